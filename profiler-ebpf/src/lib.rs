@@ -1,0 +1,31 @@
+//! The kernel boundary: what the BPF programs write and the daemon reads.
+//!
+//! One set of types for both sides: `repr(C)`, integers only, padding written out, sizes asserted at
+//! compile time. Everything goes up through one ring buffer (`EVENTS`), each record opening with a
+//! [`RecordHeader`]. Numbers here are stable: a reason or kind is never renumbered, new ones are
+//! appended.
+#![no_std]
+
+mod reason;
+mod record;
+
+pub use reason::{DropReason, StackEnd};
+pub use record::{
+    FrameKindTag, MmapRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
+    UserFrame,
+};
+
+/// Deepest user stack the kernel keeps, in physical frames. A longer one ends with
+/// [`StackEnd::DepthLimit`].
+pub const MAX_USER_FRAMES: usize = 512;
+
+/// Deepest user stack on a kernel without `bpf_loop` (before 5.17), where the walk is a bounded loop
+/// that the verifier unrolls.
+pub const MAX_USER_FRAMES_BOUNDED: usize = 127;
+
+/// Deepest kernel stack, in frames: `kernel.perf_event_max_stack` is 127 unless someone changed it.
+pub const MAX_KERNEL_FRAMES: usize = 127;
+
+/// Length of an epoch, in nanoseconds of CLOCK_MONOTONIC: a stack is sent once an epoch, and the
+/// daemon may forget a stack that was not sent for two epochs.
+pub const EPOCH_NS: u64 = 10_000_000_000;

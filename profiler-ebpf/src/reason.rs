@@ -1,0 +1,56 @@
+//! Why a stack ended and why a record was lost: stable numbers with a sentence each.
+
+macro_rules! reasons {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $number:literal, $slug:literal, $sentence:literal;)+ }) => {
+        $(#[$doc])*
+        #[repr(u8)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* #[doc = $sentence] $variant = $number,)+ }
+
+        impl $name {
+            /// All of them, in number order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// How many there are; their numbers are 0 to COUNT - 1.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// Short stable name, for metric labels and JSON.
+            pub const fn slug(self) -> &'static str {
+                match self { $(Self::$variant => $slug,)+ }
+            }
+            /// One sentence for people.
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$variant => $sentence,)+ }
+            }
+            /// The reason with this number, if there is one.
+            pub const fn from_number(number: u8) -> Option<Self> {
+                match number { $($number => Some(Self::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// How the user half of a stack ended.
+    StackEnd {
+        Root = 0, "root", "The walk reached the thread's first frame.";
+        DepthLimit = 1, "depth_limit", "The stack is deeper than the walker goes.";
+        ReadFailed = 2, "read_failed", "The stack's memory could not be read (paged out or not mapped).";
+        NoFramePointer = 3, "no_frame_pointer", "The frame pointer does not point up the stack: this code keeps none.";
+        BadReturnAddress = 4, "bad_return_address", "The return address is no user-space address: this code keeps no frame pointer.";
+        NoUserRegisters = 5, "no_user_registers", "The sample hit the kernel and this kernel does not tell the user registers (bpf_task_pt_regs, Linux 5.15).";
+        KernelThread = 6, "kernel_thread", "A kernel thread has no user stack.";
+        Unknown = 7, "unknown", "The walker gave a number that this daemon does not know.";
+    }
+}
+
+reasons! {
+    /// Why the kernel side could not deliver something. Counted by the program, per CPU.
+    DropReason {
+        RingFullSample = 0, "ring_full_sample", "The ring buffer was full: a sample is lost.";
+        RingFullStack = 1, "ring_full_stack", "The ring buffer was full: a stack was not sent and its samples are nameless until the next one.";
+        RingFullEvent = 2, "ring_full_event", "The ring buffer was full: an exec, fork, exit or mmap event is lost.";
+        SeenMapFull = 3, "seen_map_full", "The map of stacks already sent could not take one more: the stack is sent again.";
+        NoScratch = 4, "no_scratch", "The per-CPU scratch memory was not there: a sample is lost.";
+        KernelStackFailed = 5, "kernel_stack_failed", "The kernel stack could not be taken: a sample has its user half only.";
+    }
+}

@@ -1,0 +1,175 @@
+//! The records of the ring buffer. All integers in native byte order; times are nanoseconds of
+//! CLOCK_MONOTONIC (`bpf_ktime_get_ns`); pids and tids are those of the initial PID namespace.
+
+/// What a record is; the first field of each.
+#[repr(u16)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    /// A [`SampleRecord`].
+    Sample = 1,
+    /// A [`StackRecord`], then its frames.
+    Stack = 2,
+    /// A [`TaskRecord`]: a process replaced its program.
+    Exec = 3,
+    /// A [`TaskRecord`]: a process or thread was made.
+    Fork = 4,
+    /// A [`TaskRecord`]: a thread ended; the process too when `tid == pid` and no other is left.
+    Exit = 5,
+    /// A [`MmapRecord`]: code of a file was mapped.
+    Mmap = 6,
+}
+
+/// The head of every record.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordHeader {
+    /// A [`RecordKind`].
+    pub kind: u16,
+    /// Free for the kind; 0 unless its record says otherwise.
+    pub flags: u16,
+    /// Bytes of the whole record, this header included.
+    pub len: u32,
+}
+
+/// What a sample counts, and so the unit of its weight.
+#[repr(u16)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleKindTag {
+    /// Time on a CPU; weight in nanoseconds.
+    Cpu = 1,
+}
+
+/// One sample. Its stack is named by hash; the stack itself came up in a [`StackRecord`], earlier in
+/// the ring and at most two epochs ago.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampleRecord {
+    /// kind = Sample; flags bit 0: the sample hit kernel mode.
+    pub header: RecordHeader,
+    /// When.
+    pub time_ns: u64,
+    /// How much, in the unit of `sample_kind`.
+    pub weight: u64,
+    /// Hash of the stack (pid and all frames), the key of the [`StackRecord`].
+    pub stack: u64,
+    /// cgroup v2 id of the task; 0 where the kernel has none.
+    pub cgroup_id: u64,
+    /// Process (thread group) id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// CPU it ran on.
+    pub cpu: u32,
+    /// Sequence number of the thread's name; 0: never seen being named.
+    pub name_seq: u32,
+    /// A [`SampleKindTag`].
+    pub sample_kind: u16,
+    /// Zero.
+    pub pad: [u16; 3],
+}
+
+impl SampleRecord {
+    /// `header.flags` bit: the sample interrupted the kernel.
+    pub const FLAG_KERNEL_MODE: u16 = 1;
+}
+
+/// A stack, sent before the first sample of the epoch that has it. `kernel_frames` u64 addresses
+/// (leaf first) and then `user_frames` [`UserFrame`]s (leaf first) follow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackRecord {
+    /// kind = Stack.
+    pub header: RecordHeader,
+    /// The key.
+    pub hash: u64,
+    /// When it was taken.
+    pub time_ns: u64,
+    /// Process it belongs to.
+    pub pid: u32,
+    /// Thread it was first seen on.
+    pub tid: u32,
+    /// Number of kernel addresses that follow.
+    pub kernel_frames: u16,
+    /// Number of user frames that follow them.
+    pub user_frames: u16,
+    /// A [`crate::StackEnd`]: how the user half ended.
+    pub end: u8,
+    /// Zero.
+    pub pad: [u8; 3],
+}
+
+/// Kind of a user frame as the kernel's walker saw it.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKindTag {
+    /// `value` is an instruction address and nothing more is known.
+    Address = 0,
+}
+
+/// One frame of a user stack. 16 bytes, so that a frame of a managed runtime can carry what makes it
+/// nameable after the runtime moved on (a compile id, a bytecode index).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserFrame {
+    /// Instruction address. A caller's frame holds the return address; the daemon looks up one byte
+    /// before it.
+    pub value: u64,
+    /// Meaning by `kind`; 0 for [`FrameKindTag::Address`].
+    pub cookie: u32,
+    /// A [`FrameKindTag`].
+    pub kind: u8,
+    /// Bit 0: `value` is a return address (all frames but the interrupted one).
+    pub flags: u8,
+    /// Zero.
+    pub pad: u16,
+}
+
+impl UserFrame {
+    /// `flags` bit: `value` is a return address.
+    pub const FLAG_RETURN_ADDRESS: u8 = 1;
+}
+
+/// exec, fork, exit.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskRecord {
+    /// kind = Exec, Fork or Exit.
+    pub header: RecordHeader,
+    /// When.
+    pub time_ns: u64,
+    /// Process; for Fork the new task's (equal to `parent_pid` when it is a thread).
+    pub pid: u32,
+    /// Thread; for Fork the new one.
+    pub tid: u32,
+    /// Fork: the process that made it. Else 0.
+    pub parent_pid: u32,
+    /// Fork: the thread that made it. Else 0.
+    pub parent_tid: u32,
+}
+
+/// Executable memory backed by a file was mapped.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MmapRecord {
+    /// kind = Mmap.
+    pub header: RecordHeader,
+    /// When.
+    pub time_ns: u64,
+    /// First address.
+    pub start: u64,
+    /// One past the last address.
+    pub end: u64,
+    /// Process.
+    pub pid: u32,
+    /// Thread that mapped it.
+    pub tid: u32,
+}
+
+const _: () = {
+    assert!(size_of::<RecordHeader>() == 8);
+    assert!(size_of::<SampleRecord>() == 64);
+    assert!(size_of::<StackRecord>() == 40);
+    assert!(size_of::<UserFrame>() == 16);
+    assert!(size_of::<TaskRecord>() == 32);
+    assert!(size_of::<MmapRecord>() == 40);
+};

@@ -1,0 +1,17 @@
+//! Emberscope: an always-on profiler for machines that run Apache Spark.
+//!
+//! Data flows one way, and each room has one job:
+//! [`capture`] -> [`process`] -> [`symbolize`] -> [`aggregate`] -> [`store`] -> [`serve`].
+//! [`model`] is the data they share; [`pipeline`] alone knows every stage.
+
+pub mod aggregate;
+pub mod capture;
+pub mod cli;
+pub mod export;
+pub mod model;
+pub mod pipeline;
+pub mod process;
+pub mod serve;
+pub mod store;
+pub mod symbolize;
+pub mod unwind;

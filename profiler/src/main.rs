@@ -1,0 +1,5 @@
+//! The command `emberscope`.
+
+fn main() {
+    println!("{}", 1);
+}

@@ -1,0 +1,88 @@
+//! What the store answers.
+
+use super::{Frame, LabelSet, LostCounts, TimeRange};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Index of a node in [`Tree::nodes`].
+pub type NodeId = u32;
+
+/// One function in one calling context.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The frame; a prefix frame of `group` has kind Unknown-free name `key=value`.
+    pub frame: Arc<Frame>,
+    /// Its caller; the root is its own parent.
+    pub parent: NodeId,
+    /// Samples that ended here.
+    pub self_count: u64,
+    /// Their weight, in the unit of the sample kind.
+    pub self_weight: u64,
+    /// Samples that ended here or below.
+    pub total_count: u64,
+    /// Their weight.
+    pub total_weight: u64,
+}
+
+/// A merged call tree. `nodes[0]` is the root (name `total`); a parent stands before its children.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// All nodes.
+    pub nodes: Vec<Node>,
+}
+
+/// What an answer rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quality {
+    /// Samples in the answer.
+    pub samples: u64,
+    /// Of these, with a user stack that does not reach the thread's first frame; by reason below.
+    pub truncated: u64,
+    /// [`super::StackEnd`] slug -> samples, for every sample of the answer.
+    pub ends: BTreeMap<&'static str, u64>,
+    /// Frames of all samples (a stack sampled twice counts twice).
+    pub frames: u64,
+    /// Of these, without a name.
+    pub unnamed_frames: u64,
+    /// [`super::UnknownReason`] slug -> frames.
+    pub unnamed: BTreeMap<&'static str, u64>,
+    /// What the node lost during the answer's windows. Not attributable to a selection.
+    pub lost: LostCounts,
+}
+
+/// The answer to a [`super::Query`].
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The merged stacks.
+    pub tree: Tree,
+    /// The windows' span that it holds: `from` rounded down, `until` up to whole windows.
+    pub range: TimeRange,
+    /// How many windows.
+    pub windows: usize,
+    /// What it rests on.
+    pub quality: Quality,
+}
+
+/// Sum over all samples with the same labels.
+#[derive(Clone, Debug)]
+pub struct LabelTotal {
+    /// The labels.
+    pub labels: Arc<LabelSet>,
+    /// Samples.
+    pub count: u64,
+    /// Their weight.
+    pub weight: u64,
+    /// From the first window's start to the last window's end that has them.
+    pub seen: TimeRange,
+}
+
+/// One step of a time series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesPoint {
+    /// Start of the step, milliseconds since the Unix epoch.
+    pub time_ms: u64,
+    /// Samples in it.
+    pub count: u64,
+    /// Their weight.
+    pub weight: u64,
+}

@@ -1,0 +1,148 @@
+//! Named frames.
+
+use std::sync::Arc;
+
+/// What kind of code a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FrameKind {
+    /// Kernel code.
+    Kernel,
+    /// Machine code of an executable or library.
+    Native,
+    /// Java, compiled by the JIT (also when nothing tells which tier).
+    JavaCompiled,
+    /// Java, inlined into the compiled frame below it.
+    JavaInlined,
+    /// Java, interpreted.
+    JavaInterpreted,
+    /// A JVM's generated stub: interpreter, adapters, intrinsics.
+    Stub,
+    /// Python.
+    Python,
+    /// No name could be given; the name is `[unknown: reason]`.
+    Unknown,
+}
+
+impl FrameKind {
+    /// Stable short name, for JSON and the store.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Native => "native",
+            Self::JavaCompiled => "java",
+            Self::JavaInlined => "java-inlined",
+            Self::JavaInterpreted => "java-interpreted",
+            Self::Stub => "stub",
+            Self::Python => "python",
+            Self::Unknown => "unknown",
+        }
+    }
+    /// The suffix of `&annotate=1`, as async-profiler writes it: `_[j]` compiled, `_[i]` inlined,
+    /// `_[0]` interpreted, `_[k]` kernel, none for native.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Kernel => "_[k]",
+            Self::JavaCompiled => "_[j]",
+            Self::JavaInlined => "_[i]",
+            Self::JavaInterpreted => "_[0]",
+            Self::Native | Self::Stub | Self::Python | Self::Unknown => "",
+        }
+    }
+}
+
+/// Why a frame has no name. Each is a stable slug; the frame's name is `[unknown: slug]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum UnknownReason {
+    /// The address lies in no mapping of the process that we know.
+    NoMapping,
+    /// The process ended before its mappings could be read.
+    ProcessGone,
+    /// The mapping's file could not be opened or is not what it was.
+    FileUnreadable,
+    /// The file has no symbol that covers the address (the name says module and offset instead where
+    /// the module is known; this is for mappings without a file).
+    NoSymbol,
+    /// Executable memory without a file, of a process that is no JVM we know.
+    AnonymousCode,
+    /// JIT code, and no perf map names it (yet).
+    NoPerfMap,
+    /// JIT code, a perf map is there, and it has no entry for the address.
+    NotInPerfMap,
+    /// This JVM cannot be asked (JDK 8 or 11 without a map, another user, switched off).
+    JvmNotAsked,
+    /// The kernel's symbols are hidden (kptr_restrict) or the address is in no module.
+    KernelSymbol,
+    /// The stack's record was lost (ring full).
+    StackLost,
+    /// A table was full; the detail was dropped to stay inside the memory limit.
+    TableFull,
+}
+
+impl UnknownReason {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::NoMapping,
+        Self::ProcessGone,
+        Self::FileUnreadable,
+        Self::NoSymbol,
+        Self::AnonymousCode,
+        Self::NoPerfMap,
+        Self::NotInPerfMap,
+        Self::JvmNotAsked,
+        Self::KernelSymbol,
+        Self::StackLost,
+        Self::TableFull,
+    ];
+    /// Stable short name, for metrics and the frame's name.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::NoMapping => "no mapping",
+            Self::ProcessGone => "process gone",
+            Self::FileUnreadable => "file unreadable",
+            Self::NoSymbol => "no symbol",
+            Self::AnonymousCode => "anonymous code",
+            Self::NoPerfMap => "no perf map",
+            Self::NotInPerfMap => "not in perf map",
+            Self::JvmNotAsked => "jvm not asked",
+            Self::KernelSymbol => "kernel symbol",
+            Self::StackLost => "stack lost",
+            Self::TableFull => "table full",
+        }
+    }
+}
+
+/// A named frame. Interned: two frames that are equal share one allocation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// What kind of code.
+    pub kind: FrameKind,
+    /// The name people read: `package.Class.method`, a demangled native symbol, `lib.so+0x12` where
+    /// the file has no symbol for it, or `[unknown: reason]`.
+    pub name: Arc<str>,
+    /// Library, executable or kernel module; empty when there is none.
+    pub module: Arc<str>,
+    /// Java signature or other detail that the name leaves out.
+    pub signature: Option<Arc<str>>,
+    /// Source line; 0 when not known.
+    pub line: u32,
+    /// Why it has no name, when it has none.
+    pub unknown: Option<UnknownReason>,
+}
+
+impl Frame {
+    /// A frame with a kind, a name and a module.
+    pub fn new(kind: FrameKind, name: impl Into<Arc<str>>, module: impl Into<Arc<str>>) -> Self {
+        Self { kind, name: name.into(), module: module.into(), signature: None, line: 0, unknown: None }
+    }
+    /// A frame that could not be named. `module` may say where it lies.
+    pub fn unknown(reason: UnknownReason, module: impl Into<Arc<str>>) -> Self {
+        Self {
+            kind: FrameKind::Unknown,
+            name: format!("[unknown: {}]", reason.slug()).into(),
+            module: module.into(),
+            signature: None,
+            line: 0,
+            unknown: Some(reason),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Pure data that every room shares: samples, frames, stacks, labels, windows, selections, answers.
+//!
+//! Imports nothing of the other rooms and does no I/O. Types are named by where they are on a sample's
+//! way: [`RawSample`] and [`RawStack`] as the kernel gave them, [`Stack`] once named, [`Window`] once
+//! counted, [`Answer`] once merged for a [`Query`].
+
+mod answer;
+mod frame;
+mod ids;
+mod labels;
+mod process;
+mod raw;
+mod selection;
+mod stack;
+mod time;
+mod window;
+
+pub use answer::{Answer, LabelTotal, Node, NodeId, Quality, SeriesPoint, Tree};
+pub use frame::{Frame, FrameKind, UnknownReason};
+pub use ids::{Pid, ProcessKey, Tid};
+pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
+pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
+pub use profiler_ebpf::{DropReason, StackEnd};
+pub use raw::{RawEvent, RawSample, RawStack, RawTask, SampleKind, TaskEvent};
+pub use selection::{MatchOp, Matcher, Query, Selection};
+pub use stack::Stack;
+pub use time::{TimeRange, WallTime};
+pub use window::{LostCounts, Row, Window};

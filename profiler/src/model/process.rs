@@ -1,0 +1,101 @@
+//! What is known of a process, kept with the windows it was sampled in.
+
+use super::{LabelSet, ProcessKey};
+use std::sync::Arc;
+
+macro_rules! slugs {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $slug:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// Stable name, as in labels.
+            pub const fn slug(self) -> &'static str { match self { $(Self::$variant => $slug,)+ } }
+        }
+    };
+}
+
+slugs! {
+    /// What a process is to Spark.
+    Role {
+        /// The driver (in local mode also the executor).
+        Driver = "driver";
+        /// An executor.
+        Executor = "executor";
+        /// A Python worker, its daemon, or the Python side of a driver.
+        Python = "python";
+        /// YARN's ApplicationMaster or ExecutorLauncher in client mode.
+        AppMaster = "app-master";
+        /// The external shuffle service as a process of its own.
+        ShuffleService = "shuffle-service";
+        /// YARN's NodeManager.
+        NodeManager = "node-manager";
+        /// The standalone master.
+        Master = "master";
+        /// The standalone worker.
+        Worker = "worker";
+        /// The history server.
+        HistoryServer = "history-server";
+        /// Everything else on the node.
+        Other = "other";
+    }
+}
+
+slugs! {
+    /// How Spark was deployed, as far as the process tells.
+    Deploy {
+        /// `local[*]`: one JVM is driver and executor.
+        Local = "local";
+        /// `local-cluster[..]`: master, workers and driver in one JVM, executors of their own.
+        LocalCluster = "local-cluster";
+        /// Standalone master and workers.
+        Standalone = "standalone";
+        /// YARN.
+        Yarn = "yarn";
+        /// Kubernetes.
+        Kubernetes = "kubernetes";
+        /// Not Spark, or not known.
+        Unknown = "unknown";
+    }
+}
+
+/// Where the names of a JVM's compiled code come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameSource {
+    /// No map yet; the text says what is being waited for.
+    Waiting(String),
+    /// A perf map that this daemon asked the JVM for.
+    Asked,
+    /// A perf map that was already there.
+    Found,
+    /// None can be had; the text says why (JDK 8, another user, refused file, ...).
+    None(String),
+}
+
+/// What is known of a JVM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JvmFacts {
+    /// Version text, e.g. `17.0.15`; empty when not known.
+    pub version: String,
+    /// Where its compiled code's names come from.
+    pub names: NameSource,
+}
+
+/// A process as it was known when a window closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessRecord {
+    /// Which incarnation.
+    pub key: ProcessKey,
+    /// Its labels (those of a thread are not in here).
+    pub labels: Arc<LabelSet>,
+    /// Host the executor says it is on; empty when it does not say.
+    pub host: String,
+    /// Cores the executor was given; 0 when it does not say.
+    pub cores: u32,
+    /// Main class or program, for people.
+    pub program: String,
+    /// What is known of its JVM, when it is one.
+    pub jvm: Option<JvmFacts>,
+}

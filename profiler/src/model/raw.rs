@@ -1,0 +1,125 @@
+//! Events as the kernel gave them: numbers and addresses, no names.
+
+use super::{Pid, StackEnd, Tid};
+use profiler_ebpf::UserFrame;
+
+/// What a sample counts. Every kind has a unit of weight; nothing assumes 99 Hz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SampleKind {
+    /// Time on a CPU; weight in nanoseconds.
+    Cpu,
+}
+
+impl SampleKind {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Cpu];
+    /// Name in queries (`type=cpu`) and the store.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+        }
+    }
+    /// Unit of the weight.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Cpu => "nanoseconds",
+        }
+    }
+    /// By name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|k| k.slug() == slug)
+    }
+}
+
+/// One sample. Times are nanoseconds of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawSample {
+    /// When.
+    pub time_ns: u64,
+    /// How much, in the unit of `kind`.
+    pub weight: u64,
+    /// Key of its [`RawStack`].
+    pub stack: u64,
+    /// cgroup v2 id; 0 where the kernel has none.
+    pub cgroup_id: u64,
+    /// Process.
+    pub pid: Pid,
+    /// Thread.
+    pub tid: Tid,
+    /// CPU.
+    pub cpu: u32,
+    /// Sequence number of the thread's name; 0: never seen.
+    pub name_seq: u32,
+    /// What it counts.
+    pub kind: SampleKind,
+    /// It interrupted the kernel.
+    pub kernel_mode: bool,
+}
+
+/// A stack of addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawStack {
+    /// Key: hash over pid and frames.
+    pub hash: u64,
+    /// When it was taken, CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// Process it belongs to.
+    pub pid: Pid,
+    /// Kernel addresses, leaf first.
+    pub kernel: Box<[u64]>,
+    /// User frames, leaf first.
+    pub user: Box<[UserFrame]>,
+    /// How the user half ended.
+    pub end: StackEnd,
+}
+
+/// What happened to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskEvent {
+    /// It replaced its program.
+    Exec,
+    /// It was made, by this process and thread.
+    Fork {
+        /// Making process.
+        parent_pid: Pid,
+        /// Making thread.
+        parent_tid: Tid,
+    },
+    /// The thread ended.
+    Exit,
+}
+
+/// exec, fork, exit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawTask {
+    /// When, CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// Process.
+    pub pid: Pid,
+    /// Thread.
+    pub tid: Tid,
+    /// What.
+    pub event: TaskEvent,
+}
+
+/// Anything that comes out of the ring buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawEvent {
+    /// A sample.
+    Sample(RawSample),
+    /// A stack, before the first sample of an epoch that has it.
+    Stack(RawStack),
+    /// exec, fork, exit.
+    Task(RawTask),
+    /// Code of a file was mapped at `[start, end)`.
+    Mmap {
+        /// When, CLOCK_MONOTONIC.
+        time_ns: u64,
+        /// Process.
+        pid: Pid,
+        /// First address.
+        start: u64,
+        /// One past the last.
+        end: u64,
+    },
+}

@@ -1,0 +1,80 @@
+//! Points and ranges of wall-clock time.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Wall-clock time: nanoseconds since the Unix epoch (UTC). Negative values do not occur.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WallTime(pub u64);
+
+impl WallTime {
+    /// Now, by the system's clock.
+    pub fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(since.as_nanos() as u64)
+    }
+    /// From whole milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms.saturating_mul(1_000_000))
+    }
+    /// Whole milliseconds, rounded down.
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000_000
+    }
+    /// Seconds with fraction.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// Rounded down to a multiple of `step`.
+    pub fn floor(self, step: Duration) -> Self {
+        let step = step.as_nanos().max(1) as u64;
+        Self(self.0 - self.0 % step)
+    }
+    /// Rounded up to a multiple of `step`.
+    pub fn ceil(self, step: Duration) -> Self {
+        let step = step.as_nanos().max(1) as u64;
+        Self(self.0.div_ceil(step).saturating_mul(step))
+    }
+    /// Later by `d`, saturating.
+    pub fn plus(self, d: Duration) -> Self {
+        Self(self.0.saturating_add(d.as_nanos().min(u128::from(u64::MAX)) as u64))
+    }
+    /// Earlier by `d`, saturating at the epoch.
+    pub fn minus(self, d: Duration) -> Self {
+        Self(self.0.saturating_sub(d.as_nanos().min(u128::from(u64::MAX)) as u64))
+    }
+}
+
+/// RFC 3339 in UTC, with milliseconds.
+impl fmt::Display for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.as_millis() as i64) {
+            Ok(t) => write!(f, "{t:.3}"),
+            Err(_) => write!(f, "{}ms", self.as_millis()),
+        }
+    }
+}
+
+/// `[from, until)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeRange {
+    /// First instant that is in.
+    pub from: WallTime,
+    /// First instant that is out.
+    pub until: WallTime,
+}
+
+impl TimeRange {
+    /// Whether the two share an instant.
+    pub fn overlaps(&self, other: &TimeRange) -> bool {
+        self.from < other.until && other.from < self.until
+    }
+    /// Nothing lies in it.
+    pub fn is_empty(&self) -> bool {
+        self.from >= self.until
+    }
+    /// Its length.
+    pub fn duration(&self) -> Duration {
+        Duration::from_nanos(self.until.0.saturating_sub(self.from.0))
+    }
+}

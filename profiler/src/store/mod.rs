@@ -1,0 +1,66 @@
+//! Where closed windows are kept and merged: windows in, answers out.
+//!
+//! In memory for now, bounded by bytes and age. [`Store`] is the room's door: a store on disk replaces
+//! the inside.
+
+use crate::model::{
+    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Selection, SeriesPoint, TimeRange, Window,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why a query cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The answer would be larger than the limit.
+    #[error("the answer has more than {limit} {what}: narrow the time range or the selection")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// A time series with its labels: those of `by`, in that order.
+pub type LabelledSeries = (Vec<(LabelKey, Arc<str>)>, Vec<SeriesPoint>);
+
+/// Keeps windows and answers queries over them.
+pub trait Store: Send + Sync {
+    /// Takes a closed window. The oldest windows go when the limits are passed.
+    fn append(&self, window: Window);
+    /// From the start of the oldest window to the end of the newest; None when there is none.
+    fn span(&self) -> Option<TimeRange>;
+    /// Length of a window: answers are rounded to it.
+    fn window_length(&self) -> Duration;
+    /// One merged tree of all selected samples.
+    fn merge(&self, query: &Query) -> Result<Answer, StoreError>;
+    /// Sums by label set, over the windows that `query` touches.
+    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError>;
+    /// Sums by step and by the labels `by`. Steps begin at multiples of `step`.
+    fn series(
+        &self,
+        query: &Query,
+        step: Duration,
+        by: &[LabelKey],
+    ) -> Result<Vec<LabelledSeries>, StoreError>;
+    /// Processes sampled in the range whose labels are selected, each as last known.
+    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>>;
+    /// Labels became known late (a driver's app id): rows with `from` get `to`.
+    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>);
+    /// What it holds: windows, bytes, and windows that the limits turned away.
+    fn usage(&self) -> StoreUsage;
+}
+
+/// What a store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreUsage {
+    /// Windows kept.
+    pub windows: usize,
+    /// Bytes they take, estimated.
+    pub bytes: usize,
+    /// Windows dropped since start because the limit of bytes was reached.
+    pub dropped_for_bytes: u64,
+    /// Windows dropped since start because they were too old.
+    pub dropped_for_age: u64,
+}

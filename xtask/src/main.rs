@@ -1,0 +1,3 @@
+//! The one door to building, testing, showing and measuring Emberscope.
+
+fn main() {}
