@@ -1,10 +1,9 @@
 //! What the end-to-end tests share: what `cargo xtask test` tells them, how a test says that it cannot
 //! run here, and the launchers of `xtask::launch` (Spark jobs, Java programs, the daemon).
 //!
-//! `cargo xtask test` sets EMBERSCOPE_BIN (the optimised daemon), EMBERSCOPE_BPF_OBJECT, EMBERSCOPE_VENV
-//! (Python with pyspark), EMBERSCOPE_JAVA (the JDK for Spark), EMBERSCOPE_JAVA<major> for every JDK of the
-//! machine, and EMBERSCOPE_SKIP_LOG. Run by hand without them, a test that needs one skips itself and
-//! says which.
+//! `cargo xtask test` sets EMBERSCOPE_BIN (the optimised daemon), EMBERSCOPE_VENV (Python with
+//! pyspark), EMBERSCOPE_JAVA (the JDK for Spark), EMBERSCOPE_JAVA<major> for every JDK of the machine, and
+//! EMBERSCOPE_SKIP_LOG. Run by hand without them, a test that needs one skips itself and says which.
 //!
 //! ```no_run
 //! # use emberscope_tests::*;

@@ -8,9 +8,9 @@ use std::process::Command;
 
 /// Builds all; the path of the daemon is the answer.
 pub fn run() -> Result<PathBuf> {
-    let object = bpf::build(&bpf_toolchain::ensure()?)?;
+    bpf::build(&bpf_toolchain::ensure()?)?;
     let mut cargo = Command::new(places::cargo());
-    cargo.current_dir(places::workspace()).env("EMBERSCOPE_BPF_OBJECT", &object).args([
+    cargo.current_dir(places::workspace()).args([
         "build",
         "--locked",
         "--release",

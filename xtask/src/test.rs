@@ -45,6 +45,11 @@ pub fn run(options: &Options) -> Result<()> {
     std::fs::write(&skip_log, "").with_context(|| format!("emptying {}", skip_log.display()))?;
 
     let mut run = Run { tally: Tally::default(), failures: Vec::new(), times: Vec::new() };
+    // The build comes first: what is compiled later, for the checks too, then has the BPF object inside.
+    let mut binary = None;
+    if wanted(Part::E2e) {
+        run.part("build", || build::run().map(|built| binary = Some(built)));
+    }
     if wanted(Part::Checks) {
         for (what, command, mend) in &mut checks()? {
             run.part(what, || step::run(what, command, mend).map(drop));
@@ -54,13 +59,8 @@ pub fn run(options: &Options) -> Result<()> {
     if wanted(Part::Unit) {
         run.tests("unit tests", unit_tests(filter, &skip_log));
     }
-    if wanted(Part::E2e) {
-        let mut binary = None;
-        run.part("build", || build::run().map(|built| binary = Some(built)));
-        if let Some(binary) = binary {
-            let tests = e2e_tests(filter, &skip_log, &binary, &kit)?;
-            run.tests("end-to-end tests", tests);
-        }
+    if let Some(binary) = binary {
+        run.tests("end-to-end tests", e2e_tests(filter, &skip_log, &binary, &kit)?);
     }
     let skips = tally::parse_skips(&std::fs::read_to_string(&skip_log).unwrap_or_default());
     run.tally.apply_skips(&skips);
@@ -156,7 +156,6 @@ fn e2e_tests(filter: Option<&str>, skip_log: &Path, binary: &Path, kit: &SparkKi
     common(&mut command, filter, skip_log);
     command
         .env("EMBERSCOPE_BIN", binary)
-        .env("EMBERSCOPE_BPF_OBJECT", crate::bpf::object())
         .env("EMBERSCOPE_VENV", &kit.venv)
         .env("EMBERSCOPE_JAVA", &kit.jdk.home)
         // They share the machine's cores and, each in its turn, profile all of it.
