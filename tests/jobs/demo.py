@@ -67,8 +67,8 @@ def main():
     end = time.monotonic() + seconds
     rounds = 0
     while time.monotonic() < end:
-        revenue(spark, 1_000_000).limit(100).collect()
-        text(spark, 100_000).collect()
+        revenue(spark, 300_000).limit(100).collect()
+        text(spark, 40_000).collect()
         rounds += 1
     fact("ended", int(time.time()) + 1)
     fact("done", rounds)
