@@ -92,13 +92,13 @@ fn show(binary: &Path, daemon: &Daemon, job: &Job, dir: &Path) -> Result<()> {
     let ask = Asker { binary, url: daemon.url() };
     wait_for_window(daemon, &app)?;
 
-    let executors = ids(&ask.json(&["executors", "--app", &app])?, "executors", "executor");
+    let executors = executor_ids(&ask.json(&["executors", "--app", &app])?);
     if executors.is_empty() {
         bail!("the daemon knows no executor of {app}; what it knows: {}", ask.json(&["apps"])?);
     }
     let mut files: Vec<PathBuf> = vec![dir.join("flamegraph.svg")];
     ask.flamegraph(&app, None, &files[0])?;
-    for executor in executors.iter().filter(|executor| *executor != "driver") {
+    for executor in &executors {
         let file = dir.join(format!("executor-{executor}.svg"));
         ask.flamegraph(&app, Some(executor), &file)?;
         files.push(file);
@@ -166,13 +166,13 @@ impl Asker<'_> {
     }
 }
 
-/// The ids in an answer `{"PLURAL":[{"SINGULAR":"id",...},...]}` or in its bare list, sorted.
-fn ids(answer: &serde_json::Value, plural: &str, singular: &str) -> Vec<String> {
-    let list = answer.get(plural).unwrap_or(answer).as_array();
-    let id = |entry: &serde_json::Value| Some(entry.get(singular)?.as_str()?.to_owned());
-    let mut ids: Vec<String> = list.into_iter().flatten().filter_map(id).collect();
+/// The executors in an answer `{"executors":[{"executor":"0","role":"executor",..},..]}`, sorted; an
+/// executor's Python workers are rows of their own and no further executors.
+fn executor_ids(answer: &serde_json::Value) -> Vec<String> {
+    let rows = answer["executors"].as_array().into_iter().flatten();
+    let ids = rows.filter(|row| row["role"] == "executor").filter_map(|row| row["executor"].as_str());
+    let mut ids: Vec<String> = ids.map(str::to_owned).collect();
     ids.sort();
-    ids.dedup();
     ids
 }
 
@@ -181,11 +181,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_an_answer() {
-        let answer =
-            serde_json::json!({"executors": [{"executor": "1"}, {"executor": "0"}, {"executor": "1"}]});
-        assert_eq!(ids(&answer, "executors", "executor"), ["0", "1"]);
-        assert_eq!(ids(&answer["executors"], "executors", "executor"), ["0", "1"]);
-        assert!(ids(&serde_json::json!({}), "executors", "executor").is_empty());
+    fn executors_of_an_answer() {
+        let row = |id: &str, role: &str| serde_json::json!({"executor": id, "role": role});
+        let answer = serde_json::json!({"executors": [row("1", "executor"), row("0", "executor"), row("1", "python")]});
+        assert_eq!(executor_ids(&answer), ["0", "1"]);
+        assert!(executor_ids(&serde_json::json!({})).is_empty());
     }
 }
