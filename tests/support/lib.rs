@@ -1,4 +1,28 @@
-//! What the end-to-end tests share.
+//! What the end-to-end tests share: what `cargo xtask test` tells them, how a test says that it cannot
+//! run here, and the launchers of `xtask::launch` (Spark jobs, Java programs, the daemon).
+//!
+//! `cargo xtask test` sets EMBERSCOPE_BIN (the optimised daemon), EMBERSCOPE_VENV (Python with
+//! pyspark), EMBERSCOPE_JAVA (the JDK for Spark), EMBERSCOPE_JAVA<major> for every JDK of the machine, and
+//! EMBERSCOPE_SKIP_LOG. Run by hand without them, a test that needs one skips itself and says which.
+//!
+//! ```no_run
+//! # use emberscope_tests::*;
+//! #[test]
+//! fn an_executor_is_known() -> anyhow::Result<()> {
+//!     let Some(here) = Here::or_skip("an_executor_is_known") else { return Ok(()) };
+//!     let dir = tempfile::tempdir()?;
+//!     let daemon = here.daemon(dir.path(), &[])?;
+//!     let mut job = here.spark("demo.py", dir.path()).arg("--seconds").arg("20").start()?;
+//!     let app = job.wait_fact("app", WARM_UP)?;
+//!     assert!(daemon.json("/api/v1/apps")?.to_string().contains(&app));
+//!     Ok(())
+//! }
+//! ```
+
+mod here;
+
+pub use here::{Here, WARM_UP, jdk, required};
+pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};
 
 use std::io::Write;
 
@@ -15,9 +39,5 @@ pub fn skip(test: &str, reason: &str) {
 
 /// Whether this process may load BPF programs (root, as far as the tests go).
 pub fn is_root() -> bool {
-    // SAFETY: geteuid has no preconditions and cannot fail.
-    #[allow(unsafe_code)]
-    unsafe {
-        libc::geteuid() == 0
-    }
+    rustix::process::geteuid().is_root()
 }

@@ -1,3 +1,7 @@
-//! The one door to building, testing, showing and measuring Emberscope.
+//! The command `cargo xtask`; see the library for what it does.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    xtask::main()
+}

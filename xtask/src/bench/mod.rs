@@ -1,0 +1,34 @@
+//! `bench`: measurements that print figures. A file for each, and an entry in [`BENCHES`].
+
+use anyhow::{Result, bail};
+
+/// A measurement: its name, one line on what it prints, and what runs it with the arguments after its
+/// name.
+pub type Bench = (&'static str, &'static str, fn(&[String]) -> Result<()>);
+
+/// All there are.
+pub const BENCHES: &[Bench] = &[];
+
+/// Which measurement.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Its name; none lists them
+    name: Option<String>,
+    /// Its own arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Runs one, or lists all.
+pub fn run(options: &Options) -> Result<()> {
+    let Some(name) = &options.name else {
+        for (name, about, _) in BENCHES {
+            println!("{name:<12} {about}");
+        }
+        return Ok(());
+    };
+    match BENCHES.iter().find(|(known, ..)| known == name) {
+        Some((_, _, bench)) => bench(&options.arguments),
+        None => bail!("there is no measurement `{name}`; `cargo xtask bench` lists them"),
+    }
+}

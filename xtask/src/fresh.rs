@@ -1,0 +1,192 @@
+//! `fresh`: proves the README's commands on a machine with nothing on it.
+//!
+//! Makes a bare Debian bookworm with debootstrap, gives it /proc, /sys (tracefs below) and /dev, clones
+//! HEAD into it and runs `./x demo` and `./x test` there, then both again without a network. Of this
+//! machine it carries over only how the network is reached: apt's mirrors and proxies, resolv.conf, the
+//! CA certificates and the proxy variables. Prints how long each took.
+
+use crate::{places, root, step};
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+mod apt;
+
+/// Where the clone is, inside.
+const CLONE: &str = "/root/emberscope";
+/// Where the machine's CA certificates are, inside; they are not where the package ca-certificates
+/// writes.
+const CERTIFICATES: &str = "/etc/host-certificates.crt";
+/// Variables that say how the network is reached.
+const PROXIES: [&str; 8] = [
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+];
+
+/// What to prove and where.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The commands to run, in order
+    #[arg(long, value_delimiter = ',', default_value = "demo,test")]
+    commands: Vec<String>,
+    /// Do not run them a second time without a network
+    #[arg(long)]
+    once: bool,
+    /// Where the system is made; about 6 GB
+    #[arg(long, default_value = "/var/tmp/emberscope-fresh")]
+    dir: PathBuf,
+    /// Go on with the system that an earlier run left
+    #[arg(long)]
+    reuse: bool,
+    /// Leave the system there
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Runs the proof.
+pub fn run(options: &Options) -> Result<()> {
+    if !root::is_root() {
+        bail!("making and entering a system needs root: run this as root");
+    }
+    let begun = Instant::now();
+    let mut times: Vec<(String, Duration)> = Vec::new();
+    if !options.reuse {
+        remove(&options.dir)?;
+        times.push(("debootstrap".to_owned(), bootstrap(&options.dir)?));
+    }
+    carry_over(&options.dir)?;
+    clone(&options.dir)?;
+    for network in [true, false] {
+        if !network && options.once {
+            continue;
+        }
+        for command in &options.commands {
+            let what = format!("./x {command}{}", if network { "" } else { ", again, without a network" });
+            println!("== {what}");
+            times.push((what, inside(&options.dir, command, network)?));
+        }
+    }
+    if !options.keep {
+        remove(&options.dir)?;
+    }
+    println!("\nfrom HEAD {}, in a bare bookworm:", head()?);
+    for (what, took) in &times {
+        println!("{:8.1} s  {what}", took.as_secs_f64());
+    }
+    println!("{:8.1} s  in all", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn bootstrap(dir: &Path) -> Result<Duration> {
+    if places::on_path("debootstrap").is_none() {
+        root::apt_install(&["debootstrap"], "debootstrap")?;
+    }
+    let sources = apt::sources()?;
+    let mut command = Command::new("debootstrap");
+    command.arg("bookworm").arg(dir).arg(sources.main());
+    let mend = "its own log is debootstrap/debootstrap.log in that directory";
+    let took = step::run("making a bare bookworm with debootstrap", &mut command, mend)?;
+    write(dir, "etc/apt/sources.list", sources.list().as_bytes())?;
+    Ok(took)
+}
+
+fn carry_over(dir: &Path) -> Result<()> {
+    write(dir, "etc/apt/apt.conf.d/90network", apt::network_settings()?.as_bytes())?;
+    for file in ["etc/resolv.conf", "etc/hosts"] {
+        let bytes = std::fs::read(Path::new("/").join(file)).with_context(|| format!("reading /{file}"))?;
+        write(dir, file, &bytes)?;
+    }
+    if let Ok(bundle) = std::fs::read("/etc/ssl/certs/ca-certificates.crt") {
+        write(dir, CERTIFICATES.trim_start_matches('/'), &bundle)?;
+    }
+    Ok(())
+}
+
+fn clone(dir: &Path) -> Result<()> {
+    let clone = dir.join(CLONE.trim_start_matches('/'));
+    if clone.exists() {
+        // A reused system: its build products stay, its sources become HEAD.
+        let mut fetch = Command::new("git");
+        fetch.arg("-C").arg(&clone).args(["fetch", "--quiet"]).arg(places::workspace()).arg("HEAD");
+        step::run("fetching HEAD into the system", &mut fetch, "git must be installed")?;
+        let mut checkout = Command::new("git");
+        checkout.arg("-C").arg(&clone).args(["checkout", "--quiet", "--force", "FETCH_HEAD"]);
+        step::run("checking HEAD out", &mut checkout, "git must be installed")?;
+        return Ok(());
+    }
+    let mut command = Command::new("git");
+    command.args(["clone", "--quiet", "--no-hardlinks"]).arg(places::workspace()).arg(&clone);
+    step::run("cloning HEAD into the system", &mut command, "git must be installed")?;
+    Ok(())
+}
+
+/// Runs `./x COMMAND` in the system, with its output shown.
+fn inside(dir: &Path, command: &str, network: bool) -> Result<Duration> {
+    // The mounts are in a mount namespace that ends with the command, so nothing is left mounted.
+    let script = format!(
+        "set -e\n\
+         mount --rbind /dev \"$0/dev\"\n\
+         mount -t proc proc \"$0/proc\"\n\
+         mount --rbind /sys \"$0/sys\"\n\
+         mountpoint -q \"$0/sys/kernel/tracing\" || mount -t tracefs tracefs \"$0/sys/kernel/tracing\"\n\
+         {}\
+         exec chroot \"$0\" /usr/bin/env -i \"$@\"\n",
+        if network { "" } else { "ip link set lo up\n" }
+    );
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "--propagation", "private"]);
+    if !network {
+        unshare.arg("--net");
+    }
+    unshare.args(["sh", "-c", &script]).arg(dir);
+    unshare.args(["HOME=/root", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]);
+    if dir.join(CERTIFICATES.trim_start_matches('/')).exists() {
+        for variable in ["SSL_CERT_FILE", "CARGO_HTTP_CAINFO", "PIP_CERT"] {
+            unshare.arg(format!("{variable}={CERTIFICATES}"));
+        }
+    }
+    for variable in PROXIES {
+        if let Ok(value) = std::env::var(variable) {
+            unshare.arg(format!("{variable}={value}"));
+        }
+    }
+    unshare.args(["sh", "-c", &format!("cd {CLONE} && exec ./x {command}")]);
+    let begun = Instant::now();
+    let status = unshare.stdin(Stdio::null()).status().context("cannot start unshare")?;
+    if !status.success() {
+        bail!("`./x {command}` failed in {} ({status}); `--reuse` goes on from there", dir.display());
+    }
+    Ok(begun.elapsed())
+}
+
+fn remove(dir: &Path) -> Result<()> {
+    if !dir.exists() {
+        return Ok(());
+    }
+    // One file system only: whatever is still mounted below stays untouched.
+    let mut command = Command::new("rm");
+    command.args(["-rf", "--one-file-system"]).arg(dir);
+    step::run("removing the system", &mut command, "look what is mounted below: `findmnt`")?;
+    Ok(())
+}
+
+fn head() -> Result<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(places::workspace())
+        .args(["rev-parse", "--short", "HEAD"])
+        .output();
+    Ok(String::from_utf8_lossy(&output.context("cannot start git")?.stdout).trim().to_owned())
+}
+
+fn write(dir: &Path, file: &str, bytes: &[u8]) -> Result<()> {
+    let path = dir.join(file);
+    std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))
+}

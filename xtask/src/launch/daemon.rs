@@ -1,0 +1,177 @@
+//! The daemon: started as root on a free port, asked over HTTP, stopped by SIGTERM.
+
+use crate::{root, step};
+use anyhow::{Context as _, Result, bail};
+use rustix::process::Signal;
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The address that the daemon has unless told.
+pub const DEFAULT_PORT: u16 = 4099;
+/// How long it may take to load its programs and read /proc.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long it may take to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A running daemon; dropped, it is stopped.
+pub struct Daemon {
+    child: Child,
+    url: String,
+    log: PathBuf,
+    agent: ureq::Agent,
+}
+
+/// An answer of the daemon.
+#[derive(Debug)]
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    /// Header names in lower case, and their values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Reply {
+    /// The value of a header; `name` in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl Daemon {
+    /// Starts `binary daemon --data-dir DATA_DIR --listen 127.0.0.1:PORT ARGUMENTS` and waits until
+    /// /readyz says 200. `port` None is any free one. Its output is `DATA_DIR.log`.
+    pub fn start(binary: &Path, data_dir: &Path, port: Option<u16>, arguments: &[&str]) -> Result<Self> {
+        std::fs::create_dir_all(data_dir).with_context(|| format!("creating {}", data_dir.display()))?;
+        let mut log = data_dir.as_os_str().to_owned();
+        log.push(".log");
+        let log = PathBuf::from(log);
+        let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+        let port = match port {
+            Some(port) => port,
+            None => free_port()?,
+        };
+        let mut command = root::command(binary, "profiling")?;
+        command.arg("daemon").arg("--data-dir").arg(data_dir);
+        command.args(["--listen", &format!("127.0.0.1:{port}")]).args(arguments);
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().context("duplicating the log's handle")?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("cannot start {}", step::shown(&command)))?;
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(60)))
+            // A proxy of the environment has no way to our loopback.
+            .proxy(None)
+            .build()
+            .into();
+        let mut daemon = Self { child, url: format!("http://127.0.0.1:{port}"), log, agent };
+        daemon.wait_ready()?;
+        Ok(daemon)
+    }
+
+    fn wait_ready(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().context("waiting for the daemon")? {
+                bail!("the daemon ended at its start ({status})\n{}", step::tail(&self.log, 30));
+            }
+            if self.get("/readyz").is_ok_and(|reply| reply.status == 200) {
+                return Ok(());
+            }
+            if begun.elapsed() > READY_TIMEOUT {
+                bail!("the daemon is not ready after {READY_TIMEOUT:?}\n{}", step::tail(&self.log, 30));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The process that was started: the daemon, or sudo where we are not root.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The file with its output.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// GET of a path with its query; any status is an answer.
+    pub fn get(&self, path: &str) -> Result<Reply> {
+        let url = format!("{}{path}", self.url);
+        let mut response = self.agent.get(&url).call().with_context(|| format!("GET {url}"))?;
+        let header = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        let headers = response.headers().iter().map(header).collect();
+        let status = response.status().as_u16();
+        let body = response.body_mut().with_config().limit(512 << 20).lossy_utf8(true).read_to_string();
+        Ok(Reply { status, headers, body: body.with_context(|| format!("reading the answer of {url}"))? })
+    }
+
+    /// GET that must be answered 200 with JSON.
+    pub fn json(&self, path: &str) -> Result<serde_json::Value> {
+        let reply = self.get(path)?;
+        if reply.status != 200 {
+            bail!("GET {}{path} was answered {}: {}", self.url, reply.status, reply.body);
+        }
+        serde_json::from_str(&reply.body).with_context(|| format!("GET {path} was not answered with JSON"))
+    }
+
+    /// Asks it to stop (SIGTERM) and waits; one that does not is killed, which is an error.
+    pub fn stop(mut self) -> Result<ExitStatus> {
+        match self.terminate()? {
+            Some(status) => Ok(status),
+            None => bail!("the daemon did not stop in {STOP_TIMEOUT:?}\n{}", step::tail(&self.log, 30)),
+        }
+    }
+
+    fn terminate(&mut self) -> Result<Option<ExitStatus>> {
+        root::signal(self.child.id(), Signal::TERM);
+        let begun = Instant::now();
+        while begun.elapsed() < STOP_TIMEOUT {
+            if let Some(status) = self.child.try_wait().context("waiting for the daemon")? {
+                return Ok(Some(status));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(None)
+    }
+
+    /// Leaves it running; its process id is the answer.
+    pub fn leave(self) -> u32 {
+        std::mem::ManuallyDrop::new(self).child.id()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // SIGTERM first: sudo passes it on, while SIGKILL would end sudo and leave the daemon.
+        if !matches!(self.child.try_wait(), Ok(Some(_))) && !matches!(self.terminate(), Ok(Some(_))) {
+            root::signal(self.child.id(), Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A port that nobody listens on at this moment.
+pub fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("looking for a free port")?;
+    Ok(listener.local_addr().context("looking for a free port")?.port())
+}
+
+/// Whether `port` is free on loopback.
+pub fn is_free(port: u16) -> bool {
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+}

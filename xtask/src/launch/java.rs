@@ -1,0 +1,61 @@
+//! A Java program of one source file: compiled with a JDK's javac, run by its java.
+
+use super::Running;
+use crate::step;
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to run and how.
+#[derive(Clone, Debug)]
+pub struct JavaProgram {
+    class: String,
+    source: String,
+    java_home: PathBuf,
+    flags: Vec<String>,
+    arguments: Vec<String>,
+}
+
+impl JavaProgram {
+    /// A public class in the default package and its source.
+    pub fn new(class: &str, source: &str, java_home: &Path) -> Self {
+        Self {
+            class: class.to_owned(),
+            source: source.to_owned(),
+            java_home: java_home.to_owned(),
+            flags: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Adds a flag of the JVM.
+    pub fn flag(mut self, flag: impl Into<String>) -> Self {
+        self.flags.push(flag.into());
+        self
+    }
+
+    /// Adds an argument of the program.
+    pub fn arg(mut self, argument: impl Into<String>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Compiles it into `dir` and starts it there. Its output is `dir/CLASS.log`.
+    pub fn start(&self, dir: &Path) -> Result<Running> {
+        let file = dir.join(format!("{}.java", self.class));
+        std::fs::write(&file, &self.source).with_context(|| format!("writing {}", file.display()))?;
+        let mut javac = Command::new(self.java_home.join("bin/javac"));
+        javac.args(["-nowarn", "-g", "-d"]).arg(dir).arg(&file);
+        let output = javac.output().with_context(|| format!("cannot start {}", step::shown(&javac)))?;
+        if !output.status.success() {
+            bail!("{} failed\n{}", step::shown(&javac), String::from_utf8_lossy(&output.stderr));
+        }
+        let mut java = Command::new(self.java_home.join("bin/java"));
+        java.args(&self.flags).arg("-cp").arg(dir).arg(&self.class).args(&self.arguments).current_dir(dir);
+        Running::start(
+            &format!("the Java program {}", self.class),
+            &mut java,
+            &dir.join(format!("{}.log", self.class)),
+        )
+    }
+}

@@ -1,0 +1,51 @@
+//! `setup`: finds or installs all that building, the demo and the tests need.
+//!
+//! Each part looks first and touches the network only when something is missing, so a second run is
+//! quick and works offline. What it installs: Debian packages, and under the cache directory
+//! (`places::cache`) the BPF linker, cargo-deny and a Python environment with Spark.
+
+pub mod bpf_toolchain;
+pub mod jdk;
+pub mod lint;
+pub mod python;
+
+use anyhow::Result;
+use std::path::PathBuf;
+
+/// What `setup` is asked for.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Leave out what only `test` needs (rustfmt, clippy, cargo-deny)
+    #[arg(long)]
+    pub no_lint: bool,
+}
+
+/// What running Spark needs.
+#[derive(Clone, Debug)]
+pub struct SparkKit {
+    /// Python environment with pyspark in it.
+    pub venv: PathBuf,
+    /// A JDK that this Spark runs on.
+    pub jdk: jdk::Jdk,
+}
+
+/// Sets all up, and says what was found.
+pub fn run(options: &Options) -> Result<SparkKit> {
+    let bpf = bpf_toolchain::ensure()?;
+    println!("BPF toolchain: {bpf}");
+    let kit = spark()?;
+    if !options.no_lint {
+        lint::ensure()?;
+        println!("checks: rustfmt, clippy, cargo-deny");
+    }
+    Ok(kit)
+}
+
+/// A JDK and a Python environment with Spark.
+pub fn spark() -> Result<SparkKit> {
+    let jdk = jdk::ensure()?;
+    println!("JDK for Spark: {} in {}", jdk.major, jdk.home.display());
+    let venv = python::ensure()?;
+    println!("Spark: pyspark {} in {}", python::PYSPARK, venv.display());
+    Ok(SparkKit { venv, jdk })
+}
