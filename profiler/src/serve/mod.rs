@@ -1,1 +1,4 @@
 //! serve
+
+pub mod selector;
+pub mod time;
