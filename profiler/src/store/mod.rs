@@ -4,7 +4,8 @@
 //! the inside.
 
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Selection, SeriesPoint, TimeRange, Window,
+    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Selection, SeriesPoint, Summary, TimeRange,
+    Window,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,12 @@ pub trait Store: Send + Sync {
     fn window_length(&self) -> Duration;
     /// One merged tree of all selected samples.
     fn merge(&self, query: &Query) -> Result<Answer, StoreError>;
+    /// What [`Store::merge`] would answer, without the tree: tables need only this, and a store can tell
+    /// it without walking a stack.
+    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
+        let answer = self.merge(query)?;
+        Ok(Summary { range: answer.range, windows: answer.windows, quality: answer.quality })
+    }
     /// Sums by label set, over the windows that `query` touches.
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError>;
     /// Sums by step and by the labels `by`. Steps begin at multiples of `step`.
