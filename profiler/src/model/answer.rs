@@ -63,6 +63,17 @@ pub struct Answer {
     pub quality: Quality,
 }
 
+/// An [`Answer`] without its tree: which windows it holds and what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// As [`Answer::range`].
+    pub range: TimeRange,
+    /// As [`Answer::windows`].
+    pub windows: usize,
+    /// As [`Answer::quality`].
+    pub quality: Quality,
+}
+
 /// Sum over all samples with the same labels.
 #[derive(Clone, Debug)]
 pub struct LabelTotal {

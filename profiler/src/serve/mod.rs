@@ -1,1 +1,151 @@
-//! serve
+//! The HTTP server: questions in, answers from the store out.
+//!
+//! In: a [`ServeState`] (the store's door, the daemon's status, its metrics) and a [`ServeConfig`]. Out:
+//! the routes of [`plain::ROUTES`], and whatever router is merged in (Grafana's Pyroscope calls). Serving
+//! never touches a target's /proc: names and labels came with the samples. Every request passes the
+//! same gate ([`access`]), gets the same headers, is counted, and is bounded: body, connections
+//! ([`connection`]), queries at once and their time ([`run`]). Every error is JSON ([`error`]).
+
+pub mod access;
+mod answer;
+mod app;
+mod apps;
+mod config;
+mod connection;
+mod cut;
+mod error;
+mod labels;
+mod metrics;
+mod own;
+mod params;
+mod plain;
+mod processes;
+mod request;
+mod run;
+pub mod selector;
+mod series;
+pub mod time;
+mod top;
+
+pub use answer::{relative_error, share_error};
+pub use config::{Access, DEFAULT_LISTEN, ServeConfig, ServeError};
+pub use connection::serve;
+pub use cut::cut;
+pub use error::ApiError;
+pub use metrics::{Declared, Metrics, PerReason, raise_to};
+pub use own::{OwnUsage, usage as own_usage};
+pub use params::{Params, QueryStringError, nearest, pairs};
+pub use request::{Asked, DEFAULT_SPAN};
+pub use run::{Queries, Rendered};
+pub use top::{Cost, Method, methods};
+
+use crate::model::{Query, WallTime};
+use crate::store::Store;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Router, middleware};
+use serde_json::Value;
+use std::sync::Arc;
+use tower_http::compression::CompressionLayer;
+
+/// Tells what `/api/v1/status` adds; an object. May take its time: it runs where blocking is allowed.
+pub type StatusFn = Arc<dyn Fn() -> Value + Send + Sync>;
+/// Whether sampling has begun; else a sentence that says what is being waited for. Must not block.
+pub type ReadyFn = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// What the routes answer from.
+#[derive(Clone)]
+pub struct ServeState {
+    /// Where the windows are.
+    pub store: Arc<dyn Store>,
+    /// The daemon's own state.
+    pub status: StatusFn,
+    /// All counters.
+    pub metrics: Arc<Metrics>,
+    /// Whether sampling has begun.
+    pub ready: ReadyFn,
+    /// Host name of the node.
+    pub node: String,
+    /// The daemon's version.
+    pub version: String,
+    /// Limits of queries.
+    pub queries: Queries,
+}
+
+impl ServeState {
+    /// Reads a selecting request, runs `work` where it may block, and sends its answer.
+    async fn select<F>(&self, raw: Option<String>, more: &[&str], work: F) -> Response
+    where
+        F: FnOnce(&dyn Store, &Params, &Query) -> Result<Rendered, ApiError> + Send + 'static,
+    {
+        let read = Params::selecting(raw.as_deref(), more)
+            .and_then(|params| Ok((Asked::read(&params, WallTime::now())?, params)));
+        let (asked, params) = match read {
+            Ok(read) => read,
+            Err(error) => return error.into_response(),
+        };
+        let store = Arc::clone(&self.store);
+        let work = move || {
+            let query = asked.query(store.as_ref())?;
+            work(store.as_ref(), &params, &query)
+        };
+        self.queries.run(work).await
+    }
+}
+
+/// All routes, behind the gate. `more` is merged in and stands behind it too.
+pub fn router(state: ServeState, access: Access, more: Router) -> Router {
+    let state = Arc::new(state);
+    let api = Router::new()
+        .route("/", get(plain::index))
+        .route("/healthz", get(plain::healthz))
+        .route("/readyz", get(plain::readyz))
+        .route("/metrics", get(plain::metrics))
+        .route("/api/v1/status", get(plain::status))
+        .route("/api/v1/apps", get(apps::apps))
+        .route("/api/v1/executors", get(apps::executors))
+        .route("/api/v1/labels", get(labels::names))
+        .route("/api/v1/labels/{name}/values", get(labels::values))
+        .route("/api/v1/top", get(top::top))
+        .route("/api/v1/processes", get(processes::processes))
+        .route("/api/v1/series", get(series::series))
+        .with_state(Arc::clone(&state));
+    api.merge(more)
+        .fallback(plain::unknown_route)
+        .method_not_allowed_fallback(plain::wrong_method)
+        .layer(CompressionLayer::new().gzip(true))
+        .layer(DefaultBodyLimit::max(access::MAX_BODY))
+        .layer(from_fn_with_state(Arc::new(access), access::gate))
+        .layer(middleware::map_response(async |r: Response| error::always_json(r)))
+        .layer(from_fn(secure))
+        .layer(from_fn_with_state(Arc::clone(&state.metrics), count))
+}
+
+/// Headers that every answer carries. A route that sets its own content policy keeps it.
+async fn secure(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Counts answers by route (its pattern, never the path as asked) and code.
+async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let response = next.run(request).await;
+    let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    metrics.http_requests.with_label_values(&[route, response.status().as_str()]).inc();
+    response
+}

@@ -13,7 +13,8 @@ pub use answer::AnswerLimits;
 pub use memory::{MemoryStore, MemoryStoreConfig};
 
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Selection, SeriesPoint, TimeRange, Window,
+    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Selection, SeriesPoint, Summary, TimeRange,
+    Window,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,12 @@ pub trait Store: Send + Sync {
     /// asked range, whole; its range is theirs, or the asked one in whole windows where there is none.
     /// A prefix frame of `group` reads `key=(none)` where the label is not set.
     fn merge(&self, query: &Query) -> Result<Answer, StoreError>;
+    /// What [`Store::merge`] would answer, without the tree: tables need only this, and a store can tell
+    /// it without walking a stack.
+    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
+        let answer = self.merge(query)?;
+        Ok(Summary { range: answer.range, windows: answer.windows, quality: answer.quality })
+    }
     /// Sums by label set, over the windows that `query` touches, sorted. `group` does not matter.
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError>;
     /// Sums by step and by the labels `by`, sorted by these. Steps begin at multiples of `step`, which

@@ -1,0 +1,155 @@
+//! What every answer says beside its content: which windows it holds and what it rests on.
+//!
+//! In: a [`Summary`]. Out: the head of a JSON answer, or `X-Emberscope-*` headers with the same. Sampling
+//! error: each of n samples is one of a Poisson process, so a time of n samples has the relative standard
+//! error 1/sqrt(n), and a share p of n samples the absolute standard error sqrt(p(1-p)/n). Skew from a
+//! program that runs in step with the sampling clock is not in it.
+
+use super::run::Rendered;
+use crate::model::{Answer, Quality, SampleKind, Summary, TimeRange, WallTime};
+use crate::store::Store;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+/// The part of an answer that is no tree.
+pub fn summary_of(answer: &Answer) -> Summary {
+    Summary { range: answer.range, windows: answer.windows, quality: answer.quality.clone() }
+}
+
+/// Relative standard error of a time that rests on this many samples; None when there are none.
+pub fn relative_error(samples: u64) -> Option<f64> {
+    (samples > 0).then(|| 1.0 / (samples as f64).sqrt())
+}
+
+/// Absolute standard error of the share `part / whole`; None of nothing.
+pub fn share_error(part: u64, whole: u64) -> Option<f64> {
+    let p = share(part, whole)?;
+    Some((p * (1.0 - p) / whole as f64).sqrt())
+}
+
+/// `part / whole`; None of nothing.
+pub fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Samples, and their time where the kind counts time.
+pub fn amount(kind: SampleKind, samples: u64, weight: u64) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("samples".into(), samples.into());
+    match kind {
+        SampleKind::Cpu => out.insert("cpu_seconds".into(), (weight as f64 / 1e9).into()),
+    };
+    out
+}
+
+/// An instant, for JSON.
+pub fn instant(time: WallTime) -> Value {
+    time.to_string().into()
+}
+
+/// `quality` of a JSON answer.
+pub fn quality(quality: &Quality) -> Value {
+    let lost: Map<String, Value> = crate::model::DropReason::ALL
+        .iter()
+        .map(|reason| (reason.slug().to_owned(), quality.lost.get(*reason).into()))
+        .filter(|(_, count)| count != 0)
+        .collect();
+    json!({
+        "samples": quality.samples,
+        "lost": quality.lost.samples(),
+        "truncated": quality.truncated,
+        "unnamed_frames": quality.unnamed_frames,
+        "frames": quality.frames,
+        "sampling_error": relative_error(quality.samples),
+        "lost_by_reason": lost,
+        "stack_ends": quality.ends,
+        "unnamed_by_reason": quality.unnamed,
+    })
+}
+
+fn span(range: TimeRange) -> Value {
+    json!({ "from": instant(range.from), "until": instant(range.until) })
+}
+
+/// The head of a JSON answer: `range`, `windows`, `span`, `quality`, and a `note` when there is nothing.
+pub fn head(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
+    let mut out = Map::new();
+    let held = store.span();
+    out.insert("range".into(), span(summary.range));
+    out.insert("windows".into(), summary.windows.into());
+    out.insert("window_seconds".into(), store.window_length().as_secs_f64().into());
+    out.insert("span".into(), held.map(span).unwrap_or(Value::Null));
+    if summary.windows == 0 {
+        out.insert("note".into(), nothing(held).into());
+    }
+    out.insert("quality".into(), quality(&summary.quality));
+    out
+}
+
+/// Why an answer holds no window.
+pub fn nothing(held: Option<TimeRange>) -> String {
+    match held {
+        Some(held) => format!(
+            "No closed window lies in this range; there are windows from {} until {}.",
+            held.from, held.until
+        ),
+        None => "No window has closed yet.".to_owned(),
+    }
+}
+
+/// The head as headers, for answers that are not JSON (they are on those that are, too).
+pub fn headers(summary: &Summary, store: &dyn Store) -> HeaderMap {
+    let quality = &summary.quality;
+    let mut out = HeaderMap::new();
+    let mut put = |name: &'static str, value: String| {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            out.insert(HeaderName::from_static(name), value);
+        }
+    };
+    put("x-emberscope-from", summary.range.from.to_string());
+    put("x-emberscope-until", summary.range.until.to_string());
+    put("x-emberscope-windows", summary.windows.to_string());
+    if let Some(held) = store.span() {
+        put("x-emberscope-span", format!("{}/{}", held.from, held.until));
+    }
+    if summary.windows == 0 {
+        put("x-emberscope-note", nothing(store.span()));
+    }
+    put("x-emberscope-samples", quality.samples.to_string());
+    put("x-emberscope-lost", quality.lost.samples().to_string());
+    put("x-emberscope-truncated", quality.truncated.to_string());
+    put("x-emberscope-unnamed-frames", quality.unnamed_frames.to_string());
+    put("x-emberscope-frames", quality.frames.to_string());
+    if let Some(error) = relative_error(quality.samples) {
+        put("x-emberscope-sampling-error", format!("{error:.4}"));
+    }
+    out
+}
+
+/// A JSON answer.
+pub fn json(mut headers: HeaderMap, body: &Value) -> Rendered {
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Rendered { headers, body: Bytes::from(body.to_string()) }
+}
+
+/// A JSON answer about samples: its head, and one more field.
+pub fn table(summary: &Summary, store: &dyn Store, name: &str, content: Value) -> Rendered {
+    let mut out = head(summary, store);
+    out.insert(name.to_owned(), content);
+    json(headers(summary, store), &Value::Object(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_sampling() {
+        assert_eq!(relative_error(0), None);
+        assert_eq!(relative_error(400), Some(0.05));
+        assert_eq!(share_error(50, 100), Some(0.05));
+        assert_eq!(share_error(100, 100), Some(0.0));
+        assert_eq!(share_error(0, 0), None);
+    }
+}

@@ -1,0 +1,179 @@
+//! `/api/v1/apps` and `/api/v1/executors`: who was sampled.
+//!
+//! In: the store's sums by label set, and its processes. Out: one row for each app, or for each executor
+//! (a row for its JVM and one for its Python workers: `role` tells). Labels are those that the samples
+//! carry; what is not known is null.
+
+use super::ServeState;
+use super::answer::{amount, instant, relative_error, table};
+use super::error::ApiError;
+use super::run::Rendered;
+use crate::model::{
+    JvmFacts, LabelKey, LabelTotal, NameSource, ProcessRecord, Query, Role, Selection, TimeRange,
+};
+use crate::store::Store;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Sums over the label sets of one row.
+struct Sum {
+    samples: u64,
+    weight: u64,
+    seen: TimeRange,
+    values: BTreeMap<LabelKey, String>,
+    pids: BTreeSet<u32>,
+    executors: BTreeSet<String>,
+    drivers: BTreeSet<u32>,
+}
+
+impl Sum {
+    fn new(seen: TimeRange) -> Self {
+        Self {
+            samples: 0,
+            weight: 0,
+            seen,
+            values: BTreeMap::new(),
+            pids: BTreeSet::new(),
+            executors: BTreeSet::new(),
+            drivers: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, total: &LabelTotal) {
+        self.samples = self.samples.saturating_add(total.count);
+        self.weight = self.weight.saturating_add(total.weight);
+        self.seen.from = self.seen.from.min(total.seen.from);
+        self.seen.until = self.seen.until.max(total.seen.until);
+        for key in [LabelKey::AppName, LabelKey::User, LabelKey::Deploy, LabelKey::Node] {
+            let value = total.labels.get(key);
+            if !value.is_empty() {
+                self.values.entry(key).or_insert_with(|| value.to_owned());
+            }
+        }
+        let pid: Option<u32> = total.labels.get(LabelKey::Pid).parse().ok();
+        let role = total.labels.get(LabelKey::Role);
+        self.pids.extend(pid);
+        if role == Role::Driver.slug() {
+            self.drivers.extend(pid);
+        }
+        let executor = total.labels.get(LabelKey::Executor);
+        if role == Role::Executor.slug() && !executor.is_empty() {
+            self.executors.insert(executor.to_owned());
+        }
+    }
+
+    fn value(&self, key: LabelKey) -> Value {
+        self.values.get(&key).map_or(Value::Null, |v| v.as_str().into())
+    }
+
+    /// Samples, time, error and when it was seen, behind what the row begins with.
+    fn row(&self, query: &Query, begin: Value) -> Value {
+        let mut row = match begin {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        row.extend(amount(query.kind, self.samples, self.weight));
+        row.insert("sampling_error".into(), json!(relative_error(self.samples)));
+        row.insert("first_seen".into(), instant(self.seen.from));
+        row.insert("last_seen".into(), instant(self.seen.until));
+        Value::Object(row)
+    }
+}
+
+fn sums<K: Ord>(
+    store: &dyn Store,
+    query: &Query,
+    key: impl Fn(&LabelTotal) -> Option<K>,
+) -> Result<BTreeMap<K, Sum>, ApiError> {
+    let mut out = BTreeMap::new();
+    for total in store.totals(query)? {
+        if let Some(key) = key(&total) {
+            out.entry(key).or_insert_with(|| Sum::new(total.seen)).add(&total);
+        }
+    }
+    Ok(out)
+}
+
+fn label(total: &LabelTotal, key: LabelKey) -> Option<String> {
+    let value = total.labels.get(key);
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// `/api/v1/apps`
+pub async fn apps(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    state.select(raw, &[], |store, _, query| app_rows(store, query)).await
+}
+
+fn app_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError> {
+    let summary = store.summary(query)?;
+    let sums = sums(store, query, |total| label(total, LabelKey::App))?;
+    let rows = sums.into_iter().map(|(id, sum)| {
+        let begin = json!({
+            "id": id,
+            "name": sum.value(LabelKey::AppName),
+            "user": sum.value(LabelKey::User),
+            "deploy": sum.value(LabelKey::Deploy),
+            "executors": sum.executors.len(),
+            "drivers": sum.drivers,
+        });
+        sum.row(query, begin)
+    });
+    Ok(table(&summary, store, "apps", rows.collect()))
+}
+
+/// `/api/v1/executors`
+pub async fn executors(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    state.select(raw, &[], |store, _, query| executor_rows(store, query)).await
+}
+
+fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError> {
+    let summary = store.summary(query)?;
+    let sums = sums(store, query, |total| {
+        let executor = label(total, LabelKey::Executor)?;
+        Some((
+            total.labels.get(LabelKey::App).to_owned(),
+            executor,
+            total.labels.get(LabelKey::Role).to_owned(),
+        ))
+    })?;
+    // All of them: a condition on a thread's label would leave every process out.
+    let processes = store.processes(query.range, &Selection::all());
+    let rows = sums.into_iter().map(|((app, executor, role), sum)| {
+        let own: Vec<&Arc<ProcessRecord>> = processes
+            .iter()
+            .filter(|p| {
+                let is = |key, value: &str| p.labels.get(key) == value;
+                is(LabelKey::App, &app) && is(LabelKey::Executor, &executor) && is(LabelKey::Role, &role)
+            })
+            .collect();
+        let host = own.iter().map(|p| p.host.as_str()).find(|host| !host.is_empty());
+        let cores = own.iter().map(|p| p.cores).find(|cores| *cores > 0);
+        let begin = json!({
+            "app": app,
+            "app_name": sum.value(LabelKey::AppName),
+            "executor": executor,
+            "role": role,
+            "node": sum.value(LabelKey::Node),
+            "host": host,
+            "pids": sum.pids,
+            "cores": cores,
+            "jvm": own.iter().find_map(|p| p.jvm.as_ref()).map(jvm),
+        });
+        sum.row(query, begin)
+    });
+    Ok(table(&summary, store, "executors", rows.collect()))
+}
+
+/// What is known of a JVM, for JSON.
+pub fn jvm(facts: &JvmFacts) -> Value {
+    let (names, detail) = match &facts.names {
+        NameSource::Waiting(why) => ("waiting", why.as_str()),
+        NameSource::Asked => ("asked", "its perf map, which this daemon asked for"),
+        NameSource::Found => ("found", "a perf map that was already there"),
+        NameSource::None(why) => ("none", why.as_str()),
+    };
+    json!({ "version": facts.version, "names": names, "names_detail": detail })
+}

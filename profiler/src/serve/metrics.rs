@@ -1,0 +1,357 @@
+//! Every metric of the daemon, declared in one place.
+//!
+//! In: the rooms count here, through the pipeline. Out: the Prometheus text of `/metrics`. Reasons are
+//! closed lists, so all their series exist from the start, at 0. No label carries text from a target: the
+//! number of series is bounded. docs/reference/metrics.md lists them; a test holds it to that.
+
+use super::own;
+use crate::model::{DropReason, SampleKind, StackEnd, UnknownReason};
+use crate::store::StoreUsage;
+use prometheus::core::Collector;
+use prometheus::{
+    Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
+use std::sync::Mutex;
+
+/// One series for each value of a closed list.
+pub struct PerReason<T: 'static> {
+    list: &'static [T],
+    counters: Vec<IntCounter>,
+}
+
+impl<T: Copy + PartialEq> PerReason<T> {
+    /// Adds to a reason's counter.
+    pub fn add(&self, reason: T, count: u64) {
+        if let Some(counter) = self.counter(reason) {
+            counter.inc_by(count);
+        }
+    }
+    /// Brings a reason's counter up to a total that is counted elsewhere (a BPF map).
+    pub fn raise_to(&self, reason: T, total: u64) {
+        if let Some(counter) = self.counter(reason) {
+            raise_to(counter, total);
+        }
+    }
+    /// What a reason's counter says.
+    pub fn get(&self, reason: T) -> u64 {
+        self.counter(reason).map_or(0, IntCounter::get)
+    }
+    fn counter(&self, reason: T) -> Option<&IntCounter> {
+        self.list.iter().position(|r| *r == reason).and_then(|i| self.counters.get(i))
+    }
+}
+
+/// Brings a counter up to a total that is counted elsewhere; a total that went back changes nothing.
+/// For one writer a counter: two at once could both add the difference.
+pub fn raise_to(counter: &IntCounter, total: u64) {
+    counter.inc_by(total.saturating_sub(counter.get()));
+}
+
+/// A metric as it was declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says, in a sentence.
+    pub help: &'static str,
+}
+
+struct Builder {
+    registry: Registry,
+    declared: Vec<Declared>,
+}
+
+impl Builder {
+    fn put<C: Collector + Clone + 'static>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        metric: C,
+    ) -> prometheus::Result<C> {
+        self.registry.register(Box::new(metric.clone()))?;
+        self.declared.push(Declared { name, help });
+        Ok(metric)
+    }
+    fn counter(&mut self, name: &'static str, help: &'static str) -> prometheus::Result<IntCounter> {
+        self.put(name, help, IntCounter::new(name, help)?)
+    }
+    fn gauge(&mut self, name: &'static str, help: &'static str) -> prometheus::Result<IntGauge> {
+        self.put(name, help, IntGauge::new(name, help)?)
+    }
+    fn counters(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        labels: &[&str],
+    ) -> prometheus::Result<IntCounterVec> {
+        self.put(name, help, IntCounterVec::new(Opts::new(name, help), labels)?)
+    }
+    fn per_reason<T: Copy>(
+        &mut self,
+        (name, help, label): (&'static str, &'static str, &str),
+        list: &'static [T],
+        slug: fn(T) -> &'static str,
+    ) -> prometheus::Result<PerReason<T>> {
+        let vec = self.counters(name, help, &[label])?;
+        let counters = list.iter().map(|r| vec.with_label_values(&[slug(*r)])).collect();
+        Ok(PerReason { list, counters })
+    }
+}
+
+/// The metrics.
+pub struct Metrics {
+    registry: Registry,
+    declared: Vec<Declared>,
+    /// Samples that came up from the kernel, by type.
+    pub samples: PerReason<SampleKind>,
+    /// What the kernel side could not deliver, by reason.
+    pub lost: PerReason<DropReason>,
+    /// Samples by how their user stack ended.
+    pub stack_end: PerReason<StackEnd>,
+    /// Frames of all samples.
+    pub frames_walked: IntCounter,
+    /// Of these, without a name, by reason.
+    pub unnamed_frames: PerReason<UnknownReason>,
+    /// Windows closed.
+    pub windows: IntCounter,
+    /// Of these, cut short.
+    pub partial_windows: IntCounter,
+    /// What a bounded table holds; labels: the table's name.
+    pub registry_entries: IntGaugeVec,
+    /// What a full table turned away or threw out; labels: the table's name.
+    pub registry_refused: IntCounterVec,
+    /// Perf maps asked of JVMs; labels: the result's slug, a closed list of its room.
+    pub perf_map_asks: IntCounterVec,
+    /// Nanoseconds in a BPF program; labels: the program's name. Only with bpf_stats_enabled.
+    pub bpf_run_nanoseconds: IntCounterVec,
+    /// Runs of a BPF program; labels: the program's name. Only with bpf_stats_enabled.
+    pub bpf_runs: IntCounterVec,
+    /// Answered requests; labels: route, code.
+    pub http_requests: IntCounterVec,
+    /// Open connections.
+    pub http_connections: IntGauge,
+    /// Connections closed at once because there were too many.
+    pub http_connections_refused: IntCounter,
+    ready: IntGauge,
+    store_windows: IntGauge,
+    store_bytes: IntGauge,
+    store_dropped: IntCounterVec,
+    own_cpu: Gauge,
+    own_resident: IntGauge,
+    own_start: Gauge,
+    scrape: Mutex<()>,
+}
+
+impl Metrics {
+    /// Declares them all. An error is a name that was declared twice.
+    pub fn new(version: &str) -> prometheus::Result<Self> {
+        let mut b = Builder { registry: Registry::new(), declared: Vec::new() };
+        let info = Opts::new("emberscope_build_info", "Always 1; the label says the version.");
+        let (name, help) = ("emberscope_build_info", "Always 1; the label says the version.");
+        b.put(name, help, GaugeVec::new(info, &["version"])?)?.with_label_values(&[version]).set(1.0);
+        let metrics = Self {
+            ready: b.gauge("emberscope_ready", "1 once sampling has begun.")?,
+            samples: b.per_reason(
+                ("emberscope_samples_total", "Samples that came up from the kernel.", "type"),
+                SampleKind::ALL,
+                SampleKind::slug,
+            )?,
+            lost: b.per_reason(
+                ("emberscope_lost_total", "Records that the kernel side could not deliver.", "reason"),
+                DropReason::ALL,
+                DropReason::slug,
+            )?,
+            stack_end: b.per_reason(
+                (
+                    "emberscope_stack_end_total",
+                    "Samples by how the walk of their user stack ended.",
+                    "reason",
+                ),
+                StackEnd::ALL,
+                StackEnd::slug,
+            )?,
+            frames_walked: b.counter("emberscope_frames_walked_total", "Frames of all samples.")?,
+            unnamed_frames: b.per_reason(
+                ("emberscope_unnamed_frames_total", "Frames of samples that have no name.", "reason"),
+                UnknownReason::ALL,
+                UnknownReason::slug,
+            )?,
+            windows: b.counter("emberscope_windows_total", "Windows closed.")?,
+            partial_windows: b.counter(
+                "emberscope_partial_windows_total",
+                "Windows cut short by the start, the end or a step of the clock.",
+            )?,
+            store_windows: b.gauge("emberscope_store_windows", "Windows in the store.")?,
+            store_bytes: b
+                .gauge("emberscope_store_bytes", "Bytes that the store's windows take, estimated.")?,
+            store_dropped: b.counters(
+                "emberscope_store_dropped_windows_total",
+                "Windows dropped from the store because of its limits.",
+                &["reason"],
+            )?,
+            registry_entries: {
+                let (name, help) =
+                    ("emberscope_registry_entries", "Entries of a bounded table of the daemon.");
+                b.put(name, help, IntGaugeVec::new(Opts::new(name, help), &["registry"])?)?
+            },
+            registry_refused: b.counters(
+                "emberscope_registry_refused_total",
+                "Entries that a full table turned away or threw out.",
+                &["registry"],
+            )?,
+            perf_map_asks: b.counters(
+                "emberscope_perf_map_asks_total",
+                "Requests to a JVM to write its perf map.",
+                &["result"],
+            )?,
+            bpf_run_nanoseconds: b.counters(
+                "emberscope_bpf_run_nanoseconds_total",
+                "Time in a BPF program; counted while kernel.bpf_stats_enabled is 1.",
+                &["program"],
+            )?,
+            bpf_runs: b.counters(
+                "emberscope_bpf_runs_total",
+                "Runs of a BPF program; counted while kernel.bpf_stats_enabled is 1.",
+                &["program"],
+            )?,
+            http_requests: b.counters(
+                "emberscope_http_requests_total",
+                "Answered requests.",
+                &["route", "code"],
+            )?,
+            http_connections: b.gauge("emberscope_http_connections", "Open HTTP connections.")?,
+            http_connections_refused: b.counter(
+                "emberscope_http_connections_refused_total",
+                "HTTP connections closed at once because too many were open.",
+            )?,
+            own_cpu: {
+                // A gauge inside: the value is the kernel's total, read at each scrape.
+                let (name, help) = ("process_cpu_seconds_total", "CPU time of the daemon, user and system.");
+                b.put(name, help, Gauge::new(name, help)?)?
+            },
+            own_resident: b.gauge("process_resident_memory_bytes", "Resident memory of the daemon.")?,
+            own_start: {
+                let (name, help) = ("process_start_time_seconds", "Start of the daemon, Unix time.");
+                b.put(name, help, Gauge::new(name, help)?)?
+            },
+            registry: b.registry,
+            declared: b.declared,
+            scrape: Mutex::new(()),
+        };
+        for reason in ["bytes", "age"] {
+            metrics.store_dropped.with_label_values(&[reason]);
+        }
+        Ok(metrics)
+    }
+
+    /// All that is declared, for the reference page.
+    pub fn declared(&self) -> &[Declared] {
+        &self.declared
+    }
+
+    /// The text of `/metrics`, with what is read at the scrape: the store, readiness, the process itself.
+    pub fn text(&self, usage: &StoreUsage, ready: bool) -> prometheus::Result<String> {
+        // One scrape at a time: `raise_to` reads and then adds.
+        let _one = self.scrape.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.ready.set(i64::from(ready));
+        self.store_windows.set(clamp(usage.windows));
+        self.store_bytes.set(clamp(usage.bytes));
+        raise_to(&self.store_dropped.with_label_values(&["bytes"]), usage.dropped_for_bytes);
+        raise_to(&self.store_dropped.with_label_values(&["age"]), usage.dropped_for_age);
+        if let Some(usage) = own::usage() {
+            self.own_cpu.set(usage.cpu_seconds);
+            self.own_resident.set(clamp(usage.resident_bytes));
+            self.own_start.set(usage.start_unix_seconds);
+        }
+        let mut families = self.registry.gather();
+        for family in &mut families {
+            if family.name() == "process_cpu_seconds_total" {
+                as_counter(family);
+            }
+        }
+        TextEncoder::new().encode_to_string(&families)
+    }
+}
+
+/// The prometheus crate has no counter that can be set; a family can be told that it is one.
+fn as_counter(family: &mut prometheus::proto::MetricFamily) {
+    family.set_field_type(prometheus::proto::MetricType::COUNTER);
+    let counters = family.take_metric().into_iter().map(|mut metric| {
+        let mut counter = prometheus::proto::Counter::default();
+        counter.set_value(metric.get_gauge().get_value());
+        metric.set_counter(counter);
+        metric
+    });
+    let counters = counters.collect::<Vec<_>>();
+    family.set_metric(counters);
+}
+
+fn clamp(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
+
+    #[test]
+    fn every_metric_is_on_the_page_and_the_page_names_no_other() {
+        let metrics = Metrics::new("1").unwrap();
+        let declared: Vec<&str> = metrics.declared().iter().map(|d| d.name).collect();
+        let rows =
+            PAGE.lines().filter_map(|line| line.strip_prefix("| `")).filter_map(|l| l.split('`').next());
+        let on_page: Vec<&str> = rows.map(|name| name.split('{').next().unwrap_or(name)).collect();
+        for name in &declared {
+            assert!(on_page.contains(name), "{name} is missing from docs/reference/metrics.md");
+        }
+        for name in on_page.iter().filter(|n| n.starts_with("emberscope_") || n.starts_with("process_")) {
+            assert!(declared.contains(name), "docs/reference/metrics.md has {name}, which is not declared");
+        }
+    }
+
+    #[test]
+    fn every_reason_has_its_series_from_the_start_and_is_on_the_page() {
+        let text = Metrics::new("1").unwrap().text(&StoreUsage::default(), false).unwrap();
+        let slugs = DropReason::ALL.iter().map(|r| r.slug());
+        let slugs = slugs.chain(StackEnd::ALL.iter().map(|r| r.slug()));
+        for slug in slugs.chain(UnknownReason::ALL.iter().map(|r| r.slug())) {
+            assert!(text.contains(&format!("reason=\"{slug}\"}} 0\n")), "{slug}: {text}");
+            assert!(PAGE.contains(&format!("`{slug}`")), "{slug} is missing from docs/reference/metrics.md");
+        }
+        assert!(text.contains("emberscope_samples_total{type=\"cpu\"} 0\n"));
+    }
+
+    #[test]
+    fn totals_from_elsewhere_only_rise() {
+        let metrics = Metrics::new("1").unwrap();
+        metrics.lost.raise_to(DropReason::RingFullSample, 5);
+        metrics.lost.raise_to(DropReason::RingFullSample, 3);
+        metrics.lost.add(DropReason::RingFullSample, 2);
+        assert_eq!(metrics.lost.get(DropReason::RingFullSample), 7);
+        let usage = StoreUsage { windows: 3, bytes: 9, dropped_for_age: 4, ..StoreUsage::default() };
+        let text = metrics.text(&usage, true).unwrap();
+        for line in [
+            "emberscope_store_windows 3",
+            "emberscope_store_bytes 9",
+            "emberscope_store_dropped_windows_total{reason=\"age\"} 4",
+            "emberscope_ready 1",
+            "# TYPE process_cpu_seconds_total counter",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_process_is_measured() {
+        let text = Metrics::new("1").unwrap().text(&StoreUsage::default(), true).unwrap();
+        let value = |name: &str| -> f64 {
+            let line = text.lines().find(|l| l.starts_with(name)).unwrap();
+            line.rsplit(' ').next().unwrap().parse().unwrap()
+        };
+        assert!(value("process_resident_memory_bytes") > 1e6);
+        assert!(value("process_cpu_seconds_total") >= 0.0);
+        assert!(value("process_start_time_seconds") > 1.6e9);
+    }
+}

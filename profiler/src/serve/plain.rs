@@ -1,0 +1,144 @@
+//! The routes that select nothing: the start page, health, metrics, status, and what is no route.
+//!
+//! In: the state. Out: short answers. The start page is static text until there is a page to show.
+
+use super::ServeState;
+use super::answer::{instant, json};
+use super::error::{ApiError, shown};
+use super::params::Params;
+use super::run::Rendered;
+use crate::model::WallTime;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{Html, IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Every route, with a sentence each.
+pub const ROUTES: &[(&str, &str)] = &[
+    ("/", "This page."),
+    ("/healthz", "200 while the daemon answers."),
+    ("/readyz", "200 once sampling has begun."),
+    ("/metrics", "Prometheus metrics."),
+    ("/api/v1/status", "Version, host, JVMs and counters."),
+    ("/api/v1/apps", "Spark applications."),
+    ("/api/v1/executors", "Their executors."),
+    ("/api/v1/labels", "Names to select by."),
+    ("/api/v1/labels/{name}/values", "Values of one name."),
+    ("/api/v1/top", "Methods by self and total."),
+    ("/api/v1/processes", "Who ran on the node."),
+    ("/api/v1/series", "A selection over time."),
+];
+
+/// `/`
+pub async fn index(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    if let Err(error) = Params::of(raw.as_deref(), &[]) {
+        return error.into_response();
+    }
+    let rows = ROUTES.iter().map(|(path, says)| match path.contains('{') {
+        true => format!("<tr><td><code>{path}</code><td>{says}\n"),
+        false => format!("<tr><td><a href=\"{path}\"><code>{path}</code></a><td>{says}\n"),
+    });
+    let page = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Emberscope</title>\
+         <meta name=\"viewport\" content=\"width=device-width\">\
+         <style>body{{font:16px/1.5 sans-serif;margin:2em auto;max-width:50em;padding:0 1em}}td{{padding-right:2em}}</style>\
+         <h1>Emberscope</h1><p>Version {} on {}.</p><table>\n{}</table>",
+        html(&state.version),
+        html(&state.node),
+        rows.collect::<String>()
+    );
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    ([(header::CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response()
+}
+
+fn html(text: &str) -> String {
+    text.chars().fold(String::new(), |mut out, c| {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+        out
+    })
+}
+
+/// `/healthz`
+pub async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// `/readyz`
+pub async fn readyz(State(state): State<Arc<ServeState>>) -> Response {
+    match (state.ready)() {
+        Ok(()) => "ready\n".into_response(),
+        Err(reason) => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", reason).into_response(),
+    }
+}
+
+/// `/metrics`
+pub async fn metrics(State(state): State<Arc<ServeState>>) -> Response {
+    let work = Arc::clone(&state);
+    let work = move || {
+        let text = work.metrics.text(&work.store.usage(), (work.ready)().is_ok());
+        let text = text.map_err(|e| ApiError::internal(format!("The metrics cannot be written: {e}")))?;
+        let mut headers = HeaderMap::new();
+        let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        headers.insert(header::CONTENT_TYPE, kind);
+        Ok(Rendered { headers, body: text.into() })
+    };
+    state.queries.run(work).await
+}
+
+/// `/api/v1/status`
+pub async fn status(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    if let Err(error) = Params::of(raw.as_deref(), &[]) {
+        return error.into_response();
+    }
+    let work = Arc::clone(&state);
+    state.queries.run(move || Ok(json(HeaderMap::new(), &status_of(&work)))).await
+}
+
+/// What the daemon tells of itself, and around it what is known here. Ours wins where names meet.
+fn status_of(state: &ServeState) -> Value {
+    let mut out = match (state.status)() {
+        Value::Object(map) => map,
+        other => Map::from_iter([("daemon".to_owned(), other)]),
+    };
+    let usage = state.store.usage();
+    let span = state.store.span().map(|s| json!({ "from": instant(s.from), "until": instant(s.until) }));
+    let ready = (state.ready)();
+    out.insert("version".into(), state.version.as_str().into());
+    out.insert("node".into(), state.node.as_str().into());
+    out.insert("time".into(), instant(WallTime::now()));
+    out.insert("ready".into(), ready.is_ok().into());
+    out.insert("waiting_for".into(), ready.err().map_or(Value::Null, Value::from));
+    out.insert(
+        "store".into(),
+        json!({
+            "windows": usage.windows,
+            "bytes": usage.bytes,
+            "dropped_for_bytes": usage.dropped_for_bytes,
+            "dropped_for_age": usage.dropped_for_age,
+            "window_seconds": state.store.window_length().as_secs_f64(),
+            "span": span,
+        }),
+    );
+    Value::Object(out)
+}
+
+/// 404
+pub async fn unknown_route(uri: Uri) -> ApiError {
+    let paths: Vec<String> = ROUTES.iter().map(|(path, _)| (*path).to_owned()).collect();
+    let message = format!("There is no route {}; there are: {}.", shown(uri.path()), paths.join(", "));
+    ApiError::new(StatusCode::NOT_FOUND, "unknown_route", message).with_choices(paths)
+}
+
+/// 405
+pub async fn wrong_method(method: Method) -> ApiError {
+    let message = format!("{} does not work on this route: use GET.", shown(method.as_str()));
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+}
