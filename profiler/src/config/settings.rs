@@ -78,7 +78,7 @@ macro_rules! settings {
 settings! {
     /// Address and port of the HTTP server. Anything but a loopback address asks for a token-file.
     required listen ("listen", "ADDR:PORT"): Listen = "127.0.0.1:4099";
-    /// File whose first line is the bearer token that clients must send. /healthz and /readyz need none.
+    /// File with the bearer token that clients must send; others may not read it. /healthz needs none.
     optional token_file ("token-file", "FILE"): FilePath = "/etc/emberscope.token";
     /// Directory for the daemon's files. One daemon holds it at a time.
     required data_dir ("data-dir", "DIR"): FilePath = "/var/lib/emberscope";
