@@ -7,6 +7,7 @@
 pub mod aggregate;
 pub mod capture;
 pub mod cli;
+pub mod config;
 pub mod export;
 pub mod model;
 pub mod pipeline;

@@ -1,0 +1,156 @@
+//! What the daemon and a one-off recording are told to do.
+//!
+//! In: flags, a TOML file, defaults; a flag beats the file, the file beats the default, and all three
+//! have the same names. Out: a [`DaemonConfig`] or [`RecordConfig`] whose values are in range and fit
+//! together. Every setting is declared once, in [`settings`]: its flag, its key in the file, its help
+//! and `deploy/emberscope.toml` come from there.
+
+mod file;
+mod record;
+mod settings;
+mod units;
+mod values;
+
+pub use file::read_file;
+pub use record::{RecordConfig, SelectError};
+pub use settings::{DaemonConfig, Settings};
+pub use units::{ByteSize, Interval, UnitError};
+pub use values::{
+    Executors, FilePath, Fraction, Hz, Listen, LogFilter, LogFormat, Names, NodeName, Refused, RingBytes,
+    TomlKind, Value, WindowLength,
+};
+
+use std::path::{Path, PathBuf};
+
+/// Why there is no configuration. Each says what to change.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration file {}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file is larger than any configuration is.
+    #[error("the configuration file {} is larger than {limit} bytes", path.display())]
+    TooLarge {
+        /// Which file.
+        path: PathBuf,
+        /// The limit.
+        limit: u64,
+    },
+    /// The file is no TOML.
+    #[error("{}, line {line}: {message}", path.display())]
+    Syntax {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// What the TOML reader says.
+        message: String,
+    },
+    /// A key that is no setting.
+    #[error("{}, line {line}: unknown key {key:?}; the nearest is {nearest:?}", path.display())]
+    UnknownKey {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// The key.
+        key: String,
+        /// The setting whose name is most like it.
+        nearest: &'static str,
+    },
+    /// A value that its setting cannot have.
+    #[error("{}, line {line}: {key} = {value} is refused; allowed is {allowed}", path.display())]
+    BadValue {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// The setting.
+        key: &'static str,
+        /// The value, as it stands in the file.
+        value: String,
+        /// What it can have.
+        allowed: String,
+    },
+    /// Reachable from other machines, and open to all who ask.
+    #[error(
+        "listen = {listen} can be reached from other machines, which asks for a bearer token: \
+         set token-file to a file that holds one, or listen on 127.0.0.1"
+    )]
+    Exposed {
+        /// The address.
+        listen: Listen,
+    },
+}
+
+impl DaemonConfig {
+    /// Defaults, then the file, then the flags; checked as a whole.
+    pub fn load(file: Option<&Path>, flags: Settings) -> Result<Self, ConfigError> {
+        let below = file.map(read_file).transpose()?.unwrap_or_default();
+        let config = Self::from_settings(flags.over(below));
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Whether the settings fit together.
+    fn check(&self) -> Result<(), ConfigError> {
+        // `to_canonical` sees 127.0.0.1 behind ::ffff:127.0.0.1.
+        if !self.listen.get().ip().to_canonical().is_loopback() && self.token_file.is_none() {
+            return Err(ConfigError::Exposed { listen: self.listen.clone() });
+        }
+        Ok(())
+    }
+}
+
+impl Default for DaemonConfig {
+    fn default() -> Self {
+        Self::from_settings(Settings::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_flag_beats_the_file_and_the_file_beats_the_default() {
+        let file = file("hz = 49\nnode = \"from-file\"\n");
+        let flags = Settings { hz: "199".parse().ok(), ..Settings::default() };
+        let config = DaemonConfig::load(Some(file.path()), flags).unwrap();
+        assert_eq!(*config.hz.get(), 199);
+        assert_eq!(config.node.unwrap().get(), "from-file");
+        assert_eq!(config.listen, DaemonConfig::default().listen);
+    }
+
+    #[test]
+    fn beyond_loopback_asks_for_a_token() {
+        let listen = |addr: &str, token: Option<&str>| {
+            let flags = Settings {
+                listen: addr.parse().ok(),
+                token_file: token.and_then(|t| t.parse().ok()),
+                ..Settings::default()
+            };
+            DaemonConfig::load(None, flags)
+        };
+        for addr in ["0.0.0.0:4099", "[::]:4099", "10.0.0.1:4099", "[::ffff:10.0.0.1]:4099"] {
+            let refused = listen(addr, None).unwrap_err().to_string();
+            assert!(refused.contains(addr) && refused.contains("token-file"), "{refused}");
+            assert!(listen(addr, Some("/run/token")).is_ok());
+        }
+        for addr in ["127.0.0.1:1", "127.1.2.3:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(listen(addr, None).is_ok(), "{addr}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Every setting of the daemon, once: name, type, default, meaning.
+//!
+//! The macro makes of the list below the typed [`DaemonConfig`], the flags ([`Settings`], where each may
+//! be absent), the reader of one key of the file and the printed configuration.
+
+use super::values::{TomlKind, Value, *};
+use super::{ByteSize, Interval};
+use toml::de::DeValue;
+
+macro_rules! slot {
+    (required $ty:ty) => { $ty };
+    (optional $ty:ty) => { Option<$ty> };
+    (@fill required $given:expr, $text:literal) => {
+        $given.unwrap_or_else(|| $text.parse().unwrap_or_else(|_| unreachable!("the default {} is tested", $text)))
+    };
+    (@fill optional $given:expr, $text:literal) => { $given };
+    (@line required $key:literal, $value:expr, $text:literal) => { line($key, Some(&$value), $text) };
+    (@line optional $key:literal, $value:expr, $text:literal) => { line($key, $value.as_ref(), $text) };
+}
+
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $mode:ident $field:ident ($key:literal, $name:literal): $ty:ty = $text:literal;)+) => {
+        /// What the daemon does. Every value is in range.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct DaemonConfig { $($(#[doc = $doc])+ pub $field: slot!($mode $ty),)+ }
+
+        /// Settings of one source: flags, or a file. What is absent is left to the next source.
+        #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
+        pub struct Settings { $($(#[doc = $doc])+ #[arg(long = $key, value_name = $name)] pub $field: Option<$ty>,)+ }
+
+        impl Settings {
+            /// The names, as in flags and files.
+            pub const KEYS: &'static [&'static str] = &[$($key,)+];
+
+            /// These, and where they are silent those below.
+            pub fn over(self, below: Self) -> Self {
+                Self { $($field: self.$field.or(below.$field),)+ }
+            }
+
+            /// Sets one key from a value of the file. None: there is no such key.
+            pub(super) fn set(&mut self, key: &str, value: &DeValue<'_>) -> Option<(&'static str, Result<(), Refused>)> {
+                match key {
+                    $($key => Some(($key, read_value(value).map(|v| self.$field = Some(v)))),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl DaemonConfig {
+            /// The settings, and the defaults where they are silent.
+            pub fn from_settings(settings: Settings) -> Self {
+                Self { $($field: slot!(@fill $mode settings.$field, $text),)+ }
+            }
+
+            /// As a configuration file, each key with its meaning as a comment.
+            pub fn to_toml(&self) -> String {
+                let mut out = String::new();
+                $(
+                    for doc in [$($doc),+] {
+                        out.push_str(format!("#{doc}").trim_end());
+                        out.push('\n');
+                    }
+                    out.push_str(&slot!(@line $mode $key, self.$field, $text));
+                    out.push('\n');
+                )+
+                out
+            }
+
+            /// Name, default and meaning of each setting, for the reference page.
+            pub fn reference() -> Vec<(&'static str, String, String)> {
+                let default = Self::default();
+                vec![$(($key, slot!(@line $mode $key, default.$field, $text), [$($doc),+].concat().trim().to_owned()),)+]
+            }
+        }
+    };
+}
+
+settings! {
+    /// Address and port of the HTTP server. Anything but a loopback address asks for a token-file.
+    required listen ("listen", "ADDR:PORT"): Listen = "127.0.0.1:4099";
+    /// File with the bearer token that clients must send; others may not read it. /healthz needs none.
+    optional token_file ("token-file", "FILE"): FilePath = "/etc/emberscope.token";
+    /// Directory for the daemon's files. One daemon holds it at a time.
+    required data_dir ("data-dir", "DIR"): FilePath = "/var/lib/emberscope";
+    /// Samples a second and CPU, 1 to 1000. An odd number does not beat with timers.
+    required hz ("hz", "N"): Hz = "99";
+    /// Length of a window: the grain of time in every answer. It divides a minute.
+    required window ("window", "DURATION"): WindowLength = "10s";
+    /// Spark applications that are kept, by id or name: a comma list, * stands for any text.
+    required apps ("apps", "LIST"): Names = "*";
+    /// Executors that are kept, by id: a comma list of ids and ranges (driver,1,3-5), or *.
+    required executors ("executors", "LIST"): Executors = "*";
+    /// Share of the executors that is kept, above 0, up to 1; the same ones on every node.
+    required fraction ("fraction", "SHARE"): Fraction = "1";
+    /// Ask JVMs for the names of their compiled code (HotSpot's attach protocol, JDK 17 and newer).
+    /// When false, only perf maps that are already there are read.
+    required ask_jvms ("ask-jvms", "BOOL"): bool = "true";
+    /// Shortest time between two such questions to the same JVM.
+    required ask_interval ("ask-interval", "DURATION"): Interval = "30s";
+    /// Memory for closed windows; the oldest go first.
+    required store_bytes ("store-bytes", "SIZE"): ByteSize = "32MiB";
+    /// Age at which windows go, whatever room there is.
+    required store_age ("store-age", "DURATION"): Interval = "1d";
+    /// Ring buffer between the kernel and the daemon: a power of two. Samples are lost, and counted,
+    /// when it is full.
+    required ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";
+    /// Name of the node in answers, where the host name will not do.
+    optional node ("node", "NAME"): NodeName = "node-1";
+    /// Which of the daemon's own messages are logged: error, warn, info, debug, trace, or
+    /// target=level with commas between.
+    required log ("log", "FILTER"): LogFilter = "info";
+    /// How log lines look: text or json.
+    required log_format ("log-format", "FORMAT"): LogFormat = "text";
+}
+
+/// `key = value`, or an example in a comment when the setting is absent.
+fn line<T: Value>(key: &str, value: Option<&T>, example: &str) -> String {
+    let (mark, text) = match value {
+        Some(value) => ("", value.to_string()),
+        None => ("# ", example.to_owned()),
+    };
+    let text = match T::TOML {
+        TomlKind::Number | TomlKind::Bool => text,
+        TomlKind::Text | TomlKind::Size | TomlKind::List => toml::Value::String(text).to_string(),
+    };
+    format!("{mark}{key} = {text}\n")
+}
+
+/// Reads a value by way of its text, so that file and flag take the same.
+fn read_value<T: Value>(value: &DeValue<'_>) -> Result<T, Refused> {
+    let kind = |kinds: &[TomlKind]| kinds.contains(&T::TOML);
+    let text = match value {
+        DeValue::String(text) if kind(&[TomlKind::Text, TomlKind::Size, TomlKind::List]) => text.to_string(),
+        DeValue::Integer(number) if kind(&[TomlKind::Number, TomlKind::Size]) => number.to_string(),
+        DeValue::Float(number) if kind(&[TomlKind::Number]) => number.to_string(),
+        DeValue::Boolean(value) if kind(&[TomlKind::Bool]) => value.to_string(),
+        DeValue::Array(items) if kind(&[TomlKind::List]) => {
+            let items = items.iter().map(|item| match item.get_ref() {
+                // A comma would make two of one item.
+                DeValue::String(text) if !text.contains(',') => Ok(text.to_string()),
+                DeValue::Integer(number) => Ok(number.to_string()),
+                _ => Err(Refused("a list of texts without commas".to_owned())),
+            });
+            items.collect::<Result<Vec<_>, _>>()?.join(",")
+        }
+        _ => {
+            return Err(Refused(
+                match T::TOML {
+                    TomlKind::Text => "a text in quotes",
+                    TomlKind::Size => "a size: a whole number of bytes, or a text such as \"64MB\"",
+                    TomlKind::Number => "a number without quotes",
+                    TomlKind::Bool => "true or false, without quotes",
+                    TomlKind::List => "a text, or a list of texts",
+                }
+                .to_owned(),
+            ));
+        }
+    };
+    text.parse().map_err(|error: T::Err| Refused(error.to_string()))
+}

@@ -1,0 +1,284 @@
+//! The types of the settings: each reads from the text of a flag or of the configuration file, says in
+//! its error what is allowed, and prints as the text it was read from.
+//!
+//! In: untrusted text. Out: a value in its range. What an id or a file means is for the rooms that use
+//! it; here only the shape is checked.
+
+use super::units::{ByteSize, Interval};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Why a value is refused: what would be allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+fn refused<T>(allowed: impl Into<String>) -> Result<T, Refused> {
+    Err(Refused(allowed.into()))
+}
+
+/// How a value stands in TOML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TomlKind {
+    /// In quotes.
+    Text,
+    /// In quotes, or a plain whole number.
+    Size,
+    /// A plain number.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// In quotes, or a list whose items are joined by commas.
+    List,
+}
+
+/// A type that settings have.
+pub trait Value: FromStr<Err: fmt::Display> + fmt::Display {
+    /// How it stands in TOML.
+    const TOML: TomlKind;
+}
+
+macro_rules! toml_kinds {
+    ($($ty:ty = $kind:ident;)+) => { $(impl Value for $ty { const TOML: TomlKind = TomlKind::$kind; })+ };
+}
+
+toml_kinds! {
+    Listen = Text;
+    FilePath = Text;
+    Hz = Number;
+    Interval = Text;
+    WindowLength = Text;
+    Names = List;
+    Executors = List;
+    Fraction = Number;
+    bool = Bool;
+    ByteSize = Size;
+    RingBytes = Size;
+    LogFilter = Text;
+    LogFormat = Text;
+    NodeName = Text;
+}
+
+macro_rules! parsed {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $parse:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name($inner);
+        impl $name {
+            /// The value.
+            pub fn get(&self) -> &$inner { &self.0 }
+        }
+        impl FromStr for $name {
+            type Err = Refused;
+            fn from_str(text: &str) -> Result<Self, Refused> {
+                let parse: fn(&str) -> Result<$inner, Refused> = $parse;
+                parse(text).map(Self)
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.0.fmt(f) }
+        }
+    };
+}
+
+parsed!(
+    /// Address and port to listen on.
+    Listen(SocketAddr),
+    |text| {
+        // std's resolver would look names up: `localhost` is the one that needs none.
+        let text = text.strip_prefix("localhost:").map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
+        text.parse().or_else(|_| refused("an IP address and a port, such as 127.0.0.1:4099 or [::1]:4099"))
+    }
+);
+
+parsed!(
+    /// Samples a second and CPU.
+    Hz(u32),
+    |text| match text.parse() {
+        Ok(hz @ 1..=1000) => Ok(hz),
+        _ => refused("a whole number from 1 to 1000"),
+    }
+);
+
+parsed!(
+    /// Length of a window: it divides a minute, so that windows line up with the clock.
+    WindowLength(Interval),
+    |text| {
+        let allowed = "whole seconds that divide a minute: 1s, 2s, 5s, 10s, 15s, 20s, 30s, 1m";
+        match text.parse::<Interval>() {
+            Ok(length) if [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60].contains(&length.get().as_secs())
+                && length.get().subsec_millis() == 0 => Ok(length),
+            _ => refused(allowed),
+        }
+    }
+);
+
+parsed!(
+    /// Share of the executors that is kept.
+    Fraction(f64),
+    |text| match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => refused("a number above 0, up to 1"),
+    }
+);
+
+parsed!(
+    /// Bytes of the ring buffer between kernel and daemon.
+    RingBytes(ByteSize),
+    |text| match text.parse::<ByteSize>() {
+        // The kernel takes powers of two of whole pages only (bpf(2), BPF_MAP_TYPE_RINGBUF).
+        Ok(size) if size.0.is_power_of_two() && (1 << 12..=1 << 30).contains(&size.0) => Ok(size),
+        _ => refused("a power of two from 4KiB to 1GiB, such as 4MiB"),
+    }
+);
+
+parsed!(
+    /// A choice of applications by id or name: `*`, or a comma list in which `*` stands for any text.
+    Names(String),
+    |text| list(text, "* for all, or application ids or names with commas between: app-1,nightly-*", |item| {
+        !item.chars().any(char::is_control)
+    })
+);
+
+parsed!(
+    /// A choice of executors: `*`, or a comma list of ids and ranges of ids, `driver` among them.
+    Executors(String),
+    |text| list(text, "* for all, or executor ids and ranges with commas between: driver,1,3-5", |item| {
+        let number = |text: &str| text.parse::<u32>().ok();
+        match item.split_once('-') {
+            Some((from, to)) => number(from).zip(number(to)).is_some_and(|(from, to)| from <= to),
+            None => item == "*" || item == "driver" || number(item).is_some(),
+        }
+    })
+);
+
+parsed!(
+    /// Which of the daemon's own messages are logged.
+    LogFilter(String),
+    |text| match text.parse::<tracing_subscriber::EnvFilter>() {
+        Ok(_) if !text.trim().is_empty() => Ok(text.to_owned()),
+        _ => refused("off, error, warn, info, debug, trace, or target=level with commas between"),
+    }
+);
+
+parsed!(
+    /// The node's name, where the host name will not do.
+    NodeName(String),
+    |text| {
+        let good = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        if (1..=253).contains(&text.len()) && text.chars().all(good) {
+            Ok(text.to_owned())
+        } else {
+            refused("1 to 253 letters, digits, dots, dashes and underscores")
+        }
+    }
+);
+
+/// A path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePath(PathBuf);
+
+impl FilePath {
+    /// The path.
+    pub fn get(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl FromStr for FilePath {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        if text.is_empty() || text.contains('\0') { refused("a path") } else { Ok(Self(text.into())) }
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl FromStr for LogFormat {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => refused("text or json"),
+        }
+    }
+}
+
+impl fmt::Display for LogFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        })
+    }
+}
+
+/// A comma list of at least one item, each good; spaces around items go.
+fn list(text: &str, allowed: &str, good: fn(&str) -> bool) -> Result<String, Refused> {
+    let items: Vec<&str> = text.split(',').map(str::trim).collect();
+    if items.iter().all(|item| !item.is_empty() && good(item)) {
+        Ok(items.join(","))
+    } else {
+        refused(allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn takes<T: Value>(good: &[&str], bad: &[&str]) {
+        for text in good {
+            assert_eq!(text.parse::<T>().map(|v| v.to_string()).ok().as_deref(), Some(*text));
+        }
+        for text in bad {
+            assert!(text.parse::<T>().is_err(), "{text:?} was taken");
+        }
+    }
+
+    #[test]
+    fn values_have_their_ranges() {
+        takes::<Listen>(&["127.0.0.1:4099", "[::1]:80"], &["4099", "host:80", "127.0.0.1", "1.2.3.4:99999"]);
+        takes::<Hz>(&["1", "99", "1000"], &["0", "1001", "-5", "99.5", ""]);
+        takes::<WindowLength>(&["1s", "10s", "1m"], &["0s", "7s", "1500ms", "2m", "10"]);
+        takes::<Fraction>(&["0.2", "1"], &["0", "1.01", "-0.5", "NaN", "inf", ""]);
+        takes::<RingBytes>(&["4KiB", "8MiB"], &["0", "4095", "3MiB", "8MB", "2GiB"]);
+        takes::<Names>(&["*", "a,b", "nightly-*"], &["", "a,,b", "a\nb"]);
+        takes::<Executors>(&["*", "1,3-5", "driver,7"], &["", "5-3", "x", "1-", "-1", "1,"]);
+        takes::<LogFilter>(&["info", "emberscope=debug,warn"], &["", "loud=very"]);
+        takes::<LogFormat>(&["text", "json"], &["xml", ""]);
+        takes::<NodeName>(&["node-1.example"], &["", "a b", "x\u{1b}[31m"]);
+        assert_eq!("localhost:80".parse::<Listen>().unwrap().to_string(), "127.0.0.1:80");
+        assert_eq!(" 1, 3-5 ".parse::<Executors>().unwrap().get(), "1,3-5");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(text in "[-*0-9a-z,.= ]{0,20}") {
+            let _ = (text.parse::<Listen>(), text.parse::<Executors>(), text.parse::<LogFilter>());
+            if let Ok(ids) = text.parse::<Executors>() {
+                prop_assert_eq!(ids.get().parse::<Executors>(), Ok(ids));
+            }
+            if let Ok(share) = text.parse::<Fraction>() {
+                prop_assert!(*share.get() > 0.0 && *share.get() <= 1.0);
+            }
+        }
+    }
+}
