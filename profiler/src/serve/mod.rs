@@ -1,4 +1,5 @@
 //! serve
 
+pub mod pyroscope;
 pub mod selector;
 pub mod time;
