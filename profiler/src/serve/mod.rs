@@ -22,6 +22,7 @@ mod plain;
 mod processes;
 mod request;
 mod run;
+pub mod pyroscope;
 pub mod selector;
 mod series;
 pub mod time;

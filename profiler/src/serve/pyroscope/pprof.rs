@@ -1,0 +1,176 @@
+//! A call tree as a pprof profile.
+//!
+//! In: a [`Tree`], its time range and which of its numbers is wanted. Out: a [`Profile`] with one
+//! sample for each node that has a value of its own, leaf first, with lines, signatures and the files
+//! that code came from. Refused when its stacks hold more than [`MAX_FRAMES`] frames in all.
+
+use super::error::{CallError, Code};
+use super::profile::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
+use super::types::{Type, Value};
+use crate::model::{Frame, TimeRange, Tree};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Most frames of all samples together: 8 bytes each, so 32 MB.
+pub const MAX_FRAMES: usize = 4 << 20;
+
+/// Writes `tree`.
+pub fn profile(tree: &Tree, range: TimeRange, of: &Type) -> Result<Profile, CallError> {
+    let mut out = Writer::default();
+    out.text("");
+    let [_, sample_type, sample_unit, period_type, period_unit] = of.parts;
+    let sample_type = ValueType { r#type: out.text(sample_type), unit: out.text(sample_unit) };
+    out.profile.sample_type = vec![sample_type];
+    out.profile.period_type = Some(ValueType { r#type: out.text(period_type), unit: out.text(period_unit) });
+    out.profile.time_nanos = signed(range.from.0);
+    out.profile.duration_nanos = signed(range.until.0.saturating_sub(range.from.0));
+    out.samples(tree, of.value)?;
+    Ok(out.profile)
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// The profile and what is in its tables already.
+#[derive(Default)]
+struct Writer {
+    profile: Profile,
+    texts: HashMap<String, i64>,
+    mappings: HashMap<Arc<str>, u64>,
+    functions: HashMap<(i64, i64), u64>,
+    locations: HashMap<Arc<Frame>, u64>,
+}
+
+impl Writer {
+    fn samples(&mut self, tree: &Tree, value: Value) -> Result<(), CallError> {
+        let mut location_of: Vec<u64> = Vec::with_capacity(tree.nodes.len());
+        let mut frames = 0;
+        for (index, node) in tree.nodes.iter().enumerate() {
+            // The root is no function.
+            location_of.push(if index == 0 { 0 } else { self.location(&node.frame) });
+            let own = value.of(node.self_count, node.self_weight);
+            if own == 0 {
+                continue;
+            }
+            let mut location_id = Vec::new();
+            let mut at = index;
+            while let Some(&location) = location_of.get(at)
+                && location != 0
+            {
+                location_id.push(location);
+                at = tree.nodes.get(at).map_or(0, |n| n.parent as usize);
+            }
+            frames += location_id.len();
+            if frames > MAX_FRAMES {
+                return Err(CallError::new(
+                    Code::ResourceExhausted,
+                    format!(
+                        "the profile has more than {MAX_FRAMES} frames: narrow the time range or the selection"
+                    ),
+                ));
+            }
+            self.profile.sample.push(Sample { location_id, value: vec![own] });
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> i64 {
+        if let Some(&index) = self.texts.get(text) {
+            return index;
+        }
+        let index = self.profile.string_table.len() as i64;
+        self.profile.string_table.push(text.to_owned());
+        self.texts.insert(text.to_owned(), index);
+        index
+    }
+
+    fn location(&mut self, frame: &Arc<Frame>) -> u64 {
+        if let Some(&id) = self.locations.get(frame) {
+            return id;
+        }
+        let function_id = self.function(frame);
+        let mapping_id = self.mapping(&frame.module);
+        let id = self.profile.location.len() as u64 + 1;
+        let line = vec![Line { function_id, line: i64::from(frame.line) }];
+        self.profile.location.push(Location { id, mapping_id, line });
+        self.locations.insert(frame.clone(), id);
+        id
+    }
+
+    fn function(&mut self, frame: &Frame) -> u64 {
+        let name = self.text(&frame.name);
+        let system_name = match &frame.signature {
+            Some(signature) => self.text(&format!("{}{signature}", frame.name)),
+            None => name,
+        };
+        let next = self.functions.len() as u64 + 1;
+        let id = *self.functions.entry((name, system_name)).or_insert(next);
+        if id == next {
+            self.profile.function.push(Function { id, name, system_name });
+        }
+        id
+    }
+
+    fn mapping(&mut self, module: &Arc<str>) -> u64 {
+        if module.is_empty() {
+            return 0;
+        }
+        if let Some(&id) = self.mappings.get(module) {
+            return id;
+        }
+        let id = self.profile.mapping.len() as u64 + 1;
+        let filename = self.text(module);
+        self.profile.mapping.push(Mapping { id, filename, has_functions: true });
+        self.mappings.insert(module.clone(), id);
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::types;
+    use super::*;
+    use crate::model::{FrameKind, Node, WallTime};
+
+    fn node(name: &str, module: &str, parent: u32, own: u64) -> Node {
+        let frame = Arc::new(Frame::new(FrameKind::Native, name, module));
+        Node {
+            frame,
+            parent,
+            self_count: own,
+            self_weight: own * 10,
+            total_count: own,
+            total_weight: own * 10,
+        }
+    }
+
+    #[test]
+    fn stacks_come_out_leaf_first_with_shared_tables() {
+        let nodes = vec![
+            node("total", "", 0, 0),
+            node("main", "app", 0, 1),
+            node("f", "app", 1, 2),
+            node("f", "app", 2, 3),
+            node("g", "", 1, 0),
+        ];
+        let range = TimeRange { from: WallTime(5), until: WallTime(25) };
+        let p = profile(&Tree { nodes }, range, &types::ALL[0]).expect("small");
+        let text = |i: i64| p.string_table[i as usize].as_str();
+        let stacks: Vec<(Vec<&str>, i64)> = p
+            .sample
+            .iter()
+            .map(|s| {
+                let name = |id: &u64| {
+                    let line = &p.location[*id as usize - 1].line[0];
+                    text(p.function[line.function_id as usize - 1].name)
+                };
+                (s.location_id.iter().map(name).collect(), s.value[0])
+            })
+            .collect();
+        assert_eq!(stacks, [(vec!["main"], 10), (vec!["f", "main"], 20), (vec!["f", "f", "main"], 30)]);
+        assert_eq!((p.function.len(), p.mapping.len(), text(p.mapping[0].filename)), (3, 1, "app"));
+        assert_eq!((text(p.sample_type[0].r#type), text(p.sample_type[0].unit)), ("cpu", "nanoseconds"));
+        assert_eq!((p.time_nanos, p.duration_nanos, text(0)), (5, 20, ""));
+    }
+}
