@@ -1,1 +1,15 @@
-//! aggregate
+//! Counting: samples in, closed windows out.
+//!
+//! [`Windows`] sums samples by labels, stack and kind in windows of ten seconds of wall-clock time,
+//! through a [`ClockMap`] that turns the kernel's monotonic stamps into wall time and survives steps of
+//! the clock. [`Interner`] makes equal frames, stacks and label sets share one allocation. All three are
+//! bounded, and say in their counters what the bounds cost.
+
+mod clock;
+mod intern;
+mod rows;
+mod windows;
+
+pub use clock::{ClockMap, ClockReading, ClockStep, Era, EraEnd, Located};
+pub use intern::{InternLimits, InternStats, Interner};
+pub use windows::{ClosedWindow, CountedRow, WindowCounters, Windows, WindowsConfig};

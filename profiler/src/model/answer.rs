@@ -10,7 +10,7 @@ pub type NodeId = u32;
 /// One function in one calling context.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The frame; a prefix frame of `group` has kind Unknown-free name `key=value`.
+    /// The frame. A prefix frame of `group` is named `key=value` and, as the root, of kind Label.
     pub frame: Arc<Frame>,
     /// Its caller; the root is its own parent.
     pub parent: NodeId,

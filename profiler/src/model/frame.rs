@@ -21,6 +21,8 @@ pub enum FrameKind {
     Python,
     /// No name could be given; the name is `[unknown: reason]`.
     Unknown,
+    /// No code: a prefix `key=value` of a grouped answer, or the root of a tree.
+    Label,
 }
 
 impl FrameKind {
@@ -35,6 +37,7 @@ impl FrameKind {
             Self::Stub => "stub",
             Self::Python => "python",
             Self::Unknown => "unknown",
+            Self::Label => "label",
         }
     }
     /// The suffix of `&annotate=1`, as async-profiler writes it: `_[j]` compiled, `_[i]` inlined,
@@ -45,7 +48,7 @@ impl FrameKind {
             Self::JavaCompiled => "_[j]",
             Self::JavaInlined => "_[i]",
             Self::JavaInterpreted => "_[0]",
-            Self::Native | Self::Stub | Self::Python | Self::Unknown => "",
+            Self::Native | Self::Stub | Self::Python | Self::Unknown | Self::Label => "",
         }
     }
 }

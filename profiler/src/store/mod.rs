@@ -3,6 +3,15 @@
 //! In memory for now, bounded by bytes and age. [`Store`] is the room's door: a store on disk replaces
 //! the inside.
 
+mod answer;
+mod ledger;
+mod memory;
+mod pointer;
+mod tree;
+
+pub use answer::AnswerLimits;
+pub use memory::{MemoryStore, MemoryStoreConfig};
+
 use crate::model::{
     Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Selection, SeriesPoint, TimeRange, Window,
 };
@@ -33,11 +42,15 @@ pub trait Store: Send + Sync {
     fn span(&self) -> Option<TimeRange>;
     /// Length of a window: answers are rounded to it.
     fn window_length(&self) -> Duration;
-    /// One merged tree of all selected samples.
+    /// One merged tree of all selected samples. It holds the windows that share an instant with the
+    /// asked range, whole; its range is theirs, or the asked one in whole windows where there is none.
+    /// A prefix frame of `group` reads `key=(none)` where the label is not set.
     fn merge(&self, query: &Query) -> Result<Answer, StoreError>;
-    /// Sums by label set, over the windows that `query` touches.
+    /// Sums by label set, over the windows that `query` touches, sorted. `group` does not matter.
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError>;
-    /// Sums by step and by the labels `by`. Steps begin at multiples of `step`.
+    /// Sums by step and by the labels `by`, sorted by these. Steps begin at multiples of `step`, which
+    /// is at least a window; a window counts in the step in which it begins. Where no window begins
+    /// there is no point; where one does, a series without samples has a zero.
     fn series(
         &self,
         query: &Query,
@@ -46,7 +59,8 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<LabelledSeries>, StoreError>;
     /// Processes sampled in the range whose labels are selected, each as last known.
     fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>>;
-    /// Labels became known late (a driver's app id): rows with `from` get `to`.
+    /// Labels became known late (a driver's app id): rows and processes whose labels equal `from` get
+    /// `to`. The labels of each kind of thread are sets of their own: one call for each.
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>);
     /// What it holds: windows, bytes, and windows that the limits turned away.
     fn usage(&self) -> StoreUsage;

@@ -1,0 +1,171 @@
+//! One call tree from many stacks.
+//!
+//! In: stacks with counts, each under the prefix frames of its group. Out: a [`Tree`] in preorder,
+//! children sorted by name and then kind, so that the same samples give the same tree whatever the
+//! order they came in. Frames are one when kind and name are equal; where they differ in module,
+//! signature or line the node shows the least of them. Limit: nodes.
+
+use super::StoreError;
+use super::pointer::{PairMap, PointerMap};
+use crate::model::{Frame, FrameKind, Node, NodeId, Tree};
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Number of a distinct (kind, name).
+type Symbol = u32;
+
+/// A tree in the making. The frames given to it must outlive it (`'a`): it knows them by address.
+pub(super) struct TreeBuilder<'a> {
+    nodes: Vec<Growing>,
+    children: PairMap<(NodeId, Symbol), NodeId>,
+    symbols: Symbols<'a>,
+    max_nodes: usize,
+}
+
+struct Growing {
+    parent: NodeId,
+    symbol: Symbol,
+    count: u64,
+    weight: u64,
+}
+
+#[derive(Default)]
+struct Symbols<'a> {
+    by_address: PointerMap<Symbol>,
+    by_name: HashMap<(FrameKind, Arc<str>), Symbol>,
+    frames: Vec<Arc<Frame>>,
+    outlives: PhantomData<&'a Frame>,
+}
+
+impl<'a> Symbols<'a> {
+    fn of_frame(&mut self, frame: &'a Arc<Frame>) -> Symbol {
+        let address = Arc::as_ptr(frame) as usize;
+        if let Some(&symbol) = self.by_address.get(&address) {
+            return symbol;
+        }
+        let symbol = self.of_name(frame);
+        self.by_address.insert(address, symbol);
+        symbol
+    }
+
+    fn of_name(&mut self, frame: &Arc<Frame>) -> Symbol {
+        let next = self.frames.len() as Symbol;
+        let symbol = *self.by_name.entry((frame.kind, frame.name.clone())).or_insert(next);
+        match self.frames.get_mut(symbol as usize) {
+            None => self.frames.push(frame.clone()),
+            Some(shown) if detail(frame) < detail(shown) => *shown = frame.clone(),
+            Some(_) => {}
+        }
+        symbol
+    }
+
+    /// Each symbol's place in the order of names.
+    fn ranks(&self) -> Vec<u32> {
+        let mut order: Vec<Symbol> = (0..self.frames.len() as Symbol).collect();
+        order.sort_by_key(|&s| self.frames.get(s as usize).map(|f| (&f.name, f.kind)));
+        let mut ranks = vec![0; order.len()];
+        for (rank, symbol) in order.into_iter().enumerate() {
+            if let Some(slot) = ranks.get_mut(symbol as usize) {
+                *slot = rank as u32;
+            }
+        }
+        ranks
+    }
+}
+
+/// What two frames of one kind and name may differ in.
+fn detail(frame: &Frame) -> (&str, Option<&str>, u32) {
+    (&frame.module, frame.signature.as_deref(), frame.line)
+}
+
+impl<'a> TreeBuilder<'a> {
+    /// Only a root.
+    pub(super) fn new(max_nodes: usize) -> Self {
+        let mut symbols = Symbols::default();
+        let symbol = symbols.of_name(&Arc::new(Frame::new(FrameKind::Label, "total", "")));
+        let root = Growing { parent: 0, symbol, count: 0, weight: 0 };
+        Self { nodes: vec![root], children: PairMap::default(), symbols, max_nodes }
+    }
+
+    /// The node of a prefix frame `text` (`key=value`) under `parent`.
+    pub(super) fn prefix(&mut self, parent: NodeId, text: String) -> Result<NodeId, StoreError> {
+        let symbol = self.symbols.of_name(&Arc::new(Frame::new(FrameKind::Label, text, "")));
+        self.child(parent, symbol)
+    }
+
+    /// Adds samples of a stack (root first) under `parent`.
+    pub(super) fn add(
+        &mut self,
+        parent: NodeId,
+        frames: &'a [Arc<Frame>],
+        count: u64,
+        weight: u64,
+    ) -> Result<(), StoreError> {
+        let mut at = parent;
+        for frame in frames {
+            let symbol = self.symbols.of_frame(frame);
+            at = self.child(at, symbol)?;
+        }
+        if let Some(node) = self.nodes.get_mut(at as usize) {
+            node.count = node.count.saturating_add(count);
+            node.weight = node.weight.saturating_add(weight);
+        }
+        Ok(())
+    }
+
+    fn child(&mut self, parent: NodeId, symbol: Symbol) -> Result<NodeId, StoreError> {
+        if let Some(&node) = self.children.get(&(parent, symbol)) {
+            return Ok(node);
+        }
+        if self.nodes.len() >= self.max_nodes {
+            return Err(StoreError::TooLarge { what: "nodes in its call tree", limit: self.max_nodes });
+        }
+        let node = self.nodes.len() as NodeId;
+        self.nodes.push(Growing { parent, symbol, count: 0, weight: 0 });
+        self.children.insert((parent, symbol), node);
+        Ok(node)
+    }
+
+    /// The tree, with totals.
+    pub(super) fn finish(self) -> Tree {
+        let Self { nodes: grown, children, symbols, .. } = self;
+        drop(children);
+        let ranks = symbols.ranks();
+        let rank = |node: &Growing| ranks.get(node.symbol as usize).copied().unwrap_or(0);
+        // Children of a node lie side by side in `order`, last name first: a stack pops the first.
+        let mut order: Vec<NodeId> = (1..grown.len() as NodeId).collect();
+        order.sort_unstable_by_key(|&id| {
+            grown.get(id as usize).map(|node| (node.parent, std::cmp::Reverse(rank(node))))
+        });
+        let parent_of = |id: NodeId| grown.get(id as usize).map_or(0, |node| node.parent);
+        let mut nodes: Vec<Node> = Vec::with_capacity(grown.len());
+        let mut pending: Vec<(NodeId, NodeId)> = vec![(0, 0)];
+        while let Some((id, parent)) = pending.pop() {
+            let Some(node) = grown.get(id as usize) else { continue };
+            let Some(frame) = symbols.frames.get(node.symbol as usize) else { continue };
+            let placed = nodes.len() as NodeId;
+            nodes.push(Node {
+                frame: frame.clone(),
+                parent,
+                self_count: node.count,
+                self_weight: node.weight,
+                total_count: node.count,
+                total_weight: node.weight,
+            });
+            let first = order.partition_point(|&child| parent_of(child) < id);
+            let own = order.get(first..).unwrap_or_default().iter().take_while(|&&c| parent_of(c) == id);
+            pending.extend(own.map(|&child| (child, placed)));
+        }
+        for at in (1..nodes.len()).rev() {
+            let (before, rest) = nodes.split_at_mut(at);
+            if let Some(node) = rest.first()
+                && let Some(parent) = before.get_mut(node.parent as usize)
+            {
+                parent.total_count = parent.total_count.saturating_add(node.total_count);
+                parent.total_weight = parent.total_weight.saturating_add(node.total_weight);
+            }
+        }
+        Tree { nodes }
+    }
+}
