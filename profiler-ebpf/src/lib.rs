@@ -6,9 +6,11 @@
 //! appended.
 #![no_std]
 
+mod counter;
 mod reason;
 mod record;
 
+pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
     FrameKindTag, MmapRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,

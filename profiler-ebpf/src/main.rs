@@ -1,8 +1,28 @@
-//! The BPF programs.
+//! The BPF programs: what runs in the kernel.
+//!
+//! `sample` (or `sample_bounded`, where the kernel has no `bpf_loop`) runs at each tick of a perf event
+//! and sends a sample, and its stack if that is new to the epoch; `events` reports exec, fork, exit and
+//! mapped code. Everything goes up through one ring buffer. What differs between kernels comes in as
+//! frozen globals, so that the verifier never looks at what this kernel cannot do.
 #![no_std]
 #![no_main]
+#![allow(unsafe_code)]
+
+mod events;
+mod globals;
+mod maps;
+mod output;
+mod regs;
+mod sample;
+mod walk;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     loop {}
 }
+
+/// Helpers such as `bpf_probe_read_kernel` are open only to programs under a GPL-compatible licence;
+/// this one is among those that the kernel knows (include/linux/license.h).
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";

@@ -1,0 +1,47 @@
+//! What the daemon tells the programs before it loads them. The map that holds these is frozen, so the
+//! verifier knows the values and drops code that they make unreachable.
+//!
+//! Offsets are in bytes, from the kernel's BTF; 0 means that this kernel does not tell.
+#![allow(unsafe_code)]
+
+use aya_ebpf::Global;
+
+/// Weight of a CPU sample: the sampling period, in nanoseconds.
+#[unsafe(no_mangle)]
+pub static PERIOD_NS: Global<u64> = Global::new(10_101_010);
+
+/// The reader is woken once this many bytes wait in the ring.
+#[unsafe(no_mangle)]
+pub static WAKE_BYTES: Global<u64> = Global::new(128 * 1024);
+
+/// 1 where `bpf_task_pt_regs` and `bpf_get_current_task_btf` may be called.
+#[unsafe(no_mangle)]
+pub static HAS_TASK_PT_REGS: Global<u32> = Global::new(0);
+
+/// `task_struct.flags`.
+#[unsafe(no_mangle)]
+pub static TASK_FLAGS: Global<u32> = Global::new(0);
+
+/// `task_struct.pid`: the thread's id.
+#[unsafe(no_mangle)]
+pub static TASK_PID: Global<u32> = Global::new(0);
+
+/// `task_struct.tgid`: the process's id.
+#[unsafe(no_mangle)]
+pub static TASK_TGID: Global<u32> = Global::new(0);
+
+/// `vm_area_struct.vm_start`, which is its first field: its offset is 0.
+#[unsafe(no_mangle)]
+pub static VMA_START: Global<u32> = Global::new(0);
+
+/// `vm_area_struct.vm_end`.
+#[unsafe(no_mangle)]
+pub static VMA_END: Global<u32> = Global::new(0);
+
+/// `vm_area_struct.vm_flags`.
+#[unsafe(no_mangle)]
+pub static VMA_FLAGS: Global<u32> = Global::new(0);
+
+/// `vm_area_struct.vm_file`.
+#[unsafe(no_mangle)]
+pub static VMA_FILE: Global<u32> = Global::new(0);

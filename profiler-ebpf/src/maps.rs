@@ -1,0 +1,67 @@
+//! The maps, and their sizes.
+#![allow(unsafe_code)]
+
+use aya_ebpf::macros::map;
+use aya_ebpf::maps::{LruHashMap, PerCpuArray, RingBuf};
+use profiler_ebpf::{COUNTER_SLOTS, MAX_KERNEL_FRAMES, MAX_USER_FRAMES, StackRecord};
+
+/// Bytes of user stack fetched by one read; a power of two. A JIT frame is 4 to 14 words, so this
+/// serves about 100 frames.
+pub const FETCH_BYTES: usize = 8192;
+
+/// Words of a stack record after its head: kernel addresses, then two a user frame.
+pub const BODY_WORDS: usize = MAX_KERNEL_FRAMES + 2 * MAX_USER_FRAMES;
+
+/// Where a sample is put together. Too large for a program's 512 bytes of stack. What the walk keeps
+/// from step to step is in here too: the verifier takes what it reads from a map for any number, and so
+/// looks at one step instead of hundreds.
+#[repr(C)]
+pub struct Scratch {
+    /// The stack record, as it goes up.
+    pub record: StackRecord,
+    /// Its kernel addresses and user frames.
+    pub body: [u64; BODY_WORDS],
+    /// The piece of user stack last fetched.
+    pub fetched: [u64; FETCH_BYTES / 8],
+    /// The walk's state.
+    pub walk: Walk,
+}
+
+/// The walk's state between two steps.
+#[repr(C)]
+pub struct Walk {
+    /// Frame pointer: address of the saved frame pointer; the return address is above it.
+    pub fp: u64,
+    /// User address of `fetched`.
+    pub base: u64,
+    /// Greatest offset in `fetched` at which two words may be read.
+    pub limit: u64,
+    /// Hash over what was walked.
+    pub hash: u64,
+    /// Words used in `body`.
+    pub words: u64,
+    /// User frames in `body`.
+    pub frames: u64,
+    /// Reads of user memory.
+    pub reads: u64,
+    /// Why it ended (a `StackEnd`).
+    pub end: u64,
+}
+
+/// Everything that goes up. The daemon sets the size: by CPUs, unless told.
+#[map]
+pub static EVENTS: RingBuf = RingBuf::with_byte_size(512 * 1024, 0);
+
+/// Hash of a stack -> the epoch in which it was last sent. The daemon sets the size: a CPU can send at
+/// most `hz` x 10 s stacks an epoch (990 at 99 Hz), and there is room for all of them. Should it be too
+/// small, the oldest go and are sent again. 72 bytes an entry.
+#[map]
+pub static SEEN: LruHashMap<u64, u64> = LruHashMap::with_max_entries(4096, 0);
+
+/// Losses and counts.
+#[map]
+pub static COUNTERS: PerCpuArray<[u64; COUNTER_SLOTS]> = PerCpuArray::with_max_entries(1, 0);
+
+/// One for each CPU: a program that samples is not interrupted by another (perf's recursion guard).
+#[map]
+pub static SCRATCH: PerCpuArray<Scratch> = PerCpuArray::with_max_entries(1, 0);

@@ -1,0 +1,61 @@
+//! Sending records and counting what could not be sent.
+#![allow(unsafe_code)]
+
+use crate::globals::WAKE_BYTES;
+use crate::maps::{COUNTERS, EVENTS};
+use aya_ebpf::EbpfContext;
+use aya_ebpf::bindings::{BPF_RB_AVAIL_DATA, BPF_RB_FORCE_WAKEUP, BPF_RB_NO_WAKEUP};
+use aya_ebpf::helpers::bpf_get_smp_processor_id;
+use aya_log_ebpf::warn;
+use profiler_ebpf::{Counter, DropReason};
+
+/// Adds to a counter of this CPU.
+#[inline(always)]
+pub fn count(counter: Counter, n: u64) {
+    add(counter as usize, n);
+}
+
+/// Counts a loss; the first on a CPU is logged too.
+#[inline(always)]
+pub fn drop_one<C: EbpfContext>(ctx: &C, reason: DropReason) {
+    if add(reason as usize, 1) == 1 {
+        // SAFETY: the helper has no preconditions.
+        let cpu = unsafe { bpf_get_smp_processor_id() };
+        warn!(ctx, "first loss on CPU {}: reason {}", cpu, reason as u32);
+    }
+}
+
+#[inline(always)]
+fn add(slot: usize, n: u64) -> u64 {
+    let Some(slots) = COUNTERS.get_ptr_mut(0) else { return 0 };
+    // SAFETY: the slot numbers are below COUNTER_SLOTS (asserted where they are made), and only this
+    // CPU writes here. An interrupt between load and store can lose a count, never memory.
+    unsafe {
+        let slot = slots.cast::<u64>().add(slot);
+        *slot += n;
+        *slot
+    }
+}
+
+/// Flags for a record: wake the reader only when enough waits to be worth it.
+#[inline(always)]
+pub fn wake_flags() -> u64 {
+    if EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) >= WAKE_BYTES.load() {
+        u64::from(BPF_RB_FORCE_WAKEUP)
+    } else {
+        u64::from(BPF_RB_NO_WAKEUP)
+    }
+}
+
+/// Sends a record of a fixed size; whether the ring took it.
+#[inline(always)]
+pub fn send<T: 'static>(record: T) -> bool {
+    match EVENTS.reserve::<T>(0) {
+        Some(mut entry) => {
+            entry.write(record);
+            entry.submit(wake_flags());
+            true
+        }
+        None => false,
+    }
+}

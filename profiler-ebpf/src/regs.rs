@@ -1,0 +1,76 @@
+//! The user-space registers of the interrupted thread, on x86-64.
+//!
+//! The event's own registers are the user's only when it hit user mode. In the kernel, the user's were
+//! saved at the top of the kernel stack when the thread came in; `bpf_task_pt_regs` gives them (5.15).
+#![allow(unsafe_code)]
+
+use crate::globals::{HAS_TASK_PT_REGS, TASK_FLAGS};
+use aya_ebpf::bindings::{bpf_perf_event_data, pt_regs};
+use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs};
+use core::ptr::{addr_of, read_volatile};
+use profiler_ebpf::StackEnd;
+
+/// `PF_KTHREAD` (include/linux/sched.h).
+const PF_KTHREAD: u32 = 0x0020_0000;
+
+/// Privilege level in `cs`: 3 is user mode.
+const USER_RPL: u16 = 3;
+
+/// What a frame-pointer walk starts from.
+pub struct UserRegs {
+    pub ip: u64,
+    pub sp: u64,
+    pub fp: u64,
+}
+
+/// Whether the event hit the kernel.
+#[inline(always)]
+pub fn in_kernel(ctx: *const bpf_perf_event_data) -> bool {
+    // SAFETY: the context is valid for the program's run; the verifier checks the access.
+    let cs = unsafe { read_volatile(addr_of!((*ctx).regs.cs)) };
+    cs as u16 & USER_RPL != USER_RPL
+}
+
+/// Registers of an event that hit user mode.
+#[inline(always)]
+pub fn from_event(ctx: *const bpf_perf_event_data) -> UserRegs {
+    // SAFETY: as above; perf_event programs may read the context only in whole words.
+    unsafe {
+        UserRegs {
+            ip: read_volatile(addr_of!((*ctx).regs.rip)),
+            sp: read_volatile(addr_of!((*ctx).regs.rsp)),
+            fp: read_volatile(addr_of!((*ctx).regs.rbp)),
+        }
+    }
+}
+
+/// Registers with which the current thread entered the kernel, or why there are none.
+#[inline(always)]
+pub fn from_task() -> Result<UserRegs, StackEnd> {
+    if HAS_TASK_PT_REGS.load() == 0 {
+        return Err(StackEnd::NoUserRegisters);
+    }
+    // SAFETY: the helper gives a trusted pointer to the current task, and the second one to its saved
+    // registers; the verifier checks each access against the kernel's BTF.
+    unsafe {
+        let task = bpf_get_current_task_btf();
+        let flags_at = TASK_FLAGS.load() as usize;
+        if flags_at != 0 && read_volatile(task.cast::<u8>().add(flags_at).cast::<u32>()) & PF_KTHREAD != 0 {
+            return Err(StackEnd::KernelThread);
+        }
+        let regs = bpf_task_pt_regs(task) as *const pt_regs;
+        // Two bytes: from 6.9 the rest of the word holds other things (FRED).
+        let cs = read_volatile(addr_of!((*regs).cs).cast::<u16>());
+        let ip = read_volatile(addr_of!((*regs).rip));
+        // A worker thread of io_uring or vhost has no PF_KTHREAD, but no user code either: copy_thread()
+        // clears its ip.
+        if cs & USER_RPL != USER_RPL || ip == 0 {
+            return Err(StackEnd::KernelThread);
+        }
+        Ok(UserRegs {
+            ip,
+            sp: read_volatile(addr_of!((*regs).rsp)),
+            fp: read_volatile(addr_of!((*regs).rbp)),
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! The sampling program, run by a perf event on each CPU.
+//!
+//! Takes the kernel stack and the user stack, hashes both, sends the stack if it was not yet sent in
+//! this epoch, then the sample. A stack counts as sent only when the ring took it.
+#![allow(unsafe_code)]
+
+use crate::globals::PERIOD_NS;
+use crate::maps::{BODY_WORDS, EVENTS, SCRATCH, SEEN, Scratch};
+use crate::output::{count, drop_one, send, wake_flags};
+use crate::regs;
+use crate::walk::{mix, user_stack};
+use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
+use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
+use aya_ebpf::macros::perf_event;
+use aya_ebpf::programs::PerfEventContext;
+use core::ptr::addr_of_mut;
+use profiler_ebpf::{
+    Counter, DropReason, EPOCH_NS, MAX_KERNEL_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord,
+    StackRecord,
+};
+
+/// For kernels with `bpf_loop` (5.17): 512 user frames.
+#[perf_event]
+pub fn sample(ctx: PerfEventContext) -> u32 {
+    run::<true>(&ctx);
+    0
+}
+
+/// For kernels without: 127.
+#[perf_event]
+pub fn sample_bounded(ctx: PerfEventContext) -> u32 {
+    run::<false>(&ctx);
+    0
+}
+
+#[inline(always)]
+fn run<const LOOP: bool>(ctx: &PerfEventContext) {
+    count(Counter::Ticks, 1);
+    let ids = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    if pid == 0 {
+        count(Counter::Idle, 1);
+        return;
+    }
+    let Some(scratch) = SCRATCH.get_ptr_mut(0) else {
+        drop_one(ctx, DropReason::NoScratch);
+        return;
+    };
+    // SAFETY: this CPU's scratch, which nobody else uses meanwhile; the verifier checks each access.
+    unsafe {
+        let now = bpf_ktime_get_ns();
+        let in_kernel = regs::in_kernel(ctx.ctx);
+        let walk = &mut (*scratch).walk;
+        walk.hash = mix(0, u64::from(pid));
+        walk.words = 0;
+        walk.frames = 0;
+        walk.reads = 0;
+        let registers = if in_kernel {
+            kernel_stack(ctx, scratch);
+            regs::from_task()
+        } else {
+            Ok(regs::from_event(ctx.ctx))
+        };
+        let kernel_frames = walk.words;
+        match registers {
+            Ok(registers) => user_stack::<LOOP>(scratch, &registers),
+            Err(end) => walk.end = end as u64,
+        }
+        // How it ended and where the kernel half stops belong to the key: the record tells them.
+        let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
+        count(Counter::UserFrames, walk.frames);
+        count(Counter::KernelFrames, kernel_frames);
+        count(Counter::StackReads, walk.reads);
+
+        let epoch = now / EPOCH_NS;
+        let seen = SEEN.get_ptr_mut(&hash);
+        if seen.is_none_or(|last| *last != epoch) {
+            (*scratch).record = StackRecord {
+                header: RecordHeader { kind: RecordKind::Stack as u16, flags: 0, len: 0 },
+                hash,
+                time_ns: now,
+                pid,
+                tid,
+                kernel_frames: kernel_frames as u16,
+                user_frames: walk.frames as u16,
+                end: walk.end as u8,
+                pad: [0; 3],
+            };
+            if !send_stack(scratch) {
+                drop_one(ctx, DropReason::RingFullStack);
+            } else {
+                count(Counter::Stacks, 1);
+                match seen {
+                    Some(last) => *last = epoch,
+                    None => {
+                        if SEEN.insert(&hash, &epoch, 0).is_err() {
+                            drop_one(ctx, DropReason::SeenMapFull);
+                        }
+                    }
+                }
+            }
+        }
+        let sent = send(SampleRecord {
+            header: RecordHeader {
+                kind: RecordKind::Sample as u16,
+                flags: if in_kernel { SampleRecord::FLAG_KERNEL_MODE } else { 0 },
+                len: size_of::<SampleRecord>() as u32,
+            },
+            time_ns: now,
+            weight: PERIOD_NS.load(),
+            stack: hash,
+            cgroup_id: bpf_get_current_cgroup_id(),
+            pid,
+            tid,
+            cpu: bpf_get_smp_processor_id(),
+            name_seq: 0,
+            sample_kind: SampleKindTag::Cpu as u16,
+            pad: [0; 3],
+        });
+        if sent {
+            count(Counter::Samples, 1);
+        } else {
+            drop_one(ctx, DropReason::RingFullSample);
+        }
+    }
+}
+
+/// Puts the kernel stack at the start of the record's body and mixes it into the hash.
+#[inline(always)]
+unsafe fn kernel_stack(ctx: &PerfEventContext, scratch: *mut Scratch) {
+    // SAFETY: as for the caller.
+    unsafe {
+        let body = addr_of_mut!((*scratch).body).cast::<u64>();
+        let bytes = bpf_get_stack(ctx.ctx.cast(), body.cast(), (MAX_KERNEL_FRAMES * 8) as u32, 0);
+        if bytes < 0 {
+            drop_one(ctx, DropReason::KernelStackFailed);
+            return;
+        }
+        let frames = (bytes as u64) / 8;
+        let walk = &mut (*scratch).walk;
+        let mut hash = walk.hash;
+        for i in 0..MAX_KERNEL_FRAMES as u64 {
+            if i >= frames {
+                break;
+            }
+            hash = mix(hash, body.add(i as usize).read());
+        }
+        walk.hash = hash;
+        walk.words = frames;
+    }
+}
+
+/// Sends the stack record in the scratch; whether the ring took it.
+#[inline(always)]
+unsafe fn send_stack(scratch: *mut Scratch) -> bool {
+    // SAFETY: the length is checked against the scratch's size.
+    unsafe {
+        let words = (*scratch).walk.words;
+        if words > BODY_WORDS as u64 {
+            return false;
+        }
+        let bytes = size_of::<StackRecord>() as u64 + words * 8;
+        (*scratch).record.header.len = bytes as u32;
+        let record = core::slice::from_raw_parts(scratch.cast::<u8>(), bytes as usize);
+        EVENTS.output::<[u8]>(record, wake_flags()).is_ok()
+    }
+}

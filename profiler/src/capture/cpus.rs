@@ -1,0 +1,112 @@
+//! Which CPUs are sampled: all that are online, also those that come later.
+//!
+//! A perf event dies with its CPU and does not come back with it (kernel/events/core.c,
+//! perf_event_exit_cpu). So besides comparing with the list of online CPUs, a CPU whose tick counter
+//! stands still is attached anew: that also finds one that went and came between two looks.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What a look at the CPUs changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuChange {
+    /// Newly sampled.
+    pub added: Vec<u32>,
+    /// Gone offline.
+    pub removed: Vec<u32>,
+    /// Online all the time as far as was seen, but without ticks: attached anew.
+    pub revived: Vec<u32>,
+}
+
+/// The CPUs sampled, each with whatever keeps its sampling alive.
+#[derive(Debug)]
+pub(super) struct CpuSet<L> {
+    cpus: BTreeMap<u32, Attached<L>>,
+    stall: Duration,
+}
+
+#[derive(Debug)]
+struct Attached<L> {
+    link: L,
+    ticks: u64,
+    since: Instant,
+}
+
+/// What to do with the CPUs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) attach: Vec<u32>,
+    pub(super) detach: Vec<u32>,
+    pub(super) revive: Vec<u32>,
+}
+
+impl<L> CpuSet<L> {
+    /// `period`: time between two ticks; a CPU is taken to stand still after twenty, and no sooner than
+    /// after half a second.
+    pub(super) fn new(period: Duration) -> Self {
+        Self { cpus: BTreeMap::new(), stall: (period * 20).max(Duration::from_millis(500)) }
+    }
+
+    /// Compares with who is online; `ticks` gives a CPU's counter.
+    pub(super) fn plan(&mut self, online: &[u32], ticks: impl Fn(u32) -> u64, now: Instant) -> Plan {
+        let mut plan = Plan::default();
+        for cpu in online {
+            match self.cpus.get_mut(cpu) {
+                None => plan.attach.push(*cpu),
+                Some(state) => {
+                    let seen = ticks(*cpu);
+                    if seen != state.ticks {
+                        (state.ticks, state.since) = (seen, now);
+                    } else if now.duration_since(state.since) >= self.stall {
+                        plan.revive.push(*cpu);
+                    }
+                }
+            }
+        }
+        plan.detach = self.cpus.keys().filter(|cpu| !online.contains(cpu)).copied().collect();
+        plan
+    }
+
+    /// A CPU is sampled from now on; its old link, if any, is given back.
+    pub(super) fn insert(&mut self, cpu: u32, link: L, ticks: u64, now: Instant) -> Option<L> {
+        self.cpus.insert(cpu, Attached { link, ticks, since: now }).map(|old| old.link)
+    }
+
+    /// A CPU is sampled no longer.
+    pub(super) fn remove(&mut self, cpu: u32) -> Option<L> {
+        self.cpus.remove(&cpu).map(|old| old.link)
+    }
+
+    /// How many are sampled.
+    pub(super) fn len(&self) -> usize {
+        self.cpus.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_that_come_go_or_stand_still_are_seen() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut set = CpuSet::new(Duration::from_millis(10));
+        let plan = set.plan(&[0, 1], |_| 0, start);
+        assert_eq!(plan.attach, [0, 1]);
+        set.insert(0, "a", 0, start);
+        set.insert(1, "b", 0, start);
+
+        // CPU 1 ticks; CPU 0 does not, but not for long yet.
+        let plan = set.plan(&[0, 1], u64::from, at(400));
+        assert_eq!(plan, Plan::default());
+        let plan = set.plan(&[0, 1], u64::from, at(600));
+        assert_eq!(plan, Plan { revive: vec![0], ..Default::default() });
+        assert_eq!(set.insert(0, "c", 0, at(600)), Some("a"));
+
+        let plan = set.plan(&[0, 2], |_| 9, at(700));
+        assert_eq!(plan, Plan { attach: vec![2], detach: vec![1], revive: vec![] });
+        assert_eq!(set.remove(1), Some("b"));
+        assert_eq!(set.len(), 1);
+    }
+}

@@ -1,0 +1,164 @@
+//! Why a capture cannot start or go on. Each message names the cause and the mend.
+
+use super::btf::BtfError;
+use aya::EbpfError;
+use aya::maps::MapError;
+use aya::programs::ProgramError;
+use std::io;
+
+/// Errors of this room.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The binary carries the empty stand-in.
+    #[error("built without its BPF programs: build with `cargo xtask build`")]
+    NotBuilt,
+    /// A capability is missing.
+    #[error("loading BPF programs needs {missing}: run as root or give the process these capabilities")]
+    NoCapability {
+        /// The missing ones.
+        missing: String,
+    },
+    /// The kernel is too old or lacks an option.
+    #[error("this kernel has no {what}: Linux 5.10 or newer with {option} is needed")]
+    NoKernelFeature {
+        /// What is missing.
+        what: &'static str,
+        /// The configuration option that brings it.
+        option: &'static str,
+    },
+    /// The rate is out of range.
+    #[error("a rate of {hz} Hz cannot be sampled: choose 1 to {max}")]
+    BadRate {
+        /// As asked.
+        hz: u32,
+        /// The limit.
+        max: u32,
+    },
+    /// The object could not be read or its maps could not be made.
+    #[error("cannot set up the BPF maps{hint}: {source}")]
+    Setup {
+        /// A mend, where one is known.
+        hint: &'static str,
+        /// What aya says.
+        source: Box<EbpfError>,
+    },
+    /// The verifier refused a program.
+    #[error(
+        "this kernel ({kernel}) refuses the BPF program `{program}`: {source}; please report it with these last lines of its log: {log_tail}"
+    )]
+    Refused {
+        /// Kernel release.
+        kernel: String,
+        /// Program name.
+        program: String,
+        /// Error number.
+        source: io::Error,
+        /// End of the verifier's log.
+        log_tail: String,
+    },
+    /// A perf event cannot be opened.
+    #[error(
+        "cannot open a {hz} Hz perf event on CPU {cpu}: {source}; kernel.perf_event_paranoid is {paranoid}: \
+         run as root, give CAP_PERFMON, or `sysctl kernel.perf_event_paranoid=-1`"
+    )]
+    PerfEvent {
+        /// CPU.
+        cpu: u32,
+        /// Rate.
+        hz: u32,
+        /// The setting.
+        paranoid: String,
+        /// What aya says.
+        source: Box<ProgramError>,
+    },
+    /// Loading or attaching failed otherwise.
+    #[error("cannot {operation} the BPF program `{program}`: {source}")]
+    Program {
+        /// `load` or `attach`.
+        operation: &'static str,
+        /// Program name.
+        program: String,
+        /// What aya says.
+        source: Box<ProgramError>,
+    },
+    /// A map or program that must be in the object is not.
+    #[error("the BPF object has no `{name}`: it belongs to another version; build with `cargo xtask build`")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A map cannot be used.
+    #[error("cannot use the BPF map `{name}`: {source}")]
+    Map {
+        /// Its name.
+        name: &'static str,
+        /// What aya says.
+        source: Box<MapError>,
+    },
+    /// The kernel's type information is damaged.
+    #[error("cannot use the kernel's type information (/sys/kernel/btf/vmlinux): {0}")]
+    Btf(#[from] BtfError),
+    /// A system call failed.
+    #[error("{operation} failed: {source}")]
+    Io {
+        /// Which one, on what.
+        operation: &'static str,
+        /// Error number.
+        source: io::Error,
+    },
+}
+
+/// Bytes of verifier log that an error carries.
+const LOG_TAIL: usize = 600;
+
+impl CaptureError {
+    /// From aya's error of loading a program.
+    pub(super) fn load(kernel: &str, program: &str, source: ProgramError) -> Self {
+        match source {
+            ProgramError::LoadError { io_error, verifier_log } => Self::Refused {
+                kernel: kernel.to_owned(),
+                program: program.to_owned(),
+                source: io_error,
+                log_tail: tail(&verifier_log.to_string()),
+            },
+            source => Self::Program { operation: "load", program: program.to_owned(), source: source.into() },
+        }
+    }
+
+    /// From aya's error of attaching a program.
+    pub(super) fn attach(program: &str, source: ProgramError) -> Self {
+        Self::Program { operation: "attach", program: program.to_owned(), source: source.into() }
+    }
+}
+
+fn tail(log: &str) -> String {
+    let log = log.trim_end();
+    let mut from = log.len().saturating_sub(LOG_TAIL);
+    while !log.is_char_boundary(from) {
+        from += 1;
+    }
+    log.get(from..).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_carries_the_end_of_the_log_and_no_more() {
+        let log = format!("{}é the end\n", "x".repeat(10_000));
+        let got = tail(&log);
+        assert!(got.ends_with("é the end") && got.len() <= LOG_TAIL);
+        assert_eq!(tail(""), "");
+    }
+
+    #[test]
+    fn messages_name_cause_and_mend() {
+        assert_eq!(
+            CaptureError::NotBuilt.to_string(),
+            "built without its BPF programs: build with `cargo xtask build`"
+        );
+        let missing = CaptureError::NoCapability { missing: "CAP_BPF".into() }.to_string();
+        assert!(missing.contains("CAP_BPF") && missing.contains("run as root"));
+    }
+}

@@ -1,0 +1,283 @@
+//! What this host allows: probed by feature, never by version.
+//!
+//! Each value comes with a sentence for people ([`HostFeatures::findings`]): what is missing, what is
+//! lost by it, and the mend.
+
+use super::probe::{self, KernelOffsets};
+
+/// What the kernel and this process's rights allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFeatures {
+    /// Kernel release, as `uname -r` says.
+    pub kernel: String,
+    /// Effective capabilities of this process.
+    pub capabilities: Capabilities,
+    /// The kernel's own type information was read; if not, why.
+    pub btf: Result<(), String>,
+    /// BPF ring buffers (5.8).
+    pub ring_buffer: bool,
+    /// BPF programs on perf events (4.9).
+    pub perf_event_programs: bool,
+    /// BPF programs on raw tracepoints (4.17): exec, fork, exit.
+    pub raw_tracepoints: bool,
+    /// `bpf_loop` (5.17): 512 user frames instead of 127.
+    pub bpf_loop: bool,
+    /// `bpf_task_pt_regs` (5.15): user stacks of samples that hit the kernel.
+    pub task_pt_regs: bool,
+    /// An fentry program on `perf_event_mmap` (5.5, with BTF): newly mapped code is seen at once.
+    pub mmap_events: bool,
+    /// `kernel.perf_event_paranoid`; None when there are no perf events.
+    pub perf_event_paranoid: Option<i32>,
+    /// `kernel.kptr_restrict`.
+    pub kptr_restrict: Option<i32>,
+    /// `kernel.perf_event_max_stack`: deepest kernel stack, in frames.
+    pub perf_event_max_stack: Option<i32>,
+    /// What is known of the limit on locked memory.
+    pub memlock: String,
+    pub(super) offsets: KernelOffsets,
+}
+
+/// The effective capabilities that matter here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The whole set, as in /proc/self/status.
+    pub effective: u64,
+}
+
+const CAP_SYS_PTRACE: u32 = 19;
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_SYSLOG: u32 = 34;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+impl Capabilities {
+    fn has(self, number: u32) -> bool {
+        self.effective >> number & 1 == 1
+    }
+    fn missing(self, wanted: &[(u32, &'static str)]) -> Vec<&'static str> {
+        if self.has(CAP_SYS_ADMIN) {
+            return Vec::new();
+        }
+        wanted.iter().filter(|(number, _)| !self.has(*number)).map(|(_, name)| *name).collect()
+    }
+    /// Names of those that are missing for loading and attaching the programs.
+    pub fn missing_for_capture(self) -> Vec<&'static str> {
+        self.missing(&[(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")])
+    }
+    /// Whether BPF run times may be turned on.
+    pub fn may_measure(self) -> bool {
+        self.has(CAP_SYS_ADMIN)
+    }
+}
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingState {
+    /// As wanted.
+    Good,
+    /// Works with less.
+    Degraded,
+    /// Nothing can be sampled.
+    Fatal,
+}
+
+/// One line of `doctor`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Short stable name.
+    pub name: &'static str,
+    /// How grave.
+    pub state: FindingState,
+    /// The value found.
+    pub value: String,
+    /// What it means and, where it is not good, the mend.
+    pub sentence: String,
+}
+
+impl HostFeatures {
+    /// Asks the kernel. Loads a few trivial programs, attaches none; without the rights for that, what
+    /// needs them is reported as missing.
+    pub fn probe() -> Self {
+        probe::host()
+    }
+
+    /// The deepest user stack that can be taken here, in frames.
+    pub fn max_user_frames(&self) -> usize {
+        if self.bpf_loop { profiler_ebpf::MAX_USER_FRAMES } else { profiler_ebpf::MAX_USER_FRAMES_BOUNDED }
+    }
+
+    /// All of it in sentences.
+    pub fn findings(&self) -> Vec<Finding> {
+        use FindingState::{Degraded, Fatal};
+        let flag = |name, present: bool, state, good: &str, bad: &str| Finding {
+            name,
+            state: if present { FindingState::Good } else { state },
+            value: if present { "yes" } else { "no" }.to_owned(),
+            sentence: if present { good } else { bad }.to_owned(),
+        };
+        let missing = self.capabilities.missing_for_capture();
+        let mut findings = vec![
+            Finding {
+                name: "capabilities",
+                state: if missing.is_empty() { FindingState::Good } else { Fatal },
+                value: format!("{:#x}", self.capabilities.effective),
+                sentence: if missing.is_empty() {
+                    "BPF programs may be loaded and attached.".to_owned()
+                } else {
+                    format!(
+                        "Loading BPF programs needs {}: run as root or give the process these capabilities.",
+                        missing.join(" and ")
+                    )
+                },
+            },
+            flag(
+                "ring_buffer",
+                self.ring_buffer,
+                Fatal,
+                "BPF ring buffers are there.",
+                "No BPF ring buffers: Linux 5.10 or newer is needed, and the capabilities above.",
+            ),
+            flag(
+                "perf_event_programs",
+                self.perf_event_programs,
+                Fatal,
+                "BPF programs can run on perf events.",
+                "No BPF programs on perf events: a kernel with CONFIG_BPF_EVENTS is needed, and the capabilities above.",
+            ),
+            Finding {
+                name: "btf",
+                state: if self.btf.is_ok() { FindingState::Good } else { Degraded },
+                value: if self.btf.is_ok() { "yes" } else { "no" }.to_owned(),
+                sentence: match &self.btf {
+                    Ok(()) => "The kernel's type information (BTF) is there.".to_owned(),
+                    Err(why) => format!(
+                        "No type information of the kernel ({why}): forks and newly mapped code are found by scanning, \
+                         and samples in the kernel have no user stack; a kernel with CONFIG_DEBUG_INFO_BTF mends it."
+                    ),
+                },
+            },
+            flag(
+                "bpf_loop",
+                self.bpf_loop,
+                Degraded,
+                "User stacks are taken to 512 frames.",
+                "No bpf_loop: user stacks end at 127 frames; Linux 5.17 mends it.",
+            ),
+            flag(
+                "task_pt_regs",
+                self.task_pt_regs,
+                Degraded,
+                "Samples in the kernel have their user stack too.",
+                "No bpf_task_pt_regs: samples in the kernel have no user stack; Linux 5.15 with BTF mends it.",
+            ),
+            flag(
+                "raw_tracepoints",
+                self.raw_tracepoints,
+                Degraded,
+                "Processes are seen when they start and end.",
+                "No BPF on raw tracepoints: processes are found by scanning /proc; CONFIG_BPF_EVENTS mends it.",
+            ),
+            flag(
+                "mmap_events",
+                self.mmap_events,
+                Degraded,
+                "Newly mapped code is seen at once.",
+                "No fentry on perf_event_mmap: newly mapped code is found by scanning; BTF and CONFIG_FUNCTION_TRACER mend it.",
+            ),
+        ];
+        findings.extend(self.settings());
+        findings
+    }
+
+    fn settings(&self) -> Vec<Finding> {
+        use FindingState::{Degraded, Fatal, Good};
+        let text = |value: Option<i32>| value.map_or_else(|| "absent".to_owned(), |v| v.to_string());
+        let may_see_addresses =
+            self.kptr_restrict == Some(0) || self.capabilities.missing(&[(CAP_SYSLOG, "")]).is_empty();
+        let may_read_others = self.capabilities.missing(&[(CAP_SYS_PTRACE, "")]).is_empty();
+        vec![
+            Finding {
+                name: "perf_event_paranoid",
+                state: if self.perf_event_paranoid.is_some() { Good } else { Fatal },
+                value: text(self.perf_event_paranoid),
+                sentence: match self.perf_event_paranoid {
+                    Some(_) => "Does not matter to a process with CAP_PERFMON.".to_owned(),
+                    None => "No perf events: a kernel with CONFIG_PERF_EVENTS is needed.".to_owned(),
+                },
+            },
+            Finding {
+                name: "kptr_restrict",
+                state: if may_see_addresses { Good } else { Degraded },
+                value: text(self.kptr_restrict),
+                sentence: if may_see_addresses {
+                    "Kernel frames can be named.".to_owned()
+                } else {
+                    "Kernel frames stay without names: give CAP_SYSLOG or `sysctl kernel.kptr_restrict=0`."
+                        .to_owned()
+                },
+            },
+            Finding {
+                name: "ptrace",
+                state: if may_read_others { Good } else { Degraded },
+                value: if may_read_others { "yes" } else { "no" }.to_owned(),
+                sentence: if may_read_others {
+                    "Other users' processes can be read.".to_owned()
+                } else {
+                    "Other users' processes stay without names: give CAP_SYS_PTRACE.".to_owned()
+                },
+            },
+            Finding {
+                name: "memlock",
+                state: Good,
+                value: String::new(),
+                sentence: self.memlock.clone(),
+            },
+        ]
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A host without anything.
+    pub(in super::super) fn bare() -> HostFeatures {
+        HostFeatures {
+            kernel: "5.9.0".into(),
+            capabilities: Capabilities::default(),
+            btf: Err("no such file".into()),
+            ring_buffer: false,
+            perf_event_programs: false,
+            raw_tracepoints: false,
+            bpf_loop: false,
+            task_pt_regs: false,
+            mmap_events: false,
+            perf_event_paranoid: None,
+            kptr_restrict: Some(1),
+            perf_event_max_stack: None,
+            memlock: String::new(),
+            offsets: KernelOffsets::default(),
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_mend() {
+        let findings = bare().findings();
+        let of = |name| findings.iter().find(|f| f.name == name).expect("listed");
+        assert_eq!(of("capabilities").state, FindingState::Fatal);
+        assert!(of("capabilities").sentence.contains("CAP_BPF and CAP_PERFMON"));
+        assert_eq!(of("btf").state, FindingState::Degraded);
+        assert!(of("btf").sentence.contains("no such file"));
+        assert_eq!(of("kptr_restrict").state, FindingState::Degraded);
+        assert!(findings.iter().all(|f| f.sentence.is_empty() || f.sentence.ends_with('.')));
+    }
+
+    #[test]
+    fn sys_admin_stands_for_the_finer_capabilities() {
+        let caps = |bits: &[u32]| Capabilities { effective: bits.iter().map(|b| 1u64 << b).sum() };
+        assert!(caps(&[CAP_SYS_ADMIN]).missing_for_capture().is_empty());
+        assert!(caps(&[CAP_BPF, CAP_PERFMON]).missing_for_capture().is_empty());
+        assert_eq!(caps(&[CAP_BPF]).missing_for_capture(), ["CAP_PERFMON"]);
+        assert!(!caps(&[CAP_BPF, CAP_PERFMON]).may_measure());
+    }
+}

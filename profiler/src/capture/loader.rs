@@ -1,0 +1,174 @@
+//! Loads the object: sets its globals and map sizes, lets the verifier see the programs that this host
+//! can run, attaches what is not the sampler.
+
+use super::config::CaptureConfig;
+use super::error::CaptureError;
+use super::features::HostFeatures;
+use aya::programs::{FEntry, PerfEvent, Program, RawTracePoint};
+use aya::{Btf, Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
+
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
+
+/// A loaded object and what was attached.
+pub(super) struct Loaded {
+    pub(super) ebpf: Ebpf,
+    /// Name of the sampling program that this host runs.
+    pub(super) sampler: &'static str,
+    /// Names of all programs loaded.
+    pub(super) programs: Vec<&'static str>,
+}
+
+/// Refuses what cannot work, before anything is tried.
+pub(super) fn check(config: &CaptureConfig, features: &HostFeatures) -> Result<(), CaptureError> {
+    if config.hz == 0 || config.hz > CaptureConfig::MAX_HZ {
+        return Err(CaptureError::BadRate { hz: config.hz, max: CaptureConfig::MAX_HZ });
+    }
+    let missing = features.capabilities.missing_for_capture();
+    if !missing.is_empty() {
+        return Err(CaptureError::NoCapability { missing: missing.join(" and ") });
+    }
+    if OBJECT.is_empty() {
+        return Err(CaptureError::NotBuilt);
+    }
+    let needed = [
+        (features.ring_buffer, "BPF ring buffer", "CONFIG_BPF_SYSCALL"),
+        (features.perf_event_programs, "BPF programs on perf events", "CONFIG_BPF_EVENTS"),
+    ];
+    match needed.iter().find(|(present, ..)| !present) {
+        Some((_, what, option)) => Err(CaptureError::NoKernelFeature { what, option }),
+        None => Ok(()),
+    }
+}
+
+/// Loads all programs that this host can run and attaches those of the events.
+pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Loaded, CaptureError> {
+    check(config, features)?;
+    let mut ebpf = open(config, features)?;
+    let mut programs = Vec::new();
+
+    let sampler = if features.bpf_loop { "sample" } else { "sample_bounded" };
+    let program: &mut PerfEvent = program(&mut ebpf, sampler)?;
+    program.load().map_err(|e| CaptureError::load(&features.kernel, sampler, e))?;
+    programs.push(sampler);
+
+    if features.raw_tracepoints {
+        let mut events = vec![("task_exec", "sched_process_exec"), ("task_exit", "sched_process_exit")];
+        if features.offsets.can_tell_child() {
+            events.push(("task_fork", "sched_process_fork"));
+        }
+        for (name, tracepoint) in events {
+            let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
+            program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+            program.attach(tracepoint).map_err(|e| CaptureError::attach(name, e))?;
+            programs.push(name);
+        }
+    }
+    if features.mmap_events && attach_mmap(&mut ebpf, features)? {
+        programs.push("code_mapped");
+    }
+    Ok(Loaded { ebpf, sampler, programs })
+}
+
+fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, CaptureError> {
+    let cpus = aya::util::nr_cpus()
+        .map_err(|(_, source)| CaptureError::Io { operation: "counting the possible CPUs", source })?;
+    let ring_bytes = config.ring_bytes(cpus);
+    let period = config.period_ns();
+    let wake = u64::from(ring_bytes / 4);
+    let pt_regs = u32::from(features.task_pt_regs);
+    let offsets = &features.offsets;
+    let offsets = [
+        ("TASK_FLAGS", offsets.task_flags),
+        ("TASK_PID", offsets.task_pid),
+        ("TASK_TGID", offsets.task_tgid),
+        ("VMA_START", offsets.vma_start),
+        ("VMA_END", offsets.vma_end),
+        ("VMA_FLAGS", offsets.vma_flags),
+        ("VMA_FILE", offsets.vma_file),
+    ]
+    .map(|(name, offset)| (name, offset.unwrap_or(0)));
+
+    let mut loader = EbpfLoader::new();
+    // Nothing in the object is relocated against the kernel's types: spare aya parsing them.
+    loader.btf(None);
+    loader.verifier_log_level(VerifierLogLevel::DEBUG);
+    loader.map_max_entries("EVENTS", ring_bytes);
+    loader.map_max_entries("SEEN", config.seen_entries(cpus));
+    loader.override_global("PERIOD_NS", &period, true);
+    loader.override_global("WAKE_BYTES", &wake, true);
+    loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);
+    for (name, offset) in &offsets {
+        loader.override_global(name, offset, true);
+    }
+    loader.load(OBJECT).map_err(|source| CaptureError::Setup { hint: hint(&source), source: source.into() })
+}
+
+fn hint(error: &EbpfError) -> &'static str {
+    match error {
+        EbpfError::MapError(aya::maps::MapError::CreateError { io_error, .. }) => {
+            match io_error.raw_os_error() {
+                Some(libc::EPERM) => {
+                    " (not permitted: before Linux 5.11 `ulimit -l unlimited` is needed; in a container, CAP_BPF and a \
+                     seccomp profile that lets bpf(2) through)"
+                }
+                Some(libc::ENOMEM) => " (out of memory: choose a smaller ring buffer)",
+                _ => "",
+            }
+        }
+        _ => "",
+    }
+}
+
+/// The program `name`, which must be in the object and of the type wanted.
+pub(super) fn program<'a, P>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut P, CaptureError>
+where
+    &'a mut P: TryFrom<&'a mut Program>,
+{
+    ebpf.program_mut(name)
+        .and_then(|program| program.try_into().ok())
+        .ok_or(CaptureError::Missing { name })
+}
+
+/// Mapped code is an extra: a kernel whose function cannot be traced (not compiled in, notrace) goes
+/// without, but a program that the verifier refuses is an error.
+fn attach_mmap(ebpf: &mut Ebpf, features: &HostFeatures) -> Result<bool, CaptureError> {
+    const NAME: &str = "code_mapped";
+    let program: &mut FEntry = program(ebpf, NAME)?;
+    let loaded = Btf::from_sys_fs().map_err(Into::into).and_then(|btf| program.load("perf_event_mmap", &btf));
+    match loaded.and_then(|()| program.attach().map(drop)) {
+        Ok(()) => Ok(true),
+        Err(aya::programs::ProgramError::LoadError { io_error, verifier_log })
+            if !verifier_log.to_string().trim().is_empty() =>
+        {
+            let error = aya::programs::ProgramError::LoadError { io_error, verifier_log };
+            Err(CaptureError::load(&features.kernel, NAME, error))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "newly mapped code is found by scanning: perf_event_mmap cannot be traced");
+            Ok(false)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::features::tests::bare;
+    use super::super::features::Capabilities;
+    use super::*;
+
+    #[test]
+    fn refusals_come_in_the_order_of_their_mends() {
+        let config = CaptureConfig::default();
+        let mut host = bare();
+        let too_fast = CaptureConfig { hz: 20_000, ..config.clone() };
+        assert!(matches!(check(&too_fast, &host), Err(CaptureError::BadRate { hz: 20_000, .. })));
+        assert!(matches!(check(&config, &host), Err(CaptureError::NoCapability { .. })));
+        host.capabilities = Capabilities { effective: u64::MAX };
+        let error = check(&config, &host).expect_err("nothing is there");
+        if OBJECT.is_empty() {
+            assert!(matches!(error, CaptureError::NotBuilt));
+        } else {
+            assert!(matches!(error, CaptureError::NoKernelFeature { what: "BPF ring buffer", .. }));
+        }
+    }
+}

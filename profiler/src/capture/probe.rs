@@ -1,0 +1,120 @@
+//! Asks the host what it can do: trivial programs that load or do not, sysctls, BTF.
+
+use super::btf::Btf;
+use super::features::{Capabilities, HostFeatures};
+use aya::maps::MapType;
+use aya::programs::ProgramType;
+use aya::sys::{BpfHelper, is_helper_supported, is_map_supported, is_program_supported};
+use rustix::process::{Resource, getrlimit};
+use std::path::Path;
+
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// Offsets of kernel fields, in bytes. None: this kernel does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct KernelOffsets {
+    pub(super) task_flags: Option<u32>,
+    pub(super) task_pid: Option<u32>,
+    pub(super) task_tgid: Option<u32>,
+    pub(super) vma_start: Option<u32>,
+    pub(super) vma_end: Option<u32>,
+    pub(super) vma_flags: Option<u32>,
+    pub(super) vma_file: Option<u32>,
+}
+
+impl KernelOffsets {
+    fn of(btf: &Btf) -> Self {
+        Self {
+            task_flags: btf.field("task_struct", "flags"),
+            task_pid: btf.field("task_struct", "pid"),
+            task_tgid: btf.field("task_struct", "tgid"),
+            vma_start: btf.field("vm_area_struct", "vm_start"),
+            vma_end: btf.field("vm_area_struct", "vm_end"),
+            vma_flags: btf.field("vm_area_struct", "vm_flags"),
+            vma_file: btf.field("vm_area_struct", "vm_file"),
+        }
+    }
+
+    /// Those that tell a fork's child.
+    pub(super) fn can_tell_child(&self) -> bool {
+        self.task_pid.is_some() && self.task_tgid.is_some()
+    }
+
+    fn can_tell_mapping(&self) -> bool {
+        [self.vma_start, self.vma_end, self.vma_flags, self.vma_file].iter().all(Option::is_some)
+    }
+}
+
+/// See [`HostFeatures::probe`].
+pub(super) fn host() -> HostFeatures {
+    let (btf, offsets, has_mmap_function) = match Btf::read(Path::new(BTF)) {
+        Ok(btf) => (Ok(()), KernelOffsets::of(&btf), btf.has_function("perf_event_mmap")),
+        Err(error) => (Err(format!("{BTF}: {error}")), KernelOffsets::default(), false),
+    };
+    let helper = |helper| matches!(is_helper_supported(ProgramType::PerfEvent, helper), Ok(true));
+    let program = |kind| matches!(is_program_supported(kind), Ok(true));
+    HostFeatures {
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        capabilities: capabilities(),
+        ring_buffer: matches!(is_map_supported(MapType::RingBuf), Ok(true)),
+        perf_event_programs: program(ProgramType::PerfEvent),
+        raw_tracepoints: program(ProgramType::RawTracePoint),
+        bpf_loop: helper(BpfHelper::BPF_FUNC_loop),
+        task_pt_regs: btf.is_ok()
+            && helper(BpfHelper::BPF_FUNC_get_current_task_btf)
+            && helper(BpfHelper::BPF_FUNC_task_pt_regs),
+        mmap_events: has_mmap_function && offsets.can_tell_mapping() && program(ProgramType::Tracing),
+        perf_event_paranoid: sysctl("perf_event_paranoid"),
+        kptr_restrict: sysctl("kptr_restrict"),
+        perf_event_max_stack: sysctl("perf_event_max_stack"),
+        memlock: memlock(),
+        btf,
+        offsets,
+    }
+}
+
+fn sysctl(name: &str) -> Option<i32> {
+    std::fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok()?.trim().parse().ok()
+}
+
+fn capabilities() -> Capabilities {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    Capabilities { effective: effective(&status).unwrap_or(0) }
+}
+
+fn effective(status: &str) -> Option<u64> {
+    let text = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(text.trim(), 16).ok()
+}
+
+/// From 5.11 BPF memory is charged to the cgroup and the limit does not count; before, aya raises it
+/// when a map is refused.
+fn memlock() -> String {
+    let now = match getrlimit(Resource::Memlock).current {
+        Some(bytes) => format!("{} KiB", bytes / 1024),
+        None => "unlimited".to_owned(),
+    };
+    format!("The limit on locked memory ({now}) counts for BPF only before Linux 5.11.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read_from_status() {
+        assert_eq!(effective("Name:\tx\nCapEff:\t000001fffeffffff\n"), Some(0x1ff_feff_ffff));
+        assert_eq!(effective("CapEff:\tzz\n"), None);
+        assert_eq!(effective(""), None);
+    }
+
+    #[test]
+    fn this_kernels_offsets_are_plausible() {
+        let Ok(btf) = Btf::read(Path::new(BTF)) else { return };
+        let offsets = KernelOffsets::of(&btf);
+        assert_eq!(offsets.vma_start, Some(0));
+        assert_eq!(offsets.vma_end, Some(8));
+        assert!(offsets.can_tell_child() && offsets.can_tell_mapping());
+        assert_eq!(offsets.task_tgid.zip(offsets.task_pid).map(|(t, p)| t - p), Some(4));
+    }
+}
