@@ -14,6 +14,8 @@ macro_rules! slot {
         $given.unwrap_or_else(|| $text.parse().unwrap_or_else(|_| unreachable!("the default {} is tested", $text)))
     };
     (@fill optional $given:expr, $text:literal) => { $given };
+    (@default required $text:literal) => { Some($text) };
+    (@default optional $text:literal) => { None };
     (@line required $key:literal, $value:expr, $text:literal) => { line($key, Some(&$value), $text) };
     (@line optional $key:literal, $value:expr, $text:literal) => { line($key, $value.as_ref(), $text) };
 }
@@ -26,7 +28,7 @@ macro_rules! settings {
 
         /// Settings of one source: flags, or a file. What is absent is left to the next source.
         #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
-        pub struct Settings { $($(#[doc = $doc])+ #[arg(long = $key, value_name = $name)] pub $field: Option<$ty>,)+ }
+        pub struct Settings { $($(#[doc = $doc])+ #[arg(long = $key, value_name = $name, help = help(&[$($doc),+], slot!(@default $mode $text)))] pub $field: Option<$ty>,)+ }
 
         impl Settings {
             /// The names, as in flags and files.
@@ -78,7 +80,7 @@ macro_rules! settings {
 settings! {
     /// Address and port of the HTTP server. Anything but a loopback address asks for a token-file.
     required listen ("listen", "ADDR:PORT"): Listen = "127.0.0.1:4099";
-    /// File whose first line is the bearer token that clients must send. /healthz and /readyz need none.
+    /// File with the bearer token that clients must send; others may not read it. /healthz needs none.
     optional token_file ("token-file", "FILE"): FilePath = "/etc/emberscope.token";
     /// Directory for the daemon's files. One daemon holds it at a time.
     required data_dir ("data-dir", "DIR"): FilePath = "/var/lib/emberscope";
@@ -111,6 +113,13 @@ settings! {
     required log ("log", "FILTER"): LogFilter = "info";
     /// How log lines look: text or json.
     required log_format ("log-format", "FORMAT"): LogFormat = "text";
+}
+
+/// The help of a flag, as clap writes it for others.
+fn help(doc: &[&str], default: Option<&str>) -> String {
+    let text = doc.concat();
+    let text = text.trim().trim_end_matches('.');
+    default.map_or(text.to_owned(), |default| format!("{text} [default: {default}]"))
 }
 
 /// `key = value`, or an example in a comment when the setting is absent.
