@@ -1,5 +1,18 @@
-//! The command `emberscope`.
+//! The command `emberscope`: reads the arguments, tells errors in one sentence, ends with a code.
 
-fn main() {
-    println!("{}", 1);
+use clap::Parser;
+use emberscope::cli::{Cli, clean, code};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match Cli::parse().run() {
+        Ok(code) => code.into(),
+        Err(error) if error.is_broken_pipe() => code::OK.into(),
+        Err(error) => {
+            let code = error.code();
+            // With its causes: "cannot write out.svg: No space left on device".
+            eprintln!("emberscope: {}", clean(&format!("{:#}", anyhow::Error::new(error))));
+            code.into()
+        }
+    }
 }

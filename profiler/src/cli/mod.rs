@@ -1,1 +1,146 @@
-//! cli
+//! The command line: a file for each command.
+//!
+//! In: arguments. Out: an exit code and, on failure, one sentence. Commands that ask for stored samples
+//! are HTTP clients of a daemon; `daemon` and `record` start the pipeline; `doctor` looks at the host.
+
+mod answer;
+mod apps;
+mod ask;
+mod client;
+mod completions;
+mod daemon;
+mod doctor;
+mod executors;
+mod exit;
+#[cfg(test)]
+mod fake;
+mod flamegraph;
+mod labels;
+mod lifecycle;
+mod lock;
+mod logging;
+mod output;
+mod record;
+#[cfg(test)]
+mod reference;
+mod selection;
+mod status;
+mod text;
+mod top;
+
+pub use exit::{CODES_HELP, CliError, code};
+pub use lifecycle::Lifecycle;
+pub use lock::{DataDirLock, Holder};
+pub use text::clean;
+
+use clap::{Parser, Subcommand};
+
+/// An always-on profiler for machines that run Apache Spark.
+///
+/// The daemon samples every process of the node and keeps what it saw; the other commands ask it.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "emberscope", version, max_term_width = 100, after_help = CODES_HELP)]
+#[command(disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum Command {
+    /// Sample all processes of this node until told to stop, and answer questions over HTTP.
+    #[command(after_help = "\
+Examples:
+  emberscope daemon
+  emberscope daemon --config /etc/emberscope.toml --log debug
+  emberscope daemon --listen 0.0.0.0:4099 --token-file /etc/emberscope.token
+  emberscope daemon --hz 199 --print-config > emberscope.toml
+
+Needs root, or the capabilities that `emberscope doctor` names. SIGTERM and SIGINT end it in order.")]
+    Daemon(Box<daemon::DaemonArgs>),
+    /// List the Spark applications that were sampled.
+    #[command(after_help = "\
+Examples:
+  emberscope apps
+  emberscope apps --from -15m --json
+  emberscope apps --user etl --url http://node-7:4099 --token-file ~/.emberscope.token")]
+    Apps(apps::AppsArgs),
+    /// List the executors that were sampled.
+    #[command(after_help = "\
+Examples:
+  emberscope executors --app app-20261121163009-0000
+  emberscope executors --app nightly-etl --from now-2h --until now-1h")]
+    Executors(executors::ExecutorsArgs),
+    /// List the labels that samples have, or the values of one.
+    #[command(after_help = "\
+Examples:
+  emberscope labels
+  emberscope labels stage --app nightly-etl
+  emberscope labels thread_class --query '{role=\"executor\"}'")]
+    Labels(labels::LabelsArgs),
+    /// List the methods with most samples, by self and by total.
+    #[command(after_help = "\
+Examples:
+  emberscope top --app nightly-etl
+  emberscope top --app nightly-etl --stage 3 --stage 4 --sort total --limit 50
+  emberscope top --role driver --from -5m --json")]
+    Top(top::TopArgs),
+    /// Make a flame graph of the chosen samples.
+    #[command(after_help = "\
+Examples:
+  emberscope flamegraph --app nightly-etl -o nightly.svg
+  emberscope flamegraph --app nightly-etl --executor 2 --stage 3 --group task -o stage-3.svg
+  emberscope flamegraph --query '{thread_class=~\"gc|jit\"}' --unit ns --format folded | head
+  emberscope flamegraph --from 2026-11-21T18:00:00Z --until 2026-11-21T18:05:00Z -o node.json")]
+    Flamegraph(flamegraph::FlamegraphArgs),
+    /// Sample for a while without a daemon, and make a flame graph.
+    #[command(after_help = "\
+Examples:
+  emberscope record --duration 30s -o node.svg
+  emberscope record --duration 1m --app nightly-etl -o nightly.svg
+  emberscope record --duration 10s --pid 4242 --hz 499 --format folded
+
+Needs root, or the capabilities that `emberscope doctor` names. Ctrl-C ends it early;
+what was sampled until then is written. A daemon may run at the same time.")]
+    Record(record::RecordArgs),
+    /// Show a daemon's state: version, host, store, losses.
+    #[command(after_help = "\
+Examples:
+  emberscope status
+  emberscope status --json --url http://127.0.0.1:4100")]
+    Status(status::StatusArgs),
+    /// Tell what this host allows, what is missing, and the mend.
+    #[command(after_help = "\
+Examples:
+  emberscope doctor
+  emberscope doctor --config /etc/emberscope.toml --json
+
+Ends with 0 when sampling can work, with 1 when it cannot. Run it as the daemon will run.")]
+    Doctor(doctor::DoctorArgs),
+    /// Print completions for a shell.
+    #[command(after_help = "\
+Examples:
+  emberscope completions bash > /etc/bash_completion.d/emberscope
+  emberscope completions zsh > ~/.zfunc/_emberscope
+  emberscope completions fish > ~/.config/fish/completions/emberscope.fish")]
+    Completions(completions::CompletionsArgs),
+}
+
+impl Cli {
+    /// Does what was asked. Out: the exit code.
+    pub fn run(self) -> Result<u8, CliError> {
+        match self.command {
+            Command::Daemon(args) => daemon::run(*args)?,
+            Command::Apps(args) => apps::run(&args)?,
+            Command::Executors(args) => executors::run(&args)?,
+            Command::Labels(args) => labels::run(&args)?,
+            Command::Top(args) => top::run(&args)?,
+            Command::Flamegraph(args) => flamegraph::run(&args)?,
+            Command::Record(args) => record::run(args)?,
+            Command::Status(args) => status::run(&args)?,
+            Command::Doctor(args) => return doctor::run(args),
+            Command::Completions(args) => completions::run(&args)?,
+        }
+        Ok(code::OK)
+    }
+}

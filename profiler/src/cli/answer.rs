@@ -1,0 +1,147 @@
+//! What an answer rests on: which windows it holds, how many samples, how many were lost.
+//!
+//! In: the head of a JSON answer, the `X-Emberscope-*` headers of any other, or a recording's own
+//! [`Answer`]. Out: a line for people, on standard error, so that tables stay tables. What a daemon of
+//! another version does not send reads as nothing.
+
+use super::client::Answered;
+use crate::model::Answer;
+use serde::Deserialize;
+
+/// What an answer rests on.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "Head")]
+pub struct Basis {
+    from: String,
+    until: String,
+    windows: u64,
+    samples: u64,
+    lost: u64,
+    truncated: u64,
+    note: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    range: Range,
+    windows: u64,
+    note: Option<String>,
+    quality: Quality,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Range {
+    from: String,
+    until: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Quality {
+    samples: u64,
+    lost: u64,
+    truncated: u64,
+}
+
+impl From<Head> for Basis {
+    fn from(head: Head) -> Self {
+        Self {
+            from: head.range.from,
+            until: head.range.until,
+            windows: head.windows,
+            samples: head.quality.samples,
+            lost: head.quality.lost,
+            truncated: head.quality.truncated,
+            note: head.note.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<&Answered> for Basis {
+    fn from(answered: &Answered) -> Self {
+        let text = |name: &str| answered.header(name).to_owned();
+        let number = |name: &str| answered.header(name).parse().unwrap_or(0);
+        Self {
+            from: text("x-emberscope-from"),
+            until: text("x-emberscope-until"),
+            windows: number("x-emberscope-windows"),
+            samples: number("x-emberscope-samples"),
+            lost: number("x-emberscope-lost"),
+            truncated: number("x-emberscope-truncated"),
+            note: text("x-emberscope-note"),
+        }
+    }
+}
+
+impl From<&Answer> for Basis {
+    fn from(answer: &Answer) -> Self {
+        Self {
+            from: answer.range.from.to_string(),
+            until: answer.range.until.to_string(),
+            windows: answer.windows as u64,
+            samples: answer.quality.samples,
+            lost: answer.quality.lost.samples(),
+            truncated: answer.quality.truncated,
+            note: String::new(),
+        }
+    }
+}
+
+/// `1 thing` or `2 things`.
+pub fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+impl Basis {
+    /// Samples in the answer.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// In a line.
+    pub fn line(&self) -> String {
+        let (windows, samples) = (counted(self.windows, "window"), counted(self.samples, "sample"));
+        // Each of n samples is one of a Poisson process: 1/sqrt(n).
+        let error = match self.samples {
+            0 => String::new(),
+            n => format!(" (+- {:.1} %)", 100.0 / (n as f64).sqrt()),
+        };
+        format!(
+            "{windows} from {} until {}: {samples}{error}, {} lost on the node, {} with a stack cut short",
+            self.from, self.until, self.lost, self.truncated
+        )
+    }
+
+    /// Why there is nothing.
+    pub fn nothing(&self, what: &str, chosen: &str) -> String {
+        if !self.note.is_empty() {
+            return format!("no {what}: {}", self.note);
+        }
+        let chosen = if chosen.is_empty() { String::new() } else { format!(" with {chosen}") };
+        format!("no {what}{chosen} from {} until {}", self.from, self.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_windows_samples_and_losses() {
+        let basis: Basis = serde_json::from_str(
+            r#"{"range":{"from":"A","until":"B"},"windows":6,"window_seconds":10,
+                "quality":{"samples":400,"lost":2,"truncated":7,"frames":9}}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            basis.line(),
+            "6 windows from A until B: 400 samples (+- 5.0 %), 2 lost on the node, 7 with a stack cut short"
+        );
+        assert_eq!(basis.nothing("app", "user=x"), "no app with user=x from A until B");
+        let empty: Basis = serde_json::from_str(r#"{"note":"No window has closed yet."}"#).unwrap();
+        assert_eq!(empty.nothing("app", ""), "no app: No window has closed yet.");
+        assert!(empty.line().contains("0 windows") && empty.line().contains(": 0 samples, 0 lost"));
+    }
+}

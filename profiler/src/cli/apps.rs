@@ -1,0 +1,120 @@
+//! `emberscope apps`: the Spark applications that were sampled.
+
+use super::CliError;
+use super::answer::Basis;
+use super::ask::{AskArgs, Rows};
+use super::text::{Align, Table, seconds};
+use clap::Args;
+use serde::Deserialize;
+
+const PATH: &str = "/api/v1/apps";
+
+/// Flags of `emberscope apps`.
+#[derive(Args, Clone, Debug)]
+pub struct AppsArgs {
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+/// Prints a row for each application.
+pub fn run(args: &AppsArgs) -> Result<(), CliError> {
+    args.ask.run::<Apps>(PATH, Vec::new())
+}
+
+#[derive(Debug, Deserialize)]
+struct Apps {
+    #[serde(flatten)]
+    basis: Basis,
+    apps: Vec<App>,
+}
+
+#[derive(Debug, Deserialize)]
+struct App {
+    id: String,
+    name: Option<String>,
+    user: Option<String>,
+    deploy: Option<String>,
+    #[serde(default)]
+    executors: u64,
+    samples: u64,
+    cpu_seconds: Option<f64>,
+    #[serde(default)]
+    last_seen: String,
+}
+
+impl Rows for Apps {
+    const WHAT: &'static str = "application";
+    fn basis(&self) -> &Basis {
+        &self.basis
+    }
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("APP", Align::Left),
+            ("NAME", Align::Left),
+            ("USER", Align::Left),
+            ("DEPLOY", Align::Left),
+            ("EXECUTORS", Align::Right),
+            ("SAMPLES", Align::Right),
+            ("CPU", Align::Right),
+            ("LAST SEEN", Align::Left),
+        ]);
+        for app in &self.apps {
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            table.row([
+                app.id.clone(),
+                text(&app.name),
+                text(&app.user),
+                text(&app.deploy),
+                app.executors.to_string(),
+                app.samples.to_string(),
+                seconds(app.cpu_seconds),
+                app.last_seen.clone(),
+            ]);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::tests::ask;
+    use super::*;
+
+    const HEAD: &str = r#""range":{"from":"2026-11-21T17:00:00.000Z","until":"2026-11-21T18:00:00.000Z"},
+        "windows":360,"quality":{"samples":400,"lost":0,"truncated":0,"sampling_error":0.05}"#;
+
+    #[test]
+    fn a_row_for_each_app() {
+        let body = format!(
+            r#"{{{HEAD},"apps":[{{"id":"app-1","name":"etl\u001b[2J","user":"ann","deploy":"standalone","executors":3,
+            "drivers":[7],"samples":400,"cpu_seconds":4.04,"sampling_error":0.05,
+            "first_seen":"2026-11-21T17:10:00.000Z","last_seen":"2026-11-21T17:20:00.000Z"}}]}}"#
+        );
+        let (target, printed, result) =
+            ask::<Apps>(&["--user", "a n&n", "--from", "-1h"], PATH, vec![], 200, &body);
+        result.unwrap();
+        assert_eq!(target, "/api/v1/apps?user=a%20n%26n&from=-1h&type=cpu");
+        let want = "APP    NAME          USER  DEPLOY      EXECUTORS  SAMPLES     CPU  LAST SEEN\n\
+                    app-1  etl\\u{1b}[2J  ann   standalone          3      400  4.04 s  2026-11-21T17:20:00.000Z\n\
+                    360 windows from 2026-11-21T17:00:00.000Z until 2026-11-21T18:00:00.000Z: 400 samples (+- 5.0 %), \
+                    0 lost on the node, 0 with a stack cut short\n";
+        assert_eq!(printed, want);
+    }
+
+    #[test]
+    fn json_is_passed_on() {
+        let body = format!(r#"{{{HEAD},"apps":[{{"id":"a","samples":1,"new_field":[1]}}]}}"#);
+        let (_, printed, result) = ask::<Apps>(&["--json"], PATH, vec![], 200, &body);
+        result.unwrap();
+        assert_eq!(printed, format!("{body}\n"));
+    }
+
+    #[test]
+    fn nothing_found_has_its_own_code() {
+        let (_, printed, result) =
+            ask::<Apps>(&["--role", "x"], PATH, vec![], 200, &format!(r#"{{{HEAD},"apps":[]}}"#));
+        let error = result.unwrap_err();
+        assert_eq!((printed.as_str(), error.code()), ("", super::super::code::NOTHING));
+        assert!(error.to_string().starts_with("no application with role=x from 2026-"), "{error}");
+    }
+}

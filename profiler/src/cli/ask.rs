@@ -1,0 +1,100 @@
+//! What the commands that print tables have in common: ask, print the table or the JSON, say what it
+//! rests on, end with "nothing" when there is none.
+
+use super::answer::Basis;
+use super::client::{Client, ClientArgs};
+use super::selection::{KindArgs, Params, SelectArgs};
+use super::text::{self, Table};
+use super::{CliError, output};
+use clap::Args;
+use serde::de::DeserializeOwned;
+use std::io::{self, Write};
+
+/// Flags of every command that prints a table of samples.
+#[derive(Args, Clone, Debug)]
+pub struct AskArgs {
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub kind: KindArgs,
+    /// Print the daemon's JSON answer.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// An answer that is a table.
+pub trait Rows: DeserializeOwned {
+    /// What its rows are, for messages.
+    const WHAT: &'static str;
+    /// What it rests on.
+    fn basis(&self) -> &Basis;
+    /// Its rows.
+    fn table(&self) -> Table;
+}
+
+impl AskArgs {
+    /// Asks `path`, with these parameters beside the selection, and prints.
+    pub fn run<T: Rows>(&self, path: &str, more: Params) -> Result<(), CliError> {
+        let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
+        self.show::<T>(&self.client.client()?, path, more, out, err)
+    }
+
+    fn show<T: Rows>(
+        &self,
+        client: &Client,
+        path: &str,
+        more: Params,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let mut params = self.select.params();
+        params.push(self.kind.param());
+        params.extend(more);
+        let (json, answer) = client.get_json::<T>(path, &params)?;
+        let table = answer.table();
+        if self.json {
+            output::write_json(out, &json)?;
+        } else if !table.is_empty() {
+            table.write(out)?;
+        }
+        out.flush()?;
+        if table.is_empty() {
+            return Err(CliError::Nothing(answer.basis().nothing(T::WHAT, &self.select.describe())));
+        }
+        if !self.json {
+            writeln!(err, "{}", text::clean(&answer.basis().line()))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::fake::Fake;
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        ask: AskArgs,
+    }
+
+    /// Runs a table command against a fake daemon. Out: the request's target, what was printed, the result.
+    pub fn ask<T: Rows>(
+        flags: &[&str],
+        path: &str,
+        more: Params,
+        status: u16,
+        body: &str,
+    ) -> (String, String, Result<(), CliError>) {
+        let fake = Fake::answering(status, &[], body);
+        let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let result = line.ask.show::<T>(&fake.client(None), path, more, &mut out, &mut err);
+        let printed = [out, err].concat();
+        (fake.request().target, String::from_utf8(printed).unwrap(), result)
+    }
+}

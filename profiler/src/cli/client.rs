@@ -1,0 +1,248 @@
+//! Asks a daemon.
+//!
+//! In: a path of the HTTP API and parameters. Out: the body and the `X-Emberscope-*` headers, or an error
+//! with its exit code: nobody there, refused, or not a daemon. Plain HTTP only, no proxy, no redirect
+//! followed (the token must not travel), answers up to [`BODY_LIMIT`] bytes.
+
+use super::{CliError, selection::Params};
+use clap::Args;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use ureq::http::HeaderMap;
+
+/// Bytes of an answer: a node's flame graph as JSON has some MB.
+const BODY_LIMIT: u64 = 512 << 20;
+/// Bytes of a token file.
+const TOKEN_LIMIT: u64 = 4096;
+/// A daemon on the same machine or network answers the connection in far less.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Merging weeks takes seconds; who waits longer has asked for too much.
+const WHOLE: Duration = Duration::from_secs(300);
+
+/// Which daemon is asked.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Daemon")]
+pub struct ClientArgs {
+    /// Address of the daemon.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMBERSCOPE_URL",
+        default_value = "http://127.0.0.1:4099",
+        hide_env_values = true
+    )]
+    pub url: String,
+    /// File that holds the bearer token. Default: the variable EMBERSCOPE_TOKEN, else none.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+impl ClientArgs {
+    /// A client for it.
+    pub fn client(&self) -> Result<Client, CliError> {
+        let token = match &self.token_file {
+            Some(path) => Some(read_token(path)?),
+            None => std::env::var("EMBERSCOPE_TOKEN").ok().filter(|token| !token.is_empty()),
+        };
+        Client::new(&self.url, token)
+    }
+}
+
+/// A daemon to ask.
+#[derive(Debug)]
+pub struct Client {
+    agent: ureq::Agent,
+    base: String,
+    token: Option<String>,
+}
+
+/// What a daemon answered.
+#[derive(Debug)]
+pub struct Answered {
+    /// The body.
+    pub body: Vec<u8>,
+    headers: HeaderMap,
+}
+
+impl Answered {
+    /// The text of a header; empty when it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+impl Client {
+    /// For the daemon at `url`: `http://HOST:PORT`, or `HOST:PORT`.
+    pub fn new(url: &str, token: Option<String>) -> Result<Self, CliError> {
+        let base = match url.split_once("://") {
+            None => format!("http://{url}"),
+            Some(("http", _)) => url.to_owned(),
+            Some((scheme, _)) => {
+                return Err(CliError::Usage(format!("--url speaks http only, not {scheme}: {url}")));
+            }
+        };
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .proxy(None)
+            .max_redirects(0)
+            .timeout_connect(Some(CONNECT))
+            .timeout_global(Some(WHOLE))
+            .user_agent(concat!("emberscope/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self { agent: agent.into(), base: base.trim_end_matches('/').to_owned(), token })
+    }
+
+    /// GET, whatever the body.
+    pub fn get(&self, path: &str, params: &Params) -> Result<Answered, CliError> {
+        let mut request = self.agent.get(format!("{}{path}", self.base));
+        for (name, value) in params {
+            request = request.query(*name, value);
+        }
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let mut response = request.call().map_err(|error| self.failed(error))?;
+        let body = response.body_mut().with_config().limit(BODY_LIMIT).read_to_vec();
+        let body = body.map_err(|error| self.odd(format!("the answer broke off: {error}")))?;
+        let status = response.status().as_u16();
+        if status == 200 {
+            return Ok(Answered { body, headers: response.headers().clone() });
+        }
+        Err(self.refused(status, &body))
+    }
+
+    /// GET, a JSON body: its text for `--json` and its value.
+    pub fn get_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        params: &Params,
+    ) -> Result<(String, T), CliError> {
+        let answered = self.get(path, params)?;
+        let text =
+            String::from_utf8(answered.body).map_err(|_| self.odd("its answer is not UTF-8".to_owned()))?;
+        let value = serde_json::from_str(&text).map_err(|error| self.odd(format!("its answer: {error}")))?;
+        Ok((text, value))
+    }
+
+    fn failed(&self, error: ureq::Error) -> CliError {
+        match error {
+            ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
+                CliError::Usage(format!("--url {} is no address such as http://127.0.0.1:4099", self.base))
+            }
+            ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => self.odd(error.to_string()),
+            ureq::Error::Io(source) => self.unreachable(source.to_string()),
+            other => self.unreachable(other.to_string()),
+        }
+    }
+
+    fn unreachable(&self, reason: String) -> CliError {
+        CliError::Unreachable { url: self.base.clone(), reason }
+    }
+
+    fn odd(&self, reason: String) -> CliError {
+        CliError::Answer { url: self.base.clone(), reason }
+    }
+
+    /// An error of the API: `{"error":{"code","message","parameter"}}`.
+    fn refused(&self, status: u16, body: &[u8]) -> CliError {
+        #[derive(serde::Deserialize)]
+        struct Body {
+            error: Inner,
+        }
+        #[derive(serde::Deserialize)]
+        struct Inner {
+            message: String,
+            parameter: Option<String>,
+        }
+        let Ok(Body { error }) = serde_json::from_slice::<Body>(body) else {
+            return self.odd(format!("HTTP status {status}"));
+        };
+        let mut message = error.message;
+        if let Some(parameter) =
+            error.parameter.filter(|name| !name.is_empty() && !message.contains(name.as_str()))
+        {
+            message = format!("{parameter}: {message}");
+        }
+        if status == 401 || status == 403 {
+            message.push_str(" (name a file with the token by --token-file, or set EMBERSCOPE_TOKEN)");
+        }
+        CliError::Api { status, message }
+    }
+}
+
+/// What a token file holds, without the white space around it.
+fn read_token(path: &Path) -> Result<String, CliError> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(TOKEN_LIMIT).read_to_string(&mut text));
+    read.map_err(|source| CliError::File { what: "read the token file", path: path.to_owned(), source })?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(CliError::Usage(format!("the file {} holds no bearer token", path.display())));
+    }
+    Ok(token.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::Fake;
+    use super::*;
+
+    fn error(url: &str) -> CliError {
+        Client::new(url, None).and_then(|client| client.get("/", &Params::new())).unwrap_err()
+    }
+
+    #[test]
+    fn a_daemon_that_is_not_there_is_told_with_the_mend() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        for url in [format!("http://{port}"), format!("http://{port}/"), port.to_string()] {
+            let error = error(&url);
+            let text = error.to_string();
+            assert_eq!(error.code(), super::super::code::UNREACHABLE, "{text}");
+            assert!(text.starts_with(&format!("no daemon answers at http://{port} (")), "{text}");
+            assert!(text.contains("emberscope daemon"), "{text}");
+        }
+        assert_eq!(error("http://nosuchhost.invalid:4099").code(), super::super::code::UNREACHABLE);
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_a_mistake_of_the_caller() {
+        for url in ["https://127.0.0.1:1", "unix:///run/x", "http://a b"] {
+            let error = error(url);
+            assert_eq!(error.code(), super::super::code::USAGE, "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn who_is_no_daemon_is_told() {
+        for bytes in
+            ["220 mail.example ESMTP\r\n\r\n", "HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nno"]
+        {
+            let fake = Fake::sending(bytes);
+            let error = error(fake.url());
+            assert_eq!(error.code(), super::super::code::FAILURE);
+            assert!(error.to_string().contains("does not answer like an emberscope daemon"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_is_not_followed() {
+        let fake = Fake::answering(302, &[("location", "http://127.0.0.1:9/")], "");
+        let error = fake.client(Some("secret")).get("/", &Params::new()).unwrap_err();
+        assert!(error.to_string().contains("302"), "{error}");
+    }
+
+    #[test]
+    fn a_token_comes_from_a_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), " t0ken\n").unwrap();
+        assert_eq!(read_token(file.path()).unwrap(), "t0ken");
+        for bad in ["", "\n", "two words", "a\r\nx: y"] {
+            std::fs::write(file.path(), bad).unwrap();
+            assert_eq!(read_token(file.path()).unwrap_err().code(), super::super::code::USAGE, "{bad:?}");
+        }
+        assert!(read_token(Path::new("/nonexistent")).is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! How a command ends: the exit codes and the errors that lead to them.
+//!
+//! A script can tell by the code alone whether to mend its call (2), to wait for data (3) or to start
+//! the daemon (4). Errors are one sentence each and carry their cause behind a colon.
+
+use crate::config::{ConfigError, SelectError};
+use crate::export::ExportError;
+use crate::pipeline::PipelineError;
+use std::io;
+use std::path::PathBuf;
+
+/// Exit codes, as `--help` and docs/reference/cli.md tell them.
+pub mod code {
+    /// It worked.
+    pub const OK: u8 = 0;
+    /// It failed.
+    pub const FAILURE: u8 = 1;
+    /// A flag, a parameter or the configuration file is wrong (clap's own code, too).
+    pub const USAGE: u8 = 2;
+    /// Nothing found: an unknown application, or no samples in the selection.
+    pub const NOTHING: u8 = 3;
+    /// No daemon answers at the address.
+    pub const UNREACHABLE: u8 = 4;
+}
+
+/// The codes, for help texts.
+pub const CODES_HELP: &str = "\
+Exit codes:
+  0  it worked
+  1  it failed
+  2  a flag, a parameter or the configuration file is wrong
+  3  nothing found: an unknown application, or no samples in the selection
+  4  no daemon answers at the address";
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Flags that do not fit together, or to the place the output goes to.
+    #[error("{0}")]
+    Usage(String),
+    /// The daemon answered with an error.
+    #[error("{message}")]
+    Api {
+        /// HTTP status.
+        status: u16,
+        /// The daemon's sentence.
+        message: String,
+    },
+    /// The daemon answered something else than a daemon does.
+    #[error("{url} does not answer like an emberscope daemon: {reason}")]
+    Answer {
+        /// Which address.
+        url: String,
+        /// What is odd about it.
+        reason: String,
+    },
+    /// Nobody answers.
+    #[error(
+        "no daemon answers at {url} ({reason}): start one with `emberscope daemon`, or name another with --url"
+    )]
+    Unreachable {
+        /// Which address.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Nothing matches.
+    #[error("{0}")]
+    Nothing(String),
+    /// A file could not be read or written.
+    #[error("cannot {what} {}", path.display())]
+    File {
+        /// What was to be done.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// Standard output could not be written.
+    #[error("cannot write the output")]
+    Output(#[from] io::Error),
+    /// The machine refuses something that every machine gives.
+    #[error("{what}")]
+    Host {
+        /// What was to be done.
+        what: &'static str,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// Another daemon has the data directory.
+    #[error(
+        "another emberscope daemon{} uses {}: stop it, or give this one another --data-dir and --listen",
+        .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default(), .dir.display()
+    )]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+        /// Who has it, as the lock file says.
+        pid: Option<u32>,
+    },
+    /// A flame graph could not be made.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// Sampling failed.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
+}
+
+impl CliError {
+    /// The exit code that it leads to.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Usage(_) => code::USAGE,
+            Self::Api { status: 400 | 409, .. } => code::USAGE,
+            Self::Api { status: 404, .. } | Self::Nothing(_) => code::NOTHING,
+            Self::Pipeline(PipelineError::Select(error)) => match error {
+                SelectError::UnknownApp { .. } => code::NOTHING,
+                SelectError::AmbiguousApp { .. } => code::USAGE,
+            },
+            Self::Unreachable { .. } => code::UNREACHABLE,
+            _ => code::FAILURE,
+        }
+    }
+    /// The reader of our output has gone (`| head`): no failure.
+    pub fn is_broken_pipe(&self) -> bool {
+        match self {
+            Self::Output(source) | Self::File { source, .. } => source.kind() == io::ErrorKind::BrokenPipe,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! One daemon per data directory: a lock on `<data-dir>/lock`.
+//!
+//! In: the directory, made when it is missing. Out: a [`DataDirLock`], held until it is dropped or the
+//! process ends in any way (flock(2)), or who has it. The file holds the pid of the owner for people; a
+//! file that was left behind means nothing without the lock.
+
+use super::CliError;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The lock; dropping it lets go.
+#[derive(Debug)]
+pub struct DataDirLock {
+    _file: File,
+}
+
+/// Who has a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Nobody.
+    Nobody,
+    /// A daemon; its pid where the file tells it.
+    Daemon(Option<u32>),
+}
+
+impl DataDirLock {
+    /// Takes the lock, making the directory (for its owner and group only) where it is missing.
+    pub fn take(dir: &Path) -> Result<Self, CliError> {
+        let made = DirBuilder::new().recursive(true).mode(0o750).create(dir);
+        made.map_err(|source| CliError::File {
+            what: "make the data directory",
+            path: dir.to_owned(),
+            source,
+        })?;
+        let path = file_in(dir);
+        let failed = |what, source| CliError::File { what, path: path.clone(), source };
+        let mut file = open(&path, true).map_err(|source| failed("open the lock", source))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(CliError::Locked { dir: dir.to_owned(), pid: read_pid(&mut file) });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed("lock", source)),
+        }
+        let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        written.map_err(|source| failed("write the lock", source))?;
+        Ok(Self { _file: file })
+    }
+
+    /// Who has the directory, without taking it for longer than the look.
+    pub fn holder(dir: &Path) -> io::Result<Holder> {
+        let mut file = match open(&file_in(dir), false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Holder::Nobody),
+            other => other?,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Holder::Nobody),
+            Err(TryLockError::WouldBlock) => Ok(Holder::Daemon(read_pid(&mut file))),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+fn file_in(dir: &Path) -> PathBuf {
+    dir.join("lock")
+}
+
+fn open(path: &Path, write: bool) -> io::Result<File> {
+    // Not through a symlink, and not waiting on a FIFO that somebody put there.
+    let flags = (libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC) as _;
+    OpenOptions::new().read(true).write(write).create(write).mode(0o640).custom_flags(flags).open(path)
+}
+
+fn read_pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(16).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_the_first_is() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("a/b");
+        assert_eq!(DataDirLock::holder(&dir).unwrap(), Holder::Nobody);
+        let first = DataDirLock::take(&dir).unwrap();
+        let pid = std::process::id();
+        assert_eq!(DataDirLock::holder(&dir).unwrap(), Holder::Daemon(Some(pid)));
+        let second = DataDirLock::take(&dir).unwrap_err();
+        let text = second.to_string();
+        assert!(text.contains(&format!("(pid {pid})")) && text.contains("a/b"), "{text}");
+        assert_ne!(second.code(), 0);
+        drop(first);
+        assert_eq!(DataDirLock::holder(&dir).unwrap(), Holder::Nobody);
+        DataDirLock::take(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = DataDirLock::take(&file.join("data")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot make the data directory"), "{error}");
+        let link = root.path().join("lock");
+        std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
+        let error = DataDirLock::take(root.path()).unwrap_err().to_string();
+        assert!(error.starts_with("cannot open the lock"), "{error}");
+    }
+}

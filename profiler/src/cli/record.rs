@@ -1,0 +1,131 @@
+//! `emberscope record`: samples for a while without a daemon, and writes a flame graph.
+//!
+//! In: a duration, a choice, how to sample. Out: the same files as `emberscope flamegraph`. Ctrl-C ends the
+//! sampling early; what was sampled until then is written. Nothing is kept and nothing listens, so a
+//! daemon may run at the same time.
+
+use super::output::OutputArgs;
+use super::selection::{KindArgs, LabelArgs, ShapeArgs, describe};
+use super::{CliError, Lifecycle, answer::Basis, flamegraph::deliver, logging};
+use crate::config::{DaemonConfig, Hz, Interval, LogFilter, LogFormat, RecordConfig, Settings};
+use crate::export::{ExportOptions, render};
+use crate::pipeline;
+use clap::Args;
+use std::io;
+
+/// Longest recording: it stays in memory, and a daemon is the better tool for more.
+const LONGEST: Interval = Interval::from_secs(24 * 3600);
+
+/// Flags of `emberscope record`.
+#[derive(Args, Clone, Debug)]
+pub struct RecordArgs {
+    /// For how long, such as 30s or 2m; a day at most.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    duration: Interval,
+    #[command(flatten)]
+    labels: LabelArgs,
+    #[command(flatten)]
+    kind: KindArgs,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Samples a second and CPU, 1 to 1000.
+    #[arg(long, value_name = "N", help_heading = "Sampling")]
+    hz: Option<Hz>,
+    /// Ask JVMs for the names of their compiled code (HotSpot's attach protocol, JDK 17 and newer).
+    #[arg(long, value_name = "BOOL", help_heading = "Sampling")]
+    ask_jvms: Option<bool>,
+    /// Which of our own messages are logged: error, warn, info, debug, trace, or target=level with
+    /// commas between.
+    #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Sampling")]
+    log: LogFilter,
+}
+
+/// Samples, then writes.
+pub fn run(args: RecordArgs) -> Result<(), CliError> {
+    let output = args.output.decide()?;
+    logging::start(args.log.get(), LogFormat::Text);
+    let config = args.config()?;
+    let chosen = describe(&config.labels);
+    let life =
+        Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
+    let answer = pipeline::record(config, life)?;
+    let options = ExportOptions {
+        unit: args.shape.unit,
+        title: if chosen.is_empty() { String::new() } else { format!("emberscope: {chosen}") },
+        annotate: args.shape.annotate,
+    };
+    let bytes = render(output.format, &answer, &options)?;
+    deliver(&output, &bytes, &Basis::from(&answer), &chosen, &mut io::stderr().lock())
+}
+
+impl RecordArgs {
+    fn config(&self) -> Result<RecordConfig, CliError> {
+        let flags = Settings { hz: self.hz.clone(), ask_jvms: self.ask_jvms, ..Settings::default() };
+        let labels = self.labels.chosen().into_iter().map(|(key, values)| (key, values.to_vec()));
+        Ok(RecordConfig {
+            daemon: DaemonConfig::load(None, flags)?,
+            duration: self.duration.get(),
+            labels: labels.collect(),
+            kind: self.kind.kind,
+            group: self.shape.group.clone(),
+        })
+    }
+}
+
+fn duration(text: &str) -> Result<Interval, String> {
+    let duration: Interval = text.parse().map_err(|error: crate::config::UnitError| error.to_string())?;
+    if duration < Interval::from_secs(1) || duration > LONGEST {
+        return Err(format!("allowed is 1s to {LONGEST}"));
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::LabelKey;
+    use clap::Parser;
+    use std::time::Duration;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        record: RecordArgs,
+    }
+
+    #[test]
+    fn flags_become_a_recording() {
+        let line = [
+            "x",
+            "--duration",
+            "1m30s",
+            "--app",
+            "etl",
+            "--pid",
+            "7",
+            "--pid",
+            "8",
+            "--hz",
+            "499",
+            "--group",
+            "stage",
+        ];
+        let config = Line::try_parse_from(line).unwrap().record.config().unwrap();
+        assert_eq!(config.duration, Duration::from_secs(90));
+        let want =
+            [(LabelKey::App, vec!["etl".to_owned()]), (LabelKey::Pid, vec!["7".to_owned(), "8".to_owned()])];
+        assert_eq!(config.labels, want);
+        assert_eq!((*config.daemon.hz.get(), config.daemon.ask_jvms), (499, true));
+        assert_eq!(config.group, [LabelKey::Stage]);
+        assert_eq!(describe(&config.labels), "app=etl pid=7 pid=8");
+    }
+
+    #[test]
+    fn a_duration_has_limits() {
+        for bad in ["0s", "999ms", "25h", "30", "-1s"] {
+            assert!(Line::try_parse_from(["x", "--duration", bad]).is_err(), "{bad}");
+        }
+    }
+}

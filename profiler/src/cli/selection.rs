@@ -1,0 +1,231 @@
+//! The flags by which samples are chosen, shared by every command that asks for some.
+//!
+//! In: flags. Out: parameters of the HTTP API, or labels for a recording. Each label of the reference is
+//! a flag of the same name; given twice it means either. The daemon judges the values.
+
+use crate::export::Unit;
+use crate::model::{LabelKey, SampleKind};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+macro_rules! label_flags {
+    ($($(#[doc = $doc:literal])+ $field:ident $key:ident $name:literal;)+) => {
+        /// Labels that samples must have.
+        #[derive(Args, Clone, Debug, Default)]
+        #[command(next_help_heading = "Choice (a flag given twice means either)")]
+        pub struct LabelArgs { $($(#[doc = $doc])+ #[arg(long, value_name = $name)] pub $field: Vec<String>,)+ }
+
+        impl LabelArgs {
+            /// The labels that were asked for, each with the values it may have.
+            pub fn chosen(&self) -> Vec<(LabelKey, &[String])> {
+                let all = [$((LabelKey::$key, self.$field.as_slice()),)+];
+                all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
+            }
+        }
+    };
+}
+
+label_flags! {
+    /// Spark application: its id, else its name.
+    app App "ID|NAME";
+    /// Application name.
+    app_name AppName "NAME";
+    /// Executor id; in local mode `driver`.
+    executor Executor "ID";
+    /// Stage id.
+    stage Stage "ID";
+    /// Attempt of the stage.
+    stage_attempt StageAttempt "N";
+    /// Task: Spark's task id (TID).
+    task Task "TID";
+    /// Index of the task in its stage.
+    task_index TaskIndex "N";
+    /// Attempt of the task.
+    task_attempt TaskAttempt "N";
+    /// driver, executor, python, app-master, shuffle-service, node-manager, master, worker,
+    /// history-server or other.
+    role Role "ROLE";
+    /// Class of the thread: task, gc, jit, vm, rpc, shuffle, ...
+    thread_class ThreadClass "CLASS";
+    /// User that runs it.
+    user User "NAME";
+    /// Program name of the process.
+    process Process "NAME";
+    /// Process id.
+    pid Pid "PID";
+    /// Container id.
+    container Container "ID";
+    /// How it was deployed: local, local-cluster, standalone, yarn, kubernetes or unknown.
+    deploy Deploy "KIND";
+    /// Node.
+    node Node "NAME";
+    /// Service name, as Grafana shows it.
+    service_name ServiceName "NAME";
+}
+
+/// What a stored answer is chosen by: labels, a selector, time.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SelectArgs {
+    #[command(flatten)]
+    /// By label.
+    pub labels: LabelArgs,
+    /// PromQL selector on the labels, such as {app="app-1",stage=~"3|4"}.
+    #[arg(long, value_name = "SELECTOR", help_heading = "Choice (a flag given twice means either)")]
+    pub query: Option<String>,
+    #[command(flatten)]
+    /// By time.
+    pub time: TimeArgs,
+}
+
+/// Of when. Absent: the last hour.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Time")]
+pub struct TimeArgs {
+    /// First instant: RFC 3339, Unix seconds or milliseconds, now, now-15m or -15m. Default: an hour
+    /// before --until.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// First instant that is out. Default: now.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+}
+
+/// Which kind of samples.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Counting")]
+pub struct KindArgs {
+    /// Kind of samples.
+    #[arg(long = "type", value_name = "KIND", default_value = "cpu", value_parser = kind())]
+    pub kind: SampleKind,
+}
+
+/// How a flame graph counts and groups.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Counting")]
+pub struct ShapeArgs {
+    /// What is counted: samples, or their time in nanoseconds.
+    #[arg(long, value_name = "UNIT", default_value = "samples", value_parser = unit())]
+    pub unit: Unit,
+    /// Labels put before each stack as frames such as stage=3, outermost first: stage,thread_class.
+    #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
+    pub group: Vec<LabelKey>,
+    /// Mark each frame of the folded format with its kind of code, as async-profiler does: _[j]
+    /// compiled Java, _[i] inlined, _[0] interpreted, _[k] kernel.
+    #[arg(long)]
+    pub annotate: bool,
+}
+
+/// Parameters of a request.
+pub type Params = Vec<(&'static str, String)>;
+
+impl SelectArgs {
+    /// As parameters of the API.
+    pub fn params(&self) -> Params {
+        let mut params = Params::new();
+        for (key, values) in self.labels.chosen() {
+            params.extend(values.iter().map(|value| (key.name(), value.clone())));
+        }
+        for (name, value) in [("query", &self.query), ("from", &self.time.from), ("until", &self.time.until)]
+        {
+            params.extend(value.iter().map(|value| (name, value.clone())));
+        }
+        params
+    }
+    /// As words for messages; empty when nothing was chosen.
+    pub fn describe(&self) -> String {
+        let words: Vec<String> =
+            self.params().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        words.join(" ")
+    }
+}
+
+impl KindArgs {
+    /// As a parameter of the API.
+    pub fn param(&self) -> (&'static str, String) {
+        ("type", self.kind.slug().to_owned())
+    }
+}
+
+impl ShapeArgs {
+    /// As parameters of the API.
+    pub fn params(&self) -> Params {
+        let mut params = vec![("unit", self.unit.slug().to_owned())];
+        let names: Vec<&str> = self.group.iter().map(|key| key.name()).collect();
+        if !names.is_empty() {
+            params.push(("group", names.join(",")));
+        }
+        if self.annotate {
+            params.push(("annotate", "1".to_owned()));
+        }
+        params
+    }
+}
+
+/// Labels as words: `app=etl stage=3 stage=4`.
+pub fn describe(labels: &[(LabelKey, Vec<String>)]) -> String {
+    let pairs =
+        labels.iter().flat_map(|(key, values)| values.iter().map(move |value| format!("{key}={value}")));
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+fn kind() -> impl TypedValueParser<Value = SampleKind> {
+    let slugs = SampleKind::ALL.iter().map(|kind| kind.slug());
+    PossibleValuesParser::new(slugs).try_map(|slug| SampleKind::from_slug(&slug).ok_or("no such kind"))
+}
+
+fn unit() -> impl TypedValueParser<Value = Unit> {
+    let slugs = [Unit::Samples, Unit::Nanoseconds].map(Unit::slug);
+    PossibleValuesParser::new(slugs).try_map(|slug| Unit::from_slug(&slug).ok_or("no such unit"))
+}
+
+/// Reads the name of a label.
+pub fn label() -> impl TypedValueParser<Value = LabelKey> {
+    let names = LabelKey::ALL.iter().map(|key| key.name());
+    PossibleValuesParser::new(names).try_map(|name| LabelKey::from_name(&name).ok_or("no such label"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        select: SelectArgs,
+        #[command(flatten)]
+        shape: ShapeArgs,
+        #[command(flatten)]
+        kind: KindArgs,
+    }
+
+    #[test]
+    fn every_label_is_a_flag_of_its_name() {
+        for key in LabelKey::ALL {
+            let flag = format!("--{}", key.name().replace('_', "-"));
+            let line = Line::try_parse_from(["x", flag.as_str(), "a", flag.as_str(), "b"]).unwrap();
+            let twice = vec![(key.name(), "a".to_owned()), (key.name(), "b".to_owned())];
+            assert_eq!(line.select.params(), twice, "{flag}");
+        }
+    }
+
+    #[test]
+    fn times_may_begin_with_a_dash() {
+        let line =
+            Line::try_parse_from(["x", "--from", "-15m", "--until", "now", "--query", "{a=\"b\"}"]).unwrap();
+        let want =
+            [("query", "{a=\"b\"}"), ("from", "-15m"), ("until", "now")].map(|(k, v)| (k, v.to_owned()));
+        assert_eq!(line.select.params(), want);
+    }
+
+    #[test]
+    fn labels_and_kinds_are_checked() {
+        let line = Line::try_parse_from(["x", "--group", "stage,thread_class", "--unit", "ns"]).unwrap();
+        let want = [("unit", "ns"), ("group", "stage,thread_class")].map(|(k, v)| (k, v.to_owned()));
+        assert_eq!(line.shape.params(), want);
+        assert_eq!(line.kind.param(), ("type", "cpu".to_owned()));
+        for bad in [["x", "--group", "stages"], ["x", "--type", "heap"], ["x", "--unit", "s"]] {
+            assert!(Line::try_parse_from(bad).is_err(), "{bad:?}");
+        }
+    }
+}

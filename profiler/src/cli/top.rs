@@ -1,0 +1,158 @@
+//! `emberscope top`: methods by the samples in them and below them.
+
+use super::CliError;
+use super::answer::{Basis, counted};
+use super::ask::{AskArgs, Rows};
+use super::selection::Params;
+use super::text::{Align, Table, percent, seconds};
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+const PATH: &str = "/api/v1/top";
+
+/// Flags of `emberscope top`.
+#[derive(Args, Clone, Debug)]
+pub struct TopArgs {
+    /// Methods at most.
+    #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+    /// By what: self (samples that ended in the method) or total (those below it, too).
+    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = "self")]
+    sort: Order,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+/// By what rows are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Order {
+    #[value(name = "self")]
+    Own,
+    Total,
+}
+
+/// Prints a row for each method.
+pub fn run(args: &TopArgs) -> Result<(), CliError> {
+    args.ask.run::<Top>(PATH, params(args))
+}
+
+fn params(args: &TopArgs) -> Params {
+    let sort = match args.sort {
+        Order::Own => "self",
+        Order::Total => "total",
+    };
+    vec![("limit", args.limit.to_string()), ("sort", sort.to_owned())]
+}
+
+#[derive(Debug, Deserialize)]
+struct Top {
+    #[serde(flatten)]
+    basis: Basis,
+    #[serde(default)]
+    methods: u64,
+    top: Vec<Method>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Method {
+    name: String,
+    #[serde(default)]
+    module: String,
+    #[serde(rename = "self")]
+    own: Cost,
+    total: Cost,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cost {
+    samples: u64,
+    share: Option<f64>,
+    cpu_seconds: Option<f64>,
+}
+
+impl Rows for Top {
+    const WHAT: &'static str = "sample";
+    fn basis(&self) -> &Basis {
+        &self.basis
+    }
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("SELF", Align::Right),
+            ("SAMPLES", Align::Right),
+            ("CPU", Align::Right),
+            ("TOTAL", Align::Right),
+            ("SAMPLES", Align::Right),
+            ("CPU", Align::Right),
+            ("METHOD", Align::Left),
+            ("MODULE", Align::Left),
+        ]);
+        for Method { name, module, own, total } in &self.top {
+            let cells =
+                |cost: &Cost| [percent(cost.share), cost.samples.to_string(), seconds(cost.cpu_seconds)];
+            let names = [name.clone(), module.clone()];
+            table.row(cells(own).into_iter().chain(cells(total)).chain(names));
+        }
+        let more = self.methods.saturating_sub(self.top.len() as u64);
+        if more > 0 {
+            table.note(format!("and {}: see them with --limit", counted(more, "more method")));
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::tests::ask;
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        top: TopArgs,
+    }
+
+    #[test]
+    fn self_and_total_stand_beside_each_other() {
+        let args = Line::try_parse_from(["x", "--limit", "1", "--sort", "total"]).unwrap().top;
+        let body = r#"{"range":{"from":"A","until":"B"},"windows":2,"quality":{"samples":8,"lost":0},"sort":"total","methods":4,
+            "top":[{"name":"a.B.c","module":"perf-map","kinds":["java"],
+            "self":{"samples":1,"cpu_seconds":0.0101,"share":0.125,"share_error":0.1},
+            "total":{"samples":4,"cpu_seconds":0.0404,"share":0.5,"share_error":0.2}}]}"#;
+        let (target, printed, result) =
+            ask::<Top>(&["--stage", "3", "--stage", "4"], PATH, params(&args), 200, body);
+        result.unwrap();
+        assert_eq!(target, "/api/v1/top?stage=3&stage=4&type=cpu&limit=1&sort=total");
+        let want = "   SELF  SAMPLES     CPU    TOTAL  SAMPLES     CPU  METHOD  MODULE\n\
+                    12.50 %        1  0.01 s  50.00 %        4  0.04 s  a.B.c   perf-map\n\
+                    and 3 more methods: see them with --limit\n";
+        assert!(printed.starts_with(want), "{printed}");
+    }
+
+    #[test]
+    fn an_error_of_the_api_is_a_sentence_with_its_code() {
+        let refused = |status, body: &str| {
+            let error = ask::<Top>(&[], PATH, vec![], status, body).2.unwrap_err();
+            (error.code(), error.to_string())
+        };
+        let unknown =
+            r#"{"error":{"code":"unknown_app","message":"There is no app `x`.","parameter":"app"}}"#;
+        assert_eq!(refused(404, unknown), (3, "There is no app `x`.".to_owned()));
+        let several = r#"{"error":{"code":"ambiguous_app","message":"2 apps are named `x`; ask for one by id: a, b","parameter":"app"}}"#;
+        assert_eq!(refused(409, several).0, 2);
+        let bad = r#"{"error":{"code":"bad_parameter","message":"not a time","parameter":"from"}}"#;
+        assert_eq!(refused(400, bad), (2, "from: not a time".to_owned()));
+        let token =
+            r#"{"error":{"code":"unauthorized","message":"This daemon wants a token.","parameter":null}}"#;
+        let (code, text) = refused(401, token);
+        assert_eq!(code, 1);
+        assert!(text.contains("--token-file"), "{text}");
+        let (code, text) = refused(502, "<html>Bad gateway</html>");
+        assert_eq!(code, 1);
+        assert!(text.contains("does not answer like an emberscope daemon: HTTP status 502"), "{text}");
+        let (code, text) = refused(200, "{\"top\":7}");
+        assert_eq!(code, 1);
+        assert!(text.contains("does not answer like an emberscope daemon"), "{text}");
+    }
+}
