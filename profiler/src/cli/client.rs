@@ -154,12 +154,17 @@ impl Client {
         }
         #[derive(serde::Deserialize)]
         struct Inner {
+            #[serde(default)]
+            code: String,
             message: String,
             parameter: Option<String>,
         }
         let Ok(Body { error }) = serde_json::from_slice::<Body>(body) else {
             return self.odd(format!("HTTP status {status}"));
         };
+        if error.code == "unknown_route" {
+            return self.odd(format!("{} (is it of another version?)", error.message.trim_end_matches('.')));
+        }
         let mut message = error.message;
         if let Some(parameter) =
             error.parameter.filter(|name| !name.is_empty() && !message.contains(name.as_str()))
@@ -225,6 +230,15 @@ mod tests {
             assert_eq!(error.code(), super::super::code::FAILURE);
             assert!(error.to_string().contains("does not answer like an emberscope daemon"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_route_that_the_daemon_does_not_know_is_not_nothing_found() {
+        let body = r#"{"error":{"code":"unknown_route","message":"There is no route /x.","parameter":null}}"#;
+        let fake = Fake::answering(404, &[], body);
+        let error = fake.client(None).get("/x", &Params::new()).unwrap_err();
+        assert_eq!(error.code(), super::super::code::FAILURE);
+        assert!(error.to_string().ends_with("There is no route /x (is it of another version?)"), "{error}");
     }
 
     #[test]

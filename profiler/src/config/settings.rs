@@ -88,7 +88,8 @@ settings! {
     required hz ("hz", "N"): Hz = "99";
     /// Length of a window: the grain of time in every answer. It divides a minute.
     required window ("window", "DURATION"): WindowLength = "10s";
-    /// Spark applications that are kept, by id or name: a comma list, * stands for any text.
+    /// Spark applications that are kept, by id or name: a comma list, in which * stands for any text
+    /// and ? for any character.
     required apps ("apps", "LIST"): Names = "*";
     /// Executors that are kept, by id: a comma list of ids and ranges (driver,1,3-5), or *.
     required executors ("executors", "LIST"): Executors = "*";
@@ -97,15 +98,15 @@ settings! {
     /// Ask JVMs for the names of their compiled code (HotSpot's attach protocol, JDK 17 and newer).
     /// When false, only perf maps that are already there are read.
     required ask_jvms ("ask-jvms", "BOOL"): bool = "true";
-    /// Shortest time between two such questions to the same JVM.
-    required ask_interval ("ask-interval", "DURATION"): Interval = "30s";
+    /// Shortest time between two such questions to the same JVM; failures make it longer.
+    required ask_interval ("ask-interval", "DURATION"): Interval = "10s";
     /// Memory for closed windows; the oldest go first.
     required store_bytes ("store-bytes", "SIZE"): ByteSize = "32MiB";
     /// Age at which windows go, whatever room there is.
     required store_age ("store-age", "DURATION"): Interval = "1d";
-    /// Ring buffer between the kernel and the daemon: a power of two. Samples are lost, and counted,
-    /// when it is full.
-    required ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";
+    /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
+    /// given. Samples are lost, and counted, when it is full.
+    optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";
     /// Name of the node in answers, where the host name will not do.
     optional node ("node", "NAME"): NodeName = "node-1";
     /// Which of the daemon's own messages are logged: error, warn, info, debug, trace, or
