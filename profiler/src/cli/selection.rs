@@ -131,11 +131,12 @@ impl SelectArgs {
         }
         params
     }
-    /// As words for messages; empty when nothing was chosen.
+    /// Labels and selector as words for messages; empty when nothing was chosen.
     pub fn describe(&self) -> String {
-        let words: Vec<String> =
-            self.params().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        words.join(" ")
+        let owned = self.labels.chosen().into_iter().map(|(key, values)| (key, values.to_vec()));
+        let labels = describe(&owned.collect::<Vec<_>>());
+        let words = [Some(labels).filter(|labels| !labels.is_empty()), self.query.clone()];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -216,6 +217,7 @@ mod tests {
         let want =
             [("query", "{a=\"b\"}"), ("from", "-15m"), ("until", "now")].map(|(k, v)| (k, v.to_owned()));
         assert_eq!(line.select.params(), want);
+        assert_eq!(line.select.describe(), "{a=\"b\"}");
     }
 
     #[test]

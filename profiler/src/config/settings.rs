@@ -3,8 +3,9 @@
 //! The macro makes of the list below the typed [`DaemonConfig`], the flags ([`Settings`], where each may
 //! be absent), the reader of one key of the file and the printed configuration.
 
-use super::values::{TomlKind, Value, *};
-use super::{ByteSize, Interval};
+use super::choice::{Executors, Fraction, Names};
+use super::units::{ByteSize, Interval};
+use super::values::*;
 use toml::de::DeValue;
 
 macro_rules! slot {
