@@ -13,10 +13,7 @@ pub enum PipelineError {
 }
 
 /// Samples and answers until the end is asked for.
-pub fn run_daemon(
-    config: DaemonConfig,
-    life: Lifecycle,
-) -> Result<(), PipelineError> {
+pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineError> {
     tracing::info!(hz = config.hz.get(), listen = %config.listen, "started");
     life.ready();
     life.sleep(std::time::Duration::MAX);
@@ -29,10 +26,7 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
     config.selection([])?;
     Ok(Answer {
         tree: crate::model::Tree { nodes: Vec::new() },
-        range: crate::model::TimeRange {
-            from: crate::model::WallTime(0),
-            until: crate::model::WallTime(0),
-        },
+        range: crate::model::TimeRange { from: crate::model::WallTime(0), until: crate::model::WallTime(0) },
         windows: 0,
         quality: crate::model::Quality::default(),
     })

@@ -90,10 +90,11 @@ mod tests {
             "drivers":[7],"samples":400,"cpu_seconds":4.04,"sampling_error":0.05,
             "first_seen":"2026-11-21T17:10:00.000Z","last_seen":"2026-11-21T17:20:00.000Z"}}]}}"#
         );
-        let (target, printed, result) = ask::<Apps>(&["--user", "a n&n", "--from", "-1h"], PATH, vec![], 200, &body);
+        let (target, printed, result) =
+            ask::<Apps>(&["--user", "a n&n", "--from", "-1h"], PATH, vec![], 200, &body);
         result.unwrap();
         assert_eq!(target, "/api/v1/apps?user=a%20n%26n&from=-1h&type=cpu");
-        let want = "APP    NAME           USER  DEPLOY      EXECUTORS  SAMPLES     CPU  LAST SEEN\n\
+        let want = "APP    NAME          USER  DEPLOY      EXECUTORS  SAMPLES     CPU  LAST SEEN\n\
                     app-1  etl\\u{1b}[2J  ann   standalone          3      400  4.04 s  2026-11-21T17:20:00.000Z\n\
                     360 windows from 2026-11-21T17:00:00.000Z until 2026-11-21T18:00:00.000Z: 400 samples (+- 5.0 %), \
                     0 lost on the node, 0 with a stack cut short\n";
@@ -110,7 +111,8 @@ mod tests {
 
     #[test]
     fn nothing_found_has_its_own_code() {
-        let (_, printed, result) = ask::<Apps>(&["--role", "x"], PATH, vec![], 200, &format!(r#"{{{HEAD},"apps":[]}}"#));
+        let (_, printed, result) =
+            ask::<Apps>(&["--role", "x"], PATH, vec![], 200, &format!(r#"{{{HEAD},"apps":[]}}"#));
         let error = result.unwrap_err();
         assert_eq!((printed.as_str(), error.code()), ("", super::super::code::NOTHING));
         assert!(error.to_string().starts_with("no application with role=x from 2026-"), "{error}");

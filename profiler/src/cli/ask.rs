@@ -18,7 +18,7 @@ pub struct AskArgs {
     #[command(flatten)]
     pub kind: KindArgs,
     /// Print the daemon's JSON answer.
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
     #[command(flatten)]
     pub client: ClientArgs,
@@ -29,7 +29,7 @@ pub trait Rows: DeserializeOwned {
     /// What its rows are, for messages.
     const WHAT: &'static str;
     /// What it rests on.
-    fn head(&self) -> &Head;
+    fn basis(&self) -> &Basis;
     /// Its rows.
     fn table(&self) -> Table;
 }

@@ -27,7 +27,13 @@ const WHOLE: Duration = Duration::from_secs(300);
 #[command(next_help_heading = "Daemon")]
 pub struct ClientArgs {
     /// Address of the daemon.
-    #[arg(long, value_name = "URL", env = "EMBERSCOPE_URL", default_value = "http://127.0.0.1:4099", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMBERSCOPE_URL",
+        default_value = "http://127.0.0.1:4099",
+        hide_env_values = true
+    )]
     pub url: String,
     /// File that holds the bearer token. Default: the variable EMBERSCOPE_TOKEN, else none.
     #[arg(long, value_name = "FILE")]
@@ -109,9 +115,14 @@ impl Client {
     }
 
     /// GET, a JSON body: its text for `--json` and its value.
-    pub fn get_json<T: DeserializeOwned>(&self, path: &str, params: &Params) -> Result<(String, T), CliError> {
+    pub fn get_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        params: &Params,
+    ) -> Result<(String, T), CliError> {
         let answered = self.get(path, params)?;
-        let text = String::from_utf8(answered.body).map_err(|_| self.odd("its answer is not UTF-8".to_owned()))?;
+        let text =
+            String::from_utf8(answered.body).map_err(|_| self.odd("its answer is not UTF-8".to_owned()))?;
         let value = serde_json::from_str(&text).map_err(|error| self.odd(format!("its answer: {error}")))?;
         Ok((text, value))
     }
@@ -143,14 +154,21 @@ impl Client {
         }
         #[derive(serde::Deserialize)]
         struct Inner {
+            #[serde(default)]
+            code: String,
             message: String,
             parameter: Option<String>,
         }
         let Ok(Body { error }) = serde_json::from_slice::<Body>(body) else {
             return self.odd(format!("HTTP status {status}"));
         };
+        if error.code == "unknown_route" {
+            return self.odd(format!("{} (is it of another version?)", error.message.trim_end_matches('.')));
+        }
         let mut message = error.message;
-        if let Some(parameter) = error.parameter.filter(|name| !name.is_empty() && !message.contains(name.as_str())) {
+        if let Some(parameter) =
+            error.parameter.filter(|name| !name.is_empty() && !message.contains(name.as_str()))
+        {
             message = format!("{parameter}: {message}");
         }
         if status == 401 || status == 403 {
@@ -196,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_a_mistake_of_the_caller() {
-        for url in ["https://127.0.0.1:1", "unix:///run/x", "http://a b", "http://:x"] {
+        for url in ["https://127.0.0.1:1", "unix:///run/x", "http://a b"] {
             let error = error(url);
             assert_eq!(error.code(), super::super::code::USAGE, "{url}: {error}");
         }
@@ -204,12 +222,23 @@ mod tests {
 
     #[test]
     fn who_is_no_daemon_is_told() {
-        for bytes in ["220 mail.example ESMTP\r\n\r\n", "HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nno"] {
+        for bytes in
+            ["220 mail.example ESMTP\r\n\r\n", "HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nno"]
+        {
             let fake = Fake::sending(bytes);
             let error = error(fake.url());
             assert_eq!(error.code(), super::super::code::FAILURE);
             assert!(error.to_string().contains("does not answer like an emberscope daemon"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_route_that_the_daemon_does_not_know_is_not_nothing_found() {
+        let body = r#"{"error":{"code":"unknown_route","message":"There is no route /x.","parameter":null}}"#;
+        let fake = Fake::answering(404, &[], body);
+        let error = fake.client(None).get("/x", &Params::new()).unwrap_err();
+        assert_eq!(error.code(), super::super::code::FAILURE);
+        assert!(error.to_string().ends_with("There is no route /x (is it of another version?)"), "{error}");
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub fn run(args: DaemonArgs) -> Result<(), CliError> {
     }
     logging::start(config.log.get(), config.log_format);
     let _lock = DataDirLock::take(config.data_dir.get())?;
-    let life = Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
+    let life =
+        Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
     pipeline::run_daemon(config, life)?;
     tracing::info!("stopped");
     Ok(())

@@ -4,6 +4,7 @@
 //! the daemon (4). Errors are one sentence each and carry their cause behind a colon.
 
 use crate::config::{ConfigError, SelectError};
+use crate::export::ExportError;
 use crate::pipeline::PipelineError;
 use std::io;
 use std::path::PathBuf;
@@ -57,7 +58,9 @@ pub enum CliError {
         reason: String,
     },
     /// Nobody answers.
-    #[error("no daemon answers at {url} ({reason}): start one with `emberscope daemon`, or name another with --url")]
+    #[error(
+        "no daemon answers at {url} ({reason}): start one with `emberscope daemon`, or name another with --url"
+    )]
     Unreachable {
         /// Which address.
         url: String,
@@ -101,6 +104,9 @@ pub enum CliError {
         /// Who has it, as the lock file says.
         pid: Option<u32>,
     },
+    /// A flame graph could not be made.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// Sampling failed.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),

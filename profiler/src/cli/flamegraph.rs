@@ -29,7 +29,12 @@ pub fn run(args: &FlamegraphArgs) -> Result<(), CliError> {
     show(args, &output, &args.client.client()?, &mut io::stderr().lock())
 }
 
-fn show(args: &FlamegraphArgs, output: &Output, client: &Client, err: &mut dyn Write) -> Result<(), CliError> {
+fn show(
+    args: &FlamegraphArgs,
+    output: &Output,
+    client: &Client,
+    err: &mut dyn Write,
+) -> Result<(), CliError> {
     let mut params: Params = args.select.params();
     params.push(args.kind.param());
     params.extend(args.shape.params());
@@ -118,7 +123,8 @@ mod tests {
     fn an_answer_that_breaks_off_is_told_and_not_written() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("out.svg");
-        let fake = Fake::sending("HTTP/1.1 200 OK\r\nX-Emberscope-Samples: 4\r\ncontent-length: 100\r\n\r\n<svg");
+        let fake =
+            Fake::sending("HTTP/1.1 200 OK\r\nX-Emberscope-Samples: 4\r\ncontent-length: 100\r\n\r\n<svg");
         let (_, result) = make(&["-o", file.to_str().unwrap()], &fake);
         let error = result.unwrap_err();
         assert_eq!((error.code(), file.exists()), (super::super::code::FAILURE, false));

@@ -15,10 +15,10 @@ const PATH: &str = "/api/v1/labels";
 #[derive(Args, Clone, Debug)]
 pub struct LabelsArgs {
     /// Label whose values are wanted. Without it, the names of the labels that occur.
-    #[arg(value_name = "LABEL", value_parser = label)]
+    #[arg(value_name = "LABEL", value_parser = label())]
     name: Option<LabelKey>,
     /// Values at most, the most sampled first.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]
     ask: AskArgs,
@@ -78,7 +78,8 @@ impl Rows for Values {
         &self.basis
     }
     fn table(&self) -> Table {
-        let mut table = Table::new(&[("VALUE", Align::Left), ("SAMPLES", Align::Right), ("CPU", Align::Right)]);
+        let mut table =
+            Table::new(&[("VALUE", Align::Left), ("SAMPLES", Align::Right), ("CPU", Align::Right)]);
         for row in &self.values {
             table.row([row.value.clone(), row.samples.to_string(), seconds(row.cpu_seconds)]);
         }
@@ -108,7 +109,8 @@ mod tests {
         let (target, printed, result) = ask::<Values>(&[], "/api/v1/labels/stage/values", limit, 200, values);
         result.unwrap();
         assert_eq!(target, "/api/v1/labels/stage/values?type=cpu&limit=1");
-        let want = "VALUE  SAMPLES     CPU\n3          300  3.03 s\nand 2 more values: see them with --limit\n";
+        let want =
+            "VALUE  SAMPLES     CPU\n3          300  3.03 s\nand 2 more values: see them with --limit\n";
         assert!(printed.starts_with(want), "{printed}");
     }
 }

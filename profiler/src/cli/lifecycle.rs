@@ -32,8 +32,12 @@ struct Inner {
 impl Lifecycle {
     /// One that listens to no signals, and tells `notify` (the value of `$NOTIFY_SOCKET`).
     pub fn quiet(notify: Option<OsString>) -> Self {
-        let inner =
-            Inner { stopped: Mutex::new(false), woken: Condvar::new(), tasks: watch::Sender::new(false), notify };
+        let inner = Inner {
+            stopped: Mutex::new(false),
+            woken: Condvar::new(),
+            tasks: watch::Sender::new(false),
+            notify,
+        };
         Self(Arc::new(inner))
     }
 
@@ -141,7 +145,9 @@ mod tests {
         let by_path = UnixDatagram::bind(&path).unwrap();
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let by_name = UnixDatagram::bind_addr(&address).unwrap();
-        for (name, socket) in [(path.into_os_string(), by_path), (format!("@{abstract_name}").into(), by_name)] {
+        for (name, socket) in
+            [(path.into_os_string(), by_path), (format!("@{abstract_name}").into(), by_name)]
+        {
             socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             let life = Lifecycle::quiet(Some(name));
             life.ready();

@@ -100,8 +100,8 @@ Examples:
   emberscope record --duration 1m --app nightly-etl -o nightly.svg
   emberscope record --duration 10s --pid 4242 --hz 499 --format folded
 
-Needs root, or the capabilities that `emberscope doctor` names. Ctrl-C ends it early; what was sampled
-until then is written. A daemon may run at the same time.")]
+Needs root, or the capabilities that `emberscope doctor` names. Ctrl-C ends it early;
+what was sampled until then is written. A daemon may run at the same time.")]
     Record(record::RecordArgs),
     /// Show a daemon's state: version, host, store, losses.
     #[command(after_help = "\

@@ -4,37 +4,17 @@
 //! or on standard output. A picture is not written to a terminal, and text that goes there is cleaned.
 
 use super::{CliError, text};
-use clap::{Args, ValueEnum};
+use crate::export::Format;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Formats of a flame graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// A picture that can be searched and zoomed in a browser.
-    Svg,
-    /// A line per stack: root;...;leaf count.
-    Folded,
-    /// The call tree with its quality.
-    Json,
-}
-
-impl Format {
-    /// As the API names it.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::Svg => "svg",
-            Self::Folded => "folded",
-            Self::Json => "json",
-        }
-    }
-    fn of_file(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
-            "svg" => Some(Self::Svg),
-            "folded" | "collapsed" | "txt" => Some(Self::Folded),
-            "json" => Some(Self::Json),
-            _ => None,
-        }
+/// The format that a file's name tells.
+fn of_file(path: &Path) -> Option<Format> {
+    match path.extension()?.to_str()? {
+        "collapsed" | "txt" => Some(Format::Folded),
+        ending => Format::from_slug(ending),
     }
 }
 
@@ -42,13 +22,18 @@ impl Format {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Format. Default: what the name of the file ends in (.svg, .folded, .txt, .json); folded on
-    /// standard output.
-    #[arg(long, value_name = "FORMAT")]
+    /// svg is a picture for browsers, folded a line for each stack, json the call tree. Default: what
+    /// the file's name ends in (.svg, .folded, .txt, .json); folded on standard output.
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub format: Option<Format>,
     /// File to write; - is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    let slugs = Format::ALL.iter().map(|format| format.slug());
+    PossibleValuesParser::new(slugs).try_map(|slug| Format::from_slug(&slug).ok_or("no such format"))
 }
 
 /// A decision where to write.
@@ -76,9 +61,11 @@ impl OutputArgs {
             }
             return Ok(Output { format, file: None });
         }
-        let format = self.format.or_else(|| Format::of_file(&self.output)).ok_or_else(|| {
+        let format = self.format.or_else(|| of_file(&self.output)).ok_or_else(|| {
             let name = self.output.display();
-            CliError::Usage(format!("the name {name} tells no format: end it in .svg, .folded or .json, or use --format"))
+            CliError::Usage(format!(
+                "the name {name} tells no format: end it in .svg, .folded or .json, or use --format"
+            ))
         })?;
         Ok(Output { format, file: Some(self.output.clone()) })
     }

@@ -48,7 +48,8 @@ pub fn run(args: RecordArgs) -> Result<(), CliError> {
     logging::start(args.log.get(), LogFormat::Text);
     let config = args.config()?;
     let chosen = describe(&config.labels);
-    let life = Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
+    let life =
+        Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
     let answer = pipeline::record(config, life)?;
     let options = ExportOptions {
         unit: args.shape.unit,
@@ -96,10 +97,25 @@ mod tests {
 
     #[test]
     fn flags_become_a_recording() {
-        let line = ["x", "--duration", "1m30s", "--app", "etl", "--pid", "7", "--pid", "8", "--hz", "499", "--group", "stage"];
+        let line = [
+            "x",
+            "--duration",
+            "1m30s",
+            "--app",
+            "etl",
+            "--pid",
+            "7",
+            "--pid",
+            "8",
+            "--hz",
+            "499",
+            "--group",
+            "stage",
+        ];
         let config = Line::try_parse_from(line).unwrap().record.config().unwrap();
         assert_eq!(config.duration, Duration::from_secs(90));
-        let want = [(LabelKey::App, vec!["etl".to_owned()]), (LabelKey::Pid, vec!["7".to_owned(), "8".to_owned()])];
+        let want =
+            [(LabelKey::App, vec!["etl".to_owned()]), (LabelKey::Pid, vec!["7".to_owned(), "8".to_owned()])];
         assert_eq!(config.labels, want);
         assert_eq!((*config.daemon.hz.get(), config.daemon.ask_jvms), (499, true));
         assert_eq!(config.group, [LabelKey::Stage]);

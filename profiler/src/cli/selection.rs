@@ -3,8 +3,10 @@
 //! In: flags. Out: parameters of the HTTP API, or labels for a recording. Each label of the reference is
 //! a flag of the same name; given twice it means either. The daemon judges the values.
 
+use crate::export::Unit;
 use crate::model::{LabelKey, SampleKind};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 macro_rules! label_flags {
     ($($(#[doc = $doc:literal])+ $field:ident $key:ident $name:literal;)+) => {
@@ -90,44 +92,27 @@ pub struct TimeArgs {
 
 /// Which kind of samples.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Counting")]
 pub struct KindArgs {
-    /// Kind of samples: cpu.
-    #[arg(long = "type", value_name = "KIND", default_value = "cpu", value_parser = kind)]
+    /// Kind of samples.
+    #[arg(long = "type", value_name = "KIND", default_value = "cpu", value_parser = kind())]
     pub kind: SampleKind,
 }
 
 /// How a flame graph counts and groups.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Counting")]
 pub struct ShapeArgs {
-    /// What is counted: samples, or ns for time.
-    #[arg(long, value_name = "UNIT", default_value = "samples")]
+    /// What is counted: samples, or their time in nanoseconds.
+    #[arg(long, value_name = "UNIT", default_value = "samples", value_parser = unit())]
     pub unit: Unit,
     /// Labels put before each stack as frames such as stage=3, outermost first: stage,thread_class.
-    #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label)]
+    #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
     pub group: Vec<LabelKey>,
     /// Mark each frame of the folded format with its kind of code, as async-profiler does: _[j]
     /// compiled Java, _[i] inlined, _[0] interpreted, _[k] kernel.
     #[arg(long)]
     pub annotate: bool,
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Unit {
-    /// Samples.
-    Samples,
-    /// Nanoseconds.
-    Ns,
-}
-
-impl Unit {
-    /// As the API names it.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::Samples => "samples",
-            Self::Ns => "ns",
-        }
-    }
 }
 
 /// Parameters of a request.
@@ -140,15 +125,18 @@ impl SelectArgs {
         for (key, values) in self.labels.chosen() {
             params.extend(values.iter().map(|value| (key.name(), value.clone())));
         }
-        for (name, value) in [("query", &self.query), ("from", &self.time.from), ("until", &self.time.until)] {
+        for (name, value) in [("query", &self.query), ("from", &self.time.from), ("until", &self.time.until)]
+        {
             params.extend(value.iter().map(|value| (name, value.clone())));
         }
         params
     }
-    /// As a PromQL-like text for messages; empty when nothing was chosen.
+    /// Labels and selector as words for messages; empty when nothing was chosen.
     pub fn describe(&self) -> String {
-        let words: Vec<String> = self.params().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        words.join(" ")
+        let owned = self.labels.chosen().into_iter().map(|(key, values)| (key, values.to_vec()));
+        let labels = describe(&owned.collect::<Vec<_>>());
+        let words = [Some(labels).filter(|labels| !labels.is_empty()), self.query.clone()];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -174,17 +162,27 @@ impl ShapeArgs {
     }
 }
 
-fn kind(text: &str) -> Result<SampleKind, String> {
-    let known: Vec<&str> = SampleKind::ALL.iter().map(|kind| kind.slug()).collect();
-    SampleKind::from_slug(text).ok_or_else(|| format!("allowed is {}", known.join(", ")))
+/// Labels as words: `app=etl stage=3 stage=4`.
+pub fn describe(labels: &[(LabelKey, Vec<String>)]) -> String {
+    let pairs =
+        labels.iter().flat_map(|(key, values)| values.iter().map(move |value| format!("{key}={value}")));
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+fn kind() -> impl TypedValueParser<Value = SampleKind> {
+    let slugs = SampleKind::ALL.iter().map(|kind| kind.slug());
+    PossibleValuesParser::new(slugs).try_map(|slug| SampleKind::from_slug(&slug).ok_or("no such kind"))
+}
+
+fn unit() -> impl TypedValueParser<Value = Unit> {
+    let slugs = [Unit::Samples, Unit::Nanoseconds].map(Unit::slug);
+    PossibleValuesParser::new(slugs).try_map(|slug| Unit::from_slug(&slug).ok_or("no such unit"))
 }
 
 /// Reads the name of a label.
-pub fn label(text: &str) -> Result<LabelKey, String> {
-    LabelKey::from_name(text).ok_or_else(|| {
-        let names: Vec<&str> = LabelKey::ALL.iter().map(|key| key.name()).collect();
-        format!("no such label; there are {}", names.join(", "))
-    })
+pub fn label() -> impl TypedValueParser<Value = LabelKey> {
+    let names = LabelKey::ALL.iter().map(|key| key.name());
+    PossibleValuesParser::new(names).try_map(|name| LabelKey::from_name(&name).ok_or("no such label"))
 }
 
 #[cfg(test)]
@@ -214,9 +212,12 @@ mod tests {
 
     #[test]
     fn times_may_begin_with_a_dash() {
-        let line = Line::try_parse_from(["x", "--from", "-15m", "--until", "now", "--query", "{a=\"b\"}"]).unwrap();
-        let want = [("query", "{a=\"b\"}"), ("from", "-15m"), ("until", "now")].map(|(k, v)| (k, v.to_owned()));
+        let line =
+            Line::try_parse_from(["x", "--from", "-15m", "--until", "now", "--query", "{a=\"b\"}"]).unwrap();
+        let want =
+            [("query", "{a=\"b\"}"), ("from", "-15m"), ("until", "now")].map(|(k, v)| (k, v.to_owned()));
         assert_eq!(line.select.params(), want);
+        assert_eq!(line.select.describe(), "{a=\"b\"}");
     }
 
     #[test]

@@ -92,7 +92,14 @@ mod tests {
         show(&fake.client(None), false, &mut out).unwrap();
         assert_eq!(fake.request().target, "/api/v1/status");
         let out = String::from_utf8(out).unwrap();
-        for line in ["version: 0.1.0", "jvms:", "    pid: 7", "    names: asked\\u{1b}[31m", "lost: none", "  btf: true"] {
+        for line in [
+            "version: 0.1.0",
+            "jvms:",
+            "    pid: 7",
+            "    names: asked\\u{1b}[31m",
+            "lost: none",
+            "  btf: true",
+        ] {
             assert!(out.lines().any(|got| got == line), "{line:?} not in\n{out}");
         }
     }

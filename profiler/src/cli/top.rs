@@ -14,10 +14,10 @@ const PATH: &str = "/api/v1/top";
 #[derive(Args, Clone, Debug)]
 pub struct TopArgs {
     /// Methods at most.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// By what: self (samples that ended in the method) or total (those below it, too).
-    #[arg(long, value_name = "ORDER", default_value = "self")]
+    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = "self")]
     sort: Order,
     #[command(flatten)]
     ask: AskArgs,
@@ -26,10 +26,8 @@ pub struct TopArgs {
 /// By what rows are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// By self.
     #[value(name = "self")]
     Own,
-    /// By total.
     Total,
 }
 
@@ -90,7 +88,8 @@ impl Rows for Top {
             ("MODULE", Align::Left),
         ]);
         for Method { name, module, own, total } in &self.top {
-            let cells = |cost: &Cost| [percent(cost.share), cost.samples.to_string(), seconds(cost.cpu_seconds)];
+            let cells =
+                |cost: &Cost| [percent(cost.share), cost.samples.to_string(), seconds(cost.cpu_seconds)];
             let names = [name.clone(), module.clone()];
             table.row(cells(own).into_iter().chain(cells(total)).chain(names));
         }
@@ -121,7 +120,8 @@ mod tests {
             "top":[{"name":"a.B.c","module":"perf-map","kinds":["java"],
             "self":{"samples":1,"cpu_seconds":0.0101,"share":0.125,"share_error":0.1},
             "total":{"samples":4,"cpu_seconds":0.0404,"share":0.5,"share_error":0.2}}]}"#;
-        let (target, printed, result) = ask::<Top>(&["--stage", "3", "--stage", "4"], PATH, params(&args), 200, body);
+        let (target, printed, result) =
+            ask::<Top>(&["--stage", "3", "--stage", "4"], PATH, params(&args), 200, body);
         result.unwrap();
         assert_eq!(target, "/api/v1/top?stage=3&stage=4&type=cpu&limit=1&sort=total");
         let want = "   SELF  SAMPLES     CPU    TOTAL  SAMPLES     CPU  METHOD  MODULE\n\
@@ -136,13 +136,15 @@ mod tests {
             let error = ask::<Top>(&[], PATH, vec![], status, body).2.unwrap_err();
             (error.code(), error.to_string())
         };
-        let unknown = r#"{"error":{"code":"unknown_app","message":"There is no app `x`.","parameter":"app"}}"#;
+        let unknown =
+            r#"{"error":{"code":"unknown_app","message":"There is no app `x`.","parameter":"app"}}"#;
         assert_eq!(refused(404, unknown), (3, "There is no app `x`.".to_owned()));
         let several = r#"{"error":{"code":"ambiguous_app","message":"2 apps are named `x`; ask for one by id: a, b","parameter":"app"}}"#;
         assert_eq!(refused(409, several).0, 2);
         let bad = r#"{"error":{"code":"bad_parameter","message":"not a time","parameter":"from"}}"#;
         assert_eq!(refused(400, bad), (2, "from: not a time".to_owned()));
-        let token = r#"{"error":{"code":"unauthorized","message":"This daemon wants a token.","parameter":null}}"#;
+        let token =
+            r#"{"error":{"code":"unauthorized","message":"This daemon wants a token.","parameter":null}}"#;
         let (code, text) = refused(401, token);
         assert_eq!(code, 1);
         assert!(text.contains("--token-file"), "{text}");

@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(config.executors.get(), "1,3-5,driver");
         assert!(!config.ask_jvms);
         assert_eq!(config.store_bytes.0, 64 << 20);
-        assert_eq!(config.ring_bytes.get().0, 8 << 20);
+        assert_eq!(config.ring_bytes.unwrap().get().0, 8 << 20);
         assert_eq!(config.store_age.get().as_secs(), 5400);
     }
 

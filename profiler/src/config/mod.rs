@@ -2,22 +2,23 @@
 //!
 //! In: flags, a TOML file, defaults; a flag beats the file, the file beats the default, and all three
 //! have the same names. Out: a [`DaemonConfig`] or [`RecordConfig`] whose values are in range and fit
-//! together. Every setting is declared once, in [`settings`]: its flag, its key in the file, its help
+//! together. Every setting is declared once, in `settings`: its flag, its key in the file, its help
 //! and `deploy/emberscope.toml` come from there.
 
+mod choice;
 mod file;
 mod record;
 mod settings;
 mod units;
 mod values;
 
+pub use choice::{Executors, Fraction, Names};
 pub use file::read_file;
 pub use record::{RecordConfig, SelectError};
 pub use settings::{DaemonConfig, Settings};
 pub use units::{ByteSize, Interval, UnitError};
 pub use values::{
-    Executors, FilePath, Fraction, Hz, Listen, LogFilter, LogFormat, Names, NodeName, Refused, RingBytes,
-    TomlKind, Value, WindowLength,
+    FilePath, Hz, Listen, LogFilter, LogFormat, NodeName, Refused, RingBytes, TomlKind, Value, WindowLength,
 };
 
 use std::path::{Path, PathBuf};

@@ -3,8 +3,9 @@
 //! The macro makes of the list below the typed [`DaemonConfig`], the flags ([`Settings`], where each may
 //! be absent), the reader of one key of the file and the printed configuration.
 
-use super::values::{TomlKind, Value, *};
-use super::{ByteSize, Interval};
+use super::choice::{Executors, Fraction, Names};
+use super::units::{ByteSize, Interval};
+use super::values::*;
 use toml::de::DeValue;
 
 macro_rules! slot {
@@ -14,6 +15,8 @@ macro_rules! slot {
         $given.unwrap_or_else(|| $text.parse().unwrap_or_else(|_| unreachable!("the default {} is tested", $text)))
     };
     (@fill optional $given:expr, $text:literal) => { $given };
+    (@default required $text:literal) => { Some($text) };
+    (@default optional $text:literal) => { None };
     (@line required $key:literal, $value:expr, $text:literal) => { line($key, Some(&$value), $text) };
     (@line optional $key:literal, $value:expr, $text:literal) => { line($key, $value.as_ref(), $text) };
 }
@@ -26,7 +29,7 @@ macro_rules! settings {
 
         /// Settings of one source: flags, or a file. What is absent is left to the next source.
         #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
-        pub struct Settings { $($(#[doc = $doc])+ #[arg(long = $key, value_name = $name)] pub $field: Option<$ty>,)+ }
+        pub struct Settings { $($(#[doc = $doc])+ #[arg(long = $key, value_name = $name, help = help(&[$($doc),+], slot!(@default $mode $text)))] pub $field: Option<$ty>,)+ }
 
         impl Settings {
             /// The names, as in flags and files.
@@ -86,7 +89,8 @@ settings! {
     required hz ("hz", "N"): Hz = "99";
     /// Length of a window: the grain of time in every answer. It divides a minute.
     required window ("window", "DURATION"): WindowLength = "10s";
-    /// Spark applications that are kept, by id or name: a comma list, * stands for any text.
+    /// Spark applications that are kept, by id or name: a comma list, in which * stands for any text
+    /// and ? for any character.
     required apps ("apps", "LIST"): Names = "*";
     /// Executors that are kept, by id: a comma list of ids and ranges (driver,1,3-5), or *.
     required executors ("executors", "LIST"): Executors = "*";
@@ -95,15 +99,15 @@ settings! {
     /// Ask JVMs for the names of their compiled code (HotSpot's attach protocol, JDK 17 and newer).
     /// When false, only perf maps that are already there are read.
     required ask_jvms ("ask-jvms", "BOOL"): bool = "true";
-    /// Shortest time between two such questions to the same JVM.
-    required ask_interval ("ask-interval", "DURATION"): Interval = "30s";
+    /// Shortest time between two such questions to the same JVM; failures make it longer.
+    required ask_interval ("ask-interval", "DURATION"): Interval = "10s";
     /// Memory for closed windows; the oldest go first.
     required store_bytes ("store-bytes", "SIZE"): ByteSize = "32MiB";
     /// Age at which windows go, whatever room there is.
     required store_age ("store-age", "DURATION"): Interval = "1d";
-    /// Ring buffer between the kernel and the daemon: a power of two. Samples are lost, and counted,
-    /// when it is full.
-    required ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";
+    /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
+    /// given. Samples are lost, and counted, when it is full.
+    optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";
     /// Name of the node in answers, where the host name will not do.
     optional node ("node", "NAME"): NodeName = "node-1";
     /// Which of the daemon's own messages are logged: error, warn, info, debug, trace, or
@@ -111,6 +115,13 @@ settings! {
     required log ("log", "FILTER"): LogFilter = "info";
     /// How log lines look: text or json.
     required log_format ("log-format", "FORMAT"): LogFormat = "text";
+}
+
+/// The help of a flag, as clap writes it for others.
+fn help(doc: &[&str], default: Option<&str>) -> String {
+    let text = doc.concat();
+    let text = text.trim().trim_end_matches('.');
+    default.map_or(text.to_owned(), |default| format!("{text} [default: {default}]"))
 }
 
 /// `key = value`, or an example in a comment when the setting is absent.

@@ -4,6 +4,7 @@
 //! In: untrusted text. Out: a value in its range. What an id or a file means is for the rooms that use
 //! it; here only the shape is checked.
 
+use super::choice::{Executors, Fraction, Names};
 use super::units::{ByteSize, Interval};
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use std::str::FromStr;
 #[error("{0}")]
 pub struct Refused(pub String);
 
-fn refused<T>(allowed: impl Into<String>) -> Result<T, Refused> {
+pub(super) fn refused<T>(allowed: impl Into<String>) -> Result<T, Refused> {
     Err(Refused(allowed.into()))
 }
 
@@ -83,6 +84,8 @@ macro_rules! parsed {
     };
 }
 
+pub(super) use parsed;
+
 parsed!(
     /// Address and port to listen on.
     Listen(SocketAddr),
@@ -116,15 +119,6 @@ parsed!(
 );
 
 parsed!(
-    /// Share of the executors that is kept.
-    Fraction(f64),
-    |text| match text.parse::<f64>() {
-        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => refused("a number above 0, up to 1"),
-    }
-);
-
-parsed!(
     /// Bytes of the ring buffer between kernel and daemon.
     RingBytes(ByteSize),
     |text| match text.parse::<ByteSize>() {
@@ -132,26 +126,6 @@ parsed!(
         Ok(size) if size.0.is_power_of_two() && (1 << 12..=1 << 30).contains(&size.0) => Ok(size),
         _ => refused("a power of two from 4KiB to 1GiB, such as 4MiB"),
     }
-);
-
-parsed!(
-    /// A choice of applications by id or name: `*`, or a comma list in which `*` stands for any text.
-    Names(String),
-    |text| list(text, "* for all, or application ids or names with commas between: app-1,nightly-*", |item| {
-        !item.chars().any(char::is_control)
-    })
-);
-
-parsed!(
-    /// A choice of executors: `*`, or a comma list of ids and ranges of ids, `driver` among them.
-    Executors(String),
-    |text| list(text, "* for all, or executor ids and ranges with commas between: driver,1,3-5", |item| {
-        let number = |text: &str| text.parse::<u32>().ok();
-        match item.split_once('-') {
-            Some((from, to)) => number(from).zip(number(to)).is_some_and(|(from, to)| from <= to),
-            None => item == "*" || item == "driver" || number(item).is_some(),
-        }
-    })
 );
 
 parsed!(
@@ -229,22 +203,11 @@ impl fmt::Display for LogFormat {
     }
 }
 
-/// A comma list of at least one item, each good; spaces around items go.
-fn list(text: &str, allowed: &str, good: fn(&str) -> bool) -> Result<String, Refused> {
-    let items: Vec<&str> = text.split(',').map(str::trim).collect();
-    if items.iter().all(|item| !item.is_empty() && good(item)) {
-        Ok(items.join(","))
-    } else {
-        refused(allowed)
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use proptest::prelude::*;
 
-    fn takes<T: Value>(good: &[&str], bad: &[&str]) {
+    pub fn takes<T: Value>(good: &[&str], bad: &[&str]) {
         for text in good {
             assert_eq!(text.parse::<T>().map(|v| v.to_string()).ok().as_deref(), Some(*text));
         }
@@ -258,27 +221,10 @@ mod tests {
         takes::<Listen>(&["127.0.0.1:4099", "[::1]:80"], &["4099", "host:80", "127.0.0.1", "1.2.3.4:99999"]);
         takes::<Hz>(&["1", "99", "1000"], &["0", "1001", "-5", "99.5", ""]);
         takes::<WindowLength>(&["1s", "10s", "1m"], &["0s", "7s", "1500ms", "2m", "10"]);
-        takes::<Fraction>(&["0.2", "1"], &["0", "1.01", "-0.5", "NaN", "inf", ""]);
         takes::<RingBytes>(&["4KiB", "8MiB"], &["0", "4095", "3MiB", "8MB", "2GiB"]);
-        takes::<Names>(&["*", "a,b", "nightly-*"], &["", "a,,b", "a\nb"]);
-        takes::<Executors>(&["*", "1,3-5", "driver,7"], &["", "5-3", "x", "1-", "-1", "1,"]);
         takes::<LogFilter>(&["info", "emberscope=debug,warn"], &["", "loud=very"]);
         takes::<LogFormat>(&["text", "json"], &["xml", ""]);
         takes::<NodeName>(&["node-1.example"], &["", "a b", "x\u{1b}[31m"]);
         assert_eq!("localhost:80".parse::<Listen>().unwrap().to_string(), "127.0.0.1:80");
-        assert_eq!(" 1, 3-5 ".parse::<Executors>().unwrap().get(), "1,3-5");
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_taken_or_refused(text in "[-*0-9a-z,.= ]{0,20}") {
-            let _ = (text.parse::<Listen>(), text.parse::<Executors>(), text.parse::<LogFilter>());
-            if let Ok(ids) = text.parse::<Executors>() {
-                prop_assert_eq!(ids.get().parse::<Executors>(), Ok(ids));
-            }
-            if let Ok(share) = text.parse::<Fraction>() {
-                prop_assert!(*share.get() > 0.0 && *share.get() <= 1.0);
-            }
-        }
     }
 }

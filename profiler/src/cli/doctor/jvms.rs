@@ -62,7 +62,8 @@ impl Jvm {
         let flag = |flag: &str| command.split('\0').any(|word| word == flag);
         let root = dir.join("root");
         // Its own pid inside its pid namespace is the last of NSpid (proc(5)).
-        let inner = field(&status, "NSpid:").and_then(|pids| pids.split_whitespace().last()).unwrap_or_default();
+        let inner =
+            field(&status, "NSpid:").and_then(|pids| pids.split_whitespace().last()).unwrap_or_default();
         let map = format!("/tmp/perf-{inner}.map");
         Some(Self {
             pid,
@@ -75,7 +76,11 @@ impl Jvm {
 
     fn finding(&self) -> Finding {
         let check = format!("JVM {}", self.pid);
-        let jdk = if self.version.is_empty() { "JDK of unknown version".to_owned() } else { format!("JDK {}", self.version) };
+        let jdk = if self.version.is_empty() {
+            "JDK of unknown version".to_owned()
+        } else {
+            format!("JDK {}", self.version)
+        };
         let askable = major(&self.version).is_some_and(|major| major >= PERFMAP_JDK);
         let (names, mend) = match (askable && self.can_ask, self.has_map) {
             (true, _) => ("names by asking it for a perf map", None),
@@ -96,7 +101,11 @@ impl Jvm {
         let found = format!("{jdk}; {names}; {stacks}");
         let pointers = (!self.frame_pointers).then_some("start it with -XX:+PreserveFramePointer");
         let mends: Vec<&str> = mend.into_iter().chain(pointers).collect();
-        if mends.is_empty() { Finding::ok(check, found) } else { Finding::limited(check, found, mends.join("; ")) }
+        if mends.is_empty() {
+            Finding::ok(check, found)
+        } else {
+            Finding::limited(check, found, mends.join("; "))
+        }
     }
 }
 
@@ -107,7 +116,9 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 
 /// SIGQUIT is signal 3: bit 2 of the set. Without a handler (`-Xrs`) it would kill.
 fn handles_sigquit(status: &str) -> bool {
-    field(status, "SigCgt:").and_then(|set| u64::from_str_radix(set, 16).ok()).is_some_and(|set| set >> 2 & 1 == 1)
+    field(status, "SigCgt:")
+        .and_then(|set| u64::from_str_radix(set, 16).ok())
+        .is_some_and(|set| set >> 2 & 1 == 1)
 }
 
 /// `1.8.0_402` is 8, `17.0.15` is 17, `25-ea` is 25.
@@ -129,7 +140,13 @@ fn version(root: &Path, libjvm: &Path) -> Option<String> {
 
 /// Opens a regular file of a process's own tree for reading.
 fn open_inside(root: &Path, path: &Path) -> Option<File> {
-    let directory = openat2(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::empty());
+    let directory = openat2(
+        CWD,
+        root,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::empty(),
+    );
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let file = openat2(directory.ok()?, path, flags, Mode::empty(), inside).ok()?;

@@ -1,7 +1,7 @@
 //! `emberscope doctor`: what this host allows, what is missing, the mend.
 //!
-//! In: /proc and /sys, the data directory, the address. Out: a finding each; exit code 0 when sampling can
-//! work. Nothing is changed on the host, nothing is loaded into the kernel.
+//! In: the kernel, /proc, the data directory, the address. Out: a finding each; exit code 0 when sampling can
+//! work. Nothing is changed on the host; a few trivial programs are loaded, none is attached.
 
 mod finding;
 mod host;
@@ -46,7 +46,8 @@ pub fn run(args: DoctorArgs) -> Result<u8, CliError> {
         ..Settings::default()
     };
     let config = DaemonConfig::load(args.config.as_deref(), flags)?;
-    let mut findings = host::check(Path::new("/"));
+    let mut findings = host::kernel_side();
+    findings.extend(host::surroundings(Path::new("/")));
     findings.extend(place::check(&config));
     findings.extend(jvms::check(Path::new("/proc")));
     let sampling = findings.iter().all(|finding| finding.status != Status::Missing);
@@ -65,12 +66,20 @@ fn print(findings: &[Finding], sampling: bool, out: &mut dyn Write) -> io::Resul
         table.row([finding.status.word().to_owned(), finding.check.clone(), finding.found.clone()]);
     }
     table.write(out)?;
-    let mends: Vec<_> = findings.iter().filter_map(|f| Some((f, f.mend.as_ref()?))).collect();
+    // A mend that many share, as JVMs do, is told once.
+    let mut mends: Vec<(&str, Vec<&str>)> = Vec::new();
+    for finding in findings {
+        let Some(mend) = finding.mend.as_deref() else { continue };
+        match mends.iter_mut().find(|(known, _)| *known == mend) {
+            Some((_, checks)) => checks.push(&finding.check),
+            None => mends.push((mend, vec![&finding.check])),
+        }
+    }
     if !mends.is_empty() {
         writeln!(out, "\nTo mend:")?;
     }
-    for (finding, mend) in mends {
-        writeln!(out, "  {}: {}", text::clean(&finding.check), text::clean(mend))?;
+    for (mend, checks) in mends {
+        writeln!(out, "  {}: {}", text::clean(&checks.join(", ")), text::clean(mend))?;
     }
     let verdict = if sampling { "Sampling can work here." } else { "Sampling cannot work here." };
     writeln!(out, "\n{verdict}")
@@ -85,13 +94,15 @@ mod tests {
         let findings = [
             Finding::ok("kernel types", "BTF"),
             Finding::missing("capabilities", "no CAP_BPF", "run as root"),
+            Finding::limited("JVM 1", "x", "restart it"),
+            Finding::limited("JVM 2", "y", "restart it"),
         ];
         let mut out = Vec::new();
         print(&findings, false, &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
         assert!(out.contains("ok       kernel types  BTF\n"), "{out}");
         assert!(out.contains("missing  capabilities  no CAP_BPF\n"), "{out}");
-        assert!(out.ends_with("To mend:\n  capabilities: run as root\n\nSampling cannot work here.\n"), "{out}");
+        assert!(out.ends_with("To mend:\n  capabilities: run as root\n  JVM 1, JVM 2: restart it\n\nSampling cannot work here.\n"), "{out}");
     }
 
     #[test]

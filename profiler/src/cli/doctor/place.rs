@@ -24,7 +24,9 @@ fn data_dir(dir: &Path, holder: Holder) -> Finding {
     // A directory that is not there yet can be made where its nearest ancestor can be written.
     let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(Path::new("/"));
     match access(there, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) if there.is_dir() && there == dir => Finding::ok(check, format!("{} can be written", dir.display())),
+        Ok(()) if there.is_dir() && there == dir => {
+            Finding::ok(check, format!("{} can be written", dir.display()))
+        }
         Ok(()) if there.is_dir() => Finding::ok(check, format!("{} can be made", dir.display())),
         _ => Finding::limited(
             check,

@@ -1,0 +1,108 @@
+//! docs/reference/cli.md, docs/reference/configuration.md and deploy/emberscope.toml are made from the
+//! definitions here: tests compare them, and write them when `EMBERSCOPE_WRITE_DOCS` is set.
+
+use super::Cli;
+use crate::config::DaemonConfig;
+use clap::CommandFactory;
+use std::path::PathBuf;
+
+const HOW: &str = "EMBERSCOPE_WRITE_DOCS=1 cargo test -p emberscope --lib cli::reference";
+
+fn compare(path: &str, want: &str) {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    if std::env::var_os("EMBERSCOPE_WRITE_DOCS").is_some() {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, want).unwrap();
+    }
+    let got = std::fs::read_to_string(&file).unwrap_or_default();
+    let differing = got.lines().zip(want.lines()).position(|(got, want)| got != want);
+    let line = differing.unwrap_or(got.lines().count().min(want.lines().count())) + 1;
+    assert!(got == want, "{path} is not what the code says, from line {line} on; write it anew by: {HOW}");
+}
+
+fn help(command: &clap::Command) -> String {
+    let mut command = command.clone().term_width(100);
+    let help = command.render_long_help().to_string();
+    help.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+#[test]
+fn the_page_of_commands_is_what_the_program_says() {
+    let mut program = Cli::command();
+    program.build();
+    let mut page = format!(
+        "# The command line\n\nMade from the program's own help; write it anew by `{HOW}`.\n\n\
+         ## emberscope\n\n```text\n{}\n```\n",
+        help(&program)
+    );
+    for command in program.get_subcommands() {
+        let named = command.clone().bin_name(format!("emberscope {}", command.get_name()));
+        page.push_str(&format!("\n## emberscope {}\n\n```text\n{}\n```\n", command.get_name(), help(&named)));
+    }
+    compare("docs/reference/cli.md", &page);
+}
+
+#[test]
+fn every_command_has_examples_that_it_understands() {
+    let program = Cli::command();
+    for command in program.get_subcommands() {
+        let after = command
+            .get_after_help()
+            .unwrap_or_else(|| panic!("{}: no examples", command.get_name()))
+            .to_string();
+        let examples = after.lines().filter_map(|line| line.strip_prefix("  emberscope "));
+        let mut count = 0;
+        for example in examples {
+            let line = example.split([';', '|', '>']).next().unwrap_or_default();
+            // The selectors of the examples hold no blanks; their quotes are the shell's.
+            let line = if example.contains('\'') {
+                example.split(" --unit").next().unwrap_or_default()
+            } else {
+                line
+            };
+            let words = line.split_whitespace().map(|word| word.trim_matches('\''));
+            let parsed = Cli::command().try_get_matches_from(std::iter::once("emberscope").chain(words));
+            assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+            assert!(line.starts_with(command.get_name()), "{example}");
+            count += 1;
+        }
+        assert!(count > 1, "{}: {count} examples", command.get_name());
+    }
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn the_page_of_settings_is_what_the_program_says() {
+    let mut page = format!(
+        "# Configuration\n\nMade from the program's own settings; write it anew by `{HOW}`.\n\n\
+         `emberscope daemon` takes each setting as a flag (`--hz 99`) or as a key of the TOML file named by\n\
+         `--config` (`hz = 99`). A flag beats the file, the file beats the default. A key that is no setting is an\n\
+         error that names the nearest one. `emberscope daemon --print-config` prints what would hold, as a file.\n\n\
+         Sizes are whole numbers with a unit: `B`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of\n\
+         1024). Durations are whole numbers with units, the largest first: `d`, `h`, `m`, `s`, `ms`, as in `1h30m`.\n\
+         Lists are texts with commas between the items, or in the file lists of texts.\n\n\
+         | setting | default | meaning |\n|---|---|---|\n"
+    );
+    for (key, default, meaning) in DaemonConfig::reference() {
+        let default = match default.strip_prefix(&format!("{key} = ")) {
+            Some(value) => format!("`{}`", value.trim()),
+            None => "none".to_owned(),
+        };
+        let meaning = meaning.replace('|', "\\|").replace('*', "\\*");
+        page.push_str(&format!("| `{key}` | {default} | {meaning} |\n"));
+    }
+    page.push_str(
+        "\nThe commands that ask a daemon take `--url` (or the variable `EMBERSCOPE_URL`) and `--token-file` (or the\n\
+         token itself in `EMBERSCOPE_TOKEN`).\n",
+    );
+    compare("docs/reference/configuration.md", &page);
+}
+
+#[test]
+fn the_example_file_holds_the_defaults() {
+    let head = "# Every setting of `emberscope daemon` with its default. A flag of the same name beats this file.\n\n";
+    compare("deploy/emberscope.toml", &format!("{head}{}", DaemonConfig::default().to_toml()));
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/emberscope.toml");
+    let read = crate::config::read_file(&file).unwrap();
+    assert_eq!(DaemonConfig::from_settings(read), DaemonConfig::default());
+}
