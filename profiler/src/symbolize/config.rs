@@ -1,0 +1,60 @@
+//! What the room is told: its limits, and what it needs to know of a process.
+
+use crate::model::ProcessKey;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Limits and switches.
+#[derive(Clone, Debug)]
+pub struct SymbolizerConfig {
+    /// `/proc`, or a copy of it in tests.
+    pub proc_root: PathBuf,
+    /// JVMs may be asked for their perf map. Maps that are already there are read in any case.
+    pub ask_jvms: bool,
+    /// A JVM is asked at most once in this time; failures double it, up to ten minutes.
+    pub ask_interval: Duration,
+    /// How long a JVM may take to open its attach socket, and again to answer.
+    pub ask_timeout: Duration,
+    /// Bytes of one perf map that are read. Memory does not depend on it, time does (1 s for 512 MB).
+    pub perf_map_max_bytes: u64,
+    /// Processes whose mappings and names are kept; the one unused for longest goes first.
+    pub max_processes: usize,
+    /// Bytes of ELF symbol tables kept over all files. One libjvm takes 4 to 5 MB.
+    pub max_symbol_bytes: u64,
+    /// Native addresses whose frames are cached.
+    pub max_cached_addresses: usize,
+    /// Distinct frames that are shared.
+    pub max_frames: usize,
+    /// How long the names of a process are kept after it ended: longer than a window takes to close.
+    pub keep_exited: Duration,
+}
+
+impl Default for SymbolizerConfig {
+    fn default() -> Self {
+        Self {
+            proc_root: PathBuf::from("/proc"),
+            ask_jvms: true,
+            ask_interval: Duration::from_secs(10),
+            ask_timeout: Duration::from_secs(10),
+            perf_map_max_bytes: 1 << 30,
+            max_processes: 1024,
+            max_symbol_bytes: 32 << 20,
+            max_cached_addresses: 32_768,
+            max_frames: 65_536,
+            keep_exited: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What naming needs to know of a process; plain values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Which incarnation.
+    pub key: ProcessKey,
+    /// Effective user id (the second of `Uid:` in `/proc/PID/status`).
+    pub uid: u32,
+    /// Effective group id (the second of `Gid:`).
+    pub gid: u32,
+    /// Process id in its own PID namespace (the last of `NSpid:`).
+    pub nspid: u32,
+}

@@ -1,0 +1,229 @@
+//! Reads `/proc/PID/maps`: bytes in, the executable mappings out, sorted by address.
+//!
+//! A pure parser; lines it does not understand are left out. Only executable mappings are kept, at most
+//! [`MAX_MAPPINGS`] of them, and paths up to [`MAX_PATH`] bytes. Format: proc_pid_maps(5); the kernel
+//! writes a newline in a path as `\012` and adds ` (deleted)` to the path of an unlinked file.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A process has a few hundred; a hostile one may have 65,530 (`vm.max_map_count`).
+pub const MAX_MAPPINGS: usize = 8192;
+/// PATH_MAX of Linux.
+const MAX_PATH: usize = 4096;
+
+/// What is mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// A file.
+    File {
+        /// Its path in the process's mount namespace, as far as that is known.
+        path: Box<Path>,
+        /// The kernel says that the path is gone.
+        deleted: bool,
+    },
+    /// Memory without a file, or with one that holds no program (memfd, `/dev/zero`): made at run time.
+    Anonymous,
+    /// The kernel's own page of code.
+    Vdso,
+    /// Another name in brackets, for instance `[vsyscall]`.
+    Special(Box<str>),
+}
+
+/// One executable mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Device as the kernel prints it: major, minor.
+    pub device: (u32, u32),
+    /// Inode; 0 without a file.
+    pub inode: u64,
+    /// What is mapped.
+    pub backing: Backing,
+}
+
+impl Mapping {
+    /// Last part of the path, for people; bounded and valid UTF-8.
+    pub fn module_name(&self) -> String {
+        match &self.backing {
+            Backing::File { path, .. } => {
+                super::text::bounded(path.file_name().unwrap_or_else(|| OsStr::new("?")).as_bytes(), 255)
+            }
+            Backing::Anonymous => String::new(),
+            Backing::Vdso => "[vdso]".to_owned(),
+            Backing::Special(name) => name.to_string(),
+        }
+    }
+}
+
+/// The executable mappings in `text`, and whether the limit left some out.
+pub fn parse(text: &[u8]) -> (Vec<Mapping>, bool) {
+    let mut all = Vec::new();
+    for line in text.split(|b| *b == b'\n') {
+        let Some(mapping) = parse_line(line) else { continue };
+        if all.len() == MAX_MAPPINGS {
+            return (sorted(all), true);
+        }
+        all.push(mapping);
+    }
+    (sorted(all), false)
+}
+
+/// The mapping that holds `address`; `mappings` is sorted.
+pub fn find(mappings: &[Mapping], address: u64) -> Option<usize> {
+    let after = mappings.partition_point(|m| m.start <= address);
+    let index = after.checked_sub(1)?;
+    mappings.get(index).is_some_and(|m| address < m.end).then_some(index)
+}
+
+fn sorted(mut all: Vec<Mapping>) -> Vec<Mapping> {
+    all.sort_by_key(|m| m.start);
+    all
+}
+
+fn parse_line(line: &[u8]) -> Option<Mapping> {
+    let mut rest = line;
+    let mut field = || -> Option<&[u8]> {
+        let start = rest.iter().position(|b| *b != b' ')?;
+        let tail = rest.get(start..)?;
+        let end = tail.iter().position(|b| *b == b' ').unwrap_or(tail.len());
+        rest = tail.get(end..)?;
+        tail.get(..end)
+    };
+    let range = std::str::from_utf8(field()?).ok()?;
+    let permissions = field()?;
+    if permissions.get(2) != Some(&b'x') {
+        return None;
+    }
+    let offset = hex(field()?)?;
+    let device = std::str::from_utf8(field()?).ok()?;
+    let inode = std::str::from_utf8(field()?).ok()?.parse().ok()?;
+    let (start, end) = range.split_once('-')?;
+    let (start, end) = (hex(start.as_bytes())?, hex(end.as_bytes())?);
+    let (major, minor) = device.split_once(':')?;
+    let device = (hex(major.as_bytes())? as u32, hex(minor.as_bytes())? as u32);
+    let path = rest.iter().position(|b| *b != b' ').and_then(|at| rest.get(at..)).unwrap_or_default();
+    (start < end && path.len() <= MAX_PATH).then(|| Mapping {
+        start,
+        end,
+        offset,
+        device,
+        inode,
+        backing: backing(path),
+    })
+}
+
+fn backing(path: &[u8]) -> Backing {
+    const NOT_PROGRAMS: [&[u8]; 5] = [b"/memfd:", b"/dev/zero", b"/SYSV", b"anon_inode:", b"/dev/shm/"];
+    if path == b"[vdso]" {
+        Backing::Vdso
+    } else if path.is_empty()
+        || [b"[anon".as_slice(), b"[heap", b"[stack"].iter().any(|p| path.starts_with(p))
+        || NOT_PROGRAMS.iter().any(|p| path.starts_with(p))
+    {
+        Backing::Anonymous
+    } else if path.first() == Some(&b'/') {
+        let (path, deleted) = match path.strip_suffix(b" (deleted)") {
+            Some(path) => (path, true),
+            None => (path, false),
+        };
+        let path = unescape(path);
+        Backing::File { path: Path::new(OsStr::from_bytes(&path)).into(), deleted }
+    } else {
+        Backing::Special(super::text::bounded(path, 64).into())
+    }
+}
+
+/// `\012` and its like back to bytes.
+fn unescape(path: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((first, tail)) = rest.split_first() {
+        if let (b'\\', Some(digits)) = (*first, tail.get(..3))
+            && digits.iter().all(|d| (b'0'..=b'7').contains(d))
+        {
+            let value = digits.iter().fold(0u32, |v, d| v * 8 + u32::from(d - b'0'));
+            out.push(value as u8);
+            rest = tail.get(3..).unwrap_or_default();
+        } else {
+            out.push(*first);
+            rest = tail;
+        }
+    }
+    out
+}
+
+fn hex(text: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SAMPLE: &[u8] = b"\
+5579932a5000-5579932a6000 r--p 00000000 fe:00 314792 /usr/bin/java
+5579932a6000-5579932a7000 r-xp 00001000 fe:00 314792                     /usr/bin/java
+7fc05d400000-7fc05d670000 rwxp 00000000 00:00 0 
+7fc05e400000-7fc05e670000 r-xp 00000000 00:00 0                          [anon:CodeHeap]
+7fc06e400000-7fc06e670000 r-xs 00000000 00:01 99                         /memfd:doublemapper (deleted)
+7fc079c51000-7fc07a9a4000 r-xp 00251000 103:01 315152                    /opt/my jdk/lib\\012jvm.so (deleted)
+7fc07b0be000-7fc07b0c0000 r-xp 00000000 00:00 0                          [vdso]
+ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
+rubbish
+";
+
+    #[test]
+    fn keeps_executable_mappings_only() {
+        let (all, cut) = parse(SAMPLE);
+        assert!(!cut);
+        assert_eq!(all.len(), 7);
+        assert_eq!(all[0].module_name(), "java");
+        assert_eq!((all[0].start, all[0].offset, all[0].inode), (0x5579932a6000, 0x1000, 314792));
+        assert_eq!(all[1].backing, Backing::Anonymous);
+        assert_eq!(all[2].backing, Backing::Anonymous);
+        assert_eq!(all[3].backing, Backing::Anonymous);
+        assert_eq!(all[4].device, (0x103, 1));
+        let path = Path::new("/opt/my jdk/lib\njvm.so").into();
+        assert_eq!(all[4].backing, Backing::File { path, deleted: true });
+        assert_eq!(all[5].backing, Backing::Vdso);
+        assert_eq!(all[6].backing, Backing::Special("[vsyscall]".into()));
+    }
+
+    #[test]
+    fn finds_the_mapping_of_an_address() {
+        let (all, _) = parse(SAMPLE);
+        assert_eq!(find(&all, 0x5579932a6000), Some(0));
+        assert_eq!(find(&all, 0x5579932a6fff), Some(0));
+        assert_eq!(find(&all, 0x5579932a7000), None);
+        assert_eq!(find(&all, 0), None);
+        assert_eq!(find(&all, u64::MAX), None);
+    }
+
+    #[test]
+    fn is_bounded() {
+        let line = b"1000-2000 r-xp 00000000 00:00 0\n";
+        let (all, cut) = parse(&line.repeat(MAX_MAPPINGS + 1));
+        assert_eq!((all.len(), cut), (MAX_MAPPINGS, true));
+    }
+
+    proptest! {
+        #[test]
+        fn takes_any_bytes(text in proptest::collection::vec(any::<u8>(), 0..600)) {
+            parse(&text);
+        }
+        #[test]
+        fn finds_what_it_read(start in 0u64..1 << 40, len in 1u64..1 << 20, at in 0u64..1 << 20) {
+            let text = format!("{start:x}-{:x} r-xp 00000000 08:01 7 /x\n", start + len);
+            let (all, _) = parse(text.as_bytes());
+            prop_assert_eq!(find(&all, start + at).is_some(), at < len);
+        }
+    }
+}

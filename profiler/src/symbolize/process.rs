@@ -1,0 +1,196 @@
+//! What is kept of one process: its executable mappings, the files behind them, the names of its JIT code.
+
+use super::config::Target;
+use super::jit::JitNames;
+use super::maps::{self, Backing, Mapping};
+use super::native::ModuleId;
+use super::open;
+use crate::model::{JvmFacts, NameSource};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// `/proc/PID/maps` is read at most this often for one process. While reading it again does not help
+/// (walking code without frame pointers gives addresses that are none) the pause doubles, up to the second.
+const REREAD: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+/// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
+const MAX_MAPS: u64 = 16 << 20;
+/// Longest pause between two attempts to ask a JVM that does not answer.
+const MAX_PAUSE: Duration = Duration::from_secs(600);
+/// Signals that brought no socket before a JVM is left alone for good.
+const MAX_VAIN_SIGNALS: u32 = 2;
+
+/// A file behind a mapping, as far as it has been looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileState {
+    /// Not looked at yet.
+    New,
+    /// Known to [`super::native::Natives`], in that generation.
+    Known(ModuleId, u64),
+    /// It cannot be opened.
+    Unreadable,
+}
+
+/// What is known of a process that is a JVM.
+#[derive(Clone, Debug)]
+pub struct JvmState {
+    /// libjvm.so as mapped.
+    pub libjvm: PathBuf,
+    /// Version, once looked up.
+    pub version: Option<String>,
+    /// Where its names come from.
+    pub names: NameSource,
+    /// It will never answer.
+    pub never: bool,
+    /// Signals sent in vain.
+    pub vain_signals: u32,
+}
+
+/// One process.
+pub struct ProcessState {
+    /// Its executable mappings.
+    pub mappings: Vec<Mapping>,
+    /// The file of each, same order.
+    pub files: Vec<FileState>,
+    /// Names of its JIT code.
+    pub jit: JitNames,
+    /// Set when libjvm.so is mapped.
+    pub jvm: Option<JvmState>,
+    /// A job for it is under way.
+    pub in_flight: bool,
+    /// No job before this.
+    pub next_job: Instant,
+    /// A job has been done.
+    pub looked: bool,
+    /// Its map is there only because we asked.
+    pub map_is_ours: bool,
+    /// It could not be read when it was first needed.
+    pub gone: bool,
+    /// When it ended.
+    pub exited: Option<Instant>,
+    /// When it was last needed.
+    pub used: Instant,
+    /// Goes up with each program; results for an earlier one are not for this.
+    pub epoch: u32,
+    stale: bool,
+    read_at: Option<Instant>,
+    reread_pause: Duration,
+    failures: u32,
+}
+
+impl ProcessState {
+    /// Nothing read yet.
+    pub fn new(now: Instant) -> Self {
+        Self {
+            mappings: Vec::new(),
+            files: Vec::new(),
+            jit: JitNames::default(),
+            jvm: None,
+            in_flight: false,
+            next_job: now,
+            looked: false,
+            map_is_ours: false,
+            gone: false,
+            exited: None,
+            used: now,
+            epoch: 0,
+            stale: true,
+            read_at: None,
+            reread_pause: REREAD.0,
+            failures: 0,
+        }
+    }
+
+    /// The mappings may have changed.
+    pub fn mark_stale(&mut self) {
+        self.stale = true;
+        self.reread_pause = REREAD.0;
+    }
+
+    /// Makes sure that `addresses` can be looked up, as far as reading the mappings again may help. True
+    /// when they were read.
+    pub fn prepare(&mut self, dir: &Path, target: &Target, mut addresses: impl Iterator<Item = u64>) -> bool {
+        let Some(read_at) = self.read_at else {
+            self.read(dir, target);
+            return true;
+        };
+        if self.exited.is_some() || read_at.elapsed() < self.reread_pause {
+            return false;
+        }
+        let missing = addresses.find(|a| maps::find(&self.mappings, *a).is_none());
+        if !self.stale && missing.is_none() {
+            return false;
+        }
+        self.read(dir, target);
+        let helped = missing.is_none_or(|a| maps::find(&self.mappings, a).is_some());
+        self.reread_pause = if helped { REREAD.0 } else { (self.reread_pause * 2).min(REREAD.1) };
+        true
+    }
+
+    fn read(&mut self, dir: &Path, target: &Target) {
+        self.read_at = Some(Instant::now());
+        let text = match open::read_bounded(&dir.join("maps"), MAX_MAPS) {
+            // A zombie's maps are empty, and an ended process's pid may be another's by now.
+            Ok(text) if !text.is_empty() && super::jvm::same_process(dir, target.key.start_ticks) => text,
+            _ => {
+                self.gone = self.mappings.is_empty();
+                return;
+            }
+        };
+        self.stale = false;
+        self.gone = false;
+        let (mappings, cut) = maps::parse(&text);
+        if cut {
+            tracing::debug!(pid = target.key.pid, "more executable mappings than the limit");
+        }
+        let old = std::mem::replace(&mut self.mappings, mappings);
+        let states = std::mem::take(&mut self.files);
+        self.files = self
+            .mappings
+            .iter()
+            .map(|new| {
+                let before = maps::find(&old, new.start).and_then(|i| Some((old.get(i)?, *states.get(i)?)));
+                before.filter(|(m, _)| *m == new).map_or(FileState::New, |(_, state)| state)
+            })
+            .collect();
+        let libjvm = self.mappings.iter().find_map(|m| match &m.backing {
+            Backing::File { path, .. } if path.ends_with("libjvm.so") => Some(path.to_path_buf()),
+            _ => None,
+        });
+        if let (None, Some(libjvm)) = (&self.jvm, libjvm) {
+            self.jvm = Some(JvmState {
+                libjvm,
+                version: None,
+                names: NameSource::Waiting("no JIT code was sampled yet".to_owned()),
+                never: false,
+                vain_signals: 0,
+            });
+        }
+    }
+
+    /// The program was replaced: nothing of the old one holds.
+    pub fn replaced(&mut self, now: Instant) {
+        *self = Self { epoch: self.epoch.wrapping_add(1), ..Self::new(now) };
+    }
+
+    /// When the next job may be, after one that went well or not.
+    pub fn schedule(&mut self, now: Instant, interval: Duration, ok: bool) {
+        self.failures = if ok { 0 } else { (self.failures + 1).min(16) };
+        let pause = interval.saturating_mul(1 << self.failures).min(MAX_PAUSE.max(interval));
+        self.next_job = now + pause;
+    }
+
+    /// Notes what asking came to.
+    pub fn note_signal(&mut self, vain: bool) {
+        let Some(jvm) = &mut self.jvm else { return };
+        jvm.vain_signals = if vain { jvm.vain_signals + 1 } else { 0 };
+        if jvm.vain_signals >= MAX_VAIN_SIGNALS {
+            jvm.never = true;
+        }
+    }
+
+    /// For the records of windows.
+    pub fn facts(&self) -> Option<JvmFacts> {
+        let jvm = self.jvm.as_ref()?;
+        Some(JvmFacts { version: jvm.version.clone().unwrap_or_default(), names: jvm.names.clone() })
+    }
+}

@@ -1,0 +1,390 @@
+//! The room's door; see the module's page. Not Send (blazesym is not): make it on the thread that uses it.
+
+use super::asker::{Asker, Job, Outcome};
+use super::attach::{AskError, Jvm};
+use super::config::{SymbolizerConfig, Target};
+use super::counters::SymbolizerCounters;
+use super::frames::FrameTable;
+use super::java_name;
+use super::kernel::KernelSymbols;
+use super::maps::{self, Backing};
+use super::native::Natives;
+use super::open;
+use super::pending::{PendingFrame, PendingStack};
+use super::process::{FileState, ProcessState};
+use super::vdso;
+use crate::model::{Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Stack, UnknownReason};
+use profiler_ebpf::UserFrame;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Names stacks.
+pub struct Symbolizer {
+    config: SymbolizerConfig,
+    processes: HashMap<ProcessKey, ProcessState>,
+    kernel: KernelSymbols,
+    natives: Natives,
+    frames: FrameTable,
+    asker: Asker,
+    counters: SymbolizerCounters,
+}
+
+impl Symbolizer {
+    /// Reads nothing and starts no thread yet.
+    pub fn new(config: SymbolizerConfig) -> Self {
+        Self {
+            processes: HashMap::new(),
+            kernel: KernelSymbols::new(&config.proc_root),
+            natives: Natives::new(config.max_symbol_bytes, config.max_cached_addresses),
+            frames: FrameTable::new(config.max_frames),
+            asker: Asker::new(),
+            counters: SymbolizerCounters::default(),
+            config,
+        }
+    }
+
+    /// Names kernel and native frames now, by the mappings that the process has now; JIT code waits.
+    pub fn begin(&mut self, target: &Target, raw: &RawStack) -> PendingStack {
+        let mut frames = Vec::with_capacity(raw.user.len() + raw.kernel.len());
+        if !raw.user.is_empty() {
+            let dir = self.process_dir(target.key.pid);
+            let mut process = self.take_process(target.key);
+            if process.prepare(&dir, target, raw.user.iter().map(lookup_address)) {
+                self.counters.maps_read += 1;
+            }
+            for frame in raw.user.iter().rev() {
+                frames.push(self.user_frame(&dir, &mut process, lookup_address(frame)));
+            }
+            self.processes.insert(target.key, process);
+        }
+        for (depth, address) in raw.kernel.iter().enumerate().rev() {
+            // All but the interrupted instruction are return addresses.
+            let frame = self.kernel_frame(address.saturating_sub(u64::from(depth > 0)));
+            frames.push(PendingFrame::Named(frame));
+        }
+        PendingStack { frames: frames.into(), end: raw.end }
+    }
+
+    /// Names what waits, with the newest maps.
+    pub fn finish(&mut self, target: &Target, pending: &PendingStack) -> Stack {
+        let process = self.processes.get(&target.key);
+        let mut all = Vec::with_capacity(pending.frames.len());
+        for frame in pending.frames.iter() {
+            all.push(match frame {
+                PendingFrame::Named(frame) => Arc::clone(frame),
+                PendingFrame::Jit(address) => match process.and_then(|p| p.jit.get(*address)) {
+                    Some(frame) => {
+                        self.counters.jit_named += 1;
+                        Arc::clone(frame)
+                    }
+                    None => {
+                        self.counters.jit_unnamed += 1;
+                        self.frames.intern(Frame::unknown(why_unnamed(process, *address), ""))
+                    }
+                },
+            });
+        }
+        Stack { frames: all.into(), end: pending.end }
+    }
+
+    /// JIT addresses seen that no map names yet.
+    pub fn unnamed_jit(&self, key: ProcessKey) -> usize {
+        self.processes.get(&key).map_or(0, |p| p.jit.unnamed())
+    }
+
+    /// Has the process's map fetched in the background, when it has JIT addresses without a name and its
+    /// turn has come. True when a job was started: [`Symbolizer::poll`] brings the result.
+    pub fn ask(&mut self, target: &Target) -> bool {
+        let now = Instant::now();
+        let process_dir = self.process_dir(target.key.pid);
+        let Some(process) = self.processes.get_mut(&target.key) else { return false };
+        if process.in_flight
+            || process.exited.is_some()
+            || process.jit.unnamed() == 0
+            || now < process.next_job
+        {
+            return false;
+        }
+        let jvm = process.jvm.as_ref();
+        let job = Job {
+            key: target.key,
+            epoch: process.epoch,
+            jvm: Jvm {
+                process_dir,
+                pid: target.key.pid,
+                nspid: target.nspid,
+                start_ticks: target.key.start_ticks,
+                uid: target.uid,
+                gid: target.gid,
+            },
+            libjvm: jvm.map(|j| j.libjvm.clone()),
+            may_ask: self.config.ask_jvms && jvm.is_some_and(|j| !j.never),
+            first: !process.looked,
+            ours: process.map_is_ours,
+            version: jvm.and_then(|j| j.version.clone()),
+            wanted: process.jit.wanted(),
+            max_bytes: self.config.perf_map_max_bytes,
+            timeout: self.config.ask_timeout,
+        };
+        process.in_flight = self.asker.submit(job);
+        self.counters.asks_dropped += u64::from(!process.in_flight);
+        process.in_flight
+    }
+
+    /// Takes in what the background has finished; returns the processes that have newer names. Also lets
+    /// go of processes that ended a while ago.
+    pub fn poll(&mut self) -> Vec<ProcessKey> {
+        let mut done = Vec::new();
+        while let Some(outcome) = self.asker.poll() {
+            done.push(outcome.key);
+            self.take_outcome(outcome);
+        }
+        let keep = self.config.keep_exited;
+        self.processes.retain(|_, p| p.in_flight || p.exited.is_none_or(|t| t.elapsed() < keep));
+        done
+    }
+
+    /// Whether a job is under way.
+    pub fn asking(&self) -> bool {
+        self.processes.values().any(|p| p.in_flight)
+    }
+
+    /// Code was mapped: the mappings are read again when they are next needed.
+    pub fn on_mmap(&mut self, key: ProcessKey) {
+        if let Some(process) = self.processes.get_mut(&key) {
+            process.mark_stale();
+        }
+    }
+
+    /// The program was replaced. JIT addresses of the old one that still wait stay without a name.
+    pub fn on_exec(&mut self, key: ProcessKey) {
+        if let Some(process) = self.processes.get_mut(&key) {
+            process.replaced(Instant::now());
+        }
+    }
+
+    /// The process ended. What is known of it stays for [`SymbolizerConfig::keep_exited`].
+    pub fn on_exit(&mut self, key: ProcessKey) {
+        if let Some(process) = self.processes.get_mut(&key) {
+            process.exited.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// What is known of a process's JVM; None when it is none, or none of its user code was sampled yet.
+    pub fn jvm_facts(&self, key: ProcessKey) -> Option<JvmFacts> {
+        self.processes.get(&key)?.facts()
+    }
+
+    /// Why kernel frames have no names, for people; None when they have.
+    pub fn kernel_problem(&self) -> Option<&str> {
+        self.kernel.problem.as_deref()
+    }
+
+    /// Counts.
+    pub fn counters(&self) -> SymbolizerCounters {
+        let (kernel_symbols, kernel_symbol_bytes) = self.kernel.size();
+        SymbolizerCounters {
+            processes: self.processes.len() as u64,
+            frames: self.frames.len() as u64,
+            kernel_symbols: kernel_symbols as u64,
+            kernel_symbol_bytes: kernel_symbol_bytes as u64,
+            jit_dropped: self.processes.values().map(|p| p.jit.dropped).sum(),
+            native: self.natives.counters(),
+            ..self.counters.clone()
+        }
+    }
+
+    fn process_dir(&self, pid: Pid) -> PathBuf {
+        self.config.proc_root.join(pid.to_string())
+    }
+
+    /// Out of the table, so that frames can be named meanwhile; a new one takes the place of the one
+    /// unused for longest.
+    fn take_process(&mut self, key: ProcessKey) -> ProcessState {
+        let now = Instant::now();
+        if let Some(mut process) = self.processes.remove(&key) {
+            process.used = now;
+            return process;
+        }
+        if self.processes.len() >= self.config.max_processes.max(1) {
+            let oldest = self.processes.iter().filter(|(_, p)| !p.in_flight).min_by_key(|(_, p)| p.used);
+            if let Some(oldest) = oldest.map(|(key, _)| *key) {
+                self.processes.remove(&oldest);
+                self.counters.processes_evicted += 1;
+            }
+        }
+        ProcessState::new(now)
+    }
+
+    fn user_frame(
+        &mut self,
+        dir: &std::path::Path,
+        process: &mut ProcessState,
+        address: u64,
+    ) -> PendingFrame {
+        let Some(index) = maps::find(&process.mappings, address) else {
+            if process.jvm.is_some() && !process.gone {
+                // A JVM makes its code heaps larger as it compiles: the map may know this address though
+                // the mappings, as last read, do not.
+                process.jit.saw(address);
+                return PendingFrame::Jit(address);
+            }
+            let reason = if process.gone { UnknownReason::ProcessGone } else { UnknownReason::NoMapping };
+            return PendingFrame::Named(self.frames.intern(Frame::unknown(reason, "")));
+        };
+        let (Some(mapping), Some(state)) = (process.mappings.get(index), process.files.get_mut(index)) else {
+            return PendingFrame::Named(self.frames.intern(Frame::unknown(UnknownReason::NoMapping, "")));
+        };
+        let offset = (address - mapping.start).wrapping_add(mapping.offset);
+        let frame = match &mapping.backing {
+            Backing::Anonymous => {
+                process.jit.saw(address);
+                return PendingFrame::Jit(address);
+            }
+            Backing::Special(name) => self.frames.intern(Frame::new(FrameKind::Native, &**name, &**name)),
+            Backing::Vdso => self.file_frame(state, offset, &|| vdso::file(mapping), mapping),
+            Backing::File { .. } => {
+                self.file_frame(state, offset, &|| open::mapped_file(dir, mapping), mapping)
+            }
+        };
+        PendingFrame::Named(frame)
+    }
+
+    fn file_frame(
+        &mut self,
+        state: &mut FileState,
+        offset: u64,
+        open: &dyn Fn() -> Result<(std::fs::File, rustix::fs::Stat), open::Refusal>,
+        mapping: &maps::Mapping,
+    ) -> Arc<Frame> {
+        let mut opened = None;
+        if !matches!(state, FileState::Known(_, generation) if *generation == self.natives.generation)
+            && *state != FileState::Unreadable
+        {
+            *state = match open() {
+                Ok((file, stat)) => {
+                    let id = self.natives.module(&mapping.module_name(), &file, &stat);
+                    opened = Some(file);
+                    FileState::Known(id, self.natives.generation)
+                }
+                Err(_) => FileState::Unreadable,
+            };
+        }
+        let FileState::Known(id, _) = *state else {
+            let frame = Frame::unknown(UnknownReason::FileUnreadable, mapping.module_name());
+            return self.frames.intern(frame);
+        };
+        if let Some(frame) = self.natives.cached(id, offset) {
+            return frame;
+        }
+        if opened.is_none() && self.natives.wants_file(id) {
+            opened = open().ok().map(|(file, _)| file);
+        }
+        self.natives.name(id, offset, opened.as_ref(), &mut self.frames)
+    }
+
+    fn kernel_frame(&mut self, address: u64) -> Arc<Frame> {
+        let frame = match self.kernel.find(address) {
+            Some(symbol) => Frame::new(FrameKind::Kernel, symbol.name, symbol.module),
+            None => Frame::unknown(UnknownReason::KernelSymbol, "kernel"),
+        };
+        self.frames.intern(frame)
+    }
+
+    fn take_outcome(&mut self, outcome: Outcome) {
+        let now = Instant::now();
+        match &outcome.asked {
+            Some(Ok(signalled)) => {
+                self.counters.asks_answered += 1;
+                self.counters.signals_sent += u64::from(*signalled);
+            }
+            Some(Err(error)) => {
+                *self.counters.asks_failed.entry(error.slug()).or_default() += 1;
+                self.counters.signals_sent += u64::from(signalled_in_vain(error));
+            }
+            None => {}
+        }
+        match &outcome.read {
+            Ok(scan) => {
+                self.counters.perf_maps_read += 1;
+                self.counters.perf_map_bytes += scan.bytes;
+                self.counters.perf_map_bad_lines += scan.bad_lines;
+                self.counters.perf_maps_cut += u64::from(scan.cut);
+                self.counters.perf_map_entries_dropped += scan.dropped;
+            }
+            Err(refusal) => self.counters.refused(*refusal),
+        }
+        let process = self.processes.get_mut(&outcome.key).filter(|p| p.epoch == outcome.epoch);
+        let Some(process) = process else { return };
+        process.in_flight = false;
+        process.looked = true;
+        process.map_is_ours = outcome.ours;
+        let is_jvm = process.jvm.is_some();
+        if let Ok(scan) = &outcome.read {
+            for entry in &scan.entries {
+                let frame = self.frames.intern(java_name::frame(&entry.name, is_jvm));
+                process.jit.insert(entry.code.clone(), frame);
+            }
+            process.jit.map_read(&outcome.wanted.addresses);
+        }
+        let failed = matches!(outcome.asked, Some(Err(_))) || outcome.read.is_err();
+        process.schedule(now, self.config.ask_interval, !failed);
+        let vain = matches!(&outcome.asked, Some(Err(error)) if signalled_in_vain(error));
+        process.note_signal(vain);
+        if let Some(jvm) = &mut process.jvm {
+            if jvm.version.is_none() {
+                jvm.version = outcome.version.clone();
+            }
+            jvm.never |= matches!(&outcome.asked, Some(Err(error)) if error.is_final());
+            jvm.names = source(&outcome, self.config.ask_jvms, jvm.never, &jvm.names);
+        }
+    }
+}
+
+/// A return address lies behind its call, perhaps in the next function: one byte back is inside.
+fn lookup_address(frame: &UserFrame) -> u64 {
+    let back = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
+    frame.value.saturating_sub(u64::from(back))
+}
+
+fn signalled_in_vain(error: &AskError) -> bool {
+    *error == AskError::Timeout("opening its socket")
+}
+
+fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
+    match process {
+        None => UnknownReason::ProcessGone,
+        Some(p) if maps::find(&p.mappings, address).is_none() => UnknownReason::NoMapping,
+        Some(p) if p.jit.have_map => UnknownReason::NotInPerfMap,
+        Some(p) => match &p.jvm {
+            None => UnknownReason::AnonymousCode,
+            Some(jvm) if matches!(jvm.names, NameSource::None(_)) => UnknownReason::JvmNotAsked,
+            Some(_) => UnknownReason::NoPerfMap,
+        },
+    }
+}
+
+fn source(outcome: &Outcome, allowed: bool, never: bool, before: &NameSource) -> NameSource {
+    let asked = matches!(outcome.asked, Some(Ok(_)));
+    let have = matches!(before, NameSource::Asked | NameSource::Found);
+    match (&outcome.read, &outcome.asked) {
+        (Ok(_), _) if asked => NameSource::Asked,
+        (Ok(_), _) => NameSource::Found,
+        // A map was read before and this time it failed: what is named stays so.
+        (Err(_), _) if have => before.clone(),
+        (Err(_), Some(Err(error))) if never => NameSource::None(error.to_string()),
+        (Err(_), Some(Err(error))) => NameSource::Waiting(format!("{error}; asked again later")),
+        (Err(refusal), Some(Ok(_))) => {
+            NameSource::None(format!("the JVM answered, but its perf map: {}", refusal.sentence()))
+        }
+        (Err(refusal), None) if allowed && !never => {
+            NameSource::None(format!("its perf map was not read: {}", refusal.sentence()))
+        }
+        (Err(refusal), None) => match before {
+            NameSource::None(why) => NameSource::None(why.clone()),
+            _ => NameSource::None(format!("JVMs are not asked, and its perf map: {}", refusal.sentence())),
+        },
+    }
+}
