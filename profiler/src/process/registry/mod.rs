@@ -1,0 +1,259 @@
+//! All processes of the node, by (pid, start time).
+//!
+//! In: a scan of /proc, exec, fork and exit events, pids of samples. Out: labels for a pid, and relabels
+//! once something became known late. /proc is read at first sight, on exec, and at the tick; never for a
+//! sample of a process that is known. A process that was gone before it could be read is a [`Process`]
+//! with start time 0, not an error. Bounded by [`Limits`]; what they turn away is in [`Counters`].
+
+mod asks;
+mod config;
+mod entry;
+mod events;
+mod settle;
+
+pub use config::{Limits, RegistryConfig};
+pub use entry::{Counters, Process};
+
+use super::discovery::Discovery;
+use super::facts::{self, ProcessFacts};
+use super::identity::{Identity, Runtime, identify, with_parent};
+use super::labels::UNKNOWN_COMM;
+use super::procfs::{ProcRoot, ReadError};
+use super::users::Users;
+use crate::model::{LabelSet, Pid, ProcessKey, Role};
+use asks::Asks;
+use entry::Entry;
+use events::{Forks, Pending};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How far up the parents are read for a process seen first: worker, daemon, executor, Worker and some
+/// shells between.
+const MAX_ANCESTORS: usize = 8;
+
+/// The labels of a process became known late, or better.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relabel {
+    /// Of which process.
+    pub key: ProcessKey,
+    /// What its samples were labelled so far.
+    pub from: Arc<LabelSet>,
+    /// What they should be.
+    pub to: Arc<LabelSet>,
+}
+
+/// The registry. Used by one thread; what may block is done by another.
+#[derive(Debug)]
+pub struct Registry {
+    config: RegistryConfig,
+    root: ProcRoot,
+    users: Users,
+    entries: HashMap<ProcessKey, Entry>,
+    by_pid: HashMap<Pid, ProcessKey>,
+    forks: Forks,
+    pending: Pending,
+    asks: Asks,
+    discovery: Discovery,
+    /// Something changed that may change others' labels.
+    dirty: bool,
+    tick: u64,
+    counters: Counters,
+    nobody: Process,
+}
+
+impl Registry {
+    /// An empty one, with its discovery thread.
+    pub fn new(config: RegistryConfig) -> Self {
+        let root = ProcRoot::new(&config.proc_root);
+        let nobody = Entry::gone(&config, 0, Identity::other(UNKNOWN_COMM, ""), UNKNOWN_COMM).process;
+        Self {
+            users: Users::new(&config.passwd),
+            discovery: Discovery::start(root.clone()),
+            root,
+            entries: HashMap::new(),
+            by_pid: HashMap::new(),
+            forks: Forks::default(),
+            pending: Pending::default(),
+            asks: Asks::default(),
+            dirty: false,
+            tick: 0,
+            counters: Counters::default(),
+            nobody,
+            config,
+        }
+    }
+
+    /// Reads every process that there is. Returns how many are known afterwards.
+    pub fn scan(&mut self) -> usize {
+        for pid in self.root.pids().into_iter().take(self.config.limits.processes) {
+            self.current(pid, MAX_ANCESTORS);
+        }
+        self.settle_all();
+        self.entries.len()
+    }
+
+    /// The process that has this pid now, or had it last. Reads /proc only at first sight and after
+    /// an exec.
+    pub fn get(&mut self, pid: Pid) -> &Process {
+        let key = self.current(pid, MAX_ANCESTORS);
+        match self.entries.get_mut(&key) {
+            Some(entry) => {
+                entry.last_used = self.tick;
+                &entry.process
+            }
+            None => &self.nobody,
+        }
+    }
+
+    /// An incarnation that is still kept.
+    pub fn by_key(&self, key: ProcessKey) -> Option<&Process> {
+        self.entries.get(&key).map(|e| &e.process)
+    }
+
+    /// All that are kept, those that exited within the last minute too.
+    pub fn iter(&self) -> impl Iterator<Item = &Process> {
+        self.entries.values().map(|e| &e.process)
+    }
+
+    /// What was done and what was turned away, since the start.
+    pub fn counters(&self) -> Counters {
+        let exited = self.entries.values().filter(|e| e.process.exited).count();
+        Counters { processes: self.entries.len(), exited, ..self.counters }
+    }
+
+    /// The key that a pid stands for, reading the process if it is new.
+    fn current(&mut self, pid: Pid, ancestors: usize) -> ProcessKey {
+        if let Some(key) = self.by_pid.get(&pid).copied() {
+            let state = self.entries.get(&key).map(|e| (e.stale, e.process.exited, e.checked_at));
+            match state {
+                Some((false, false, _)) => return key,
+                // Its pid may be another's by now; looked at once a tick.
+                Some((false, true, checked_at)) if checked_at == Some(self.tick) => return key,
+                Some(_) | None => {}
+            }
+        }
+        self.read(pid, ancestors)
+    }
+
+    /// Reads a process and its unknown ancestors.
+    fn read(&mut self, pid: Pid, ancestors: usize) -> ProcessKey {
+        self.counters.reads += 1;
+        match ProcessFacts::read(&self.root, &mut self.users, pid) {
+            Ok(facts) => self.learn(&facts, ancestors),
+            Err(error) => self.gone(pid, error),
+        }
+    }
+
+    /// Takes in what was read.
+    fn learn(&mut self, facts: &ProcessFacts, ancestors: usize) -> ProcessKey {
+        let key = facts.key();
+        let fork = self.forks.take(facts.pid);
+        // An orphan's parent is init; who forked it is known from the event.
+        let parent_pid = if facts.ppid <= 1 { fork.map_or(facts.ppid, |f| f.parent) } else { facts.ppid };
+        let known = self.entries.get(&key).and_then(|e| e.parent);
+        let parent = match parent_pid {
+            // Read again as an orphan: its parent stays who it was.
+            0 | 1 if known.is_some() => known,
+            0 => None,
+            p if ancestors == 0 || p == facts.pid => self.by_pid.get(&p).copied(),
+            p => Some(self.current(p, ancestors - 1)),
+        };
+        let own = identify(facts);
+        let above = parent.and_then(|p| self.entries.get(&p)).map(|e| &e.settled);
+        let settled = with_parent(&own, above);
+        // Its application's name, its Python parent: what others must learn or tell.
+        self.dirty |= settled.is_spark();
+        let mut entry = Entry::new(&self.config, facts, own, settled, parent);
+        entry.last_used = self.tick;
+        if let Some(old) = self.entries.get(&key) {
+            entry.told = old.told.clone();
+            if old.own.program != entry.own.program {
+                // Another program under the same key: what was told of the former is void.
+                entry.told = None;
+            }
+        }
+        self.insert(key, entry);
+        key
+    }
+
+    /// A process that cannot be read: what is known of it stays, else it is its parent's fork, else
+    /// nobody we know.
+    fn gone(&mut self, pid: Pid, error: ReadError) -> ProcessKey {
+        if let Some(key) = self.by_pid.get(&pid).copied()
+            && let Some(entry) = self.entries.get_mut(&key)
+        {
+            entry.stale = false;
+            entry.checked_at = Some(self.tick);
+            entry.exit();
+            return key;
+        }
+        self.counters.gone += u64::from(error == ReadError::Gone);
+        self.counters.unreadable += u64::from(error != ReadError::Gone);
+        let fork = self.forks.take(pid);
+        let parent = fork.filter(|f| !f.execed).and_then(|f| self.by_pid.get(&f.parent)).copied();
+        let above = parent.and_then(|p| self.entries.get(&p));
+        let (identity, comm) = match above {
+            // It never became another program.
+            Some(e) => (e.settled.clone(), e.process.comm.to_string()),
+            None if pid == 0 => (Identity::other("swapper", ""), "swapper".to_owned()),
+            None => (Identity::other(UNKNOWN_COMM, ""), UNKNOWN_COMM.to_owned()),
+        };
+        let mut entry = Entry::gone(&self.config, pid, identity, &comm);
+        entry.parent = parent;
+        entry.last_used = self.tick;
+        entry.checked_at = Some(self.tick);
+        let key = entry.process.key;
+        self.insert(key, entry);
+        key
+    }
+
+    fn insert(&mut self, key: ProcessKey, entry: Entry) {
+        if !self.entries.contains_key(&key) && self.entries.len() >= self.config.limits.processes.max(1) {
+            self.evict();
+        }
+        if let Some(before) = self.by_pid.insert(key.pid, key)
+            && before != key
+            && let Some(old) = self.entries.get_mut(&before)
+        {
+            old.exit();
+        }
+        self.entries.insert(key, entry);
+    }
+
+    /// Makes room: a sixteenth of the entries, first exited ones, then neighbours, then Spark's; of
+    /// each those that no sample asked for the longest.
+    fn evict(&mut self) {
+        let rank = |e: &Entry| match (e.process.exited, e.settled.role) {
+            (true, _) => 0,
+            (false, Role::Other) => 1,
+            (false, _) => 2,
+        };
+        let mut order: Vec<_> = self.entries.iter().map(|(k, e)| (rank(e), e.last_used, *k)).collect();
+        order.sort_unstable();
+        let room = (self.entries.len() / 16).max(1);
+        for (rank, _, key) in order.into_iter().take(room) {
+            self.counters.evicted += u64::from(rank > 0);
+            self.forget(key);
+        }
+    }
+
+    fn forget(&mut self, key: ProcessKey) {
+        self.entries.remove(&key);
+        if self.by_pid.get(&key.pid) == Some(&key) {
+            self.by_pid.remove(&key.pid);
+        }
+    }
+
+    /// Whether libjvm.so is mapped by now.
+    fn recheck_jvm(&mut self, key: ProcessKey) {
+        let jvm = facts::has_libjvm(&self.root, key.pid);
+        if let Some(entry) = self.entries.get_mut(&key) {
+            // A launcher of its own turned out to be a JVM: its words mean something now.
+            entry.stale |= jvm && entry.own.runtime == Runtime::Other;
+            entry.process.jvm |= jvm;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

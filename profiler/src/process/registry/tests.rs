@@ -1,0 +1,305 @@
+use super::*;
+use crate::model::{Deploy, LabelKey, RawTask, TaskEvent};
+use crate::process::fixtures::FakeProc;
+use crate::process::keep::Keep;
+use std::time::{Duration, Instant};
+
+fn config(fake: &FakeProc) -> RegistryConfig {
+    RegistryConfig { proc_root: fake.path(), passwd: fake.passwd(), ..RegistryConfig::host("n1") }
+}
+
+fn task(pid: Pid, event: TaskEvent) -> RawTask {
+    RawTask { time_ns: 0, pid, tid: pid, event }
+}
+
+fn fork(pid: Pid, parent_pid: Pid) -> RawTask {
+    task(pid, TaskEvent::Fork { parent_pid, parent_tid: parent_pid })
+}
+
+fn label(registry: &mut Registry, pid: Pid, key: LabelKey) -> String {
+    registry.get(pid).labels.get(key).to_owned()
+}
+
+#[test]
+fn recorded_standalone_family() {
+    let fake = FakeProc::new();
+    for name in ["standalone-master", "standalone-worker", "standalone-executor", "standalone-python-daemon"]
+    {
+        fake.recorded(name);
+    }
+    let daemon = fake.recorded("standalone-python-daemon");
+    let executor = fake.recorded("standalone-executor");
+    let mut registry = Registry::new(config(&fake));
+    assert!(registry.scan() >= 4, "and their parents, which nobody recorded");
+    for pid in [executor, daemon] {
+        assert_eq!(label(&mut registry, pid, LabelKey::App), "app-20261121183613-0000");
+        assert_eq!(label(&mut registry, pid, LabelKey::Executor), "0");
+        assert_eq!(label(&mut registry, pid, LabelKey::Deploy), "standalone");
+        assert_eq!(label(&mut registry, pid, LabelKey::User), "ana");
+    }
+    assert_eq!(label(&mut registry, daemon, LabelKey::Role), "python");
+    let process = registry.get(executor);
+    assert!(process.jvm && process.kept && !process.kernel_thread);
+    assert_eq!((process.record.cores, process.record.host.as_str()), (2, "127.0.0.1"));
+    assert_eq!((process.uid, process.gid, process.inner_pid), (1000, 6, executor));
+}
+
+#[test]
+fn parents_are_read_when_a_child_is_sampled_first() {
+    let fake = FakeProc::new();
+    let driver = fake.recorded("local-cluster-driver");
+    let executor = fake.recorded("local-cluster-executor");
+    fake.process(900, executor, "python3", 5).words(&["python3", "-m", "pyspark.daemon"]);
+    fake.process(901, 900, "python3", 6).words(&["python3", "-m", "pyspark.daemon"]);
+    let mut registry = Registry::new(config(&fake));
+    assert_eq!(label(&mut registry, 901, LabelKey::Deploy), Deploy::LocalCluster.slug());
+    assert_eq!(label(&mut registry, 901, LabelKey::Executor), "1");
+    assert!(registry.by_pid.contains_key(&driver));
+    let reads = registry.counters().reads;
+    for _ in 0..100 {
+        registry.get(901);
+        registry.get(executor);
+    }
+    assert_eq!(registry.counters().reads, reads, "no reads for samples of known processes");
+}
+
+#[test]
+fn a_vanished_process_is_a_value() {
+    let fake = FakeProc::new();
+    let mut registry = Registry::new(config(&fake));
+    let process = registry.get(4242).clone();
+    assert_eq!(process.key, ProcessKey { pid: 4242, start_ticks: 0 });
+    assert!(process.exited && process.kept);
+    assert_eq!(process.labels.get(LabelKey::Process), "unknown");
+    assert_eq!((process.labels.get(LabelKey::Role), process.labels.get(LabelKey::Node)), ("other", "n1"));
+    let reads = registry.counters().reads;
+    registry.get(4242);
+    assert_eq!(registry.counters().reads, reads, "asked once a tick at most");
+    assert_eq!(registry.counters().gone, 1);
+    assert_eq!(label(&mut registry, 0, LabelKey::Process), "swapper");
+}
+
+#[test]
+fn a_fork_that_vanished_unread_was_its_parents_program_unless_it_execed() {
+    let fake = FakeProc::new();
+    let daemon = fake.recorded("standalone-python-daemon");
+    let mut registry = Registry::new(config(&fake));
+    registry.get(daemon);
+    registry.on_task(&fork(31, daemon));
+    registry.on_task(&fork(32, daemon));
+    registry.on_task(&task(32, TaskEvent::Exec));
+    assert_eq!(label(&mut registry, 31, LabelKey::Executor), "0");
+    assert_eq!(label(&mut registry, 31, LabelKey::Role), "python");
+    assert_eq!(label(&mut registry, 32, LabelKey::Role), "other");
+}
+
+#[test]
+fn exec_makes_another_program_of_the_same_process() {
+    let fake = FakeProc::new();
+    fake.process(7, 1, "bash", 100).words(&["bash", "/opt/spark/bin/spark-submit", "--master", "local[2]"]);
+    let mut registry = Registry::new(config(&fake));
+    assert_eq!(label(&mut registry, 7, LabelKey::Role), "other");
+    let main =
+        ["java", "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", "--name", "sales", "a.jar"];
+    let process = fake.process(7, 1, "java", 100).words(&main);
+    registry.on_task(&task(7, TaskEvent::Exec));
+    assert_eq!(label(&mut registry, 7, LabelKey::Role), "driver");
+    assert_eq!(label(&mut registry, 7, LabelKey::App), "unknown");
+    assert_eq!(label(&mut registry, 7, LabelKey::ServiceName), "sales");
+    assert!(!registry.get(7).jvm, "the launcher has not mapped libjvm yet");
+    process.file("maps", b"7f r-xp /jdk/lib/server/libjvm.so\n");
+    registry.tick();
+    assert!(registry.get(7).jvm);
+}
+
+#[test]
+fn execs_beyond_the_budget_are_read_at_the_next_tick_or_sample() {
+    let fake = FakeProc::new();
+    let mut limits = Limits { exec_reads: 1, ..Limits::default() };
+    limits.checks = 0;
+    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+    for pid in [10, 11, 12] {
+        fake.process(pid, 1, "cc1", 100).words(&["cc1"]);
+        registry.on_task(&task(pid, TaskEvent::Exec));
+    }
+    assert_eq!((registry.counters().reads, registry.counters().execs_deferred), (2, 2), "10 and its parent");
+    registry.tick();
+    assert!(registry.by_pid.contains_key(&11));
+    assert_eq!(label(&mut registry, 12, LabelKey::Process), "cc1");
+}
+
+#[test]
+fn a_reused_pid_is_another_process_and_the_old_one_stays_a_while() {
+    let fake = FakeProc::new();
+    fake.process(7, 1, "first", 100).words(&["first"]);
+    let mut registry = Registry::new(config(&fake));
+    let first = registry.get(7).key;
+    fake.remove(7);
+    registry.on_task(&task(7, TaskEvent::Exit));
+    assert_eq!(registry.get(7).key, first, "samples on their way are still its own");
+    registry.tick();
+    assert!(registry.get(7).exited);
+    fake.process(7, 1, "second", 200).words(&["second"]);
+    registry.on_task(&fork(7, 1));
+    assert_eq!(label(&mut registry, 7, LabelKey::Process), "second");
+    assert_ne!(registry.get(7).key, first);
+    assert_eq!(registry.by_key(first).map(|p| &*p.comm), Some("first"));
+}
+
+#[test]
+fn lost_events_are_made_good_by_the_round_of_checks() {
+    let fake = FakeProc::new();
+    fake.process(7, 1, "first", 100).words(&["first"]);
+    let mut registry = Registry::new(config(&fake));
+    registry.get(7);
+    fake.process(7, 1, "second", 200).words(&["second"]);
+    registry.tick();
+    registry.tick();
+    assert_eq!(label(&mut registry, 7, LabelKey::Process), "second");
+}
+
+#[test]
+fn exited_processes_go_after_their_grace() {
+    let fake = FakeProc::new();
+    fake.process(7, 1, "x", 100).words(&["x"]);
+    let limits = Limits { exit_grace: Duration::ZERO, ..Limits::default() };
+    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+    let key = registry.get(7).key;
+    fake.remove(7);
+    registry.on_task(&task(7, TaskEvent::Exit));
+    registry.tick();
+    assert!(registry.by_key(key).is_none());
+    assert_eq!(registry.counters().processes, registry.iter().count());
+}
+
+#[test]
+fn a_thread_is_no_process() {
+    let fake = FakeProc::new();
+    fake.process(7, 1, "java", 100).words(&["java", "Main"]);
+    let mut registry = Registry::new(config(&fake));
+    let key = registry.get(7).key;
+    let thread = |event| RawTask { time_ns: 0, pid: 7, tid: 8, event };
+    registry.on_task(&thread(TaskEvent::Fork { parent_pid: 7, parent_tid: 7 }));
+    registry.on_task(&thread(TaskEvent::Exit));
+    registry.tick();
+    assert_eq!(registry.get(7).key, key);
+    assert!(!registry.get(7).exited);
+}
+
+#[test]
+fn it_is_bounded_and_lets_neighbours_go_first() {
+    let fake = FakeProc::new();
+    let executor = fake.recorded("standalone-executor");
+    let limits = Limits { processes: 50, ..Limits::default() };
+    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+    let key = registry.get(executor).key;
+    for pid in 100..400 {
+        fake.process(pid, 0, "sh", 5).words(&["sh"]);
+        registry.get(pid);
+        assert!(registry.counters().processes <= 50);
+    }
+    assert!(registry.by_key(key).is_some());
+    assert!(registry.counters().evicted >= 200, "{:?}", registry.counters());
+}
+
+#[test]
+fn a_loop_of_parents_ends() {
+    let fake = FakeProc::new();
+    fake.process(7, 8, "a", 1).words(&["a"]);
+    fake.process(8, 7, "b", 1).words(&["b"]);
+    fake.process(9, 9, "c", 1).words(&["c"]);
+    let mut registry = Registry::new(config(&fake));
+    registry.scan();
+    registry.dirty = true;
+    registry.tick();
+    assert_eq!(label(&mut registry, 7, LabelKey::Process), "a");
+    assert_eq!(label(&mut registry, 9, LabelKey::Process), "c");
+}
+
+/// Ticks until the labels of a process are as wanted, at most ten seconds.
+fn tick_until(registry: &mut Registry, done: impl Fn(&mut Registry) -> bool) -> Vec<Relabel> {
+    let start = Instant::now();
+    let mut relabels = Vec::new();
+    while start.elapsed() < Duration::from_secs(10) {
+        relabels.extend(registry.tick());
+        if done(registry) {
+            return relabels;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("not within ten seconds; relabels so far: {relabels:?}");
+}
+
+#[test]
+#[cfg(target_endian = "little")]
+fn executors_name_their_driver_by_its_port() {
+    let fake = FakeProc::new();
+    let driver = fake.recorded("local-cluster-driver");
+    let executor = fake.recorded("local-cluster-executor");
+    // 43695, on loopback: where the recorded executor was told that its driver is.
+    let table = "head\n 0: 0000000000000000FFFF00000100007F:AAAF 0:0 0A 0:0 0:0 0 0 0 4711 1\n";
+    let dir = fake.path().join(driver.to_string());
+    std::fs::create_dir_all(dir.join("fd")).unwrap();
+    std::fs::create_dir_all(dir.join("net")).unwrap();
+    std::fs::write(dir.join("net/tcp6"), table).unwrap();
+    std::os::unix::fs::symlink("socket:[4711]", dir.join("fd/278")).unwrap();
+    let mut registry = Registry::new(RegistryConfig { ask_drivers: false, ..config(&fake) });
+    registry.scan();
+    let first = registry.get(driver).labels.clone();
+    assert_eq!(first.get(LabelKey::App), "unknown");
+    let relabels =
+        tick_until(&mut registry, |r| label(r, driver, LabelKey::App) == "app-20261121183115-0000");
+    let of_driver = relabels.iter().find(|r| r.key.pid == driver).unwrap();
+    assert_eq!((&of_driver.from, of_driver.to.get(LabelKey::App)), (&first, "app-20261121183115-0000"));
+    // The driver's words name the application, and with its id known the executors share the name.
+    assert_eq!(label(&mut registry, executor, LabelKey::AppName), "lc-name");
+    assert!(relabels.iter().any(|r| r.key.pid == executor && r.to.get(LabelKey::ServiceName) == "lc-name"));
+    assert!(registry.tick().is_empty(), "and then it is quiet");
+}
+
+#[test]
+fn what_was_told_outlives_the_teller() {
+    let fake = FakeProc::new();
+    let executor = fake.recorded("local-cluster-executor");
+    fake.recorded("local-cluster-driver");
+    fake.process(900, executor, "python3", 5).words(&["python3", "-m", "pyspark.daemon"]);
+    let limits = Limits { exit_grace: Duration::ZERO, ..Limits::default() };
+    let mut registry = Registry::new(RegistryConfig { limits, ask_drivers: false, ..config(&fake) });
+    registry.scan();
+    let before = registry.get(900).labels.clone();
+    fake.remove(executor);
+    registry.on_task(&task(executor, TaskEvent::Exit));
+    registry.tick();
+    registry.dirty = true;
+    assert!(registry.tick().is_empty());
+    assert_eq!(registry.get(900).labels, before);
+}
+
+#[test]
+fn filters_keep_neighbours_and_choose_executors() {
+    let fake = FakeProc::new();
+    let executor = fake.recorded("standalone-executor");
+    let daemon = fake.recorded("standalone-python-daemon");
+    let master = fake.recorded("standalone-master");
+    fake.process(5, 0, "sshd", 1).words(&["sshd"]);
+    let keep = |apps: &str, executors: &str| Keep {
+        apps: apps.parse().unwrap(),
+        executors: executors.parse().unwrap(),
+        ..Keep::default()
+    };
+    for (keep, kept) in [(keep("*", "0"), true), (keep("*", "1-9"), false), (keep("app-2025*", "*"), false)] {
+        let mut registry = Registry::new(RegistryConfig { keep, ..config(&fake) });
+        registry.scan();
+        assert_eq!((registry.get(executor).kept, registry.get(daemon).kept), (kept, kept));
+        assert!(registry.get(5).kept && registry.get(master).kept);
+    }
+}
+
+#[test]
+fn this_machine_can_be_scanned() {
+    let mut registry = Registry::new(RegistryConfig { ask_drivers: false, ..RegistryConfig::host("here") });
+    assert!(registry.scan() > 0);
+    let me = registry.get(std::process::id());
+    assert!(me.key.start_ticks > 0 && !me.jvm && !me.exited);
+    assert_eq!(me.labels.get(LabelKey::Node), "here");
+}
