@@ -1,1 +1,165 @@
-//! export
+//! Answers as bytes: folded stacks, an SVG flame graph, JSON, and a table of functions.
+//!
+//! Pure: an [`Answer`] and [`ExportOptions`] in, bytes out; nothing is read or looked up. Names come
+//! from observed programs, so every writer cleans or escapes them ([`text`]). Limit: the bytes of one
+//! export ([`MAX_BYTES`]); the SVG also leaves out what is too narrow to see.
+
+mod folded;
+mod json;
+mod svg;
+mod text;
+mod top;
+mod walk;
+
+pub use json::{QualityJson, RangeJson};
+pub use top::{TopRow, top};
+
+use crate::model::{Answer, Node};
+use std::io::{self, Write};
+
+/// Largest export. A tree at the store's limit of nodes stays well below as JSON; folded stacks repeat
+/// every caller's name on every line and may not.
+pub const MAX_BYTES: usize = 64 << 20;
+
+/// What an answer can be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `root;...;leaf count`, a line a stack.
+    Folded,
+    /// An interactive flame graph.
+    Svg,
+    /// The tree with what it rests on.
+    Json,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json];
+    /// Name in queries (`format=svg`); also the file name's ending.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Folded => "folded",
+            Self::Svg => "svg",
+            Self::Json => "json",
+        }
+    }
+    /// By name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|format| format.slug() == slug)
+    }
+    /// Media type for HTTP.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Folded => "text/plain; charset=utf-8",
+            Self::Svg => "image/svg+xml",
+            Self::Json => "application/json",
+        }
+    }
+}
+
+/// What the numbers are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Counts of samples.
+    #[default]
+    Samples,
+    /// Their weight, for kinds whose weight is time.
+    Nanoseconds,
+}
+
+impl Unit {
+    /// Name in queries (`unit=ns`) and answers.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::Nanoseconds => "ns",
+        }
+    }
+    /// By name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Samples, Self::Nanoseconds].into_iter().find(|unit| unit.slug() == slug)
+    }
+    /// A node's own number.
+    pub const fn own(self, node: &Node) -> u64 {
+        match self {
+            Self::Samples => node.self_count,
+            Self::Nanoseconds => node.self_weight,
+        }
+    }
+    /// A node's number with all below it.
+    pub const fn total(self, node: &Node) -> u64 {
+        match self {
+            Self::Samples => node.total_count,
+            Self::Nanoseconds => node.total_weight,
+        }
+    }
+}
+
+/// How to write.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// What the numbers are.
+    pub unit: Unit,
+    /// Headline of the picture; empty: a plain one.
+    pub title: String,
+    /// Folded: names carry the suffix of their kind ([`crate::model::FrameKind::suffix`]).
+    pub annotate: bool,
+}
+
+/// Why an answer could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// More bytes than [`MAX_BYTES`].
+    #[error("the export has more than {limit} bytes: narrow the time range or the selection")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// The writer of the format failed.
+    #[error("cannot write the answer as {format}: {source}")]
+    Write {
+        /// Which format.
+        format: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// An answer as bytes.
+pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Result<Vec<u8>, ExportError> {
+    let mut out = Bounded { bytes: Vec::new(), limit: MAX_BYTES, full: false };
+    let written = match format {
+        Format::Folded => folded::write(&answer.tree, options, &mut out),
+        Format::Svg => svg::write(answer, options, &mut out),
+        Format::Json => json::write(answer, options, &mut out),
+    };
+    match written {
+        Ok(()) => Ok(out.bytes),
+        Err(_) if out.full => Err(ExportError::TooLarge { limit: out.limit }),
+        Err(source) => Err(ExportError::Write { format: format.slug(), source }),
+    }
+}
+
+/// Bytes up to a limit.
+struct Bounded {
+    bytes: Vec<u8>,
+    limit: usize,
+    full: bool,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.bytes.len().saturating_add(part.len()) > self.limit {
+            self.full = true;
+            return Err(io::Error::other("too large"));
+        }
+        self.bytes.extend_from_slice(part);
+        Ok(part.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
