@@ -130,3 +130,45 @@ async fn errors_of_merged_routes_are_json_too() {
     let app = router(state(three_windows()), Access::LocalHostOnly, more);
     send(app, request("GET", "/more")).await.refused(418, "bad_request", None);
 }
+
+#[test]
+fn the_reference_names_every_route_parameter_label_and_code() {
+    let page = include_str!("../../../../docs/reference/http.md");
+    let routes = crate::serve::plain::ROUTES.iter().map(|(path, _)| *path);
+    let labels = crate::model::LabelKey::ALL.iter().map(|key| key.name());
+    let parameters = [
+        "from",
+        "until",
+        "type",
+        "query",
+        "format",
+        "unit",
+        "group",
+        "max_nodes",
+        "limit",
+        "sort",
+        "step",
+        "by",
+    ];
+    // The codes of this room: each is a literal that ends a constructor's line or stands alone.
+    let sources = [
+        include_str!("../access.rs"),
+        include_str!("../app.rs"),
+        include_str!("../error.rs"),
+        include_str!("../flamegraph.rs"),
+        include_str!("../labels.rs"),
+        include_str!("../params.rs"),
+        include_str!("../plain.rs"),
+        include_str!("../run.rs"),
+    ];
+    let code = regex::Regex::new(
+        r#"(?:StatusCode::[A-Z_]+,|StatusCode::[A-Z_]+ =>|code:|let code = )\s*"([a-z_]+)""#,
+    )
+    .unwrap();
+    let codes: Vec<&str> =
+        sources.iter().flat_map(|s| code.captures_iter(s)).map(|c| c.get(1).unwrap().as_str()).collect();
+    assert!(codes.len() >= 14 && codes.contains(&"busy") && codes.contains(&"unknown_label"), "{codes:?}");
+    for name in routes.chain(labels).chain(parameters).chain(codes) {
+        assert!(page.contains(&format!("`{name}`")), "{name} is missing from docs/reference/http.md");
+    }
+}
