@@ -6,10 +6,13 @@
 //! bounded, and say in their counters what the bounds cost.
 
 mod clock;
+mod closed;
 mod intern;
 mod rows;
+mod stack_key;
 mod windows;
 
 pub use clock::{ClockMap, ClockReading, ClockStep, Era, EraEnd, Located};
+pub use closed::{ClosedWindow, CountedRow};
 pub use intern::{InternLimits, InternStats, Interner};
-pub use windows::{ClosedWindow, CountedRow, WindowCounters, Windows, WindowsConfig};
+pub use windows::{WindowCounters, Windows, WindowsConfig};

@@ -7,15 +7,14 @@
 //! the window at the step (`partial`); a window of the new time goes on. A window without a sample is
 //! not made. Every sample added is in exactly one closed window.
 //!
-//! Limits: rows of a window ([`super::rows`]); open windows, by how far ahead of the last reading of
+//! Limits: rows of a window (rows.rs); open windows, by how far ahead of the last reading of
 //! the clocks a stamp is believed.
 
 use super::clock::{ClockMap, ClockReading, ClockStep, Located};
+use super::closed::{ClosedWindow, CountedRow};
 use super::rows::{Kept, Overflow, Rows};
-use crate::model::{
-    LabelSet, LostCounts, ProcessRecord, Row, SampleKind, Stack, TimeRange, WallTime, Window,
-};
-use std::collections::{BTreeMap, HashMap};
+use crate::model::{LabelSet, SampleKind, TimeRange, WallTime};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,59 +53,6 @@ pub struct WindowCounters {
     pub folded_labels: u64,
     /// Steps of the wall clock, suspends included.
     pub clock_steps: u64,
-}
-
-/// One line of a closed window.
-#[derive(Clone, Debug)]
-pub struct CountedRow<S> {
-    /// Who.
-    pub labels: Arc<LabelSet>,
-    /// Token of the stack.
-    pub stack: S,
-    /// What is counted.
-    pub kind: SampleKind,
-    /// How many samples.
-    pub count: u64,
-    /// Their weights' sum, in the unit of `kind`.
-    pub weight: u64,
-}
-
-/// A closed window whose stacks are still tokens.
-#[derive(Clone, Debug)]
-pub struct ClosedWindow<S> {
-    /// Inside one aligned slot; the whole slot unless `partial`.
-    pub range: TimeRange,
-    /// No two with the same labels, stack and kind.
-    pub rows: Vec<CountedRow<S>>,
-    /// It was cut short (start, stop, or a step of the clock).
-    pub partial: bool,
-}
-
-impl<S> ClosedWindow<S> {
-    /// Names the stacks. Different tokens may have the same name (two addresses of one function):
-    /// their rows become one, found by pointer, so stacks and labels should be interned.
-    pub fn into_window(
-        self,
-        processes: Vec<Arc<ProcessRecord>>,
-        lost: LostCounts,
-        mut name: impl FnMut(&S) -> Arc<Stack>,
-    ) -> Window {
-        let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
-        let mut seen = HashMap::with_capacity(self.rows.len());
-        for CountedRow { labels, stack, kind, count, weight } in self.rows {
-            let stack = name(&stack);
-            let at = *seen.entry((Arc::as_ptr(&labels), Arc::as_ptr(&stack), kind)).or_insert(rows.len());
-            match rows.get_mut(at) {
-                Some(row) => {
-                    row.count += count;
-                    row.weight = row.weight.saturating_add(weight);
-                }
-                None => rows.push(Row { labels, stack, kind, count, weight }),
-            }
-        }
-        rows.shrink_to_fit();
-        Window { range: self.range, rows, processes, lost, partial: self.partial }
-    }
 }
 
 /// Era, then the slot's number since the Unix epoch.

@@ -1,7 +1,7 @@
 //! Answers as bytes: folded stacks, an SVG flame graph, JSON, and a table of functions.
 //!
 //! Pure: an [`Answer`] and [`ExportOptions`] in, bytes out; nothing is read or looked up. Names come
-//! from observed programs, so every writer cleans or escapes them ([`text`]). Limit: the bytes of one
+//! from observed programs, so every writer cleans or escapes them (text.rs). Limit: the bytes of one
 //! export ([`MAX_BYTES`]); the SVG also leaves out what is too narrow to see.
 
 mod folded;

@@ -222,16 +222,16 @@ const HOSTILE: &[&str] = &[
 
 #[test]
 fn hostile_names_stay_text() {
+    let tags = regex::Regex::new(r"<[^>]*>?").unwrap();
+    let known = regex::Regex::new(
+        r#"^<(/?(svg|g|text|title)|rect|text|svg)( [a-z:_]+="[A-Za-z0-9_ ,.()%#/-]*")*/?>$"#,
+    )
+    .unwrap();
     for name in HOSTILE {
         let hostile = answer(tree(&[(&[(N, name), (J, name)], 3), (&[(K, name)], 2)]));
         let options = ExportOptions { title: (*name).to_owned(), annotate: true, ..plain() };
         let svg = text(Format::Svg, &hostile, &options);
         let drawing = svg.split_once("</script>").unwrap().1;
-        let tags = regex::Regex::new(r"<[^>]*>?").unwrap();
-        let known = regex::Regex::new(
-            r#"^<(/?(svg|g|text|title)|rect|text|svg)( [a-z:_]+="[A-Za-z0-9_ ,.()%#/-]*")*/?>$"#,
-        )
-        .unwrap();
         for tag in tags.find_iter(drawing) {
             assert!(known.is_match(tag.as_str()), "{name:?} made {}", tag.as_str());
         }

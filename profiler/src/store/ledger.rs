@@ -10,8 +10,8 @@ use super::pointer::PointerMap;
 use crate::model::{Frame, LabelSet, ProcessRecord, Row, Stack, Window};
 use std::sync::Arc;
 
-/// The two counters in front of what an `Arc` points to.
-const ARC: usize = 16;
+/// The two counters in front of what an `Arc` points to, and the header of the allocation.
+const ARC: usize = 24;
 /// One entry of the ledger, with the table's empty part.
 const ENTRY: usize = 40;
 
