@@ -14,7 +14,7 @@
 
 use super::ExportOptions;
 use super::Unit;
-use crate::model::{Answer, DropReason, Node, Quality, TimeRange, Tree};
+use crate::model::{Answer, DropReason, Node, Quality, TimeRange, Tree, sampling_error};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 use std::collections::BTreeMap;
@@ -48,6 +48,8 @@ pub struct QualityJson {
     pub frames: u64,
     /// Of these, without a name.
     pub unnamed_frames: u64,
+    /// Relative standard error of their sum; null of nothing.
+    pub sampling_error: Option<f64>,
     /// Samples by how their user stack ended.
     pub ends: BTreeMap<&'static str, u64>,
     /// Frames without a name, by reason.
@@ -65,6 +67,7 @@ impl From<&Quality> for QualityJson {
             truncated: quality.truncated,
             frames: quality.frames,
             unnamed_frames: quality.unnamed_frames,
+            sampling_error: sampling_error(quality.samples),
             ends: quality.ends.clone(),
             unnamed: quality.unnamed.clone(),
             lost_by_reason: lost.filter(|(_, count)| *count > 0).collect(),

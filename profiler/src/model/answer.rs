@@ -50,6 +50,12 @@ pub struct Quality {
     pub lost: LostCounts,
 }
 
+/// Relative standard error of a time that rests on this many samples: 1/sqrt(n), as each is one of a
+/// Poisson process; None when there are none. What runs in step with the sampling clock is not in it.
+pub fn sampling_error(samples: u64) -> Option<f64> {
+    (samples > 0).then(|| 1.0 / (samples as f64).sqrt())
+}
+
 /// The answer to a [`super::Query`].
 #[derive(Clone, Debug)]
 pub struct Answer {

@@ -15,7 +15,7 @@ mod stack;
 mod time;
 mod window;
 
-pub use answer::{Answer, LabelTotal, Node, NodeId, Quality, SeriesPoint, Summary, Tree};
+pub use answer::{Answer, LabelTotal, Node, NodeId, Quality, SeriesPoint, Summary, Tree, sampling_error};
 pub use frame::{Frame, FrameKind, UnknownReason};
 pub use ids::{Pid, ProcessKey, Tid};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};

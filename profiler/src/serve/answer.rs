@@ -6,7 +6,8 @@
 //! program that runs in step with the sampling clock is not in it.
 
 use super::run::Rendered;
-use crate::model::{Answer, Quality, SampleKind, Summary, TimeRange, WallTime};
+use crate::export::{QualityJson, RangeJson};
+use crate::model::{Answer, SampleKind, Summary, TimeRange, WallTime, sampling_error};
 use crate::store::Store;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
@@ -15,11 +16,6 @@ use serde_json::{Map, Value, json};
 /// The part of an answer that is no tree.
 pub fn summary_of(answer: &Answer) -> Summary {
     Summary { range: answer.range, windows: answer.windows, quality: answer.quality.clone() }
-}
-
-/// Relative standard error of a time that rests on this many samples; None when there are none.
-pub fn relative_error(samples: u64) -> Option<f64> {
-    (samples > 0).then(|| 1.0 / (samples as f64).sqrt())
 }
 
 /// Absolute standard error of the share `part / whole`; None of nothing.
@@ -48,43 +44,43 @@ pub fn instant(time: WallTime) -> Value {
     time.to_string().into()
 }
 
-/// `quality` of a JSON answer.
-pub fn quality(quality: &Quality) -> Value {
-    let lost: Map<String, Value> = crate::model::DropReason::ALL
-        .iter()
-        .map(|reason| (reason.slug().to_owned(), quality.lost.get(*reason).into()))
-        .filter(|(_, count)| count != 0)
-        .collect();
-    json!({
-        "samples": quality.samples,
-        "lost": quality.lost.samples(),
-        "truncated": quality.truncated,
-        "unnamed_frames": quality.unnamed_frames,
-        "frames": quality.frames,
-        "sampling_error": relative_error(quality.samples),
-        "lost_by_reason": lost,
-        "stack_ends": quality.ends,
-        "unnamed_by_reason": quality.unnamed,
-    })
-}
-
-fn span(range: TimeRange) -> Value {
-    json!({ "from": instant(range.from), "until": instant(range.until) })
-}
-
 /// The head of a JSON answer: `range`, `windows`, `span`, `quality`, and a `note` when there is nothing.
 pub fn head(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
     let mut out = Map::new();
-    let held = store.span();
-    out.insert("range".into(), span(summary.range));
+    out.insert("range".into(), json!(RangeJson::from(summary.range)));
     out.insert("windows".into(), summary.windows.into());
+    out.insert("quality".into(), json!(QualityJson::from(&summary.quality)));
+    out.extend(surroundings(summary, store));
+    out
+}
+
+/// What every JSON answer has and no export knows: `window_seconds`, `span`, and a `note` when there is
+/// nothing.
+fn surroundings(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
+    let mut out = Map::new();
+    let held = store.span();
     out.insert("window_seconds".into(), store.window_length().as_secs_f64().into());
-    out.insert("span".into(), held.map(span).unwrap_or(Value::Null));
+    out.insert("span".into(), json!(held.map(RangeJson::from)));
     if summary.windows == 0 {
         out.insert("note".into(), nothing(held).into());
     }
-    out.insert("quality".into(), quality(&summary.quality));
     out
+}
+
+/// The same in front of an exported tree, which is a JSON object of some megabytes: put in as text.
+pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, tree: Vec<u8>) -> Vec<u8> {
+    let mut head = surroundings(summary, store);
+    head.insert("cut_nodes".into(), cut_nodes.into());
+    let mut out = Value::Object(head).to_string().into_bytes();
+    match tree.strip_prefix(b"{") {
+        Some(rest) => {
+            out.pop();
+            out.push(b',');
+            out.extend_from_slice(rest);
+            out
+        }
+        None => tree,
+    }
 }
 
 /// Why an answer holds no window.
@@ -121,7 +117,7 @@ pub fn headers(summary: &Summary, store: &dyn Store) -> HeaderMap {
     put("x-emberscope-truncated", quality.truncated.to_string());
     put("x-emberscope-unnamed-frames", quality.unnamed_frames.to_string());
     put("x-emberscope-frames", quality.frames.to_string());
-    if let Some(error) = relative_error(quality.samples) {
+    if let Some(error) = sampling_error(quality.samples) {
         put("x-emberscope-sampling-error", format!("{error:.4}"));
     }
     out
@@ -146,8 +142,8 @@ mod tests {
 
     #[test]
     fn errors_of_sampling() {
-        assert_eq!(relative_error(0), None);
-        assert_eq!(relative_error(400), Some(0.05));
+        assert_eq!(sampling_error(0), None);
+        assert_eq!(sampling_error(400), Some(0.05));
         assert_eq!(share_error(50, 100), Some(0.05));
         assert_eq!(share_error(100, 100), Some(0.0));
         assert_eq!(share_error(0, 0), None);

@@ -5,11 +5,12 @@
 //! carry; what is not known is null.
 
 use super::ServeState;
-use super::answer::{amount, instant, relative_error, table};
+use super::answer::{amount, instant, table};
 use super::error::ApiError;
 use super::run::Rendered;
 use crate::model::{
     JvmFacts, LabelKey, LabelTotal, NameSource, ProcessRecord, Query, Role, Selection, TimeRange,
+    sampling_error,
 };
 use crate::store::Store;
 use axum::extract::{RawQuery, State};
@@ -76,7 +77,7 @@ impl Sum {
             _ => Map::new(),
         };
         row.extend(amount(query.kind, self.samples, self.weight));
-        row.insert("sampling_error".into(), json!(relative_error(self.samples)));
+        row.insert("sampling_error".into(), json!(sampling_error(self.samples)));
         row.insert("first_seen".into(), instant(self.seen.from));
         row.insert("last_seen".into(), instant(self.seen.until));
         Value::Object(row)

@@ -21,7 +21,7 @@ pub fn cut(tree: &Tree, max_nodes: usize) -> Option<(Tree, usize)> {
             *slot = true;
         }
     }
-    let other = Arc::new(Frame::new(FrameKind::Unknown, "other", ""));
+    let other = Arc::new(Frame::new(FrameKind::Label, "other", ""));
     let mut out = Tree { nodes: Vec::with_capacity(max_nodes.min(tree.nodes.len())) };
     // Where each old node went, and the `other` under it once there is one.
     let mut place: Vec<Option<NodeId>> = vec![None; tree.nodes.len()];

@@ -14,6 +14,7 @@ mod config;
 mod connection;
 mod cut;
 mod error;
+mod flamegraph;
 mod labels;
 mod metrics;
 mod own;
@@ -25,10 +26,12 @@ mod run;
 pub mod pyroscope;
 pub mod selector;
 mod series;
+#[cfg(test)]
+mod tests;
 pub mod time;
 mod top;
 
-pub use answer::{relative_error, share_error};
+pub use answer::share_error;
 pub use config::{Access, DEFAULT_LISTEN, ServeConfig, ServeError};
 pub use connection::serve;
 pub use cut::cut;
@@ -110,6 +113,7 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .route("/api/v1/executors", get(apps::executors))
         .route("/api/v1/labels", get(labels::names))
         .route("/api/v1/labels/{name}/values", get(labels::values))
+        .route("/api/v1/flamegraph", get(flamegraph::flamegraph))
         .route("/api/v1/top", get(top::top))
         .route("/api/v1/processes", get(processes::processes))
         .route("/api/v1/series", get(series::series))

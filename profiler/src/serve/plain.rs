@@ -25,6 +25,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("/api/v1/executors", "Their executors."),
     ("/api/v1/labels", "Names to select by."),
     ("/api/v1/labels/{name}/values", "Values of one name."),
+    ("/api/v1/flamegraph", "Merged stacks: format=svg, folded or json."),
     ("/api/v1/top", "Methods by self and total."),
     ("/api/v1/processes", "Who ran on the node."),
     ("/api/v1/series", "A selection over time."),

@@ -1,0 +1,12 @@
+//! The query string, and the whole of a request's reading.
+#![no_main]
+
+use emberscope::model::WallTime;
+use emberscope::serve::{Asked, Params};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(params) = Params::selecting(Some(text), &["group"]) {
+        let _ = Asked::read(&params, WallTime(1_795_000_000_000_000_000));
+    }
+});

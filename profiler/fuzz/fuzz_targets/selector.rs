@@ -1,0 +1,14 @@
+//! Label selectors, and the conditions they become.
+#![no_main]
+
+use emberscope::model::LabelSet;
+use emberscope::serve::selector::{UnknownLabels, parse};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(selector) = parse(text)
+        && let Ok(Some(selection)) = selector.to_selection(UnknownLabels::AreEmpty)
+    {
+        selection.matches(&LabelSet::default());
+    }
+});

@@ -1,0 +1,140 @@
+//! Bounds: queries at once, their time, slow and many connections, shutdown.
+
+use super::*;
+use crate::serve::connection::{HEADER_TIME, MAX_CONNECTIONS};
+use crate::serve::{ServeConfig, serve};
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+#[tokio::test]
+async fn queries_beyond_the_limit_are_told_to_come_back() {
+    let store = Arc::new(three_windows());
+    let mut state = state(FakeStore::default());
+    state.store = store.clone();
+    state.queries = Queries::new(1, Duration::from_millis(50), 20 * SECOND);
+    let app = router(state, Access::LocalHostOnly, Router::new());
+    let (held, release) = hold(store);
+    held.recv().unwrap();
+    let first = tokio::spawn(send(app.clone(), request("GET", "/api/v1/apps")));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let second = send(app.clone(), request("GET", "/api/v1/apps")).await;
+    second.refused(503, "busy", None);
+    assert_eq!(second.header("retry-after"), "2");
+    assert_eq!(send(app.clone(), request("GET", "/healthz")).await.status, 200);
+    drop(release);
+    assert_eq!(first.await.unwrap().status, 200);
+    assert_eq!(send(app, request("GET", "/api/v1/apps")).await.status, 200);
+}
+
+/// Keeps every query waiting, from a thread of its own, until the sender is dropped.
+fn hold(store: Arc<FakeStore>) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (tell, held) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let _hold = store.hold.lock().unwrap();
+        tell.send(()).unwrap();
+        let _ = released.recv();
+    });
+    (held, release)
+}
+
+#[tokio::test]
+async fn a_query_that_takes_too_long_keeps_its_place_until_it_ends() {
+    let store = Arc::new(three_windows());
+    let mut state = state(FakeStore::default());
+    state.store = store.clone();
+    state.queries = Queries::new(1, Duration::from_millis(50), Duration::from_millis(50));
+    let app = router(state, Access::LocalHostOnly, Router::new());
+    let (held, release) = hold(store);
+    held.recv().unwrap();
+    send(app.clone(), request("GET", "/api/v1/apps")).await.refused(504, "query_timeout", None);
+    send(app, request("GET", "/api/v1/apps")).await.refused(503, "busy", None);
+    drop(release);
+}
+
+#[tokio::test]
+async fn an_answer_keeps_its_place_until_it_is_read() {
+    let mut state = state(three_windows());
+    state.queries = Queries::new(1, Duration::from_millis(50), 20 * SECOND);
+    let app = router(state, Access::LocalHostOnly, Router::new());
+    let unread = app.clone().oneshot(request("GET", "/api/v1/apps")).await.unwrap();
+    send(app.clone(), request("GET", "/api/v1/apps")).await.refused(503, "busy", None);
+    drop(unread);
+    assert_eq!(send(app, request("GET", "/api/v1/apps")).await.status, 200);
+}
+
+struct Running {
+    address: SocketAddr,
+    metrics: Arc<Metrics>,
+    stop: oneshot::Sender<()>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+async fn start() -> Running {
+    let config = ServeConfig { listen: "127.0.0.1:0".parse().unwrap(), token_file: None };
+    let listener = config.bind().await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let state = state(three_windows());
+    let metrics = state.metrics.clone();
+    let app = router(state, config.access().unwrap(), Router::new());
+    let (stop, stopped) = oneshot::channel();
+    let shutdown = async { drop(stopped.await) };
+    let task = tokio::spawn(serve(listener, app, metrics.clone(), shutdown));
+    Running { address, metrics, stop, task }
+}
+
+async fn ask(stream: &mut TcpStream, text: &str) -> String {
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut out = String::new();
+    stream.read_to_string(&mut out).await.unwrap();
+    out
+}
+
+#[tokio::test]
+async fn over_a_socket() {
+    let running = start().await;
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    let text = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let answer = ask(&mut stream, text).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    let answer = ask(&mut stream, "NONSENSE\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    running.stop.send(()).unwrap();
+    tokio::time::timeout(5 * SECOND, running.task).await.expect("stops at once").unwrap();
+    assert!(TcpStream::connect(running.address).await.is_err());
+}
+
+#[tokio::test]
+async fn too_many_connections_are_closed_and_counted() {
+    let running = start().await;
+    let mut open = Vec::new();
+    for _ in 0..MAX_CONNECTIONS {
+        open.push(TcpStream::connect(running.address).await.unwrap());
+    }
+    let mut one_more = TcpStream::connect(running.address).await.unwrap();
+    let read = tokio::time::timeout(5 * SECOND, one_more.read(&mut [0; 1])).await.expect("closed at once");
+    assert_eq!(read.unwrap_or(0), 0);
+    assert_eq!(running.metrics.http_connections_refused.get(), 1);
+    drop(open);
+    tokio::time::sleep(SECOND / 5).await;
+    let mut again = TcpStream::connect(running.address).await.unwrap();
+    let text = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    assert!(ask(&mut again, text).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_never_ends_is_cut_off() {
+    let running = start().await;
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: loc").await.unwrap();
+    let mut out = Vec::new();
+    let _ = stream.read_to_end(&mut out).await;
+    let took = begun.elapsed();
+    assert!(took >= HEADER_TIME / 2 && took <= HEADER_TIME * 2, "{took:?}");
+    assert!(!out.starts_with(b"HTTP/1.1 200"));
+}
