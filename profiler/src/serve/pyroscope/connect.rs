@@ -6,7 +6,7 @@
 //! gRPC and gRPC-Web are not spoken; Grafana does not need them.
 
 use super::error::{CallError, Code};
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -69,6 +69,14 @@ impl Codec {
     }
 }
 
+/// Answers with an error. The body is read first: a server that answers and closes before it has
+/// leaves some clients with a broken connection instead of the answer.
+pub async fn refuse(request: Request, error: CallError) -> Response {
+    // What is wrong with the body does not matter any more.
+    let _ = tokio::time::timeout(MAX_TIME, axum::body::to_bytes(request.into_body(), MAX_REQUEST)).await;
+    error.into_response()
+}
+
 /// Answers one call with `work`, which runs on a thread of its own.
 pub async fn unary<Req, Res, F>(request: Request, work: F) -> Response
 where
@@ -101,9 +109,12 @@ where
 {
     check_version(headers)?;
     let time = time_limit(headers)?;
-    let late =
-        |_| CallError::new(Code::DeadlineExceeded, format!("no answer within {} ms", time.as_millis()));
-    let run = async {
+    let late = || CallError::new(Code::DeadlineExceeded, format!("no answer within {} ms", time.as_millis()));
+    // A request that promises too much is refused unread.
+    if body.size_hint().lower() > MAX_REQUEST as u64 {
+        return Err(too_large());
+    }
+    let run = async move {
         let body = axum::body::to_bytes(body, MAX_REQUEST).await.map_err(|_| too_large())?;
         let body = unpack(headers, body)?;
         let request = codec.decode::<Req>(&body)?;
@@ -112,7 +123,10 @@ where
             .await
             .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))
     };
-    tokio::time::timeout(time, run).await.map_err(late)?
+    if time.is_zero() {
+        return Err(late());
+    }
+    tokio::time::timeout(time, run).await.map_err(|_| late())?
 }
 
 fn check_version(headers: &HeaderMap) -> Result<(), CallError> {

@@ -25,7 +25,7 @@ pub mod types;
 use crate::store::Store;
 use axum::Router;
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::post;
 use error::CallError;
 use std::sync::Arc;
@@ -50,7 +50,9 @@ async fn querier(
         "SelectMergeSpanProfile" => connect::unary(request, move |r| profiles::spans(&*store, r)).await,
         "SelectMergeProfile" => connect::unary(request, move |r| profiles::profile(&*store, r)).await,
         "SelectSeries" => connect::unary(request, move |r| profiles::series(&*store, r)).await,
-        _ => CallError::unimplemented(format!("{method:?} is not offered by this QuerierService"))
-            .into_response(),
+        _ => {
+            let error = CallError::unimplemented(format!("{method:?} is not offered by this QuerierService"));
+            connect::refuse(request, error).await
+        }
     }
 }
