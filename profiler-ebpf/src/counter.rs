@@ -24,7 +24,7 @@ pub enum Counter {
     KernelFrames,
     /// Stacks that went up.
     Stacks,
-    /// Reads of user stack memory (at most 8 KB each).
+    /// Reads of user stack memory (at most a page each).
     StackReads,
 }
 

@@ -5,13 +5,13 @@
 #![allow(unsafe_code)]
 
 use crate::globals::{TASK_PID, TASK_TGID, VMA_END, VMA_FILE, VMA_FLAGS, VMA_START};
-use crate::output::{drop_one, send};
+use crate::output::{lost_event, send};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::{fentry, raw_tracepoint};
 use aya_ebpf::programs::{FEntryContext, RawTracePointContext};
-use profiler_ebpf::{DropReason, MmapRecord, RecordHeader, RecordKind, TaskRecord};
+use profiler_ebpf::{MmapRecord, RecordHeader, RecordKind, TaskRecord};
 
 /// `VM_EXEC` (include/linux/mm.h).
 const VM_EXEC: u64 = 4;
@@ -66,7 +66,7 @@ fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), paren
         parent_tid: parent.1,
     });
     if !sent {
-        drop_one(ctx, DropReason::RingFullEvent);
+        lost_event(ctx);
     }
 }
 
@@ -99,7 +99,7 @@ pub fn code_mapped(ctx: FEntryContext) -> i32 {
             tid: ids as u32,
         });
         if !sent {
-            drop_one(&ctx, DropReason::RingFullEvent);
+            lost_event(&ctx);
         }
     }
     0

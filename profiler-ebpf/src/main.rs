@@ -7,6 +7,8 @@
 #![no_std]
 #![no_main]
 #![allow(unsafe_code)]
+// Programs are built with a nightly compiler or RUSTC_BOOTSTRAP=1, which aya-ebpf needs for the same.
+#![feature(asm_experimental_arch)]
 
 mod events;
 mod globals;

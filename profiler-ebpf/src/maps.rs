@@ -5,9 +5,8 @@ use aya_ebpf::macros::map;
 use aya_ebpf::maps::{LruHashMap, PerCpuArray, RingBuf};
 use profiler_ebpf::{COUNTER_SLOTS, MAX_KERNEL_FRAMES, MAX_USER_FRAMES, StackRecord};
 
-/// Bytes of user stack fetched by one read; a power of two. A JIT frame is 4 to 14 words, so this
-/// serves about 100 frames.
-pub const FETCH_BYTES: usize = 8192;
+/// Bytes of user stack fetched by one read, at most: a page.
+pub const FETCH_BYTES: usize = 4096;
 
 /// Words of a stack record after its head: kernel addresses, then two a user frame.
 pub const BODY_WORDS: usize = MAX_KERNEL_FRAMES + 2 * MAX_USER_FRAMES;
@@ -17,14 +16,15 @@ pub const BODY_WORDS: usize = MAX_KERNEL_FRAMES + 2 * MAX_USER_FRAMES;
 /// looks at one step instead of hundreds.
 #[repr(C)]
 pub struct Scratch {
+    /// The walk's state. Here, so that a shallow stack touches two pages and not four: cold memory is
+    /// most of what a sample costs.
+    pub walk: Walk,
+    /// The piece of user stack last fetched.
+    pub fetched: [u64; FETCH_BYTES / 8],
     /// The stack record, as it goes up.
     pub record: StackRecord,
     /// Its kernel addresses and user frames.
     pub body: [u64; BODY_WORDS],
-    /// The piece of user stack last fetched.
-    pub fetched: [u64; FETCH_BYTES / 8],
-    /// The walk's state.
-    pub walk: Walk,
 }
 
 /// The walk's state between two steps.
@@ -42,6 +42,8 @@ pub struct Walk {
     pub words: u64,
     /// User frames in `body`.
     pub frames: u64,
+    /// Most bytes that the next read takes.
+    pub budget: u64,
     /// Reads of user memory.
     pub reads: u64,
     /// Why it ended (a `StackEnd`).

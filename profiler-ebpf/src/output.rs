@@ -9,31 +9,49 @@ use aya_ebpf::helpers::bpf_get_smp_processor_id;
 use aya_log_ebpf::warn;
 use profiler_ebpf::{Counter, DropReason};
 
-/// Adds to a counter of this CPU.
-#[inline(always)]
-pub fn count(counter: Counter, n: u64) {
-    add(counter as usize, n);
-}
+/// The counters of this CPU.
+pub struct Counts(*mut u64);
 
-/// Counts a loss; the first on a CPU is logged too.
-#[inline(always)]
-pub fn drop_one<C: EbpfContext>(ctx: &C, reason: DropReason) {
-    if add(reason as usize, 1) == 1 {
-        // SAFETY: the helper has no preconditions.
-        let cpu = unsafe { bpf_get_smp_processor_id() };
-        warn!(ctx, "first loss on CPU {}: reason {}", cpu, reason as u32);
+impl Counts {
+    /// None does not happen: the array has its one entry on each CPU.
+    #[inline(always)]
+    pub fn of_this_cpu() -> Option<Self> {
+        COUNTERS.get_ptr_mut(0).map(|slots| Self(slots.cast()))
+    }
+
+    /// Adds to a counter.
+    #[inline(always)]
+    pub fn add(&self, counter: Counter, n: u64) {
+        self.bump(counter as usize, n);
+    }
+
+    /// Counts a loss; the first on a CPU is logged too.
+    #[inline(always)]
+    pub fn lost<C: EbpfContext>(&self, ctx: &C, reason: DropReason) {
+        if self.bump(reason as usize, 1) == 1 {
+            // SAFETY: the helper has no preconditions.
+            let cpu = unsafe { bpf_get_smp_processor_id() };
+            warn!(ctx, "first loss on CPU {}: reason {}", cpu, reason as u32);
+        }
+    }
+
+    #[inline(always)]
+    fn bump(&self, slot: usize, n: u64) -> u64 {
+        // SAFETY: the slot numbers are below COUNTER_SLOTS (asserted where they are made), and only this
+        // CPU writes here. An interrupt between load and store can lose a count, never memory.
+        unsafe {
+            let slot = self.0.add(slot);
+            *slot += n;
+            *slot
+        }
     }
 }
 
+/// Counts the loss of an event.
 #[inline(always)]
-fn add(slot: usize, n: u64) -> u64 {
-    let Some(slots) = COUNTERS.get_ptr_mut(0) else { return 0 };
-    // SAFETY: the slot numbers are below COUNTER_SLOTS (asserted where they are made), and only this
-    // CPU writes here. An interrupt between load and store can lose a count, never memory.
-    unsafe {
-        let slot = slots.cast::<u64>().add(slot);
-        *slot += n;
-        *slot
+pub fn lost_event<C: EbpfContext>(ctx: &C) {
+    if let Some(counts) = Counts::of_this_cpu() {
+        counts.lost(ctx, DropReason::RingFullEvent);
     }
 }
 

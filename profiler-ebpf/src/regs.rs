@@ -6,6 +6,7 @@
 
 use crate::globals::{HAS_TASK_PT_REGS, TASK_FLAGS};
 use aya_ebpf::bindings::{bpf_perf_event_data, pt_regs};
+use aya_ebpf::helpers::bpf_probe_read_kernel;
 use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs};
 use core::ptr::{addr_of, read_volatile};
 use profiler_ebpf::StackEnd;
@@ -58,19 +59,16 @@ pub fn from_task() -> Result<UserRegs, StackEnd> {
         if flags_at != 0 && read_volatile(task.cast::<u8>().add(flags_at).cast::<u32>()) & PF_KTHREAD != 0 {
             return Err(StackEnd::KernelThread);
         }
-        let regs = bpf_task_pt_regs(task) as *const pt_regs;
-        // Two bytes: from 6.9 the rest of the word holds other things (FRED).
-        let cs = read_volatile(addr_of!((*regs).cs).cast::<u16>());
-        let ip = read_volatile(addr_of!((*regs).rip));
+        // Copied out: were they read in place, the compiler would merge these loads with those of
+        // `from_event`, and the verifier refuses one load through two kinds of pointer.
+        let Ok(regs) = bpf_probe_read_kernel(bpf_task_pt_regs(task) as *const pt_regs) else {
+            return Err(StackEnd::NoUserRegisters);
+        };
         // A worker thread of io_uring or vhost has no PF_KTHREAD, but no user code either: copy_thread()
         // clears its ip.
-        if cs & USER_RPL != USER_RPL || ip == 0 {
+        if regs.cs as u16 & USER_RPL != USER_RPL || regs.rip == 0 {
             return Err(StackEnd::KernelThread);
         }
-        Ok(UserRegs {
-            ip,
-            sp: read_volatile(addr_of!((*regs).rsp)),
-            fp: read_volatile(addr_of!((*regs).rbp)),
-        })
+        Ok(UserRegs { ip: regs.rip, sp: regs.rsp, fp: regs.rbp })
     }
 }

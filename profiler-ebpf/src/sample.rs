@@ -6,7 +6,7 @@
 
 use crate::globals::PERIOD_NS;
 use crate::maps::{BODY_WORDS, EVENTS, SCRATCH, SEEN, Scratch};
-use crate::output::{count, drop_one, send, wake_flags};
+use crate::output::{Counts, send, wake_flags};
 use crate::regs;
 use crate::walk::{mix, user_stack};
 use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
@@ -35,15 +35,16 @@ pub fn sample_bounded(ctx: PerfEventContext) -> u32 {
 
 #[inline(always)]
 fn run<const LOOP: bool>(ctx: &PerfEventContext) {
-    count(Counter::Ticks, 1);
+    let Some(counts) = Counts::of_this_cpu() else { return };
+    counts.add(Counter::Ticks, 1);
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     if pid == 0 {
-        count(Counter::Idle, 1);
+        counts.add(Counter::Idle, 1);
         return;
     }
     let Some(scratch) = SCRATCH.get_ptr_mut(0) else {
-        drop_one(ctx, DropReason::NoScratch);
+        counts.lost(ctx, DropReason::NoScratch);
         return;
     };
     // SAFETY: this CPU's scratch, which nobody else uses meanwhile; the verifier checks each access.
@@ -56,7 +57,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         walk.frames = 0;
         walk.reads = 0;
         let registers = if in_kernel {
-            kernel_stack(ctx, scratch);
+            kernel_stack(ctx, &counts, scratch);
             regs::from_task()
         } else {
             Ok(regs::from_event(ctx.ctx))
@@ -68,9 +69,9 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         }
         // How it ended and where the kernel half stops belong to the key: the record tells them.
         let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
-        count(Counter::UserFrames, walk.frames);
-        count(Counter::KernelFrames, kernel_frames);
-        count(Counter::StackReads, walk.reads);
+        counts.add(Counter::UserFrames, walk.frames);
+        counts.add(Counter::KernelFrames, kernel_frames);
+        counts.add(Counter::StackReads, walk.reads);
 
         let epoch = now / EPOCH_NS;
         let seen = SEEN.get_ptr_mut(&hash);
@@ -87,14 +88,14 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
                 pad: [0; 3],
             };
             if !send_stack(scratch) {
-                drop_one(ctx, DropReason::RingFullStack);
+                counts.lost(ctx, DropReason::RingFullStack);
             } else {
-                count(Counter::Stacks, 1);
+                counts.add(Counter::Stacks, 1);
                 match seen {
                     Some(last) => *last = epoch,
                     None => {
                         if SEEN.insert(&hash, &epoch, 0).is_err() {
-                            drop_one(ctx, DropReason::SeenMapFull);
+                            counts.lost(ctx, DropReason::SeenMapFull);
                         }
                     }
                 }
@@ -118,22 +119,22 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
             pad: [0; 3],
         });
         if sent {
-            count(Counter::Samples, 1);
+            counts.add(Counter::Samples, 1);
         } else {
-            drop_one(ctx, DropReason::RingFullSample);
+            counts.lost(ctx, DropReason::RingFullSample);
         }
     }
 }
 
 /// Puts the kernel stack at the start of the record's body and mixes it into the hash.
 #[inline(always)]
-unsafe fn kernel_stack(ctx: &PerfEventContext, scratch: *mut Scratch) {
+unsafe fn kernel_stack(ctx: &PerfEventContext, counts: &Counts, scratch: *mut Scratch) {
     // SAFETY: as for the caller.
     unsafe {
         let body = addr_of_mut!((*scratch).body).cast::<u64>();
         let bytes = bpf_get_stack(ctx.ctx.cast(), body.cast(), (MAX_KERNEL_FRAMES * 8) as u32, 0);
         if bytes < 0 {
-            drop_one(ctx, DropReason::KernelStackFailed);
+            counts.lost(ctx, DropReason::KernelStackFailed);
             return;
         }
         let frames = (bytes as u64) / 8;
@@ -161,7 +162,7 @@ unsafe fn send_stack(scratch: *mut Scratch) -> bool {
         }
         let bytes = size_of::<StackRecord>() as u64 + words * 8;
         (*scratch).record.header.len = bytes as u32;
-        let record = core::slice::from_raw_parts(scratch.cast::<u8>(), bytes as usize);
+        let record = core::slice::from_raw_parts(addr_of_mut!((*scratch).record).cast::<u8>(), bytes as usize);
         EVENTS.output::<[u8]>(record, wake_flags()).is_ok()
     }
 }

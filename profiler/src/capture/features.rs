@@ -24,7 +24,8 @@ pub struct HostFeatures {
     pub bpf_loop: bool,
     /// `bpf_task_pt_regs` (5.15): user stacks of samples that hit the kernel.
     pub task_pt_regs: bool,
-    /// An fentry program on `perf_event_mmap` (5.5, with BTF): newly mapped code is seen at once.
+    /// `perf_event_mmap` and the fields it is given are in the BTF, so that an fentry program on it can
+    /// be tried (5.5): newly mapped code is seen at once. [`super::SmokeReport`] says whether it worked.
     pub mmap_events: bool,
     /// `kernel.perf_event_paranoid`; None when there are no perf events.
     pub perf_event_paranoid: Option<i32>,

@@ -63,7 +63,7 @@ pub(super) fn host() -> HostFeatures {
         task_pt_regs: btf.is_ok()
             && helper(BpfHelper::BPF_FUNC_get_current_task_btf)
             && helper(BpfHelper::BPF_FUNC_task_pt_regs),
-        mmap_events: has_mmap_function && offsets.can_tell_mapping() && program(ProgramType::Tracing),
+        mmap_events: has_mmap_function && offsets.can_tell_mapping(),
         perf_event_paranoid: sysctl("perf_event_paranoid"),
         kptr_restrict: sysctl("kptr_restrict"),
         perf_event_max_stack: sysctl("perf_event_max_stack"),
