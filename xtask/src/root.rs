@@ -6,6 +6,10 @@ use anyhow::{Result, bail};
 use rustix::process::{Pid, Signal};
 use std::ffi::OsStr;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether `apt-get update` has run: once is enough for one run of ours.
+static LISTS_READ: AtomicBool = AtomicBool::new(false);
 
 /// Whether we are root.
 pub fn is_root() -> bool {
@@ -59,7 +63,10 @@ pub fn apt_install(packages: &[&str], purpose: &str) -> Result<()> {
         command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"]);
         Ok(command)
     };
-    step::run(&format!("reading the package lists for {purpose}"), apt()?.arg("update"), &mend)?;
+    if !LISTS_READ.load(Ordering::Relaxed) {
+        step::run("reading Debian's package lists", apt()?.arg("update"), &mend)?;
+        LISTS_READ.store(true, Ordering::Relaxed);
+    }
     let mut install = apt()?;
     install.args(["install", "--no-install-recommends", "--no-remove"]).args(packages);
     step::run(&format!("installing {purpose} ({list})"), &mut install, &mend)?;

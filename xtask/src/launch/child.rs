@@ -1,11 +1,14 @@
 //! A program in a process group of its own, its output in a file; dropped, the whole group ends.
 //!
-//! A program tells what a test wants to know (its application id, that it has warmed up) by lines
-//! `fact NAME=VALUE` on standard output.
+//! It also ends when we do, be it by Ctrl-C or by kill -9. A program tells what a test wants to know (its
+//! application id, that it has warmed up) by lines `fact NAME=VALUE` on standard output.
+
+// For `pre_exec`.
+#![allow(unsafe_code)]
 
 use crate::step;
 use anyhow::{Context as _, Result, bail};
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -23,9 +26,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it; both its outputs go to `log`. `what` names it in errors.
+    /// Starts it; both its outputs go to `log`. `what` names it in errors. The thread that calls this must
+    /// outlive the program: the kernel takes a thread's end for its parent's (prctl(2), PR_SET_PDEATHSIG).
     pub fn start(what: &str, command: &mut Command, log: &Path) -> Result<Self> {
         let output = File::create(log).with_context(|| format!("creating {}", log.display()))?;
+        // SAFETY: between fork and exec the closure makes one system call and touches no memory of ours.
+        unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        }
         let child = command
             .stdin(Stdio::null())
             .stdout(output.try_clone().context("duplicating the log's handle")?)
