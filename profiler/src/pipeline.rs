@@ -1,33 +1,208 @@
-//! The only place that knows every stage.
+//! The only place that knows every stage: joins the rooms, starts the threads, stops them.
+//!
+//! The calling thread samples ([`worker`]); HTTP runs on two threads of a tokio runtime beside it. They
+//! share the store, the metrics and a status value, nothing else.
 
+mod closing;
+mod health;
+mod stacks;
+mod worker;
+
+use crate::aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsConfig};
+use crate::capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
 use crate::cli::Lifecycle;
 use crate::config::{DaemonConfig, RecordConfig, SelectError};
-use crate::model::Answer;
+use crate::model::{
+    Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, TimeRange,
+    UnknownReason, WallTime,
+};
+use crate::process::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError, Registry, RegistryConfig};
+use crate::serve::{self, Metrics, Queries, ServeConfig, ServeError, ServeState};
+use crate::store::{AnswerLimits, MemoryStore, MemoryStoreConfig, Store, StoreError};
+use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
+use health::{Health, Shared};
+use stacks::{Entry, StackCache, StackToken};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use worker::Worker;
 
-/// Why sampling cannot start or go on.
+/// How long a window waits for samples that are still on their way.
+const GRACE: Duration = Duration::from_secs(1);
+/// Rows of an open window with all their detail: 64 cores sampled for ten seconds, all different.
+const MAX_ROWS: usize = 65_536;
+/// How long requests under way may take once the end was asked for.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// Why sampling or answering cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
+    /// The kernel side.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The HTTP side.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// What to keep.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
     /// The choice of a recording fits nothing.
     #[error(transparent)]
     Select(#[from] SelectError),
+    /// The answer of a recording is too large.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A metric was declared twice.
+    #[error("the metrics cannot be set up: {0}")]
+    Metrics(String),
+    /// No thread or event queue for the server.
+    #[error("cannot start the HTTP server's threads: {0}")]
+    Runtime(std::io::Error),
 }
 
 /// Samples and answers until the end is asked for.
 pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineError> {
-    tracing::info!(hz = config.hz.get(), listen = %config.listen, "started");
+    // What can be refused at once is: the address, the token, what to keep; then the kernel.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(8)
+        .thread_name("http")
+        .enable_all()
+        .build()
+        .map_err(PipelineError::Runtime)?;
+    let listen = ServeConfig {
+        listen: *config.listen.get(),
+        token_file: config.token_file.as_ref().map(|file| file.get().to_owned()),
+    };
+    let access = listen.access()?;
+    let listener = runtime.block_on(listen.bind())?;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryStoreConfig {
+        window_length: config.window.get().get(),
+        max_bytes: config.store_bytes.as_usize(),
+        max_age: config.store_age.get(),
+        answers: AnswerLimits::default(),
+    }));
+    let joined = join(&config, Arc::clone(&store))?;
+    let ready = Arc::new(AtomicBool::new(false));
+    let (shared, is_ready) = (joined.shared, Arc::clone(&ready));
+    let state = ServeState {
+        store: Arc::clone(&store),
+        status: Arc::new(move || shared.status()),
+        metrics: Arc::clone(&joined.metrics),
+        ready: Arc::new(move || match is_ready.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => {
+                Err("The daemon is reading the node's processes; sampling is about to begin.".to_owned())
+            }
+        }),
+        node: joined.node,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        queries: Queries::default(),
+    };
+    let router = serve::router(state, access, serve::pyroscope::router(store));
+    let (ends, metrics) = (life.clone(), joined.metrics);
+    runtime.spawn(async move { serve::serve(listener, router, metrics, ends.stopped()).await });
+    tracing::info!(listen = %config.listen, hz = config.hz.get(), "sampling");
+    ready.store(true, Ordering::Relaxed);
     life.ready();
-    life.sleep(std::time::Duration::MAX);
-    Ok(())
+    let ended = joined.worker.run(|| life.is_stopping());
+    life.stop();
+    runtime.shutdown_timeout(LAST_ANSWERS);
+    Ok(ended?)
 }
 
-/// Samples for a while, at most until the end is asked for.
+/// Samples for a while, at most until the end is asked for, and answers with all that was selected.
 pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineError> {
-    life.sleep(config.duration);
-    config.selection([])?;
-    Ok(Answer {
-        tree: crate::model::Tree { nodes: Vec::new() },
-        range: crate::model::TimeRange { from: crate::model::WallTime(0), until: crate::model::WallTime(0) },
-        windows: 0,
-        quality: crate::model::Quality::default(),
-    })
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryStoreConfig {
+        window_length: config.daemon.window.get().get(),
+        // A recording is as long as its user says: nothing of it may go.
+        max_bytes: usize::MAX,
+        max_age: Duration::MAX,
+        answers: AnswerLimits::default(),
+    }));
+    let joined = join(&config.daemon, Arc::clone(&store))?;
+    let until = std::time::Instant::now().checked_add(config.duration);
+    let over = || until.is_some_and(|until| std::time::Instant::now() >= until);
+    joined.worker.run(|| life.is_stopping() || over())?;
+    let now = WallTime::now();
+    let range = store.span().unwrap_or(TimeRange { from: now, until: now });
+    let query = |selection| Query { range, selection, kind: config.kind, group: config.group.clone() };
+    let seen = store.totals(&query(Selection::all()))?;
+    let selection = config.selection(seen.iter().map(|total| &*total.labels))?;
+    Ok(store.merge(&query(selection))?)
+}
+
+/// The rooms, joined but not yet running.
+struct Joined {
+    worker: Worker,
+    metrics: Arc<Metrics>,
+    shared: Arc<Shared>,
+    node: String,
+}
+
+fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, PipelineError> {
+    let node = match &config.node {
+        Some(name) => name.get().to_owned(),
+        None => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+    };
+    let keep = Keep {
+        apps: config.apps.get().parse::<AppFilter>()?,
+        executors: config.executors.get().parse::<ExecutorFilter>()?,
+        fraction: Fraction::new(*config.fraction.get())?,
+    };
+    let features = HostFeatures::probe();
+    let metrics =
+        Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")).map_err(|e| PipelineError::Metrics(e.to_string()))?);
+    let shared = Arc::new(Shared::default());
+    let mut registry = Registry::new(RegistryConfig { keep, ..RegistryConfig::host(&node) });
+    // First the programs, then the scan: what starts meanwhile comes as an event.
+    let capture = CaptureConfig {
+        hz: *config.hz.get(),
+        ring_bytes: config.ring_bytes.as_ref().map(|size| u32::try_from(size.get().0).unwrap_or(u32::MAX)),
+        ..CaptureConfig::default()
+    };
+    let capture = Capture::start(&capture, &features)?;
+    let processes = registry.scan();
+    tracing::info!(processes, cpus = capture.cpus(), kernel = %features.kernel, "read the node");
+    let full_labels = LabelSetBuilder::new().set(LabelKey::Node, node.as_str()).build();
+    let interner = Interner::new(InternLimits::default(), full_labels.clone());
+    let health = Health::new(Arc::clone(&metrics), Arc::clone(&shared), &features, *config.hz.get());
+    let windows = WindowsConfig {
+        length: config.window.get().get(),
+        grace: GRACE,
+        max_rows: MAX_ROWS,
+        overflow_stack: overflow_stack(),
+        overflow_labels: Arc::new(full_labels),
+    };
+    let symbolizer = Symbolizer::new(SymbolizerConfig {
+        ask_jvms: config.ask_jvms,
+        ask_interval: config.ask_interval.get(),
+        ..SymbolizerConfig::default()
+    });
+    let worker = Worker {
+        lost: LostCounts::default(),
+        capture,
+        registry,
+        symbolizer,
+        windows: Windows::new(windows, ClockReading::take()),
+        stacks: StackCache::default(),
+        interner,
+        store,
+        closing: closing::Closing::default(),
+        health,
+        relabels: HashMap::new(),
+        new_jvms: HashMap::new(),
+    };
+    Ok(Joined { worker, metrics, shared, node })
+}
+
+/// The stack of samples that a full window can no longer tell apart.
+fn overflow_stack() -> StackToken {
+    let frame = Arc::new(Frame::unknown(UnknownReason::TableFull, ""));
+    let nobody = ProcessKey { pid: 0, start_ticks: 0 };
+    StackToken(Arc::new(Entry {
+        target: Arc::new(Target { key: nobody, uid: 0, gid: 0, nspid: 0 }),
+        pending: PendingStack { frames: [PendingFrame::Named(frame)].into(), end: StackEnd::Unknown },
+    }))
 }

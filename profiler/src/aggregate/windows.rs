@@ -159,12 +159,12 @@ impl<S: Clone + Eq + Hash> Windows<S> {
     }
 
     /// Closes all windows, at the end.
-    pub fn close_all(mut self, reading: ClockReading) -> Vec<ClosedWindow<S>> {
+    pub fn close_all(&mut self, reading: ClockReading) -> Vec<ClosedWindow<S>> {
         if let Some(step) = self.clock.observe(reading) {
             self.end_era(step);
         }
         let now = self.clock.locate(self.clock.last_reading().monotonic_ns).wall;
-        self.open
+        std::mem::take(&mut self.open)
             .into_values()
             .map(|mut window| {
                 if window.era_ended_ns.is_none() {

@@ -106,6 +106,8 @@ pub struct Metrics {
     pub samples: PerReason<SampleKind>,
     /// What the kernel side could not deliver, by reason.
     pub lost: PerReason<DropReason>,
+    /// Samples of applications and executors that the user does not want kept.
+    pub not_kept: IntCounter,
     /// Samples by how their user stack ended.
     pub stack_end: PerReason<StackEnd>,
     /// Frames of all samples.
@@ -120,6 +122,10 @@ pub struct Metrics {
     pub registry_entries: IntGaugeVec,
     /// What a full table turned away or threw out; labels: the table's name.
     pub registry_refused: IntCounterVec,
+    /// Perf maps that were not read; labels: the refusal's slug, a closed list of its room.
+    pub perf_maps_refused: IntCounterVec,
+    /// Memory of the BPF maps, in bytes, as the kernel accounts for it.
+    pub bpf_map_bytes: IntGauge,
     /// Perf maps asked of JVMs; labels: the result's slug, a closed list of its room.
     pub perf_map_asks: IntCounterVec,
     /// Nanoseconds in a BPF program; labels: the program's name. Only with bpf_stats_enabled.
@@ -161,6 +167,10 @@ impl Metrics {
                 DropReason::ALL,
                 DropReason::slug,
             )?,
+            not_kept: b.counter(
+                "emberscope_samples_not_kept_total",
+                "Samples of applications and executors that the configuration leaves out.",
+            )?,
             stack_end: b.per_reason(
                 (
                     "emberscope_stack_end_total",
@@ -170,7 +180,10 @@ impl Metrics {
                 StackEnd::ALL,
                 StackEnd::slug,
             )?,
-            frames_walked: b.counter("emberscope_frames_walked_total", "Frames of all samples.")?,
+            frames_walked: b.counter(
+                "emberscope_frames_walked_total",
+                "User frames walked in the kernel, physical ones, of all samples.",
+            )?,
             unnamed_frames: b.per_reason(
                 ("emberscope_unnamed_frames_total", "Frames of samples that have no name.", "reason"),
                 UnknownReason::ALL,
@@ -203,6 +216,15 @@ impl Metrics {
                 "emberscope_perf_map_asks_total",
                 "Requests to a JVM to write its perf map.",
                 &["result"],
+            )?,
+            perf_maps_refused: b.counters(
+                "emberscope_perf_maps_refused_total",
+                "Perf maps that were not read.",
+                &["reason"],
+            )?,
+            bpf_map_bytes: b.gauge(
+                "emberscope_bpf_map_bytes",
+                "Memory of the BPF maps, as the kernel accounts for it.",
             )?,
             bpf_run_nanoseconds: b.counters(
                 "emberscope_bpf_run_nanoseconds_total",

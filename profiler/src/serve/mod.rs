@@ -21,9 +21,9 @@ mod own;
 mod params;
 mod plain;
 mod processes;
+pub mod pyroscope;
 mod request;
 mod run;
-pub mod pyroscope;
 pub mod selector;
 mod series;
 #[cfg(test)]

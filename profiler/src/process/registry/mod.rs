@@ -105,6 +105,11 @@ impl Registry {
         }
     }
 
+    /// What a pid stands for, without reading anything; None when it was never asked for.
+    pub fn known(&self, pid: Pid) -> Option<ProcessKey> {
+        self.by_pid.get(&pid).copied()
+    }
+
     /// An incarnation that is still kept.
     pub fn by_key(&self, key: ProcessKey) -> Option<&Process> {
         self.entries.get(&key).map(|e| &e.process)

@@ -1,0 +1,201 @@
+//! What the pipeline counts and shows of itself: metrics, and the daemon's part of the status.
+//!
+//! In: the rooms' counters, once a second, and each window that closes. Out: [`Metrics`], and a JSON value
+//! that `/api/v1/status` serves without asking any room.
+
+use super::stacks::StackCache;
+use crate::aggregate::{Interner, WindowCounters};
+use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
+use crate::model::{DropReason, NameSource, ProcessKey, ProcessRecord, SampleKind, Window};
+use crate::process::Registry;
+use crate::serve::{Metrics, raise_to};
+use crate::symbolize::Symbolizer;
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// JVMs whose first map was asked for, remembered; over it they are asked once more.
+const MAX_JVMS: usize = 4096;
+/// JVMs that the status lists.
+const MAX_LISTED: usize = 200;
+
+/// What other threads see of the pipeline.
+#[derive(Debug, Default)]
+pub struct Shared(Mutex<Value>);
+
+impl Shared {
+    /// The newest state; an object.
+    pub fn status(&self) -> Value {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put(&self, value: Value) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    }
+}
+
+/// Counts and tells.
+pub struct Health {
+    metrics: Arc<Metrics>,
+    shared: Arc<Shared>,
+    host: Value,
+    hz: u32,
+    jvms: HashSet<ProcessKey>,
+    window_counters: WindowCounters,
+}
+
+impl Health {
+    /// `features` and the rate do not change while we run.
+    pub fn new(metrics: Arc<Metrics>, shared: Arc<Shared>, features: &HostFeatures, hz: u32) -> Self {
+        let findings: Vec<Value> = features
+            .findings()
+            .iter()
+            .map(|f| json!({ "name": f.name, "state": state(f.state), "value": f.value, "says": f.sentence }))
+            .collect();
+        let host = json!({ "kernel": features.kernel, "findings": findings });
+        Self { metrics, shared, host, hz, jvms: HashSet::new(), window_counters: WindowCounters::default() }
+    }
+
+    /// A sample was counted.
+    pub fn sample(&mut self, kind: SampleKind) {
+        self.metrics.samples.add(kind, 1);
+    }
+
+    /// A sample of an application that the user does not want.
+    pub fn not_kept(&mut self) {
+        self.metrics.not_kept.inc();
+    }
+
+    /// Whether a JVM is seen with JIT code for the first time.
+    pub fn is_new_jvm(&mut self, key: ProcessKey) -> bool {
+        if self.jvms.len() >= MAX_JVMS {
+            self.jvms.clear();
+        }
+        self.jvms.insert(key)
+    }
+
+    /// CPUs came or went.
+    pub fn cpus_changed(&self, change: &CpuChange) {
+        if !(change.added.is_empty() && change.removed.is_empty() && change.revived.is_empty()) {
+            tracing::info!(added = ?change.added, removed = ?change.removed, revived = ?change.revived, "CPUs");
+        }
+    }
+
+    /// Counters of the windows.
+    pub fn windows(&mut self, counters: WindowCounters) {
+        self.window_counters = counters;
+    }
+
+    /// A window was named and is about to be stored.
+    pub fn window(&self, window: &Window) {
+        self.metrics.windows.inc();
+        self.metrics.partial_windows.inc_by(u64::from(window.partial));
+        for row in &window.rows {
+            self.metrics.stack_end.add(row.stack.end, row.count);
+            for reason in row.stack.frames.iter().filter_map(|frame| frame.unknown) {
+                self.metrics.unnamed_frames.add(reason, row.count);
+            }
+        }
+        if window.lost.samples() > 0 {
+            tracing::warn!(lost = window.lost.samples(), from = %window.range.from, "samples were lost");
+        }
+    }
+
+    /// Takes the rooms' counters.
+    pub fn update(
+        &self,
+        capture: &Capture,
+        registry: &Registry,
+        symbolizer: &Symbolizer,
+        stacks: &StackCache,
+        interner: &Interner,
+    ) {
+        let (m, kernel, lost) = (&self.metrics, capture.stats(), capture.lost());
+        for reason in DropReason::ALL {
+            m.lost.raise_to(*reason, lost.get(*reason));
+        }
+        raise_to(&m.frames_walked, kernel.user_frames);
+        m.bpf_map_bytes.set(i64::try_from(kernel.map_bytes).unwrap_or(i64::MAX));
+        for program in &kernel.programs {
+            raise_to(&m.bpf_runs.with_label_values(&[&program.name]), program.run_count);
+            raise_to(&m.bpf_run_nanoseconds.with_label_values(&[&program.name]), program.run_time_ns);
+        }
+        let (processes, names, interned) = (registry.counters(), symbolizer.counters(), interner.stats());
+        let (raw_stacks, raw_refused) = stacks.usage();
+        for (table, held, refused) in [
+            ("processes", processes.processes, processes.evicted),
+            ("raw_stacks", raw_stacks, raw_refused),
+            ("frames", interned.frames, interned.refused_frames),
+            ("stacks", interned.stacks, interned.refused_stacks),
+            ("label_sets", interned.label_sets, interned.refused_label_sets),
+            ("named_processes", names.processes as usize, names.processes_evicted),
+        ] {
+            m.registry_entries.with_label_values(&[table]).set(i64::try_from(held).unwrap_or(i64::MAX));
+            raise_to(&m.registry_refused.with_label_values(&[table]), refused);
+        }
+        raise_to(&m.perf_map_asks.with_label_values(&["answered"]), names.asks_answered);
+        for (result, count) in &names.asks_failed {
+            raise_to(&m.perf_map_asks.with_label_values(&[result]), *count);
+        }
+        for (reason, count) in &names.perf_maps_refused {
+            raise_to(&m.perf_maps_refused.with_label_values(&[reason]), *count);
+        }
+        self.shared.put(json!({
+            "host": self.host,
+            "sampling": {
+                "hz": self.hz,
+                "cpus": capture.cpus(),
+                "samples": kernel.samples,
+                "ring_bytes": kernel.ring_bytes,
+                "map_bytes": kernel.map_bytes,
+                "stacks": kernel.stacks,
+                "frames_walked": kernel.user_frames,
+            },
+            "quality": {
+                "lost": DropReason::ALL.iter().map(|r| (r.slug().to_owned(), lost.get(*r).into())).collect::<Map<_, _>>(),
+                "late_samples": self.window_counters.late,
+                "folded_stacks": self.window_counters.folded_stacks,
+                "folded_labels": self.window_counters.folded_labels,
+                "clock_steps": self.window_counters.clock_steps,
+                "jit_frames_named": names.jit_named,
+                "jit_frames_unnamed": names.jit_unnamed,
+                "kernel_symbols": symbolizer.kernel_problem().unwrap_or("ok"),
+            },
+            "jvms": jvms(registry, symbolizer),
+        }));
+    }
+}
+
+fn state(state: FindingState) -> &'static str {
+    match state {
+        FindingState::Good => "good",
+        FindingState::Degraded => "degraded",
+        FindingState::Fatal => "fatal",
+    }
+}
+
+fn jvms(registry: &Registry, symbolizer: &Symbolizer) -> Vec<Value> {
+    let live = registry.iter().filter(|process| process.jvm && !process.exited);
+    live.take(MAX_LISTED).map(|process| jvm(&process.record, symbolizer)).collect()
+}
+
+fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer) -> Value {
+    let facts = symbolizer.jvm_facts(record.key);
+    let (source, says) = match facts.as_ref().map(|facts| &facts.names) {
+        None => ("none yet", "no sample of its code yet".to_owned()),
+        Some(NameSource::Waiting(why)) => ("waiting", why.clone()),
+        Some(NameSource::Asked) => ("asked", "perf map asked of the JVM".to_owned()),
+        Some(NameSource::Found) => ("found", "perf map that was already there".to_owned()),
+        Some(NameSource::None(why)) => ("none", why.clone()),
+    };
+    let labels: Map<String, Value> =
+        record.labels.iter().map(|(key, value)| (key.name().to_owned(), (**value).into())).collect();
+    json!({
+        "pid": record.key.pid,
+        "program": record.program,
+        "labels": labels,
+        "version": facts.as_ref().map(|f| f.version.as_str()).unwrap_or_default(),
+        "names": source,
+        "names_say": says,
+    })
+}

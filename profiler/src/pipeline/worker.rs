@@ -1,0 +1,212 @@
+//! The sampling thread: events in, closed and named windows out to the store.
+//!
+//! One thread does all of it: who a sample belongs to, its frames' names, its window. Asking JVMs and
+//! drivers happens on threads of their rooms; nothing here waits for another process. The ring buffer
+//! holds what comes up while a look-up takes long, and what it cannot hold is counted by the kernel side.
+
+use super::closing::Closing;
+use super::health::Health;
+use super::stacks::{Entry, StackCache, StackToken};
+use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
+use crate::capture::{Capture, CaptureError};
+use crate::model::{LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, TaskEvent};
+use crate::process::{Process, Registry};
+use crate::store::Store;
+use crate::symbolize::{Symbolizer, Target};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a read of the ring waits: the delay of an event, and our wake-ups a second on an idle node.
+const READ_TIMEOUT: Duration = Duration::from_millis(200);
+/// How often clocks, processes and metrics are looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// Relabels kept for windows that are still open.
+const MAX_RELABELS: usize = 10_000;
+/// A JVM is asked for its first map once it has run this long under our eyes, so that a short job has
+/// names too; from then on at the ends of windows.
+const FIRST_MAP_AFTER: Duration = Duration::from_secs(2);
+
+/// All rooms up to the store.
+pub struct Worker {
+    pub(super) capture: Capture,
+    pub(super) registry: Registry,
+    pub(super) symbolizer: Symbolizer,
+    pub(super) windows: Windows<StackToken>,
+    pub(super) stacks: StackCache,
+    pub(super) interner: Interner,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) closing: Closing,
+    pub(super) health: Health,
+    /// Labels that became known while their window was open.
+    pub(super) relabels: HashMap<Arc<LabelSet>, Arc<LabelSet>>,
+    /// JVMs that have not been asked for a map yet, and since when their JIT code was seen.
+    pub(super) new_jvms: HashMap<ProcessKey, (Arc<Target>, Instant)>,
+    /// What was lost up to the last window that closed.
+    pub(super) lost: LostCounts,
+}
+
+impl Worker {
+    /// Samples until `stopped` says so, then closes what is open and names it.
+    pub fn run(mut self, stopped: impl Fn() -> bool) -> Result<(), CaptureError> {
+        let mut events = Vec::new();
+        let mut next_tick = Instant::now();
+        while !stopped() {
+            self.read(READ_TIMEOUT, &mut events)?;
+            if Instant::now() >= next_tick {
+                next_tick = Instant::now() + TICK;
+                self.tick()?;
+            }
+            self.store_named();
+        }
+        self.finish(&mut events)
+    }
+
+    fn read(&mut self, timeout: Duration, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
+        self.capture.read(timeout, events)?;
+        for event in events.drain(..) {
+            self.take(event);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, event: RawEvent) {
+        match event {
+            RawEvent::Stack(raw) => self.stacks.insert(raw),
+            RawEvent::Sample(sample) => self.count(&sample),
+            RawEvent::Mmap { pid, .. } => {
+                if let Some(key) = self.registry.known(pid) {
+                    self.symbolizer.on_mmap(key);
+                }
+            }
+            RawEvent::Task(task) => {
+                let key = self.registry.known(task.pid);
+                self.registry.on_task(&task);
+                match (task.event, key) {
+                    (TaskEvent::Exec, Some(key)) => {
+                        self.stacks.forget_tokens(task.pid);
+                        self.symbolizer.on_exec(key);
+                    }
+                    (TaskEvent::Exit, Some(key)) if self.registry.by_key(key).is_some_and(|p| p.exited) => {
+                        self.symbolizer.on_exit(key);
+                        self.new_jvms.remove(&key);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, sample: &RawSample) {
+        let process = self.registry.get(sample.pid);
+        if !process.kept {
+            self.health.not_kept();
+            return;
+        }
+        let (key, labels, jvm) = (process.key, process.labels.clone(), process.jvm);
+        let target = target_of(process);
+        let (symbolizer, health, new_jvms) = (&mut self.symbolizer, &mut self.health, &mut self.new_jvms);
+        let known = self.stacks.token(key, sample.stack, |raw| {
+            let entry = Entry { target: Arc::new(target), pending: symbolizer.begin(&target, raw) };
+            if jvm && entry.pending.waits() && health.is_new_jvm(key) {
+                new_jvms.insert(key, (entry.target.clone(), Instant::now()));
+            }
+            entry
+        });
+        let token = known.unwrap_or_else(|| self.stacks.lost_token(key, || Arc::new(target)));
+        self.health.sample(sample.kind);
+        self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
+    }
+
+    fn tick(&mut self) -> Result<(), CaptureError> {
+        let change = self.capture.refresh_cpus()?;
+        self.health.cpus_changed(&change);
+        self.relabel();
+        for window in self.windows.advance(ClockReading::take()) {
+            self.closing.push(window, Instant::now());
+        }
+        let symbolizer = &mut self.symbolizer;
+        self.new_jvms
+            .retain(|_, (target, since)| since.elapsed() < FIRST_MAP_AFTER || !symbolizer.ask(target));
+        self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, &self.interner);
+        self.health.windows(self.windows.counters());
+        Ok(())
+    }
+
+    fn relabel(&mut self) {
+        let relabels = self.registry.tick();
+        if self.relabels.len() + relabels.len() > MAX_RELABELS {
+            self.relabels.clear();
+        }
+        for relabel in relabels {
+            self.store.relabel(&relabel.from, &relabel.to);
+            // What was renamed to the old labels is renamed on.
+            for to in self.relabels.values_mut().filter(|to| **to == relabel.from) {
+                *to = relabel.to.clone();
+            }
+            self.relabels.insert(relabel.from, relabel.to);
+        }
+    }
+
+    /// Names the windows whose maps have come, and hands them to the store.
+    fn store_named(&mut self) {
+        self.symbolizer.poll();
+        while let Some(window) = self.closing.next(&mut self.symbolizer, Instant::now()) {
+            self.name_and_store(window);
+        }
+    }
+
+    fn name_and_store(&mut self, mut window: ClosedWindow<StackToken>) {
+        for row in &mut window.rows {
+            if let Some(to) = self.relabels.get(&row.labels) {
+                row.labels = to.clone();
+            }
+        }
+        let processes = self.processes_of(&window);
+        let now_lost = self.capture.lost();
+        let mut lost = LostCounts::default();
+        for (i, slot) in lost.0.iter_mut().enumerate() {
+            *slot = now_lost.0[i].saturating_sub(self.lost.0[i]);
+        }
+        self.lost = now_lost;
+        let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
+        let window = window.into_window(processes, lost, |token| {
+            // Its frames are shared already, by the symbolizer's own table.
+            let stack = symbolizer.finish(&token.0.target, &token.0.pending);
+            interner.stack(&stack.frames, stack.end)
+        });
+        self.health.window(&window);
+        self.store.append(window);
+        self.interner.sweep();
+    }
+
+    fn processes_of(&self, window: &ClosedWindow<StackToken>) -> Vec<Arc<ProcessRecord>> {
+        let keys: HashSet<ProcessKey> = window.rows.iter().map(|row| row.stack.0.target.key).collect();
+        let record = |key: ProcessKey| {
+            let process = self.registry.by_key(key)?;
+            let Some(jvm) = self.symbolizer.jvm_facts(key) else { return Some(process.record.clone()) };
+            Some(Arc::new(ProcessRecord { jvm: Some(jvm), ..(*process.record).clone() }))
+        };
+        keys.into_iter().filter_map(record).collect()
+    }
+
+    /// Counts what is still in the ring, closes all windows and gives their maps a last chance.
+    fn finish(mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
+        self.read(Duration::ZERO, events)?;
+        self.relabel();
+        let closed = self.windows.close_all(ClockReading::take());
+        for window in closed {
+            self.closing.push(window, Instant::now());
+        }
+        while !self.closing.is_empty() {
+            self.store_named();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, &self.interner);
+        Ok(())
+    }
+}
+
+fn target_of(process: &Process) -> Target {
+    Target { key: process.key, uid: process.uid, gid: process.gid, nspid: process.inner_pid }
+}
