@@ -15,6 +15,8 @@ pub mod identity;
 mod java;
 pub mod keep;
 mod labels;
+#[cfg(test)]
+mod live;
 mod procfs;
 mod registry;
 mod stat;
