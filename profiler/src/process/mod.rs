@@ -1,8 +1,8 @@
 //! Who a process is: /proc, cgroups, environments in; labels out.
 //!
 //! [`Registry`] is the door: keyed by (pid, start time), filled by a scan and by kernel events, asked for
-//! each sample. It reads /proc through [`procfs`], takes [`facts`] of a process, works out its
-//! [`identity`] by pure functions, asks drivers for what only they know ([`discovery`], a thread of its
+//! each sample. It reads /proc through `procfs`, takes [`facts`] of a process, works out its
+//! [`identity`] by pure functions, asks drivers for what only they know (`discovery`, a thread of its
 //! own), and says which processes the user wants kept ([`keep`]). Limits stand at the head of each file.
 
 mod cgroup;
@@ -15,6 +15,8 @@ pub mod identity;
 mod java;
 pub mod keep;
 mod labels;
+#[cfg(test)]
+mod live;
 mod procfs;
 mod registry;
 mod stat;

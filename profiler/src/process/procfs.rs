@@ -117,7 +117,7 @@ impl ProcRoot {
         entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// Inodes of the sockets that a process holds open; of its first [`MAX_FDS`] descriptors.
+    /// Inodes of the sockets that a process holds open; of its first `MAX_FDS` descriptors.
     pub fn socket_inodes(&self, pid: Pid) -> Result<Vec<u64>, ReadError> {
         let directory = self.file(pid, "fd");
         let entries = fs::read_dir(&directory).map_err(|e| ReadError::from_io(&e))?;

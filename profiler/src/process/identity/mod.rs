@@ -3,7 +3,7 @@
 //! A file per deployment holds what only that deployment does; here is what they share and the order in
 //! which they are asked. What the process itself does not tell (a Python worker's application, whether
 //! an executor's parent is a Worker or a driver) comes from its parent's identity, in `family`; what no
-//! command line tells (a driver's application id) from [`super::discovery`].
+//! command line tells (a driver's application id) from `discovery`.
 
 mod family;
 mod kubernetes;

@@ -8,9 +8,12 @@ use crate::process::identity::{DriverAddress, Runtime};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-/// Longest time between two questions to the same driver. A driver that is known is asked this often
-/// too: a notebook may have stopped its session and made another.
-const SLOWEST: Duration = Duration::from_secs(60);
+/// Longest time between two questions while there is no answer. A driver on a busy machine takes 20 s for
+/// its first one (it loads some thousand classes), and is not asked to do so twice.
+const SLOWEST: Duration = Duration::from_secs(10);
+/// Time between two questions to a server that has answered: a notebook may have stopped its session and
+/// made another.
+const KNOWN: Duration = Duration::from_secs(60);
 /// Names of applications kept; more than a node runs in weeks.
 const MAX_NAMES: usize = 4096;
 /// Applications whose driver is looked for on this node: this often, then it is elsewhere.
@@ -95,6 +98,9 @@ impl Registry {
     fn take_rest(&mut self, key: ProcessKey, server: Server, apps: &[RestApp]) {
         if let Some(turn) = self.asks.servers.get_mut(&key) {
             turn.waiting = false;
+            if !apps.is_empty() {
+                turn.next = Instant::now() + KNOWN;
+            }
         }
         self.counters.asks_unanswered += u64::from(apps.is_empty());
         for app in apps {

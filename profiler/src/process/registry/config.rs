@@ -17,7 +17,7 @@ pub struct Limits {
     pub exec_reads: usize,
     /// Processes per tick of which it is checked that they still are the same.
     pub checks: usize,
-    /// Shortest time between two questions to the same driver; doubles up to a minute.
+    /// Shortest time between two questions to the same driver; doubles up to ten seconds.
     pub ask_interval: Duration,
 }
 

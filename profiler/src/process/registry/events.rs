@@ -72,11 +72,12 @@ impl Registry {
         let pid = event.pid;
         match event.event {
             TaskEvent::Fork { parent_pid, .. } if parent_pid != pid => {
-                // Whoever had the pid before is gone.
-                if let Some(key) = self.by_pid.remove(&pid)
-                    && let Some(entry) = self.entries.get_mut(&key)
-                {
-                    entry.exit();
+                // Whoever had the pid before is gone, unless a scan was faster than this event.
+                if let Some(key) = self.by_pid.get(&pid).copied() {
+                    if !self.check(key) {
+                        return;
+                    }
+                    self.by_pid.remove(&pid);
                 }
                 self.forks.note(pid, parent_pid);
             }

@@ -147,6 +147,18 @@ fn a_reused_pid_is_another_process_and_the_old_one_stays_a_while() {
 }
 
 #[test]
+fn a_fork_event_that_a_scan_overtook_changes_nothing() {
+    let fake = FakeProc::new();
+    fake.process(7, 1, "x", 100).words(&["x"]);
+    let mut registry = Registry::new(config(&fake));
+    registry.scan();
+    let (key, reads) = (registry.get(7).key, registry.counters().reads);
+    registry.on_task(&fork(7, 1));
+    assert!(registry.get(7).key == key && !registry.get(7).exited);
+    assert_eq!(registry.counters().reads, reads);
+}
+
+#[test]
 fn lost_events_are_made_good_by_the_round_of_checks() {
     let fake = FakeProc::new();
     fake.process(7, 1, "first", 100).words(&["first"]);

@@ -1,0 +1,202 @@
+//! The registry on this machine's /proc and real Spark. Needs SPARK_HOME (a pyspark package will do) and
+//! `java`; without them each test is skipped and says so.
+
+use super::registry::{Process, Registry, RegistryConfig};
+use crate::model::{Deploy, LabelKey, Pid, RawTask, Role, TaskEvent};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A job that keeps Python workers busy for some minutes under a name that no command line has.
+const JOB: &str = r#"
+import time
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+spark = SparkSession.builder.appName("sales of the day").getOrCreate()
+f = udf(lambda x: sum(i * x for i in range(1000)), "long")
+end = time.time() + 300
+while time.time() < end:
+    spark.range(0, 5000, 1, 2).select(f("id").alias("y")).agg({"y": "sum"}).collect()
+"#;
+
+/// A driver that shares its cores with a build may take a minute to start, and 20 s for its first answer.
+const WAIT: Duration = Duration::from_secs(240);
+
+/// A Spark program that is stopped at the end, with what it started.
+struct Running {
+    child: Child,
+    _job: tempfile::TempDir,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // SIGTERM: a driver takes its executors and their Python down with it.
+        if let Some(pid) = rustix::process::Pid::from_raw(self.child.id() as i32) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn spark_home(test: &str) -> Option<PathBuf> {
+    let home =
+        std::env::var_os("SPARK_HOME").map(PathBuf::from).filter(|h| h.join("bin/spark-submit").exists());
+    let java = Command::new("java").arg("-version").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    let reason = match (&home, java) {
+        (Some(_), true) => return home,
+        (None, _) => "SPARK_HOME names no Spark",
+        (_, false) => "no java",
+    };
+    eprintln!("SKIPPED {test}: {reason}");
+    if let Some(path) = std::env::var_os("EMBERSCOPE_SKIP_LOG")
+        && let Ok(mut log) = std::fs::OpenOptions::new().create(true).append(true).open(path)
+    {
+        let _ = writeln!(log, "{test}\t{reason}");
+    }
+    None
+}
+
+fn run(home: &std::path::Path, program: &str, args: &[&str]) -> Running {
+    let job = tempfile::tempdir().unwrap();
+    std::fs::write(job.path().join("job.py"), JOB).unwrap();
+    let child = Command::new(home.join("bin").join(program))
+        .args(args)
+        .current_dir(job.path())
+        .env("SPARK_HOME", home)
+        .env("SPARK_LOCAL_IP", "127.0.0.1")
+        .env("SPARK_WORKER_DIR", job.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    Running { child, _job: job }
+}
+
+fn registry() -> Registry {
+    Registry::new(RegistryConfig::host("here"))
+}
+
+/// Looks once a second, as the daemon does, until `done`; `main` stands in for the exec events of the
+/// program's start.
+fn watch<T>(registry: &mut Registry, main: &[Pid], done: impl Fn(&Registry) -> Option<T>) -> T {
+    let start = Instant::now();
+    while start.elapsed() < WAIT {
+        for pid in main {
+            registry.on_task(&RawTask { time_ns: 0, pid: *pid, tid: *pid, event: TaskEvent::Exec });
+        }
+        registry.scan();
+        registry.tick();
+        if let Some(found) = done(registry) {
+            eprintln!("found after {:?}: {:?}", start.elapsed(), registry.counters());
+            return found;
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    let spark = registry.iter().filter(|p| p.role != Role::Other);
+    let known: Vec<String> = spark.map(|p| format!("{:?} exited={}", p.labels, p.exited)).collect();
+    panic!("not found in {WAIT:?}: {:?}\n{}", registry.counters(), known.join("\n"));
+}
+
+/// Live processes of a role below `ancestor`.
+fn below(registry: &Registry, ancestor: Pid, role: Role) -> Vec<&Process> {
+    let parent = |pid: Pid| registry.iter().find(|p| p.key.pid == pid && !p.exited).map(|p| p.ppid);
+    let is_below = |process: &&Process| {
+        let mut pid = process.ppid;
+        for _ in 0..16 {
+            if pid == ancestor {
+                return true;
+            }
+            pid = parent(pid).unwrap_or(0);
+        }
+        false
+    };
+    registry.iter().filter(|p| p.role == role && !p.exited).filter(is_below).collect()
+}
+
+fn value(process: &Process, key: LabelKey) -> String {
+    process.labels.get(key).to_owned()
+}
+
+#[test]
+fn a_local_driver_tells_its_id_and_name_itself() {
+    let Some(home) = spark_home("a_local_driver_tells_its_id_and_name_itself") else { return };
+    let spark = run(&home, "spark-submit", &["--master", "local[1]", "job.py"]);
+    let pid = spark.child.id();
+    let mut registry = registry();
+    let (id, python) = watch(&mut registry, &[pid], |r| {
+        let driver = r.iter().find(|p| p.key.pid == pid && p.role == Role::Driver)?;
+        let id = value(driver, LabelKey::App);
+        let python: Vec<Process> = below(r, pid, Role::Python).into_iter().cloned().collect();
+        // The user's program, the daemon, a worker.
+        (id != "unknown" && python.len() >= 3).then_some((id, python))
+    });
+    assert!(id.starts_with("local-"), "{id}");
+    let driver = registry.get(pid);
+    assert!(driver.jvm);
+    assert_eq!(value(driver, LabelKey::ServiceName), "sales of the day");
+    assert_eq!(value(driver, LabelKey::Executor), "driver");
+    for process in python {
+        assert_eq!(value(&process, LabelKey::App), id);
+        let executor = if process.record.program == "job.py" { "" } else { "driver" };
+        assert_eq!(value(&process, LabelKey::Executor), executor, "{}", process.record.program);
+    }
+}
+
+#[test]
+fn executors_lead_to_the_driver_of_a_local_cluster() {
+    let Some(home) = spark_home("executors_lead_to_the_driver_of_a_local_cluster") else { return };
+    let options =
+        ["--master", "local-cluster[1,1,512]", "--conf", "spark.executor.memory=512m", "--name", "words"];
+    // Without a web server only the executors' URL can tell.
+    let no_ui = ["--conf", "spark.ui.enabled=false", "job.py"];
+    let spark = run(&home, "spark-submit", &[&options[..], &no_ui[..]].concat());
+    let pid = spark.child.id();
+    let mut registry = registry();
+    let (id, executor, workers) = watch(&mut registry, &[pid], |r| {
+        let driver = r.iter().find(|p| p.key.pid == pid && p.role == Role::Driver)?;
+        let id = Some(value(driver, LabelKey::App)).filter(|id| id != "unknown")?;
+        let executor = (*below(r, pid, Role::Executor).first()?).clone();
+        let workers: Vec<Process> = below(r, executor.key.pid, Role::Python).into_iter().cloned().collect();
+        (workers.len() >= 2).then_some((id, executor, workers))
+    });
+    assert!(id.starts_with("app-"), "{id}");
+    assert_eq!(value(&executor, LabelKey::App), id);
+    assert_eq!(value(&executor, LabelKey::Deploy), Deploy::LocalCluster.slug());
+    assert_eq!(value(&executor, LabelKey::AppName), "words", "shared by the driver's command line");
+    assert_eq!(executor.record.cores, 1);
+    for worker in workers {
+        assert_eq!(
+            (value(&worker, LabelKey::App), value(&worker, LabelKey::Executor)),
+            (id.clone(), "0".into())
+        );
+    }
+}
+
+#[test]
+fn a_worker_names_the_applications_of_a_driver_elsewhere() {
+    let Some(home) = spark_home("a_worker_names_the_applications_of_a_driver_elsewhere") else { return };
+    let master_url = "spark://127.0.0.1:17078";
+    let class = |main, rest: &[&str]| run(&home, "spark-class", &[&[main][..], rest].concat());
+    let ports = ["--host", "127.0.0.1", "--port", "17078", "--webui-port", "18090"];
+    let _master = class("org.apache.spark.deploy.master.Master", &ports);
+    let worker = class(
+        "org.apache.spark.deploy.worker.Worker",
+        &["--webui-port", "18091", "-c", "1", "-m", "1g", master_url],
+    );
+    let no_ui = ["--conf", "spark.ui.enabled=false", "--conf", "spark.executor.memory=512m", "job.py"];
+    let driver = run(&home, "spark-submit", &[&["--master", master_url][..], &no_ui[..]].concat());
+    let (worker, driver) = (worker.child.id(), driver.child.id());
+    let mut registry = registry();
+    let executor = watch(&mut registry, &[worker, driver], |r| {
+        let executors = below(r, worker, Role::Executor);
+        executors.into_iter().find(|e| value(e, LabelKey::AppName) == "sales of the day").cloned()
+    });
+    assert_eq!(value(&executor, LabelKey::Deploy), Deploy::Standalone.slug());
+    let driver_app = watch(&mut registry, &[], |r| {
+        let driver = r.iter().find(|p| p.key.pid == driver && p.role == Role::Driver)?;
+        Some(value(driver, LabelKey::App)).filter(|id| id != "unknown")
+    });
+    assert_eq!(driver_app, value(&executor, LabelKey::App));
+}
