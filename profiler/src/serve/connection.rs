@@ -30,7 +30,7 @@ pub const GRACE: Duration = Duration::from_secs(20);
 /// Write buffer and longest request head, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// Serves until `shutdown` is done; then lets requests under way finish, for [`GRACE`] at most.
+/// Serves until `shutdown` is done; then lets requests under way finish, for `GRACE` at most.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

@@ -1,10 +1,10 @@
 //! The HTTP server: questions in, answers from the store out.
 //!
 //! In: a [`ServeState`] (the store's door, the daemon's status, its metrics) and a [`ServeConfig`]. Out:
-//! the routes of [`plain::ROUTES`], and whatever router is merged in (Grafana's Pyroscope calls). Serving
+//! the routes of `plain::ROUTES`, and whatever router is merged in (Grafana's Pyroscope calls). Serving
 //! never touches a target's /proc: names and labels came with the samples. Every request passes the
 //! same gate ([`access`]), gets the same headers, is counted, and is bounded: body, connections
-//! ([`connection`]), queries at once and their time ([`run`]). Every error is JSON ([`error`]).
+//! (`connection`), queries at once and their time (`run`). Every error is JSON (`error`).
 
 pub mod access;
 mod answer;

@@ -82,7 +82,7 @@ impl Params {
         }
     }
 
-    /// As [`Params::of`], for a route that selects samples: every label, [`SELECTION`], and `more`.
+    /// As [`Params::of`], for a route that selects samples: every label, `SELECTION`, and `more`.
     pub fn selecting(raw: Option<&str>, more: &[&str]) -> Result<Self, ApiError> {
         let labels = LabelKey::ALL.iter().map(|key| key.name());
         let names: Vec<&str> = labels.chain(SELECTION.iter().chain(more).copied()).collect();
