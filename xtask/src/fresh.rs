@@ -62,6 +62,8 @@ pub fn run(options: &Options) -> Result<()> {
         times.push(("debootstrap".to_owned(), bootstrap(&options.dir)?));
     }
     carry_over(&options.dir)?;
+    // HEAD may move while this runs.
+    let head = head()?;
     clone(&options.dir)?;
     for network in [true, false] {
         if !network && options.once {
@@ -76,7 +78,7 @@ pub fn run(options: &Options) -> Result<()> {
     if !options.keep {
         remove(&options.dir)?;
     }
-    println!("\nfrom HEAD {}, in a bare bookworm:", head()?);
+    println!("\nfrom HEAD {head}, in a bare bookworm:");
     for (what, took) in &times {
         println!("{:8.1} s  {what}", took.as_secs_f64());
     }
