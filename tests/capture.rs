@@ -44,7 +44,9 @@ impl Spin {
         let mut child =
             Command::new(fixture()).args(args).stdout(Stdio::piped()).spawn().expect("the fixture starts");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("it prints addresses");
+        BufReader::new(child.stdout.take().expect("piped"))
+            .read_line(&mut line)
+            .expect("it prints addresses");
         let mut words = line.split_whitespace().map(|w| u64::from_str_radix(w, 16).expect("hexadecimal"));
         let functions = std::array::from_fn(|_| words.next().expect("four addresses"));
         Self { child, functions }
@@ -265,9 +267,19 @@ fn samples_times_period_is_the_cpu_time_that_proc_tells() {
     let sampled: u64 = inside.iter().map(|s| s.weight).sum();
     let cpu = cpu_after - cpu_before;
     let off = (sampled as f64 - cpu as f64).abs() / cpu as f64;
-    let bar = 0.01 + 0.7 / (inside.len() as f64).sqrt();
-    println!("{} samples, {:.3} s sampled, {:.3} s in /proc: {:.2} % off, bar {:.2} %", inside.len(),
-        sampled as f64 / 1e9, cpu as f64 / 1e9, off * 100.0, bar * 100.0);
+    // A process that has a share p of its CPU is hit by ticks with a standard deviation of
+    // sqrt((1 - p) / n); on a crowded machine that is far more than 0.7 / sqrt(n).
+    let n = inside.len() as f64;
+    let share = (cpu as f64 / (until - from) as f64).min(1.0);
+    let bar = 0.01 + (0.7 / n.sqrt()).max(2.5 * ((1.0 - share) / n).sqrt());
+    println!(
+        "{} samples, {:.3} s sampled, {:.3} s in /proc: {:.2} % off, bar {:.2} %",
+        inside.len(),
+        sampled as f64 / 1e9,
+        cpu as f64 / 1e9,
+        off * 100.0,
+        bar * 100.0
+    );
     assert!(off <= bar);
     assert_eq!(capture.lost().samples(), 0);
 

@@ -102,7 +102,8 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
                 break;
             }
         }
-    }    if walk.end == StackEnd::Root as u64 && !near_stack_top(walk.fp) {
+    }
+    if walk.end == StackEnd::Root as u64 && !near_stack_top(walk.fp) {
         walk.end = StackEnd::NoFramePointer as u64;
     }
 }

@@ -227,12 +227,7 @@ impl HostFeatures {
                     "Other users' processes stay without names: give CAP_SYS_PTRACE.".to_owned()
                 },
             },
-            Finding {
-                name: "memlock",
-                state: Good,
-                value: String::new(),
-                sentence: self.memlock.clone(),
-            },
+            Finding { name: "memlock", state: Good, value: String::new(), sentence: self.memlock.clone() },
         ]
     }
 }

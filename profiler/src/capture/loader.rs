@@ -127,9 +127,7 @@ pub(super) fn program<'a, P>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&
 where
     &'a mut P: TryFrom<&'a mut Program>,
 {
-    ebpf.program_mut(name)
-        .and_then(|program| program.try_into().ok())
-        .ok_or(CaptureError::Missing { name })
+    ebpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or(CaptureError::Missing { name })
 }
 
 /// Mapped code is an extra: a kernel whose function cannot be traced (not compiled in, notrace) goes
@@ -155,8 +153,8 @@ fn attach_mmap(ebpf: &mut Ebpf, features: &HostFeatures) -> Result<bool, Capture
 
 #[cfg(test)]
 mod tests {
-    use super::super::features::tests::bare;
     use super::super::features::Capabilities;
+    use super::super::features::tests::bare;
     use super::*;
 
     #[test]

@@ -8,8 +8,8 @@ use super::decode::decode;
 use super::error::CaptureError;
 use crate::model::RawEvent;
 use aya::maps::{MapData, RingBuf};
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -35,11 +35,7 @@ impl EventRing {
     }
 
     /// Waits until enough is there or the time is over, then takes what is there.
-    pub(super) fn read(
-        &mut self,
-        timeout: Duration,
-        out: &mut Vec<RawEvent>,
-    ) -> Result<usize, CaptureError> {
+    pub(super) fn read(&mut self, timeout: Duration, out: &mut Vec<RawEvent>) -> Result<usize, CaptureError> {
         if !self.more {
             self.wait(timeout)?;
         }
@@ -61,9 +57,7 @@ impl EventRing {
         let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];
         match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(e) => {
-                Err(CaptureError::Io { operation: "waiting for the ring", source: io::Error::from(e) })
-            }
+            Err(e) => Err(CaptureError::Io { operation: "waiting for the ring", source: io::Error::from(e) }),
         }
     }
 }

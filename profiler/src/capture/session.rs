@@ -168,8 +168,10 @@ impl Capture {
 }
 
 fn online() -> Result<Vec<u32>, CaptureError> {
-    aya::util::online_cpus()
-        .map_err(|(_, source)| CaptureError::Io { operation: "reading /sys/devices/system/cpu/online", source })
+    aya::util::online_cpus().map_err(|(_, source)| CaptureError::Io {
+        operation: "reading /sys/devices/system/cpu/online",
+        source,
+    })
 }
 
 fn take<T: TryFrom<Map, Error = aya::maps::MapError>>(
