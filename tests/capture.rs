@@ -458,14 +458,42 @@ fn cost_of_a_sample() {
         let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
         let mut capture = start(&config, &features);
         let got = record(&mut capture, Duration::from_secs(5));
-        let program = got.stats.programs.iter().max_by_key(|p| p.run_time_ns).cloned().unwrap_or_default();
-        println!(
-            "{hz} Hz, {depth} calls: {} ns a run ({} runs), mean depth {:.1} user, {:.1} kernel frames, {:.1} reads",
-            program.run_time_ns / program.run_count.max(1),
-            program.run_count,
-            got.stats.user_frames as f64 / got.stats.samples as f64,
-            got.stats.kernel_frames as f64 / got.stats.samples as f64,
-            got.stats.stack_reads as f64 / got.stats.samples as f64,
-        );
+        print_cost(&format!("{hz} Hz, {depth} calls"), &got);
     }
+}
+
+/// The same beside whatever runs, for `EMBERSCOPE_SECONDS` (10): start a JVM first.
+#[test]
+#[ignore = "a measurement, not a test"]
+fn cost_of_a_sample_beside_what_runs() {
+    let Some((features, _guard)) = host("cost_beside") else { return };
+    let seconds = std::env::var("EMBERSCOPE_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(10);
+    let config = CaptureConfig { measure: true, ..CaptureConfig::default() };
+    let got = record(&mut start(&config, &features), Duration::from_secs(seconds));
+    print_cost("99 Hz", &got);
+    let mut ends: HashMap<(&str, Pid), usize> = HashMap::new();
+    let stacks = got.stacks();
+    for event in &got.events {
+        if let RawEvent::Sample(s) = event {
+            *ends.entry((stacks[&s.stack].end.slug(), s.pid)).or_default() += 1;
+        }
+    }
+    let mut ends: Vec<_> = ends.into_iter().collect();
+    ends.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    println!("ends, by process: {:?}", &ends[..ends.len().min(8)]);
+}
+
+fn print_cost(what: &str, got: &Got) {
+    let stats = &got.stats;
+    let program = stats.programs.iter().max_by_key(|p| p.run_time_ns).cloned().unwrap_or_default();
+    let per_sample = |n: u64| n as f64 / stats.samples.max(1) as f64;
+    println!(
+        "{what}: {} ns a run ({} runs), mean depth {:.1} user, {:.1} kernel frames, {:.1} reads, {:.2} new stacks",
+        program.run_time_ns / program.run_count.max(1),
+        program.run_count,
+        per_sample(stats.user_frames),
+        per_sample(stats.kernel_frames),
+        per_sample(stats.stack_reads),
+        per_sample(stats.stacks),
+    );
 }
