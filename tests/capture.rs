@@ -1,27 +1,499 @@
-//! The kernel side on this machine's kernel.
-use emberscope::capture::*;
-use emberscope::model::*;
-use std::time::*;
+//! The kernel side on this machine's kernel: programs of known stacks, known CPU time, forced losses.
+//!
+//! Needs root and a binary with its BPF programs (`cargo xtask build`); skips else. One test at a time:
+//! each samples the whole machine.
+
+use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures, KernelStats};
+use emberscope::model::{DropReason, Pid, RawEvent, RawSample, RawStack, SampleKind, StackEnd, TaskEvent};
+use profiler_ebpf::UserFrame;
 use std::collections::HashMap;
-#[test]
-fn dump() {
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The host's features, if the programs can be loaded here.
+fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !emberscope_tests::is_root() {
+        emberscope_tests::skip(test, "not root: BPF programs cannot be loaded");
+        return None;
+    }
     let features = HostFeatures::probe();
-    let pid: u32 = std::env::var("P").unwrap().parse().unwrap();
-    let mut c = match Capture::start(&CaptureConfig{measure:true,hz:std::env::var("HZ").map(|s|s.parse().unwrap()).unwrap_or(99),..Default::default()}, &features) { Ok(r) => r, Err(e) => panic!("{e}") };
+    match Capture::smoke(&features) {
+        Err(error @ CaptureError::NotBuilt) => {
+            emberscope_tests::skip(test, &error.to_string());
+            None
+        }
+        _ => Some((features, guard)),
+    }
+}
+
+/// A running fixture; killed when dropped.
+struct Spin {
+    child: Child,
+    /// Starts of leaf, down, work, syscalls.
+    functions: [u64; 4],
+}
+
+impl Spin {
+    fn start(args: &[&str]) -> Self {
+        let mut child =
+            Command::new(fixture()).args(args).stdout(Stdio::piped()).spawn().expect("the fixture starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped"))
+            .read_line(&mut line)
+            .expect("it prints addresses");
+        let mut words = line.split_whitespace().map(|w| u64::from_str_radix(w, 16).expect("hexadecimal"));
+        let functions = std::array::from_fn(|_| words.next().expect("four addresses"));
+        Self { child, functions }
+    }
+    fn pid(&self) -> Pid {
+        self.child.id()
+    }
+    /// Which of the functions this is in; 4: another.
+    fn function(&self, frame: &UserFrame) -> usize {
+        let at = frame.value - u64::from(frame.flags & UserFrame::FLAG_RETURN_ADDRESS);
+        if at > self.functions[3] + 4096 || at < self.functions[0] {
+            return 4;
+        }
+        self.functions.iter().rposition(|start| at >= *start).unwrap_or(4)
+    }
+}
+
+impl Drop for Spin {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn fixture() -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("spin-{}", std::process::id()));
+    if !program.exists() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/spin.c");
+        let status = Command::new("cc")
+            .args(["-O1", "-fno-omit-frame-pointer", "-fno-toplevel-reorder", "-fno-optimize-sibling-calls"])
+            .args(["-pthread", "-o"])
+            .arg(&program)
+            .arg(source)
+            .status()
+            .expect("cc, which rustc links with, is there");
+        assert!(status.success());
+    }
+    program
+}
+
+/// What came up.
+#[derive(Default)]
+struct Got {
+    events: Vec<RawEvent>,
+    stats: KernelStats,
+}
+
+impl Got {
+    fn samples(&self, pid: Pid) -> Vec<&RawSample> {
+        self.events
+            .iter()
+            .filter_map(|e| match e {
+                RawEvent::Sample(s) if s.pid == pid => Some(s),
+                _ => None,
+            })
+            .collect()
+    }
+    fn stacks(&self) -> HashMap<u64, &RawStack> {
+        self.events
+            .iter()
+            .filter_map(|e| match e {
+                RawEvent::Stack(s) => Some((s.hash, s)),
+                _ => None,
+            })
+            .collect()
+    }
+    /// The stack of each sample of a process.
+    fn stacks_of(&self, pid: Pid) -> Vec<&RawStack> {
+        let stacks = self.stacks();
+        self.samples(pid).iter().map(|s| stacks[&s.stack]).collect()
+    }
+}
+
+fn start(config: &CaptureConfig, features: &HostFeatures) -> Capture {
+    Capture::start(config, features).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn record(capture: &mut Capture, time: Duration) -> Got {
+    let mut got = Got::default();
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        capture.read(Duration::from_millis(100), &mut got.events).expect("read");
+    }
+    got.stats = capture.stats();
+    got
+}
+
+fn at_99_hz() -> CaptureConfig {
+    CaptureConfig::default()
+}
+
+fn at_999_hz() -> CaptureConfig {
+    CaptureConfig { hz: 999, ..CaptureConfig::default() }
+}
+
+#[test]
+fn the_verifier_takes_every_program_this_host_can_run() {
+    let Some((features, _guard)) = host("smoke") else { return };
+    let report = Capture::smoke(&features).unwrap_or_else(|e| panic!("{e}"));
+    let sampler = if features.bpf_loop { "sample" } else { "sample_bounded" };
+    for program in [sampler, "task_exec", "task_exit"] {
+        assert!(report.programs.contains(&program), "{program} is missing in {report:?}");
+    }
+    assert!(report.cpus > 0);
+
+    // The variant for kernels without bpf_loop and without saved user registers loads here too.
+    let mut old = features;
+    (old.bpf_loop, old.task_pt_regs, old.mmap_events) = (false, false, false);
+    let report = Capture::smoke(&old).unwrap_or_else(|e| panic!("{e}"));
+    assert!(report.programs.contains(&"sample_bounded"), "{report:?}");
+}
+
+#[test]
+fn a_known_stack_is_whole_and_ends_at_the_root() {
+    let Some((features, _guard)) = host("known_stack") else { return };
+    let spin = Spin::start(&["20", "thread"]);
+    let mut capture = start(&at_999_hz(), &features);
+    let got = record(&mut capture, Duration::from_secs(2));
+
+    let stacks = got.stacks_of(spin.pid());
+    assert!(stacks.len() > 100, "{} samples", stacks.len());
+    // leaf, 20 times down, work, and glibc's start_thread.
+    let want: Vec<usize> = [vec![0], vec![1; 20], vec![2, 4]].concat();
+    let whole = stacks.iter().filter(|stack| {
+        let functions: Vec<usize> = stack.user.iter().map(|f| spin.function(f)).collect();
+        functions == want && stack.end == StackEnd::Root
+    });
+    let whole = whole.count();
+    assert!(whole * 100 >= stacks.len() * 98, "{whole} of {} are whole: {:?}", stacks.len(), stacks.first());
+    for stack in &stacks {
+        let returns = |f: &UserFrame| f.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
+        assert!(!returns(&stack.user[0]) && stack.user[1..].iter().all(returns));
+    }
+    for sample in got.samples(spin.pid()) {
+        assert_eq!((sample.kind, sample.weight, sample.name_seq), (SampleKind::Cpu, 1_000_000_000 / 999, 0));
+    }
+}
+
+#[test]
+fn a_chain_that_leaves_code_with_frame_pointers_does_not_claim_the_root() {
+    let Some((features, _guard)) = host("main_thread") else { return };
+    // The main thread's chain ends in glibc's start code, which keeps no frame pointers.
+    let spin = Spin::start(&["20"]);
+    let mut capture = start(&at_999_hz(), &features);
+    let got = record(&mut capture, Duration::from_secs(1));
+    let stacks = got.stacks_of(spin.pid());
+    assert!(stacks.len() > 50, "{} samples", stacks.len());
+    let ended = stacks.iter().filter(|s| s.end == StackEnd::NoFramePointer && s.user.len() == 24).count();
+    assert!(ended * 100 >= stacks.len() * 98, "{ended} of {}", stacks.len());
+}
+
+#[test]
+fn four_hundred_calls_are_whole_and_six_hundred_say_that_they_were_cut() {
+    let Some((features, _guard)) = host("depth") else { return };
+    let depth = |calls: &str, features: &HostFeatures| {
+        let spin = Spin::start(&[calls, "thread"]);
+        let mut capture = start(&at_999_hz(), features);
+        let got = record(&mut capture, Duration::from_secs(1));
+        let mut count: HashMap<(usize, StackEnd), usize> = HashMap::new();
+        for stack in got.stacks_of(spin.pid()) {
+            *count.entry((stack.user.len(), stack.end)).or_default() += 1;
+        }
+        count.into_iter().max_by_key(|(_, n)| *n).expect("samples").0
+    };
+    if features.bpf_loop {
+        assert_eq!(depth("400", &features), (403, StackEnd::Root));
+        assert_eq!(depth("600", &features), (512, StackEnd::DepthLimit));
+    }
+    let mut old = features;
+    old.bpf_loop = false;
+    assert_eq!(depth("100", &old), (103, StackEnd::Root));
+    assert_eq!(depth("400", &old), (127, StackEnd::DepthLimit));
+}
+
+#[test]
+fn samples_in_the_kernel_have_both_halves() {
+    let Some((features, _guard)) = host("kernel_mode") else { return };
+    let spin = Spin::start(&["syscall"]);
+    let mut capture = start(&at_999_hz(), &features);
+    let got = record(&mut capture, Duration::from_secs(1));
+    let stacks = got.stacks();
+    let samples = got.samples(spin.pid());
+    let in_kernel: Vec<_> = samples.iter().filter(|s| s.kernel_mode).map(|s| stacks[&s.stack]).collect();
+    assert!(in_kernel.len() * 10 > samples.len() * 5, "{} of {}", in_kernel.len(), samples.len());
+    let kernel_addresses = |s: &&&RawStack| !s.kernel.is_empty() && s.kernel.iter().all(|a| *a >> 63 == 1);
+    assert_eq!(in_kernel.iter().filter(kernel_addresses).count(), in_kernel.len());
+    if features.task_pt_regs {
+        // read() of glibc leaves the frame pointer alone: its caller's caller is main.
+        let with_user = in_kernel.iter().filter(|s| s.user.len() >= 2).count();
+        assert!(with_user * 100 >= in_kernel.len() * 98, "{with_user} of {}", in_kernel.len());
+    }
+    // Without saved registers the user half is missing, and says so.
+    drop(capture);
+    let mut old = features;
+    old.task_pt_regs = false;
+    let got = record(&mut start(&at_999_hz(), &old), Duration::from_millis(500));
+    let stacks = got.stacks();
+    let samples = got.samples(spin.pid());
+    let in_kernel: Vec<_> = samples.iter().filter(|s| s.kernel_mode).map(|s| stacks[&s.stack]).collect();
+    assert!(!in_kernel.is_empty());
+    assert!(in_kernel.iter().all(|s| s.user.is_empty() && s.end == StackEnd::NoUserRegisters));
+}
+
+#[test]
+fn samples_times_period_is_the_cpu_time_that_proc_tells() {
+    let Some((features, _guard)) = host("cpu_time") else { return };
+    let spin = Spin::start(&["20"]);
+    let mut capture = start(&at_99_hz(), &features);
+    let mut got = record(&mut capture, Duration::from_millis(300));
+    let (from, cpu_before) = (monotonic_ns(), cpu_ns(spin.pid()));
+    // Longer than an epoch: each stack is sent twice.
+    got.events.extend(record(&mut capture, Duration::from_secs(11)).events);
+    let (until, cpu_after) = (monotonic_ns(), cpu_ns(spin.pid()));
+    got.events.extend(record(&mut capture, Duration::from_millis(300)).events);
+
+    let samples = got.samples(spin.pid());
+    let inside: Vec<_> = samples.iter().filter(|s| (from..until).contains(&s.time_ns)).collect();
+    let sampled: u64 = inside.iter().map(|s| s.weight).sum();
+    let cpu = cpu_after - cpu_before;
+    let off = (sampled as f64 - cpu as f64).abs() / cpu as f64;
+    // A process that has a share p of its CPU is hit by ticks with a standard deviation of
+    // sqrt((1 - p) / n); on a crowded machine that is far more than 0.7 / sqrt(n).
+    let n = inside.len() as f64;
+    let share = (cpu as f64 / (until - from) as f64).min(1.0);
+    let bar = 0.01 + (0.7 / n.sqrt()).max(2.5 * ((1.0 - share) / n).sqrt());
+    println!(
+        "{} samples, {:.3} s sampled, {:.3} s in /proc: {:.2} % off, bar {:.2} %",
+        inside.len(),
+        sampled as f64 / 1e9,
+        cpu as f64 / 1e9,
+        off * 100.0,
+        bar * 100.0
+    );
+    assert!(off <= bar);
+    assert_eq!(capture.lost().samples(), 0);
+
+    // No idle, and every sample's stack came before it.
+    let mut known: HashMap<u64, Pid> = HashMap::new();
+    let mut sent: HashMap<u64, usize> = HashMap::new();
+    for event in &got.events {
+        match event {
+            RawEvent::Stack(s) => {
+                known.insert(s.hash, s.pid);
+                *sent.entry(s.hash).or_default() += 1;
+            }
+            RawEvent::Sample(s) => {
+                assert_ne!(s.pid, 0, "an idle sample");
+                assert_eq!(known.get(&s.stack), Some(&s.pid), "a sample before its stack");
+            }
+            _ => {}
+        }
+    }
+    let stats = capture.stats();
+    assert_eq!(stats.ticks, stats.idle + stats.samples);
+    assert_eq!(stats.undecodable, 0);
+    assert!(sent.values().any(|n| *n >= 2), "a new epoch sends stacks again");
+    assert!(sent.values().all(|n| *n <= 3), "a stack is sent once an epoch");
+}
+
+fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time)
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Time on a CPU of a process with one thread, in nanoseconds.
+fn cpu_ns(pid: Pid) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).expect("schedstat");
+    text.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_full_ring_is_counted_and_its_stacks_come_later() {
+    let Some((features, _guard)) = host("losses") else { return };
+    let spin = Spin::start(&["20", "thread"]);
+    let config = CaptureConfig { ring_bytes: Some(4096), ..at_999_hz() };
+    let mut capture = start(&config, &features);
+    std::thread::sleep(Duration::from_secs(1));
+    let lost = capture.lost();
+    assert!(lost.get(DropReason::RingFullSample) > 100, "{lost:?}");
+    assert!(lost.get(DropReason::RingFullStack) > 0, "{lost:?}");
+    let stats = capture.stats();
+    assert_eq!(stats.ticks - stats.idle, stats.samples + lost.get(DropReason::RingFullSample));
+
+    // Once the ring is read, stacks that did not fit are sent, within the same epoch too.
+    let mut got = Got::default();
+    let end = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < end {
+        capture.read(Duration::from_millis(2), &mut got.events).expect("read");
+    }
+    let stacks = got.stacks();
+    let samples = got.samples(spin.pid());
+    let named = samples.iter().filter(|s| stacks.contains_key(&s.stack)).count();
+    assert!(named * 10 > samples.len() * 5 && named > 0, "{named} of {}", samples.len());
+    drop(capture);
+    assert_eq!(start(&at_99_hz(), &features).lost().samples(), 0);
+}
+
+#[test]
+fn a_quiet_ring_wakes_nobody_and_a_filling_one_does() {
+    let Some((features, _guard)) = host("wake_up") else { return };
+    let mut capture = start(&CaptureConfig { hz: 1, ..at_99_hz() }, &features);
+    let mut events = Vec::new();
+    capture.read(Duration::from_millis(50), &mut events).expect("read");
+    let begin = Instant::now();
+    capture.read(Duration::from_millis(700), &mut events).expect("read");
+    assert!(begin.elapsed() >= Duration::from_millis(650), "{:?}", begin.elapsed());
+    drop(capture);
+
+    let _spin = Spin::start(&["400", "thread"]);
+    let config = CaptureConfig { hz: 2000, ring_bytes: Some(64 * 1024), ..at_99_hz() };
+    let mut capture = start(&config, &features);
+    let begin = Instant::now();
+    capture.read(Duration::from_secs(20), &mut events).expect("read");
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert_eq!(capture.lost().samples(), 0);
+}
+
+#[test]
+fn a_process_is_seen_from_its_start_to_its_end() {
+    let Some((features, _guard)) = host("events") else { return };
+    let mmap_events = Capture::smoke(&features).is_ok_and(|r| r.programs.contains(&"code_mapped"));
+    let mut capture = start(&at_99_hz(), &features);
+    let child = Command::new("/bin/true").spawn().expect("starts");
+    let pid = child.id();
+    child.wait_with_output().expect("ends");
+    let thread_of = std::thread::spawn(|| ()).join();
+    assert!(thread_of.is_ok());
+    let got = record(&mut capture, Duration::from_millis(300));
+
+    let me = std::process::id();
+    let of_child: Vec<_> = got
+        .events
+        .iter()
+        .filter_map(|e| match e {
+            RawEvent::Task(t) if t.pid == pid => Some(t.event),
+            _ => None,
+        })
+        .collect();
+    assert!(matches!(of_child[0], TaskEvent::Fork { parent_pid, .. } if parent_pid == me), "{of_child:?}");
+    assert_eq!(of_child[1..], [TaskEvent::Exec, TaskEvent::Exit]);
+    let my_threads = got.events.iter().filter(|e| {
+        matches!(e, RawEvent::Task(t) if t.pid == me && t.tid != me
+            && matches!(t.event, TaskEvent::Fork { parent_pid, .. } if parent_pid == me))
+    });
+    assert!(my_threads.count() >= 1, "a thread's start is a fork with the same pid");
+
+    if !mmap_events {
+        emberscope_tests::skip("mmap_events", "this kernel refuses fentry programs");
+        return;
+    }
+    let mapped: Vec<_> = got
+        .events
+        .iter()
+        .filter_map(|e| match e {
+            RawEvent::Mmap { pid: p, start, end, .. } if *p == pid => Some((*start, *end)),
+            _ => None,
+        })
+        .collect();
+    // Program, loader, libc.
+    assert!(mapped.len() >= 2 && mapped.iter().all(|(start, end)| start < end), "{mapped:x?}");
+}
+
+#[test]
+fn a_cpu_that_went_and_came_back_is_sampled_again() {
+    let Some((features, _guard)) = host("cpu_hotplug") else { return };
+    let online = Path::new("/sys/devices/system/cpu/cpu1/online");
+    let mut capture = start(&at_99_hz(), &features);
+    let set = |value: &str| std::fs::write(online, value);
+    if let Err(error) = set("0") {
+        emberscope_tests::skip("cpu_hotplug", &format!("cannot take cpu1 offline: {error}"));
+        return;
+    }
+    let all = capture.cpus();
+    let gone = capture.refresh_cpus();
+    let back = set("1");
+    back.expect("cpu1 comes back");
+    assert_eq!(gone.expect("refresh").removed, [1]);
+    assert_eq!(capture.cpus(), all - 1);
+    assert_eq!(capture.refresh_cpus().expect("refresh").added, [1]);
+
+    // Between two looks nobody saw it go: its ticks stand still.
+    set("0").and_then(|()| set("1")).expect("off and on");
+    let mut revived = Vec::new();
     let end = Instant::now() + Duration::from_secs(5);
-    let mut out = vec![]; let mut reads=0;
-    while Instant::now() < end { c.read(Duration::from_millis(250), &mut out).unwrap(); reads+=1; }
-    println!("{} events in {reads} reads {:?} {:?}", out.len(), c.lost(), c.stats());
-    let s = c.stats();
-    for p in &s.programs { if p.run_count>0 {println!("{} {} runs {} ns", p.name, p.run_count, p.run_time_ns/p.run_count);} }
-    println!("mean depth user {:.1} kernel {:.1}", s.user_frames as f64/s.samples as f64, s.kernel_frames as f64/s.samples as f64);
-    let mut stacks = HashMap::new(); let mut n: HashMap<u64,u64> = HashMap::new(); let mut others: HashMap<u32,u64>=HashMap::new();
-    for e in out { match e { RawEvent::Stack(s) => {stacks.insert(s.hash, s);}, RawEvent::Sample(s) => if s.pid==pid {*n.entry(s.stack).or_default()+=1; } else {*others.entry(s.pid).or_default()+=1;}, _=>{} } }
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let name = |a: u64| { for l in maps.lines() { let mut w=l.split_whitespace(); let (f,t)=w.next().unwrap().split_once('-').unwrap(); let (f,t)=(u64::from_str_radix(f,16).unwrap(),u64::from_str_radix(t,16).unwrap()); if a>=f&&a<t { let o=u64::from_str_radix(w.nth(1).unwrap(),16).unwrap(); return format!("{}+{:x}", w.nth(2).unwrap_or("anon").rsplit('/').next().unwrap(), a-f+o); } } format!("{a:x}") };
-    let mut ends: HashMap<(StackEnd,usize,String),u64> = HashMap::new();
-    for (h,c) in &n { if let Some(s)=stacks.get(h) { let k=s.user.len(); let tail: Vec<String> = s.user.iter().rev().take(4).rev().map(|f| name(f.value)).collect(); *ends.entry((s.end, if k<8 {k} else {99}, tail.join(" "))).or_default()+=c; } else { println!("missing {h:x}"); } }
-    let mut v: Vec<_> = ends.into_iter().collect(); v.sort_by_key(|e| std::cmp::Reverse(e.1));
-    for e in v.iter().take(25) { println!("{} {:?} {} | {}", e.1, e.0.0, e.0.1, e.0.2); }
-    println!("{others:?}");
+    while revived.is_empty() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(200));
+        revived = capture.refresh_cpus().expect("refresh").revived;
+    }
+    assert_eq!(revived, [1]);
+    let mut events = Vec::new();
+    capture.read(Duration::from_millis(10), &mut events).expect("read");
+    let _spin = (Spin::start(&["5", "thread"]), Spin::start(&["5", "thread"]), Spin::start(&["5", "thread"]));
+    let got = record(&mut capture, Duration::from_secs(2));
+    assert!(got.events.iter().any(|e| matches!(e, RawEvent::Sample(s) if s.cpu == 1)));
+}
+
+/// Prints nanoseconds a sample and mean depth: `cargo test --test capture -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, not a test"]
+fn cost_of_a_sample() {
+    let Some((features, _guard)) = host("cost") else { return };
+    for (hz, depth) in [(99, "4"), (99, "57"), (99, "400"), (1999, "4"), (1999, "57"), (1999, "400")] {
+        let _spin = (Spin::start(&[depth, "thread"]), Spin::start(&[depth, "thread"]));
+        let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
+        let mut capture = start(&config, &features);
+        let got = record(&mut capture, Duration::from_secs(5));
+        print_cost(&format!("{hz} Hz, {depth} calls"), &got);
+    }
+}
+
+/// The same beside whatever runs, for `EMBERSCOPE_SECONDS` (10): start a JVM first.
+#[test]
+#[ignore = "a measurement, not a test"]
+fn cost_of_a_sample_beside_what_runs() {
+    let Some((features, _guard)) = host("cost_beside") else { return };
+    let seconds = std::env::var("EMBERSCOPE_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(10);
+    let config = CaptureConfig { measure: true, ..CaptureConfig::default() };
+    let got = record(&mut start(&config, &features), Duration::from_secs(seconds));
+    print_cost("99 Hz", &got);
+    let mut ends: HashMap<(&str, Pid), usize> = HashMap::new();
+    let stacks = got.stacks();
+    for event in &got.events {
+        if let RawEvent::Sample(s) = event {
+            *ends.entry((stacks[&s.stack].end.slug(), s.pid)).or_default() += 1;
+        }
+    }
+    let mut ends: Vec<_> = ends.into_iter().collect();
+    ends.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    println!("ends, by process: {:?}", &ends[..ends.len().min(8)]);
+}
+
+fn print_cost(what: &str, got: &Got) {
+    let stats = &got.stats;
+    let program = stats.programs.iter().max_by_key(|p| p.run_time_ns).cloned().unwrap_or_default();
+    let per_sample = |n: u64| n as f64 / stats.samples.max(1) as f64;
+    println!(
+        "{what}: {} ns a run ({} runs), mean depth {:.1} user, {:.1} kernel frames, {:.1} reads, {:.2} new stacks",
+        program.run_time_ns / program.run_count.max(1),
+        program.run_count,
+        per_sample(stats.user_frames),
+        per_sample(stats.kernel_frames),
+        per_sample(stats.stack_reads),
+        per_sample(stats.stacks),
+    );
 }

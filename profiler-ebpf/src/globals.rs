@@ -30,6 +30,18 @@ pub static TASK_PID: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static TASK_TGID: Global<u32> = Global::new(0);
 
+/// `task_struct.mm`.
+#[unsafe(no_mangle)]
+pub static TASK_MM: Global<u32> = Global::new(0);
+
+/// `task_struct.thread.fsbase`: where the thread's TLS is.
+#[unsafe(no_mangle)]
+pub static TASK_FSBASE: Global<u32> = Global::new(0);
+
+/// `mm_struct.start_stack`: top of the main thread's stack.
+#[unsafe(no_mangle)]
+pub static MM_START_STACK: Global<u32> = Global::new(0);
+
 /// `vm_area_struct.vm_start`, which is its first field: its offset is 0.
 #[unsafe(no_mangle)]
 pub static VMA_START: Global<u32> = Global::new(0);

@@ -4,7 +4,7 @@
 //! saved at the top of the kernel stack when the thread came in; `bpf_task_pt_regs` gives them (5.15).
 #![allow(unsafe_code)]
 
-use crate::globals::{HAS_TASK_PT_REGS, TASK_FLAGS};
+use crate::globals::{HAS_TASK_PT_REGS, MM_START_STACK, TASK_FLAGS, TASK_FSBASE, TASK_MM};
 use aya_ebpf::bindings::{bpf_perf_event_data, pt_regs};
 use aya_ebpf::helpers::bpf_probe_read_kernel;
 use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs};
@@ -70,5 +70,33 @@ pub fn from_task() -> Result<UserRegs, StackEnd> {
             return Err(StackEnd::KernelThread);
         }
         Ok(UserRegs { ip: regs.rip, sp: regs.rsp, fp: regs.rbp })
+    }
+}
+
+/// A thread's first frames lie this close to the top of its stack: argv and environment are above
+/// `start_stack`, and of a further thread glibc has its TLS (a few KB) at the top.
+const TOP_BYTES: u64 = 16 * 1024;
+
+/// Whether `fp` is near the top of the current thread's stack. A chain of frame pointers ends with zero
+/// at the thread's first frame (glibc's clone3 and _start clear the register), but zero is also what a
+/// function without frame pointers may keep in the register. True where this kernel cannot tell.
+#[inline(always)]
+pub fn near_stack_top(fp: u64) -> bool {
+    let (fsbase_at, mm_at) = (TASK_FSBASE.load() as usize, TASK_MM.load() as usize);
+    let start_stack_at = MM_START_STACK.load() as usize;
+    if HAS_TASK_PT_REGS.load() == 0 || fsbase_at == 0 || mm_at == 0 || start_stack_at == 0 {
+        return true;
+    }
+    // SAFETY: reads of kernel memory that cannot fault; the offsets are those of this kernel's BTF.
+    unsafe {
+        let task = bpf_get_current_task_btf() as *const u8;
+        let near = |top: Result<u64, i32>| matches!(top, Ok(top) if top.wrapping_sub(fp) <= TOP_BYTES);
+        if near(bpf_probe_read_kernel(task.add(fsbase_at).cast::<u64>())) {
+            return true;
+        }
+        match bpf_probe_read_kernel(task.add(mm_at).cast::<*const u8>()) {
+            Ok(mm) => near(bpf_probe_read_kernel(mm.add(start_stack_at).cast::<u64>())),
+            Err(_) => false,
+        }
     }
 }

@@ -162,7 +162,8 @@ unsafe fn send_stack(scratch: *mut Scratch) -> bool {
         }
         let bytes = size_of::<StackRecord>() as u64 + words * 8;
         (*scratch).record.header.len = bytes as u32;
-        let record = core::slice::from_raw_parts(addr_of_mut!((*scratch).record).cast::<u8>(), bytes as usize);
+        let record =
+            core::slice::from_raw_parts(addr_of_mut!((*scratch).record).cast::<u8>(), bytes as usize);
         EVENTS.output::<[u8]>(record, wake_flags()).is_ok()
     }
 }

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::maps::{BODY_WORDS, FETCH_BYTES, SCRATCH, Scratch};
-use crate::regs::UserRegs;
+use crate::regs::{UserRegs, near_stack_top};
 use aya_ebpf::helpers::generated::{bpf_loop, bpf_probe_read_user};
 use core::arch::asm;
 use core::ffi::c_void;
@@ -102,6 +102,9 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
                 break;
             }
         }
+    }
+    if walk.end == StackEnd::Root as u64 && !near_stack_top(walk.fp) {
+        walk.end = StackEnd::NoFramePointer as u64;
     }
 }
 

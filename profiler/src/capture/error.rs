@@ -109,7 +109,7 @@ pub enum CaptureError {
 }
 
 /// Bytes of verifier log that an error carries.
-const LOG_TAIL: usize = 60000;
+const LOG_TAIL: usize = 600;
 
 impl CaptureError {
     /// From aya's error of loading a program.

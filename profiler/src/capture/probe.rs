@@ -16,6 +16,9 @@ pub(super) struct KernelOffsets {
     pub(super) task_flags: Option<u32>,
     pub(super) task_pid: Option<u32>,
     pub(super) task_tgid: Option<u32>,
+    pub(super) task_mm: Option<u32>,
+    pub(super) task_fsbase: Option<u32>,
+    pub(super) mm_start_stack: Option<u32>,
     pub(super) vma_start: Option<u32>,
     pub(super) vma_end: Option<u32>,
     pub(super) vma_flags: Option<u32>,
@@ -28,6 +31,12 @@ impl KernelOffsets {
             task_flags: btf.field("task_struct", "flags"),
             task_pid: btf.field("task_struct", "pid"),
             task_tgid: btf.field("task_struct", "tgid"),
+            task_mm: btf.field("task_struct", "mm"),
+            task_fsbase: btf
+                .field("task_struct", "thread")
+                .zip(btf.field("thread_struct", "fsbase"))
+                .map(|(thread, fsbase)| thread + fsbase),
+            mm_start_stack: btf.field("mm_struct", "start_stack"),
             vma_start: btf.field("vm_area_struct", "vm_start"),
             vma_end: btf.field("vm_area_struct", "vm_end"),
             vma_flags: btf.field("vm_area_struct", "vm_flags"),
@@ -115,6 +124,8 @@ mod tests {
         assert_eq!(offsets.vma_start, Some(0));
         assert_eq!(offsets.vma_end, Some(8));
         assert!(offsets.can_tell_child() && offsets.can_tell_mapping());
+        assert!(offsets.task_mm.is_some() && offsets.mm_start_stack.is_some());
+        assert_eq!(offsets.task_fsbase.is_some(), cfg!(target_arch = "x86_64"));
         assert_eq!(offsets.task_tgid.zip(offsets.task_pid).map(|(t, p)| t - p), Some(4));
     }
 }
