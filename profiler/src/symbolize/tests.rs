@@ -278,6 +278,9 @@ fn all_compiled_code_of_a_real_jvm_gets_its_name() {
             rss_kb().saturating_sub(rss)
         );
         assert!(with_symbol * 10 > addresses.len() * 8);
+        let demangled =
+            |f: &std::sync::Arc<crate::model::Frame>| f.name.contains("::") && !f.name.starts_with("_Z");
+        assert!(named.frames.iter().filter(|f| demangled(f)).count() * 2 > with_symbol);
     }
 }
 
