@@ -614,8 +614,8 @@ mod hostile_maps {
         let fake = Fake::new();
         let mut out = std::io::BufWriter::new(std::fs::File::create(fake.map()).unwrap());
         let name =
-            "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIterator.processNext_0$";
-        for i in 0..2_000_000u64 {
+            "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIterator.next".repeat(3);
+        for i in 0..800_000u64 {
             writeln!(out, "0x{:016x} 0x{:016x} void {name}{i}()", i * 0x100, 0x100).unwrap();
         }
         out.flush().unwrap();
