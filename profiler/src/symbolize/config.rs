@@ -11,7 +11,7 @@ pub struct SymbolizerConfig {
     pub proc_root: PathBuf,
     /// JVMs may be asked for their perf map. Maps that are already there are read in any case.
     pub ask_jvms: bool,
-    /// A JVM is asked at most once in this time; failures double it, up to ten minutes.
+    /// A JVM is asked at most once in this time; the second and later failures in a row double it, up to ten minutes.
     pub ask_interval: Duration,
     /// How long a JVM may take to open its attach socket, and again to answer.
     pub ask_timeout: Duration,

@@ -23,7 +23,7 @@ pub enum Backing {
         /// The kernel says that the path is gone.
         deleted: bool,
     },
-    /// Memory without a file, or with one that holds no program (memfd, `/dev/zero`): made at run time.
+    /// Memory without a file, or with one that holds no program (memfd, `/dev/zero`, huge pages): made at run time.
     Anonymous,
     /// The kernel's own page of code.
     Vdso,
@@ -120,7 +120,8 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
 }
 
 fn backing(path: &[u8]) -> Backing {
-    const NOT_PROGRAMS: [&[u8]; 5] = [b"/memfd:", b"/dev/zero", b"/SYSV", b"anon_inode:", b"/dev/shm/"];
+    const NOT_PROGRAMS: [&[u8]; 6] =
+        [b"/memfd:", b"/dev/zero", b"/SYSV", b"anon_inode:", b"/dev/shm/", b"/anon_hugepage"];
     if path == b"[vdso]" {
         Backing::Vdso
     } else if path.is_empty()

@@ -22,6 +22,9 @@ use std::sync::Arc;
 /// Files known at a time; beyond, all is forgotten and begins anew.
 const MAX_MODULES: usize = 4096;
 
+/// Symbol tables held at a time; each keeps two files open.
+const MAX_TABLES: usize = 96;
+
 /// Handle of a file; valid for one [`Natives::generation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleId(u32);
@@ -190,7 +193,8 @@ impl Natives {
         }
         self.clock += 1;
         module.used = self.clock;
-        while self.table_bytes() > self.max_table_bytes {
+        let tables = |all: &[Module]| all.iter().filter(|m| m.table.is_some()).count();
+        while self.table_bytes() > self.max_table_bytes || tables(&self.modules) > MAX_TABLES {
             let oldest = self.modules.iter_mut().filter(|m| m.table.is_some()).min_by_key(|m| m.used);
             let Some(oldest) = oldest else { break };
             oldest.table = None;
@@ -231,5 +235,52 @@ fn lookup(table: &Table, offset: u64) -> Option<String> {
             Some(text::bounded(symbol.name.as_bytes(), text::MAX_NAME))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn libc() -> (File, Stat) {
+        let maps = std::fs::read("/proc/self/maps").unwrap();
+        let (maps, _) = super::super::maps::parse(&maps);
+        let libc = maps.iter().find(|m| m.module_name().starts_with("libc")).unwrap();
+        super::super::open::mapped_file(std::path::Path::new("/proc/self"), libc).unwrap()
+    }
+
+    #[test]
+    fn one_table_for_all_copies_of_a_file() {
+        let (file, stat) = libc();
+        let mut natives = Natives::new(64 << 20, 100);
+        let id = natives.module("libc.so.6", &file, &stat);
+        let copy = tempfile::NamedTempFile::new().unwrap();
+        std::io::copy(&mut &file, &mut copy.as_file()).unwrap();
+        let copied = rustix::fs::fstat(copy.as_file()).unwrap();
+        if copied.st_uid == stat.st_uid {
+            assert_eq!(natives.module("libc.so.6", copy.as_file(), &copied), id);
+        }
+        let mut theirs = copied;
+        theirs.st_uid = stat.st_uid + 1;
+        assert_ne!(natives.module("libc.so.6", copy.as_file(), &theirs), id, "nobody stands in for root");
+    }
+
+    #[test]
+    fn tables_and_names_are_bounded() {
+        let (file, stat) = libc();
+        let mut frames = FrameTable::new(1000);
+        // Half of it is what one file may take.
+        let mut natives = Natives::new(1000, 10);
+        let id = natives.module("libc.so.6", &file, &stat);
+        let frame = natives.name(id, 0x1234, Some(&file), &mut frames);
+        assert_eq!(&*frame.name, "libc.so.6+0x1234");
+        assert_eq!(natives.counters().files_without_symbols, 1);
+        assert!(!natives.wants_file(id), "tried once");
+        for offset in 0..100 {
+            natives.name(id, offset, None, &mut frames);
+        }
+        let counters = natives.counters();
+        assert!(counters.cached_addresses <= 10 && counters.cache_flushes >= 9, "{counters:?}");
+        assert_eq!((counters.tables, counters.table_bytes), (0, 0));
     }
 }

@@ -23,8 +23,8 @@ pub enum Refusal {
     NotRegular,
     /// It belongs to somebody else.
     WrongOwner,
-    /// Larger than may be read; what was read before the limit is used.
-    TooLarge,
+    /// On a file system that a user's program serves (FUSE): reading it could block for ever.
+    SlowFilesystem,
     /// It does not look like what it should be.
     Rubbish,
     /// Opening or reading failed.
@@ -40,7 +40,7 @@ impl Refusal {
         Self::Symlink,
         Self::NotRegular,
         Self::WrongOwner,
-        Self::TooLarge,
+        Self::SlowFilesystem,
         Self::Rubbish,
         Self::Unreadable,
         Self::ProcessGone,
@@ -52,7 +52,7 @@ impl Refusal {
             Self::Symlink => "symlink",
             Self::NotRegular => "not_regular",
             Self::WrongOwner => "wrong_owner",
-            Self::TooLarge => "too_large",
+            Self::SlowFilesystem => "slow_filesystem",
             Self::Rubbish => "rubbish",
             Self::Unreadable => "unreadable",
             Self::ProcessGone => "process_gone",
@@ -65,7 +65,7 @@ impl Refusal {
             Self::Symlink => "it is a symbolic link",
             Self::NotRegular => "it is not a regular file",
             Self::WrongOwner => "it belongs to another user",
-            Self::TooLarge => "it is larger than the limit",
+            Self::SlowFilesystem => "it is on a FUSE file system",
             Self::Rubbish => "it is not a perf map",
             Self::Unreadable => "it cannot be read",
             Self::ProcessGone => "the process ended",
@@ -155,6 +155,9 @@ fn reopen(handle: &OwnedFd, stat: &Stat) -> Result<(File, Stat), Refusal> {
 /// ended, the path is tried in the process's root and in ours, and taken only if the inode is the same.
 pub fn mapped_file(process_dir: &Path, mapping: &Mapping) -> Result<(File, Stat), Refusal> {
     let Backing::File { path, .. } = &mapping.backing else { return Err(Refusal::NotRegular) };
+    if is_fuse(process_dir, mapping.device) {
+        return Err(Refusal::SlowFilesystem);
+    }
     let direct = process_dir.join("map_files").join(format!("{:x}-{:x}", mapping.start, mapping.end));
     if let Ok(handle) = rustix::fs::open(&direct, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         let stat = rustix::fs::fstat(&handle)?;
@@ -182,6 +185,28 @@ pub fn mapped_file(process_dir: &Path, mapping: &Mapping) -> Result<(File, Stat)
 fn same_inode(stat: &Stat, mapping: &Mapping) -> bool {
     let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     stat.st_ino == mapping.inode && (device == mapping.device || (device.0 == 0 && mapping.device.0 == 0))
+}
+
+/// Whether a device is served by a program of somebody (FUSE), which could let us wait for ever: found out
+/// without touching it. Devices without hardware (major 0) that are mounted nowhere count as such, for a
+/// FUSE mount can be detached while a file of it stays mapped.
+fn is_fuse(process_dir: &Path, device: (u32, u32)) -> bool {
+    for file in [process_dir.join("mountinfo"), Path::new("/proc/self/mountinfo").to_path_buf()] {
+        let text = read_bounded(&file, 4 << 20).unwrap_or_default();
+        if let Some(kind) = filesystem_of(&String::from_utf8_lossy(&text), device) {
+            return kind.starts_with("fuse");
+        }
+    }
+    device.0 == 0
+}
+
+/// Type of the file system with this device in a mountinfo table (proc_pid_mountinfo(5)).
+fn filesystem_of(mountinfo: &str, device: (u32, u32)) -> Option<&str> {
+    let device = format!("{}:{}", device.0, device.1);
+    mountinfo.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        (mount.split(' ').nth(2)? == device).then(|| kind.split(' ').next())?
+    })
 }
 
 /// At most `limit` bytes of a file of /proc; these have no size.
@@ -234,6 +259,16 @@ mod tests {
         assert_eq!(open("e/shadow"), Err(Refusal::Missing), "an absolute link stays inside the root");
         assert_eq!(open("../../../etc/passwd"), Err(Refusal::Missing));
         assert_eq!(open("f"), Ok(()));
+    }
+
+    #[test]
+    fn knows_fuse_by_its_device() {
+        let table = "36 35 98:0 /a /b rw,noatime master:1 - ext3 /dev/root rw\n\
+                     37 35 0:52 / /home/u/mnt rw - fuse.sshfs host:/ rw\nbroken\n";
+        assert_eq!(filesystem_of(table, (98, 0)), Some("ext3"));
+        assert_eq!(filesystem_of(table, (0, 52)), Some("fuse.sshfs"));
+        assert_eq!(filesystem_of(table, (0, 5)), None);
+        assert!(is_fuse(Path::new("/proc/self"), (0, 999_999)), "mounted nowhere");
     }
 
     #[test]

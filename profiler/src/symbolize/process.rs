@@ -175,7 +175,8 @@ impl ProcessState {
     /// When the next job may be, after one that went well or not.
     pub fn schedule(&mut self, now: Instant, interval: Duration, ok: bool) {
         self.failures = if ok { 0 } else { (self.failures + 1).min(16) };
-        let pause = interval.saturating_mul(1 << self.failures).min(MAX_PAUSE.max(interval));
+        let pause =
+            interval.saturating_mul(1 << self.failures.saturating_sub(1)).min(MAX_PAUSE.max(interval));
         self.next_job = now + pause;
     }
 
@@ -192,5 +193,42 @@ impl ProcessState {
     pub fn facts(&self) -> Option<JvmFacts> {
         let jvm = self.jvm.as_ref()?;
         Some(JvmFacts { version: jvm.version.clone().unwrap_or_default(), names: jvm.names.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_make_the_pause_longer_and_success_short_again() {
+        let now = Instant::now();
+        let mut process = ProcessState::new(now);
+        let mut pause = |ok| {
+            process.schedule(now, Duration::from_secs(10), ok);
+            (process.next_job - now).as_secs()
+        };
+        assert_eq!([pause(true), pause(false), pause(false), pause(false)], [10, 10, 20, 40]);
+        for _ in 0..40 {
+            assert!(pause(false) <= 600);
+        }
+        assert_eq!(pause(true), 10);
+    }
+
+    #[test]
+    fn two_vain_signals_are_the_last() {
+        let mut process = ProcessState::new(Instant::now());
+        process.jvm = Some(JvmState {
+            libjvm: PathBuf::new(),
+            version: None,
+            names: NameSource::Waiting(String::new()),
+            never: false,
+            vain_signals: 0,
+        });
+        let mut never = |vain| {
+            process.note_signal(vain);
+            process.jvm.as_ref().unwrap().never
+        };
+        assert_eq!([never(true), never(false), never(true), never(true)], [false, false, false, true]);
     }
 }
