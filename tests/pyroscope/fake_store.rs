@@ -13,6 +13,8 @@ use std::time::Duration;
 
 pub const WINDOW: Duration = Duration::from_secs(10);
 
+type Labels = Vec<(LabelKey, Arc<str>)>;
+
 struct Row {
     window: TimeRange,
     labels: Arc<LabelSet>,
@@ -117,7 +119,7 @@ impl Store for FakeStore {
         step: Duration,
         by: &[LabelKey],
     ) -> Result<Vec<LabelledSeries>, StoreError> {
-        let mut series: BTreeMap<Vec<(LabelKey, Arc<str>)>, BTreeMap<u64, SeriesPoint>> = BTreeMap::new();
+        let mut series: BTreeMap<Labels, BTreeMap<u64, SeriesPoint>> = BTreeMap::new();
         for row in self.selected(query) {
             let labels = by.iter().map(|k| (*k, row.labels.get(*k).into())).collect();
             let time_ms = row.window.from.floor(step).as_millis();

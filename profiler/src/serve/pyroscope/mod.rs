@@ -20,6 +20,7 @@ mod profile;
 mod profiles;
 mod request;
 mod response;
+mod select;
 pub mod types;
 
 use crate::store::Store;

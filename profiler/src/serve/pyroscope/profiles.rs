@@ -9,13 +9,13 @@ use super::levels::flame_graph;
 use super::matching::{matched, range};
 use super::pprof;
 use super::profile::Profile;
-use super::request::{
-    SelectMergeProfileRequest, SelectMergeSpanProfileRequest, SelectMergeStacktracesRequest,
-    SelectSeriesRequest, StackTraceSelector,
-};
 use super::response::{
     FlameGraph, LabelPair, Point, PprofProfile, SelectMergeSpanProfileResponse,
     SelectMergeStacktracesResponse, SelectSeriesResponse, Series,
+};
+use super::select::{
+    SelectMergeProfileRequest, SelectMergeSpanProfileRequest, SelectMergeStacktracesRequest,
+    SelectSeriesRequest, StackTraceSelector,
 };
 use super::types::Type;
 use crate::model::{Answer, LabelKey, Query, TimeRange};
