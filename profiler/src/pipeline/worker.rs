@@ -75,6 +75,7 @@ impl Worker {
             RawEvent::Stack(raw) => self.stacks.insert(raw),
             RawEvent::Sample(sample) => self.count(&sample),
             RawEvent::Mmap { pid, .. } => {
+                self.registry.on_mmap(pid);
                 if let Some(key) = self.registry.known(pid) {
                     self.symbolizer.on_mmap(key);
                 }

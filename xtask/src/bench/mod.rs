@@ -1,5 +1,10 @@
 //! `bench`: measurements that print figures. A file for each, and an entry in [`BENCHES`].
 
+mod overhead;
+mod procfs;
+mod stats;
+mod truth;
+
 use anyhow::{Result, bail};
 
 /// A measurement: its name, one line on what it prints, and what runs it with the arguments after its
@@ -7,7 +12,10 @@ use anyhow::{Result, bail};
 pub type Bench = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 
 /// All there are.
-pub const BENCHES: &[Bench] = &[];
+pub const BENCHES: &[Bench] = &[
+    ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
+    ("truth", "samples against /proc CPU time, a known split, names of JIT frames", truth::run),
+];
 
 /// Which measurement.
 #[derive(clap::Args)]

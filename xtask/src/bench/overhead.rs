@@ -58,15 +58,16 @@ struct Bench {
 
 /// Entry of the command.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse_from(std::iter::once("overhead".to_owned()).chain(arguments.iter().cloned()));
+    let options =
+        Options::parse_from(std::iter::once("overhead".to_owned()).chain(arguments.iter().cloned()));
     if options.pairs < 2 {
         bail!("--pairs {} gives no interval: two at least", options.pairs);
     }
-    let tools = setup::for_spark()?;
-    let binary = build::daemon()?;
+    let tools = setup::spark()?;
+    let binary = build::run()?;
     let work = places::target().join("bench/overhead");
     let _ = std::fs::remove_dir_all(&work);
-    let mut job = SparkJob::new("fixed_work.py", &tools.venv, &tools.java_home, &work)
+    let mut job = SparkJob::new("fixed_work.py", &tools.venv, &tools.jdk.home, &work)
         .arg(options.rows.to_string())
         .start()?;
     let app = job.wait_fact("app", RUN_TIMEOUT)?;
@@ -108,7 +109,9 @@ impl Bench {
             wall.push((on.wall / off.wall - 1.0) * 100.0);
             costs.push(cost);
         }
-        println!("\nslowdown, percent: mean of the pairs' ratios, 95 % interval (Student's t), median, extremes");
+        println!(
+            "\nslowdown, percent: mean of the pairs' ratios, 95 % interval (Student's t), median, extremes"
+        );
         for (what, figures) in
             [("task threads' CPU", &cpu), ("executors' CPU", &process), ("wall time", &wall)]
         {
@@ -124,7 +127,8 @@ impl Bench {
                 s.max
             );
         }
-        let share = Summary::of(&costs.iter().map(|c| c.share * 100.0).collect::<Vec<_>>()).context("no pairs")?;
+        let share =
+            Summary::of(&costs.iter().map(|c| c.share * 100.0).collect::<Vec<_>>()).context("no pairs")?;
         let rss = Summary::of(&costs.iter().map(|c| c.rss / 1e6).collect::<Vec<_>>()).context("no pairs")?;
         println!(
             "daemon's CPU, percent of the machine: median {:.2}, {:.2} .. {:.2} (aim 0.5)",
@@ -180,7 +184,8 @@ fn print_kernel_figures(daemon: &Daemon) -> Result<()> {
             .filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
             .sum()
     };
-    let (runs, ns) = (sum("emberscope_bpf_runs_total", "sample"), sum("emberscope_bpf_run_nanoseconds_total", "sample"));
+    let (runs, ns) =
+        (sum("emberscope_bpf_runs_total", "sample"), sum("emberscope_bpf_run_nanoseconds_total", "sample"));
     let (samples, frames) = (sum("emberscope_samples_total", ""), sum("emberscope_frames_walked_total", ""));
     println!(
         "kernel: {:.0} ns a run of the sampling program (n = {runs:.0}, idle left out ones too), {:.0} ns a sample, mean depth {:.1} user frames; BPF maps {:.1} MB",
@@ -202,7 +207,9 @@ impl BpfStats {
     const PATH: &'static str = "/proc/sys/kernel/bpf_stats_enabled";
 
     fn enable() -> Result<Self> {
-        root::needed("switching on bpf_stats")?;
+        if !root::is_root() {
+            bail!("switching on bpf_stats needs root: run the benchmark as root");
+        }
         let path = Path::new(Self::PATH);
         let before = std::fs::read_to_string(path).with_context(|| format!("reading {}", Self::PATH))?;
         std::fs::write(path, "1").with_context(|| format!("writing {}", Self::PATH))?;

@@ -12,7 +12,7 @@
 
 use super::procfs;
 use crate::launch::{Daemon, JavaProgram, SparkJob, spark::FRAME_POINTERS};
-use crate::setup::ForSpark;
+use crate::setup::SparkKit;
 use crate::{build, places, setup};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
@@ -63,8 +63,8 @@ impl Row {
 /// Entry of the command.
 pub fn run(arguments: &[String]) -> Result<()> {
     let options = Options::parse_from(std::iter::once("truth".to_owned()).chain(arguments.iter().cloned()));
-    let tools = setup::for_spark()?;
-    let binary = build::daemon()?;
+    let tools = setup::spark()?;
+    let binary = build::run()?;
     let work = places::target().join("bench/truth");
     let _ = std::fs::remove_dir_all(&work);
     let hz = options.hz.to_string();
@@ -118,9 +118,10 @@ fn selected(daemon: &Daemon, selection: &str, from: u64, until: u64) -> Result<V
     daemon.json(&format!("/api/v1/flamegraph?{selection}&from={from}&until={until}&format=json"))
 }
 
-fn cpu_time(daemon: &Daemon, options: &Options, tools: &ForSpark, work: &Path) -> Result<Vec<Row>> {
+fn cpu_time(daemon: &Daemon, options: &Options, tools: &SparkKit, work: &Path) -> Result<Vec<Row>> {
     std::fs::create_dir_all(work).with_context(|| format!("creating {}", work.display()))?;
-    let mut job = SparkJob::new("fixed_work.py", &tools.venv, &tools.java_home, work).arg("20000000").start()?;
+    let mut job =
+        SparkJob::new("fixed_work.py", &tools.venv, &tools.jdk.home, work).arg("20000000").start()?;
     let app = job.wait_fact("app", TIMEOUT)?;
     let executors: Vec<u32> = job
         .fact("executors")
@@ -156,12 +157,12 @@ fn cpu_time(daemon: &Daemon, options: &Options, tools: &ForSpark, work: &Path) -
     Ok(rows)
 }
 
-fn split(daemon: &Daemon, options: &Options, tools: &ForSpark, work: &Path) -> Result<Vec<Row>> {
+fn split(daemon: &Daemon, options: &Options, tools: &SparkKit, work: &Path) -> Result<Vec<Row>> {
     std::fs::create_dir_all(work).with_context(|| format!("creating {}", work.display()))?;
     let source = std::fs::read_to_string(places::workspace().join("tests/jobs/Split.java"))
         .context("reading tests/jobs/Split.java")?;
     let seconds = options.windows * WINDOW_MS / 1000 + 30;
-    let mut program = JavaProgram::new("Split", &source, &tools.java_home)
+    let mut program = JavaProgram::new("Split", &source, &tools.jdk.home)
         .flag(FRAME_POINTERS)
         .flag("-XX:CompileCommand=quiet")
         .flag("-XX:CompileCommand=dontinline,Split::*")
