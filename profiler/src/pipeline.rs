@@ -192,7 +192,8 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         closing: closing::Closing::default(),
         health,
         relabels: HashMap::new(),
-        new_jvms: HashMap::new(),
+        jvms: HashMap::new(),
+        mid_window: worker::MidWindow::default(),
     };
     Ok(Joined { worker, metrics, shared, node })
 }

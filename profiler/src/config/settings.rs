@@ -100,7 +100,7 @@ settings! {
     /// When false, only perf maps that are already there are read.
     required ask_jvms ("ask-jvms", "BOOL"): bool = "true";
     /// Shortest time between two such questions to the same JVM; failures make it longer.
-    required ask_interval ("ask-interval", "DURATION"): Interval = "10s";
+    required ask_interval ("ask-interval", "DURATION"): Interval = "3s";
     /// Memory for closed windows; the oldest go first.
     required store_bytes ("store-bytes", "SIZE"): ByteSize = "32MiB";
     /// Age at which windows go, whatever room there is.

@@ -6,16 +6,13 @@
 use super::stacks::StackCache;
 use crate::aggregate::{Interner, WindowCounters};
 use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
-use crate::model::{DropReason, NameSource, ProcessKey, ProcessRecord, SampleKind, Window};
+use crate::model::{DropReason, NameSource, ProcessRecord, SampleKind, Window};
 use crate::process::Registry;
 use crate::serve::{Metrics, raise_to};
 use crate::symbolize::Symbolizer;
 use serde_json::{Map, Value, json};
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// JVMs whose first map was asked for, remembered; over it they are asked once more.
-const MAX_JVMS: usize = 4096;
 /// JVMs that the status lists.
 const MAX_LISTED: usize = 200;
 
@@ -40,7 +37,6 @@ pub struct Health {
     shared: Arc<Shared>,
     host: Value,
     hz: u32,
-    jvms: HashSet<ProcessKey>,
     window_counters: WindowCounters,
 }
 
@@ -53,7 +49,7 @@ impl Health {
             .map(|f| json!({ "name": f.name, "state": state(f.state), "value": f.value, "says": f.sentence }))
             .collect();
         let host = json!({ "kernel": features.kernel, "findings": findings });
-        Self { metrics, shared, host, hz, jvms: HashSet::new(), window_counters: WindowCounters::default() }
+        Self { metrics, shared, host, hz, window_counters: WindowCounters::default() }
     }
 
     /// A sample was counted.
@@ -64,14 +60,6 @@ impl Health {
     /// A sample of an application that the user does not want.
     pub fn not_kept(&mut self) {
         self.metrics.not_kept.inc();
-    }
-
-    /// Whether a JVM is seen with JIT code for the first time.
-    pub fn is_new_jvm(&mut self, key: ProcessKey) -> bool {
-        if self.jvms.len() >= MAX_JVMS {
-            self.jvms.clear();
-        }
-        self.jvms.insert(key)
     }
 
     /// CPUs came or went.

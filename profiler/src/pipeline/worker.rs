@@ -9,7 +9,9 @@ use super::health::Health;
 use super::stacks::{Entry, StackCache, StackToken};
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
-use crate::model::{LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, TaskEvent};
+use crate::model::{
+    LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, TaskEvent, WallTime,
+};
 use crate::process::{Process, Registry};
 use crate::store::Store;
 use crate::symbolize::{Symbolizer, Target};
@@ -23,9 +25,8 @@ const READ_TIMEOUT: Duration = Duration::from_millis(200);
 const TICK: Duration = Duration::from_secs(1);
 /// Relabels kept for windows that are still open.
 const MAX_RELABELS: usize = 10_000;
-/// A JVM is asked for its first map once it has run this long under our eyes, so that a short job has
-/// names too; from then on at the ends of windows.
-const FIRST_MAP_AFTER: Duration = Duration::from_secs(2);
+/// JVMs remembered for being asked between the ends of windows; over it only at the ends.
+const MAX_JVMS: usize = 4096;
 
 /// All rooms up to the store.
 pub struct Worker {
@@ -40,8 +41,10 @@ pub struct Worker {
     pub(super) health: Health,
     /// Labels that became known while their window was open.
     pub(super) relabels: HashMap<Arc<LabelSet>, Arc<LabelSet>>,
-    /// JVMs that have not been asked for a map yet, and since when their JIT code was seen.
-    pub(super) new_jvms: HashMap<ProcessKey, (Arc<Target>, Instant)>,
+    /// JVMs whose JIT code was sampled.
+    pub(super) jvms: HashMap<ProcessKey, Arc<Target>>,
+    /// When JVMs are asked between the ends of windows.
+    pub(super) mid_window: MidWindow,
     /// What was lost up to the last window that closed.
     pub(super) lost: LostCounts,
 }
@@ -90,7 +93,7 @@ impl Worker {
                     }
                     (TaskEvent::Exit, Some(key)) if self.registry.by_key(key).is_some_and(|p| p.exited) => {
                         self.symbolizer.on_exit(key);
-                        self.new_jvms.remove(&key);
+                        self.jvms.remove(&key);
                     }
                     _ => {}
                 }
@@ -106,11 +109,11 @@ impl Worker {
         }
         let (key, labels, jvm) = (process.key, process.labels.clone(), process.jvm);
         let target = target_of(process);
-        let (symbolizer, health, new_jvms) = (&mut self.symbolizer, &mut self.health, &mut self.new_jvms);
+        let (symbolizer, jvms) = (&mut self.symbolizer, &mut self.jvms);
         let known = self.stacks.token(key, sample.stack, |raw| {
             let entry = Entry { target: Arc::new(target), pending: symbolizer.begin(&target, raw) };
-            if jvm && entry.pending.waits() && health.is_new_jvm(key) {
-                new_jvms.insert(key, (entry.target.clone(), Instant::now()));
+            if jvm && entry.pending.waits() && jvms.len() < MAX_JVMS {
+                jvms.insert(key, entry.target.clone());
             }
             entry
         });
@@ -126,9 +129,11 @@ impl Worker {
         for window in self.windows.advance(ClockReading::take()) {
             self.closing.push(window, Instant::now());
         }
-        let symbolizer = &mut self.symbolizer;
-        self.new_jvms
-            .retain(|_, (target, since)| since.elapsed() < FIRST_MAP_AFTER || !symbolizer.ask(target));
+        if self.mid_window.passed(self.store.window_length()) {
+            for target in self.jvms.values() {
+                self.symbolizer.ask_early(target);
+            }
+        }
         self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, &self.interner);
         self.health.windows(self.windows.counters());
         Ok(())
@@ -205,6 +210,18 @@ impl Worker {
         }
         self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, &self.interner);
         Ok(())
+    }
+}
+
+/// Tells once a window that its middle has passed.
+#[derive(Debug, Default)]
+pub struct MidWindow(u64);
+
+impl MidWindow {
+    fn passed(&mut self, window: Duration) -> bool {
+        let length = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let number = WallTime::now().0.saturating_add(length / 2) / length;
+        std::mem::replace(&mut self.0, number) != number
     }
 }
 

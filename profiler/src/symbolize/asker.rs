@@ -16,7 +16,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const THREADS: usize = 2;
 /// Jobs that may wait: more JVMs than a node has.
@@ -63,6 +63,8 @@ pub struct Outcome {
     pub version: Option<String>,
     /// The JVM was asked: what came of it, and whether a signal was sent.
     pub asked: Option<Result<bool, AskError>>,
+    /// How long the JVM took to answer; zero when it was not asked.
+    pub took: Duration,
     /// What the map gave.
     pub read: Result<Scan, Refusal>,
     /// The map is there only because we asked.
@@ -136,6 +138,7 @@ pub fn run(job: Job) -> Outcome {
         epoch: job.epoch,
         version: job.version.clone(),
         asked: None,
+        took: Duration::ZERO,
         read: Err(Refusal::Missing),
         ours: job.ours,
         wanted: Wanted::default(),
@@ -166,7 +169,9 @@ fn with_root(job: &Job, root: &OwnedFd, outcome: &mut Outcome) -> Result<Scan, R
         }
     }
     if job.may_ask && job.libjvm.is_some() {
+        let begun = Instant::now();
         let asked = ask(job, root, &path, outcome.version.as_deref());
+        outcome.took = begun.elapsed();
         let answered = asked.is_ok();
         outcome.asked = Some(asked);
         let scan = read(job, root, &path);

@@ -59,6 +59,8 @@ pub struct ProcessState {
     pub in_flight: bool,
     /// No job before this.
     pub next_job: Instant,
+    /// How long the JVM took to answer the last question.
+    pub last_took: Duration,
     /// A job has been done.
     pub looked: bool,
     /// Its map is there only because we asked.
@@ -87,6 +89,7 @@ impl ProcessState {
             jvm: None,
             in_flight: false,
             next_job: now,
+            last_took: Duration::ZERO,
             looked: false,
             map_is_ours: false,
             gone: false,

@@ -20,6 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// A JVM is asked between the ends of windows while an answer takes less than the interval over this:
+/// half a percent of one of its threads. Seen: 7 ms for a map of 3,000 methods (JDK 17).
+const EARLY_SHARE: u32 = 200;
+
 /// Names stacks.
 pub struct Symbolizer {
     config: SymbolizerConfig,
@@ -131,6 +135,13 @@ impl Symbolizer {
         process.in_flight = self.asker.submit(job);
         self.counters.asks_dropped += u64::from(!process.in_flight);
         process.in_flight
+    }
+
+    /// As [`Symbolizer::ask`], between the ends of windows: only where the JVM answers so fast that it
+    /// costs it little. Code that the JIT made and dropped within a window has a name only by this.
+    pub fn ask_early(&mut self, target: &Target) -> bool {
+        let cheap = |p: &ProcessState| p.last_took.saturating_mul(EARLY_SHARE) <= self.config.ask_interval;
+        self.processes.get(&target.key).is_some_and(cheap) && self.ask(target)
     }
 
     /// Takes in what the background has finished; returns the processes that have newer names. Also lets
@@ -319,6 +330,7 @@ impl Symbolizer {
         let process = self.processes.get_mut(&outcome.key).filter(|p| p.epoch == outcome.epoch);
         let Some(process) = process else { return };
         process.in_flight = false;
+        process.last_took = outcome.took;
         process.looked = true;
         process.map_is_ours = outcome.ours;
         let is_jvm = process.jvm.is_some();
