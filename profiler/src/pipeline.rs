@@ -77,6 +77,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     };
     let access = listen.access()?;
     let listener = runtime.block_on(listen.bind())?;
+    let address = listener.local_addr().map_err(PipelineError::Runtime)?;
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryStoreConfig {
         window_length: config.window.get().get(),
         max_bytes: config.store_bytes.as_usize(),
@@ -103,7 +104,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     let router = serve::router(state, access, serve::pyroscope::router(store));
     let (ends, metrics) = (life.clone(), joined.metrics);
     runtime.spawn(async move { serve::serve(listener, router, metrics, ends.stopped()).await });
-    tracing::info!(listen = %config.listen, hz = config.hz.get(), "sampling");
+    tracing::info!(listen = %address, hz = config.hz.get(), "sampling");
     ready.store(true, Ordering::Relaxed);
     life.ready();
     let ended = joined.worker.run(|| life.is_stopping());

@@ -1,4 +1,4 @@
-//! An interactive flame graph, drawn by inferno.
+//! An interactive flame graph, its root on top, drawn by inferno.
 //!
 //! In: an answer; out: one self-contained SVG file. Colours tell the kind of code: Java green (inlined
 //! aqua, interpreted olive), kernel orange, native red, Python blue, stubs purple, unknown and prefix
@@ -7,15 +7,14 @@
 //! each text's colour comes from a palette map made here.
 //!
 //! Limits: what is narrower than a thousandth of the picture is not drawn, so its size is bounded; the
-//! subtitle says so.
-//! An answer without samples is a picture that says so.
+//! subtitle says so. An answer without samples is a picture that says so.
 
 use super::text::{clean, one_line, thousands};
 use super::walk::{Below, Path, preorder};
 use super::{ExportOptions, Unit};
 use crate::model::{Answer, FrameKind};
 use inferno::flamegraph::color::{Color, MultiPalette, PaletteMap};
-use inferno::flamegraph::{Options, Palette, TextTruncateDirection, from_lines};
+use inferno::flamegraph::{Direction, Options, Palette, TextTruncateDirection, from_lines};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -39,6 +38,8 @@ pub(super) fn write(answer: &Answer, options: &ExportOptions, out: &mut impl Wri
     let mut drawing = Options::default();
     drawing.title = title;
     drawing.subtitle = Some(subtitle(answer));
+    // The root on top: a deep stack must not push it off the first screen.
+    drawing.direction = Direction::Inverted;
     drawing.min_width = 100.0 / NARROW as f64;
     drawing.colors = Palette::Multi(MultiPalette::Java);
     drawing.palette_map = Some(&mut palette);

@@ -113,9 +113,8 @@ impl Health {
         for (table, held, refused) in [
             ("processes", processes.processes, processes.evicted),
             ("raw_stacks", raw_stacks, raw_refused),
-            ("frames", interned.frames, interned.refused_frames),
+            ("frames", names.frames as usize, 0),
             ("stacks", interned.stacks, interned.refused_stacks),
-            ("label_sets", interned.label_sets, interned.refused_label_sets),
             ("named_processes", names.processes as usize, names.processes_evicted),
         ] {
             m.registry_entries.with_label_values(&[table]).set(i64::try_from(held).unwrap_or(i64::MAX));
