@@ -134,7 +134,9 @@ fn frame<'a>(svg: &'a str, tooltip: &str) -> Option<(&'a str, &'a str)> {
 fn a_flame_graph_shows_kinds_by_colour_and_names_without_marks() {
     let svg = text(Format::Svg, &mixed(), &ExportOptions { title: "app-1".into(), ..plain() });
     assert!(svg.contains(">app-1</text>"));
-    assert!(svg.contains("1970-01-01T00:00:00.000Z to 1970-01-01T00:00:10.000Z, 10 samples; frames below 0.1 % are not drawn<"));
+    assert!(svg.contains(
+        "1970-01-01T00:00:00.000Z to 1970-01-01T00:00:10.000Z, 10 samples; frames below 0.1 % are not drawn<"
+    ));
     let rgb = |tooltip| {
         let (_, fill) = frame(&svg, tooltip).unwrap_or_else(|| panic!("no {tooltip} in {svg}"));
         let numbers: Vec<u8> =

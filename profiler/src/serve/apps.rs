@@ -134,11 +134,11 @@ fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError>
     let summary = store.summary(query)?;
     let sums = sums(store, query, |total| {
         let executor = label(total, LabelKey::Executor)?;
-        Some((
-            total.labels.get(LabelKey::App).to_owned(),
-            executor,
-            total.labels.get(LabelKey::Role).to_owned(),
-        ))
+        let role = total.labels.get(LabelKey::Role);
+        // A shell or a compiler that an executor starts is its child, not an executor.
+        let rows = [Role::Driver, Role::Executor, Role::Python];
+        rows.iter().find(|known| known.slug() == role)?;
+        Some((total.labels.get(LabelKey::App).to_owned(), executor, role.to_owned()))
     })?;
     // All of them: a condition on a thread's label would leave every process out.
     let processes = store.processes(query.range, &Selection::all());
