@@ -80,6 +80,7 @@ fn fixture() -> PathBuf {
             .args(["-pthread", "-o"])
             .arg(&program)
             .arg(source)
+            .arg("-ldl")
             .status()
             .expect("cc, which rustc links with, is there");
         assert!(status.success());
@@ -151,12 +152,14 @@ fn the_verifier_takes_every_program_this_host_can_run() {
         assert!(report.programs.contains(&program), "{program} is missing in {report:?}");
     }
     assert!(report.cpus > 0);
+    assert_eq!(report.mmap_cpus, report.cpus);
 
     // The variant for kernels without bpf_loop and without saved user registers loads here too.
     let mut old = features;
-    (old.bpf_loop, old.task_pt_regs, old.mmap_events) = (false, false, false);
+    (old.bpf_loop, old.task_pt_regs) = (false, false);
+    old.mmap_events = Err("not here".to_owned());
     let report = Capture::smoke(&old).unwrap_or_else(|e| panic!("{e}"));
-    assert!(report.programs.contains(&"sample_bounded"), "{report:?}");
+    assert!(report.programs.contains(&"sample_bounded") && report.mmap_cpus == 0, "{report:?}");
 }
 
 #[test]
@@ -372,7 +375,6 @@ fn a_quiet_ring_wakes_nobody_and_a_filling_one_does() {
 #[test]
 fn a_process_is_seen_from_its_start_to_its_end() {
     let Some((features, _guard)) = host("events") else { return };
-    let mmap_events = Capture::smoke(&features).is_ok_and(|r| r.programs.contains(&"code_mapped"));
     let mut capture = start(&at_99_hz(), &features);
     let child = Command::new("/bin/true").spawn().expect("starts");
     let pid = child.id();
@@ -397,21 +399,67 @@ fn a_process_is_seen_from_its_start_to_its_end() {
             && matches!(t.event, TaskEvent::Fork { parent_pid, .. } if parent_pid == me))
     });
     assert!(my_threads.count() >= 1, "a thread's start is a fork with the same pid");
+}
 
-    if !mmap_events {
-        emberscope_tests::skip("mmap_events", "this kernel refuses fentry programs");
-        return;
-    }
-    let mapped: Vec<_> = got
-        .events
-        .iter()
-        .filter_map(|e| match e {
-            RawEvent::Mmap { pid: p, start, end, .. } if *p == pid => Some((*start, *end)),
-            _ => None,
-        })
+#[test]
+fn code_that_a_process_maps_is_seen_where_it_maps_it() {
+    let Some((features, _guard)) = host("mmap_events") else { return };
+    assert_eq!(features.mmap_events, Ok(()));
+    let mut capture = start(&at_99_hz(), &features);
+    let from = monotonic_ns();
+    let child = Command::new(fixture()).arg("load").stdout(Stdio::piped()).spawn().expect("starts");
+    let pid = child.id();
+    let output = child.wait_with_output().expect("ends");
+    let until = monotonic_ns();
+    assert!(output.status.success());
+    let output = String::from_utf8(output.stdout).expect("text");
+    let range: Vec<u64> = output
+        .lines()
+        .nth(1)
+        .expect("where the library's code is")
+        .split(' ')
+        .map(|w| u64::from_str_radix(w, 16).expect("hexadecimal"))
         .collect();
-    // Program, loader, libc.
-    assert!(mapped.len() >= 2 && mapped.iter().all(|(start, end)| start < end), "{mapped:x?}");
+
+    let got = record(&mut capture, Duration::from_millis(300));
+    let mapped = mapped(&got, pid);
+    assert!(mapped.iter().any(|m| [m.0, m.1] == range[..]), "{range:x?} is missing in {mapped:x?}");
+    // And before it the program, the loader, libc.
+    assert!(mapped.len() >= 4 && mapped.iter().all(|m| m.0 < m.1), "{mapped:x?}");
+    assert!(mapped.iter().all(|m| (from..until).contains(&m.2)), "{from} {until} {mapped:?}");
+    assert_eq!((got.stats.undecodable, capture.lost().get(DropReason::RingFullEvent)), (0, 0));
+}
+
+/// Code that a process mapped: from, to, and when.
+fn mapped(got: &Got, pid: Pid) -> Vec<(u64, u64, u64)> {
+    let of_pid = |e: &RawEvent| match e {
+        RawEvent::Mmap { pid: p, start, end, time_ns } if *p == pid => Some((*start, *end, *time_ns)),
+        _ => None,
+    };
+    got.events.iter().filter_map(of_pid).collect()
+}
+
+#[test]
+fn mappings_that_do_not_fit_are_counted() {
+    let Some((features, _guard)) = host("mmap_losses") else { return };
+    let mut capture = start(&at_99_hz(), &features);
+    // The kernel tells of a loss with the next record of the same CPU.
+    let map = |times: &str| {
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0"]).arg(fixture()).args(["map", times]).stdout(Stdio::null());
+        let mut child = command.spawn().expect("taskset is there");
+        assert!(child.wait().expect("ends").success());
+        child.id()
+    };
+    let many = map("2000");
+    let mut got = record(&mut capture, Duration::from_millis(50));
+    let few = map("5");
+    got.events.extend(record(&mut capture, Duration::from_millis(50)).events);
+    let (seen, lost) = (mapped(&got, many).len() as u64, capture.lost().get(DropReason::RingFullEvent));
+    assert!(seen > 100 && lost > 100, "{seen} seen, {lost} lost");
+    // taskset's, the fixture's and its libraries' own come on top.
+    assert!((2000..2050).contains(&(seen + lost)), "{seen} seen, {lost} lost");
+    assert!(mapped(&got, few).len() >= 5);
 }
 
 #[test]

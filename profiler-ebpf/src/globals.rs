@@ -41,19 +41,3 @@ pub static TASK_FSBASE: Global<u32> = Global::new(0);
 /// `mm_struct.start_stack`: top of the main thread's stack.
 #[unsafe(no_mangle)]
 pub static MM_START_STACK: Global<u32> = Global::new(0);
-
-/// `vm_area_struct.vm_start`, which is its first field: its offset is 0.
-#[unsafe(no_mangle)]
-pub static VMA_START: Global<u32> = Global::new(0);
-
-/// `vm_area_struct.vm_end`.
-#[unsafe(no_mangle)]
-pub static VMA_END: Global<u32> = Global::new(0);
-
-/// `vm_area_struct.vm_flags`.
-#[unsafe(no_mangle)]
-pub static VMA_FLAGS: Global<u32> = Global::new(0);
-
-/// `vm_area_struct.vm_file`.
-#[unsafe(no_mangle)]
-pub static VMA_FILE: Global<u32> = Global::new(0);

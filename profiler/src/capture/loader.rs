@@ -4,8 +4,8 @@
 use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
-use aya::programs::{FEntry, PerfEvent, Program, RawTracePoint};
-use aya::{Btf, Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
+use aya::programs::{PerfEvent, Program, RawTracePoint};
+use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
 
@@ -63,9 +63,6 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
             programs.push(name);
         }
     }
-    if features.mmap_events && attach_mmap(&mut ebpf, features)? {
-        programs.push("code_mapped");
-    }
     Ok(Loaded { ebpf, sampler, programs })
 }
 
@@ -84,10 +81,6 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("TASK_MM", offsets.task_mm),
         ("TASK_FSBASE", offsets.task_fsbase),
         ("MM_START_STACK", offsets.mm_start_stack),
-        ("VMA_START", offsets.vma_start),
-        ("VMA_END", offsets.vma_end),
-        ("VMA_FLAGS", offsets.vma_flags),
-        ("VMA_FILE", offsets.vma_file),
     ]
     .map(|(name, offset)| (name, offset.unwrap_or(0)));
 
@@ -128,27 +121,6 @@ where
     &'a mut P: TryFrom<&'a mut Program>,
 {
     ebpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or(CaptureError::Missing { name })
-}
-
-/// Mapped code is an extra: a kernel whose function cannot be traced (not compiled in, notrace) goes
-/// without, but a program that the verifier refuses is an error.
-fn attach_mmap(ebpf: &mut Ebpf, features: &HostFeatures) -> Result<bool, CaptureError> {
-    const NAME: &str = "code_mapped";
-    let program: &mut FEntry = program(ebpf, NAME)?;
-    let loaded = Btf::from_sys_fs().map_err(Into::into).and_then(|btf| program.load("perf_event_mmap", &btf));
-    match loaded.and_then(|()| program.attach().map(drop)) {
-        Ok(()) => Ok(true),
-        Err(aya::programs::ProgramError::LoadError { io_error, verifier_log })
-            if !verifier_log.to_string().trim().is_empty() =>
-        {
-            let error = aya::programs::ProgramError::LoadError { io_error, verifier_log };
-            Err(CaptureError::load(&features.kernel, NAME, error))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "newly mapped code is found by scanning: perf_event_mmap cannot be traced");
-            Ok(false)
-        }
-    }
 }
 
 #[cfg(test)]
