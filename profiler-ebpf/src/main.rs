@@ -15,6 +15,7 @@ mod maps;
 mod output;
 mod regs;
 mod sample;
+mod seen;
 mod walk;
 
 #[panic_handler]

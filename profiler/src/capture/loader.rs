@@ -72,6 +72,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     let ring_bytes = config.ring_bytes(cpus);
     let period = config.period_ns();
     let wake = u64::from(ring_bytes / 4);
+    let seen_sets = config.seen_sets(cpus);
+    let seen_mask = seen_sets - 1;
     let pt_regs = u32::from(features.task_pt_regs);
     let offsets = &features.offsets;
     let offsets = [
@@ -89,9 +91,10 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.btf(None);
     loader.verifier_log_level(VerifierLogLevel::DEBUG);
     loader.map_max_entries("EVENTS", ring_bytes);
-    loader.map_max_entries("SEEN", config.seen_entries(cpus));
+    loader.map_max_entries("SEEN", seen_sets);
     loader.override_global("PERIOD_NS", &period, true);
     loader.override_global("WAKE_BYTES", &wake, true);
+    loader.override_global("SEEN_MASK", &seen_mask, true);
     loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);
     for (name, offset) in &offsets {
         loader.override_global(name, offset, true);
