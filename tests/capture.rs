@@ -41,8 +41,14 @@ struct Spin {
 
 impl Spin {
     fn start(args: &[&str]) -> Self {
-        let mut child =
-            Command::new(fixture()).args(args).stdout(Stdio::piped()).spawn().expect("the fixture starts");
+        Self::spawn(Command::new(fixture()).args(args))
+    }
+    /// Before all that is not real-time: on a CPU nearly all the time, however crowded the machine.
+    fn start_first(args: &[&str]) -> Self {
+        Self::spawn(Command::new("chrt").args(["--fifo", "1"]).arg(fixture()).args(args))
+    }
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the fixture starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped"))
             .read_line(&mut line)
@@ -80,6 +86,7 @@ fn fixture() -> PathBuf {
             .args(["-pthread", "-o"])
             .arg(&program)
             .arg(source)
+            .arg("-ldl")
             .status()
             .expect("cc, which rustc links with, is there");
         assert!(status.success());
@@ -151,12 +158,14 @@ fn the_verifier_takes_every_program_this_host_can_run() {
         assert!(report.programs.contains(&program), "{program} is missing in {report:?}");
     }
     assert!(report.cpus > 0);
+    assert_eq!(report.mmap_cpus, report.cpus);
 
     // The variant for kernels without bpf_loop and without saved user registers loads here too.
     let mut old = features;
-    (old.bpf_loop, old.task_pt_regs, old.mmap_events) = (false, false, false);
+    (old.bpf_loop, old.task_pt_regs) = (false, false);
+    old.mmap_events = Err("not here".to_owned());
     let report = Capture::smoke(&old).unwrap_or_else(|e| panic!("{e}"));
-    assert!(report.programs.contains(&"sample_bounded"), "{report:?}");
+    assert!(report.programs.contains(&"sample_bounded") && report.mmap_cpus == 0, "{report:?}");
 }
 
 #[test]
@@ -253,7 +262,10 @@ fn samples_in_the_kernel_have_both_halves() {
 #[test]
 fn samples_times_period_is_the_cpu_time_that_proc_tells() {
     let Some((features, _guard)) = host("cpu_time") else { return };
-    let spin = Spin::start(&["20"]);
+    // Ticks hit a process that has a share p of its CPU with a standard deviation of sqrt((1 - p) / n): the
+    // bar's 0.7 / sqrt(n) is three of them only where p is 0.95 or more, and that is what the kernel leaves
+    // to a real-time process (sched_rt_runtime_us).
+    let spin = Spin::start_first(&["20"]);
     let mut capture = start(&at_99_hz(), &features);
     let mut got = record(&mut capture, Duration::from_millis(300));
     let (from, cpu_before) = (monotonic_ns(), cpu_ns(spin.pid()));
@@ -267,20 +279,17 @@ fn samples_times_period_is_the_cpu_time_that_proc_tells() {
     let sampled: u64 = inside.iter().map(|s| s.weight).sum();
     let cpu = cpu_after - cpu_before;
     let off = (sampled as f64 - cpu as f64).abs() / cpu as f64;
-    // A process that has a share p of its CPU is hit by ticks with a standard deviation of
-    // sqrt((1 - p) / n); on a crowded machine that is far more than 0.7 / sqrt(n).
-    let n = inside.len() as f64;
-    let share = (cpu as f64 / (until - from) as f64).min(1.0);
-    let bar = 0.01 + (0.7 / n.sqrt()).max(2.5 * ((1.0 - share) / n).sqrt());
+    let bar = 0.01 + 0.7 / (inside.len() as f64).sqrt();
+    let share = cpu as f64 / (until - from) as f64;
     println!(
-        "{} samples, {:.3} s sampled, {:.3} s in /proc: {:.2} % off, bar {:.2} %",
+        "{} samples, {:.3} s sampled, {:.3} s in /proc: {:.2} % off, bar {:.2} %, share {share:.3}",
         inside.len(),
         sampled as f64 / 1e9,
         cpu as f64 / 1e9,
         off * 100.0,
         bar * 100.0
     );
-    assert!(off <= bar);
+    assert!(off <= bar, "{:.2} % off with a share of {share:.3}", off * 100.0);
     assert_eq!(capture.lost().samples(), 0);
 
     // No idle, and every sample's stack came before it.
@@ -372,7 +381,6 @@ fn a_quiet_ring_wakes_nobody_and_a_filling_one_does() {
 #[test]
 fn a_process_is_seen_from_its_start_to_its_end() {
     let Some((features, _guard)) = host("events") else { return };
-    let mmap_events = Capture::smoke(&features).is_ok_and(|r| r.programs.contains(&"code_mapped"));
     let mut capture = start(&at_99_hz(), &features);
     let child = Command::new("/bin/true").spawn().expect("starts");
     let pid = child.id();
@@ -397,21 +405,67 @@ fn a_process_is_seen_from_its_start_to_its_end() {
             && matches!(t.event, TaskEvent::Fork { parent_pid, .. } if parent_pid == me))
     });
     assert!(my_threads.count() >= 1, "a thread's start is a fork with the same pid");
+}
 
-    if !mmap_events {
-        emberscope_tests::skip("mmap_events", "this kernel refuses fentry programs");
-        return;
-    }
-    let mapped: Vec<_> = got
-        .events
-        .iter()
-        .filter_map(|e| match e {
-            RawEvent::Mmap { pid: p, start, end, .. } if *p == pid => Some((*start, *end)),
-            _ => None,
-        })
+#[test]
+fn code_that_a_process_maps_is_seen_where_it_maps_it() {
+    let Some((features, _guard)) = host("mmap_events") else { return };
+    assert_eq!(features.mmap_events, Ok(()));
+    let mut capture = start(&at_99_hz(), &features);
+    let from = monotonic_ns();
+    let child = Command::new(fixture()).arg("load").stdout(Stdio::piped()).spawn().expect("starts");
+    let pid = child.id();
+    let output = child.wait_with_output().expect("ends");
+    let until = monotonic_ns();
+    assert!(output.status.success());
+    let output = String::from_utf8(output.stdout).expect("text");
+    let range: Vec<u64> = output
+        .lines()
+        .nth(1)
+        .expect("where the library's code is")
+        .split(' ')
+        .map(|w| u64::from_str_radix(w, 16).expect("hexadecimal"))
         .collect();
-    // Program, loader, libc.
-    assert!(mapped.len() >= 2 && mapped.iter().all(|(start, end)| start < end), "{mapped:x?}");
+
+    let got = record(&mut capture, Duration::from_millis(300));
+    let mapped = mapped(&got, pid);
+    assert!(mapped.iter().any(|m| [m.0, m.1] == range[..]), "{range:x?} is missing in {mapped:x?}");
+    // And before it the program, the loader, libc.
+    assert!(mapped.len() >= 4 && mapped.iter().all(|m| m.0 < m.1), "{mapped:x?}");
+    assert!(mapped.iter().all(|m| (from..until).contains(&m.2)), "{from} {until} {mapped:?}");
+    assert_eq!((got.stats.undecodable, capture.lost().get(DropReason::RingFullEvent)), (0, 0));
+}
+
+/// Code that a process mapped: from, to, and when.
+fn mapped(got: &Got, pid: Pid) -> Vec<(u64, u64, u64)> {
+    let of_pid = |e: &RawEvent| match e {
+        RawEvent::Mmap { pid: p, start, end, time_ns } if *p == pid => Some((*start, *end, *time_ns)),
+        _ => None,
+    };
+    got.events.iter().filter_map(of_pid).collect()
+}
+
+#[test]
+fn mappings_that_do_not_fit_are_counted() {
+    let Some((features, _guard)) = host("mmap_losses") else { return };
+    let mut capture = start(&at_99_hz(), &features);
+    // The kernel tells of a loss with the next record of the same CPU.
+    let map = |times: &str| {
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0"]).arg(fixture()).args(["map", times]).stdout(Stdio::null());
+        let mut child = command.spawn().expect("taskset is there");
+        assert!(child.wait().expect("ends").success());
+        child.id()
+    };
+    let many = map("2000");
+    let mut got = record(&mut capture, Duration::from_millis(50));
+    let few = map("5");
+    got.events.extend(record(&mut capture, Duration::from_millis(50)).events);
+    let (seen, lost) = (mapped(&got, many).len() as u64, capture.lost().get(DropReason::RingFullEvent));
+    assert!(seen > 100 && lost > 100, "{seen} seen, {lost} lost");
+    // taskset's, the fixture's and its libraries' own come on top.
+    assert!((2000..2050).contains(&(seen + lost)), "{seen} seen, {lost} lost");
+    assert!(mapped(&got, few).len() >= 5);
 }
 
 #[test]

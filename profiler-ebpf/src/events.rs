@@ -1,20 +1,15 @@
-//! exec, fork, exit and mapped code.
-//!
-//! Raw tracepoints and an fentry program: system calls are never traced, since that would slow each of
-//! them. The order of an exec is: code mapped, then exec.
+//! exec, fork and exit, by raw tracepoints: system calls are never traced, since that would slow each of
+//! them.
 #![allow(unsafe_code)]
 
-use crate::globals::{TASK_PID, TASK_TGID, VMA_END, VMA_FILE, VMA_FLAGS, VMA_START};
+use crate::globals::{TASK_PID, TASK_TGID};
 use crate::output::{lost_event, send};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
-use aya_ebpf::macros::{fentry, raw_tracepoint};
-use aya_ebpf::programs::{FEntryContext, RawTracePointContext};
-use profiler_ebpf::{MmapRecord, RecordHeader, RecordKind, TaskRecord};
-
-/// `VM_EXEC` (include/linux/mm.h).
-const VM_EXEC: u64 = 4;
+use aya_ebpf::macros::raw_tracepoint;
+use aya_ebpf::programs::RawTracePointContext;
+use profiler_ebpf::{RecordHeader, RecordKind, TaskRecord};
 
 /// The current process replaced its program.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
@@ -68,39 +63,4 @@ fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), paren
     if !sent {
         lost_event(ctx);
     }
-}
-
-/// `perf_event_mmap(struct vm_area_struct *vma)` is called when a mapping was made or became
-/// executable (kernel/events/core.c; callers in mm/vma.c, mm/mprotect.c).
-#[fentry(function = "perf_event_mmap")]
-pub fn code_mapped(ctx: FEntryContext) -> i32 {
-    let vma: *const u8 = ctx.arg(0);
-    // SAFETY: reads of kernel memory that cannot fault; the offsets are those of this kernel's BTF.
-    unsafe {
-        let flags = bpf_probe_read_kernel(vma.add(VMA_FLAGS.load() as usize).cast::<u64>());
-        if !matches!(flags, Ok(flags) if flags & VM_EXEC != 0) {
-            return 0;
-        }
-        let file = bpf_probe_read_kernel(vma.add(VMA_FILE.load() as usize).cast::<u64>());
-        let start = bpf_probe_read_kernel(vma.add(VMA_START.load() as usize).cast::<u64>());
-        let end = bpf_probe_read_kernel(vma.add(VMA_END.load() as usize).cast::<u64>());
-        let (Ok(1..), Ok(start), Ok(end)) = (file, start, end) else { return 0 };
-        let ids = bpf_get_current_pid_tgid();
-        let sent = send(MmapRecord {
-            header: RecordHeader {
-                kind: RecordKind::Mmap as u16,
-                flags: 0,
-                len: size_of::<MmapRecord>() as u32,
-            },
-            time_ns: bpf_ktime_get_ns(),
-            start,
-            end,
-            pid: (ids >> 32) as u32,
-            tid: ids as u32,
-        });
-        if !sent {
-            lost_event(&ctx);
-        }
-    }
-    0
 }

@@ -14,6 +14,10 @@ pub static PERIOD_NS: Global<u64> = Global::new(10_101_010);
 #[unsafe(no_mangle)]
 pub static WAKE_BYTES: Global<u64> = Global::new(128 * 1024);
 
+/// Sets of `SEEN` (a power of two) less one.
+#[unsafe(no_mangle)]
+pub static SEEN_MASK: Global<u32> = Global::new(511);
+
 /// 1 where `bpf_task_pt_regs` and `bpf_get_current_task_btf` may be called.
 #[unsafe(no_mangle)]
 pub static HAS_TASK_PT_REGS: Global<u32> = Global::new(0);
@@ -41,19 +45,3 @@ pub static TASK_FSBASE: Global<u32> = Global::new(0);
 /// `mm_struct.start_stack`: top of the main thread's stack.
 #[unsafe(no_mangle)]
 pub static MM_START_STACK: Global<u32> = Global::new(0);
-
-/// `vm_area_struct.vm_start`, which is its first field: its offset is 0.
-#[unsafe(no_mangle)]
-pub static VMA_START: Global<u32> = Global::new(0);
-
-/// `vm_area_struct.vm_end`.
-#[unsafe(no_mangle)]
-pub static VMA_END: Global<u32> = Global::new(0);
-
-/// `vm_area_struct.vm_flags`.
-#[unsafe(no_mangle)]
-pub static VMA_FLAGS: Global<u32> = Global::new(0);
-
-/// `vm_area_struct.vm_file`.
-#[unsafe(no_mangle)]
-pub static VMA_FILE: Global<u32> = Global::new(0);

@@ -1,7 +1,7 @@
 //! The kernel boundary: what the BPF programs write and the daemon reads.
 //!
 //! One set of types for both sides: `repr(C)`, integers only, padding written out, sizes asserted at
-//! compile time. Everything goes up through one ring buffer (`EVENTS`), each record opening with a
+//! compile time. Everything the programs send goes up through one ring buffer (`EVENTS`), each record opening with a
 //! [`RecordHeader`]. Numbers here are stable: a reason or kind is never renumbered, new ones are
 //! appended.
 #![no_std]
@@ -13,8 +13,7 @@ mod record;
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
-    FrameKindTag, MmapRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
-    UserFrame,
+    FrameKindTag, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord, UserFrame,
 };
 
 /// Deepest user stack the kernel keeps, in physical frames. A longer one ends with

@@ -1,8 +1,7 @@
 //! The BPF programs: what runs in the kernel.
 //!
 //! `sample` (or `sample_bounded`, where the kernel has no `bpf_loop`) runs at each tick of a perf event
-//! and sends a sample, and its stack if that is new to the epoch; `events` reports exec, fork, exit and
-//! mapped code. Everything goes up through one ring buffer. What differs between kernels comes in as
+//! and sends a sample, and its stack if that is new to the epoch; `events` reports exec, fork and exit. Everything goes up through one ring buffer. What differs between kernels comes in as
 //! frozen globals, so that the verifier never looks at what this kernel cannot do.
 #![no_std]
 #![no_main]
@@ -16,6 +15,7 @@ mod maps;
 mod output;
 mod regs;
 mod sample;
+mod seen;
 mod walk;
 
 #[panic_handler]

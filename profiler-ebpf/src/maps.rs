@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use aya_ebpf::macros::map;
-use aya_ebpf::maps::{LruHashMap, PerCpuArray, RingBuf};
+use aya_ebpf::maps::{Array, PerCpuArray, RingBuf};
 use profiler_ebpf::{COUNTER_SLOTS, MAX_KERNEL_FRAMES, MAX_USER_FRAMES, StackRecord};
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -54,11 +54,13 @@ pub struct Walk {
 #[map]
 pub static EVENTS: RingBuf = RingBuf::with_byte_size(512 * 1024, 0);
 
-/// Hash of a stack -> the epoch in which it was last sent. The daemon sets the size: a CPU can send at
-/// most `hz` x 10 s stacks an epoch (990 at 99 Hz), and there is room for all of them. Should it be too
-/// small, the oldest go and are sent again. 72 bytes an entry.
+/// Words of a set in `SEEN`: a cache line.
+pub const WAYS: usize = 8;
+
+/// Stacks already sent, each with its epoch (see `seen`). The daemon sets the size: a CPU can send at most
+/// `hz` x 10 s stacks an epoch (990 at 99 Hz), and there is room for four times as many.
 #[map]
-pub static SEEN: LruHashMap<u64, u64> = LruHashMap::with_max_entries(4096, 0);
+pub static SEEN: Array<[u64; WAYS]> = Array::with_max_entries(512, 0);
 
 /// Losses and counts.
 #[map]

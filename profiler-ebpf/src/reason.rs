@@ -48,8 +48,8 @@ reasons! {
     DropReason {
         RingFullSample = 0, "ring_full_sample", "The ring buffer was full: a sample is lost.";
         RingFullStack = 1, "ring_full_stack", "The ring buffer was full: a stack was not sent and its samples are nameless until the next one.";
-        RingFullEvent = 2, "ring_full_event", "The ring buffer was full: an exec, fork, exit or mmap event is lost.";
-        SeenMapFull = 3, "seen_map_full", "The map of stacks already sent could not take one more: the stack is sent again.";
+        RingFullEvent = 2, "ring_full_event", "A ring buffer was full: an exec, fork, exit or mmap event is lost.";
+        SeenMapFull = 3, "seen_map_full", "The table of stacks already sent had no room for one more: another is sent again.";
         NoScratch = 4, "no_scratch", "The per-CPU scratch memory was not there: a sample is lost.";
         KernelStackFailed = 5, "kernel_stack_failed", "The kernel stack could not be taken: a sample has its user half only.";
     }

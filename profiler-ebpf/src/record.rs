@@ -15,8 +15,6 @@ pub enum RecordKind {
     Fork = 4,
     /// A [`TaskRecord`]: a thread ended; the process too when `tid == pid` and no other is left.
     Exit = 5,
-    /// A [`MmapRecord`]: code of a file was mapped.
-    Mmap = 6,
 }
 
 /// The head of every record.
@@ -147,29 +145,10 @@ pub struct TaskRecord {
     pub parent_tid: u32,
 }
 
-/// Executable memory backed by a file was mapped.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MmapRecord {
-    /// kind = Mmap.
-    pub header: RecordHeader,
-    /// When.
-    pub time_ns: u64,
-    /// First address.
-    pub start: u64,
-    /// One past the last address.
-    pub end: u64,
-    /// Process.
-    pub pid: u32,
-    /// Thread that mapped it.
-    pub tid: u32,
-}
-
 const _: () = {
     assert!(size_of::<RecordHeader>() == 8);
     assert!(size_of::<SampleRecord>() == 64);
     assert!(size_of::<StackRecord>() == 40);
     assert!(size_of::<UserFrame>() == 16);
     assert!(size_of::<TaskRecord>() == 32);
-    assert!(size_of::<MmapRecord>() == 40);
 };

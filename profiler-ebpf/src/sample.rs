@@ -5,9 +5,10 @@
 #![allow(unsafe_code)]
 
 use crate::globals::PERIOD_NS;
-use crate::maps::{BODY_WORDS, EVENTS, SCRATCH, SEEN, Scratch};
+use crate::maps::{BODY_WORDS, EVENTS, SCRATCH, Scratch};
 use crate::output::{Counts, send, wake_flags};
 use crate::regs;
+use crate::seen::Room;
 use crate::walk::{mix, user_stack};
 use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
@@ -74,8 +75,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         counts.add(Counter::StackReads, walk.reads);
 
         let epoch = now / EPOCH_NS;
-        let seen = SEEN.get_ptr_mut(&hash);
-        if seen.is_none_or(|last| *last != epoch) {
+        if let Some(room) = Room::unless_sent(hash, epoch) {
             (*scratch).record = StackRecord {
                 header: RecordHeader { kind: RecordKind::Stack as u16, flags: 0, len: 0 },
                 hash,
@@ -91,14 +91,10 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
                 counts.lost(ctx, DropReason::RingFullStack);
             } else {
                 counts.add(Counter::Stacks, 1);
-                match seen {
-                    Some(last) => *last = epoch,
-                    None => {
-                        if SEEN.insert(&hash, &epoch, 0).is_err() {
-                            counts.lost(ctx, DropReason::SeenMapFull);
-                        }
-                    }
+                if room.displaces {
+                    counts.lost(ctx, DropReason::SeenMapFull);
                 }
+                room.take();
             }
         }
         let sent = send(SampleRecord {

@@ -40,10 +40,11 @@ impl CaptureConfig {
         bytes.next_power_of_two() as u32
     }
 
-    /// Entries of the map of stacks already sent: as many as can be sampled in an epoch of ten seconds,
-    /// 4,096 to 262,144 (72 bytes each).
-    pub fn seen_entries(&self, cpus: usize) -> u32 {
-        self.scaled(1024, cpus).clamp(4096, 262_144).next_power_of_two() as u32
+    /// Sets of eight in the table of stacks already sent: room for four times as many as can be sampled in
+    /// an epoch of ten seconds, so that one set in 5,000 overflows at worst; 512 to 131,072 (64 bytes
+    /// each).
+    pub fn seen_sets(&self, cpus: usize) -> u32 {
+        self.scaled(512, cpus).next_power_of_two().clamp(512, 131_072) as u32
     }
 
     fn scaled(&self, per_cpu_at_99_hz: u64, cpus: usize) -> u64 {
@@ -62,9 +63,10 @@ mod tests {
         assert_eq!(config.ring_bytes(1), 512 * 1024);
         assert_eq!(config.ring_bytes(6), 2 * 1024 * 1024);
         assert_eq!(config.ring_bytes(1000), 16 * 1024 * 1024);
-        assert_eq!(config.seen_entries(2), 4096);
-        assert_eq!(config.seen_entries(64), 65_536);
-        assert_eq!(CaptureConfig { hz: 990, ..config }.seen_entries(2), 32_768);
+        assert_eq!(config.seen_sets(1), 512);
+        assert_eq!(config.seen_sets(64), 32_768);
+        assert_eq!(config.seen_sets(1000), 131_072);
+        assert_eq!(CaptureConfig { hz: 990, ..config }.seen_sets(3), 16_384);
     }
 
     #[test]

@@ -77,6 +77,11 @@ impl<L> CpuSet<L> {
         self.cpus.remove(&cpu).map(|old| old.link)
     }
 
+    /// Every CPU's link.
+    pub(super) fn links_mut(&mut self) -> impl Iterator<Item = &mut L> {
+        self.cpus.values_mut().map(|cpu| &mut cpu.link)
+    }
+
     /// How many are sampled.
     pub(super) fn len(&self) -> usize {
         self.cpus.len()

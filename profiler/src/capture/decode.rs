@@ -5,8 +5,8 @@
 
 use crate::model::{RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent};
 use profiler_ebpf::{
-    MAX_KERNEL_FRAMES, MAX_USER_FRAMES, MmapRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord,
-    StackRecord, TaskRecord, UserFrame,
+    MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord,
+    TaskRecord, UserFrame,
 };
 use std::mem::offset_of;
 
@@ -34,7 +34,6 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
     const EXEC: u16 = RecordKind::Exec as u16;
     const FORK: u16 = RecordKind::Fork as u16;
     const EXIT: u16 = RecordKind::Exit as u16;
-    const MMAP: u16 = RecordKind::Mmap as u16;
     match kind {
         SAMPLE => sample(bytes).map(RawEvent::Sample),
         STACK => stack(bytes).map(RawEvent::Stack),
@@ -47,12 +46,6 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
             task(bytes, event).map(RawEvent::Task)
         }
         EXIT => task(bytes, TaskEvent::Exit).map(RawEvent::Task),
-        MMAP => Ok(RawEvent::Mmap {
-            time_ns: u64_at(bytes, offset_of!(MmapRecord, time_ns))?,
-            pid: u32_at(bytes, offset_of!(MmapRecord, pid))?,
-            start: u64_at(bytes, offset_of!(MmapRecord, start))?,
-            end: u64_at(bytes, offset_of!(MmapRecord, end))?,
-        }),
         kind => Err(DecodeError::UnknownKind(kind)),
     }
 }
@@ -124,15 +117,15 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], DecodeError
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or(DecodeError::Short)
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Result<u16, DecodeError> {
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Result<u16, DecodeError> {
     array(bytes, at).map(u16::from_ne_bytes)
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Result<u32, DecodeError> {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Result<u32, DecodeError> {
     array(bytes, at).map(u32::from_ne_bytes)
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> Result<u64, DecodeError> {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> Result<u64, DecodeError> {
     array(bytes, at).map(u64::from_ne_bytes)
 }
 
@@ -229,12 +222,10 @@ mod tests {
     }
 
     #[test]
-    fn tasks_mappings_and_strangers() {
+    fn tasks_and_strangers() {
         let fork = Bytes::new(RecordKind::Fork, 0).u64s(&[9]).u32s(&[1, 2, 3, 4]).done();
         let event = TaskEvent::Fork { parent_pid: 3, parent_tid: 4 };
         assert_eq!(decode(&fork), Ok(RawEvent::Task(RawTask { time_ns: 9, pid: 1, tid: 2, event })));
-        let mmap = Bytes::new(RecordKind::Mmap, 0).u64s(&[9, 16, 32]).u32s(&[1, 2]).done();
-        assert_eq!(decode(&mmap), Ok(RawEvent::Mmap { time_ns: 9, pid: 1, start: 16, end: 32 }));
         let mut strange = fork.clone();
         strange[..2].copy_from_slice(&999u16.to_ne_bytes());
         assert_eq!(decode(&strange), Err(DecodeError::UnknownKind(999)));

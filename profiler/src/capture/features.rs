@@ -24,9 +24,8 @@ pub struct HostFeatures {
     pub bpf_loop: bool,
     /// `bpf_task_pt_regs` (5.15): user stacks of samples that hit the kernel.
     pub task_pt_regs: bool,
-    /// `perf_event_mmap` and the fields it is given are in the BTF, so that an fentry program on it can
-    /// be tried (5.5): newly mapped code is seen at once. [`super::SmokeReport`] says whether it worked.
-    pub mmap_events: bool,
+    /// A perf event that reports mapped code can be opened; if not, why.
+    pub mmap_events: Result<(), String>,
     /// `kernel.perf_event_paranoid`; None when there are no perf events.
     pub perf_event_paranoid: Option<i32>,
     /// `kernel.kptr_restrict`.
@@ -152,8 +151,8 @@ impl HostFeatures {
                 sentence: match &self.btf {
                     Ok(()) => "The kernel's type information (BTF) is there.".to_owned(),
                     Err(why) => format!(
-                        "No type information of the kernel ({why}): forks and newly mapped code are found by scanning, \
-                         and samples in the kernel have no user stack; a kernel with CONFIG_DEBUG_INFO_BTF mends it."
+                        "No type information of the kernel ({why}): forks are found by scanning, and samples in \
+                         the kernel have no user stack; a kernel with CONFIG_DEBUG_INFO_BTF mends it."
                     ),
                 },
             },
@@ -178,13 +177,18 @@ impl HostFeatures {
                 "Processes are seen when they start and end.",
                 "No BPF on raw tracepoints: processes are found by scanning /proc; CONFIG_BPF_EVENTS mends it.",
             ),
-            flag(
-                "mmap_events",
-                self.mmap_events,
-                Degraded,
-                "Newly mapped code is seen at once.",
-                "No fentry on perf_event_mmap: newly mapped code is found by scanning; BTF and CONFIG_FUNCTION_TRACER mend it.",
-            ),
+            Finding {
+                name: "mmap_events",
+                state: if self.mmap_events.is_ok() { FindingState::Good } else { Degraded },
+                value: if self.mmap_events.is_ok() { "yes" } else { "no" }.to_owned(),
+                sentence: match &self.mmap_events {
+                    Ok(()) => "Newly mapped code is seen at once.".to_owned(),
+                    Err(why) => format!(
+                        "Newly mapped code is found by scanning ({why}): CAP_PERFMON, and \
+                         kernel.perf_event_mlock_kb of at least 64, mend it."
+                    ),
+                },
+            },
         ];
         findings.extend(self.settings());
         findings
@@ -247,7 +251,7 @@ pub(super) mod tests {
             raw_tracepoints: false,
             bpf_loop: false,
             task_pt_regs: false,
-            mmap_events: false,
+            mmap_events: Err("opening a perf event failed: Operation not permitted".into()),
             perf_event_paranoid: None,
             kptr_restrict: Some(1),
             perf_event_max_stack: None,

@@ -4,8 +4,8 @@
 use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
-use aya::programs::{FEntry, PerfEvent, Program, RawTracePoint};
-use aya::{Btf, Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
+use aya::programs::{PerfEvent, Program, RawTracePoint};
+use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
 
@@ -63,9 +63,6 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
             programs.push(name);
         }
     }
-    if features.mmap_events && attach_mmap(&mut ebpf, features)? {
-        programs.push("code_mapped");
-    }
     Ok(Loaded { ebpf, sampler, programs })
 }
 
@@ -75,6 +72,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     let ring_bytes = config.ring_bytes(cpus);
     let period = config.period_ns();
     let wake = u64::from(ring_bytes / 4);
+    let seen_sets = config.seen_sets(cpus);
+    let seen_mask = seen_sets - 1;
     let pt_regs = u32::from(features.task_pt_regs);
     let offsets = &features.offsets;
     let offsets = [
@@ -84,10 +83,6 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("TASK_MM", offsets.task_mm),
         ("TASK_FSBASE", offsets.task_fsbase),
         ("MM_START_STACK", offsets.mm_start_stack),
-        ("VMA_START", offsets.vma_start),
-        ("VMA_END", offsets.vma_end),
-        ("VMA_FLAGS", offsets.vma_flags),
-        ("VMA_FILE", offsets.vma_file),
     ]
     .map(|(name, offset)| (name, offset.unwrap_or(0)));
 
@@ -96,9 +91,10 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.btf(None);
     loader.verifier_log_level(VerifierLogLevel::DEBUG);
     loader.map_max_entries("EVENTS", ring_bytes);
-    loader.map_max_entries("SEEN", config.seen_entries(cpus));
+    loader.map_max_entries("SEEN", seen_sets);
     loader.override_global("PERIOD_NS", &period, true);
     loader.override_global("WAKE_BYTES", &wake, true);
+    loader.override_global("SEEN_MASK", &seen_mask, true);
     loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);
     for (name, offset) in &offsets {
         loader.override_global(name, offset, true);
@@ -128,27 +124,6 @@ where
     &'a mut P: TryFrom<&'a mut Program>,
 {
     ebpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or(CaptureError::Missing { name })
-}
-
-/// Mapped code is an extra: a kernel whose function cannot be traced (not compiled in, notrace) goes
-/// without, but a program that the verifier refuses is an error.
-fn attach_mmap(ebpf: &mut Ebpf, features: &HostFeatures) -> Result<bool, CaptureError> {
-    const NAME: &str = "code_mapped";
-    let program: &mut FEntry = program(ebpf, NAME)?;
-    let loaded = Btf::from_sys_fs().map_err(Into::into).and_then(|btf| program.load("perf_event_mmap", &btf));
-    match loaded.and_then(|()| program.attach().map(drop)) {
-        Ok(()) => Ok(true),
-        Err(aya::programs::ProgramError::LoadError { io_error, verifier_log })
-            if !verifier_log.to_string().trim().is_empty() =>
-        {
-            let error = aya::programs::ProgramError::LoadError { io_error, verifier_log };
-            Err(CaptureError::load(&features.kernel, NAME, error))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "newly mapped code is found by scanning: perf_event_mmap cannot be traced");
-            Ok(false)
-        }
-    }
 }
 
 #[cfg(test)]

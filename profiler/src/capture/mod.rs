@@ -1,8 +1,9 @@
-//! The kernel side's other half: loads and attaches the BPF programs, reads the ring buffer, counts.
+//! The kernel side's other half: loads and attaches the BPF programs, reads their ring buffer and perf's
+//! rings of mapped code, counts.
 //!
 //! In: a [`CaptureConfig`] and what the host can do ([`HostFeatures`]). Out: [`RawEvent`]s by
 //! [`Capture::read`], cumulative losses and counters. Numbers only: no names, no /proc of other
-//! processes. The ring buffer is bounded; what it cannot take is counted by reason.
+//! processes. The rings are bounded; what they cannot take is counted by reason.
 //!
 //! [`RawEvent`]: crate::model::RawEvent
 
@@ -14,6 +15,8 @@ mod error;
 mod features;
 mod kernel_log;
 mod loader;
+mod mapped;
+mod perf_ring;
 mod probe;
 mod ring;
 mod session;

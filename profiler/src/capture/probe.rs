@@ -2,6 +2,7 @@
 
 use super::btf::Btf;
 use super::features::{Capabilities, HostFeatures};
+use super::perf_ring::PerfRing;
 use aya::maps::MapType;
 use aya::programs::ProgramType;
 use aya::sys::{BpfHelper, is_helper_supported, is_map_supported, is_program_supported};
@@ -19,10 +20,6 @@ pub(super) struct KernelOffsets {
     pub(super) task_mm: Option<u32>,
     pub(super) task_fsbase: Option<u32>,
     pub(super) mm_start_stack: Option<u32>,
-    pub(super) vma_start: Option<u32>,
-    pub(super) vma_end: Option<u32>,
-    pub(super) vma_flags: Option<u32>,
-    pub(super) vma_file: Option<u32>,
 }
 
 impl KernelOffsets {
@@ -37,10 +34,6 @@ impl KernelOffsets {
                 .zip(btf.field("thread_struct", "fsbase"))
                 .map(|(thread, fsbase)| thread + fsbase),
             mm_start_stack: btf.field("mm_struct", "start_stack"),
-            vma_start: btf.field("vm_area_struct", "vm_start"),
-            vma_end: btf.field("vm_area_struct", "vm_end"),
-            vma_flags: btf.field("vm_area_struct", "vm_flags"),
-            vma_file: btf.field("vm_area_struct", "vm_file"),
         }
     }
 
@@ -48,17 +41,13 @@ impl KernelOffsets {
     pub(super) fn can_tell_child(&self) -> bool {
         self.task_pid.is_some() && self.task_tgid.is_some()
     }
-
-    fn can_tell_mapping(&self) -> bool {
-        [self.vma_start, self.vma_end, self.vma_flags, self.vma_file].iter().all(Option::is_some)
-    }
 }
 
 /// See [`HostFeatures::probe`].
 pub(super) fn host() -> HostFeatures {
-    let (btf, offsets, has_mmap_function) = match Btf::read(Path::new(BTF)) {
-        Ok(btf) => (Ok(()), KernelOffsets::of(&btf), btf.has_function("perf_event_mmap")),
-        Err(error) => (Err(format!("{BTF}: {error}")), KernelOffsets::default(), false),
+    let (btf, offsets) = match Btf::read(Path::new(BTF)) {
+        Ok(btf) => (Ok(()), KernelOffsets::of(&btf)),
+        Err(error) => (Err(format!("{BTF}: {error}")), KernelOffsets::default()),
     };
     let helper = |helper| matches!(is_helper_supported(ProgramType::PerfEvent, helper), Ok(true));
     let program = |kind| matches!(is_program_supported(kind), Ok(true));
@@ -72,7 +61,7 @@ pub(super) fn host() -> HostFeatures {
         task_pt_regs: btf.is_ok()
             && helper(BpfHelper::BPF_FUNC_get_current_task_btf)
             && helper(BpfHelper::BPF_FUNC_task_pt_regs),
-        mmap_events: has_mmap_function && offsets.can_tell_mapping(),
+        mmap_events: mmap_events(),
         perf_event_paranoid: sysctl("perf_event_paranoid"),
         kptr_restrict: sysctl("kptr_restrict"),
         perf_event_max_stack: sysctl("perf_event_max_stack"),
@@ -80,6 +69,13 @@ pub(super) fn host() -> HostFeatures {
         btf,
         offsets,
     }
+}
+
+/// Whether a ring of mapped code can be had on the first CPU.
+fn mmap_events() -> Result<(), String> {
+    let online = aya::util::online_cpus().map_err(|(_, error)| error.to_string())?;
+    let cpu = online.first().ok_or("no CPU is online")?;
+    PerfRing::open(*cpu).map(drop).map_err(|error| error.to_string())
 }
 
 fn sysctl(name: &str) -> Option<i32> {
@@ -121,9 +117,7 @@ mod tests {
     fn this_kernels_offsets_are_plausible() {
         let Ok(btf) = Btf::read(Path::new(BTF)) else { return };
         let offsets = KernelOffsets::of(&btf);
-        assert_eq!(offsets.vma_start, Some(0));
-        assert_eq!(offsets.vma_end, Some(8));
-        assert!(offsets.can_tell_child() && offsets.can_tell_mapping());
+        assert!(offsets.can_tell_child());
         assert!(offsets.task_mm.is_some() && offsets.mm_start_stack.is_some());
         assert_eq!(offsets.task_fsbase.is_some(), cfg!(target_arch = "x86_64"));
         assert_eq!(offsets.task_tgid.zip(offsets.task_pid).map(|(t, p)| t - p), Some(4));

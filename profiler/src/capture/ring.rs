@@ -11,7 +11,7 @@ use aya::maps::{MapData, RingBuf};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 /// Records taken by one call, at most: the ring can fill as fast as it is read.
@@ -34,8 +34,13 @@ impl EventRing {
         Ok(Self { ring, epoll, more: false, undecodable: 0 })
     }
 
+    /// Another ring that wakes the reader when it fills; forgotten when it is closed.
+    pub(super) fn wake_by(&self, other: impl AsFd) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, other, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?)
+    }
+
     /// Waits until enough is there or the time is over, then takes what is there.
-    pub(super) fn read(&mut self, timeout: Duration, out: &mut Vec<RawEvent>) -> Result<usize, CaptureError> {
+    pub(super) fn read(&mut self, timeout: Duration, out: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
         if !self.more {
             self.wait(timeout)?;
         }
@@ -49,7 +54,7 @@ impl EventRing {
             }
         }
         self.more = taken == MAX_BATCH;
-        Ok(taken)
+        Ok(())
     }
 
     fn wait(&self, timeout: Duration) -> Result<(), CaptureError> {

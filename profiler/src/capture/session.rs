@@ -1,4 +1,4 @@
-//! A running capture: programs attached, ring read, counters at hand. Dropping it detaches everything.
+//! A running capture: programs attached, rings read, counters at hand. Dropping it detaches everything.
 
 use super::config::CaptureConfig;
 use super::cpus::{CpuChange, CpuSet};
@@ -6,6 +6,8 @@ use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::kernel_log::KernelLog;
 use super::loader::{self, Loaded};
+use super::mapped::MappedCode;
+use super::perf_ring::PerfRing;
 use super::ring::EventRing;
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use crate::model::{LostCounts, RawEvent};
@@ -15,6 +17,7 @@ use aya::programs::perf_event::{
     PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent,
 };
 use aya::programs::{PerfEvent, ProgramError};
+use profiler_ebpf::DropReason;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,15 @@ pub struct SmokeReport {
     pub programs: Vec<&'static str>,
     /// CPUs that the sampler could be attached to.
     pub cpus: usize,
+    /// Of these, the CPUs whose newly mapped code is seen.
+    pub mmap_cpus: usize,
+}
+
+/// What watches a CPU.
+struct Watch {
+    sampler: PerfEventLinkId,
+    /// Where newly mapped code comes up; None where the kernel gives no such ring.
+    code: Option<PerfRing>,
 }
 
 /// A running capture.
@@ -34,7 +46,9 @@ pub struct Capture {
     ring: EventRing,
     log: KernelLog,
     counters: Counters,
-    cpus: CpuSet<PerfEventLinkId>,
+    cpus: CpuSet<Watch>,
+    mapped: MappedCode,
+    mmap_events: bool,
     config: CaptureConfig,
     map_bytes: u64,
     ring_bytes: u64,
@@ -49,10 +63,12 @@ impl Capture {
         let config = CaptureConfig::default();
         let Loaded { mut ebpf, sampler, programs } = loader::load(&config, features)?;
         let online = online()?;
+        let mut mmap_cpus = 0;
         for cpu in &online {
             attach(&mut ebpf, sampler, *cpu, SoftwareEvent::Dummy, &config)?;
+            mmap_cpus += usize::from(features.mmap_events.is_ok() && PerfRing::open(*cpu).is_ok());
         }
-        Ok(SmokeReport { programs, cpus: online.len() })
+        Ok(SmokeReport { programs, cpus: online.len(), mmap_cpus })
     }
 
     /// Loads, attaches, samples.
@@ -80,6 +96,8 @@ impl Capture {
             ring: EventRing::new(ring)?,
             counters: Counters(counters),
             cpus: CpuSet::new(Duration::from_nanos(config.period_ns())),
+            mapped: MappedCode::default(),
+            mmap_events: features.mmap_events.is_ok(),
             config: config.clone(),
             map_bytes,
             ring_bytes: u64::from(config.ring_bytes(cpus)),
@@ -89,17 +107,29 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Waits at most `timeout`, less when the ring fills up, then appends what has come to `out`, in the
-    /// order in which it was sent. Returns how many records came.
+    /// Waits at most `timeout`, less when a ring fills up, then appends what has come to `out`: newly mapped
+    /// code, then everything else in the order in which it was sent. So a mapping is known before the
+    /// samples that are in it. Returns how many events came.
     pub fn read(&mut self, timeout: Duration, out: &mut Vec<RawEvent>) -> Result<usize, CaptureError> {
-        let taken = self.ring.read(timeout, out)?;
+        let before = out.len();
+        self.ring.read(timeout, out)?;
+        // Read later than the samples, so that no mapping of theirs is missing; told earlier.
+        let sampled = out.len() - before;
+        self.mapped.read(self.cpus.links_mut().filter_map(|watch| watch.code.as_mut()), out);
+        if let Some(new) = out.get_mut(before..) {
+            new.rotate_left(sampled);
+        }
         self.log.flush();
-        Ok(taken)
+        Ok(out.len() - before)
     }
 
     /// Losses since start.
     pub fn lost(&self) -> LostCounts {
-        self.counters.sum().map(|sum| stats::lost(&sum)).unwrap_or_default()
+        let mut lost = self.counters.sum().map(|sum| stats::lost(&sum)).unwrap_or_default();
+        if let Some(events) = lost.0.get_mut(DropReason::RingFullEvent as usize) {
+            *events += self.mapped.lost;
+        }
+        lost
     }
 
     /// Counts since start.
@@ -119,7 +149,7 @@ impl Capture {
             .collect();
         programs.sort_by(|a, b| a.name.cmp(&b.name));
         KernelStats {
-            undecodable: self.ring.undecodable,
+            undecodable: self.ring.undecodable + self.mapped.undecodable,
             programs,
             map_bytes: self.map_bytes,
             ring_bytes: self.ring_bytes,
@@ -147,11 +177,12 @@ impl Capture {
         for (cpus, done) in [(plan.attach, &mut change.added), (plan.revive, &mut change.revived)] {
             for cpu in cpus {
                 if let Some(old) = self.cpus.remove(cpu) {
-                    drop_link(&mut self.ebpf, self.sampler, old)?;
+                    drop_link(&mut self.ebpf, self.sampler, old.sampler)?;
                 }
                 let link = attach(&mut self.ebpf, self.sampler, cpu, SoftwareEvent::CpuClock, &self.config)?;
-                if let Some(link) = link {
-                    self.cpus.insert(cpu, link, ticks(cpu), now);
+                if let Some(sampler) = link {
+                    let code = self.mmap_events.then(|| self.watch_code(cpu)).flatten();
+                    self.cpus.insert(cpu, Watch { sampler, code }, ticks(cpu), now);
                     done.push(cpu);
                 }
             }
@@ -159,9 +190,18 @@ impl Capture {
         Ok(change)
     }
 
+    /// An extra: a CPU whose ring cannot be had is sampled without.
+    fn watch_code(&self, cpu: u32) -> Option<PerfRing> {
+        let ring = PerfRing::open(cpu).and_then(|ring| self.ring.wake_by(&ring).map(|()| ring));
+        ring.inspect_err(
+            |error| tracing::warn!(cpu, %error, "newly mapped code on this CPU is found by scanning"),
+        )
+        .ok()
+    }
+
     fn detach(&mut self, cpu: u32) -> Result<(), CaptureError> {
         match self.cpus.remove(cpu) {
-            Some(link) => drop_link(&mut self.ebpf, self.sampler, link),
+            Some(watch) => drop_link(&mut self.ebpf, self.sampler, watch.sampler),
             None => Ok(()),
         }
     }
