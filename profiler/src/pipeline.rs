@@ -155,7 +155,11 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
     let metrics =
         Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")).map_err(|e| PipelineError::Metrics(e.to_string()))?);
     let shared = Arc::new(Shared::default());
-    let mut registry = Registry::new(RegistryConfig { keep, ..RegistryConfig::host(&node) });
+    let mut registry = Registry::new(RegistryConfig {
+        keep,
+        ask_drivers: config.ask_drivers,
+        ..RegistryConfig::host(&node)
+    });
     // First the programs, then the scan: what starts meanwhile comes as an event.
     let capture = CaptureConfig {
         hz: *config.hz.get(),
