@@ -5,6 +5,7 @@
 
 mod closing;
 mod health;
+mod heap;
 mod stacks;
 mod worker;
 
@@ -63,10 +64,11 @@ pub enum PipelineError {
 
 /// Samples and answers until the end is asked for.
 pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineError> {
+    heap::settle();
     // What can be refused at once is: the address, the token, what to keep; then the kernel.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(8)
+        .max_blocking_threads(4)
         .thread_name("http")
         .enable_all()
         .build()
@@ -197,6 +199,7 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         health,
         relabels: HashMap::new(),
         new_jvms: HashMap::new(),
+        trim: heap::Trim::soon(),
     };
     Ok(Joined { worker, metrics, shared, node })
 }
