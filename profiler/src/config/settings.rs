@@ -105,7 +105,7 @@ settings! {
     /// else on the node tells it. When false, such an application is called unknown.
     required ask_drivers ("ask-drivers", "BOOL"): bool = "true";
     /// Memory for closed windows; the oldest go first.
-    required store_bytes ("store-bytes", "SIZE"): ByteSize = "24MiB";
+    required store_bytes ("store-bytes", "SIZE"): ByteSize = "20MiB";
     /// Age at which windows go, whatever room there is.
     required store_age ("store-age", "DURATION"): Interval = "1d";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
