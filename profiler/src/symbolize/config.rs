@@ -19,7 +19,7 @@ pub struct SymbolizerConfig {
     pub perf_map_max_bytes: u64,
     /// Processes whose mappings and names are kept; the one unused for longest goes first.
     pub max_processes: usize,
-    /// Bytes of ELF symbol tables kept over all files; a single one may take half. One libjvm takes 4 to
+    /// Bytes of ELF symbol tables kept over all files; a single one may take them all. One libjvm takes 4 to
     /// 5 MB. They are resident, twice where blazesym has an index of them: with the store this is the most
     /// of the daemon's 64 MB.
     pub max_symbol_bytes: u64,
