@@ -6,7 +6,7 @@
 //! and names both files, and whoever agrees with it copies it by hand.
 
 use anyhow::{Context, Result, bail, ensure};
-use emberscope::export::{ExportOptions, Format, Unit, render, top};
+use emberscope::export::{ExportOptions, Format, Unit, methods, render, sort};
 use emberscope::model::{
     DropReason, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LostCounts, Query, Row, SampleKind,
     Selection, Stack, StackEnd, TimeRange, UnknownReason, WallTime, Window,
@@ -66,10 +66,17 @@ fn outputs(case: &str) -> Result<Vec<(&'static str, Vec<u8>)>> {
         &plain,
     )?)?)?;
     json.push('\n');
-    let table = top(&answer.tree, unit)
+    let mut methods = methods(&answer.tree);
+    sort(&mut methods, false);
+    let table = methods
         .iter()
-        .map(|row| {
-            format!("{} {} {:?} {}\n", row.self_value, row.total_value, row.frame.name, row.frame.kind.slug())
+        .map(|m| {
+            let (own, total) = match unit {
+                Unit::Samples => (m.own.count, m.total.count),
+                Unit::Nanoseconds => (m.own.weight, m.total.weight),
+            };
+            let kinds: Vec<&str> = m.kinds.iter().copied().collect();
+            format!("{own} {total} {:?} {:?} {}\n", m.name, m.module, kinds.join(","))
         })
         .collect::<String>();
     Ok(vec![

@@ -36,10 +36,11 @@ capabilities() {
 }
 
 # run CAPABILITIES COMMAND ...
+# One run takes this shell's place, so that a signal to it reaches the command.
 run() {
     caps=$1
     shift
-    unshare --mount --propagation private sh -eu -c '
+    $start unshare --mount --propagation private sh -eu -c '
         data=$1 user=$2 caps=$3 here=$4 unit=$5
         shift 5
         mount -t tmpfs tmpfs /tmp 2>/dev/null || { echo "cannot mount a /tmp" >&2; exit 3; }
@@ -56,9 +57,10 @@ run() {
     ' run "$data" "$user" "$caps" "$here" "$unit" "$@"
 }
 
+start=
 if [ -z "$each" ]; then
+    start=exec
     run "$(capabilities)" "$@"
-    exit
 fi
 
 echo "with all of the unit's capabilities:"

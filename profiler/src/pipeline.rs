@@ -5,6 +5,7 @@
 
 mod closing;
 mod health;
+mod heap;
 mod stacks;
 mod worker;
 
@@ -63,10 +64,11 @@ pub enum PipelineError {
 
 /// Samples and answers until the end is asked for.
 pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineError> {
+    heap::settle();
     // What can be refused at once is: the address, the token, what to keep; then the kernel.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(8)
+        .max_blocking_threads(4)
         .thread_name("http")
         .enable_all()
         .build()
@@ -156,7 +158,11 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
     let metrics =
         Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")).map_err(|e| PipelineError::Metrics(e.to_string()))?);
     let shared = Arc::new(Shared::default());
-    let mut registry = Registry::new(RegistryConfig { keep, ..RegistryConfig::host(&node) });
+    let mut registry = Registry::new(RegistryConfig {
+        keep,
+        ask_drivers: config.ask_drivers,
+        ..RegistryConfig::host(&node)
+    });
     // First the programs, then the scan: what starts meanwhile comes as an event.
     let capture = CaptureConfig {
         hz: *config.hz.get(),
@@ -195,6 +201,7 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         relabels: HashMap::new(),
         jvms: HashMap::new(),
         mid_window: worker::MidWindow::default(),
+        trim: heap::Trim::soon(),
     };
     Ok(Joined { worker, metrics, shared, node })
 }

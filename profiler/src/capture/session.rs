@@ -80,12 +80,7 @@ impl Capture {
             }
             _ => None,
         };
-        let map_ids = loader::program::<PerfEvent>(&mut ebpf, sampler)?
-            .info()
-            .and_then(|info| info.map_ids())
-            .ok()
-            .flatten();
-        let map_bytes = map_ids.unwrap_or_default().into_iter().map(stats::map_bytes).sum();
+        let map_bytes = stats::map_bytes();
         let ring = take(&mut ebpf, "EVENTS")?;
         let counters = take(&mut ebpf, "COUNTERS")?;
         let cpus = aya::util::nr_cpus().unwrap_or(1);

@@ -2,9 +2,8 @@
 
 use super::error::CaptureError;
 use crate::model::LostCounts;
-use aya::maps::{MapData, MapInfo, PerCpuArray};
+use aya::maps::{MapData, PerCpuArray};
 use profiler_ebpf::{COUNTER_SLOTS, Counter, DropReason};
-use std::os::fd::AsRawFd;
 
 /// Counts since start, and sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,12 +95,15 @@ pub(super) fn counts(sum: &[u64; COUNTER_SLOTS]) -> KernelStats {
     }
 }
 
-/// Bytes of a map, from its fdinfo; 0 when the kernel does not tell.
-pub(super) fn map_bytes(id: u32) -> u64 {
-    let Some(fd) = MapInfo::from_id(id).ok().and_then(|info| info.fd().ok()) else { return 0 };
-    let fd = std::os::fd::AsFd::as_fd(&fd);
-    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).unwrap_or_default();
-    text.lines().find_map(|l| l.strip_prefix("memlock:")?.trim().parse().ok()).unwrap_or(0)
+/// Bytes of all maps that this process holds, from the fdinfo of its own descriptors: to list or open maps
+/// by their ids would need CAP_SYS_ADMIN. 0 when the kernel does not tell.
+pub(super) fn map_bytes() -> u64 {
+    let Ok(files) = std::fs::read_dir("/proc/self/fdinfo") else { return 0 };
+    let infos = files.flatten().filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    let field =
+        |text: &str, name| text.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let maps = infos.filter_map(|text| Some((field(&text, "map_id:")?, field(&text, "memlock:")?)));
+    maps.collect::<std::collections::BTreeMap<_, _>>().into_values().sum()
 }
 
 #[cfg(test)]

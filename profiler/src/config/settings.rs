@@ -101,8 +101,11 @@ settings! {
     required ask_jvms ("ask-jvms", "BOOL"): bool = "true";
     /// Shortest time between two such questions to the same JVM; failures make it longer.
     required ask_interval ("ask-interval", "DURATION"): Interval = "3s";
+    /// Ask Spark drivers and standalone Workers over HTTP for an application's id or name where nothing
+    /// else on the node tells it. When false, such an application is called unknown.
+    required ask_drivers ("ask-drivers", "BOOL"): bool = "true";
     /// Memory for closed windows; the oldest go first.
-    required store_bytes ("store-bytes", "SIZE"): ByteSize = "32MiB";
+    required store_bytes ("store-bytes", "SIZE"): ByteSize = "20MiB";
     /// Age at which windows go, whatever room there is.
     required store_age ("store-age", "DURATION"): Interval = "1d";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless

@@ -1,4 +1,4 @@
-//! Answers as bytes: folded stacks, an SVG flame graph, JSON, and a table of functions.
+//! Answers as bytes: folded stacks, an SVG flame graph, JSON, and methods by cost.
 //!
 //! Pure: an [`Answer`] and [`ExportOptions`] in, bytes out; nothing is read or looked up. Names come
 //! from observed programs, so every writer cleans or escapes them (text.rs). Limit: the bytes of one
@@ -12,7 +12,7 @@ mod top;
 mod walk;
 
 pub use json::{QualityJson, RangeJson};
-pub use top::{TopRow, top};
+pub use top::{Cost, Method, methods, sort};
 
 use crate::model::{Answer, Node};
 use std::io::{self, Write};

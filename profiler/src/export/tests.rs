@@ -114,7 +114,7 @@ fn nothing_is_an_answer_too() {
     assert!(svg.contains("&lt;b&gt;&amp;") && !svg.contains("<b>"));
     let json: serde_json::Value = serde_json::from_str(&text(Format::Json, &empty, &plain())).unwrap();
     assert_eq!((json["total"].as_u64(), json["nodes"].as_array().unwrap().len()), (Some(0), 1));
-    assert!(top(&empty.tree, Unit::Samples).is_empty());
+    assert!(methods(&empty.tree).is_empty());
     // Not even a root.
     let bare = Answer { tree: Tree { nodes: Vec::new() }, ..answer(tree(&[])) };
     for format in Format::ALL {
@@ -302,11 +302,18 @@ fn recursion_counts_once_in_the_total() {
         (&[(FrameKind::Label, "stage=2"), (J, "g"), (J, "f")], 5),
         (&[(FrameKind::Label, "stage=2"), (T, "f")], 1),
     ]);
-    let rows = top(&tree, Unit::Samples);
-    let told: Vec<_> =
-        rows.iter().map(|r| (&*r.frame.name, r.frame.kind, r.self_value, r.total_value)).collect();
-    assert_eq!(told, [("f", J, 8, 10), ("h", J, 2, 2), ("f", T, 1, 1), ("g", J, 0, 8)]);
-    assert_eq!(top(&tree, Unit::Nanoseconds)[0].self_value, 8 * WEIGHT);
+    let mut rows = methods(&tree);
+    sort(&mut rows, false);
+    let told = |rows: &[Method<'_>]| -> Vec<(String, u64, u64)> {
+        rows.iter().map(|m| (m.name.to_owned(), m.own.count, m.total.count)).collect()
+    };
+    let row = |name: &str, own, total| (name.to_owned(), own, total);
+    assert_eq!(told(&rows), [row("f", 9, 11), row("h", 2, 2), row("g", 0, 8)]);
+    let kinds: Vec<&str> = rows[0].kinds.iter().copied().collect();
+    assert_eq!(kinds, [J.slug(), T.slug()], "one method, whatever it ran as");
+    assert_eq!((rows[0].own.weight, rows[0].total.weight), (9 * WEIGHT, 11 * WEIGHT));
+    sort(&mut rows, true);
+    assert_eq!(told(&rows), [row("f", 9, 11), row("g", 0, 8), row("h", 2, 2)]);
 }
 
 proptest! {
@@ -330,7 +337,7 @@ proptest! {
         let all = format!("<title>all ({total} samples, 100%)");
         prop_assert!(svg.contains(&all));
         prop_assert!(!svg.contains("<title>(null)"));
-        let sum: u64 = top(&answer.tree, Unit::Samples).iter().map(|row| row.self_value).sum();
+        let sum: u64 = methods(&answer.tree).iter().map(|row| row.own.count).sum();
         prop_assert_eq!(sum + answer.tree.nodes[0].self_count, total);
     }
 }

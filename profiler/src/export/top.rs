@@ -1,69 +1,91 @@
-//! Functions by their own and their total samples.
+//! Methods by the time in them and below them.
 //!
-//! A function is a (kind, name), as in the tree. Its total counts a sample once, however often the
-//! function is in the stack: recursion does not count twice. Prefix frames of a grouped answer are no
-//! functions.
+//! In: a merged tree. Out: methods by name and module, whatever kinds of code they ran as. A method that
+//! calls itself counts once for each stack, at its outermost frame, so no total exceeds the whole.
 
-use super::Unit;
-use super::walk::{Below, preorder};
-use crate::model::{Frame, FrameKind, Tree};
-use std::collections::HashMap;
-use std::convert::Infallible;
-use std::sync::Arc;
+use crate::model::{FrameKind, Tree};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 
-/// A function's numbers.
-#[derive(Clone, Debug)]
-pub struct TopRow {
-    /// Which function.
-    pub frame: Arc<Frame>,
-    /// Samples (or their weight) that ended in it.
-    pub self_value: u64,
-    /// Samples (or their weight) with it anywhere in the stack.
-    pub total_value: u64,
+/// Samples and weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Samples.
+    pub count: u64,
+    /// Their weight.
+    pub weight: u64,
 }
 
-/// All functions of a tree: most of their own first, then by total, then by name.
-pub fn top(tree: &Tree, unit: Unit) -> Vec<TopRow> {
-    let mut places: HashMap<(FrameKind, &str), usize> = HashMap::new();
-    let mut rows: Vec<TopRow> = Vec::new();
-    let of_node: Vec<usize> = tree
-        .nodes
-        .iter()
-        .map(|node| {
-            *places.entry((node.frame.kind, &node.frame.name)).or_insert_with(|| {
-                rows.push(TopRow { frame: node.frame.clone(), self_value: 0, total_value: 0 });
-                rows.len() - 1
-            })
-        })
-        .collect();
-    // How often each function is on the path to the node, and the path itself.
-    let mut on_path = vec![0u32; rows.len()];
-    let mut path: Vec<usize> = Vec::new();
-    let walked = preorder::<Infallible>(tree, |visit| {
-        for left in path.drain(visit.depth.min(path.len())..) {
-            if let Some(times) = on_path.get_mut(left) {
-                *times -= 1;
+/// One method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Library, executable or kernel module.
+    pub module: &'a str,
+    /// Kinds of code it ran as.
+    pub kinds: BTreeSet<&'static str>,
+    /// Samples that ended in it.
+    pub own: Cost,
+    /// Samples that ended in it or below.
+    pub total: Cost,
+}
+
+/// Sums a tree by method, in order of first occurrence. Prefix frames of `group` are no methods.
+pub fn methods(tree: &Tree) -> Vec<Method<'_>> {
+    let mut index: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut out: Vec<Method<'_>> = Vec::new();
+    // Method of each node; none of the root and of prefix frames.
+    let mut of_node: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
+    for (at, node) in tree.nodes.iter().enumerate() {
+        if at == 0 || node.frame.kind == FrameKind::Label {
+            of_node.push(None);
+            continue;
+        }
+        let (name, module) = (node.frame.name.as_ref(), node.frame.module.as_ref());
+        let method = *index.entry((name, module)).or_insert_with(|| {
+            out.push(Method {
+                name,
+                module,
+                kinds: BTreeSet::new(),
+                own: Cost::default(),
+                total: Cost::default(),
+            });
+            out.len() - 1
+        });
+        let outermost = !has_caller(tree, &of_node, at, method);
+        of_node.push(Some(method));
+        if let Some(row) = out.get_mut(method) {
+            row.kinds.insert(node.frame.kind.slug());
+            row.own.count = row.own.count.saturating_add(node.self_count);
+            row.own.weight = row.own.weight.saturating_add(node.self_weight);
+            if outermost {
+                row.total.count = row.total.count.saturating_add(node.total_count);
+                row.total.weight = row.total.weight.saturating_add(node.total_weight);
             }
         }
-        let place = of_node.get(visit.id as usize).copied().unwrap_or(usize::MAX);
-        if let (Some(row), Some(times)) = (rows.get_mut(place), on_path.get_mut(place)) {
-            row.self_value = row.self_value.saturating_add(unit.own(visit.node));
-            if *times == 0 {
-                row.total_value = row.total_value.saturating_add(unit.total(visit.node));
-            }
-            *times += 1;
-        }
-        path.push(place);
-        Ok(Below::Go)
-    });
-    match walked {
-        Ok(()) => {}
-        Err(never) => match never {},
     }
-    rows.retain(|row| row.frame.kind != FrameKind::Label);
-    rows.sort_by(|a, b| {
-        let by_numbers = (b.self_value, b.total_value).cmp(&(a.self_value, a.total_value));
-        by_numbers.then_with(|| (&a.frame.name, a.frame.kind).cmp(&(&b.frame.name, b.frame.kind)))
+    out
+}
+
+/// Whether the method stands above this node. Parents stand before their children in the tree.
+fn has_caller(tree: &Tree, of_node: &[Option<usize>], at: usize, method: usize) -> bool {
+    let mut at = at;
+    loop {
+        let Some(parent) = tree.nodes.get(at).map(|n| n.parent as usize).filter(|p| *p < at) else {
+            return false;
+        };
+        if of_node.get(parent).copied().flatten() == Some(method) {
+            return true;
+        }
+        at = parent;
+    }
+}
+
+/// Most first: by the weight of their own, or of all below them too; then by name.
+pub fn sort(methods: &mut [Method<'_>], by_total: bool) {
+    methods.sort_by_key(|m| {
+        let keys = if by_total { (m.total.weight, m.own.weight) } else { (m.own.weight, m.total.weight) };
+        (Reverse(keys), m.name, m.module)
     });
-    rows
 }

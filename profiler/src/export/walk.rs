@@ -12,8 +12,6 @@ const NONE: NodeId = NodeId::MAX;
 pub(super) struct Visit<'a> {
     /// The node.
     pub(super) node: &'a Node,
-    /// Its number in the tree.
-    pub(super) id: NodeId,
     /// 0 for the root.
     pub(super) depth: usize,
 }
@@ -48,7 +46,7 @@ pub(super) fn preorder<E>(
         if sibling != NONE {
             pending.push((sibling, depth));
         }
-        if visit(Visit { node, id, depth })? == Below::Go {
+        if visit(Visit { node, depth })? == Below::Go {
             let child = at(&first_child, id);
             if child != NONE {
                 pending.push((child, depth + 1));

@@ -6,6 +6,7 @@
 
 use super::closing::Closing;
 use super::health::Health;
+use super::heap::Trim;
 use super::stacks::{Entry, StackCache, StackToken};
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
@@ -47,6 +48,8 @@ pub struct Worker {
     pub(super) mid_window: MidWindow,
     /// What was lost up to the last window that closed.
     pub(super) lost: LostCounts,
+    /// When free memory is given back.
+    pub(super) trim: Trim,
 }
 
 impl Worker {
@@ -136,6 +139,7 @@ impl Worker {
         }
         self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, &self.interner);
         self.health.windows(self.windows.counters());
+        self.trim.tick();
         Ok(())
     }
 

@@ -62,7 +62,7 @@ mod tests {
     fn a_driver_is_of_the_unknown_app_until_it_is_known() {
         let mut driver = identify(&recorded("local-driver"));
         assert_eq!(build("n", &driver, "java", 1).get(LabelKey::App), "unknown");
-        assert_eq!(build("n", &driver, "java", 1).get(LabelKey::ServiceName), "java");
+        assert_eq!(build("n", &driver, "java", 1).get(LabelKey::ServiceName), "job.py");
         driver.set_app("local-7");
         driver.app_name = Some("sales".into());
         let labels = build("n", &driver, "java", 1);

@@ -41,7 +41,6 @@ pub use own::{OwnUsage, usage as own_usage};
 pub use params::{Params, QueryStringError, nearest, pairs};
 pub use request::{Asked, DEFAULT_SPAN};
 pub use run::{Queries, Rendered};
-pub use top::{Cost, Method, methods};
 
 use crate::model::{Query, WallTime};
 use crate::store::Store;

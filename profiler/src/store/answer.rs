@@ -103,6 +103,27 @@ fn group_node(
     Ok(Some(node))
 }
 
+/// What the answer to the query rests on, without its tree: each distinct stack is looked at once.
+pub(super) fn quality(windows: &[Arc<Window>], query: &Query) -> Quality {
+    let mut quality = Quality::default();
+    let mut selected: PointerMap<bool> = PointerMap::default();
+    let mut stacks: PointerMap<(&Stack, u64)> = PointerMap::default();
+    for window in windows {
+        quality.lost.add(&window.lost);
+        for row in selected_rows(window, query.kind) {
+            let address = Arc::as_ptr(&row.labels) as usize;
+            if *selected.entry(address).or_insert_with(|| query.selection.matches(&row.labels)) {
+                let sum = stacks.entry(Arc::as_ptr(&row.stack) as usize).or_insert((&row.stack, 0));
+                sum.1 = sum.1.saturating_add(row.count);
+            }
+        }
+    }
+    for (stack, count) in stacks.into_values() {
+        rate(&mut quality, stack, count);
+    }
+    quality
+}
+
 fn rate(quality: &mut Quality, stack: &Stack, count: u64) {
     quality.samples += count;
     if stack.truncated() {

@@ -11,7 +11,7 @@ use super::answer::{self, AnswerLimits};
 use super::ledger::Ledger;
 use super::{LabelledSeries, Store, StoreError, StoreUsage};
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Row, Selection, TimeRange, Window,
+    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Row, Selection, Summary, TimeRange, Window,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -136,6 +136,12 @@ impl Store for MemoryStore {
         let windows = self.touched(query.range);
         let range = answer::covered(&windows, query.range, self.config.window_length);
         answer::merge(&windows, query, range, &self.config.answers)
+    }
+
+    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
+        let windows = self.touched(query.range);
+        let range = answer::covered(&windows, query.range, self.config.window_length);
+        Ok(Summary { range, windows: windows.len(), quality: answer::quality(&windows, query) })
     }
 
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {

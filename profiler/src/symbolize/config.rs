@@ -19,7 +19,9 @@ pub struct SymbolizerConfig {
     pub perf_map_max_bytes: u64,
     /// Processes whose mappings and names are kept; the one unused for longest goes first.
     pub max_processes: usize,
-    /// Bytes of ELF symbol tables kept over all files. One libjvm takes 4 to 5 MB.
+    /// Bytes of ELF symbol tables kept over all files; a single one may take them all. One libjvm takes 4 to
+    /// 5 MB. They are resident, twice where blazesym has an index of them: with the store this is the most
+    /// of the daemon's 64 MB.
     pub max_symbol_bytes: u64,
     /// Native addresses whose frames are cached.
     pub max_cached_addresses: usize,
@@ -38,7 +40,7 @@ impl Default for SymbolizerConfig {
             ask_timeout: Duration::from_secs(10),
             perf_map_max_bytes: 1 << 30,
             max_processes: 1024,
-            max_symbol_bytes: 32 << 20,
+            max_symbol_bytes: 16 << 20,
             max_cached_addresses: 32_768,
             max_frames: 65_536,
             keep_exited: Duration::from_secs(60),

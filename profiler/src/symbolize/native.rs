@@ -82,7 +82,7 @@ pub struct Natives {
 }
 
 impl Natives {
-    /// With limits: bytes of symbols over all files (a single one may take half of it), cached addresses.
+    /// With limits: bytes of symbols over all files (a single one may take them all), cached addresses.
     pub fn new(max_table_bytes: u64, max_names: usize) -> Self {
         Self {
             by_key: HashMap::new(),
@@ -181,7 +181,7 @@ impl Natives {
     }
 
     fn load(&mut self, id: ModuleId, file: &File) {
-        let loaded = open_table(file, self.max_table_bytes / 2);
+        let loaded = open_table(file, self.max_table_bytes);
         let Some(module) = self.modules.get_mut(id.0 as usize) else { return };
         match loaded {
             Ok(table) => module.table = Some(table),

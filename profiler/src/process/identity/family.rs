@@ -15,6 +15,11 @@ pub fn with_parent(own: &Identity, parent: Option<&Identity>) -> Identity {
         Role::Driver if parent.role == Role::Driver && parent.program == identity.program => {
             belong(&mut identity, parent);
         }
+        // Nothing else names it so far: the script that started it does.
+        Role::Driver if identity.python_parent && parent.runtime == Runtime::Python => {
+            let script = Some(&parent.program).filter(|p| p.ends_with(".py"));
+            identity.app_name = identity.app_name.or_else(|| script.cloned());
+        }
         // pyspark reads the same from its parent, be it the daemon, an executor or a local driver.
         Role::Python => {
             identity.python = identity.python.or(parent.python);
@@ -146,6 +151,11 @@ mod tests {
         assert!(python.app.is_some());
         let jvm = with_parent(&identify(&recorded("python-started-driver")), Some(&python));
         assert_eq!(jvm.app, None, "a session of its own");
+        let mut nameless = identify(&recorded("python-started-driver"));
+        nameless.app_name = None;
+        let script = identify(&recorded("python-that-starts"));
+        assert_eq!(with_parent(&nameless, Some(&script)).app_name.as_deref(), Some("job.py"));
+        assert_eq!(with_parent(&nameless, Some(&notebook_server)).app_name, None, "a module is no script");
         let executor = with_parent(&identify(&recorded("local-cluster-executor")), Some(&driver));
         assert_eq!(executor.app.as_deref(), Some("app-20261121183115-0000"));
         let worker = identify(&recorded("standalone-worker"));

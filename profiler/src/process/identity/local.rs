@@ -26,7 +26,7 @@ mod tests {
         let identity = identify(&recorded("local-driver"));
         assert_eq!((identity.role, identity.deploy), (Role::Driver, Deploy::Local));
         assert_eq!(identity.executor.as_deref(), Some("driver"));
-        assert_eq!((identity.app, identity.app_name), (None, None));
+        assert_eq!((identity.app, identity.app_name.as_deref()), (None, Some("job.py")));
         assert_eq!(identity.program, "SparkSubmit");
         assert!(!identity.python_parent);
     }

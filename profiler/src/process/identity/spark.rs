@@ -5,6 +5,7 @@ use crate::model::{Deploy, Role};
 use crate::process::environ::EnvName;
 use crate::process::facts::ProcessFacts;
 use crate::process::java::{JavaCommand, SubmitOptions};
+use crate::process::text::base_name;
 
 /// Works out a JVM's identity.
 pub(super) fn java(identity: &mut Identity, java: &JavaCommand<'_>, facts: &ProcessFacts, in_pod: bool) {
@@ -61,7 +62,7 @@ fn submit(identity: &mut Identity, java: &JavaCommand<'_>, facts: &ProcessFacts,
     identity.role = Role::Driver;
     identity.python_parent =
         submit.resource == Some("pyspark-shell") || facts.environ.has(EnvName::ConnInfoPath);
-    identity.app_name = submit.get("--name").or_else(|| submit.conf("spark.app.name")).map(bounded);
+    identity.app_name = name(&submit).map(bounded);
     identity.ui_port = submit.conf("spark.ui.port").and_then(|p| p.parse().ok()).filter(|p| *p != 0);
     let master = submit
         .get("--master")
@@ -73,6 +74,15 @@ fn submit(identity: &mut Identity, java: &JavaCommand<'_>, facts: &ProcessFacts,
         local::driver(identity);
     }
     kubernetes::driver(identity, facts, in_pod);
+}
+
+/// What spark-submit calls the application unless its program has a name for it: `--name`, the main class,
+/// the file (SparkSubmitArguments.scala, mergeDefaultSparkProperties). Shells are what their Python is.
+fn name<'a>(submit: &SubmitOptions<'a>) -> Option<&'a str> {
+    let told = submit.get("--name").or_else(|| submit.conf("spark.app.name"));
+    let class = submit.get("--class").filter(|c| !c.starts_with("org.apache.spark."));
+    let file = submit.resource.filter(|r| r.ends_with(".py") || r.ends_with(".jar") || r.ends_with(".R"));
+    told.or(class).or_else(|| file.map(base_name))
 }
 
 /// The deployment that a master URL names.

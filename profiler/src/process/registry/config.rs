@@ -19,6 +19,9 @@ pub struct Limits {
     pub checks: usize,
     /// Shortest time between two questions to the same driver; doubles up to ten seconds.
     pub ask_interval: Duration,
+    /// How long executors have to tell of their driver before it is asked itself. On a busy machine a
+    /// driver needs some 15 s to its first executor.
+    pub driver_patience: Duration,
 }
 
 impl Default for Limits {
@@ -29,6 +32,7 @@ impl Default for Limits {
             exec_reads: 50,
             checks: 256,
             ask_interval: Duration::from_secs(2),
+            driver_patience: Duration::from_secs(20),
         }
     }
 }

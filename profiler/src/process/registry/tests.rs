@@ -255,7 +255,7 @@ fn executors_name_their_driver_by_its_port() {
     std::fs::create_dir_all(dir.join("net")).unwrap();
     std::fs::write(dir.join("net/tcp6"), table).unwrap();
     std::os::unix::fs::symlink("socket:[4711]", dir.join("fd/278")).unwrap();
-    let mut registry = Registry::new(RegistryConfig { ask_drivers: false, ..config(&fake) });
+    let mut registry = Registry::new(config(&fake));
     registry.scan();
     let first = registry.get(driver).labels.clone();
     assert_eq!(first.get(LabelKey::App), "unknown");
@@ -267,6 +267,50 @@ fn executors_name_their_driver_by_its_port() {
     assert_eq!(label(&mut registry, executor, LabelKey::AppName), "lc-name");
     assert!(relabels.iter().any(|r| r.key.pid == executor && r.to.get(LabelKey::ServiceName) == "lc-name"));
     assert!(registry.tick().is_empty(), "and then it is quiet");
+    assert_eq!(registry.counters().asked, 1, "where the driver is, and nothing of the driver");
+}
+
+#[test]
+fn a_driver_is_asked_only_when_nothing_surer_tells() {
+    let spark = ["java", "org.apache.spark.deploy.SparkSubmit", "--master"];
+    let words = |master| [&spark[..], &[master, "job.py"]].concat();
+    let hour = Duration::from_secs(3600);
+    let pod =
+        ["SPARK_APPLICATION_ID=spark-0123456789abcdef0123456789abcdef", "KUBERNETES_SERVICE_HOST=10.0.0.1"];
+    for (master, environ, patience, asked) in [
+        ("local[2]", &[][..], hour, 1),
+        ("spark://m:7077", &[], Duration::ZERO, 1),
+        ("spark://m:7077", &[], hour, 0),
+        ("k8s://https://m", &pod, Duration::ZERO, 0),
+    ] {
+        let fake = FakeProc::new();
+        fake.process(7, 1, "java", 100).words(&words(master)).environ(environ).link("exe", "/jdk/bin/java");
+        let limits = Limits { driver_patience: patience, ..Limits::default() };
+        let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+        registry.scan();
+        registry.tick();
+        assert_eq!(registry.get(7).role, Role::Driver, "{master}");
+        assert_eq!(registry.counters().asked, asked, "{master} {patience:?}");
+        let mut silent = Registry::new(RegistryConfig { limits, ask_drivers: false, ..config(&fake) });
+        silent.scan();
+        silent.tick();
+        assert_eq!(silent.counters().asked, 0, "{master}");
+    }
+}
+
+#[test]
+fn a_worker_is_asked_only_for_names_of_its_executors() {
+    let fake = FakeProc::new();
+    let worker = fake.recorded("standalone-worker");
+    let mut registry = Registry::new(config(&fake));
+    registry.scan();
+    registry.tick();
+    assert_eq!(registry.counters().asked, 0, "it has none");
+    let word = ["java", "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--app-id", "app-1"];
+    fake.process(7, worker, "java", 900).words(&word).link("exe", "/jdk/bin/java");
+    registry.get(7);
+    registry.tick();
+    assert_eq!(registry.counters().asked, 1);
 }
 
 #[test]

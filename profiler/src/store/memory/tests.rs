@@ -134,6 +134,30 @@ fn windows_that_share_an_instant_after_a_step_are_both_held() {
 }
 
 #[test]
+fn a_summary_is_the_answer_without_its_tree() {
+    let store = store();
+    let (one, two) = (labels(&[(LabelKey::Stage, "1")]), labels(&[(LabelKey::Stage, "2")]));
+    let mut unnamed: Vec<_> = stack(&["a"]).frames.to_vec();
+    unnamed.push(Arc::new(Frame::unknown(UnknownReason::NoPerfMap, "")));
+    let unnamed = Arc::new(Stack { frames: unnamed.into(), end: StackEnd::ALL[1] });
+    let again = stack(&["a", "b"]);
+    for from in [0, 10] {
+        let rows = vec![row(&one, &again, 3), row(&two, &again, 4), row(&one, &unnamed, 2)];
+        store.append(window(from, from + 10, rows));
+    }
+    let selections = [Selection::all(), only(LabelKey::Stage, "1"), only(LabelKey::Stage, "9")];
+    for selection in selections {
+        for (from, until) in [(0, 20), (5, 10), (40, 50)] {
+            let query =
+                Query { selection: selection.clone(), group: vec![LabelKey::Stage], ..query(from, until) };
+            let Answer { range, windows, quality, .. } = store.merge(&query).unwrap();
+            assert_eq!(store.summary(&query).unwrap(), Summary { range, windows, quality });
+        }
+    }
+    assert_eq!(store.summary(&query(0, 20)).unwrap().quality.samples, 18);
+}
+
+#[test]
 fn quality_counts_by_reason() {
     let store = store();
     let mut frames: Vec<_> = stack(&["a", "b"]).frames.to_vec();
