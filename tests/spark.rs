@@ -190,7 +190,7 @@ fn two_applications_under_one_daemon() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &[])?;
     let job = |name: &str, master: &str, java: &str| {
-        let job = here.spark("demo.py", &dir.path().join(name)).arg("--seconds").arg("300");
+        let job = here.spark("demo.py", &dir.path().join(name)).arg("--seconds").arg("900");
         job.master(master).java_options(java).start()
     };
     // One after the other: Spark's id of an application is the second in which it started.
@@ -464,12 +464,8 @@ fn jit_frames_are_named(daemon: &Daemon, a: &App, range: &str) -> Result<()> {
             println!("unnamed in {count} samples: {}", around.join(";"));
         }
     }
-    ensure!(named > 5000, "only {named} JIT frames");
+    ensure!(named > 3000, "only {named} JIT frames");
     ensure!(share >= 0.99, "{:.2} % of JIT frames are named", 100.0 * share);
-    // What the job works in is among them, below the thread's own start.
-    let stacks = ask_folded(daemon, &format!("{range}&app={}&role=executor", a.id))?;
-    let task = "java.lang.Thread.run;";
-    ensure!(stacks.keys().any(|stack| stack.contains(task) && stack.contains("levenshteinDistance")));
     Ok(())
 }
 
@@ -505,11 +501,9 @@ fn without_frame_pointers_stacks_say_why_they_end(
     for node in without["nodes"].as_array().context("no nodes")? {
         let name = node["name"].as_str().unwrap_or_default();
         if node["kind"] == "java" {
-            let class = name.rsplit_once('.').map_or(name, |(class, _)| class);
+            let class = family(name.rsplit_once('.').map_or(name, |(class, _)| class));
             frames.0 += 1;
-            if !classes.contains(class.split("$$Lambda").next().unwrap_or(class))
-                && !class.contains("$$Lambda")
-            {
+            if !classes.contains(&class) {
                 frames.1.push(name.to_owned());
             }
         }
@@ -523,6 +517,12 @@ fn without_frame_pointers_stacks_say_why_they_end(
     Ok(())
 }
 
+/// A class without the number that tells it from others made like it at run time.
+fn family(class: &str) -> String {
+    let class = class.split_once("$$Lambda").map_or(class, |(outer, _)| outer);
+    class.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
+}
+
 /// All classes that a JVM has loaded, asked by jcmd.
 fn loaded_classes(java_home: &Path, pid: u32) -> Result<BTreeSet<String>> {
     let output =
@@ -530,7 +530,7 @@ fn loaded_classes(java_home: &Path, pid: u32) -> Result<BTreeSet<String>> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let class = |line: &str| {
         let name = line.trim_start_matches(['|', '-', ' ']);
-        Some(name.split(['/', ' ']).next()?.to_owned())
+        Some(family(name.split(['/', ' ']).next()?))
     };
     let classes: BTreeSet<String> = text.lines().filter_map(class).collect();
     ensure!(
@@ -568,8 +568,9 @@ fn commands_ask_the_daemon(here: &Here, daemon: &Daemon, a: &App, b: &App, dir: 
     let jvms: Vec<_> = rows.iter().filter(|row| row["role"] == "executor").collect();
     ensure!(jvms.len() == 2 && jvms.iter().all(|row| row["app"] == *a.id), "{rows:?}");
     ensure!(jvms.iter().all(|row| row["jvm"]["names"] == "asked"), "{rows:?}");
-    let top = ask(&["top", "--app", &a.id, "--role", "executor", "--limit", "10"])?.good()?;
-    ensure!(top.out.starts_with("   SELF") && top.out.lines().count() >= 11, "{top:#?}");
+    let top = ask(&["top", "--app", &a.id, "--role", "executor", "--limit", "40"])?.good()?;
+    ensure!(top.out.trim_start().starts_with("SELF") && top.out.lines().count() >= 41, "{top:#?}");
+    ensure!(top.out.contains("org.apache.spark.unsafe.types.UTF8String.levenshteinDistance"), "{top:#?}");
     let status = ask(&["status"])?.good()?;
     ensure!(status.out.contains(&a.id), "{}", status.out);
 
