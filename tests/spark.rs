@@ -602,7 +602,8 @@ fn commands_ask_the_daemon(here: &Here, daemon: &Daemon, a: &App, b: &App, dir: 
 
 fn a_recording_needs_no_daemon(here: &Here, a: &App, dir: &Path) -> Result<()> {
     let binary = here.binary.display().to_string();
-    let record = |words: &[&str]| ran([binary.as_str(), "record"].iter().chain(words).copied());
+    let record =
+        |words: &[&str]| ran([binary.as_str(), "record", "--log", "error"].iter().chain(words).copied());
     let pid = a.executors["0"].to_string();
     let (picture, lines) = (dir.join("record.svg"), dir.join("record.folded"));
     record(&["--duration", "5s", "--pid", &pid, "-o", &picture.display().to_string()])?.good()?;
