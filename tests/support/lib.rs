@@ -19,8 +19,10 @@
 //! }
 //! ```
 
+mod command;
 mod here;
 
+pub use command::{Ran, ran};
 pub use here::{Here, WARM_UP, jdk, required};
 pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};
 

@@ -81,6 +81,16 @@ pub enum CliError {
         #[source]
         source: io::Error,
     },
+    /// The data directory cannot be made or held.
+    #[error("cannot {what} {}: {reason}; name a directory that can be written with --data-dir", path.display())]
+    DataDir {
+        /// What was to be done.
+        what: &'static str,
+        /// With which file or directory.
+        path: PathBuf,
+        /// Why not; no `source`, because the sentence has it already, before the mend.
+        reason: io::Error,
+    },
     /// Standard output could not be written.
     #[error("cannot write the output")]
     Output(#[from] io::Error),

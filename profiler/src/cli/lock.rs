@@ -29,13 +29,13 @@ impl DataDirLock {
     /// Takes the lock, making the directory (for its owner and group only) where it is missing.
     pub fn take(dir: &Path) -> Result<Self, CliError> {
         let made = DirBuilder::new().recursive(true).mode(0o750).create(dir);
-        made.map_err(|source| CliError::File {
+        made.map_err(|reason| CliError::DataDir {
             what: "make the data directory",
             path: dir.to_owned(),
-            source,
+            reason,
         })?;
         let path = file_in(dir);
-        let failed = |what, source| CliError::File { what, path: path.clone(), source };
+        let failed = |what, reason| CliError::DataDir { what, path: path.clone(), reason };
         let mut file = open(&path, true).map_err(|source| failed("open the lock", source))?;
         match file.try_lock() {
             Ok(()) => {}

@@ -36,7 +36,7 @@ impl Default for ServeConfig {
 pub enum ServeError {
     /// Would be open to the network.
     #[error(
-        "listening on {listen} lets the network read profiles: name a file with a bearer token (token_file), or listen on 127.0.0.1"
+        "listening on {listen} lets the network read profiles: name a file with a bearer token (--token-file), or listen on 127.0.0.1"
     )]
     Exposed {
         /// The address.
@@ -52,7 +52,7 @@ pub enum ServeError {
     },
     /// The port is taken.
     #[error(
-        "{listen} is in use: another daemon or program listens there; stop it or choose another address (listen)"
+        "{listen} is in use: another daemon or program listens there; stop it or choose another address (--listen)"
     )]
     InUse {
         /// The address.
