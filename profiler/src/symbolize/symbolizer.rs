@@ -388,6 +388,11 @@ fn source(outcome: &Outcome, allowed: bool, never: bool, before: &NameSource) ->
         (Err(_), _) if have => before.clone(),
         (Err(_), Some(Err(error))) if never => NameSource::None(error.to_string()),
         (Err(_), Some(Err(error))) => NameSource::Waiting(format!("{error}; asked again later")),
+        // Another tool may have taken the map away before we read it.
+        (Err(refusal @ open::Refusal::Missing), Some(Ok(_))) => NameSource::Waiting(format!(
+            "the JVM answered, but its perf map: {}; asked again later",
+            refusal.sentence()
+        )),
         (Err(refusal), Some(Ok(_))) => {
             NameSource::None(format!("the JVM answered, but its perf map: {}", refusal.sentence()))
         }
