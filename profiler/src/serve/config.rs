@@ -172,7 +172,7 @@ mod tests {
             let access = config.access();
             assert_eq!(access.is_ok(), open, "{listen}");
             if let Err(error) = access {
-                assert!(error.to_string().contains("token_file"), "{error}");
+                assert!(error.to_string().contains("--token-file"), "{error}");
             }
         }
     }
