@@ -19,7 +19,7 @@ const WINDOW_MS: u64 = 10_000;
 const SAMPLE_NS: f64 = 1e9 / 99.0;
 /// CPU seconds of an executor's first rounds: class loading, interpreter, first compilations. The JIT's
 /// own threads are in it, so that a crowded machine is given the time it needs.
-const JIT_WARM_UP: f64 = 25.0;
+const JIT_WARM_UP: f64 = 40.0;
 /// A window is visible once late samples and perf maps have been waited for.
 const VISIBLE: Duration = Duration::from_secs(30);
 
