@@ -136,6 +136,7 @@ impl Store for FakeStore {
     }
 
     fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
+    fn forget(&self, _labels: &LabelSet) {}
 
     fn usage(&self) -> StoreUsage {
         StoreUsage::default()

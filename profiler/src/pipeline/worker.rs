@@ -40,8 +40,8 @@ pub struct Worker {
     pub(super) store: Arc<dyn Store>,
     pub(super) closing: Closing,
     pub(super) health: Health,
-    /// Labels that became known while their window was open.
-    pub(super) relabels: HashMap<Arc<LabelSet>, Arc<LabelSet>>,
+    /// Labels that became known while their window was open; None: of an application that is not kept.
+    pub(super) relabels: HashMap<Arc<LabelSet>, Option<Arc<LabelSet>>>,
     /// JVMs whose JIT code was sampled.
     pub(super) jvms: HashMap<ProcessKey, Arc<Target>>,
     /// When JVMs are asked between the ends of windows.
@@ -149,12 +149,17 @@ impl Worker {
             self.relabels.clear();
         }
         for relabel in relabels {
-            self.store.relabel(&relabel.from, &relabel.to);
-            // What was renamed to the old labels is renamed on.
-            for to in self.relabels.values_mut().filter(|to| **to == relabel.from) {
-                *to = relabel.to.clone();
+            let kept = self.registry.by_key(relabel.key).is_none_or(|process| process.kept);
+            let to = kept.then_some(relabel.to);
+            match &to {
+                Some(to) => self.store.relabel(&relabel.from, to),
+                None => self.store.forget(&relabel.from),
             }
-            self.relabels.insert(relabel.from, relabel.to);
+            // What was renamed to the old labels is renamed on.
+            for old in self.relabels.values_mut().filter(|old| old.as_ref() == Some(&relabel.from)) {
+                old.clone_from(&to);
+            }
+            self.relabels.insert(relabel.from, to);
         }
     }
 
@@ -167,11 +172,14 @@ impl Worker {
     }
 
     fn name_and_store(&mut self, mut window: ClosedWindow<StackToken>) {
-        for row in &mut window.rows {
-            if let Some(to) = self.relabels.get(&row.labels) {
+        window.rows.retain_mut(|row| match self.relabels.get(&row.labels) {
+            None => true,
+            Some(Some(to)) => {
                 row.labels = to.clone();
+                true
             }
-        }
+            Some(None) => false,
+        });
         let processes = self.processes_of(&window);
         let now_lost = self.capture.lost();
         let mut lost = LostCounts::default();

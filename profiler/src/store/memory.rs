@@ -164,24 +164,17 @@ impl Store for MemoryStore {
 
     /// Takes the lock once for each window, so that neither queries nor new windows wait for all.
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
-        if *from == **to {
-            return;
+        if *from != **to {
+            self.rewrite(from, |window| relabelled(window, from, to));
         }
-        let mut number = 0;
-        loop {
-            let mut guard = self.kept();
-            let kept = &mut *guard;
-            let Some(found) = kept.windows.iter_mut().find(|w| w.number >= number) else { return };
-            number = found.number + 1;
-            let rows = found.window.rows.iter().any(|row| *row.labels == *from);
-            if rows || found.window.processes.iter().any(|process| *process.labels == *from) {
-                // Added before the old one is taken out, so that what both share stays counted.
-                let changed = relabelled(&found.window, from, to);
-                kept.ledger.add(&changed);
-                kept.ledger.remove(&found.window);
-                found.window = Arc::new(changed);
-            }
-        }
+    }
+
+    fn forget(&self, labels: &LabelSet) {
+        self.rewrite(labels, |window| Window {
+            rows: window.rows.iter().filter(|row| *row.labels != *labels).cloned().collect(),
+            processes: window.processes.iter().filter(|p| *p.labels != *labels).cloned().collect(),
+            ..Window::clone(window)
+        });
     }
 
     fn usage(&self) -> StoreUsage {
@@ -191,6 +184,27 @@ impl Store for MemoryStore {
             bytes: kept.ledger.bytes(),
             dropped_for_bytes: kept.dropped_for_bytes,
             dropped_for_age: kept.dropped_for_age,
+        }
+    }
+}
+
+impl MemoryStore {
+    /// Replaces the windows that have these labels, one at a time.
+    fn rewrite(&self, from: &LabelSet, change: impl Fn(&Window) -> Window) {
+        let mut number = 0;
+        loop {
+            let mut guard = self.kept();
+            let kept = &mut *guard;
+            let Some(found) = kept.windows.iter_mut().find(|w| w.number >= number) else { return };
+            number = found.number + 1;
+            let rows = found.window.rows.iter().any(|row| *row.labels == *from);
+            if rows || found.window.processes.iter().any(|process| *process.labels == *from) {
+                // Added before the old one is taken out, so that what both share stays counted.
+                let changed = change(&found.window);
+                kept.ledger.add(&changed);
+                kept.ledger.remove(&found.window);
+                found.window = Arc::new(changed);
+            }
         }
     }
 }

@@ -69,6 +69,8 @@ pub trait Store: Send + Sync {
     /// Labels became known late (a driver's app id): rows and processes whose labels equal `from` get
     /// `to`. The labels of each kind of thread are sets of their own: one call for each.
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>);
+    /// The samples with these labels turned out to be of an application that is not kept: they go.
+    fn forget(&self, labels: &LabelSet);
     /// What it holds: windows, bytes, and windows that the limits turned away.
     fn usage(&self) -> StoreUsage;
 }

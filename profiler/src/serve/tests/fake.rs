@@ -121,6 +121,7 @@ impl Store for FakeStore {
         out.into_values().collect()
     }
     fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
+    fn forget(&self, _: &LabelSet) {}
     fn usage(&self) -> StoreUsage {
         StoreUsage { windows: self.lock().len(), bytes: 1234, dropped_for_bytes: 2, dropped_for_age: 3 }
     }

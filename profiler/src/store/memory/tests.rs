@@ -279,6 +279,23 @@ fn relabelling_changes_rows_and_processes_and_keeps_the_sums() {
 }
 
 #[test]
+fn forgetting_takes_rows_and_processes_and_nothing_else() {
+    let store = store();
+    let (other, kept) = (labels(&[(LabelKey::App, "unknown")]), labels(&[(LabelKey::App, "app-1")]));
+    let s = stack(&["a"]);
+    for i in 0..2 {
+        let rows = vec![row(&other, &s, 5), row(&kept, &s, 2)];
+        let processes = vec![process(1, &other), process(2, &kept)];
+        store.append(Window { processes, ..window(i * 10, i * 10 + 10, rows) });
+    }
+    store.forget(&other);
+    let totals = store.totals(&query(0, 20)).unwrap();
+    assert_eq!((totals.len(), totals[0].labels.get(LabelKey::App), totals[0].count), (1, "app-1", 4));
+    assert_eq!(store.processes(range(0, 20), &Selection::all()).len(), 1);
+    assert_eq!(store.usage().windows, 2);
+}
+
+#[test]
 fn the_oldest_go_first_by_bytes_and_age_and_are_counted() {
     let names: Vec<String> = (0..200).map(|i| format!("method number {i}")).collect();
     let who = labels(&[]);
