@@ -58,7 +58,7 @@ impl FrameKind {
 pub enum UnknownReason {
     /// The address lies in no mapping of the process that we know.
     NoMapping,
-    /// The process ended before its mappings could be read.
+    /// The process ended before its mappings could be read, or before the JVM could be asked for names.
     ProcessGone,
     /// The mapping's file could not be opened or is not what it was.
     FileUnreadable,

@@ -21,6 +21,7 @@ mod kernel;
 mod maps;
 mod native;
 mod open;
+mod outcome;
 mod pending;
 pub mod perf_map;
 mod process;

@@ -1,11 +1,10 @@
 //! The room's door; see the module's page. Not Send (blazesym is not): make it on the thread that uses it.
 
-use super::asker::{Asker, Job, Outcome};
-use super::attach::{AskError, Jvm};
+use super::asker::{Asker, Job};
+use super::attach::Jvm;
 use super::config::{SymbolizerConfig, Target};
 use super::counters::SymbolizerCounters;
 use super::frames::FrameTable;
-use super::java_name;
 use super::kernel::KernelSymbols;
 use super::maps::{self, Backing};
 use super::native::Natives;
@@ -26,13 +25,13 @@ const EARLY_SHARE: u32 = 200;
 
 /// Names stacks.
 pub struct Symbolizer {
-    config: SymbolizerConfig,
-    processes: HashMap<ProcessKey, ProcessState>,
+    pub(super) config: SymbolizerConfig,
+    pub(super) processes: HashMap<ProcessKey, ProcessState>,
     kernel: KernelSymbols,
     natives: Natives,
-    frames: FrameTable,
+    pub(super) frames: FrameTable,
     asker: Asker,
-    counters: SymbolizerCounters,
+    pub(super) counters: SymbolizerCounters,
 }
 
 impl Symbolizer {
@@ -303,56 +302,6 @@ impl Symbolizer {
         };
         self.frames.intern(frame)
     }
-
-    fn take_outcome(&mut self, outcome: Outcome) {
-        let now = Instant::now();
-        match &outcome.asked {
-            Some(Ok(signalled)) => {
-                self.counters.asks_answered += 1;
-                self.counters.signals_sent += u64::from(*signalled);
-            }
-            Some(Err(error)) => {
-                *self.counters.asks_failed.entry(error.slug()).or_default() += 1;
-                self.counters.signals_sent += u64::from(signalled_in_vain(error));
-            }
-            None => {}
-        }
-        match &outcome.read {
-            Ok(scan) => {
-                self.counters.perf_maps_read += 1;
-                self.counters.perf_map_bytes += scan.bytes;
-                self.counters.perf_map_bad_lines += scan.bad_lines;
-                self.counters.perf_maps_cut += u64::from(scan.cut);
-                self.counters.perf_map_entries_dropped += scan.dropped;
-            }
-            Err(refusal) => self.counters.refused(*refusal),
-        }
-        let process = self.processes.get_mut(&outcome.key).filter(|p| p.epoch == outcome.epoch);
-        let Some(process) = process else { return };
-        process.in_flight = false;
-        process.last_took = outcome.took;
-        process.looked = true;
-        process.map_is_ours = outcome.ours;
-        let is_jvm = process.jvm.is_some();
-        if let Ok(scan) = &outcome.read {
-            for entry in &scan.entries {
-                let frame = self.frames.intern(java_name::frame(&entry.name, is_jvm));
-                process.jit.insert(entry.code.clone(), frame);
-            }
-            process.jit.map_read(&outcome.wanted.addresses);
-        }
-        let failed = matches!(outcome.asked, Some(Err(_))) || outcome.read.is_err();
-        process.schedule(now, self.config.ask_interval, !failed);
-        let vain = matches!(&outcome.asked, Some(Err(error)) if signalled_in_vain(error));
-        process.note_signal(vain);
-        if let Some(jvm) = &mut process.jvm {
-            if jvm.version.is_none() {
-                jvm.version = outcome.version.clone();
-            }
-            jvm.never |= matches!(&outcome.asked, Some(Err(error)) if error.is_final());
-            jvm.names = source(&outcome, self.config.ask_jvms, jvm.never, &jvm.names);
-        }
-    }
 }
 
 /// A return address lies behind its call, perhaps in the next function: one byte back is inside.
@@ -361,47 +310,17 @@ fn lookup_address(frame: &UserFrame) -> u64 {
     frame.value.saturating_sub(u64::from(back))
 }
 
-fn signalled_in_vain(error: &AskError) -> bool {
-    *error == AskError::Timeout("opening its socket")
-}
-
 fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
     match process {
         None => UnknownReason::ProcessGone,
         Some(p) if maps::find(&p.mappings, address).is_none() => UnknownReason::NoMapping,
         Some(p) if p.jit.have_map => UnknownReason::NotInPerfMap,
+        // It ended before its turn to be asked came.
+        Some(p) if p.exited.is_some() => UnknownReason::ProcessGone,
         Some(p) => match &p.jvm {
             None => UnknownReason::AnonymousCode,
             Some(jvm) if matches!(jvm.names, NameSource::None(_)) => UnknownReason::JvmNotAsked,
             Some(_) => UnknownReason::NoPerfMap,
-        },
-    }
-}
-
-fn source(outcome: &Outcome, allowed: bool, never: bool, before: &NameSource) -> NameSource {
-    let asked = matches!(outcome.asked, Some(Ok(_)));
-    let have = matches!(before, NameSource::Asked | NameSource::Found);
-    match (&outcome.read, &outcome.asked) {
-        (Ok(_), _) if asked => NameSource::Asked,
-        (Ok(_), _) => NameSource::Found,
-        // A map was read before and this time it failed: what is named stays so.
-        (Err(_), _) if have => before.clone(),
-        (Err(_), Some(Err(error))) if never => NameSource::None(error.to_string()),
-        (Err(_), Some(Err(error))) => NameSource::Waiting(format!("{error}; asked again later")),
-        // Another tool may have taken the map away before we read it.
-        (Err(refusal @ open::Refusal::Missing), Some(Ok(_))) => NameSource::Waiting(format!(
-            "the JVM answered, but its perf map: {}; asked again later",
-            refusal.sentence()
-        )),
-        (Err(refusal), Some(Ok(_))) => {
-            NameSource::None(format!("the JVM answered, but its perf map: {}", refusal.sentence()))
-        }
-        (Err(refusal), None) if allowed && !never => {
-            NameSource::None(format!("its perf map was not read: {}", refusal.sentence()))
-        }
-        (Err(refusal), None) => match before {
-            NameSource::None(why) => NameSource::None(why.clone()),
-            _ => NameSource::None(format!("JVMs are not asked, and its perf map: {}", refusal.sentence())),
         },
     }
 }
