@@ -109,8 +109,13 @@ fn the_units_rights_are_enough() -> Result<()> {
     let dir = tempfile::Builder::new().permissions(mode(0o755)).tempdir_in("/var/tmp")?;
     let at = |name: &str| dir.path().join(name);
     std::fs::copy(&here.binary, at("emberscope"))?;
+    // The clone may lie in /tmp, or in a home directory that the unit's user cannot enter.
+    let mut copy = Command::new("cp");
+    copy.arg("-r")
+        .args(["check", "systemd"].map(|part| format!("{}/../deploy/{part}", env!("CARGO_MANIFEST_DIR"))));
+    assert!(copy.arg(dir.path()).status()?.success());
     let start = AS_THE_UNIT
-        .replace("CHECK", concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/check"))
+        .replace("CHECK", &at("check").to_string_lossy())
         .replace("DATA", &at("data").to_string_lossy())
         .replace("BINARY", &at("emberscope").to_string_lossy());
     std::fs::write(at("start"), start)?;

@@ -1,6 +1,6 @@
 //! The only place that knows every stage: joins the rooms, starts the threads, stops them.
 //!
-//! The calling thread samples ([`worker`]); HTTP runs on two threads of a tokio runtime beside it. They
+//! The calling thread samples (`worker`); HTTP runs on two threads of a tokio runtime beside it. They
 //! share the store, the metrics and a status value, nothing else.
 
 mod closing;

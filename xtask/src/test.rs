@@ -4,7 +4,7 @@
 //! skipped`; before it stand the tests that could not run here, each with its reason. A check that fails
 //! (formatting, clippy, rustdoc, licences, the build) counts as one failed.
 
-use crate::setup::{self, SparkKit, jdk, lint};
+use crate::setup::{self, SparkKit, jdk, lint, python};
 use crate::tally::{self, Tally};
 use crate::{build, places, root, step};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -57,7 +57,7 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let filter = options.filter.as_deref();
     if wanted(Part::Unit) {
-        run.tests("unit tests", unit_tests(filter, &skip_log));
+        run.tests("unit tests", unit_tests(filter, &skip_log, &kit));
     }
     if let Some(binary) = binary {
         run.tests("end-to-end tests", e2e_tests(filter, &skip_log, &binary, &kit)?);
@@ -143,10 +143,15 @@ fn checks() -> Result<Vec<Check>> {
     ])
 }
 
-fn unit_tests(filter: Option<&str>, skip_log: &Path) -> Command {
+fn unit_tests(filter: Option<&str>, skip_log: &Path, kit: &SparkKit) -> Command {
     let mut command = Command::new(places::cargo());
     command.args(["test", "--locked", "--workspace", "--exclude", "emberscope-tests", "--no-fail-fast"]);
     common(&mut command, filter, skip_log);
+    // Some of the registry's tests look at a real driver and its executors.
+    command.env("JAVA_HOME", &kit.jdk.home);
+    if let Some(home) = python::spark_home(&kit.venv) {
+        command.env("SPARK_HOME", home);
+    }
     command
 }
 

@@ -49,6 +49,12 @@ pub fn ensure() -> Result<PathBuf> {
     Ok(venv)
 }
 
+/// Where pyspark lies in an environment: what Spark's own scripts call SPARK_HOME.
+pub fn spark_home(venv: &Path) -> Option<PathBuf> {
+    let pythons = std::fs::read_dir(venv.join("lib")).ok()?.flatten();
+    pythons.map(|python| python.path().join("site-packages/pyspark")).find(|home| home.is_dir())
+}
+
 fn stamp(venv: &Path) -> PathBuf {
     venv.join("emberscope-stamp")
 }
