@@ -65,7 +65,7 @@ def job(spark, rows):
         F.sha2(F.col("id").cast("string"), 256).alias("digest"),
     )
     grouped = mixed.groupBy("key").agg(F.sum("h").alias("h"), F.avg("r").alias("r"), F.max("digest").alias("d"))
-    return grouped.orderBy("d").agg(F.sum("h"), F.count("*")).collect()[0]
+    return grouped.orderBy("d").agg(F.sum("h"), F.max("d"), F.count("*")).collect()[0]
 
 
 def measured(spark, rows, expected, pids):
