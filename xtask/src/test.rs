@@ -58,6 +58,9 @@ pub fn run(options: &Options) -> Result<()> {
     let filter = options.filter.as_deref();
     if wanted(Part::Unit) {
         run.tests("unit tests", unit_tests(filter, &skip_log, &kit));
+        if filter.is_none() {
+            run.tests("the registry on real Spark", live_tests(&skip_log, &kit));
+        }
     }
     if let Some(binary) = binary {
         run.tests("end-to-end tests", e2e_tests(filter, &skip_log, &binary, &kit)?);
@@ -147,12 +150,31 @@ fn unit_tests(filter: Option<&str>, skip_log: &Path, kit: &SparkKit) -> Command 
     let mut command = Command::new(places::cargo());
     command.args(["test", "--locked", "--workspace", "--exclude", "emberscope-tests", "--no-fail-fast"]);
     common(&mut command, filter, skip_log);
-    // Some of the registry's tests look at a real driver and its executors.
+    with_spark(&mut command, kit);
+    if filter.is_none() {
+        command.args(["--", "--skip", LIVE]);
+    }
+    command
+}
+
+/// The registry's tests that look at a real driver and its executors: each starts several JVMs, so one at
+/// a time.
+const LIVE: &str = "process::live";
+
+fn live_tests(skip_log: &Path, kit: &SparkKit) -> Command {
+    let mut command = Command::new(places::cargo());
+    command.args(["test", "--locked", "--package", "emberscope", "--lib"]);
+    common(&mut command, Some(LIVE), skip_log);
+    with_spark(&mut command, kit);
+    command.args(["--", "--test-threads", "1"]);
+    command
+}
+
+fn with_spark(command: &mut Command, kit: &SparkKit) {
     command.env("JAVA_HOME", &kit.jdk.home);
     if let Some(home) = python::spark_home(&kit.venv) {
         command.env("SPARK_HOME", home);
     }
-    command
 }
 
 fn e2e_tests(filter: Option<&str>, skip_log: &Path, binary: &Path, kit: &SparkKit) -> Result<Command> {
