@@ -113,7 +113,7 @@ fn over_windows<T>(windows: u64, mut measure: impl FnMut() -> Result<T>) -> Resu
     Ok((from, until, before, after))
 }
 
-/// Samples of a selection, and their number of unnamed JIT frames and all JIT frames.
+/// The answer for a selection, as JSON.
 fn selected(daemon: &Daemon, selection: &str, from: u64, until: u64) -> Result<Value> {
     daemon.json(&format!("/api/v1/flamegraph?{selection}&from={from}&until={until}&format=json"))
 }
@@ -152,9 +152,25 @@ fn cpu_time(daemon: &Daemon, options: &Options, tools: &SparkKit, work: &Path) -
         });
     }
     let answer = selected(daemon, &format!("app={app}&role=executor"), from, until)?;
-    let quality = &answer["quality"];
-    println!("executors' quality: {quality}");
+    println!("executors' quality: {}", answer["quality"]);
+    let (named, unnamed) = jit_frames(&answer);
+    let share = named / (named + unnamed).max(1.0) * 100.0;
+    println!("frames in the executors' JIT code: {share:.3} % of {:.0} named (bar 99)", named + unnamed);
+    if share < 99.0 {
+        bail!("fewer than 99 % of the frames in JIT code have a name");
+    }
     Ok(rows)
+}
+
+/// Frames of all samples that lie in a JVM's code cache: those with a name, and those without.
+fn jit_frames(answer: &Value) -> (f64, f64) {
+    let kinds = ["java", "java-inlined", "java-interpreted", "stub"];
+    let nodes = answer["nodes"].as_array().map_or(&[][..], Vec::as_slice);
+    let in_jit = nodes.iter().filter(|node| kinds.iter().any(|kind| node["kind"] == *kind));
+    let named = in_jit.filter_map(|node| node["total"].as_f64()).sum();
+    let reasons = ["no perf map", "not in perf map", "jvm not asked"];
+    let unnamed = reasons.iter().filter_map(|reason| answer["quality"]["unnamed"][*reason].as_f64()).sum();
+    (named, unnamed)
 }
 
 fn split(daemon: &Daemon, options: &Options, tools: &SparkKit, work: &Path) -> Result<Vec<Row>> {
