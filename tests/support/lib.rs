@@ -2,7 +2,7 @@
 //! run here, and the launchers of `xtask::launch` (Spark jobs, Java programs, the daemon).
 //!
 //! `cargo xtask test` sets EMBERSCOPE_BIN (the optimised daemon), EMBERSCOPE_VENV (Python with
-//! pyspark), EMBERSCOPE_JAVA (the JDK for Spark), EMBERSCOPE_JAVA<major> for every JDK of the machine, and
+//! pyspark), EMBERSCOPE_JAVA (the JDK for Spark), `EMBERSCOPE_JAVA17` and its kin for every JDK of the machine, and
 //! EMBERSCOPE_SKIP_LOG. Run by hand without them, a test that needs one skips itself and says which.
 //!
 //! ```no_run
