@@ -4,7 +4,7 @@
 //! by deploy/check/rights.sh; that they are enough for the daemon is tested here.
 
 use anyhow::{Context, Result};
-use emberscope_tests::{Here, Running, skip};
+use emberscope_tests::{Here, Running, can_unshare_mounts, skip};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -104,6 +104,10 @@ fn the_units_rights_are_enough() -> Result<()> {
             skip(NAME, &format!("{tool} is not installed"));
             return Ok(());
         }
+    }
+    if !can_unshare_mounts() {
+        skip(NAME, "the root directory is no mount point (a plain chroot): no mounts of one's own");
+        return Ok(());
     }
     // The daemon's /tmp is its own: what it and the other user need lies elsewhere, open to them.
     let dir = tempfile::Builder::new().permissions(mode(0o755)).tempdir_in("/var/tmp")?;

@@ -39,6 +39,14 @@ pub fn skip(test: &str, reason: &str) {
     }
 }
 
+/// Whether a program can be given mounts of its own. Not in a plain chroot, whose root is no mount point:
+/// unshare cannot make it private.
+pub fn can_unshare_mounts() -> bool {
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "true"]).stderr(std::process::Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
 /// Whether this process may load BPF programs (root, as far as the tests go).
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -134,6 +134,7 @@ fn inside(dir: &Path, command: &str, network: bool) -> Result<Duration> {
     // The mounts are in a mount namespace that ends with the command, so nothing is left mounted.
     let script = format!(
         "set -e\n\
+         mount --bind \"$0\" \"$0\"\n\
          mount --rbind /dev \"$0/dev\"\n\
          mount -t proc proc \"$0/proc\"\n\
          mount --rbind /sys \"$0/sys\"\n\

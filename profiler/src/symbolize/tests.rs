@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{FrameKind, NameSource, ProcessKey, RawStack, StackEnd, UnknownReason};
 use profiler_ebpf::UserFrame;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -294,6 +294,16 @@ fn rss_kb() -> u64 {
 fn asks_inside_the_jvms_namespaces_as_its_user() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can make namespaces");
+        return;
+    }
+    let unshared = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
+    if !unshared.is_ok_and(|status| status.success()) {
+        let says = "asks_inside_the_jvms_namespaces_as_its_user\tthe root directory is no mount point (a plain chroot)\n";
+        eprint!("SKIPPED {says}");
+        if let Some(path) = std::env::var_os("EMBERSCOPE_SKIP_LOG") {
+            let log = std::fs::OpenOptions::new().create(true).append(true).open(path);
+            log.unwrap().write_all(says.as_bytes()).unwrap();
+        }
         return;
     }
     for jdk in jdks() {
