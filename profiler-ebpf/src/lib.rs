@@ -13,7 +13,8 @@ mod record;
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
-    FrameKindTag, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord, UserFrame,
+    FrameKindTag, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
+    ThreadRecord, UserFrame,
 };
 
 /// Deepest user stack the kernel keeps, in physical frames. A longer one ends with
@@ -26,6 +27,9 @@ pub const MAX_USER_FRAMES_BOUNDED: usize = 127;
 
 /// Deepest kernel stack, in frames: `kernel.perf_event_max_stack` is 127 unless someone changed it.
 pub const MAX_KERNEL_FRAMES: usize = 127;
+
+/// Longest thread name kept, in bytes; Spark's own stay below it.
+pub const MAX_NAME: usize = 256;
 
 /// Length of an epoch, in nanoseconds of CLOCK_MONOTONIC: a stack is sent once an epoch, and the
 /// daemon may forget a stack that was not sent for two epochs.

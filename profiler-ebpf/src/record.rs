@@ -15,6 +15,12 @@ pub enum RecordKind {
     Fork = 4,
     /// A [`TaskRecord`]: a thread ended; the process too when `tid == pid` and no other is left.
     Exit = 5,
+    /// A [`ThreadRecord`], then the name's bytes: a thread named itself.
+    ThreadNamed = 6,
+    /// A [`ThreadRecord`]: a thread that was named, or of a watched process, ended.
+    ThreadEnded = 7,
+    /// A [`ThreadRecord`]: a thread of a watched process, in answer to a request for all.
+    ThreadAsked = 8,
 }
 
 /// The head of every record.
@@ -145,7 +151,61 @@ pub struct TaskRecord {
     pub parent_tid: u32,
 }
 
+/// A thread: its name's number, and what the kernel has on its account since it began. Units as in
+/// `task_struct`: nanoseconds, counts, bytes. For [`RecordKind::ThreadNamed`] `name_len` bytes of name
+/// follow, which fill up the record (no terminating zero).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadRecord {
+    /// kind = ThreadNamed, ThreadEnded or ThreadAsked.
+    pub header: RecordHeader,
+    /// When.
+    pub time_ns: u64,
+    /// When the thread began (`task_struct.start_time`, CLOCK_MONOTONIC).
+    pub start_ns: u64,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Number of the thread's name from now on; 0: never seen being named.
+    pub name_seq: u32,
+    /// The number before; the same as `name_seq` unless it was named now.
+    pub previous_seq: u32,
+    /// `se.sum_exec_runtime`.
+    pub cpu_ns: u64,
+    /// `sched_info.run_delay`.
+    pub run_delay_ns: u64,
+    /// `utime`.
+    pub user_ns: u64,
+    /// `stime`.
+    pub system_ns: u64,
+    /// `nvcsw`.
+    pub voluntary_switches: u64,
+    /// `nivcsw`.
+    pub involuntary_switches: u64,
+    /// `min_flt`.
+    pub minor_faults: u64,
+    /// `maj_flt`.
+    pub major_faults: u64,
+    /// `ioac.read_bytes`.
+    pub read_bytes: u64,
+    /// `ioac.write_bytes`.
+    pub written_bytes: u64,
+    /// Bytes of the name that follow.
+    pub name_len: u32,
+    /// Bit 0: the accounts above are there; bit 1: the name was longer than [`crate::MAX_NAME`].
+    pub flags: u32,
+}
+
+impl ThreadRecord {
+    /// `flags` bit: the accounts could be read.
+    pub const FLAG_ACCOUNTS: u32 = 1;
+    /// `flags` bit: the name was cut.
+    pub const FLAG_NAME_CUT: u32 = 2;
+}
+
 const _: () = {
+    assert!(size_of::<ThreadRecord>() == 128);
     assert!(size_of::<RecordHeader>() == 8);
     assert!(size_of::<SampleRecord>() == 64);
     assert!(size_of::<StackRecord>() == 40);

@@ -3,8 +3,8 @@
 //! Windows are 10 s. Answers are worked out row by row, in the plainest way.
 
 use emberscope::model::{
-    Answer, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LabelTotal, Node, ProcessRecord, Quality,
-    Query, Selection, SeriesPoint, TimeRange, Tree, WallTime, Window,
+    Answer, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LabelTotal, LedgerTotal, Node,
+    ProcessRecord, Quality, Query, Selection, SeriesPoint, TimeRange, Tree, WallTime, Window,
 };
 use emberscope::store::{LabelledSeries, Store, StoreError, StoreUsage};
 use std::collections::BTreeMap;
@@ -135,6 +135,9 @@ impl Store for FakeStore {
         Vec::new()
     }
 
+    fn ledger(&self, _: TimeRange, _: &Selection, _: &[LabelKey]) -> Result<Vec<LedgerTotal>, StoreError> {
+        Ok(Vec::new())
+    }
     fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
     fn forget(&self, _labels: &LabelSet) {}
 

@@ -3,7 +3,9 @@
 //! Rows still name their stack by the caller's token; [`ClosedWindow::into_window`] puts the named
 //! stacks in and makes the [`Window`] that the store keeps.
 
-use crate::model::{LabelSet, LostCounts, ProcessRecord, Row, SampleKind, Stack, TimeRange, Window};
+use crate::model::{
+    LabelSet, LedgerRow, LostCounts, ProcessRecord, Row, SampleKind, Stack, TimeRange, Window,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ pub struct ClosedWindow<S> {
     pub range: TimeRange,
     /// No two with the same labels, stack and kind.
     pub rows: Vec<CountedRow<S>>,
+    /// No two with the same labels.
+    pub ledger: Vec<LedgerRow>,
     /// It was cut short (start, stop, or a step of the clock).
     pub partial: bool,
 }
@@ -56,6 +60,6 @@ impl<S> ClosedWindow<S> {
             }
         }
         rows.shrink_to_fit();
-        Window { range: self.range, rows, processes, lost, partial: self.partial }
+        Window { range: self.range, rows, ledger: self.ledger, processes, lost, partial: self.partial }
     }
 }

@@ -216,6 +216,7 @@ fn close<S: Clone + Eq + Hash>(window: Open<S>) -> ClosedWindow<S> {
     ClosedWindow {
         range: TimeRange { from: WallTime(window.from), until: WallTime(window.until) },
         rows: window.rows.into_iter().map(row).collect(),
+        ledger: Vec::new(),
         partial: (window.from, window.until) != window.slot,
     }
 }

@@ -1,6 +1,6 @@
 //! What the store answers.
 
-use super::{Frame, LabelSet, LostCounts, TimeRange};
+use super::{Frame, LabelKey, LabelSet, LedgerSums, LostCounts, TimeRange};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -102,4 +102,15 @@ pub struct SeriesPoint {
     pub count: u64,
     /// Their weight.
     pub weight: u64,
+}
+
+/// Exact sums over all threads' stretches whose labels are equal in the keys that were asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerTotal {
+    /// The keys asked for, in their order; the empty text where a key is not set.
+    pub labels: Vec<(LabelKey, Arc<str>)>,
+    /// What was used.
+    pub sums: LedgerSums,
+    /// From the first stretch's start to the last one's end.
+    pub seen: TimeRange,
 }

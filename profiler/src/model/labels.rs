@@ -57,6 +57,21 @@ label_keys! {
     Pid = "pid";
 }
 
+impl LabelKey {
+    /// It says something of a thread; the others are of its process, and the same for all its threads.
+    pub const fn is_of_thread(self) -> bool {
+        matches!(
+            self,
+            Self::Stage
+                | Self::StageAttempt
+                | Self::TaskIndex
+                | Self::TaskAttempt
+                | Self::Task
+                | Self::ThreadClass
+        )
+    }
+}
+
 impl fmt::Display for LabelKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -75,6 +90,15 @@ impl LabelSet {
     /// All pairs, in key order.
     pub fn iter(&self) -> impl Iterator<Item = (LabelKey, &Arc<str>)> {
         self.0.iter().map(|(k, v)| (*k, v))
+    }
+    /// Whether this is `process`'s set, with or without a thread's labels added.
+    pub fn is_of_process(&self, process: &LabelSet) -> bool {
+        self.0.iter().filter(|(k, _)| !k.is_of_thread()).eq(process.0.iter())
+    }
+    /// The labels of another process, or of the same by another name, with this one's thread's.
+    pub fn moved_to(&self, process: &LabelSet) -> LabelSet {
+        let of_thread = self.0.iter().filter(|(k, _)| k.is_of_thread());
+        of_thread.fold(LabelSetBuilder::from_set(process), |b, (k, v)| b.set(*k, v.clone())).build()
     }
     /// Number of labels.
     pub fn len(&self) -> usize {

@@ -12,10 +12,13 @@ mod process;
 mod raw;
 mod selection;
 mod stack;
+mod thread;
 mod time;
 mod window;
 
-pub use answer::{Answer, LabelTotal, Node, NodeId, Quality, SeriesPoint, Summary, Tree, sampling_error};
+pub use answer::{
+    Answer, LabelTotal, LedgerTotal, Node, NodeId, Quality, SeriesPoint, Summary, Tree, sampling_error,
+};
 pub use frame::{Frame, FrameKind, UnknownReason};
 pub use ids::{Pid, ProcessKey, Tid};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
@@ -24,5 +27,6 @@ pub use profiler_ebpf::{DropReason, StackEnd};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, SampleKind, TaskEvent};
 pub use selection::{MatchOp, Matcher, Query, Selection};
 pub use stack::Stack;
+pub use thread::{Accounts, LedgerRow, LedgerSums, RawThread, ThreadCause, ThreadClass};
 pub use time::{TimeRange, WallTime};
 pub use window::{LostCounts, Row, Window};

@@ -1,6 +1,6 @@
 //! Events as the kernel gave them: numbers and addresses, no names.
 
-use super::{Pid, StackEnd, Tid};
+use super::{Pid, RawThread, StackEnd, Tid};
 use profiler_ebpf::UserFrame;
 
 /// What a sample counts. Every kind has a unit of weight; nothing assumes 99 Hz.
@@ -111,6 +111,8 @@ pub enum RawEvent {
     Stack(RawStack),
     /// exec, fork, exit.
     Task(RawTask),
+    /// A thread was named or ended, or its accounts were asked for.
+    Thread(RawThread),
     /// Code of a file was mapped at `[start, end)`.
     Mmap {
         /// When, CLOCK_MONOTONIC.

@@ -1,6 +1,6 @@
 //! Windows: what was counted in ten seconds.
 
-use super::{DropReason, LabelSet, ProcessRecord, SampleKind, Stack, TimeRange};
+use super::{DropReason, LabelSet, LedgerRow, ProcessRecord, SampleKind, Stack, TimeRange};
 use std::sync::Arc;
 
 /// One line of a window: the same labels and the same stack.
@@ -31,6 +31,10 @@ impl LostCounts {
     pub fn samples(&self) -> u64 {
         self.get(DropReason::RingFullSample) + self.get(DropReason::NoScratch)
     }
+    /// What was lost since `earlier`; never below 0.
+    pub fn since(&self, earlier: &LostCounts) -> LostCounts {
+        LostCounts(std::array::from_fn(|i| self.0[i].saturating_sub(earlier.0[i])))
+    }
     /// Adds another's counts.
     pub fn add(&mut self, other: &LostCounts) {
         for (a, b) in self.0.iter_mut().zip(other.0) {
@@ -47,6 +51,9 @@ pub struct Window {
     pub range: TimeRange,
     /// The rows; no two with the same labels, stack and kind.
     pub rows: Vec<Row>,
+    /// What threads used in it, exactly, whether sampled or not; no two lines with the same labels. Empty
+    /// where the kernel does not tell.
+    pub ledger: Vec<LedgerRow>,
     /// Processes sampled in it.
     pub processes: Vec<Arc<ProcessRecord>>,
     /// What was lost meanwhile.

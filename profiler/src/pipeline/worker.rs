@@ -80,6 +80,7 @@ impl Worker {
         match event {
             RawEvent::Stack(raw) => self.stacks.insert(raw),
             RawEvent::Sample(sample) => self.count(&sample),
+            RawEvent::Thread(_) => {}
             RawEvent::Mmap { pid, .. } => {
                 self.registry.on_mmap(pid);
                 if let Some(key) = self.registry.known(pid) {
@@ -181,12 +182,9 @@ impl Worker {
             Some(None) => false,
         });
         let processes = self.processes_of(&window);
-        let now_lost = self.capture.lost();
-        let mut lost = LostCounts::default();
-        for (i, slot) in lost.0.iter_mut().enumerate() {
-            *slot = now_lost.0[i].saturating_sub(self.lost.0[i]);
-        }
-        self.lost = now_lost;
+        let lost_by_now = self.capture.lost();
+        let lost = lost_by_now.since(&self.lost);
+        self.lost = lost_by_now;
         let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
         let window = window.into_window(processes, lost, |token| {
             // Its frames are shared already, by the symbolizer's own table.

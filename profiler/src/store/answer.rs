@@ -222,7 +222,7 @@ pub(super) fn series(
     Ok(labelled.collect())
 }
 
-fn values(labels: &LabelSet, by: &[LabelKey]) -> Vec<Arc<str>> {
+pub(super) fn values(labels: &LabelSet, by: &[LabelKey]) -> Vec<Arc<str>> {
     let value = |key: &LabelKey| labels.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone());
     by.iter().map(|key| value(key).unwrap_or_else(|| Arc::from(""))).collect()
 }

@@ -7,11 +7,13 @@
 //! Age is counted from when a window came, by the monotonic clock: a wall clock that jumps a year ahead
 //! and back drops nothing. Limits: [`MemoryStoreConfig`], each window dropped is counted.
 
+use super::accounts;
 use super::answer::{self, AnswerLimits};
 use super::ledger::Ledger;
 use super::{LabelledSeries, Store, StoreError, StoreUsage};
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Row, Selection, Summary, TimeRange, Window,
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Row, Selection, Summary,
+    TimeRange, Window,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -158,6 +160,15 @@ impl Store for MemoryStore {
         answer::series(&self.touched(query.range), query, step, by, &self.config.answers)
     }
 
+    fn ledger(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        by: &[LabelKey],
+    ) -> Result<Vec<LedgerTotal>, StoreError> {
+        accounts::ledger(&self.touched(range), selection, by, &self.config.answers)
+    }
+
     fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
         answer::processes(&self.touched(range), selection)
     }
@@ -237,6 +248,7 @@ fn relabelled(window: &Window, from: &LabelSet, to: &Arc<LabelSet>) -> Window {
     Window {
         range: window.range,
         rows,
+        ledger: window.ledger.clone(),
         processes: window.processes.iter().map(process).collect(),
         lost: window.lost,
         partial: window.partial,

@@ -3,6 +3,7 @@
 //! In memory for now, bounded by bytes and age. [`Store`] is the room's door: a store on disk replaces
 //! the inside.
 
+mod accounts;
 mod answer;
 mod ledger;
 mod memory;
@@ -13,8 +14,8 @@ pub use answer::AnswerLimits;
 pub use memory::{MemoryStore, MemoryStoreConfig};
 
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, ProcessRecord, Query, Selection, SeriesPoint, Summary, TimeRange,
-    Window,
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, SeriesPoint,
+    Summary, TimeRange, Window,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,12 +65,21 @@ pub trait Store: Send + Sync {
         step: Duration,
         by: &[LabelKey],
     ) -> Result<Vec<LabelledSeries>, StoreError>;
+    /// Exact sums by the labels `by`, over the windows that share an instant with the range, sorted by
+    /// these labels.
+    fn ledger(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        by: &[LabelKey],
+    ) -> Result<Vec<LedgerTotal>, StoreError>;
     /// Processes sampled in the range whose labels are selected, each as last known.
     fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>>;
-    /// Labels became known late (a driver's app id): rows and processes whose labels equal `from` get
-    /// `to`. The labels of each kind of thread are sets of their own: one call for each.
+    /// Labels became known late (a driver's app id): rows, ledger lines and processes whose labels are
+    /// those of the process `from`, whatever their thread's ([`LabelSet::is_of_process`]), get `to`'s and
+    /// keep their thread's.
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>);
-    /// The samples with these labels turned out to be of an application that is not kept: they go.
+    /// The samples with this process's labels turned out to be of an application that is not kept: they go.
     fn forget(&self, labels: &LabelSet);
     /// What it holds: windows, bytes, and windows that the limits turned away.
     fn usage(&self) -> StoreUsage;

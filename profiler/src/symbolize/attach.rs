@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 /// Longest answer that is read.
 const MAX_ANSWER: u64 = 64 << 10;
 
+/// How long a process may take to end after it closed its files: freeing a large heap takes a while.
+const DYING: Duration = Duration::from_secs(1);
+
 /// Whom to ask.
 #[derive(Clone, Debug)]
 pub struct Jvm {
@@ -115,10 +118,23 @@ pub fn ask(jvm: &Jvm, root: &OwnedFd, command: &str, timeout: Duration) -> Resul
     match talk(stream, command, jvm.uid, timeout) {
         Ok(text) => Ok(Answer { text, signalled }),
         // It closed the connection by dying.
-        Err(AskError::Denied(_)) if !jvm::same_process(&jvm.process_dir, jvm.start_ticks) => {
-            Err(AskError::Gone)
-        }
+        Err(AskError::Denied(_)) if ends(jvm, DYING) => Err(AskError::Gone),
         Err(error) => Err(error),
+    }
+}
+
+/// Whether a JVM ends within `time`. A process that is killed closes its files before it is a zombie
+/// (`do_exit`, kernel/exit.c, Linux 6.18).
+fn ends(jvm: &Jvm, time: Duration) -> bool {
+    let deadline = Instant::now() + time;
+    loop {
+        if !jvm::same_process(&jvm.process_dir, jvm.start_ticks) {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -447,7 +447,8 @@ fn a_jvm_that_is_killed_meanwhile_is_an_error_value() {
         symbolizer.on_exit(me.key);
         let named = symbolizer.finish(&me, &pending);
         assert_eq!(named.frames.len(), pending.frames.len());
-        assert_eq!(symbolizer.counters().asks_failed.get("gone"), Some(&1));
+        let failed = symbolizer.counters().asks_failed;
+        assert_eq!(failed.get("gone"), Some(&1), "{failed:?}");
         assert!(!symbolizer.ask(&me), "nobody asks the dead");
     }
 }

@@ -164,14 +164,18 @@ impl Registry {
         }
     }
 
-    /// Whether a process has ended (zombies have), or is not known any more.
+    /// Whether a process has ended (zombies have), or is not known any more. One that goes by another
+    /// name than when it was read is read again: its exec came while it was read, or the event was lost.
     fn check(&mut self, key: ProcessKey) -> bool {
         let Some(entry) = self.entries.get_mut(&key) else { return true };
         if entry.process.exited || key.pid == 0 {
             return true;
         }
         let ended = match read_stat(&self.root, key.pid) {
-            Ok(stat) => stat.start_ticks != key.start_ticks || stat.ended(),
+            Ok(stat) => {
+                entry.stale |= *stat.comm != *entry.process.comm;
+                stat.start_ticks != key.start_ticks || stat.ended()
+            }
             Err(error) => error == ReadError::Gone,
         };
         if ended {

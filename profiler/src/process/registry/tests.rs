@@ -113,6 +113,20 @@ fn exec_makes_another_program_of_the_same_process() {
 }
 
 #[test]
+fn an_exec_that_nobody_told_of_is_noticed() {
+    let fake = FakeProc::new();
+    let executor = fake.recorded("standalone-executor");
+    fake.process(900, executor, "jspawnhelper", 5).words(&["jspawnhelper"]);
+    let mut registry = Registry::new(config(&fake));
+    registry.scan();
+    assert_eq!(label(&mut registry, 900, LabelKey::Role), "other");
+    fake.process(900, executor, "python3", 5).words(&["python3", "-m", "pyspark.daemon"]);
+    assert_eq!(label(&mut registry, 900, LabelKey::Role), "other", "no reads for a sample");
+    registry.tick();
+    assert_eq!(label(&mut registry, 900, LabelKey::Role), "python");
+}
+
+#[test]
 fn execs_beyond_the_budget_are_read_at_the_next_tick_or_sample() {
     let fake = FakeProc::new();
     let mut limits = Limits { exec_reads: 1, ..Limits::default() };

@@ -233,6 +233,7 @@ async fn a_reused_pid_has_no_time_of_its_own() {
     };
     let (rows, lost) = (Vec::new(), Default::default());
     store.append(crate::model::Window {
+        ledger: Vec::new(),
         range,
         rows,
         processes: vec![Arc::new(again)],

@@ -3,8 +3,8 @@
 
 use crate::model::{
     Answer, DropReason, Frame, FrameKind, JvmFacts, LabelKey, LabelSet, LabelSetBuilder, LabelTotal,
-    LostCounts, NameSource, Node, ProcessKey, ProcessRecord, Quality, Query, Row, SampleKind, Selection,
-    SeriesPoint, Stack, StackEnd, TimeRange, Tree, UnknownReason, WallTime, Window,
+    LedgerTotal, LostCounts, NameSource, Node, ProcessKey, ProcessRecord, Quality, Query, Row, SampleKind,
+    Selection, SeriesPoint, Stack, StackEnd, TimeRange, Tree, UnknownReason, WallTime, Window,
 };
 use crate::store::{LabelledSeries, Store, StoreError, StoreUsage};
 use std::collections::BTreeMap;
@@ -120,6 +120,9 @@ impl Store for FakeStore {
         }
         out.into_values().collect()
     }
+    fn ledger(&self, _: TimeRange, _: &Selection, _: &[LabelKey]) -> Result<Vec<LedgerTotal>, StoreError> {
+        Ok(Vec::new())
+    }
     fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
     fn forget(&self, _: &LabelSet) {}
     fn usage(&self) -> StoreUsage {
@@ -209,6 +212,7 @@ pub fn three_windows() -> FakeStore {
         let mut lost = LostCounts::default();
         lost.0[DropReason::RingFullSample as usize] = 1;
         store.append(Window {
+            ledger: Vec::new(),
             range: TimeRange { from, until: from.plus(LENGTH) },
             rows: vec![
                 row(&task, &[java("Main.run"), java("Main.sort"), java("Main.run")], StackEnd::Root, 40),

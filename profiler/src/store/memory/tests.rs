@@ -35,7 +35,14 @@ fn row(labels: &Arc<LabelSet>, stack: &Arc<Stack>, count: u64) -> Row {
 
 fn window(from: u64, until: u64, rows: Vec<Row>) -> Window {
     let range = range(from, until);
-    Window { range, rows, processes: Vec::new(), lost: LostCounts::default(), partial: false }
+    Window {
+        range,
+        rows,
+        ledger: Vec::new(),
+        processes: Vec::new(),
+        lost: LostCounts::default(),
+        partial: false,
+    }
 }
 
 fn query(from: u64, until: u64) -> Query {

@@ -1,0 +1,198 @@
+//! Threads: what they are called, what they are for, and what the kernel has on their account.
+
+use super::{LabelSet, Pid, Tid, TimeRange};
+use std::sync::Arc;
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $variant:ident = $slug:literal;)+) => {
+        /// What a thread of a JVM is for. A closed list: every sample of a JVM has exactly one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ThreadClass { $($(#[$doc])* $variant,)+ }
+        impl ThreadClass {
+            /// All of them, in the order in which tables list them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// The value of the label `thread_class`.
+            pub const fn slug(self) -> &'static str { match self { $(Self::$variant => $slug,)+ } }
+            /// By name.
+            pub fn from_slug(slug: &str) -> Option<Self> { match slug { $($slug => Some(Self::$variant),)+ _ => None } }
+        }
+    };
+}
+
+classes! {
+    /// Runs Spark's tasks.
+    Task = "task";
+    /// Collects garbage.
+    Gc = "gc";
+    /// Compiles.
+    Jit = "jit";
+    /// The virtual machine's own.
+    Vm = "vm";
+    /// Spark's remote calls.
+    Rpc = "rpc";
+    /// Moves blocks and shuffle data.
+    Shuffle = "shuffle";
+    /// Schedules, listens, fetches results: what only a driver has.
+    Driver = "driver";
+    /// SQL's pools.
+    Sql = "sql";
+    /// Heartbeats and the executor's watchers.
+    Heartbeat = "heartbeat";
+    /// Feeds Python workers and piped programs, and watches them.
+    Python = "python";
+    /// Web and other servers.
+    Server = "server";
+    /// Anything else.
+    Other = "other";
+}
+
+macro_rules! accounts {
+    ($($(#[$doc:meta])* $field:ident;)+) => {
+        /// What the kernel has on a thread's account since the thread began, or a difference of two such.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Accounts { $($(#[$doc])* pub $field: u64,)+ }
+        impl Accounts {
+            /// What was added since `earlier`; never below 0.
+            pub fn since(&self, earlier: &Self) -> Self {
+                Self { $($field: self.$field.saturating_sub(earlier.$field),)+ }
+            }
+            /// Adds another's.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$field = self.$field.saturating_add(other.$field);)+
+            }
+        }
+    };
+}
+
+accounts! {
+    /// Time on a CPU, nanoseconds: `se.sum_exec_runtime`, which a running thread's ticks and switches
+    /// bring up to date.
+    cpu_ns;
+    /// Time runnable but not running, nanoseconds: `sched_info.run_delay`.
+    run_delay_ns;
+    /// User time, nanoseconds, as the kernel's ticks count it: `utime`. Its proportion to `system_ns` is
+    /// what tells; the exact sum is `cpu_ns`.
+    user_ns;
+    /// Kernel time, nanoseconds, by ticks: `stime`.
+    system_ns;
+    /// Times it gave up the CPU: `nvcsw`.
+    voluntary_switches;
+    /// Times the CPU was taken from it: `nivcsw`.
+    involuntary_switches;
+    /// Page faults without I/O: `min_flt`.
+    minor_faults;
+    /// Page faults with I/O: `maj_flt`.
+    major_faults;
+    /// Bytes fetched from storage: `ioac.read_bytes`; 0 where the kernel does not count them.
+    read_bytes;
+    /// Bytes sent to storage: `ioac.write_bytes`.
+    written_bytes;
+}
+
+/// Why a [`RawThread`] came up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadCause {
+    /// It was named, by itself.
+    Named,
+    /// It ended.
+    Ended,
+    /// We asked for all threads of the watched processes.
+    Asked,
+}
+
+/// A thread's name, or its accounts, at an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawThread {
+    /// When, CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// When it began, CLOCK_MONOTONIC; 0 where the kernel does not tell.
+    pub start_ns: u64,
+    /// Process.
+    pub pid: Pid,
+    /// Thread.
+    pub tid: Tid,
+    /// Sequence number of its name from now on, the one its samples carry; 0: never seen being named.
+    pub name_seq: u32,
+    /// The number before; differs from what was last heard where a record was lost.
+    pub previous_seq: u32,
+    /// Why it came up.
+    pub cause: ThreadCause,
+    /// Named: the name as it was given, of any bytes, cut at [`profiler_ebpf::MAX_NAME`]. Else empty.
+    pub name: Box<[u8]>,
+    /// None where this kernel's type information does not say where they are.
+    pub accounts: Option<Accounts>,
+}
+
+/// Exact sums over stretches of threads' lives, in one window or many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerSums {
+    /// What was used.
+    pub accounts: Accounts,
+    /// Wall time that passed, nanoseconds: [`Accounts::cpu_ns`], [`Accounts::run_delay_ns`], and the
+    /// rest, in which the threads were blocked.
+    pub wall_ns: u64,
+    /// Times that a thread took this name: for a task's own thread, 1.
+    pub begun: u64,
+}
+
+impl LedgerSums {
+    /// Adds another's.
+    pub fn add(&mut self, other: &Self) {
+        self.accounts.add(&other.accounts);
+        self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
+        self.begun = self.begun.saturating_add(other.begun);
+    }
+    /// Wall time neither on a CPU nor waiting for one, nanoseconds.
+    pub fn blocked_ns(&self) -> u64 {
+        self.wall_ns.saturating_sub(self.accounts.cpu_ns).saturating_sub(self.accounts.run_delay_ns)
+    }
+    /// CPU time in user mode and in the kernel, nanoseconds: the exact sum split in the proportion of
+    /// the ticks, as /proc/PID/stat does (`cputime_adjust`, kernel/sched/cputime.c, Linux 6.18). Without
+    /// a tick all of it is user time.
+    pub fn user_and_system_ns(&self) -> (u64, u64) {
+        let Accounts { cpu_ns, user_ns, system_ns, .. } = self.accounts;
+        let ticks = u128::from(user_ns) + u128::from(system_ns);
+        let system = u128::from(cpu_ns) * u128::from(system_ns) / ticks.max(1);
+        let system = u64::try_from(system).unwrap_or(cpu_ns).min(cpu_ns);
+        (cpu_ns - system, system)
+    }
+}
+
+/// One line of a window's ledger: what threads with these labels used in it.
+#[derive(Clone, Debug)]
+pub struct LedgerRow {
+    /// Who: a process's labels and its thread's.
+    pub labels: Arc<LabelSet>,
+    /// What.
+    pub sums: LedgerSums,
+    /// From the first stretch's start to the last one's end, wall clock. A stretch that began in an
+    /// earlier window reaches back there.
+    pub seen: TimeRange,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_and_system_add_up() {
+        let mut sums = LedgerSums::default();
+        assert_eq!(sums.user_and_system_ns(), (0, 0));
+        sums.accounts.cpu_ns = 1_001;
+        assert_eq!(sums.user_and_system_ns(), (1_001, 0));
+        (sums.accounts.user_ns, sums.accounts.system_ns) = (8_000_000, 4_000_000);
+        let (user, system) = sums.user_and_system_ns();
+        assert_eq!((user + system, system), (1_001, 333));
+        sums.accounts = Accounts { cpu_ns: u64::MAX, system_ns: u64::MAX, user_ns: 1, ..sums.accounts };
+        let (user, system) = sums.user_and_system_ns();
+        assert_eq!(user + system, u64::MAX);
+    }
+
+    #[test]
+    fn classes_have_names_of_their_own() {
+        for class in ThreadClass::ALL {
+            assert_eq!(ThreadClass::from_slug(class.slug()), Some(*class));
+        }
+        assert_eq!(ThreadClass::ALL.len(), 12);
+    }
+}
