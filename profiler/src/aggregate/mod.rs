@@ -8,6 +8,7 @@
 mod clock;
 mod closed;
 mod intern;
+mod lines;
 mod rows;
 mod stack_key;
 mod windows;
