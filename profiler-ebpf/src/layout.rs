@@ -27,7 +27,12 @@ pub struct StringLayout {
     /// 1: references in the heap are those of generational ZGC.
     pub coloured: u8,
     /// Zero.
-    pub pad: [u8; 5],
+    pub pad: u8,
+    /// Of the field `eetop` in a `java.lang.Thread`, by which a thread that names itself is told from one
+    /// that names another; 0: not known, and the latter would be taken for the former.
+    pub eetop_offset: u16,
+    /// Zero.
+    pub pad2: u16,
 }
 
 impl StringLayout {
