@@ -6,6 +6,9 @@
 mod closing;
 mod health;
 mod heap;
+mod idle;
+mod jvm_reader;
+mod jvms;
 mod relabels;
 mod stacks;
 mod worker;
@@ -18,11 +21,13 @@ use crate::model::{
     Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, TimeRange,
     UnknownReason, WallTime,
 };
+use crate::process::threads::{Limits, Threads};
 use crate::process::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError, Registry, RegistryConfig};
 use crate::serve::{self, Metrics, Queries, ServeConfig, ServeError, ServeState};
 use crate::store::{AnswerLimits, MemoryStore, MemoryStoreConfig, Store, StoreError};
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
 use health::{Health, Shared};
+use jvms::Jvms;
 use stacks::{Entry, StackCache, StackToken};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -171,6 +176,7 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         ..CaptureConfig::default()
     };
     let capture = Capture::start(&capture, &features)?;
+    let started = ClockReading::take();
     let processes = registry.scan();
     tracing::info!(processes, cpus = capture.cpus(), kernel = %features.kernel, "read the node");
     let full_labels = LabelSetBuilder::new().set(LabelKey::Node, node.as_str()).build();
@@ -188,6 +194,8 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         ask_interval: config.ask_interval.get(),
         ..SymbolizerConfig::default()
     });
+    // Whatever begins from here on is watched from its beginning.
+    let threads = Threads::new(Limits::default(), started.monotonic_ns);
     let worker = Worker {
         lost: LostCounts::default(),
         capture,
@@ -201,7 +209,10 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         health,
         relabels: relabels::Relabels::default(),
         jvms: HashMap::new(),
-        mid_window: worker::MidWindow::default(),
+        mid_window: worker::Ticks::default(),
+        window_end: worker::Ticks::default(),
+        threads,
+        jvm_probes: Jvms::new().map_err(PipelineError::Runtime)?,
         trim: heap::Trim::soon(),
     };
     Ok(Joined { worker, metrics, shared, node })

@@ -7,11 +7,14 @@
 use super::closing::Closing;
 use super::health::Health;
 use super::heap::Trim;
+use super::idle::Idle;
+use super::jvms::Jvms;
 use super::relabels::Relabels;
 use super::stacks::{Entry, StackCache, StackToken};
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
-use crate::model::{LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, TaskEvent, WallTime};
+use crate::model::{LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, TaskEvent, WallTime};
+use crate::process::threads::{Owner, Threads};
 use crate::process::{Process, Registry};
 use crate::store::Store;
 use crate::symbolize::{Symbolizer, Target};
@@ -41,8 +44,14 @@ pub struct Worker {
     pub(super) relabels: Relabels,
     /// JVMs whose JIT code was sampled.
     pub(super) jvms: HashMap<ProcessKey, Arc<Target>>,
-    /// When JVMs are asked between the ends of windows.
-    pub(super) mid_window: MidWindow,
+    /// When JVMs are asked for perf maps: between the ends of windows.
+    pub(super) mid_window: Ticks,
+    /// When threads are asked for what they used: at the ends of windows.
+    pub(super) window_end: Ticks,
+    /// Whose work each thread does.
+    pub(super) threads: Threads,
+    /// What tells it of JVMs.
+    pub(super) jvm_probes: Jvms,
     /// What was lost up to the last window that closed.
     pub(super) lost: LostCounts,
     /// When free memory is given back.
@@ -58,7 +67,7 @@ impl Worker {
             self.read(READ_TIMEOUT, &mut events)?;
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
-                self.tick()?;
+                self.tick(&mut events)?;
             }
             self.store_named();
         }
@@ -77,7 +86,7 @@ impl Worker {
         match event {
             RawEvent::Stack(raw) => self.stacks.insert(raw),
             RawEvent::Sample(sample) => self.count(&sample),
-            RawEvent::Thread(_) => {}
+            RawEvent::Thread(raw) => self.book(&raw),
             RawEvent::Mmap { pid, .. } => {
                 self.registry.on_mmap(pid);
                 if let Some(key) = self.registry.known(pid) {
@@ -87,10 +96,12 @@ impl Worker {
             RawEvent::Task(task) => {
                 let key = self.registry.known(task.pid);
                 self.registry.on_task(&task);
+                self.threads.on_task(&task);
                 match (task.event, key) {
                     (TaskEvent::Exec, Some(key)) => {
                         self.stacks.forget_tokens(task.pid);
                         self.symbolizer.on_exec(key);
+                        self.jvm_probes.on_exec(key, &mut self.capture);
                     }
                     (TaskEvent::Exit, Some(key)) if self.registry.by_key(key).is_some_and(|p| p.exited) => {
                         self.symbolizer.on_exit(key);
@@ -108,8 +119,8 @@ impl Worker {
             self.health.not_kept();
             return;
         }
-        let (key, labels, jvm) = (process.key, process.labels.clone(), process.jvm);
-        let target = target_of(process);
+        let (key, jvm, target) = (process.key, process.jvm, target_of(process));
+        let labels = self.threads.labels(&owner_of(process), sample.tid, sample.name_seq);
         let (symbolizer, jvms) = (&mut self.symbolizer, &mut self.jvms);
         let known = self.stacks.token(key, sample.stack, |raw| {
             let entry = Entry { target: Arc::new(target), pending: symbolizer.begin(&target, raw) };
@@ -123,14 +134,38 @@ impl Worker {
         self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
     }
 
-    fn tick(&mut self) -> Result<(), CaptureError> {
+    fn book(&mut self, raw: &RawThread) {
+        let process = self.registry.get(raw.pid);
+        if process.kept {
+            for line in self.threads.on_thread(raw, &owner_of(process)) {
+                self.windows.book(line.from_ns, line.until_ns, &line.labels, &line.sums);
+            }
+        }
+    }
+
+    /// Has every thread of every JVM say what it has used until now.
+    fn ask_threads(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
+        if let Err(error) = self.capture.ask_threads() {
+            tracing::warn!(%error, "threads are not asked for what they used: tasks show it when they end");
+        }
+        self.read(Duration::ZERO, events)
+    }
+
+    fn tick(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
         let change = self.capture.refresh_cpus()?;
         self.health.cpus_changed(&change);
         self.relabel();
+        let now = ClockReading::take();
+        self.threads.tick(now.monotonic_ns);
+        self.jvm_probes.tick(&self.registry, &mut self.capture, &mut self.threads);
+        let window = self.store.window_length();
+        if self.window_end.passed(window, Duration::ZERO) {
+            self.ask_threads(events)?;
+        }
         for window in self.windows.advance(ClockReading::take()) {
             self.closing.push(window, Instant::now());
         }
-        if self.mid_window.passed(self.store.window_length()) {
+        if self.mid_window.passed(window, window / 2) {
             for target in self.jvms.values() {
                 self.symbolizer.ask_early(target);
             }
@@ -143,6 +178,7 @@ impl Worker {
 
     fn relabel(&mut self) {
         for relabel in self.registry.tick() {
+            self.threads.relabel(&relabel.from);
             let kept = self.registry.by_key(relabel.key).is_none_or(|process| process.kept);
             let to = kept.then_some(relabel.to);
             match &to {
@@ -170,10 +206,13 @@ impl Worker {
         let lost = lost_by_now.since(&self.lost);
         self.lost = lost_by_now;
         let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
-        let window = window.into_window(processes, lost, |token, _| {
+        let mut idle = Idle::default();
+        let window = window.into_window(processes, lost, |token, labels| {
             // Its frames are shared already, by the symbolizer's own table.
             let stack = symbolizer.finish(&token.0.target, &token.0.pending);
-            interner.stack(&stack.frames, stack.end)
+            let stack = interner.stack(&stack.frames, stack.end);
+            idle.strip(&stack, labels);
+            stack
         });
         self.health.window(&window);
         self.store.append(window);
@@ -192,7 +231,7 @@ impl Worker {
 
     /// Counts what is still in the ring, closes all windows and gives their maps a last chance.
     fn finish(mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
-        self.read(Duration::ZERO, events)?;
+        self.ask_threads(events)?;
         self.relabel();
         let closed = self.windows.close_all(ClockReading::take());
         for window in closed {
@@ -207,16 +246,21 @@ impl Worker {
     }
 }
 
-/// Tells once a window that its middle has passed.
+/// Tells once a window that a moment of it has passed.
 #[derive(Debug, Default)]
-pub struct MidWindow(u64);
+pub struct Ticks(u64);
 
-impl MidWindow {
-    fn passed(&mut self, window: Duration) -> bool {
-        let length = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX).max(1);
-        let number = WallTime::now().0.saturating_add(length / 2) / length;
+impl Ticks {
+    /// The moment is `after` the window's start, which lies on the wall clock.
+    fn passed(&mut self, window: Duration, after: Duration) -> bool {
+        let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let number = WallTime::now().0.saturating_sub(ns(after)) / ns(window).max(1);
         std::mem::replace(&mut self.0, number) != number
     }
+}
+
+fn owner_of(process: &Process) -> Owner<'_> {
+    Owner { pid: process.key.pid, labels: &process.labels, role: process.role, jvm: process.jvm }
 }
 
 fn target_of(process: &Process) -> Target {

@@ -1,0 +1,169 @@
+//! The thread that reads JVMs from outside, so that the sampling thread never waits for a target's memory.
+//!
+//! In: a process, and whether its libjvm or its threads' names are wanted. Out: what was found. One job at
+//! a time, at most [`MAX_WAITING`] waiting; who is turned away is asked for again.
+
+use crate::capture::{FileId, NameProbe};
+use crate::model::{ProcessKey, StringLayout, Tid};
+use crate::symbolize::hotspot::{self, Jvm, JvmProblem, LibjvmFiles};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+
+/// Jobs that may wait: more JVMs than a node has.
+const MAX_WAITING: usize = 256;
+/// Threads of one JVM whose comm is read.
+const MAX_COMMS: usize = 32_768;
+
+/// What to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// Where its threads' namings can be seen.
+    Library(ProcessKey),
+    /// What its threads are called.
+    Names(ProcessKey),
+}
+
+/// The libjvm of a JVM, and where in it namings can be seen.
+#[derive(Debug)]
+pub struct Library {
+    /// Which file.
+    pub id: FileId,
+    /// The file.
+    pub file: File,
+    /// Where; None: the file does not tell.
+    pub probe: Option<NameProbe>,
+    /// How the JVM lays out Strings, where the probe needs to know.
+    pub strings: Option<StringLayout>,
+}
+
+/// Names of a JVM's threads, from two sources.
+#[derive(Debug)]
+pub struct Names {
+    /// comms: of all threads, cut to 15 bytes.
+    pub comms: Vec<(Tid, Vec<u8>)>,
+    /// Full names from the JVM's memory: of Java threads.
+    pub java: Result<Vec<(Tid, String)>, JvmProblem>,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub enum Found {
+    /// Of [`Job::Library`].
+    Library(ProcessKey, Result<Library, JvmProblem>),
+    /// Of [`Job::Names`].
+    Names(ProcessKey, Names),
+}
+
+/// The thread's door.
+pub struct JvmReader {
+    jobs: SyncSender<Job>,
+    found: Receiver<Found>,
+}
+
+impl JvmReader {
+    /// Starts the thread.
+    pub fn start() -> std::io::Result<Self> {
+        let (jobs, queue) = sync_channel(MAX_WAITING);
+        let (out, found) = channel();
+        std::thread::Builder::new().name("jvm-reader".into()).spawn(move || run(&queue, &out))?;
+        Ok(Self { jobs, found })
+    }
+
+    /// Hands over a job; false when too many wait.
+    pub fn submit(&self, job: Job) -> bool {
+        match self.jobs.try_send(job) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
+        }
+    }
+
+    /// What was found since the last call.
+    pub fn poll(&self) -> impl Iterator<Item = Found> {
+        self.found.try_iter()
+    }
+}
+
+fn run(queue: &Receiver<Job>, out: &Sender<Found>) {
+    let mut files = LibjvmFiles::default();
+    for job in queue {
+        let found = match job {
+            Job::Library(key) => Found::Library(key, library(key, &mut files)),
+            Job::Names(key) => Found::Names(key, names(key, &mut files)),
+        };
+        if out.send(found).is_err() {
+            return;
+        }
+    }
+}
+
+fn dir_of(key: ProcessKey) -> PathBuf {
+    Path::new("/proc").join(key.pid.to_string())
+}
+
+fn library(key: ProcessKey, files: &mut LibjvmFiles) -> Result<Library, JvmProblem> {
+    let mut jvm = Jvm::open(&dir_of(key), key.start_ticks, files)?;
+    let libjvm = jvm.libjvm();
+    let id = FileId { dev: libjvm.id.dev, ino: libjvm.id.ino };
+    let file = libjvm.file.try_clone().map_err(|_| JvmProblem::File("too many open files"))?;
+    let (probe, strings) = match libjvm.probe {
+        hotspot::NameProbe::Native(offset) => (Some(NameProbe::NativeName { offset }), None),
+        hotspot::NameProbe::Exported(offset) => {
+            (Some(NameProbe::JavaName { offset }), Some(jvm.string_layout()?))
+        }
+        hotspot::NameProbe::None => (None, None),
+    };
+    Ok(Library { id, file, probe, strings })
+}
+
+fn names(key: ProcessKey, files: &mut LibjvmFiles) -> Names {
+    let comms = comms(&dir_of(key));
+    let java = Jvm::open(&dir_of(key), key.start_ticks, files).and_then(|mut jvm| jvm.thread_names());
+    Names { comms, java: java.map(|names| names.names) }
+}
+
+/// The comm of every thread, without its newline.
+fn comms(dir: &Path) -> Vec<(Tid, Vec<u8>)> {
+    let tasks = std::fs::read_dir(dir.join("task")).into_iter().flatten().flatten();
+    let comm = |entry: std::fs::DirEntry| {
+        let tid = entry.file_name().to_str()?.parse().ok()?;
+        // At most 16 bytes (TASK_COMM_LEN), and no process chooses how long reading it takes.
+        let mut comm = std::fs::read(entry.path().join("comm")).ok()?;
+        comm.pop_if(|last| *last == b'\n');
+        Some((tid, comm))
+    };
+    tasks.take(MAX_COMMS).filter_map(comm).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_comms_of_our_own_threads() {
+        let name = "x (y) z";
+        let (told, heard) = channel();
+        let (go, wait) = channel::<()>();
+        let thread = std::thread::Builder::new().name(name.into());
+        let thread = thread.spawn(move || {
+            told.send(rustix::thread::gettid().as_raw_nonzero().get() as Tid).unwrap();
+            wait.recv().unwrap();
+        });
+        let tid = heard.recv().unwrap();
+        let all = comms(Path::new("/proc/self"));
+        assert_eq!(all.iter().find(|(t, _)| *t == tid).map(|(_, comm)| &comm[..]), Some(name.as_bytes()));
+        go.send(()).unwrap();
+        thread.unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn no_jvm_is_a_problem_with_a_name() {
+        let reader = JvmReader::start().unwrap();
+        let me = ProcessKey { pid: std::process::id(), start_ticks: 0 };
+        assert!(reader.submit(Job::Library(me)) && reader.submit(Job::Names(me)));
+        let mut found = reader.found.iter();
+        assert!(matches!(found.next(), Some(Found::Library(key, Err(JvmProblem::NoLibjvm))) if key == me));
+        let Some(Found::Names(_, names)) = found.next() else { panic!("no names") };
+        assert!(!names.comms.is_empty() && names.java == Err(JvmProblem::NoLibjvm));
+    }
+}
