@@ -5,7 +5,7 @@
 //! have its row, and no other row may be there. Not held: what the rows say.
 
 use anyhow::{Context, Result, ensure};
-use emberscope::model::{Deploy, DropReason, LabelKey, Role, StackEnd, UnknownReason};
+use emberscope::model::{Deploy, DropReason, LabelKey, Role, StackEnd, ThreadClass, UnknownReason};
 use emberscope::symbolize::{AskError, Refusal};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -110,6 +110,12 @@ fn every_label_is_on_its_page() -> Result<()> {
     hold(&labels, "## Labels", LabelKey::ALL.iter().map(|key| key.name()))?;
     hold(&labels, "## Values of `role`", Role::ALL.iter().map(|role| role.slug()))?;
     hold(&labels, "## Values of `deploy`", Deploy::ALL.iter().map(|deploy| deploy.slug()))
+}
+
+#[test]
+fn every_thread_class_is_on_its_page() -> Result<()> {
+    let classes = ThreadClass::ALL.iter().map(|class| class.slug());
+    hold(&page("docs/attribution.md")?, "## Thread classes", classes)
 }
 
 /// Texts in backticks outside of code blocks.

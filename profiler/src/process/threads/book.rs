@@ -76,7 +76,9 @@ impl Threads {
         let now = match raw.cause {
             ThreadCause::Named => {
                 self.counters.named += 1;
-                self.read_name(owner, was.clone(), &raw.name)
+                let doing =
+                    if matches!(stretch, Stretch::Lost) { Doing::Lost(was.doing.class()) } else { was.doing };
+                self.read_name(owner, Thread { doing, ..was.clone() }, &raw.name)
             }
             _ if matches!(stretch, Stretch::Lost) => Doing::Lost(was.doing.class()),
             _ => was.doing,

@@ -25,6 +25,7 @@ impl Doing {
     pub fn task(&self) -> Option<Task> {
         match self {
             Self::Task(task) | Self::Helper(_, task) => Some(*task),
+            Self::Lost(ThreadClass::Task) => Some(Task::Unknown),
             Self::Nameless | Self::Idle(_) | Self::Other(_) | Self::Lost(_) => None,
         }
     }
@@ -33,6 +34,7 @@ impl Doing {
         match self {
             Self::Task(task) => Some(*task),
             Self::Idle(task) => *task,
+            Self::Lost(ThreadClass::Task) => Some(Task::Unknown),
             Self::Nameless | Self::Helper(..) | Self::Other(_) | Self::Lost(_) => None,
         }
     }

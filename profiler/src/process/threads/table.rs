@@ -169,6 +169,16 @@ impl Threads {
 
     /// A thread's comm, from /proc/PID/task/TID/comm: the weakest source.
     pub fn learn_comm(&mut self, owner: &Owner<'_>, tid: Tid, comm: &[u8]) {
+        let class = class_of(&String::from_utf8_lossy(comm), owner.role);
+        if let Some(thread) = self.threads.get_mut(&tid)
+            && thread.pid == owner.pid
+            && matches!(thread.doing, Doing::Lost(_))
+        {
+            // All that can be known of it until it is named again.
+            thread.doing = Doing::Lost(class);
+            self.nameless.remove(&(owner.pid, tid));
+            return;
+        }
         let Some(thread) = self.learnable(owner.pid, tid, 0, Source::Comm) else { return };
         // A thread without a name has its maker's comm.
         if thread.born_to.is_some() {
@@ -177,7 +187,7 @@ impl Threads {
         let doing = match name::parse_comm(comm) {
             TaskName::Idle => Doing::Idle(None),
             TaskName::Unrecognised => Doing::Task(Task::Unknown),
-            _ => Doing::Other(class_of(&String::from_utf8_lossy(comm), owner.role)),
+            _ => Doing::Other(class),
         };
         self.learned(tid, doing, Source::Comm);
     }
@@ -235,7 +245,8 @@ impl Threads {
         thread
     }
 
-    /// What a thread that was `thread` does under a name, which is counted.
+    /// What a thread that was `thread` does under a name, which is counted. `thread.doing` is `Lost` where it
+    /// may have had other names meanwhile.
     pub(super) fn read_name(&mut self, owner: &Owner<'_>, thread: Thread, name: &[u8]) -> Doing {
         let was = thread.doing;
         match name::parse(name) {
@@ -255,6 +266,7 @@ impl Threads {
                         self.counters.renamed_in_task += 1;
                         was
                     }
+                    (Doing::Lost(ThreadClass::Task), _) => Doing::Task(Task::Unknown),
                     (Doing::Helper(..), _) => was,
                     (Doing::Nameless, Some(task)) if works_for_its_maker(name) => {
                         self.counters.inherited += 1;

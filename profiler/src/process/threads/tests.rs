@@ -167,9 +167,13 @@ fn a_lost_naming_is_unknown_and_never_the_old_task() {
     let third = w.record(named(5, (2, 3), TASK_2, 10, 8));
     assert_eq!(third, [line("task unknown", 8, 10, 0), line("task 3.0 2.1 8", 0, 0, 1)]);
     assert_eq!((w.sample(5, 2), w.sample(5, 3)), ("task unknown".into(), "task 3.0 2.1 8".into()));
+    // A name that is not Spark's does not bring the old task back.
+    assert_eq!(w.record(named(6, (0, 4), TASK_1, 10, 0)), [line("task 3.0 1.0 7", 0, 0, 1)]);
+    w.record(named(6, (5, 6), "mine", 11, 0));
+    assert_eq!(w.sample(6, 6), "task unknown");
     assert_eq!(w.record(ended(5, 9, 20, 9)), [line("task unknown", 1, 10, 0)]);
     let counters = w.threads.counters();
-    assert_eq!((counters.names_lost, counters.bookings_unknown, counters.samples_nameless), (2, 2, 2));
+    assert_eq!((counters.names_lost, counters.bookings_unknown, counters.samples_nameless), (3, 3, 2));
     // Of a thread that was never heard of nothing is known, whatever the number.
     assert_eq!(w.sample(77, 12), "other unknown");
     assert!(w.threads.take_nameless().contains(&(PID, 77)));
@@ -369,7 +373,10 @@ fn an_evicted_thread_is_not_booked_twice() {
     assert!(w.threads.counters().threads_evicted > 0);
     assert_eq!(w.record(young(asked(1, 1, 100, 9), 1)), []);
     let again = w.record(young(asked(1, 1, 110, 11), 1));
-    assert_eq!(again, [line("task unknown", 2, 10, 0)]);
+    assert_eq!(again, [line("other unknown", 2, 10, 0)]);
+    w.learn_comm(1, "Executor task l");
+    assert_eq!(w.record(young(asked(1, 1, 120, 12), 1)), [line("task unknown", 1, 10, 0)]);
+    assert_eq!(w.sample(1, 1), "task unknown");
 }
 
 /// What happens to one thread of the pool.
@@ -382,7 +389,6 @@ enum Step {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
     /// Whatever records are lost: what is booked adds up to what was used, no task gets more than it used,
     /// and no sample gets a task that its thread did not run.
     #[test]
