@@ -2,12 +2,17 @@
 //! program, the daemon. Each is ended when its value is dropped, with all that it started.
 
 pub mod daemon;
+pub mod event_log;
 pub mod java;
 pub mod spark;
+pub mod standalone;
 
 mod child;
+mod spark_java;
 
 pub use child::Running;
 pub use daemon::Daemon;
+pub use event_log::EventLog;
 pub use java::JavaProgram;
 pub use spark::{Job, SparkJob};
+pub use standalone::Standalone;
