@@ -6,6 +6,7 @@
 mod closing;
 mod health;
 mod heap;
+mod relabels;
 mod stacks;
 mod worker;
 
@@ -173,7 +174,7 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
     let processes = registry.scan();
     tracing::info!(processes, cpus = capture.cpus(), kernel = %features.kernel, "read the node");
     let full_labels = LabelSetBuilder::new().set(LabelKey::Node, node.as_str()).build();
-    let interner = Interner::new(InternLimits::default(), full_labels.clone());
+    let interner = Interner::new(InternLimits::default());
     let health = Health::new(Arc::clone(&metrics), Arc::clone(&shared), &features, *config.hz.get());
     let windows = WindowsConfig {
         length: config.window.get().get(),
@@ -198,7 +199,7 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         store,
         closing: closing::Closing::default(),
         health,
-        relabels: HashMap::new(),
+        relabels: relabels::Relabels::default(),
         jvms: HashMap::new(),
         mid_window: worker::MidWindow::default(),
         trim: heap::Trim::soon(),

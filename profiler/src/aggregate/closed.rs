@@ -39,17 +39,18 @@ pub struct ClosedWindow<S> {
 
 impl<S> ClosedWindow<S> {
     /// Names the stacks. Different tokens may have the same name (two addresses of one function):
-    /// their rows become one, found by pointer, so stacks and labels should be interned.
+    /// their rows become one, found by pointer, so stacks and labels should be interned. `name` may give
+    /// a row other labels, now that its stack is known.
     pub fn into_window(
         self,
         processes: Vec<Arc<ProcessRecord>>,
         lost: LostCounts,
-        mut name: impl FnMut(&S) -> Arc<Stack>,
+        mut name: impl FnMut(&S, &mut Arc<LabelSet>) -> Arc<Stack>,
     ) -> Window {
         let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
         let mut seen = HashMap::with_capacity(self.rows.len());
-        for CountedRow { labels, stack, kind, count, weight } in self.rows {
-            let stack = name(&stack);
+        for CountedRow { mut labels, stack, kind, count, weight } in self.rows {
+            let stack = name(&stack, &mut labels);
             let at = *seen.entry((Arc::as_ptr(&labels), Arc::as_ptr(&stack), kind)).or_insert(rows.len());
             match rows.get_mut(at) {
                 Some(row) => {

@@ -2,12 +2,13 @@
 //!
 //! [`Windows`] sums samples by labels, stack and kind in windows of ten seconds of wall-clock time,
 //! through a [`ClockMap`] that turns the kernel's monotonic stamps into wall time and survives steps of
-//! the clock. [`Interner`] makes equal frames, stacks and label sets share one allocation. All three are
-//! bounded, and say in their counters what the bounds cost.
+//! the clock. [`Interner`] makes equal stacks share one allocation. All three are bounded, and say in
+//! their counters what the bounds cost.
 
 mod clock;
 mod closed;
 mod intern;
+mod lines;
 mod rows;
 mod stack_key;
 mod windows;

@@ -5,15 +5,17 @@
 //! A window stays open for a grace (1 s) after its end, for samples still on their way; a sample later
 //! than that is counted in the oldest window still open, and as late. A step of the wall clock ends
 //! the window at the step (`partial`); a window of the new time goes on. A window without a sample is
-//! not made. Every sample added is in exactly one closed window.
+//! not made, unless a stretch of the ledger was booked in it. Every sample and stretch added is in exactly
+//! one closed window.
 //!
 //! Limits: rows of a window (rows.rs); open windows, by how far ahead of the last reading of
 //! the clocks a stamp is believed.
 
 use super::clock::{ClockMap, ClockReading, ClockStep, Located};
 use super::closed::{ClosedWindow, CountedRow};
+use super::lines::Lines;
 use super::rows::{Kept, Overflow, Rows};
-use crate::model::{LabelSet, SampleKind, TimeRange, WallTime};
+use crate::model::{LabelSet, LedgerSums, SampleKind, TimeRange, WallTime};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -43,14 +45,16 @@ pub struct WindowsConfig<S> {
 pub struct WindowCounters {
     /// Samples.
     pub samples: u64,
-    /// Samples whose window had closed; counted in the oldest open one.
+    /// Samples and stretches of the ledger whose window had closed; counted in the oldest open one.
     pub late: u64,
-    /// Samples stamped far ahead of the clock; counted in the newest window.
+    /// Samples and stretches stamped far ahead of the clock; counted in the newest window.
     pub ahead: u64,
     /// Samples that lost their stack to the limit of rows.
     pub folded_stacks: u64,
     /// Samples that lost stack and labels to the limit of rows.
     pub folded_labels: u64,
+    /// Lines of the ledger that lost their labels to the limit of rows.
+    pub folded_ledger: u64,
     /// Steps of the wall clock, suspends included.
     pub clock_steps: u64,
 }
@@ -69,9 +73,15 @@ struct Open<S> {
     /// CLOCK_MONOTONIC when its era ended.
     era_ended_ns: Option<u64>,
     rows: Rows<S>,
+    ledger: Lines,
 }
 
 impl<S> Open<S> {
+    /// It has a sample at this time.
+    fn reaches(&mut self, at: WallTime) {
+        self.last = self.last.max(at.0.clamp(self.from, self.until.saturating_sub(1)));
+    }
+
     /// Ends it early, but after its last sample.
     fn cut(&mut self, at: WallTime) {
         self.until = self.until.min(at.0).max(self.last.saturating_add(1)).max(self.from.saturating_add(1));
@@ -111,6 +121,32 @@ impl<S: Clone + Eq + Hash> Windows<S> {
     /// Counts a sample. `time_ns` is CLOCK_MONOTONIC, `weight` in the unit of `kind`.
     pub fn add(&mut self, time_ns: u64, labels: &Arc<LabelSet>, stack: S, kind: SampleKind, weight: u64) {
         self.counters.samples += 1;
+        let (slot, at) = self.slot(time_ns);
+        let key = (labels.clone(), stack, kind);
+        let Some(window) = self.open.get_mut(&slot) else { return };
+        window.reaches(at);
+        match window.rows.add(key, weight, &self.overflow) {
+            Kept::Whole => {}
+            Kept::Labels => self.counters.folded_stacks += 1,
+            Kept::Nothing => self.counters.folded_labels += 1,
+        }
+    }
+
+    /// Books what a thread used in a stretch of CLOCK_MONOTONIC, in the window that has the stretch's
+    /// middle: a stretch is at most a window long where threads are asked at each window's end.
+    pub fn book(&mut self, from_ns: u64, until_ns: u64, labels: &Arc<LabelSet>, sums: &LedgerSums) {
+        let from_ns = from_ns.min(until_ns);
+        let slot = self.slot(from_ns + (until_ns - from_ns) / 2).0;
+        let wall = |ns| self.clock.locate(ns).wall;
+        let seen = TimeRange { from: wall(from_ns), until: wall(until_ns) };
+        let Some(window) = self.open.get_mut(&slot) else { return };
+        if !window.ledger.add(labels, sums, seen, &self.overflow) {
+            self.counters.folded_ledger += 1;
+        }
+    }
+
+    /// The open window of a stamp, made if need be, and the stamp's wall time.
+    fn slot(&mut self, time_ns: u64) -> (Key, WallTime) {
         let now_ns = self.clock.last_reading().monotonic_ns;
         let mut at = self.clock.locate(time_ns);
         if time_ns > now_ns.saturating_add(AHEAD_NS) {
@@ -124,13 +160,8 @@ impl<S: Clone + Eq + Hash> Windows<S> {
             key = self.open.keys().next().copied().unwrap_or_else(|| self.key(&at));
         }
         let length = self.length_ns;
-        let window = self.open.entry(key).or_insert_with(|| open(&at, length));
-        window.last = window.last.max(at.wall.0.clamp(window.from, window.until.saturating_sub(1)));
-        match window.rows.add((labels.clone(), stack, kind), weight, &self.overflow) {
-            Kept::Whole => {}
-            Kept::Labels => self.counters.folded_stacks += 1,
-            Kept::Nothing => self.counters.folded_labels += 1,
-        }
+        self.open.entry(key).or_insert_with(|| open(&at, length));
+        (key, at.wall)
     }
 
     /// Takes a reading of the clocks, about once a second, and closes the windows that are over.
@@ -202,6 +233,7 @@ fn open<S: Clone + Eq + Hash>(at: &Located, length_ns: u64) -> Open<S> {
         last: 0,
         era_ended_ns: at.era.end.map(|end| end.monotonic_ns),
         rows: Rows::new(),
+        ledger: Lines::default(),
     }
 }
 
@@ -216,7 +248,7 @@ fn close<S: Clone + Eq + Hash>(window: Open<S>) -> ClosedWindow<S> {
     ClosedWindow {
         range: TimeRange { from: WallTime(window.from), until: WallTime(window.until) },
         rows: window.rows.into_iter().map(row).collect(),
-        ledger: Vec::new(),
+        ledger: window.ledger.into_rows(),
         partial: (window.from, window.until) != window.slot,
     }
 }

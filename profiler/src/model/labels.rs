@@ -95,6 +95,10 @@ impl LabelSet {
     pub fn is_of_process(&self, process: &LabelSet) -> bool {
         self.0.iter().filter(|(k, _)| !k.is_of_thread()).eq(process.0.iter())
     }
+    /// The labels of its process alone.
+    pub fn process_part(&self) -> LabelSet {
+        LabelSet(self.0.iter().filter(|(k, _)| !k.is_of_thread()).cloned().collect())
+    }
     /// The labels of another process, or of the same by another name, with this one's thread's.
     pub fn moved_to(&self, process: &LabelSet) -> LabelSet {
         let of_thread = self.0.iter().filter(|(k, _)| k.is_of_thread());

@@ -7,12 +7,11 @@
 use super::closing::Closing;
 use super::health::Health;
 use super::heap::Trim;
+use super::relabels::Relabels;
 use super::stacks::{Entry, StackCache, StackToken};
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
-use crate::model::{
-    LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, TaskEvent, WallTime,
-};
+use crate::model::{LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, TaskEvent, WallTime};
 use crate::process::{Process, Registry};
 use crate::store::Store;
 use crate::symbolize::{Symbolizer, Target};
@@ -24,8 +23,6 @@ use std::time::{Duration, Instant};
 const READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// How often clocks, processes and metrics are looked at.
 const TICK: Duration = Duration::from_secs(1);
-/// Relabels kept for windows that are still open.
-const MAX_RELABELS: usize = 10_000;
 /// JVMs remembered for being asked between the ends of windows; over it only at the ends.
 const MAX_JVMS: usize = 4096;
 
@@ -40,8 +37,8 @@ pub struct Worker {
     pub(super) store: Arc<dyn Store>,
     pub(super) closing: Closing,
     pub(super) health: Health,
-    /// Labels that became known while their window was open; None: of an application that is not kept.
-    pub(super) relabels: HashMap<Arc<LabelSet>, Option<Arc<LabelSet>>>,
+    /// Labels that became known while their window was open.
+    pub(super) relabels: Relabels,
     /// JVMs whose JIT code was sampled.
     pub(super) jvms: HashMap<ProcessKey, Arc<Target>>,
     /// When JVMs are asked between the ends of windows.
@@ -145,22 +142,14 @@ impl Worker {
     }
 
     fn relabel(&mut self) {
-        let relabels = self.registry.tick();
-        if self.relabels.len() + relabels.len() > MAX_RELABELS {
-            self.relabels.clear();
-        }
-        for relabel in relabels {
+        for relabel in self.registry.tick() {
             let kept = self.registry.by_key(relabel.key).is_none_or(|process| process.kept);
             let to = kept.then_some(relabel.to);
             match &to {
                 Some(to) => self.store.relabel(&relabel.from, to),
                 None => self.store.forget(&relabel.from),
             }
-            // What was renamed to the old labels is renamed on.
-            for old in self.relabels.values_mut().filter(|old| old.as_ref() == Some(&relabel.from)) {
-                old.clone_from(&to);
-            }
-            self.relabels.insert(relabel.from, to);
+            self.relabels.note(relabel.from, to);
         }
     }
 
@@ -173,20 +162,15 @@ impl Worker {
     }
 
     fn name_and_store(&mut self, mut window: ClosedWindow<StackToken>) {
-        window.rows.retain_mut(|row| match self.relabels.get(&row.labels) {
-            None => true,
-            Some(Some(to)) => {
-                row.labels = to.clone();
-                true
-            }
-            Some(None) => false,
-        });
+        let mut relabels = self.relabels.apply();
+        window.rows.retain_mut(|row| relabels.keeps(&mut row.labels));
+        window.ledger.retain_mut(|line| relabels.keeps(&mut line.labels));
         let processes = self.processes_of(&window);
         let lost_by_now = self.capture.lost();
         let lost = lost_by_now.since(&self.lost);
         self.lost = lost_by_now;
         let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
-        let window = window.into_window(processes, lost, |token| {
+        let window = window.into_window(processes, lost, |token, _| {
             // Its frames are shared already, by the symbolizer's own table.
             let stack = symbolizer.finish(&token.0.target, &token.0.pending);
             interner.stack(&stack.frames, stack.end)

@@ -122,7 +122,7 @@ fn tokens_with_one_name_become_one_row() {
         Arc::new(Stack { frames: [frame].into(), end: StackEnd::Root })
     };
     let (a, b) = (stack("a"), stack("b"));
-    let window = closed.into_window(Vec::new(), LostCounts::default(), |token| {
+    let window = closed.into_window(Vec::new(), LostCounts::default(), |token, _| {
         if *token == 3 { b.clone() } else { a.clone() }
     });
     let mut counts: Vec<_> =
@@ -210,4 +210,28 @@ proptest! {
             prop_assert!(closed.windows(2).all(|p| p[0].range.until <= p[1].range.from), "out of order");
         }
     }
+}
+
+#[test]
+fn a_stretch_is_booked_where_its_middle_is() {
+    let mut w = windows(reading(100 * S, BASE));
+    let sums = |cpu_ns| LedgerSums {
+        accounts: crate::model::Accounts { cpu_ns, ..Default::default() },
+        ..LedgerSums::default()
+    };
+    // Asked for shortly after the window's end, for all of it.
+    w.book(100 * S + S / 4, 110 * S + S / 4, &labels(1), &sums(4));
+    w.book(109 * S, 109 * S + 5, &labels(1), &sums(1));
+    // Neither order of its ends nor a stretch before all windows loses anything.
+    w.book(112 * S, 111 * S, &labels(2), &sums(2));
+    let closed = w.advance(reading(111 * S, BASE + 11 * S));
+    assert_eq!((seconds(&closed[0]), closed[0].rows.len(), closed[0].ledger.len()), ((0.0, 10.0), 0, 1));
+    let line = &closed[0].ledger[0];
+    assert_eq!((line.sums.accounts.cpu_ns, &line.labels), (5, &labels(1)));
+    assert_eq!((line.seen.from.0 - BASE, line.seen.until.0 - BASE), (S / 4, 10 * S + S / 4));
+    w.book(105 * S, 106 * S, &labels(1), &sums(8));
+    assert_eq!(w.counters().late, 1);
+    let closed = w.close_all(reading(113 * S, BASE + 13 * S));
+    let cpu: u64 = closed.iter().flat_map(|w| &w.ledger).map(|l| l.sums.accounts.cpu_ns).sum();
+    assert_eq!((closed.len(), cpu), (1, 10));
 }

@@ -1,0 +1,108 @@
+//! Labels of processes that became known while their window was open.
+//!
+//! In: who is called what from now on, or is not kept. Out: the labels of a row or a ledger line of an
+//! open window, with its thread's labels kept. Bounded: over [`MAX_RELABELS`] all are forgotten, and what
+//! is still open keeps its old labels.
+
+use crate::model::LabelSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Relabels kept for windows that are still open.
+const MAX_RELABELS: usize = 10_000;
+
+/// Labels of a process, and what they became; None: of an application that is not kept.
+#[derive(Debug, Default)]
+pub struct Relabels(HashMap<Arc<LabelSet>, Option<Arc<LabelSet>>>);
+
+impl Relabels {
+    /// A process's labels changed.
+    pub fn note(&mut self, from: Arc<LabelSet>, to: Option<Arc<LabelSet>>) {
+        if self.0.len() >= MAX_RELABELS {
+            self.0.clear();
+        }
+        // What was renamed to the old labels is renamed on.
+        for old in self.0.values_mut().filter(|old| old.as_ref() == Some(&from)) {
+            old.clone_from(&to);
+        }
+        self.0.insert(from, to);
+    }
+
+    /// For the rows of one window.
+    pub fn apply(&self) -> Applying<'_> {
+        Applying { relabels: self, known: HashMap::new(), distinct: HashSet::new() }
+    }
+}
+
+/// Labels looked up so far, by address: a window has few sets and many rows.
+pub struct Applying<'a> {
+    relabels: &'a Relabels,
+    known: HashMap<*const LabelSet, (Arc<LabelSet>, Option<Arc<LabelSet>>)>,
+    /// One of each that is equal: rows are compared by address.
+    distinct: HashSet<Arc<LabelSet>>,
+}
+
+impl Applying<'_> {
+    /// Puts the labels right; false when the row is not to be kept.
+    pub fn keeps(&mut self, labels: &mut Arc<LabelSet>) -> bool {
+        if self.relabels.0.is_empty() {
+            return true;
+        }
+        let address = Arc::as_ptr(labels);
+        // The set is held beside its answer, so that its address stays its own.
+        let (_, now) = self.known.entry(address).or_insert_with(|| {
+            let now = match self.relabels.0.get(&labels.process_part()) {
+                None => Some(labels.clone()),
+                Some(to) => to.as_ref().map(|to| Arc::new(labels.moved_to(to))),
+            };
+            let distinct = &mut self.distinct;
+            let one = now.map(|now| match distinct.get(&now) {
+                Some(one) => one.clone(),
+                None => {
+                    distinct.insert(now.clone());
+                    now
+                }
+            });
+            (labels.clone(), one)
+        });
+        match now {
+            Some(now) => {
+                *labels = now.clone();
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{LabelKey, LabelSetBuilder};
+
+    fn labels(app: &str, task: &str) -> Arc<LabelSet> {
+        Arc::new(LabelSetBuilder::new().set(LabelKey::App, app).set(LabelKey::Task, task).build())
+    }
+
+    #[test]
+    fn a_threads_labels_stay_when_its_process_gets_others() {
+        let mut relabels = Relabels::default();
+        relabels.note(labels("unknown", ""), Some(labels("first", "")));
+        relabels.note(labels("first", ""), Some(labels("second", "")));
+        relabels.note(labels("unwanted", ""), None);
+        let mut applying = relabels.apply();
+        for (before, after) in [
+            (labels("unknown", "7"), Some(labels("second", "7"))),
+            (labels("first", ""), Some(labels("second", ""))),
+            (labels("other", "7"), Some(labels("other", "7"))),
+            (labels("unwanted", "7"), None),
+        ] {
+            let (mut one, mut again) = (before.clone(), before.clone());
+            assert_eq!(applying.keeps(&mut one).then(|| one.clone()), after);
+            assert_eq!(applying.keeps(&mut again), after.is_some());
+            assert!(after.is_none() || Arc::ptr_eq(&one, &again), "rows are compared by address");
+        }
+        let (mut old, mut new) = (labels("unknown", "8"), labels("second", "8"));
+        assert!(applying.keeps(&mut old) && applying.keeps(&mut new) && Arc::ptr_eq(&old, &new));
+    }
+}
