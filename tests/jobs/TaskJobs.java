@@ -28,11 +28,13 @@ import scala.Tuple2;
  * speculate              a task whose speculative copy wins (two hosts, spark.speculation=true)
  * retry                  a stage that is tried twice, for a block that cannot be fetched
  * skew:TASKS             a stage in which one task does three times the work of the others, two parts in slowPath
+ * names:NUMBER           a task that gives threads names that nobody should, the last so many of tasks that are none
  * fixed:TASKS:STEPS      a fixed number of calls, whenever a file go.N appears
  * </pre>
  *
  * Prints the facts {@code app}; {@code NAME.started} and {@code NAME.ended}, Unix milliseconds;
- * {@code NAME.stages}, the ids of its stages; and {@code done}. It ends when a file {@code stop} is there.
+ * {@code NAME.stages}, the ids of its stages; and {@code done}. It ends when a file {@code stop} is there. A
+ * stage {@code warm-up} goes before all phases: its tasks work in every method.
  */
 public final class TaskJobs {
     private final JavaSparkContext spark;
@@ -46,7 +48,7 @@ public final class TaskJobs {
             spark.setLogLevel("ERROR");
             fact("app", spark.sc().applicationId());
             TaskJobs jobs = new TaskJobs(spark);
-            jobs.run(2 * spark.defaultParallelism(), index -> TaskWork.warmUp());
+            fact("warm-up.stages", jobs.run(2 * spark.defaultParallelism(), index -> TaskWork.warmUp()));
             for (String phase : phases) {
                 String[] words = phase.split(":");
                 long[] numbers = new long[words.length - 1];
@@ -120,6 +122,9 @@ public final class TaskJobs {
                 return retried();
             case "skew":
                 stages.add(run((int) n[0], i -> TaskWork.usual(30_000) + (i == 3 ? TaskWork.slowPath(60_000) : 0)));
+                return stages;
+            case "names":
+                stages.add(run(1, i -> BadNames.all(60_000_000L, (int) n[0])));
                 return stages;
             case "fixed":
                 onRequest((int) n[0], n[1]);

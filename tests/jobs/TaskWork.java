@@ -49,6 +49,11 @@ final class TaskWork {
         return burn(nanos);
     }
 
+    /** In threads with bad names. */
+    static long misnamed(long nanos) {
+        return burn(nanos);
+    }
+
     static long usual(long steps) {
         return calls(steps);
     }

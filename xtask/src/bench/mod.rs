@@ -3,7 +3,7 @@
 mod bpf_stats;
 mod overhead;
 mod probe;
-mod procfs;
+pub mod procfs;
 mod stats;
 mod truth;
 

@@ -10,6 +10,7 @@
 use super::bpf_stats::{self, BpfStats};
 use super::procfs;
 use super::stats::Summary;
+use crate::launch::spark::TASK_JOBS;
 use crate::launch::{Daemon, Job, SparkJob};
 use crate::{build, places, setup};
 use anyhow::{Context as _, Result, bail};
@@ -74,7 +75,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let binary = build::run()?;
     let work = places::target().join("bench/probe");
     let _ = std::fs::remove_dir_all(&work);
-    let mut job = SparkJob::java(&["TaskJobs", "TaskWork"], &kit.venv, &kit.jdk.home, &work)
+    let mut job = SparkJob::java(&TASK_JOBS, &kit.venv, &kit.jdk.home, &work)
         .master("local-cluster[1,2,1024]")
         .java_options("")
         .conf("spark.ui.enabled", "false")

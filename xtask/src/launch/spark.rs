@@ -13,6 +13,10 @@ use std::process::Command;
 
 /// What HotSpot is asked for so that frame pointers lead through its code.
 pub const FRAME_POINTERS: &str = "-XX:+PreserveFramePointer";
+/// The classes of the jobs whose tasks work in methods of telling names, for [`SparkJob::java`].
+pub const TASK_JOBS: [&str; 3] = ["TaskJobs", "TaskWork", "BadNames"];
+/// Keeps these methods on the stack: a perf map knows no inlined frame.
+pub const NOT_INLINED: &str = "-XX:CompileCommand=quiet -XX:CompileCommand=dontinline,TaskWork::*";
 
 #[derive(Clone, Debug)]
 enum Program {

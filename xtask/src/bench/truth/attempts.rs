@@ -2,10 +2,12 @@
 //! could not be fetched. Each attempt works in a method of its own.
 
 use super::clock::now;
-use super::labels::{Verdict, ask};
+use super::labels;
 use super::row::Row;
 use super::tasks::{Ran, java_options};
 use super::{Bench, TIMEOUT};
+use crate::launch::asked::Verdict;
+use crate::launch::spark::TASK_JOBS;
 use crate::launch::{SparkJob, Standalone};
 use anyhow::{Context as _, Result};
 
@@ -14,7 +16,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     println!("== attempts, on a standalone cluster of two hosts");
     let (from, work) = (now(), bench.work.join("attempts"));
     let cluster = Standalone::start(&bench.kit, &["127.0.0.1", "127.0.0.2"], &bench.work.join("cluster"))?;
-    let mut job = SparkJob::java(&["TaskJobs", "TaskWork"], &bench.kit.venv, &bench.kit.jdk.home, &work)
+    let mut job = SparkJob::java(&TASK_JOBS, &bench.kit.venv, &bench.kit.jdk.home, &work)
         .master(cluster.url())
         .java_options(java_options(bench))
         .conf("spark.executor.memory", "800m")
@@ -38,7 +40,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
         copies > 0 && retried > 0,
         copies + retried,
     )];
-    let samples = ask(&bench.daemon, &format!("{}&role=executor", ran.query()))?;
+    let samples = labels::in_phases(bench, &ran)?;
     let speculated = ran.stages("speculate").first().copied().context("the job named no speculated stage")?;
     let mut tasks = Verdict::default();
     for (method, attempt) in [("TaskWork.original", 0), ("TaskWork.copy", 1)] {
@@ -46,11 +48,11 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
             sample.number("task_attempt") == Some(attempt) && sample.number("stage") == Some(speculated)
         });
     }
-    rows.extend(tasks.rows("attempts: of a task"));
+    rows.extend(labels::rows(&tasks, "attempts: of a task"));
     let mut stages = Verdict::default();
     for (method, attempt) in [("TaskWork.firstTry", 0), ("TaskWork.secondTry", 1)] {
         stages.add(&samples, method, |sample| sample.number("stage_attempt") == Some(attempt));
     }
-    rows.extend(stages.rows("attempts: of a stage"));
+    rows.extend(labels::rows(&stages, "attempts: of a stage"));
     Ok(rows)
 }

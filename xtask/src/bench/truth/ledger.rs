@@ -6,26 +6,12 @@ use super::Bench;
 use super::row::Row;
 use super::tasks::Ran;
 use crate::bench::stats::{Summary, quantile};
-use crate::launch::Daemon;
+use crate::launch::asked::exact_cpu;
 use crate::launch::event_log::Task;
-use anyhow::{Context as _, Result};
-use std::collections::BTreeMap;
+use anyhow::Result;
 
 /// What the ledger may be below Spark's figure, in milliseconds.
 const BELOW_MS: f64 = 0.2;
-
-/// CPU seconds of each task by its TID, as `/api/v1/tasks` has them.
-pub fn exact_cpu(daemon: &Daemon, query: &str) -> Result<BTreeMap<u64, f64>> {
-    let answer = daemon.json(&format!("/api/v1/tasks?{query}&limit=100000"))?;
-    let mut found = BTreeMap::new();
-    for row in answer["tasks"].as_array().context("no tasks in the answer")? {
-        let tid = row["task"].as_str().and_then(|tid| tid.parse().ok());
-        if let (Some(tid), Some(cpu)) = (tid, row["exact"]["cpu_seconds"].as_f64()) {
-            *found.entry(tid).or_default() += cpu;
-        }
-    }
-    Ok(found)
-}
 
 /// Measures.
 pub fn rows(bench: &Bench, ran: &Ran) -> Result<Vec<Row>> {

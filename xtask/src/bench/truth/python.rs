@@ -2,11 +2,12 @@
 //! thread starts, and belongs to the task. Newer Spark has no such thread; then its absence is told.
 
 use super::clock::now;
-use super::labels::{Verdict, ask};
+use super::labels;
 use super::row::Row;
 use super::tasks::Ran;
 use super::{Bench, TIMEOUT};
 use crate::launch::SparkJob;
+use crate::launch::asked::{Verdict, samples};
 use anyhow::Result;
 
 /// A frame that only such a thread has.
@@ -22,7 +23,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
         .start()?;
     job.wait_fact("app", TIMEOUT)?;
     let ran = Ran::finish(job, from, &work)?;
-    let samples = ask(&bench.daemon, &format!("{}&role=executor", ran.query()))?;
+    let samples = samples(&bench.daemon, &format!("{}&role=executor", ran.query()))?;
     let writes = |frame: &str| frame.contains(WRITER);
     let writers: usize = samples.iter().filter(|s| s.stack.split(';').any(writes)).map(|s| s.count).sum();
     if writers == 0 && !bench.options.spark.starts_with("3.") {
@@ -43,5 +44,5 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
             stage && sample.text("thread_class") == Some("python") && sample.number("task").is_some()
         },
     );
-    Ok(verdict.rows("python: writer threads"))
+    Ok(labels::rows(&verdict, "python: writer threads"))
 }

@@ -7,12 +7,10 @@
 use super::clock::{now, sleep_until_visible};
 use super::row::Row;
 use super::{Bench, Rows, TIMEOUT, delay, labels, ledger, sampled, slow, tax};
-use crate::launch::{EventLog, Job, SparkJob, spark::FRAME_POINTERS};
+use crate::launch::spark::{FRAME_POINTERS, NOT_INLINED, TASK_JOBS};
+use crate::launch::{EventLog, Job, SparkJob};
 use anyhow::{Context as _, Result};
 use std::path::Path;
-
-/// A perf map knows no inlined frame.
-pub const NOT_INLINED: &str = "-XX:CompileCommand=quiet -XX:CompileCommand=dontinline,TaskWork::*";
 
 /// The phases, in order, and the rows that need them.
 const PHASES: &[(&str, &[Rows])] = &[
@@ -104,7 +102,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 fn start(bench: &Bench, work: &Path, phases: &[&str]) -> Result<Job> {
-    let mut job = SparkJob::java(&["TaskJobs", "TaskWork"], &bench.kit.venv, &bench.kit.jdk.home, work)
+    let mut job = SparkJob::java(&TASK_JOBS, &bench.kit.venv, &bench.kit.jdk.home, work)
         .master("local-cluster[1,2,1024]")
         .java_options(java_options(bench))
         .conf("spark.scheduler.mode", "FAIR")
