@@ -26,9 +26,11 @@ pub enum Counter {
     Stacks,
     /// Reads of user stack memory (at most a page each).
     StackReads,
+    /// Names that threads were given. Names are numbered by it, so it is added to in one instruction.
+    Names,
 }
 
 const _: () = {
     assert!(crate::DropReason::COUNT <= DROP_SLOTS);
-    assert!((Counter::StackReads as usize) < COUNTER_SLOTS);
+    assert!((Counter::Names as usize) < COUNTER_SLOTS);
 };

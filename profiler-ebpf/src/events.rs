@@ -4,6 +4,7 @@
 
 use crate::globals::{TASK_PID, TASK_TGID};
 use crate::output::{lost_event, send};
+use crate::threads;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
@@ -14,6 +15,10 @@ use profiler_ebpf::{RecordHeader, RecordKind, TaskRecord};
 /// The current process replaced its program.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
 pub fn task_exec(ctx: RawTracePointContext) -> i32 {
+    // A thread that is not the first takes the first one's tid (de_thread, fs/exec.c); its name is gone with
+    // the program. TP_PROTO(struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm).
+    threads::forget(bpf_get_current_pid_tgid() as u32);
+    threads::forget(ctx.arg::<u64>(1) as u32);
     current(&ctx, RecordKind::Exec);
     0
 }
@@ -21,6 +26,8 @@ pub fn task_exec(ctx: RawTracePointContext) -> i32 {
 /// The current thread ends.
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
 pub fn task_exit(ctx: RawTracePointContext) -> i32 {
+    let ids = bpf_get_current_pid_tgid();
+    threads::ended(&ctx, (ids >> 32) as u32, ids as u32);
     current(&ctx, RecordKind::Exit);
     0
 }

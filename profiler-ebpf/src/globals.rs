@@ -6,6 +6,14 @@
 
 use aya_ebpf::Global;
 
+/// Size of the ring, in bytes.
+#[unsafe(no_mangle)]
+pub static RING_BYTES: Global<u64> = Global::new(512 * 1024);
+
+/// CPUs that there may ever be.
+#[unsafe(no_mangle)]
+pub static CPUS: Global<u32> = Global::new(1);
+
 /// Weight of a CPU sample: the sampling period, in nanoseconds.
 #[unsafe(no_mangle)]
 pub static PERIOD_NS: Global<u64> = Global::new(10_101_010);
@@ -45,3 +53,47 @@ pub static TASK_FSBASE: Global<u32> = Global::new(0);
 /// `mm_struct.start_stack`: top of the main thread's stack.
 #[unsafe(no_mangle)]
 pub static MM_START_STACK: Global<u32> = Global::new(0);
+
+/// `task_struct.start_time`: CLOCK_MONOTONIC, nanoseconds.
+#[unsafe(no_mangle)]
+pub static TASK_START: Global<u32> = Global::new(0);
+
+/// `task_struct.se.sum_exec_runtime`: nanoseconds.
+#[unsafe(no_mangle)]
+pub static TASK_CPU: Global<u32> = Global::new(0);
+
+/// `task_struct.sched_info.run_delay`: nanoseconds.
+#[unsafe(no_mangle)]
+pub static TASK_RUN_DELAY: Global<u32> = Global::new(0);
+
+/// `task_struct.utime`: nanoseconds.
+#[unsafe(no_mangle)]
+pub static TASK_UTIME: Global<u32> = Global::new(0);
+
+/// `task_struct.stime`: nanoseconds.
+#[unsafe(no_mangle)]
+pub static TASK_STIME: Global<u32> = Global::new(0);
+
+/// `task_struct.nvcsw`.
+#[unsafe(no_mangle)]
+pub static TASK_NVCSW: Global<u32> = Global::new(0);
+
+/// `task_struct.nivcsw`.
+#[unsafe(no_mangle)]
+pub static TASK_NIVCSW: Global<u32> = Global::new(0);
+
+/// `task_struct.min_flt`.
+#[unsafe(no_mangle)]
+pub static TASK_MIN_FLT: Global<u32> = Global::new(0);
+
+/// `task_struct.maj_flt`.
+#[unsafe(no_mangle)]
+pub static TASK_MAJ_FLT: Global<u32> = Global::new(0);
+
+/// `task_struct.ioac.read_bytes`.
+#[unsafe(no_mangle)]
+pub static TASK_READ_BYTES: Global<u32> = Global::new(0);
+
+/// `task_struct.ioac.write_bytes`.
+#[unsafe(no_mangle)]
+pub static TASK_WRITE_BYTES: Global<u32> = Global::new(0);

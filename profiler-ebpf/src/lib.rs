@@ -7,10 +7,12 @@
 #![no_std]
 
 mod counter;
+mod layout;
 mod reason;
 mod record;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
+pub use layout::StringLayout;
 pub use reason::{DropReason, StackEnd};
 pub use record::{
     FrameKindTag, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
@@ -30,6 +32,13 @@ pub const MAX_KERNEL_FRAMES: usize = 127;
 
 /// Longest thread name kept, in bytes; Spark's own stay below it.
 pub const MAX_NAME: usize = 256;
+
+/// Threads whose names are kept, at most, on the whole node. HotSpot names all its threads: some 50 a JVM, some
+/// hundreds in a large executor, so that this is 100 executors of 300. 2.5 MiB: 64 bytes an entry, 16 a bucket.
+pub const MAX_THREADS: u32 = 32_768;
+
+/// Processes that are watched, at most. 80 KiB.
+pub const MAX_WATCHED: u32 = 1024;
 
 /// Length of an epoch, in nanoseconds of CLOCK_MONOTONIC: a stack is sent once an epoch, and the
 /// daemon may forget a stack that was not sent for two epochs.

@@ -1,7 +1,8 @@
 //! The BPF programs: what runs in the kernel.
 //!
 //! `sample` (or `sample_bounded`, where the kernel has no `bpf_loop`) runs at each tick of a perf event
-//! and sends a sample, and its stack if that is new to the epoch; `events` reports exec, fork and exit. Everything goes up through one ring buffer. What differs between kernels comes in as
+//! and sends a sample, and its stack if that is new to the epoch; `events` reports exec, fork and exit; `threads` the names of a JVM's threads, and `asked`
+//! what its threads used. Everything goes up through one ring buffer. What differs between kernels comes in as
 //! frozen globals, so that the verifier never looks at what this kernel cannot do.
 #![no_std]
 #![no_main]
@@ -9,6 +10,8 @@
 // Programs are built with a nightly compiler or RUSTC_BOOTSTRAP=1, which aya-ebpf needs for the same.
 #![feature(asm_experimental_arch)]
 
+mod accounts;
+mod asked;
 mod events;
 mod globals;
 mod maps;
@@ -16,6 +19,7 @@ mod output;
 mod regs;
 mod sample;
 mod seen;
+mod threads;
 mod walk;
 
 #[panic_handler]

@@ -2,8 +2,10 @@
 #![allow(unsafe_code)]
 
 use aya_ebpf::macros::map;
-use aya_ebpf::maps::{Array, PerCpuArray, RingBuf};
-use profiler_ebpf::{COUNTER_SLOTS, MAX_KERNEL_FRAMES, MAX_USER_FRAMES, StackRecord};
+use aya_ebpf::maps::{Array, HashMap, PerCpuArray, RingBuf};
+use profiler_ebpf::{
+    COUNTER_SLOTS, MAX_KERNEL_FRAMES, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, StackRecord,
+};
 
 /// Bytes of user stack fetched by one read, at most: a page.
 pub const FETCH_BYTES: usize = 4096;
@@ -61,6 +63,15 @@ pub const WAYS: usize = 8;
 /// `hz` x 10 s stacks an epoch (990 at 99 Hz), and there is room for four times as many.
 #[map]
 pub static SEEN: Array<[u64; WAYS]> = Array::with_max_entries(512, 0);
+
+/// Number of the name of each thread that was named, by tid. Allocated beforehand: the sampler looks in it at
+/// any moment.
+#[map]
+pub static THREADS: HashMap<u32, u32> = HashMap::with_max_entries(MAX_THREADS, 0);
+
+/// Processes whose threads the daemon wants to hear of, by pid.
+#[map]
+pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED, 0);
 
 /// Losses and counts.
 #[map]

@@ -35,6 +35,13 @@ impl Counts {
         }
     }
 
+    /// The slot itself.
+    #[inline(always)]
+    pub fn slot(&self, counter: Counter) -> *mut u64 {
+        // SAFETY: the slot numbers are below COUNTER_SLOTS.
+        unsafe { self.0.add(counter as usize) }
+    }
+
     #[inline(always)]
     fn bump(&self, slot: usize, n: u64) -> u64 {
         // SAFETY: the slot numbers are below COUNTER_SLOTS (asserted where they are made), and only this

@@ -52,5 +52,8 @@ reasons! {
         SeenMapFull = 3, "seen_map_full", "The table of stacks already sent had no room for one more: another is sent again.";
         NoScratch = 4, "no_scratch", "The per-CPU scratch memory was not there: a sample is lost.";
         KernelStackFailed = 5, "kernel_stack_failed", "The kernel stack could not be taken: a sample has its user half only.";
+        RingFullThread = 6, "ring_full_thread", "The ring buffer was full: a thread's name, end or accounts are lost, and after a name its samples have none until the next.";
+        NameUnreadable = 7, "name_unreadable", "A thread's name could not be read: its samples have none until the next.";
+        ThreadsFull = 8, "threads_full", "The table of named threads was full: a thread's samples have no name.";
     }
 }

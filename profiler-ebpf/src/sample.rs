@@ -9,6 +9,7 @@ use crate::maps::{BODY_WORDS, EVENTS, SCRATCH, Scratch};
 use crate::output::{Counts, send, wake_flags};
 use crate::regs;
 use crate::seen::Room;
+use crate::threads;
 use crate::walk::{mix, user_stack};
 use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
@@ -110,7 +111,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
             pid,
             tid,
             cpu: bpf_get_smp_processor_id(),
-            name_seq: 0,
+            name_seq: threads::number_of(tid),
             sample_kind: SampleKindTag::Cpu as u16,
             pad: [0; 3],
         });

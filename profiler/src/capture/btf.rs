@@ -19,6 +19,7 @@ const HEADER: usize = 24;
 const KIND_STRUCT: u32 = 4;
 const KIND_UNION: u32 = 5;
 const KIND_CONST: u32 = 10;
+const KIND_FUNC: u32 = 12;
 const KIND_VOLATILE: u32 = 9;
 const KIND_TYPEDEF: u32 = 8;
 
@@ -105,6 +106,11 @@ impl Btf {
         let ty = self.named(KIND_STRUCT, of)?;
         let bits = self.member(ty, field, 0)?;
         (bits % 8 == 0).then_some(bits / 8)
+    }
+
+    /// Whether the kernel has a function of this name.
+    pub fn has_function(&self, name: &str) -> bool {
+        self.named(KIND_FUNC, name).is_some()
     }
 
     fn named(&self, kind: u32, name: &str) -> Option<usize> {
@@ -201,6 +207,7 @@ mod tests {
         assert_eq!(btf.field("vma", "fla"), None);
         assert_eq!(btf.field("vm", "a"), None);
         assert_eq!(btf.field("go", "a"), None);
+        assert!(btf.has_function("go") && !btf.has_function("vma"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a capture may be told, and the sizes that follow from it.
 
+use profiler_ebpf::MAX_THREADS;
+
 /// Settings of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureConfig {
@@ -8,6 +10,8 @@ pub struct CaptureConfig {
     /// Size of the ring buffer; rounded up to a power of two of at least a page. None: by the number of
     /// CPUs.
     pub ring_bytes: Option<u32>,
+    /// Threads whose names are kept, at most: [`MAX_THREADS`], 80 bytes each.
+    pub max_threads: u32,
     /// Let the kernel time the programs (some 20 ns a run). Needs CAP_SYS_ADMIN; without it the times
     /// stay 0 unless `kernel.bpf_stats_enabled` is set.
     pub measure: bool,
@@ -15,7 +19,7 @@ pub struct CaptureConfig {
 
 impl Default for CaptureConfig {
     fn default() -> Self {
-        Self { hz: 99, ring_bytes: None, measure: false }
+        Self { hz: 99, ring_bytes: None, max_threads: MAX_THREADS, measure: false }
     }
 }
 

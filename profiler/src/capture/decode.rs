@@ -3,10 +3,12 @@
 //! Bounds-checked and free of alignment needs: a record that is too short or of an unknown kind is an
 //! error value, which the reader counts. Limits are those of the records (`profiler_ebpf`).
 
-use crate::model::{RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent};
+use crate::model::{
+    Accounts, RawEvent, RawSample, RawStack, RawTask, RawThread, SampleKind, StackEnd, TaskEvent, ThreadCause,
+};
 use profiler_ebpf::{
-    MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord,
-    TaskRecord, UserFrame,
+    MAX_KERNEL_FRAMES, MAX_NAME, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord,
+    StackRecord, TaskRecord, ThreadRecord, UserFrame,
 };
 use std::mem::offset_of;
 
@@ -22,6 +24,9 @@ pub enum DecodeError {
     /// More frames than the kernel side ever sends.
     #[error("too many frames")]
     TooManyFrames,
+    /// A longer name than the kernel side ever sends.
+    #[error("name too long")]
+    LongName,
 }
 
 /// One record. Bytes after its end (the ring pads to 8) are ignored.
@@ -34,6 +39,9 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
     const EXEC: u16 = RecordKind::Exec as u16;
     const FORK: u16 = RecordKind::Fork as u16;
     const EXIT: u16 = RecordKind::Exit as u16;
+    const NAMED: u16 = RecordKind::ThreadNamed as u16;
+    const ENDED: u16 = RecordKind::ThreadEnded as u16;
+    const ASKED: u16 = RecordKind::ThreadAsked as u16;
     match kind {
         SAMPLE => sample(bytes).map(RawEvent::Sample),
         STACK => stack(bytes).map(RawEvent::Stack),
@@ -46,6 +54,9 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
             task(bytes, event).map(RawEvent::Task)
         }
         EXIT => task(bytes, TaskEvent::Exit).map(RawEvent::Task),
+        NAMED => thread(bytes, ThreadCause::Named).map(RawEvent::Thread),
+        ENDED => thread(bytes, ThreadCause::Ended).map(RawEvent::Thread),
+        ASKED => thread(bytes, ThreadCause::Asked).map(RawEvent::Thread),
         kind => Err(DecodeError::UnknownKind(kind)),
     }
 }
@@ -110,6 +121,40 @@ fn task(bytes: &[u8], event: TaskEvent) -> Result<RawTask, DecodeError> {
         pid: u32_at(bytes, offset_of!(TaskRecord, pid))?,
         tid: u32_at(bytes, offset_of!(TaskRecord, tid))?,
         event,
+    })
+}
+
+fn thread(bytes: &[u8], cause: ThreadCause) -> Result<RawThread, DecodeError> {
+    let u64_of = |at| u64_at(bytes, at);
+    let name_len = u32_at(bytes, offset_of!(ThreadRecord, name_len))? as usize;
+    if name_len > MAX_NAME {
+        return Err(DecodeError::LongName);
+    }
+    let name = bytes.get(size_of::<ThreadRecord>()..).ok_or(DecodeError::Short)?;
+    let name = name.get(..name_len).ok_or(DecodeError::Short)?;
+    let flags = u32_at(bytes, offset_of!(ThreadRecord, flags))?;
+    let accounts = Accounts {
+        cpu_ns: u64_of(offset_of!(ThreadRecord, cpu_ns))?,
+        run_delay_ns: u64_of(offset_of!(ThreadRecord, run_delay_ns))?,
+        user_ns: u64_of(offset_of!(ThreadRecord, user_ns))?,
+        system_ns: u64_of(offset_of!(ThreadRecord, system_ns))?,
+        voluntary_switches: u64_of(offset_of!(ThreadRecord, voluntary_switches))?,
+        involuntary_switches: u64_of(offset_of!(ThreadRecord, involuntary_switches))?,
+        minor_faults: u64_of(offset_of!(ThreadRecord, minor_faults))?,
+        major_faults: u64_of(offset_of!(ThreadRecord, major_faults))?,
+        read_bytes: u64_of(offset_of!(ThreadRecord, read_bytes))?,
+        written_bytes: u64_of(offset_of!(ThreadRecord, written_bytes))?,
+    };
+    Ok(RawThread {
+        time_ns: u64_of(offset_of!(ThreadRecord, time_ns))?,
+        start_ns: u64_of(offset_of!(ThreadRecord, start_ns))?,
+        pid: u32_at(bytes, offset_of!(ThreadRecord, pid))?,
+        tid: u32_at(bytes, offset_of!(ThreadRecord, tid))?,
+        name_seq: u32_at(bytes, offset_of!(ThreadRecord, name_seq))?,
+        previous_seq: u32_at(bytes, offset_of!(ThreadRecord, previous_seq))?,
+        cause,
+        name: name.into(),
+        accounts: (flags & ThreadRecord::FLAG_ACCOUNTS != 0).then_some(accounts),
     })
 }
 

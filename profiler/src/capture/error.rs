@@ -87,6 +87,14 @@ pub enum CaptureError {
         /// Its name.
         name: &'static str,
     },
+    /// More than there is room for.
+    #[error("at most {limit} {what} can be had")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
     /// A map cannot be used.
     #[error("cannot use the BPF map `{name}`: {source}")]
     Map {

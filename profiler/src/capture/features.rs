@@ -24,6 +24,10 @@ pub struct HostFeatures {
     pub bpf_loop: bool,
     /// `bpf_task_pt_regs` (5.15): user stacks of samples that hit the kernel.
     pub task_pt_regs: bool,
+    /// BPF programs on functions of user programs: thread names; if not, why.
+    pub uprobes: Result<(), String>,
+    /// BPF programs that list all threads (5.8, with BTF); if not, why.
+    pub task_iterator: Result<(), String>,
     /// A perf event that reports mapped code can be opened; if not, why.
     pub mmap_events: Result<(), String>,
     /// `kernel.perf_event_paranoid`; None when there are no perf events.
@@ -190,8 +194,57 @@ impl HostFeatures {
                 },
             },
         ];
+        findings.extend(self.threads());
         findings.extend(self.settings());
         findings
+    }
+
+    /// What can be known of threads.
+    fn threads(&self) -> [Finding; 3] {
+        let finding = |name, value: Result<(), String>, good: &str, bad: &dyn Fn(String) -> String| Finding {
+            name,
+            state: if value.is_ok() { FindingState::Good } else { FindingState::Degraded },
+            value: if value.is_ok() { "yes" } else { "no" }.to_owned(),
+            sentence: value.map_or_else(bad, |()| good.to_owned()),
+        };
+        let missing = self.offsets.accounts.missing();
+        let accounts = if missing.is_empty() { Ok(()) } else { Err(missing.join(", ")) };
+        [
+            finding(
+                "uprobes",
+                self.uprobes.clone(),
+                "The names of a JVM's threads, and so stages and tasks, are seen as they are given.",
+                &|why| {
+                    format!(
+                        "The names of a JVM's threads are not seen ({why}): no sample has a stage or task; a \
+                         kernel with CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS mends it."
+                    )
+                },
+            ),
+            finding(
+                "thread_accounts",
+                accounts,
+                "What each task used is read from the kernel's own accounts.",
+                &|missing| {
+                    format!(
+                        "This kernel's type information lacks fields of a thread's accounts ({missing}): they are 0 \
+                         in the ledger, and without sum_exec_runtime there is none for tasks; CONFIG_DEBUG_INFO_BTF, \
+                         CONFIG_SCHED_INFO and CONFIG_TASK_IO_ACCOUNTING bring them."
+                    )
+                },
+            ),
+            finding(
+                "task_iterator",
+                self.task_iterator.clone(),
+                "The kernel lists all threads with their accounts.",
+                &|why| {
+                    format!(
+                        "Threads' accounts are read from /proc ({why}): some 20 us a thread and window instead of \
+                         less than one, of 4096 threads at most; Linux 5.8 with CONFIG_DEBUG_INFO_BTF mends it."
+                    )
+                },
+            ),
+        ]
     }
 
     fn settings(&self) -> Vec<Finding> {
@@ -251,6 +304,8 @@ pub(super) mod tests {
             raw_tracepoints: false,
             bpf_loop: false,
             task_pt_regs: false,
+            uprobes: Err("no such file".into()),
+            task_iterator: Err("no type information".into()),
             mmap_events: Err("opening a perf event failed: Operation not permitted".into()),
             perf_event_paranoid: None,
             kptr_restrict: Some(1),

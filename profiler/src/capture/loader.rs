@@ -4,7 +4,9 @@
 use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
-use aya::programs::{PerfEvent, Program, RawTracePoint};
+use super::probe::ACCOUNTS;
+use super::{asked, names};
+use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
@@ -16,6 +18,8 @@ pub(super) struct Loaded {
     pub(super) sampler: &'static str,
     /// Names of all programs loaded.
     pub(super) programs: Vec<&'static str>,
+    /// The kernel lists threads for us.
+    pub(super) iterator: bool,
 }
 
 /// Refuses what cannot work, before anything is tried.
@@ -63,7 +67,23 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
             programs.push(name);
         }
     }
-    Ok(Loaded { ebpf, sampler, programs })
+    if features.uprobes.is_ok() {
+        for name in names::PROGRAMS {
+            let program: &mut UProbe = self::program(&mut ebpf, name)?;
+            program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+            programs.push(name);
+        }
+    }
+    let iterator = match &features.task_iterator {
+        Ok(()) => asked::load(&mut ebpf, &features.kernel)
+            .inspect_err(|error| tracing::warn!(%error, "threads' accounts are read from /proc"))
+            .is_ok(),
+        Err(_) => false,
+    };
+    if iterator {
+        programs.push(asked::PROGRAM);
+    }
+    Ok(Loaded { ebpf, sampler, programs, iterator })
 }
 
 fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, CaptureError> {
@@ -83,8 +103,12 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("TASK_MM", offsets.task_mm),
         ("TASK_FSBASE", offsets.task_fsbase),
         ("MM_START_STACK", offsets.mm_start_stack),
-    ]
-    .map(|(name, offset)| (name, offset.unwrap_or(0)));
+    ];
+    let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
+    let offsets: Vec<(&str, u32)> =
+        offsets.into_iter().chain(accounts).map(|(name, offset)| (name, offset.unwrap_or(0))).collect();
+    let possible_cpus = cpus as u32;
+    let ring = u64::from(ring_bytes);
 
     let mut loader = EbpfLoader::new();
     // Nothing in the object is relocated against the kernel's types: spare aya parsing them.
@@ -92,6 +116,9 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.verifier_log_level(VerifierLogLevel::DEBUG);
     loader.map_max_entries("EVENTS", ring_bytes);
     loader.map_max_entries("SEEN", seen_sets);
+    loader.map_max_entries("THREADS", config.max_threads.max(1));
+    loader.override_global("RING_BYTES", &ring, true);
+    loader.override_global("CPUS", &possible_cpus, true);
     loader.override_global("PERIOD_NS", &period, true);
     loader.override_global("WAKE_BYTES", &wake, true);
     loader.override_global("SEEN_MASK", &seen_mask, true);

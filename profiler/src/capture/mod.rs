@@ -7,6 +7,7 @@
 //!
 //! [`RawEvent`]: crate::model::RawEvent
 
+mod asked;
 mod btf;
 mod config;
 mod cpus;
@@ -16,15 +17,19 @@ mod features;
 mod kernel_log;
 mod loader;
 mod mapped;
+mod names;
 mod perf_ring;
 mod probe;
+mod proc_threads;
 mod ring;
 mod session;
 mod stats;
+mod threads;
 
 pub use config::CaptureConfig;
 pub use cpus::CpuChange;
 pub use error::CaptureError;
 pub use features::{Capabilities, Finding, FindingState, HostFeatures};
+pub use names::{FileId, NameProbe};
 pub use session::{Capture, SmokeReport};
 pub use stats::{KernelStats, ProgramStats};

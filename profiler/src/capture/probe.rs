@@ -9,6 +9,8 @@ use aya::sys::{BpfHelper, is_helper_supported, is_map_supported, is_program_supp
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 
+/// CONFIG_UPROBE_EVENTS.
+const UPROBE_PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// Offsets of kernel fields, in bytes. None: this kernel does not tell.
@@ -20,6 +22,56 @@ pub(super) struct KernelOffsets {
     pub(super) task_mm: Option<u32>,
     pub(super) task_fsbase: Option<u32>,
     pub(super) mm_start_stack: Option<u32>,
+    pub(super) accounts: AccountOffsets,
+}
+
+/// Where a thread's accounts are in its `task_struct`, with the names of the programs' globals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct AccountOffsets(pub(super) [Option<u32>; ACCOUNTS.len()]);
+
+/// A field of `task_struct`: the global that tells its offset, the struct within and its type (or none), its name.
+pub(super) struct AccountField {
+    pub(super) global: &'static str,
+    within: Option<(&'static str, &'static str)>,
+    pub(super) name: &'static str,
+}
+
+const fn account(
+    global: &'static str,
+    within: Option<(&'static str, &'static str)>,
+    name: &'static str,
+) -> AccountField {
+    AccountField { global, within, name }
+}
+
+/// All of them (include/linux/sched.h, task_io_accounting.h), the first being what all rests on.
+pub(super) const ACCOUNTS: [AccountField; 11] = [
+    account("TASK_CPU", Some(("se", "sched_entity")), "sum_exec_runtime"),
+    account("TASK_RUN_DELAY", Some(("sched_info", "sched_info")), "run_delay"),
+    account("TASK_UTIME", None, "utime"),
+    account("TASK_STIME", None, "stime"),
+    account("TASK_NVCSW", None, "nvcsw"),
+    account("TASK_NIVCSW", None, "nivcsw"),
+    account("TASK_MIN_FLT", None, "min_flt"),
+    account("TASK_MAJ_FLT", None, "maj_flt"),
+    account("TASK_START", None, "start_time"),
+    account("TASK_READ_BYTES", Some(("ioac", "task_io_accounting")), "read_bytes"),
+    account("TASK_WRITE_BYTES", Some(("ioac", "task_io_accounting")), "write_bytes"),
+];
+
+impl AccountOffsets {
+    fn of(btf: &Btf) -> Self {
+        Self(ACCOUNTS.each_ref().map(|field| match field.within {
+            None => btf.field("task_struct", field.name),
+            Some((member, of)) => btf.field("task_struct", member)?.checked_add(btf.field(of, field.name)?),
+        }))
+    }
+
+    /// Names of the fields that this kernel does not tell.
+    pub(super) fn missing(&self) -> Vec<&'static str> {
+        let fields = ACCOUNTS.iter().zip(self.0);
+        fields.filter(|(_, offset)| offset.is_none()).map(|(field, _)| field.name).collect()
+    }
 }
 
 impl KernelOffsets {
@@ -34,6 +86,7 @@ impl KernelOffsets {
                 .zip(btf.field("thread_struct", "fsbase"))
                 .map(|(thread, fsbase)| thread + fsbase),
             mm_start_stack: btf.field("mm_struct", "start_stack"),
+            accounts: AccountOffsets::of(btf),
         }
     }
 
@@ -45,9 +98,11 @@ impl KernelOffsets {
 
 /// See [`HostFeatures::probe`].
 pub(super) fn host() -> HostFeatures {
-    let (btf, offsets) = match Btf::read(Path::new(BTF)) {
-        Ok(btf) => (Ok(()), KernelOffsets::of(&btf)),
-        Err(error) => (Err(format!("{BTF}: {error}")), KernelOffsets::default()),
+    let (btf, offsets, task_iterator) = match Btf::read(Path::new(BTF)) {
+        Ok(btf) => (Ok(()), KernelOffsets::of(&btf), task_iterator(&btf)),
+        Err(error) => {
+            (Err(format!("{BTF}: {error}")), KernelOffsets::default(), Err("no type information".to_owned()))
+        }
     };
     let helper = |helper| matches!(is_helper_supported(ProgramType::PerfEvent, helper), Ok(true));
     let program = |kind| matches!(is_program_supported(kind), Ok(true));
@@ -61,6 +116,8 @@ pub(super) fn host() -> HostFeatures {
         task_pt_regs: btf.is_ok()
             && helper(BpfHelper::BPF_FUNC_get_current_task_btf)
             && helper(BpfHelper::BPF_FUNC_task_pt_regs),
+        uprobes: uprobes(),
+        task_iterator,
         mmap_events: mmap_events(),
         perf_event_paranoid: sysctl("perf_event_paranoid"),
         kptr_restrict: sysctl("kptr_restrict"),
@@ -69,6 +126,22 @@ pub(super) fn host() -> HostFeatures {
         btf,
         offsets,
     }
+}
+
+/// perf's kind of event that aya attaches by, and programs of its type.
+fn uprobes() -> Result<(), String> {
+    std::fs::read_to_string(UPROBE_PMU).map_err(|error| format!("{UPROBE_PMU}: {error}"))?;
+    match is_program_supported(ProgramType::KProbe) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("the kernel takes no BPF programs of this type".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Whether the kernel has one; whether it lets us, loading tells.
+fn task_iterator(btf: &Btf) -> Result<(), String> {
+    let there = btf.has_function("bpf_iter_task");
+    if there { Ok(()) } else { Err("the kernel has no BPF iterator of tasks".to_owned()) }
 }
 
 /// Whether a ring of mapped code can be had on the first CPU.
@@ -119,6 +192,7 @@ mod tests {
         let offsets = KernelOffsets::of(&btf);
         assert!(offsets.can_tell_child());
         assert!(offsets.task_mm.is_some() && offsets.mm_start_stack.is_some());
+        assert!(offsets.accounts.missing().is_empty(), "{:?}", offsets.accounts);
         assert_eq!(offsets.task_fsbase.is_some(), cfg!(target_arch = "x86_64"));
         assert_eq!(offsets.task_tgid.zip(offsets.task_pid).map(|(t, p)| t - p), Some(4));
     }

@@ -7,10 +7,12 @@ use super::features::HostFeatures;
 use super::kernel_log::KernelLog;
 use super::loader::{self, Loaded};
 use super::mapped::MappedCode;
+use super::names::{FileId, NameProbe, NameProbes};
 use super::perf_ring::PerfRing;
 use super::ring::EventRing;
 use super::stats::{self, Counters, KernelStats, ProgramStats};
-use crate::model::{LostCounts, RawEvent};
+use super::threads::Threads;
+use crate::model::{LostCounts, Pid, RawEvent};
 use aya::Ebpf;
 use aya::maps::Map;
 use aya::programs::perf_event::{
@@ -18,7 +20,7 @@ use aya::programs::perf_event::{
 };
 use aya::programs::{PerfEvent, ProgramError};
 use profiler_ebpf::DropReason;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// What a smoke test did.
@@ -48,6 +50,10 @@ pub struct Capture {
     counters: Counters,
     cpus: CpuSet<Watch>,
     mapped: MappedCode,
+    names: NameProbes,
+    threads: Threads,
+    /// Came out of the ring while it was made room in.
+    early: Vec<RawEvent>,
     mmap_events: bool,
     config: CaptureConfig,
     map_bytes: u64,
@@ -61,7 +67,7 @@ impl Capture {
     /// fires), then detaches.
     pub fn smoke(features: &HostFeatures) -> Result<SmokeReport, CaptureError> {
         let config = CaptureConfig::default();
-        let Loaded { mut ebpf, sampler, programs } = loader::load(&config, features)?;
+        let Loaded { mut ebpf, sampler, programs, .. } = loader::load(&config, features)?;
         let online = online()?;
         let mut mmap_cpus = 0;
         for cpu in &online {
@@ -73,7 +79,7 @@ impl Capture {
 
     /// Loads, attaches, samples.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
-        let Loaded { mut ebpf, sampler, .. } = loader::load(config, features)?;
+        let Loaded { mut ebpf, sampler, iterator, .. } = loader::load(config, features)?;
         let timing = match config.measure {
             true if features.capabilities.may_measure() => {
                 aya::sys::enable_stats(aya::sys::Stats::RunTime).ok()
@@ -83,6 +89,7 @@ impl Capture {
         let map_bytes = stats::map_bytes();
         let ring = take(&mut ebpf, "EVENTS")?;
         let counters = take(&mut ebpf, "COUNTERS")?;
+        let threads = Threads::new(take(&mut ebpf, "WATCHED")?, take(&mut ebpf, "THREADS")?, iterator);
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
@@ -92,6 +99,9 @@ impl Capture {
             counters: Counters(counters),
             cpus: CpuSet::new(Duration::from_nanos(config.period_ns())),
             mapped: MappedCode::default(),
+            names: NameProbes::default(),
+            threads,
+            early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
             config: config.clone(),
             map_bytes,
@@ -107,6 +117,8 @@ impl Capture {
     /// samples that are in it. Returns how many events came.
     pub fn read(&mut self, timeout: Duration, out: &mut Vec<RawEvent>) -> Result<usize, CaptureError> {
         let before = out.len();
+        let timeout = if self.early.is_empty() { timeout } else { Duration::ZERO };
+        out.append(&mut self.early);
         self.ring.read(timeout, out)?;
         // Read later than the samples, so that no mapping of theirs is missing; told earlier.
         let sampled = out.len() - before;
@@ -116,6 +128,44 @@ impl Capture {
         }
         self.log.flush();
         Ok(out.len() - before)
+    }
+
+    /// From now on, threads that name themselves by this function of this file are heard of, in whatever
+    /// process maps it, and their samples carry the name's number. A file has one probe: a second call does
+    /// nothing. `file` is not needed afterwards.
+    pub fn watch_names(
+        &mut self,
+        id: FileId,
+        file: BorrowedFd<'_>,
+        probe: NameProbe,
+    ) -> Result<(), CaptureError> {
+        self.names.attach(&mut self.ebpf, id, file, probe)
+    }
+
+    /// Takes the file's probe away; a file without one is fine.
+    pub fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
+        self.names.detach(&mut self.ebpf, id)
+    }
+
+    /// Files with a probe.
+    pub fn name_probes(&self) -> usize {
+        self.names.len()
+    }
+
+    /// From now on, the ends of this process's threads are heard of, and [`Self::ask_threads`] tells them.
+    pub fn watch_process(&mut self, pid: Pid) -> Result<(), CaptureError> {
+        self.threads.watch(pid)
+    }
+
+    /// Watches a process no longer; one that is not watched is fine.
+    pub fn unwatch_process(&mut self, pid: Pid) {
+        self.threads.unwatch(pid);
+    }
+
+    /// Asks what each thread of the watched processes has used until now. The answers come by
+    /// [`Self::read`].
+    pub fn ask_threads(&mut self) -> Result<(), CaptureError> {
+        self.threads.ask(&mut self.ebpf, &mut self.ring, &mut self.early)
     }
 
     /// Losses since start.

@@ -22,6 +22,8 @@ pub struct KernelStats {
     pub stacks: u64,
     /// Reads of user stacks.
     pub stack_reads: u64,
+    /// Names that threads were given.
+    pub names: u64,
     /// Records that came up and were not understood.
     pub undecodable: u64,
     /// The programs loaded.
@@ -91,6 +93,7 @@ pub(super) fn counts(sum: &[u64; COUNTER_SLOTS]) -> KernelStats {
         kernel_frames: of(Counter::KernelFrames),
         stacks: of(Counter::Stacks),
         stack_reads: of(Counter::StackReads),
+        names: of(Counter::Names),
         ..Default::default()
     }
 }

@@ -21,6 +21,7 @@ mod procfs;
 mod registry;
 mod stat;
 mod text;
+pub mod threads;
 mod users;
 
 pub use facts::ProcessFacts;
@@ -28,3 +29,7 @@ pub use identity::{Identity, identify};
 pub use keep::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError};
 pub use procfs::{ProcRoot, ReadError};
 pub use registry::{Counters, Limits, Process, Registry, RegistryConfig, Relabel};
+pub use threads::{
+    Booking, Limits as ThreadLimits, Occupation, Owner, ThreadCounters, Threads, class_of, occupation,
+    without_task,
+};

@@ -1,0 +1,183 @@
+//! Threads: which number a thread's name has, and records of names and accounts.
+//!
+//! A uprobe on HotSpot's naming function gives each name a number and keeps `tid -> number` in `THREADS`;
+//! a sample copies the number (`sample`), the name itself goes up once. A thread's end removes its entry,
+//! so that who gets its tid next has number 0. What no record announced has a number that nobody knows:
+//! never the old one.
+#![allow(unsafe_code)]
+
+use crate::accounts;
+use crate::maps::{EVENTS, THREADS, WATCHED};
+use crate::output::{Counts, wake_flags};
+use aya_ebpf::EbpfContext;
+use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns, bpf_probe_read_user_str};
+use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
+use aya_ebpf::macros::uprobe;
+use aya_ebpf::programs::ProbeContext;
+use core::arch::asm;
+use core::ptr::addr_of_mut;
+use profiler_ebpf::{Counter, DropReason, MAX_NAME, RecordHeader, RecordKind, ThreadRecord};
+
+/// One byte more than is kept, to know that there is more, and the terminating zero.
+const NAME_BYTES: usize = MAX_NAME + 2;
+
+/// A [`ThreadRecord`] and its name, at its longest. Put together in the ring itself: a uprobe may be
+/// preempted by another (since Linux 6.0 or so), and what is per CPU would be torn.
+#[repr(C)]
+pub struct NamedRecord {
+    pub thread: ThreadRecord,
+    pub name: [u8; NAME_BYTES + 6],
+}
+
+/// `os::set_native_thread_name(const char *name)`, which names the current thread
+/// (src/hotspot/os/linux/os_linux.cpp, JDK 8 to 25).
+#[uprobe]
+pub fn thread_named(ctx: ProbeContext) -> u32 {
+    let name: *const u8 = ctx.arg(0).unwrap_or(core::ptr::null());
+    named(&ctx, |record| {
+        // SAFETY: the length is the buffer's; a read of user memory that cannot fault.
+        let read = unsafe {
+            let buffer = addr_of_mut!((*record).name);
+            bpf_probe_read_user_str(buffer.cast(), NAME_BYTES as u32, name.cast())
+        };
+        // The terminating zero counts; without at least that, nothing was read.
+        if read <= 0 {
+            return None;
+        }
+        let len = read as u32 - 1;
+        Some(if len > MAX_NAME as u32 { (MAX_NAME as u32, ThreadRecord::FLAG_NAME_CUT) } else { (len, 0) })
+    });
+    0
+}
+
+/// The current thread has a new name, which `read_name` puts behind the record; it answers with the bytes of
+/// it and flags.
+#[inline(always)]
+pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -> Option<(u32, u32)>) {
+    let Some(counts) = Counts::of_this_cpu() else { return };
+    let ids = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    let Some(mut entry) = EVENTS.reserve::<NamedRecord>(0) else {
+        renumber(ctx, &counts, tid);
+        counts.lost(ctx, DropReason::RingFullThread);
+        return;
+    };
+    let record = entry.as_mut_ptr();
+    // After the record has its place in the ring and before it can be read: a sample with the new number
+    // always comes after it.
+    let (previous_seq, name_seq) = renumber(ctx, &counts, tid);
+    // SAFETY: the ring's own memory, as large as the type; the verifier checks each access.
+    unsafe {
+        let Some((name_len, flags)) = read_name(record) else {
+            entry.discard(0);
+            counts.lost(ctx, DropReason::NameUnreadable);
+            return;
+        };
+        let thread = addr_of_mut!((*record).thread);
+        accounts::fill(thread, bpf_get_current_task() as *const u8);
+        (*thread).header = RecordHeader {
+            kind: RecordKind::ThreadNamed as u16,
+            flags: 0,
+            len: size_of::<ThreadRecord>() as u32 + name_len,
+        };
+        (*thread).time_ns = bpf_ktime_get_ns();
+        (*thread).pid = pid;
+        (*thread).tid = tid;
+        (*thread).name_seq = name_seq;
+        (*thread).previous_seq = previous_seq;
+        (*thread).name_len = name_len;
+        (*thread).flags |= flags;
+    }
+    entry.submit(wake_flags());
+}
+
+/// Gives the current thread's name a fresh number; the one before and the new one. The new one is 0 when
+/// there is no room for it.
+#[inline(always)]
+fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32) -> (u32, u32) {
+    let fresh = fresh_number(counts);
+    match THREADS.get_ptr_mut(tid) {
+        // SAFETY: only the thread itself writes its entry, and only its end removes it.
+        Some(number) => unsafe {
+            let previous = number.read();
+            number.write(fresh);
+            (previous, fresh)
+        },
+        None if THREADS.insert(tid, fresh, 0).is_ok() => (0, fresh),
+        None => {
+            counts.lost(ctx, DropReason::ThreadsFull);
+            (0, 0)
+        }
+    }
+}
+
+/// A number that no other name has, until 2^32 names were given. Never 0. Two threads of one CPU get the
+/// same one if the first is preempted between the two instructions here; a thread never gets a number twice.
+/// (Adding and fetching in one needs Linux 5.12.)
+#[inline(always)]
+fn fresh_number(counts: &Counts) -> u32 {
+    let slot = counts.slot(Counter::Names);
+    // SAFETY: a slot of this CPU's counters. One instruction adds (`BPF_ATOMIC | BPF_ADD`); core has none for
+    // this target.
+    let count = unsafe {
+        asm!("lock *(u64 *)({0} + 0) += {1}", in(reg) slot, in(reg) 1u64);
+        slot.read_volatile()
+    };
+    // SAFETY: the helper has no preconditions.
+    let cpu = unsafe { bpf_get_smp_processor_id() };
+    ((count as u32).wrapping_mul(crate::globals::CPUS.load()).wrapping_add(cpu)).max(1)
+}
+
+/// The number of a thread's name.
+#[inline(always)]
+pub fn number_of(tid: u32) -> u32 {
+    // SAFETY: four bytes, read whole. An entry is written and removed by its own thread only, which is the
+    // one that runs here.
+    unsafe { THREADS.get(tid) }.copied().unwrap_or(0)
+}
+
+/// Forgets a tid's name.
+#[inline(always)]
+pub fn forget(tid: u32) {
+    let _ = THREADS.remove(tid);
+}
+
+/// The current thread ends: what it used, if anyone wants to know.
+#[inline(always)]
+pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
+    let name_seq = number_of(tid);
+    if name_seq != 0 {
+        forget(tid);
+    }
+    if name_seq == 0 && WATCHED.get_ptr(pid).is_none() {
+        return;
+    }
+    // SAFETY: the helper has no preconditions.
+    let task = unsafe { bpf_get_current_task() } as *const u8;
+    if !report(RecordKind::ThreadEnded, task, pid, tid, name_seq)
+        && let Some(counts) = Counts::of_this_cpu()
+    {
+        counts.lost(ctx, DropReason::RingFullThread);
+    }
+}
+
+/// Sends a thread's accounts without a name; whether the ring took them.
+#[inline(always)]
+pub fn report(kind: RecordKind, task: *const u8, pid: u32, tid: u32, name_seq: u32) -> bool {
+    let Some(mut entry) = EVENTS.reserve::<ThreadRecord>(0) else { return false };
+    let record = entry.as_mut_ptr();
+    // SAFETY: the ring's own memory, as large as the type; the verifier checks each access.
+    unsafe {
+        accounts::fill(record, task);
+        (*record).header =
+            RecordHeader { kind: kind as u16, flags: 0, len: size_of::<ThreadRecord>() as u32 };
+        (*record).time_ns = bpf_ktime_get_ns();
+        (*record).pid = pid;
+        (*record).tid = tid;
+        (*record).name_seq = name_seq;
+        (*record).previous_seq = name_seq;
+        (*record).name_len = 0;
+    }
+    entry.submit(wake_flags());
+    true
+}

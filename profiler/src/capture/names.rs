@@ -1,0 +1,93 @@
+//! Probes on the functions by which JVMs name their threads, one for each libjvm file.
+//!
+//! In: an open file and where in it the function is. Out: the kernel tells each name that a thread gives
+//! itself, in every process that maps the file, whatever mount namespace or container it is in: a probe is on
+//! the inode (kernel/events/uprobes.c). Files are attached to by descriptor, so no path of a target is walked.
+//! At most [`MAX_PROBES`] files.
+
+use super::error::CaptureError;
+use super::loader;
+use aya::Ebpf;
+use aya::programs::UProbe;
+use aya::programs::uprobe::{UProbeAttachLocation, UProbeLinkId, UProbeScope};
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Files probed at once, at most. A node has some JDKs, and each container image brings its own; every process
+/// that maps a probed file costs the kernel a breakpoint in it.
+const MAX_PROBES: usize = 256;
+
+/// A file, wherever it is mounted: as `fstat` gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+}
+
+/// A function that names the current thread, by its offset in the file in bytes (not its address).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameProbe {
+    /// `os::set_native_thread_name(const char*)`: in the symbol table (.symtab) only.
+    NativeName {
+        /// Of its first instruction.
+        offset: u64,
+    },
+}
+
+impl NameProbe {
+    fn parts(self) -> (&'static str, u64) {
+        match self {
+            Self::NativeName { offset } => ("thread_named", offset),
+        }
+    }
+}
+
+/// The programs.
+pub(super) const PROGRAMS: [&str; 1] = ["thread_named"];
+
+/// What is attached.
+#[derive(Default)]
+pub(super) struct NameProbes(BTreeMap<FileId, (&'static str, UProbeLinkId)>);
+
+impl NameProbes {
+    /// Attaches, unless the file has a probe already.
+    pub(super) fn attach(
+        &mut self,
+        ebpf: &mut Ebpf,
+        id: FileId,
+        file: BorrowedFd<'_>,
+        probe: NameProbe,
+    ) -> Result<(), CaptureError> {
+        if self.0.contains_key(&id) {
+            return Ok(());
+        }
+        if self.0.len() >= MAX_PROBES {
+            return Err(CaptureError::TooMany { what: "files with a naming function", limit: MAX_PROBES });
+        }
+        let (name, offset) = probe.parts();
+        let program: &mut UProbe = loader::program(ebpf, name)?;
+        let link = program
+            .attach(
+                UProbeAttachLocation::AbsoluteOffset(offset),
+                format!("/proc/self/fd/{}", file.as_raw_fd()),
+                UProbeScope::AllProcesses,
+            )
+            .map_err(|e| CaptureError::attach(name, e))?;
+        self.0.insert(id, (name, link));
+        Ok(())
+    }
+
+    /// Takes a file's probe away, if it has one.
+    pub(super) fn detach(&mut self, ebpf: &mut Ebpf, id: FileId) -> Result<(), CaptureError> {
+        let Some((name, link)) = self.0.remove(&id) else { return Ok(()) };
+        let program: &mut UProbe = loader::program(ebpf, name)?;
+        program.detach(link).map_err(|e| CaptureError::attach(name, e))
+    }
+
+    /// Files probed.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

@@ -1,0 +1,58 @@
+//! Whose threads are watched, and asking for all of them.
+//!
+//! By the kernel's task iterator where it can be had (`asked`), else from /proc (`proc_threads`): the same
+//! events by two ways. At most [`profiler_ebpf::MAX_WATCHED`] processes.
+
+use super::asked;
+use super::error::CaptureError;
+use super::proc_threads::ProcThreads;
+use super::ring::EventRing;
+use crate::model::{Pid, RawEvent};
+use aya::Ebpf;
+use aya::maps::{HashMap, MapData, MapError};
+use profiler_ebpf::MAX_WATCHED;
+
+/// The watched processes, and what they and their threads are called in the kernel's maps.
+pub(super) struct Threads {
+    watched: HashMap<MapData, u32, u8>,
+    names: HashMap<MapData, u32, u32>,
+    /// Where the kernel lists no threads.
+    proc: Option<ProcThreads>,
+}
+
+impl Threads {
+    pub(super) fn new(
+        watched: HashMap<MapData, u32, u8>,
+        names: HashMap<MapData, u32, u32>,
+        iterator: bool,
+    ) -> Self {
+        Self { watched, names, proc: (!iterator).then(ProcThreads::default) }
+    }
+
+    pub(super) fn watch(&mut self, pid: Pid) -> Result<(), CaptureError> {
+        self.watched.insert(pid, 1, 0).map_err(|error| match error {
+            MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
+                CaptureError::TooMany { what: "watched processes", limit: MAX_WATCHED as usize }
+            }
+            error => CaptureError::Map { name: "WATCHED", source: error.into() },
+        })
+    }
+
+    /// A process that is not watched is fine.
+    pub(super) fn unwatch(&mut self, pid: Pid) {
+        let _ = self.watched.remove(&pid);
+    }
+
+    /// What comes out at once is appended to `out`; the rest comes by the ring.
+    pub(super) fn ask(
+        &mut self,
+        ebpf: &mut Ebpf,
+        ring: &mut EventRing,
+        out: &mut Vec<RawEvent>,
+    ) -> Result<(), CaptureError> {
+        let Some(proc) = &mut self.proc else { return asked::ask(ebpf, ring, out) };
+        let pids = self.watched.keys().filter_map(Result::ok).collect();
+        proc.ask(&pids, |tid| self.names.get(&tid, 0).unwrap_or(0), out);
+        Ok(())
+    }
+}

@@ -1,0 +1,415 @@
+//! Names and accounts of threads on this machine's kernel: a program of known steps, and real JVMs.
+//!
+//! Needs root and a binary with its BPF programs (`cargo xtask build`); skips else. One test at a time.
+
+use emberscope::capture::{Capture, CaptureConfig, CaptureError, FileId, HostFeatures, NameProbe};
+use emberscope::model::{DropReason, Pid, RawEvent, RawSample, RawThread, ThreadCause, Tid};
+use emberscope_tests::skip;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// `os::set_native_thread_name(char const*)`.
+const NATIVE_NAME: &str = "_ZN2os22set_native_thread_nameEPKc";
+
+/// A tick of the slowest kernel, and some: what raw accounts may lag behind.
+const TICK_NS: u64 = 12_000_000;
+
+fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !emberscope_tests::is_root() {
+        skip(test, "not root: BPF programs cannot be loaded");
+        return None;
+    }
+    let features = HostFeatures::probe();
+    if let Err(why) = &features.uprobes {
+        skip(test, why);
+        return None;
+    }
+    match Capture::smoke(&features) {
+        Err(error @ CaptureError::NotBuilt) => {
+            skip(test, &error.to_string());
+            None
+        }
+        _ => Some((features, guard)),
+    }
+}
+
+fn config() -> CaptureConfig {
+    CaptureConfig { hz: 999, ..CaptureConfig::default() }
+}
+
+fn start(config: &CaptureConfig, features: &HostFeatures) -> Capture {
+    Capture::start(config, features).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Where in an ELF file a function's code is.
+fn offset_of(file: &Path, symbol: &str) -> Option<u64> {
+    let bytes = std::fs::read(file).expect("readable");
+    let int = |at: usize, len: usize| -> u64 {
+        let mut word = [0; 8];
+        word[..len].copy_from_slice(&bytes[at..at + len]);
+        u64::from_le_bytes(word)
+    };
+    let (headers, count) = (int(0x28, 8) as usize, int(0x3c, 2) as usize);
+    let section = |i: usize| headers + i * 64;
+    for table in (0..count).map(section).filter(|at| [2, 11].contains(&int(at + 4, 4))) {
+        let (from, len) = (int(table + 24, 8) as usize, int(table + 32, 8) as usize);
+        let names = int(section(int(table + 40, 4) as usize) + 24, 8) as usize;
+        for at in (from..from + len).step_by(24) {
+            let name = &bytes[names + int(at, 4) as usize..];
+            if name.starts_with(symbol.as_bytes()) && name.get(symbol.len()) == Some(&0) {
+                let code = section(int(at + 6, 2) as usize);
+                return Some(int(at + 8, 8) - int(code + 16, 8) + int(code + 24, 8));
+            }
+        }
+    }
+    None
+}
+
+/// Watches a file's naming function.
+fn watch(capture: &mut Capture, path: &Path, symbol: &str) -> FileId {
+    let file = File::open(path).expect("opens");
+    let about = file.metadata().expect("stat");
+    let id = FileId { dev: about.dev(), ino: about.ino() };
+    let offset = offset_of(path, symbol).expect("has the symbol");
+    for _ in 0..2 {
+        capture
+            .watch_names(id, file.as_fd(), NameProbe::NativeName { offset })
+            .unwrap_or_else(|e| panic!("{e}"));
+    }
+    id
+}
+
+fn fixture() -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("names-{}", std::process::id()));
+    if !program.exists() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/names.c");
+        let mut cc = Command::new("cc");
+        cc.args(["-O1", "-pthread", "-o"]).arg(&program).arg(source);
+        assert!(cc.status().expect("cc, which rustc links with, is there").success());
+    }
+    program
+}
+
+/// A running fixture; killed when dropped.
+struct Program(Child, BufReader<ChildStdout>);
+
+impl Program {
+    fn start(args: &[&str]) -> Self {
+        let mut command = Command::new(fixture());
+        let mut child = command.args(args).stdout(Stdio::piped()).spawn().expect("the fixture starts");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        Self(child, out)
+    }
+    /// Waits for its next line.
+    fn line(&mut self) {
+        self.1.read_line(&mut String::new()).expect("text");
+    }
+    fn pid(&self) -> Pid {
+        self.0.id()
+    }
+    /// Reads events until it has ended; its lines, in words.
+    fn end(&mut self, capture: &mut Capture, events: &mut Vec<RawEvent>) -> (Option<i32>, Vec<Vec<String>>) {
+        let code = loop {
+            capture.read(Duration::from_millis(20), events).expect("read");
+            if let Some(status) = self.0.try_wait().expect("waits") {
+                break status.code();
+            }
+        };
+        record(capture, Duration::from_millis(150), events);
+        let words = |line: String| line.split_whitespace().map(str::to_owned).collect();
+        (code, (&mut self.1).lines().map(|line| words(line.expect("text"))).collect())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn record(capture: &mut Capture, time: Duration, events: &mut Vec<RawEvent>) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        capture.read(Duration::from_millis(50), events).expect("read");
+    }
+}
+
+fn threads(events: &[RawEvent], pid: Pid) -> Vec<&RawThread> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            RawEvent::Thread(t) if t.pid == pid => Some(t),
+            _ => None,
+        })
+        .collect()
+}
+
+fn samples(events: &[RawEvent], pid: Pid) -> Vec<&RawSample> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            RawEvent::Sample(s) if s.pid == pid => Some(s),
+            _ => None,
+        })
+        .collect()
+}
+
+fn cpu(thread: &RawThread) -> u64 {
+    thread.accounts.expect("accounts").cpu_ns
+}
+
+fn number(word: &str) -> u64 {
+    word.parse().unwrap_or_else(|_| panic!("{word} is no number"))
+}
+
+/// Each sample has the number that its thread was last said to have, in the order of the ring. Answers how
+/// many samples each number has.
+fn numbers_are_announced_first(events: &[RawEvent], pid: Pid) -> BTreeMap<u32, usize> {
+    let mut now: HashMap<Tid, u32> = HashMap::new();
+    let mut seen = BTreeMap::new();
+    for event in events {
+        match event {
+            RawEvent::Thread(t) if t.pid == pid => {
+                let before = now.get(&t.tid).copied().unwrap_or(0);
+                assert_eq!(t.previous_seq, before, "{t:?}");
+                match t.cause {
+                    ThreadCause::Named => _ = now.insert(t.tid, t.name_seq),
+                    ThreadCause::Ended => _ = now.remove(&t.tid),
+                    ThreadCause::Asked => {}
+                }
+            }
+            RawEvent::Sample(s) if s.pid == pid => {
+                assert_eq!(s.name_seq, now.get(&s.tid).copied().unwrap_or(0), "{s:?}");
+                *seen.entry(s.name_seq).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+    seen
+}
+
+#[test]
+fn names_of_any_bytes_come_once_with_the_kernels_accounts() {
+    let Some((features, _guard)) = host("names") else { return };
+    let mut capture = start(&config(), &features);
+    watch(&mut capture, &fixture(), "set_name");
+    assert_eq!(capture.name_probes(), 1);
+    let mut program = Program::start(&["steps"]);
+    let mut events = Vec::new();
+    let (code, lines) = program.end(&mut capture, &mut events);
+    assert_eq!((code, lines.len()), (Some(0), 6));
+
+    let records = threads(&events, program.pid());
+    let names: Vec<&[u8]> = records.iter().map(|t| &*t.name).collect();
+    let long = "x".repeat(profiler_ebpf::MAX_NAME);
+    let want =
+        ["plain".as_bytes(), b"", "größe 線".as_bytes(), b"bad \xff\xfe\n\t\x1b[0m", long.as_bytes(), b""];
+    assert_eq!(names, want);
+    let (ended, named) = records.split_last().expect("six");
+    assert_eq!(ended.cause, ThreadCause::Ended);
+    assert!(named.iter().all(|t| t.cause == ThreadCause::Named && t.name_seq != 0));
+    let numbers: BTreeSet<u32> = named.iter().map(|t| t.name_seq).collect();
+    assert_eq!(numbers.len(), 5);
+
+    for (record, line) in records.iter().zip(&lines) {
+        let accounts = record.accounts.expect("accounts");
+        let [_, tid, exact, cpu, delay, _] = &line[..] else { panic!("{line:?}") };
+        assert_eq!(u64::from(record.tid), number(tid));
+        // What /proc said just before, brought up to date by at most a tick; and never ahead of the clock.
+        let ahead = accounts.cpu_ns.checked_sub(number(cpu)).expect("not less");
+        assert!(ahead < TICK_NS, "{ahead} ns more than schedstat");
+        assert!(accounts.cpu_ns <= number(exact) + TICK_NS, "{accounts:?} {line:?}");
+        assert!(number(exact) <= accounts.cpu_ns + TICK_NS, "{accounts:?} {line:?}");
+        assert!(accounts.run_delay_ns >= number(delay));
+        assert!(record.start_ns > 0 && record.start_ns < record.time_ns);
+        assert_eq!(record.start_ns, records[0].start_ns);
+    }
+    for pair in records.windows(2) {
+        let used = cpu(pair[1]) - cpu(pair[0]);
+        assert!(used.abs_diff(60_000_000) < TICK_NS + 5_000_000, "{used} ns between two names");
+        assert!(pair[1].accounts.unwrap().since(&pair[0].accounts.unwrap()).user_ns < 100_000_000);
+    }
+    let seen = numbers_are_announced_first(&events, program.pid());
+    for record in named {
+        assert!(seen.get(&record.name_seq).is_some_and(|n| (30..90).contains(n)), "{seen:?}");
+    }
+    assert_eq!(capture.stats().names, 5);
+    assert_eq!(capture.stats().undecodable, 0);
+}
+
+#[test]
+fn nothing_is_heard_once_the_probe_is_gone() {
+    let Some((features, _guard)) = host("unwatch") else { return };
+    let mut capture = start(&config(), &features);
+    let id = watch(&mut capture, &fixture(), "set_name");
+    capture.unwatch_names(id).expect("detaches");
+    capture.unwatch_names(id).expect("does nothing");
+    assert_eq!(capture.name_probes(), 0);
+    let mut program = Program::start(&["steps"]);
+    let mut events = Vec::new();
+    program.end(&mut capture, &mut events);
+    assert!(threads(&events, program.pid()).is_empty());
+    assert!(samples(&events, program.pid()).iter().all(|s| s.name_seq == 0));
+}
+
+#[test]
+fn a_tid_used_again_has_no_name() {
+    let Some((features, _guard)) = host("reused_tid") else { return };
+    let mut capture = start(&config(), &features);
+    watch(&mut capture, &fixture(), "set_name");
+    let mut program = Program::start(&["reuse"]);
+    let mut events = Vec::new();
+    let (code, lines) = program.end(&mut capture, &mut events);
+    if code == Some(2) {
+        return skip(
+            "reused_tid",
+            "/proc/sys/kernel/ns_last_pid cannot be written (CONFIG_CHECKPOINT_RESTORE)",
+        );
+    }
+    assert_eq!(code, Some(0), "no tid was used again");
+    let tid = number(&lines.last().expect("a line")[1]) as Tid;
+    let named = threads(&events, program.pid());
+    assert!(named.iter().any(|t| t.tid == tid && t.cause == ThreadCause::Named));
+    let mut of_tid = samples(&events, program.pid());
+    of_tid.retain(|s| s.tid == tid);
+    assert!(of_tid.len() > 100, "{} samples", of_tid.len());
+    numbers_are_announced_first(&events, program.pid());
+    assert!(of_tid.iter().filter(|s| s.name_seq != 0).count() <= 1);
+}
+
+#[test]
+fn a_program_replaced_by_a_thread_has_no_name() {
+    let Some((features, _guard)) = host("exec_by_thread") else { return };
+    let mut capture = start(&config(), &features);
+    watch(&mut capture, &fixture(), "set_name");
+    let mut program = Program::start(&["exec"]);
+    let mut events = Vec::new();
+    let (_, lines) = program.end(&mut capture, &mut events);
+    let [exec, burnt] = &lines[..] else { panic!("{lines:?}") };
+    assert_ne!(number(&exec[1]), u64::from(program.pid()));
+    assert_eq!(number(&burnt[1]), u64::from(program.pid()));
+    let after = samples(&events, program.pid()).into_iter().filter(|s| s.name_seq == 0).count();
+    assert!(after > 100, "{after} samples");
+    // Neither tid is left in the table: the program's end says nothing of a thread.
+    assert!(threads(&events, program.pid()).iter().all(|t| t.cause != ThreadCause::Ended));
+}
+
+#[test]
+fn a_name_that_finds_no_room_is_nobodys() {
+    let Some((features, _guard)) = host("full_ring") else { return };
+    let mut capture = start(&CaptureConfig { ring_bytes: Some(64 * 1024), ..config() }, &features);
+    watch(&mut capture, &fixture(), "set_name");
+    let mut program = Program::start(&["burst", "5000"]);
+    // Nobody reads meanwhile; then the ring has room again and the thread is sampled.
+    program.line();
+    let mut events = Vec::new();
+    program.end(&mut capture, &mut events);
+    let lost = capture.lost().get(DropReason::RingFullThread);
+    let records = threads(&events, program.pid());
+    let named: BTreeSet<u32> =
+        records.iter().filter(|t| t.cause == ThreadCause::Named).map(|t| t.name_seq).collect();
+    assert_eq!(named.len() as u64 + lost, 5000, "{} came, {lost} lost", named.len());
+    assert!(lost > 1000, "{lost} lost");
+    let unknown = samples(&events, program.pid())
+        .iter()
+        .filter(|s| s.name_seq != 0 && !named.contains(&s.name_seq))
+        .count();
+    assert!(unknown > 10, "{unknown} samples under names that did not come");
+}
+
+#[test]
+fn more_threads_than_there_is_room_for_have_no_number() {
+    let Some((features, _guard)) = host("full_table") else { return };
+    let mut capture = start(&CaptureConfig { max_threads: 20, ..config() }, &features);
+    watch(&mut capture, &fixture(), "set_name");
+    let mut program = Program::start(&["spread", "50"]);
+    let mut events = Vec::new();
+    record(&mut capture, Duration::from_millis(1500), &mut events);
+    let without = |events: &[RawEvent]| {
+        let mut named = threads(events, program.pid());
+        named.retain(|t| t.cause == ThreadCause::Named);
+        (named.len(), named.iter().filter(|t| t.name_seq == 0).count())
+    };
+    // The kernel gives a few more than asked for.
+    let (all, none) = without(&events);
+    assert_eq!(all, 50);
+    assert!((1..=30).contains(&none), "{none}");
+    assert_eq!(capture.lost().get(DropReason::ThreadsFull), none as u64);
+    program.0.kill().expect("ends");
+    record(&mut capture, Duration::from_millis(300), &mut events);
+    // Their entries are free again.
+    let mut program = Program::start(&["steps"]);
+    program.end(&mut capture, &mut events);
+    let named = threads(&events, program.pid());
+    assert!(named.iter().all(|t| t.name_seq != 0) && named.len() == 6);
+}
+
+/// The threads of a process as /proc lists them, with their CPU time.
+fn listed(pid: Pid) -> BTreeMap<Tid, u64> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("lives");
+    let tids = tasks.flatten().filter_map(|t| t.file_name().to_str()?.parse().ok());
+    let cpu = |tid: Tid| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+        Some((tid, text.split_whitespace().next()?.parse().ok()?))
+    };
+    tids.filter_map(cpu).collect()
+}
+
+#[test]
+fn all_threads_of_watched_processes_are_told_when_asked() {
+    let Some((features, _guard)) = host("asked") else { return };
+    let mut by_proc = features.clone();
+    by_proc.task_iterator = Err("as if there were none".to_owned());
+    let small = CaptureConfig { ring_bytes: Some(4096), hz: 1, ..config() };
+    for (features, config) in [(&features, &config()), (&by_proc, &config()), (&features, &small)] {
+        let mut capture = start(config, features);
+        let (watched, other) = (Program::start(&["spread", "300"]), Program::start(&["spread", "3"]));
+        watch(&mut capture, &fixture(), "set_name");
+        std::thread::sleep(Duration::from_millis(1300));
+        let mut events = Vec::new();
+        record(&mut capture, Duration::from_millis(50), &mut events);
+        capture.watch_process(watched.pid()).expect("watched");
+        let (mut last, lost) = (BTreeMap::new(), capture.lost().get(DropReason::RingFullThread));
+        for _ in 0..2 {
+            events.clear();
+            let before = listed(watched.pid());
+            assert_eq!(before.len(), 301);
+            capture.ask_threads().unwrap_or_else(|e| panic!("{e}"));
+            capture.read(Duration::ZERO, &mut events).expect("read");
+            let after = listed(watched.pid());
+            let asked = threads(&events, watched.pid());
+            assert_eq!(
+                asked.iter().map(|t| t.tid).collect::<BTreeSet<_>>(),
+                before.keys().copied().collect()
+            );
+            assert_eq!(asked.len(), 301);
+            for thread in &asked {
+                assert!(thread.cause == ThreadCause::Asked && thread.name.is_empty());
+                assert!((before[&thread.tid]..=after[&thread.tid]).contains(&cpu(thread)));
+                let start_known = features.task_iterator.is_ok();
+                assert_eq!(thread.start_ns != 0, start_known);
+                let first = *last.entry(thread.tid).or_insert(thread.accounts);
+                assert_eq!(first, thread.accounts, "a waiting thread uses nothing");
+            }
+            assert!(threads(&events, other.pid()).is_empty());
+        }
+        assert_eq!(capture.lost().get(DropReason::RingFullThread), lost);
+        capture.unwatch_process(watched.pid());
+        capture.unwatch_process(watched.pid());
+        capture.ask_threads().expect("asks");
+        events.clear();
+        capture.read(Duration::ZERO, &mut events).expect("read");
+        assert!(threads(&events, watched.pid()).is_empty());
+    }
+}
