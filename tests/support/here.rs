@@ -33,6 +33,14 @@ impl Here {
         })
     }
 
+    /// The same with the newest Spark that is tested, on JDK 25 where the machine has it. None after saying
+    /// that `test` is skipped.
+    pub fn with_newest_spark(mut self, test: &str) -> Option<Self> {
+        self.venv = required(test, "EMBERSCOPE_VENV_NEWEST")?;
+        self.java = std::env::var_os("EMBERSCOPE_JAVA25").map_or(self.java, PathBuf::from);
+        Some(self)
+    }
+
     /// Starts the daemon on a free port; its data is `dir/data`, its output `dir/data.log`.
     pub fn daemon(&self, dir: &Path, arguments: &[&str]) -> anyhow::Result<Daemon> {
         Daemon::start(&self.binary, &dir.join("data"), None, arguments)

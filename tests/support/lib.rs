@@ -3,7 +3,8 @@
 //!
 //! `cargo xtask test` sets EMBERSCOPE_BIN (the optimised daemon), EMBERSCOPE_VENV (Python with
 //! pyspark), EMBERSCOPE_JAVA (the JDK for Spark), `EMBERSCOPE_JAVA17` and its kin for every JDK of the machine, and
-//! EMBERSCOPE_SKIP_LOG. Run by hand without them, a test that needs one skips itself and says which.
+//! EMBERSCOPE_SKIP_LOG; and EMBERSCOPE_VENV_NEWEST where a newer Spark has been installed. Run by hand
+//! without them, a test that needs one skips itself and says which.
 //!
 //! ```no_run
 //! # use emberscope_tests::*;

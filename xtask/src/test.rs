@@ -190,6 +190,10 @@ fn e2e_tests(filter: Option<&str>, skip_log: &Path, binary: &Path, kit: &SparkKi
     for jdk in jdk::all() {
         command.env(format!("EMBERSCOPE_JAVA{}", jdk.major), &jdk.home);
     }
+    // Not worth 450 MB of everybody's download: `bench truth --spark` brings it, and then it is tested too.
+    if let Some(venv) = python::installed(python::NEWEST_PYSPARK) {
+        command.env("EMBERSCOPE_VENV_NEWEST", venv);
+    }
     if !root::is_root() && root::available() {
         let architecture = std::env::consts::ARCH.to_uppercase();
         command.env(format!("CARGO_TARGET_{architecture}_UNKNOWN_LINUX_GNU_RUNNER"), "sudo -E --");

@@ -1,7 +1,9 @@
 //! `bench`: measurements that print figures. A file for each, and an entry in [`BENCHES`].
 
+mod bpf_stats;
 mod overhead;
-mod procfs;
+mod probe;
+pub mod procfs;
 mod stats;
 mod truth;
 
@@ -14,7 +16,8 @@ pub type Bench = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 /// All there are.
 pub const BENCHES: &[Bench] = &[
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
-    ("truth", "samples against /proc CPU time, a known split, names of JIT frames", truth::run),
+    ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),
+    ("truth", "samples, labels and ledger against the kernel, Spark's event log, known work", truth::run),
 ];
 
 /// Which measurement.

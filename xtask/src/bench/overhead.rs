@@ -7,13 +7,14 @@
 //! pairs' ratios with a 95 % interval; the daemon's share of the machine and its memory; nanoseconds a
 //! sample in the kernel, from bpf_stats, in a run of its own.
 
+use super::bpf_stats::BpfStats;
 use super::procfs;
 use super::stats::Summary;
 use crate::launch::{Daemon, Job, SparkJob};
-use crate::{build, places, root, setup};
+use crate::{build, places, setup};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long one run may take.
@@ -196,29 +197,4 @@ fn print_kernel_figures(daemon: &Daemon) -> Result<()> {
     );
     println!("lost samples: {:.0}", sum("emberscope_lost_total", "sample"));
     Ok(())
-}
-
-/// kernel.bpf_stats_enabled, put back when dropped.
-struct BpfStats {
-    before: String,
-}
-
-impl BpfStats {
-    const PATH: &'static str = "/proc/sys/kernel/bpf_stats_enabled";
-
-    fn enable() -> Result<Self> {
-        if !root::is_root() {
-            bail!("switching on bpf_stats needs root: run the benchmark as root");
-        }
-        let path = Path::new(Self::PATH);
-        let before = std::fs::read_to_string(path).with_context(|| format!("reading {}", Self::PATH))?;
-        std::fs::write(path, "1").with_context(|| format!("writing {}", Self::PATH))?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for BpfStats {
-    fn drop(&mut self) {
-        let _ = std::fs::write(Self::PATH, &self.before);
-    }
 }

@@ -1,9 +1,51 @@
-//! CPU time and memory of processes, as the kernel accounts them.
+//! CPU time and memory of processes and threads, as the kernel accounts them.
 
 use anyhow::{Context as _, Result};
 
+/// A thread's account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Time on a CPU, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time runnable without one, nanoseconds.
+    pub delay_ns: u64,
+}
+
+/// The threads of a process whose name (comm, 15 bytes) begins so, from /proc/PID/task/TID/schedstat
+/// (Documentation/scheduler/sched-stats.rst). Threads that end meanwhile are left out.
+pub fn threads(pid: u32, name: &str) -> Result<Vec<Thread>> {
+    let dir = format!("/proc/{pid}/task");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&dir).with_context(|| format!("reading {dir}"))? {
+        let path = entry.with_context(|| format!("reading {dir}"))?.path();
+        let comm = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+        let Ok(text) = std::fs::read_to_string(path.join("schedstat")) else { continue };
+        let mut numbers = text.split_whitespace().map_while(|number| number.parse().ok());
+        if let (true, Some(cpu_ns), Some(delay_ns)) = (comm.starts_with(name), numbers.next(), numbers.next())
+        {
+            found.push(Thread { cpu_ns, delay_ns });
+        }
+    }
+    Ok(found)
+}
+
 /// Clock ticks a second of /proc/PID/stat: USER_HZ, 100 on every architecture that Spark runs on.
 const USER_HZ: f64 = 100.0;
+
+/// Processes that run an application's executors on this host, by their command lines.
+pub fn executors(app: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        let java = words.first().is_some_and(|program| program.ends_with(b"/java"));
+        if java && words.contains(&&b"--executor-id"[..]) && words.contains(&app.as_bytes()) {
+            found.push(pid);
+        }
+    }
+    found
+}
 
 /// utime + stime of all threads of a process, the ended ones too, in seconds (fields 14 and 15 of
 /// /proc/PID/stat, proc(5); 10 ms ticks).

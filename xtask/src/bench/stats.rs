@@ -43,9 +43,24 @@ impl Summary {
     }
 }
 
+/// The figure that this share of them is not above: the nearest rank. NaN for no figures at all.
+pub fn quantile(figures: &[f64], share: f64) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantiles_are_figures() {
+        let ten: Vec<f64> = (1..=10).rev().map(f64::from).collect();
+        assert_eq!((quantile(&ten, 0.1), quantile(&ten, 0.9), quantile(&ten, 1.0)), (1.0, 9.0, 10.0));
+        assert!(quantile(&[], 0.5).is_nan());
+    }
 
     #[test]
     fn interval_of_known_figures() {

@@ -1,13 +1,19 @@
 //! Starts what the demo, the measurements and the end-to-end tests watch: a real Spark job, a small Java
 //! program, the daemon. Each is ended when its value is dropped, with all that it started.
 
+pub mod asked;
 pub mod daemon;
+pub mod event_log;
 pub mod java;
 pub mod spark;
+pub mod standalone;
 
 mod child;
+mod spark_java;
 
 pub use child::Running;
 pub use daemon::Daemon;
+pub use event_log::EventLog;
 pub use java::JavaProgram;
 pub use spark::{Job, SparkJob};
+pub use standalone::Standalone;

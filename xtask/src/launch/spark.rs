@@ -1,10 +1,11 @@
-//! A Spark job: a Python script of tests/jobs run by `python` with pyspark from a virtual environment.
+//! A Spark job of tests/jobs: a Python script run by `python` with pyspark from a virtual environment, or
+//! a Java program that the `spark-submit` of the same environment runs.
 //!
-//! The driver is a JVM that python starts; `local-cluster[N,CORES,MB]` starts N executor JVMs of their
-//! own. All live in one process group and end with it.
+//! The driver is a JVM; `local-cluster[N,CORES,MB]` starts N executor JVMs of their own. All live in one
+//! process group and end with it.
 
-use super::Running;
-use crate::places;
+use super::{Running, spark_java};
+use crate::{places, setup};
 use anyhow::{Context as _, Result};
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -12,11 +13,22 @@ use std::process::Command;
 
 /// What HotSpot is asked for so that frame pointers lead through its code.
 pub const FRAME_POINTERS: &str = "-XX:+PreserveFramePointer";
+/// The classes of the jobs whose tasks work in methods of telling names, for [`SparkJob::java`].
+pub const TASK_JOBS: [&str; 3] = ["TaskJobs", "TaskWork", "BadNames"];
+/// Keeps these methods on the stack: a perf map knows no inlined frame.
+pub const NOT_INLINED: &str = "-XX:CompileCommand=quiet -XX:CompileCommand=dontinline,TaskWork::*";
+
+#[derive(Clone, Debug)]
+enum Program {
+    Script(PathBuf),
+    /// The main class and its sources.
+    Java(String, Vec<PathBuf>),
+}
 
 /// What to run and how.
 #[derive(Clone, Debug)]
 pub struct SparkJob {
-    script: PathBuf,
+    program: Program,
     arguments: Vec<String>,
     master: String,
     confs: Vec<(String, String)>,
@@ -30,8 +42,21 @@ impl SparkJob {
     /// A script of tests/jobs, by file name. `work_dir` takes its log, scratch and event log. The master
     /// is `local-cluster[2,1,1024]`: two executor JVMs with a core each.
     pub fn new(script: &str, venv: &Path, java_home: &Path, work_dir: &Path) -> Self {
+        let script = Program::Script(jobs().join(script));
+        Self::of(script, venv, java_home, work_dir)
+    }
+
+    /// Java classes of tests/jobs, each in a file of its name; the first has `main`. Compiled against this
+    /// Spark, and given to the executors as a jar.
+    pub fn java(classes: &[&str], venv: &Path, java_home: &Path, work_dir: &Path) -> Self {
+        let sources = classes.iter().map(|class| jobs().join(format!("{class}.java"))).collect();
+        let main = classes.first().copied().unwrap_or_default().to_owned();
+        Self::of(Program::Java(main, sources), venv, java_home, work_dir)
+    }
+
+    fn of(program: Program, venv: &Path, java_home: &Path, work_dir: &Path) -> Self {
         Self {
-            script: places::workspace().join("tests/jobs").join(script),
+            program,
             arguments: Vec::new(),
             master: "local-cluster[2,1,1024]".to_owned(),
             confs: Vec::new(),
@@ -42,7 +67,7 @@ impl SparkJob {
         }
     }
 
-    /// Adds an argument of the script.
+    /// Adds an argument of the program.
     pub fn arg(mut self, argument: impl Into<String>) -> Self {
         self.arguments.push(argument.into());
         self
@@ -66,10 +91,13 @@ impl SparkJob {
         self
     }
 
-    /// Writes Spark's event log, uncompressed, to [`Job::event_log`].
+    /// Writes Spark's event log to [`Job::event_log`], as one file that is not compressed.
     pub fn event_log(self) -> Self {
         let dir = format!("file://{}", self.work_dir.join("events").display());
-        self.conf("spark.eventLog.enabled", "true").conf("spark.eventLog.dir", dir)
+        self.conf("spark.eventLog.enabled", "true")
+            .conf("spark.eventLog.dir", dir)
+            .conf("spark.eventLog.compress", "false")
+            .conf("spark.eventLog.rolling.enabled", "false")
     }
 
     /// Starts it.
@@ -77,27 +105,45 @@ impl SparkJob {
         for dir in [&self.work_dir, &self.work_dir.join("events"), &self.work_dir.join("scratch")] {
             std::fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
         }
-        let mut python = Command::new(self.venv.join("bin/python"));
-        python
-            .arg(&self.script)
-            .args(&self.arguments)
+        let (what, mut command) = self.command()?;
+        command
             .current_dir(&self.work_dir)
             .env("JAVA_HOME", &self.java_home)
             .env("PYSPARK_PYTHON", self.venv.join("bin/python"))
-            .env("PYSPARK_SUBMIT_ARGS", self.submit_args())
             .env("PYTHONUNBUFFERED", "1")
             .env("SPARK_LOCAL_IP", "127.0.0.1")
             .env("SPARK_LOCAL_DIRS", self.work_dir.join("scratch"))
-            .env_remove("SPARK_HOME")
             .env_remove("SPARK_CONF_DIR")
             .env_remove("PYTHONPATH");
-        let what = format!("the Spark job {}", self.script.display());
-        let running = Running::start(&what, &mut python, &self.work_dir.join("job.log"))?;
+        let running = Running::start(&what, &mut command, &self.work_dir.join("job.log"))?;
         Ok(Job { running, events: self.work_dir.join("events") })
     }
 
-    /// pyspark splits this with shlex.
-    fn submit_args(&self) -> String {
+    /// What it is called in errors, and what starts it.
+    fn command(&self) -> Result<(String, Command)> {
+        match &self.program {
+            Program::Script(script) => {
+                let mut python = Command::new(self.venv.join("bin/python"));
+                python.arg(script).args(&self.arguments).env_remove("SPARK_HOME");
+                // pyspark splits this with shlex.
+                let words: Vec<_> =
+                    self.submit_words().iter().map(|word| crate::step::quoted(word)).collect();
+                python.env("PYSPARK_SUBMIT_ARGS", format!("{} pyspark-shell", words.join(" ")));
+                Ok((format!("the Spark job {}", script.display()), python))
+            }
+            Program::Java(main, sources) => {
+                let home = setup::python::spark_home(&self.venv)
+                    .with_context(|| format!("no pyspark in {}", self.venv.display()))?;
+                let jar = spark_java::jar(sources, &home, &self.java_home, &self.work_dir)?;
+                let mut submit = Command::new(home.join("bin/spark-submit"));
+                submit.args(self.submit_words()).args(["--class", main]).arg(jar).args(&self.arguments);
+                submit.env("SPARK_HOME", home);
+                Ok((format!("the Spark job {main}"), submit))
+            }
+        }
+    }
+
+    fn submit_words(&self) -> Vec<String> {
         let mut words = vec!["--master".to_owned(), self.master.clone()];
         let mut conf = |key: &str, value: &str| {
             words.push("--conf".to_owned());
@@ -113,9 +159,12 @@ impl SparkJob {
         for (key, value) in &self.confs {
             conf(key, value);
         }
-        words.push("pyspark-shell".to_owned());
-        words.iter().map(|word| crate::step::quoted(word)).collect::<Vec<_>>().join(" ")
+        words
     }
+}
+
+fn jobs() -> PathBuf {
+    places::workspace().join("tests/jobs")
 }
 
 /// A running Spark job. Our scripts print the facts `app` (the application's id) and `done`.
@@ -126,7 +175,7 @@ pub struct Job {
 
 impl Job {
     /// Spark's event log: one JSON object a line. None before the application has started, or without
-    /// [`SparkJob::event_log`].
+    /// [`SparkJob::event_log`]. It is written out to the last event when a job of Spark's ends.
     pub fn event_log(&self) -> Option<PathBuf> {
         std::fs::read_dir(&self.events).ok()?.flatten().map(|entry| entry.path()).next()
     }
@@ -150,13 +199,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn submit_args_are_quoted_words() {
+    fn properties_become_words() {
         let job = SparkJob::new("x.py", Path::new("/venv"), Path::new("/jdk"), Path::new("/work"))
             .master("local[2]")
             .java_options("-Xint -XX:+A")
             .conf("spark.a", "b c");
-        let args = job.submit_args();
-        assert!(args.starts_with("--master 'local[2]' --conf 'spark.driver.extraJavaOptions=-Xint -XX:+A' "));
-        assert!(args.ends_with(" --conf 'spark.a=b c' pyspark-shell"));
+        let words = job.submit_words();
+        assert!(
+            words.starts_with(
+                &["--master", "local[2]", "--conf", "spark.driver.extraJavaOptions=-Xint -XX:+A"]
+                    .map(str::to_owned)
+            )
+        );
+        let (_, python) = job.command().unwrap();
+        let args = python.get_envs().find(|(key, _)| *key == "PYSPARK_SUBMIT_ARGS").unwrap().1.unwrap();
+        assert!(args.to_str().unwrap().ends_with(" --conf 'spark.a=b c' pyspark-shell"), "{args:?}");
     }
 }

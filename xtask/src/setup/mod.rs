@@ -9,7 +9,7 @@ pub mod jdk;
 pub mod lint;
 pub mod python;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 
 /// What `setup` is asked for.
@@ -48,4 +48,16 @@ pub fn spark() -> Result<SparkKit> {
     let venv = python::ensure()?;
     println!("Spark: pyspark {} in {}", python::PYSPARK, venv.display());
     Ok(SparkKit { venv, jdk })
+}
+
+/// A Spark of this version and a JDK for it: of this major version, else the one that all Sparks get.
+pub fn spark_version(version: &str, major: Option<u32>) -> Result<SparkKit> {
+    let jdk = match major {
+        None => jdk::ensure()?,
+        Some(major) => jdk::all().into_iter().find(|jdk| jdk.major == major).with_context(|| {
+            let found: Vec<_> = jdk::all().iter().map(|jdk| jdk.major.to_string()).collect();
+            format!("no JDK {major} with javac here: set JAVA_HOME to one (found: {})", found.join(", "))
+        })?,
+    };
+    Ok(SparkKit { venv: python::ensure_version(version)?, jdk })
 }

@@ -10,15 +10,28 @@ use std::process::Command;
 
 /// The Spark of the demo and the tests.
 pub const PYSPARK: &str = "3.5.9";
+/// The newest Spark that is measured too: it renames idle threads (SPARK-54861).
+pub const NEWEST_PYSPARK: &str = "4.3.0";
 
-/// The environment's directory, complete.
+/// The directory of the environment with [`PYSPARK`], complete.
 pub fn ensure() -> Result<PathBuf> {
-    let venv = places::cache()?.join(format!("venv-{PYSPARK}"));
-    if whole(&venv) {
+    ensure_version(PYSPARK)
+}
+
+/// The directory of the environment with this version, where it has been made.
+pub fn installed(version: &str) -> Option<PathBuf> {
+    let venv = places::cache().ok()?.join(format!("venv-{version}"));
+    whole(&venv, version).then_some(venv)
+}
+
+/// The directory of the environment with this version, complete.
+pub fn ensure_version(version: &str) -> Result<PathBuf> {
+    let venv = places::cache()?.join(format!("venv-{version}"));
+    if whole(&venv, version) {
         return Ok(venv);
     }
     let _lock = places::lock_cache()?;
-    if whole(&venv) {
+    if whole(&venv, version) {
         return Ok(venv);
     }
     if venv.exists() {
@@ -39,13 +52,13 @@ pub fn ensure() -> Result<PathBuf> {
     let mut install = Command::new(venv.join("bin/python"));
     install
         .args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input"])
-        .arg(format!("pyspark=={PYSPARK}"));
+        .arg(format!("pyspark=={version}"));
     step::run(
-        "installing Spark from PyPI (about 320 MB)",
+        &format!("installing Spark {version} from PyPI (320 to 450 MB)"),
         &mut install,
         "check that pip reaches PyPI (PIP_INDEX_URL, PIP_CERT and the proxy variables are heeded)",
     )?;
-    std::fs::write(stamp(&venv), PYSPARK).context("writing the environment's stamp")?;
+    std::fs::write(stamp(&venv), version).context("writing the environment's stamp")?;
     Ok(venv)
 }
 
@@ -59,12 +72,12 @@ fn stamp(venv: &Path) -> PathBuf {
     venv.join("emberscope-stamp")
 }
 
-fn whole(venv: &Path) -> bool {
-    std::fs::read_to_string(stamp(venv)).is_ok_and(|version| version == PYSPARK)
+fn whole(venv: &Path, version: &str) -> bool {
+    std::fs::read_to_string(stamp(venv)).is_ok_and(|stamped| stamped == version)
         && probe(&venv.join("bin/python"), "import pyspark.version")
 }
 
-/// A Python that Spark 3.5 supports and that can make environments; the system's before others.
+/// A Python that Spark 3.5 supports (newer Spark some of them) and that can make environments; the system's before others.
 fn base() -> Option<PathBuf> {
     let check = "import sys, venv, ensurepip; sys.exit(not (3, 8) <= sys.version_info[:2] <= (3, 12))";
     let candidates = [Some(PathBuf::from("/usr/bin/python3")), places::on_path("python3")];

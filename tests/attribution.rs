@@ -1,0 +1,288 @@
+//! Whose work it is, on real Spark: the stage and task of samples, the ledger against Spark's event log, the
+//! tax, slow tasks against usual ones, and names that no thread should have.
+//!
+//! One application of short tasks (tests/jobs/TaskJobs.java) under one daemon with windows of two seconds; all
+//! is asked of it. Figures with sampling errors are `cargo xtask bench truth`'s; here counts must be right.
+
+use anyhow::{Context as _, Result, ensure};
+use emberscope::model::{ThreadClass, WallTime};
+use emberscope_tests::{Daemon, FRAME_POINTERS, Here, Job, SparkJob, WARM_UP, ran};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use xtask::bench::procfs;
+use xtask::launch::EventLog;
+use xtask::launch::asked::{Labelled, Verdict, exact_cpu, samples};
+use xtask::launch::event_log::Task;
+use xtask::launch::spark::{NOT_INLINED, TASK_JOBS};
+
+/// How long the phases of the job may take on a crowded machine.
+const WORK: Duration = Duration::from_secs(180);
+/// A window is visible once late samples and perf maps have been waited for.
+const VISIBLE: Duration = Duration::from_secs(60);
+/// What the ledger may be below Spark's own figure, seconds.
+const BELOW: f64 = 0.0002;
+/// Stages that one thread claims to work for: more than a process is given labels for in a minute.
+const CLAIMED: usize = 15_000;
+
+#[test]
+fn stages_and_tasks_of_spark_3() -> Result<()> {
+    let Some(here) = Here::or_skip("stages_and_tasks_of_spark_3") else { return Ok(()) };
+    attribution(&here)
+}
+
+#[test]
+fn stages_and_tasks_of_the_newest_spark() -> Result<()> {
+    let test = "stages_and_tasks_of_the_newest_spark";
+    let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
+    attribution(&here)
+}
+
+/// All that is asked, and what it is asked of.
+struct Case<'a> {
+    here: &'a Here,
+    daemon: &'a Daemon,
+    job: &'a Job,
+    app: String,
+    log: EventLog,
+    /// First and last instant, Unix milliseconds.
+    range: (u64, u64),
+}
+
+fn attribution(here: &Here) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let daemon = here.daemon(dir.path(), &["--window", "2s", "--hz", "199", "--store-bytes", "128MiB"])?;
+    let from = WallTime::now().as_millis();
+    let mut job = SparkJob::java(&TASK_JOBS, &here.venv, &here.java, &dir.path().join("spark"))
+        .master("local-cluster[1,2,1024]")
+        .java_options(format!("{FRAME_POINTERS} {NOT_INLINED}"))
+        .conf("spark.scheduler.mode", "FAIR")
+        .event_log()
+        .arg("short:100:2")
+        .arg("two:40")
+        .arg("skew:20")
+        .arg(format!("names:{CLAIMED}"))
+        .start()?;
+    let app = job.wait_fact("app", WARM_UP)?;
+    job.wait_fact("done", WORK)?;
+    let until = WallTime::now().as_millis();
+    wait_visible(&daemon, until)?;
+    let log = EventLog::read(&job.event_log().context("no event log")?)?;
+    let case = Case { here, daemon: &daemon, job: &job, app, log, range: (from, until) };
+    // All are looked at, whatever the first of them says.
+    let parts = [
+        ("the ledger", case.every_task_is_in_the_ledger()),
+        ("labels", case.samples_carry_their_tasks_labels()),
+        ("HTTP and commands", case.commands_say_what_http_says()),
+        ("the tax", case.the_tax_is_whole()),
+        ("slow tasks", case.the_slow_method_is_first()),
+        ("bad names", case.bad_names_are_bounded_and_escaped()),
+    ];
+    let wrong = parts.into_iter().filter_map(|(part, result)| Some(format!("{part}: {:#}", result.err()?)));
+    let wrong: Vec<String> = wrong.collect();
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+/// Waits until the windows before `until` can be asked for.
+fn wait_visible(daemon: &Daemon, until: u64) -> Result<()> {
+    let (begun, until) = (Instant::now(), WallTime::from_millis(until).to_string());
+    loop {
+        let span = daemon.json("/api/v1/apps")?["span"]["until"].as_str().unwrap_or_default().to_owned();
+        // RFC 3339 in UTC, all of one length: order of text is order of time.
+        if span >= until {
+            return Ok(());
+        }
+        ensure!(begun.elapsed() < VISIBLE, "windows until {until} are not visible, only until {span}");
+        std::thread::sleep(Duration::from_millis(250));
+    }
+}
+
+/// The rows under a key.
+fn rows<'a>(answer: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
+    answer[key].as_array().with_context(|| format!("no {key} in {answer}"))
+}
+
+impl Case<'_> {
+    fn query(&self) -> String {
+        format!("app={}&from={}&until={}", self.app, self.range.0, self.range.1)
+    }
+
+    /// The stages of a phase of the job.
+    fn stages(&self, phase: &str) -> Result<Vec<u64>> {
+        let ids =
+            self.job.fact(&format!("{phase}.stages")).with_context(|| format!("no stages of {phase}"))?;
+        Ok(ids.split(',').map(str::parse).collect::<Result<_, _>>()?)
+    }
+
+    fn every_task_is_in_the_ledger(&self) -> Result<()> {
+        let exact = exact_cpu(self.daemon, &self.query())?;
+        let mut measured = 0;
+        for task in self.log.tasks.iter().filter(|task| task.succeeded()) {
+            let ours = exact.get(&task.tid).with_context(|| format!("not in the ledger: {task:?}"))?;
+            let spark = task.spark_cpu_ns() as f64 / 1e9;
+            ensure!(ours - spark > -BELOW, "{ours} s in the ledger for {task:?}");
+            measured += 1;
+        }
+        // Two stages of 100, two of 40, one of 20, the warm-up and the one with the names.
+        ensure!(measured > 300, "only {measured} tasks in the event log");
+        Ok(())
+    }
+
+    fn samples_carry_their_tasks_labels(&self) -> Result<()> {
+        let mut all = samples(self.daemon, &format!("{}&role=executor", self.query()))?;
+        // Its tasks work in every method.
+        let warm_up = self.stages("warm-up")?;
+        all.retain(|sample| sample.number("stage").is_none_or(|stage| !warm_up.contains(&stage)));
+        let ids =
+            |task: &Task| [task.stage, task.stage_attempt, task.index, task.attempt, task.tid].map(Some);
+        let tasks: BTreeSet<_> = self.log.tasks.iter().map(ids).collect();
+        let labels = ["stage", "stage_attempt", "task_index", "task_attempt", "task"];
+        let known = |sample: &Labelled| {
+            tasks.contains(&labels.map(|label| sample.number(label)))
+                && sample.text("thread_class") == Some("task")
+        };
+        let mut verdict = Verdict::default();
+        for (method, parity) in [("TaskWork.even", 0), ("TaskWork.odd", 1)] {
+            let of_parity = |sample: &Labelled| sample.number("task_index").is_some_and(|n| n % 2 == parity);
+            verdict.add(&all, method, |sample| known(sample) && of_parity(sample));
+        }
+        for (method, stage) in ["TaskWork.left", "TaskWork.right"].into_iter().zip(self.stages("two")?) {
+            verdict.add(&all, method, |sample| known(sample) && sample.number("stage") == Some(stage));
+        }
+        println!("{} samples in the tasks' methods, {} without a stage", verdict.n, verdict.without);
+        ensure!(verdict.wrong.is_empty(), "{:#?}", verdict.wrong);
+        ensure!(verdict.n > 100, "only {} samples in the tasks' methods", verdict.n);
+        ensure!(verdict.without * 100 <= verdict.n, "{} of {} have no stage", verdict.without, verdict.n);
+        // One class for all that an executor does.
+        ensure!(
+            all.iter().all(|sample| sample
+                .text("thread_class")
+                .is_some_and(|c| ThreadClass::from_slug(c).is_some()))
+        );
+        Ok(())
+    }
+
+    fn commands_say_what_http_says(&self) -> Result<()> {
+        let stage = self.stages("skew")?[0].to_string();
+        let (app, query) = (&*self.app, self.query());
+        let asked: [(&str, &str, Vec<&str>, String); 4] = [
+            ("stages", "stages", vec!["stages"], format!("stages?{query}")),
+            ("tasks", "tasks", vec!["tasks", "--stage", &stage], format!("tasks?{query}&stage={stage}")),
+            ("tax", "classes", vec!["tax"], format!("tax?{query}")),
+            (
+                "diff",
+                "diff",
+                vec!["diff", "--stage", &stage, "--slow"],
+                format!("diff?{query}&stage={stage}&slow=1&format=json"),
+            ),
+        ];
+        let binary = self.here.binary.to_str().context("the binary's path")?;
+        let (from, until) = (self.range.0.to_string(), self.range.1.to_string());
+        for (what, key, words, path) in asked {
+            let http = self.daemon.json(&format!("/api/v1/{path}"))?;
+            let count = rows(&http, key)?.len();
+            ensure!(count > 0, "no rows of {what}: {http}");
+            let common = ["--app", app, "--from", &from, "--until", &until, "--url", self.daemon.url()];
+            let command = [&[binary], &words[..], &common[..]].concat();
+            let json = ran([&command[..], &["--json"]].concat())?.good()?.out;
+            let json: Value = serde_json::from_str(&json).with_context(|| format!("{what} --json"))?;
+            let alike = rows(&json, key)?.iter().zip(rows(&http, key)?).all(|(a, b)| a == b);
+            ensure!(alike, "{what}: the command says {}, HTTP {}", json[key], http[key]);
+            let table = ran(command)?.good()?.out;
+            ensure!(table.lines().count() > 1, "{what} prints no table: {table}");
+            ensure!(!table.contains(|c: char| c.is_control() && c != '\n'), "{what}: {table:?}");
+        }
+        // The stages are those of the event log, with as many tasks as Spark ran.
+        let answer = self.daemon.json(&format!("/api/v1/stages?{query}"))?;
+        for stage in self.stages("short")? {
+            let row = rows(&answer, "stages")?.iter().find(|row| row["stage"] == *stage.to_string());
+            let row = row.with_context(|| format!("no stage {stage}"))?;
+            ensure!(row["tasks"] == self.log.tasks_of(stage).count(), "{row}");
+        }
+        Ok(())
+    }
+
+    fn the_tax_is_whole(&self) -> Result<()> {
+        let answer = self.daemon.json(&format!("/api/v1/tax?{}&role=executor", self.query()))?;
+        let seconds = |value: &Value| value["cpu_seconds"].as_f64().context("no cpu_seconds");
+        let total = seconds(&answer["total"])?;
+        let mut sum = 0.0;
+        let mut seen = BTreeSet::new();
+        for class in rows(&answer, "classes")? {
+            sum += seconds(class)?;
+            seen.insert(class["thread_class"].as_str().unwrap_or("null").to_owned());
+        }
+        ensure!(
+            answer["source"] == "ledger" && (sum / total - 1.0).abs() < 1e-6,
+            "{sum} s of {total} s: {answer}"
+        );
+        let all: BTreeSet<_> = ThreadClass::ALL.iter().map(|class| class.slug().to_owned()).collect();
+        ensure!(seen == all, "{seen:?}");
+        // More than Spark knows of, and no more than the kernel does.
+        let spark: u64 = self.log.tasks.iter().map(|task| task.spark_cpu_ns()).sum();
+        let pid = answer["processes"][0]["pid"].as_u64().context("no process")?;
+        let kernel = procfs::cpu_seconds(pid as u32)?;
+        ensure!(
+            total > spark as f64 / 1e9 && total < kernel * 1.01 + 0.02,
+            "{total} s; the kernel says {kernel} s"
+        );
+        ensure!(total > kernel * 0.9, "{total} s; the kernel says {kernel} s");
+        Ok(())
+    }
+
+    fn the_slow_method_is_first(&self) -> Result<()> {
+        let stage = self.stages("skew")?[0];
+        let path = format!("/api/v1/diff?{}&stage={stage}&slow=1&format=json", self.query());
+        let answer = self.daemon.json(&path)?;
+        let first = &answer["diff"][0];
+        ensure!(first["name"].as_str().is_some_and(|name| name.ends_with("TaskWork.slowPath")), "{first}");
+        ensure!(answer["slow"]["tasks"] == self.log.tasks_of(stage).count(), "{}", answer["slow"]);
+        Ok(())
+    }
+
+    fn bad_names_are_bounded_and_escaped(&self) -> Result<()> {
+        ensure!(self.daemon.get("/readyz")?.status == 200);
+        // The thread that claimed so many stages worked on; what it claimed beyond its limit is one line.
+        let answer = self.daemon.json(&format!("/api/v1/ledger?{}&by=stage", self.query()))?;
+        let lines = rows(&answer, "ledger")?;
+        let stages: BTreeSet<_> = lines.iter().filter_map(|line| line["labels"]["stage"].as_str()).collect();
+        let claimed =
+            stages.iter().filter(|stage| stage.parse::<u64>().is_ok_and(|id| id >= 900_000)).count();
+        println!("{claimed} of {CLAIMED} claimed stages have a line of their own");
+        ensure!(
+            claimed < CLAIMED && stages.contains("other"),
+            "{claimed} stages, other: {}",
+            stages.contains("other")
+        );
+        let strange = |stage: &&&str| {
+            !stage.bytes().all(|b| b.is_ascii_digit()) && !["unknown", "other", ""].contains(*stage)
+        };
+        ensure!(stages.iter().find(strange).is_none(), "{:?}", stages.iter().find(strange));
+        // Threads are told apart by labels from closed lists and numbers, in every format and on every page.
+        for sample in samples(self.daemon, &format!("{}&role=executor", self.query()))? {
+            ensure!(!sample.stack.contains(|c: char| c.is_control()), "{:?}", sample.stack);
+            let index = sample.text("task_index").unwrap_or("0");
+            ensure!(
+                index.parse::<u64>().is_ok() || ["unknown", "other"].contains(&index),
+                "task_index {index:?}"
+            );
+        }
+        for path in ["/api/v1/status", "/metrics", "/api/v1/labels/thread_class/values"] {
+            let body = self.daemon.get(path)?.body;
+            ensure!(!body.contains(|c: char| c.is_control() && c != '\n'), "{path} has control characters");
+            ensure!(
+                !body.contains(&"x".repeat(1_000)) && !body.contains(&"9".repeat(1_000)),
+                "{path} has a long name"
+            );
+        }
+        let log = std::fs::read_to_string(self.daemon.log())?;
+        ensure!(!log.contains("panicked") && !log.contains("\u{1b}[31mred"), "{log}");
+        ensure!(
+            log.lines()
+                .all(|line| line.len() < 4_000 && !line.starts_with("break") && !line.starts_with("fact"))
+        );
+        Ok(())
+    }
+}
