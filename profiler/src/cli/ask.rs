@@ -38,7 +38,7 @@ impl AskArgs {
     /// Asks `path`, with these parameters beside the selection, and prints.
     pub fn run<T: Rows>(&self, path: &str, more: Params) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
-        self.show::<T>(&self.client.client()?, path, more, out, err)
+        self.show::<T>(&self.client.client()?, path, more, text::terminal_width(), out, err)
     }
 
     fn show<T: Rows>(
@@ -46,6 +46,7 @@ impl AskArgs {
         client: &Client,
         path: &str,
         more: Params,
+        room: Option<usize>,
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<(), CliError> {
@@ -57,7 +58,7 @@ impl AskArgs {
         if self.json {
             output::write_json(out, &json)?;
         } else if !table.is_empty() {
-            table.write(out)?;
+            table.write(out, room)?;
         }
         out.flush()?;
         if table.is_empty() {
@@ -93,7 +94,7 @@ pub(super) mod tests {
         let fake = Fake::answering(status, &[], body);
         let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let result = line.ask.show::<T>(&fake.client(None), path, more, &mut out, &mut err);
+        let result = line.ask.show::<T>(&fake.client(None), path, more, None, &mut out, &mut err);
         let printed = [out, err].concat();
         (fake.request().target, String::from_utf8(printed).unwrap(), result)
     }

@@ -65,7 +65,7 @@ fn print(findings: &[Finding], sampling: bool, out: &mut dyn Write) -> io::Resul
     for finding in findings {
         table.row([finding.status.word().to_owned(), finding.check.clone(), finding.found.clone()]);
     }
-    table.write(out)?;
+    table.write(out, None)?;
     // A mend that many share, as JVMs do, is told once.
     let mut mends: Vec<(&str, Vec<&str>)> = Vec::new();
     for finding in findings {
