@@ -32,6 +32,10 @@ pub trait Rows: DeserializeOwned {
     fn basis(&self) -> &Basis;
     /// Its rows.
     fn table(&self) -> Table;
+    /// Further tables, each with a heading of its own.
+    fn below(&self) -> Vec<Table> {
+        Vec::new()
+    }
 }
 
 impl AskArgs {
@@ -59,6 +63,10 @@ impl AskArgs {
             output::write_json(out, &json)?;
         } else if !table.is_empty() {
             table.write(out, room)?;
+            for below in answer.below().iter().filter(|table| !table.is_empty()) {
+                writeln!(out)?;
+                below.write(out, room)?;
+            }
         }
         out.flush()?;
         if table.is_empty() {

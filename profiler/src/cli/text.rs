@@ -122,19 +122,27 @@ pub fn seconds(seconds: Option<f64>) -> String {
     seconds.map(|seconds| format!("{seconds:.2} s")).unwrap_or_default()
 }
 
-/// Nanoseconds for people: `0.43 ms`, `17.7 ms`, `3.70 s`; empty when not known.
-pub fn time(ns: Option<u64>) -> String {
-    ns.map(|ns| signed_time(ns as f64).replacen('+', "", 1)).unwrap_or_default()
+/// A short time in seconds for people: `0.43 ms`, `17.7 ms`, `3.70 s`; empty when not known.
+pub fn time(seconds: Option<f64>) -> String {
+    seconds.map(|seconds| signed_time(seconds).replacen('+', "", 1)).unwrap_or_default()
 }
 
-/// A difference of nanoseconds for people, with its sign.
-pub fn signed_time(ns: f64) -> String {
-    let ms = ns / 1e6;
+/// The same for a difference, with its sign.
+pub fn signed_time(seconds: f64) -> String {
+    let ms = 1e3 * seconds;
     match ms.abs() {
         // Rounded to one decimal it would say 1000.0 ms.
-        999.95.. => format!("{:+.2} s", ms / 1e3),
+        999.95.. => format!("{seconds:+.2} s"),
         10.0.. => format!("{ms:+.1} ms"),
         _ => format!("{ms:+.2} ms"),
+    }
+}
+
+/// A time with its relative standard error: `1.02 s +- 3.0 %`; empty when not known.
+pub fn time_within(seconds: Option<f64>, error: Option<f64>) -> String {
+    match error {
+        Some(error) if seconds.is_some() => format!("{} +- {:.1} %", time(seconds), 100.0 * error),
+        _ => time(seconds),
     }
 }
 
@@ -191,10 +199,15 @@ mod tests {
             (percent_within(Some(0.5), None), percent_within(None, Some(0.1))),
             ("50.00 %".to_owned(), String::new())
         );
-        let times = [0, 430_000, 9_994_000, 17_700_000, 999_940_000, 999_960_000, 3_700_000_000_000];
+        let times = [0.0, 0.00043, 0.009994, 0.0177, 0.99994, 0.99996, 3700.0];
         let want = ["0.00 ms", "0.43 ms", "9.99 ms", "17.7 ms", "999.9 ms", "1.00 s", "3700.00 s"];
-        assert_eq!(times.map(|ns| time(Some(ns))), want);
-        assert_eq!((signed_time(4.2e6), signed_time(-2.5e9)), ("+4.20 ms".to_owned(), "-2.50 s".to_owned()));
+        assert_eq!(times.map(|seconds| time(Some(seconds))), want);
+        assert_eq!((signed_time(0.0042), signed_time(-2.5)), ("+4.20 ms".to_owned(), "-2.50 s".to_owned()));
+        assert_eq!(time_within(Some(4.0), Some(0.05)), "4.00 s +- 5.0 %");
+        assert_eq!(
+            (time_within(Some(4.0), None), time_within(None, Some(0.1))),
+            ("4.00 s".to_owned(), String::new())
+        );
         let sizes = [0, 1023, 1536, 1 << 20, u64::MAX];
         assert_eq!(sizes.map(|n| bytes(Some(n))), ["0 B", "1023 B", "1.5 KiB", "1.0 MiB", "16777216.0 TiB"]);
         assert_eq!((time(None), bytes(None)), Default::default());
