@@ -187,3 +187,78 @@ impl Rows for Tasks {
         table
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::tests::ask;
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        tasks: TasksArgs,
+    }
+
+    const EXACT: &str = r#""exact":{"cpu_seconds":0.8471,"user_seconds":0.8,"system_seconds":0.0471,"wall_seconds":3.7,
+        "run_delay_seconds":2.7,"blocked_seconds":0.1529,"voluntary_switches":12,"involuntary_switches":402,
+        "minor_faults":2011,"major_faults":3,"read_bytes":1572864,"written_bytes":0,"begun":1}"#;
+
+    fn task(tid: u32, more: &str) -> String {
+        format!(
+            r#"{{"app":"app-1","stage":"3","stage_attempt":"0","task_index":"17","task_attempt":"1","task":"{tid}",
+            "executor":"1","node":"n1","first_seen":"A","last_seen":"B",{EXACT},
+            "sampled":{{"samples":100,"cpu_seconds":0.85,"sampling_error":0.1}}{more}}}"#
+        )
+    }
+
+    fn shown(flags: &[&str], cut: u32, tasks: &[String]) -> (String, String) {
+        let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap().tasks;
+        let body = format!(
+            r#"{{"range":{{"from":"A","until":"B"}},"windows":1,"quality":{{"samples":100}},"count":60,"cut":{cut},
+            "sort":"run_delay","tasks":[{}]}}"#,
+            tasks.join(",")
+        );
+        let (target, printed, result) = ask::<Tasks>(&["--stage", "3"], PATH, params(&line), 200, &body);
+        result.unwrap();
+        (target, printed)
+    }
+
+    #[test]
+    fn a_row_for_each_task() {
+        let unheard = r#"{"app":"app-1","stage":"3","stage_attempt":"0","task_index":"2","task_attempt":"0","task":"62",
+            "executor":"2","exact":null,"sampled":{"samples":0,"cpu_seconds":0.0,"sampling_error":null}}"#;
+        let flags = ["--sort", "run-delay", "--limit", "2"];
+        let (target, printed) = shown(&flags, 58, &[task(77, ""), unheard.to_owned()]);
+        assert_eq!(target, "/api/v1/tasks?stage=3&type=cpu&limit=2&sort=run_delay");
+        let want = "TASK  TID  EXECUTOR       CPU  RUN DELAY   BLOCKED    WALL  SWITCHES V/I  FAULTS MIN/MAJ     READ  WRITTEN             SAMPLED\n\
+                    17.1  77   1         847.1 ms     2.70 s  152.9 ms  3.70 s        12/402          2011/3  1.5 MiB      0 B  850.0 ms +- 10.0 %\n\
+                    2.0   62   2                -          -         -       -             -               -        -        -                   -\n\
+                    and 58 more tasks: see them with --limit\n\
+                    exact, by the kernel's accounts of each thread, but SAMPLED: by n samples, +- the standard error 1/sqrt(n)\n";
+        assert!(printed.starts_with(want), "{printed}");
+    }
+
+    #[test]
+    fn what_spark_says_and_other_stages_have_columns() {
+        let spark = r#","spark":{"duration_ms":3710,"executor_cpu_ns":800000000,"deserialize_cpu_ns":18000000,
+            "status":"KILLED","speculative":true,"attempt":1}"#;
+        let (_, printed) =
+            shown(&[], 0, &[task(77, spark), task(78, "").replace(r#""stage":"3""#, r#""stage":"4""#)]);
+        let lines: Vec<&str> = printed.lines().collect();
+        assert!(
+            lines[0].starts_with("STAGE  TASK  TID") && lines[2].starts_with("4.0    17.1  78"),
+            "{printed}"
+        );
+        assert!(lines[0].ends_with("SPARK'S CPU  DURATION  STATUS"), "{printed}");
+        assert!(lines[1].ends_with("   818.0 ms    3.71 s  KILLED speculative"), "{printed}");
+        assert!(lines[2].ends_with("         -         -  -"), "{printed}");
+    }
+
+    #[test]
+    fn an_order_that_is_none_is_a_mistake_of_the_caller() {
+        for flags in [["x", "--sort", "name"], ["x", "--limit", "0"]] {
+            assert!(Line::try_parse_from(flags).is_err(), "{flags:?}");
+        }
+    }
+}
