@@ -4,7 +4,8 @@
 use super::answer::Basis;
 use super::client::{Client, ClientArgs};
 use super::selection::{KindArgs, Params, SelectArgs};
-use super::text::{self, Table};
+use super::table::{self, Table};
+use super::text;
 use super::{CliError, output};
 use clap::Args;
 use serde::de::DeserializeOwned;
@@ -42,7 +43,7 @@ impl AskArgs {
     /// Asks `path`, with these parameters beside the selection, and prints.
     pub fn run<T: Rows>(&self, path: &str, more: Params) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
-        self.show::<T>(&self.client.client()?, path, more, text::terminal_width(), out, err)
+        self.show::<T>(&self.client.client()?, path, more, table::terminal_width(), out, err)
     }
 
     fn show<T: Rows>(

@@ -28,6 +28,7 @@ mod reference;
 mod selection;
 mod stages;
 mod status;
+mod table;
 mod tasks;
 mod tax;
 mod text;

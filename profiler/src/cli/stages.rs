@@ -5,7 +5,8 @@ use super::answer::Basis;
 use super::ask::{AskArgs, Rows};
 use super::figures::{Figures, SparkCpu, how, moment};
 use super::selection::Params;
-use super::text::{Align, Table, time};
+use super::table::{Align, Table};
+use super::text::time;
 use clap::Args;
 use serde::Deserialize;
 
@@ -164,6 +165,9 @@ impl Rows for Stages {
         }
         let mut table = Table::new(&columns);
         table.give_way(&["LAST SEEN", "FIRST SEEN", "KERNEL", "USER", "SPARK'S CPU", "BLOCKED", "SAMPLED"]);
+        if joined {
+            table.cut_last();
+        }
         let (from, until) = self.basis.range();
         for stage in &self.stages {
             let mut row = Vec::new();

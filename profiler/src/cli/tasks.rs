@@ -6,7 +6,8 @@ use super::ask::{AskArgs, Rows};
 use super::figures::{Figures, SparkCpu, how};
 use super::selection::Params;
 use super::stages::{SparkArgs, attempt};
-use super::text::{Align, Table, time};
+use super::table::{Align, Table};
+use super::text::time;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 

@@ -1,10 +1,9 @@
 //! Text for terminals.
 //!
 //! In: names from outside (applications, methods, processes) that may hold anything. Out: text in which
-//! nothing moves the cursor, changes colours or reorders a line, and tables with aligned columns.
+//! nothing moves the cursor, changes colours or reorders a line; and figures as text.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
 
 /// Text with every character that a terminal would act on written as `\u{1b}`.
 pub fn clean(text: &str) -> Cow<'_, str> {
@@ -22,99 +21,6 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 pub(super) fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Side to which a column is aligned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Names.
-    Left,
-    /// Numbers.
-    Right,
-}
-
-/// A table with a heading line.
-#[derive(Debug)]
-pub struct Table {
-    columns: Vec<(&'static str, Align)>,
-    rows: Vec<Vec<String>>,
-    notes: Vec<String>,
-    give_way: &'static [&'static str],
-}
-
-impl Table {
-    /// An empty one.
-    pub fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new(), notes: Vec::new(), give_way: &[] }
-    }
-    /// Columns that are left out, the first one first, where the table is wider than the terminal.
-    pub fn give_way(&mut self, columns: &'static [&'static str]) {
-        self.give_way = columns;
-    }
-    /// Adds a row; an empty cell shows as `-`.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { clean(&cell).into_owned() };
-        self.rows.push(cells.into_iter().map(shown).collect());
-    }
-    /// Adds a line below the rows.
-    pub fn note(&mut self, text: String) {
-        self.notes.push(text);
-    }
-    /// It has no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-    /// Writes it, for a terminal `room` characters wide, or whole. The last column, when it is
-    /// left-aligned, is not padded.
-    pub fn write(&self, out: &mut dyn Write, room: Option<usize>) -> io::Result<()> {
-        let (shown, hidden) = self.fit(room.unwrap_or(usize::MAX));
-        let head: Vec<String> = self.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
-        for row in std::iter::once(&head).chain(&self.rows) {
-            let cells = shown.iter().filter_map(|&(column, width)| {
-                let (cell, (_, align)) = row.get(column).zip(self.columns.get(column))?;
-                Some(match align {
-                    Align::Left => format!("{cell:<width$}"),
-                    Align::Right => format!("{cell:>width$}"),
-                })
-            });
-            writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
-        }
-        if !hidden.is_empty() {
-            writeln!(
-                out,
-                "no room for: {}; a wider terminal shows them, and --json has all",
-                hidden.join(", ")
-            )?;
-        }
-        self.notes.iter().try_for_each(|note| writeln!(out, "{}", clean(note)))
-    }
-    /// The columns that fit, each with its width, and the names of those left out.
-    fn fit(&self, room: usize) -> (Vec<(usize, usize)>, Vec<&'static str>) {
-        let width = |(column, (name, _)): (usize, &(&str, Align))| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-            (column, cells.chain([name.chars().count()]).max().unwrap_or(0))
-        };
-        let mut shown: Vec<_> = self.columns.iter().enumerate().map(width).collect();
-        let mut hidden = Vec::new();
-        for &name in self.give_way {
-            let whole: usize = shown.iter().map(|(_, width)| width + 2).sum();
-            if whole <= room.saturating_add(2) {
-                break;
-            }
-            let before = shown.len();
-            shown.retain(|(column, _)| self.columns.get(*column).is_some_and(|(column, _)| *column != name));
-            if shown.len() < before {
-                hidden.push(name);
-            }
-        }
-        (shown, hidden)
-    }
-}
-
-/// Characters on a line of the terminal that standard output is; None where it is none.
-pub fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 
 /// Seconds for people: `1.23 s`; empty when not known.
@@ -178,19 +84,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_table_is_aligned_and_harmless() {
-        let mut table = Table::new(&[("APP", Align::Left), ("SAMPLES", Align::Right), ("NAME", Align::Left)]);
-        table.row(["a".into(), "7".into(), "x\u{1b}[2J\ny".into()]);
-        table.row(["application_1".into(), "12345678".into(), String::new()]);
-        let mut out = Vec::new();
-        table.write(&mut out, None).unwrap();
-        let want = "APP             SAMPLES  NAME\n\
-                    a                     7  x\\u{1b}[2J\\u{a}y\n\
-                    application_1  12345678  -\n";
-        assert_eq!(String::from_utf8(out).unwrap(), want);
-    }
-
-    #[test]
     fn figures_are_for_people() {
         assert_eq!((seconds(Some(1.234)), seconds(None)), ("1.23 s".to_owned(), String::new()));
         assert_eq!((percent(Some(0.125)), percent(None)), ("12.50 %".to_owned(), String::new()));
@@ -211,25 +104,6 @@ mod tests {
         let sizes = [0, 1023, 1536, 1 << 20, u64::MAX];
         assert_eq!(sizes.map(|n| bytes(Some(n))), ["0 B", "1023 B", "1.5 KiB", "1.0 MiB", "16777216.0 TiB"]);
         assert_eq!((time(None), bytes(None)), Default::default());
-    }
-
-    #[test]
-    fn columns_give_way_to_a_narrow_terminal() {
-        let columns =
-            [("A", Align::Left), ("SEEN", Align::Left), ("USED", Align::Right), ("NAME", Align::Left)];
-        let mut table = Table::new(&columns);
-        table.row(["1".into(), "10:00:00".into(), "5".into(), "count".into()]);
-        table.give_way(&["GONE", "SEEN", "USED"]);
-        let written = |room| {
-            let mut out = Vec::new();
-            table.write(&mut out, Some(room)).unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(written(24), "A  SEEN      USED  NAME\n1  10:00:00     5  count\n");
-        let note =
-            |names: &str| format!("no room for: {names}; a wider terminal shows them, and --json has all\n");
-        assert_eq!(written(23), format!("A  USED  NAME\n1     5  count\n{}", note("SEEN")));
-        assert_eq!(written(3), format!("A  NAME\n1  count\n{}", note("SEEN, USED")));
     }
 
     proptest! {

@@ -4,7 +4,8 @@ use super::CliError;
 use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
 use super::selection::Params;
-use super::text::{Align, Table, percent_within, seconds};
+use super::table::{Align, Table};
+use super::text::{percent_within, seconds};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 

@@ -1,7 +1,8 @@
 //! A difference as the API tells it, and its table.
 
 use crate::cli::answer::{Basis, counted};
-use crate::cli::text::{Align, Table, signed_time, time};
+use crate::cli::table::{Align, Table};
+use crate::cli::text::{signed_time, time};
 use serde::Deserialize;
 
 /// The difference of two sides: the right one against the left.

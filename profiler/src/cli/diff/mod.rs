@@ -11,7 +11,7 @@ use super::client::{Client, ClientArgs};
 use super::flamegraph::deliver;
 use super::output::{self, Output, OutputArgs, format};
 use super::selection::{KindArgs, SelectArgs, label};
-use super::{CliError, text};
+use super::{CliError, table, text};
 use crate::export::Format;
 use crate::model::LabelKey;
 use answer::Diff;
@@ -127,7 +127,7 @@ pub fn run(args: &DiffArgs) -> Result<(), CliError> {
     let client = args.client.client()?;
     match graph {
         Some(graph) => draw(args, &graph, &client, err),
-        None => list(args, &client, text::terminal_width(), out, err),
+        None => list(args, &client, table::terminal_width(), out, err),
     }
 }
 

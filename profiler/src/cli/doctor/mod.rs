@@ -10,7 +10,8 @@ mod place;
 
 pub use finding::{Finding, Status};
 
-use super::text::{self, Align, Table};
+use super::table::{Align, Table};
+use super::text;
 use super::{CliError, code, output};
 use crate::config::{DaemonConfig, FilePath, Listen, Settings};
 use clap::Args;
