@@ -61,17 +61,7 @@ impl From<Head> for Basis {
 
 impl From<&Answered> for Basis {
     fn from(answered: &Answered) -> Self {
-        let text = |name: &str| answered.header(name).to_owned();
-        let number = |name: &str| answered.header(name).parse().unwrap_or(0);
-        Self {
-            from: text("x-emberscope-from"),
-            until: text("x-emberscope-until"),
-            windows: number("x-emberscope-windows"),
-            samples: number("x-emberscope-samples"),
-            lost: number("x-emberscope-lost"),
-            truncated: number("x-emberscope-truncated"),
-            note: text("x-emberscope-note"),
-        }
+        Self::from_headers(answered, "x-emberscope")
     }
 }
 
@@ -95,6 +85,27 @@ pub fn counted(count: u64, thing: &str) -> String {
 }
 
 impl Basis {
+    /// From the headers whose names begin with `prefix`; of a difference the left side's are
+    /// `x-emberscope-left`.
+    pub fn from_headers(answered: &Answered, prefix: &str) -> Self {
+        let text = |name: &str| answered.header(&format!("{prefix}-{name}")).to_owned();
+        let number = |name: &str| text(name).parse().unwrap_or(0);
+        Self {
+            from: text("from"),
+            until: text("until"),
+            windows: number("windows"),
+            samples: number("samples"),
+            lost: number("lost"),
+            truncated: number("truncated"),
+            note: text("note"),
+        }
+    }
+
+    /// First instant that is in, first that is out, RFC 3339.
+    pub fn range(&self) -> (&str, &str) {
+        (&self.from, &self.until)
+    }
+
     /// Samples in the answer.
     pub fn samples(&self) -> u64 {
         self.samples

@@ -4,7 +4,8 @@
 use super::answer::Basis;
 use super::client::{Client, ClientArgs};
 use super::selection::{KindArgs, Params, SelectArgs};
-use super::text::{self, Table};
+use super::table::{self, Table};
+use super::text;
 use super::{CliError, output};
 use clap::Args;
 use serde::de::DeserializeOwned;
@@ -32,13 +33,17 @@ pub trait Rows: DeserializeOwned {
     fn basis(&self) -> &Basis;
     /// Its rows.
     fn table(&self) -> Table;
+    /// Further tables, each with a heading of its own.
+    fn below(&self) -> Vec<Table> {
+        Vec::new()
+    }
 }
 
 impl AskArgs {
     /// Asks `path`, with these parameters beside the selection, and prints.
     pub fn run<T: Rows>(&self, path: &str, more: Params) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
-        self.show::<T>(&self.client.client()?, path, more, out, err)
+        self.show::<T>(&self.client.client()?, path, more, table::terminal_width(), out, err)
     }
 
     fn show<T: Rows>(
@@ -46,6 +51,7 @@ impl AskArgs {
         client: &Client,
         path: &str,
         more: Params,
+        room: Option<usize>,
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<(), CliError> {
@@ -57,7 +63,11 @@ impl AskArgs {
         if self.json {
             output::write_json(out, &json)?;
         } else if !table.is_empty() {
-            table.write(out)?;
+            table.write(out, room)?;
+            for below in answer.below().iter().filter(|table| !table.is_empty()) {
+                writeln!(out)?;
+                below.write(out, room)?;
+            }
         }
         out.flush()?;
         if table.is_empty() {
@@ -93,7 +103,7 @@ pub(super) mod tests {
         let fake = Fake::answering(status, &[], body);
         let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let result = line.ask.show::<T>(&fake.client(None), path, more, &mut out, &mut err);
+        let result = line.ask.show::<T>(&fake.client(None), path, more, None, &mut out, &mut err);
         let printed = [out, err].concat();
         (fake.request().target, String::from_utf8(printed).unwrap(), result)
     }

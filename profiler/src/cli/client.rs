@@ -4,7 +4,7 @@
 //! with its exit code: nobody there, refused, or not a daemon. Plain HTTP only, no proxy, no redirect
 //! followed (the token must not travel), answers up to [`BODY_LIMIT`] bytes.
 
-use super::{CliError, selection::Params};
+use super::CliError;
 use clap::Args;
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -96,10 +96,10 @@ impl Client {
     }
 
     /// GET, whatever the body.
-    pub fn get(&self, path: &str, params: &Params) -> Result<Answered, CliError> {
+    pub fn get(&self, path: &str, params: &[(impl AsRef<str>, String)]) -> Result<Answered, CliError> {
         let mut request = self.agent.get(format!("{}{path}", self.base));
         for (name, value) in params {
-            request = request.query(*name, value);
+            request = request.query(name, value);
         }
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
@@ -118,7 +118,7 @@ impl Client {
     pub fn get_json<T: DeserializeOwned>(
         &self,
         path: &str,
-        params: &Params,
+        params: &[(impl AsRef<str>, String)],
     ) -> Result<(String, T), CliError> {
         let answered = self.get(path, params)?;
         let text =
@@ -193,6 +193,7 @@ fn read_token(path: &Path) -> Result<String, CliError> {
 #[cfg(test)]
 mod tests {
     use super::super::fake::Fake;
+    use super::super::selection::Params;
     use super::*;
 
     fn error(url: &str) -> CliError {

@@ -3,7 +3,8 @@
 use super::CliError;
 use super::answer::Basis;
 use super::ask::{AskArgs, Rows};
-use super::text::{Align, Table, seconds};
+use super::table::{Align, Table};
+use super::text::seconds;
 use clap::Args;
 use serde::Deserialize;
 

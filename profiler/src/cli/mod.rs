@@ -9,11 +9,13 @@ mod ask;
 mod client;
 mod completions;
 mod daemon;
+mod diff;
 mod doctor;
 mod executors;
 mod exit;
 #[cfg(test)]
 mod fake;
+mod figures;
 mod flamegraph;
 mod labels;
 mod lifecycle;
@@ -24,7 +26,11 @@ mod record;
 #[cfg(test)]
 mod reference;
 mod selection;
+mod stages;
 mod status;
+mod table;
+mod tasks;
+mod tax;
 mod text;
 mod top;
 
@@ -71,6 +77,33 @@ Examples:
   emberscope executors --app app-20261121163009-0000
   emberscope executors --app nightly-etl --from now-2h --until now-1h")]
     Executors(executors::ExecutorsArgs),
+    /// List the stages that ran, with what their tasks used: exact, and by samples.
+    #[command(after_help = "\
+Examples:
+  emberscope stages --app nightly-etl
+  emberscope stages --app nightly-etl --classes
+  emberscope stages --app app-20261121163009-0000 --spark-url http://history:18080 --from -1d
+
+CPU, waiting for a CPU (RUN DELAY) and waiting for anything else (BLOCKED) are the kernel's own
+accounts of each task's thread, whether it was sampled or not.")]
+    Stages(stages::StagesArgs),
+    /// List the tasks that ran, each with what its thread used.
+    #[command(after_help = "\
+Examples:
+  emberscope tasks --app nightly-etl --stage 3
+  emberscope tasks --app nightly-etl --stage 3 --sort run-delay --limit 10
+  emberscope tasks --app nightly-etl --executor 2 --from -5m --json")]
+    Tasks(tasks::TasksArgs),
+    /// Show how the CPU time of JVMs splits by class of thread: tasks, GC, JIT, ...
+    #[command(after_help = "\
+Examples:
+  emberscope tax --app nightly-etl
+  emberscope tax --app nightly-etl --executor 2
+  emberscope tax --app nightly-etl --stage 3 --json
+
+Every class is measured, none is what was left over. With --stage it is the whole tax of the time
+in which the stage's tasks ran, of the JVMs that ran them.")]
+    Tax(tax::TaxArgs),
     /// List the labels that samples have, or the values of one.
     #[command(after_help = "\
 Examples:
@@ -90,9 +123,19 @@ Examples:
 Examples:
   emberscope flamegraph --app nightly-etl -o nightly.svg
   emberscope flamegraph --app nightly-etl --executor 2 --stage 3 --group task -o stage-3.svg
+  emberscope flamegraph --app nightly-etl --group stage,thread_class -o by-stage.svg
   emberscope flamegraph --query '{thread_class=~\"gc|jit\"}' --unit ns --format folded | head
   emberscope flamegraph --from 2026-11-21T18:00:00Z --until 2026-11-21T18:05:00Z -o node.json")]
     Flamegraph(flamegraph::FlamegraphArgs),
+    /// List the methods that make the difference of two selections, or of slow tasks; or draw it.
+    #[command(after_help = "\
+Examples:
+  emberscope diff --app nightly-etl --stage 3 --slow
+  emberscope diff --app nightly-etl --stage 3 --slow -o slow.svg
+  emberscope diff --left app=app-1 --right app=app-2 --stage 3
+  emberscope diff --app nightly-etl --left from=-2h,until=-1h --right from=-1h --thread-class task
+  emberscope diff --left executor=1 --right executor=2,3 --app nightly-etl --format folded")]
+    Diff(Box<diff::DiffArgs>),
     /// Sample for a while without a daemon, and make a flame graph.
     #[command(after_help = "\
 Examples:
@@ -133,9 +176,13 @@ impl Cli {
             Command::Daemon(args) => daemon::run(*args)?,
             Command::Apps(args) => apps::run(&args)?,
             Command::Executors(args) => executors::run(&args)?,
+            Command::Stages(args) => stages::run(&args)?,
+            Command::Tasks(args) => tasks::run(&args)?,
+            Command::Tax(args) => tax::run(&args)?,
             Command::Labels(args) => labels::run(&args)?,
             Command::Top(args) => top::run(&args)?,
             Command::Flamegraph(args) => flamegraph::run(&args)?,
+            Command::Diff(args) => diff::run(&args)?,
             Command::Record(args) => record::run(args)?,
             Command::Status(args) => status::run(&args)?,
             Command::Doctor(args) => return doctor::run(args),

@@ -31,7 +31,8 @@ pub struct OutputArgs {
     pub output: PathBuf,
 }
 
-fn format() -> impl TypedValueParser<Value = Format> {
+/// Reads the name of a format.
+pub fn format() -> impl TypedValueParser<Value = Format> {
     let slugs = Format::ALL.iter().map(|format| format.slug());
     PossibleValuesParser::new(slugs).try_map(|slug| Format::from_slug(&slug).ok_or("no such format"))
 }

@@ -4,6 +4,7 @@
 //! whole. Nothing is judged here.
 
 use super::client::{Client, ClientArgs};
+use super::selection::Params;
 use super::{CliError, output, text};
 use clap::Args;
 use serde_json::Value;
@@ -25,7 +26,7 @@ pub fn run(args: &StatusArgs) -> Result<(), CliError> {
 }
 
 fn show(client: &Client, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
-    let (text, value) = client.get_json::<Value>("/api/v1/status", &Vec::new())?;
+    let (text, value) = client.get_json::<Value>("/api/v1/status", &Params::new())?;
     if json {
         output::write_json(out, &text)?;
     } else {

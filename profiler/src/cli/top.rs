@@ -4,7 +4,8 @@ use super::CliError;
 use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
 use super::selection::Params;
-use super::text::{Align, Table, percent, seconds};
+use super::table::{Align, Table};
+use super::text::{percent_within, seconds};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
@@ -68,6 +69,7 @@ struct Method {
 struct Cost {
     samples: u64,
     share: Option<f64>,
+    share_error: Option<f64>,
     cpu_seconds: Option<f64>,
 }
 
@@ -88,11 +90,14 @@ impl Rows for Top {
             ("MODULE", Align::Left),
         ]);
         for Method { name, module, own, total } in &self.top {
-            let cells =
-                |cost: &Cost| [percent(cost.share), cost.samples.to_string(), seconds(cost.cpu_seconds)];
+            let cells = |cost: &Cost| {
+                let share = percent_within(cost.share, cost.share_error);
+                [share, cost.samples.to_string(), seconds(cost.cpu_seconds)]
+            };
             let names = [name.clone(), module.clone()];
             table.row(cells(own).into_iter().chain(cells(total)).chain(names));
         }
+        table.note("+- is the standard error of a share p of all n samples: sqrt(p (1 - p) / n)".to_owned());
         let more = self.methods.saturating_sub(self.top.len() as u64);
         if more > 0 {
             table.note(format!("and {}: see them with --limit", counted(more, "more method")));
@@ -124,8 +129,9 @@ mod tests {
             ask::<Top>(&["--stage", "3", "--stage", "4"], PATH, params(&args), 200, body);
         result.unwrap();
         assert_eq!(target, "/api/v1/top?stage=3&stage=4&type=cpu&limit=1&sort=total");
-        let want = "   SELF  SAMPLES     CPU    TOTAL  SAMPLES     CPU  METHOD  MODULE\n\
-                    12.50 %        1  0.01 s  50.00 %        4  0.04 s  a.B.c   perf-map\n\
+        let want = "            SELF  SAMPLES     CPU             TOTAL  SAMPLES     CPU  METHOD  MODULE\n\
+                    12.50 +- 10.00 %        1  0.01 s  50.00 +- 20.00 %        4  0.04 s  a.B.c   perf-map\n\
+                    +- is the standard error of a share p of all n samples: sqrt(p (1 - p) / n)\n\
                     and 3 more methods: see them with --limit\n";
         assert!(printed.starts_with(want), "{printed}");
     }

@@ -10,7 +10,8 @@ mod place;
 
 pub use finding::{Finding, Status};
 
-use super::text::{self, Align, Table};
+use super::table::{Align, Table};
+use super::text;
 use super::{CliError, code, output};
 use crate::config::{DaemonConfig, FilePath, Listen, Settings};
 use clap::Args;
@@ -65,7 +66,7 @@ fn print(findings: &[Finding], sampling: bool, out: &mut dyn Write) -> io::Resul
     for finding in findings {
         table.row([finding.status.word().to_owned(), finding.check.clone(), finding.found.clone()]);
     }
-    table.write(out)?;
+    table.write(out, None)?;
     // A mend that many share, as JVMs do, is told once.
     let mut mends: Vec<(&str, Vec<&str>)> = Vec::new();
     for finding in findings {

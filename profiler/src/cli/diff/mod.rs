@@ -1,0 +1,213 @@
+//! `emberscope diff`: what one selection has and another has not, or slow tasks and the usual ones.
+//!
+//! In: two sides, or a stage. Out: a table of the methods that make the difference, or with `-o` or
+//! `--format` a differential flame graph. The daemon compares; nothing is computed here.
+
+mod answer;
+mod side;
+
+use super::answer::Basis;
+use super::client::{Client, ClientArgs};
+use super::flamegraph::deliver;
+use super::output::{self, Output, OutputArgs, format};
+use super::selection::{KindArgs, SelectArgs, label};
+use super::{CliError, table, text};
+use crate::export::Format;
+use crate::model::LabelKey;
+use answer::Diff;
+use clap::{Args, ValueEnum};
+use side::{Side, side};
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+const PATH: &str = "/api/v1/diff";
+
+/// Flags of `emberscope diff`.
+#[derive(Args, Clone, Debug)]
+pub struct DiffArgs {
+    #[command(flatten)]
+    sides: SidesArgs,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    kind: KindArgs,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    #[command(flatten)]
+    output: GraphArgs,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// What is compared.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Sides")]
+struct SidesArgs {
+    /// What is compared against: label=value,..., also from, until and, as the last one, query. A value
+    /// without a label is one more of the label before it: stage=3,4. The flags of Choice and Time
+    /// below hold for both sides; what a side says itself goes before them.
+    #[arg(long, value_name = "KEY=VALUE,...", value_parser = side, required_unless_present_any = ["right", "slow"])]
+    left: Option<Side>,
+    /// What is compared, in the same form.
+    #[arg(long, value_name = "KEY=VALUE,...", value_parser = side)]
+    right: Option<Side>,
+    /// A stage's slow tasks, those that used most CPU (above the 90th percentile), against those
+    /// around the median.
+    #[arg(long, conflicts_with_all = ["left", "right"], requires_all = ["app", "stage"])]
+    slow: bool,
+}
+
+/// How the sides are compared and the methods listed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Counting")]
+struct ShapeArgs {
+    /// What makes the sides comparable: equal totals, absolute times, or time for each task (with
+    /// --slow). Default: task with --slow, else equal.
+    #[arg(long, value_name = "SCALE")]
+    scale: Option<Scale>,
+    /// By what methods are listed, the largest difference first: self (time in the method) or total
+    /// (that below it, too).
+    #[arg(long, value_name = "ORDER", default_value = "self")]
+    sort: Order,
+    /// Methods at most.
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+    /// Labels put before each stack of the graph as frames such as thread_class=task.
+    #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
+    group: Vec<LabelKey>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Scale {
+    Equal,
+    Absolute,
+    Task,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Order {
+    #[value(name = "self")]
+    Own,
+    Total,
+}
+
+/// A graph instead of the table.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+struct GraphArgs {
+    /// Write a differential flame graph instead of the table, in this format: svg is a picture in which
+    /// red is more on the right, folded lines of stack, left and right, json the daemon's answer with
+    /// the tree. Default: what the file's name ends in; folded on standard output.
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    format: Option<Format>,
+    /// Write the graph to this file; - is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the daemon's JSON answer.
+    #[arg(long, conflicts_with_all = ["format", "output"])]
+    json: bool,
+}
+
+impl GraphArgs {
+    /// Where the graph goes; None when the table is wanted.
+    fn decide(&self) -> Result<Option<Output>, CliError> {
+        if self.format.is_none() && self.output.is_none() {
+            return Ok(None);
+        }
+        let output = self.output.clone().unwrap_or_else(|| "-".into());
+        OutputArgs { format: self.format, output }.decide().map(Some)
+    }
+}
+
+/// Prints the table, or writes the graph and says on standard error what it rests on.
+pub fn run(args: &DiffArgs) -> Result<(), CliError> {
+    let graph = args.output.decide()?;
+    let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
+    let client = args.client.client()?;
+    match graph {
+        Some(graph) => draw(args, &graph, &client, err),
+        None => list(args, &client, table::terminal_width(), out, err),
+    }
+}
+
+/// The parameters of both.
+fn params(args: &DiffArgs, format: Format) -> Vec<(Cow<'static, str>, String)> {
+    let plain = args.select.params().into_iter().chain([args.kind.param()]);
+    let mut params: Vec<_> = plain.map(|(name, value)| (Cow::Borrowed(name), value)).collect();
+    for (name, side) in [("left", &args.sides.left), ("right", &args.sides.right)] {
+        params.extend(side.iter().flat_map(|side| side.params(name)));
+    }
+    let mut put = |name: &'static str, value: &str| params.push((Cow::Borrowed(name), value.to_owned()));
+    if args.sides.slow {
+        put("slow", "1");
+    }
+    match args.shape.scale {
+        None => {}
+        Some(Scale::Equal) => put("scale", "equal"),
+        Some(Scale::Absolute) => put("scale", "absolute"),
+        Some(Scale::Task) => put("scale", "task"),
+    }
+    let names: Vec<&str> = args.shape.group.iter().map(|key| key.name()).collect();
+    if !names.is_empty() {
+        put("group", &names.join(","));
+    }
+    put("format", format.slug());
+    if format == Format::Json {
+        put("sort", if args.shape.sort == Order::Total { "total" } else { "self" });
+        put("limit", &args.shape.limit.to_string());
+    }
+    params
+}
+
+fn list(
+    args: &DiffArgs,
+    client: &Client,
+    room: Option<usize>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), CliError> {
+    let (json, diff) = client.get_json::<Diff>(PATH, &params(args, Format::Json))?;
+    if args.output.json {
+        output::write_json(out, &json)?;
+    }
+    if let Some((side, basis)) = diff.empty_side() {
+        return Err(nothing(args, side, basis));
+    }
+    if !args.output.json {
+        diff.table().write(out, room)?;
+        out.flush()?;
+        for line in diff.lines() {
+            writeln!(err, "{}", text::clean(&line))?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn draw(args: &DiffArgs, graph: &Output, client: &Client, err: &mut dyn Write) -> Result<(), CliError> {
+    let mut params = params(args, graph.format);
+    if graph.format == Format::Json {
+        params.push((Cow::Borrowed("nodes"), "1".to_owned()));
+    }
+    let answered = client.get(PATH, &params)?;
+    let left = Basis::from_headers(&answered, "x-emberscope-left");
+    let right = Basis::from(&answered);
+    for (side, basis) in [("left", &left), ("right", &right)] {
+        if basis.samples() == 0 {
+            return Err(nothing(args, side, basis));
+        }
+    }
+    deliver(graph, &answered.body, &right, &args.select.describe(), err)?;
+    Ok(writeln!(err, "{}", text::clean(&format!("against {}", left.line())))?)
+}
+
+/// A side has no samples.
+fn nothing(args: &DiffArgs, side: &str, basis: &Basis) -> CliError {
+    let own = if side == "left" { &args.sides.left } else { &args.sides.right };
+    let words = [own.as_ref().map(Side::describe).unwrap_or_default(), args.select.describe()];
+    let chosen: Vec<_> = words.iter().filter(|words| !words.is_empty()).map(String::as_str).collect();
+    CliError::Nothing(basis.nothing(&format!("sample on the {side} side"), &chosen.join(" ")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! The two selections of `emberscope diff`, as `--left app=a,stage=3`.
+//!
+//! In: text. Out: parameters of the HTTP API, `left.stage=3`. Keys are those of the other commands'
+//! flags: labels, `from`, `until`, and last of all `query`, which takes the rest of the text because
+//! selectors hold commas. The daemon judges the values.
+
+use crate::model::LabelKey;
+use std::borrow::Cow;
+
+/// Keys that are no labels.
+const OTHERS: &[&str] = &["from", "until", "query"];
+
+/// One selection: keys, as the API calls them, and values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Side(Vec<(&'static str, String)>);
+
+impl Side {
+    /// As parameters of the API, `left.stage` or `right.stage`.
+    pub fn params(&self, side: &str) -> impl Iterator<Item = (Cow<'static, str>, String)> {
+        self.0.iter().map(move |(key, value)| (Cow::Owned(format!("{side}.{key}")), value.clone()))
+    }
+    /// As words, for messages.
+    pub fn describe(&self) -> String {
+        let pairs = self.0.iter().map(|(key, value)| format!("{key}={value}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Reads `key=value,...`; a piece without a key is one more value of the key before it: `stage=3,4`.
+pub fn side(text: &str) -> Result<Side, String> {
+    let mut pairs: Vec<(&'static str, String)> = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_once(',').unwrap_or((rest, ""));
+        match (piece.split_once('='), pairs.last()) {
+            (Some((name, value)), _) => match key(name)? {
+                "query" => {
+                    let selector = rest.split_once('=').map_or("", |(_, selector)| selector);
+                    pairs.push(("query", selector.to_owned()));
+                    break;
+                }
+                key => pairs.push((key, value.to_owned())),
+            },
+            (None, Some(&(key, _))) if !piece.is_empty() && !OTHERS.contains(&key) => {
+                pairs.push((key, piece.to_owned()))
+            }
+            (None, _) => return Err(format!("`{piece}` is no key=value such as stage=3")),
+        }
+        rest = after;
+    }
+    if pairs.is_empty() { Err("it selects nothing: write key=value,...".to_owned()) } else { Ok(Side(pairs)) }
+}
+
+/// A key's name in the API, for what was typed: `thread-class` and `thread_class`.
+fn key(typed: &str) -> Result<&'static str, String> {
+    let typed = typed.trim().replace('-', "_");
+    let known = || LabelKey::ALL.iter().map(|key| key.name()).chain(OTHERS.iter().copied());
+    if let Some(name) = known().find(|name| *name == typed) {
+        return Ok(name);
+    }
+    // Distance is quadratic in length, and no key is long.
+    let short: String = typed.chars().take(64).collect();
+    let nearest = known().map(|name| (strsim::damerau_levenshtein(&short, name), name)).min();
+    match nearest {
+        Some((distance, name)) if distance <= 1 + name.len() / 3 => {
+            Err(format!("unknown key `{short}`: did you mean `{name}`?"))
+        }
+        _ => Err(format!("unknown key `{short}`: there are {}", known().collect::<Vec<_>>().join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pairs(text: &str) -> Vec<String> {
+        side(text).unwrap().params("left").map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    #[test]
+    fn keys_values_and_several_values() {
+        assert_eq!(pairs("app=etl,stage=3,4"), ["left.app=etl", "left.stage=3", "left.stage=4"]);
+        assert_eq!(pairs("thread-class=gc,from=-1h"), ["left.thread_class=gc", "left.from=-1h"]);
+        assert_eq!(pairs("executor="), ["left.executor="]);
+        let selector = r#"{app="a=b",stage=~"3|4"}"#;
+        assert_eq!(
+            pairs(&format!("node=n,query={selector}")),
+            ["left.node=n".to_owned(), format!("left.query={selector}")]
+        );
+        assert_eq!(side("app=a,b").unwrap().describe(), "app=a app=b");
+    }
+
+    #[test]
+    fn mistakes_are_told_with_the_mend() {
+        let mistake = |text| side(text).unwrap_err();
+        assert_eq!(mistake("app=etl,stgae=3"), "unknown key `stgae`: did you mean `stage`?");
+        assert!(mistake("colour=red").starts_with("unknown key `colour`: there are service_name, node,"));
+        assert_eq!(mistake("3"), "`3` is no key=value such as stage=3");
+        assert_eq!(mistake("from=1,2"), "`2` is no key=value such as stage=3");
+        assert!(mistake("").contains("key=value"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,40}|[a-z,=-]{0,40}") {
+            if let Ok(side) = side(&text) {
+                prop_assert!(!side.describe().is_empty());
+            }
+        }
+    }
+}

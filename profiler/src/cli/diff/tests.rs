@@ -1,0 +1,158 @@
+//! Differences as a daemon answers them, and calls that are wrong.
+
+use super::*;
+use crate::cli::code;
+use crate::cli::fake::Fake;
+use clap::Parser;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    diff: DiffArgs,
+}
+
+fn line(flags: &[&str]) -> Result<DiffArgs, String> {
+    let line = Line::try_parse_from(std::iter::once(&"x").chain(flags));
+    line.map(|line| line.diff).map_err(|error| error.to_string())
+}
+
+const SLOW: &str = r#"{"scale":"task","window_seconds":10,"span":null,
+ "left":{"name":"median","range":{"from":"A","until":"B"},"windows":6,"quality":{"samples":1210,"lost":0,"truncated":0},
+         "samples":1210,"cpu_seconds":12.2,"sampling_error":0.0287,"factor":0.0833,"tasks":[],"task_count":12,"task_cpu_seconds":12.3},
+ "right":{"name":"slow","range":{"from":"A","until":"B"},"windows":6,"quality":{"samples":400,"lost":0,"truncated":2},
+         "samples":400,"cpu_seconds":18.1,"sampling_error":0.05,"factor":0.166,"tasks":[],"task_count":6,"task_cpu_seconds":18.6},
+ "slow":{"tasks":60,"source":"ledger","p40_cpu_seconds":0.97,"p60_cpu_seconds":1.04,"p90_cpu_seconds":2.9},
+ "total":{"left_seconds":1.02,"right_seconds":3.1,"difference":2.08,"difference_error":0.13},
+ "cause":{"name":"Job.slow","module":""},"sort":"self","methods":341,"cut":340,
+ "diff":[{"name":"Job.slow","module":"","kinds":["java"],
+   "self":{"left_seconds":0.0,"right_seconds":2.0,"difference":2.0,"difference_error":0.1,"left_samples":0,"right_samples":400},
+   "total":{"left_seconds":0.0,"right_seconds":2.05,"difference":2.05,"difference_error":0.1,"left_samples":0,"right_samples":410}}]}"#;
+
+fn listed(flags: &[&str], status: u16, body: &str) -> (String, String, Result<(), CliError>) {
+    let fake = Fake::answering(status, &[], body);
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let result = list(&line(flags).unwrap(), &fake.client(None), None, &mut out, &mut err);
+    (fake.request().target, String::from_utf8([out, err].concat()).unwrap(), result)
+}
+
+#[test]
+fn slow_tasks_against_the_usual_ones() {
+    let (target, printed, result) = listed(&["--app", "etl", "--stage", "3", "--slow"], 200, SLOW);
+    result.unwrap();
+    assert_eq!(target, "/api/v1/diff?app=etl&stage=3&type=cpu&slow=1&format=json&sort=self&limit=30");
+    let want = "               SELF     LEFT   RIGHT                TOTAL  METHOD    MODULE\n\
+                +2.00 s +- 100.0 ms  0.00 ms  2.00 s  +2.05 s +- 100.0 ms  Job.slow  -\n\
+                +2.08 s +- 130.0 ms   1.02 s  3.10 s                    -  (all)     -\n\
+                and 340 more methods: see them with --limit\n\
+                most of the difference comes from Job.slow\n\
+                of the stage's 60 tasks, right are those that used the most CPU (above the 90th percentile, 2.90 s), \
+                left those from the 40th to the 60th (970.0 ms to 1.04 s)\n\
+                by samples; times are for each task; +- is the standard error, sqrt(l^2/m + r^2/n) of times l and r of \
+                m and n samples\n\
+                left (median): 12 tasks of 12.30 s CPU in all, 12.20 s sampled, 6 windows from A until B: 1210 samples \
+                (+- 2.9 %), 0 lost on the node, 0 with a stack cut short\n\
+                right (slow): 6 tasks of 18.60 s CPU in all, 18.10 s sampled, 6 windows from A until B: 400 samples \
+                (+- 5.0 %), 0 lost on the node, 2 with a stack cut short\n";
+    assert_eq!(printed.trim_start(), want.trim_start());
+}
+
+#[test]
+fn two_sides_and_what_holds_for_both() {
+    let body = SLOW.replace(r#""sort":"self""#, r#""sort":"total""#).replace("Job.slow", "Job\\u001b[2J");
+    let flags = [
+        "--left",
+        "app=a,stage=3,4",
+        "--right",
+        "app=b,from=-1h",
+        "--thread-class",
+        "task",
+        "--sort",
+        "total",
+        "--scale",
+        "absolute",
+        "--limit",
+        "5",
+    ];
+    let (target, printed, result) = listed(&flags, 200, &body);
+    result.unwrap();
+    let want = "/api/v1/diff?thread_class=task&type=cpu&left.app=a&left.stage=3&left.stage=4&right.app=b&right.from=-1h\
+                &scale=absolute&format=json&sort=total&limit=5";
+    assert_eq!(target, want);
+    assert!(printed.trim_start().starts_with("TOTAL     LEFT   RIGHT"), "{printed}");
+    assert!(printed.contains("Job\\u{1b}[2J") && !printed.contains('\u{1b}'), "{printed}");
+}
+
+#[test]
+fn json_is_passed_on_and_an_empty_side_is_nothing_found() {
+    let (_, printed, result) = listed(&["--app", "a", "--stage", "3", "--slow", "--json"], 200, SLOW);
+    result.unwrap();
+    assert_eq!(printed, format!("{SLOW}\n"));
+    let empty = SLOW.replacen(r#""quality":{"samples":1210"#, r#""quality":{"samples":0"#, 1);
+    let error = listed(&["--left", "stage=99", "--app", "etl"], 200, &empty).2.unwrap_err();
+    assert_eq!(error.code(), code::NOTHING);
+    assert_eq!(error.to_string(), "no sample on the left side with stage=99 app=etl from A until B");
+}
+
+#[test]
+fn refusals_of_the_daemon_have_their_codes() {
+    let refused = |status, code: &str| {
+        let body = format!(r#"{{"error":{{"code":"{code}","message":"No.","parameter":"stage"}}}}"#);
+        listed(&["--app", "a", "--stage", "9", "--slow"], status, &body).2.unwrap_err()
+    };
+    let error = refused(404, "unknown_stage");
+    assert_eq!((error.code(), error.to_string().as_str()), (code::NOTHING, "stage: No."));
+    assert_eq!(refused(422, "too_few_tasks").code(), code::FAILURE);
+}
+
+#[test]
+fn a_picture_goes_to_a_file_and_both_sides_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("slow.svg");
+    let headers = [
+        ("X-Emberscope-Samples", "400"),
+        ("X-Emberscope-Windows", "6"),
+        ("X-Emberscope-Left-Samples", "100"),
+        ("X-Emberscope-Left-Windows", "1"),
+    ];
+    let drawn = |headers: &[(&str, &str)], flags: &[&str]| {
+        let fake = Fake::answering(200, headers, "<svg/>");
+        let args = line(flags).unwrap();
+        let graph = args.output.decide().unwrap().unwrap();
+        let mut err = Vec::new();
+        let result = draw(&args, &graph, &fake.client(None), &mut err);
+        (fake.request().target, String::from_utf8(err).unwrap(), result)
+    };
+    let flags = ["--left", "stage=3", "--right", "stage=4", "--app", "a", "-o", file.to_str().unwrap()];
+    let (target, told, result) = drawn(&headers, &flags);
+    result.unwrap();
+    assert_eq!(target, "/api/v1/diff?app=a&type=cpu&left.stage=3&right.stage=4&format=svg");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "<svg/>");
+    assert!(told.contains("slow.svg: 6 windows") && told.contains("\nagainst 1 window from"), "{told}");
+
+    let json = [&flags[..6], &["--format", "json", "-o", file.to_str().unwrap()]].concat();
+    let (target, ..) = drawn(&headers, &json);
+    assert!(target.ends_with("&format=json&sort=self&limit=30&nodes=1"), "{target}");
+
+    std::fs::remove_file(&file).unwrap();
+    let (_, told, result) = drawn(&headers[..2], &flags);
+    let error = result.unwrap_err();
+    assert_eq!((told.as_str(), error.code(), file.exists()), ("", code::NOTHING, false));
+    assert!(error.to_string().starts_with("no sample on the left side with stage=3 app=a"), "{error}");
+}
+
+#[test]
+fn calls_that_are_wrong_say_what_is_missing() {
+    let wrong = |flags: &[&str]| line(flags).unwrap_err();
+    assert!(wrong(&["--slow", "--app", "a"]).contains("--stage"), "{}", wrong(&["--slow", "--app", "a"]));
+    assert!(wrong(&["--slow", "--stage", "3"]).contains("--app"));
+    assert!(wrong(&[]).contains("--left"));
+    let typo = wrong(&["--left", "stgae=3", "--right", "stage=4"]);
+    assert!(typo.contains("did you mean `stage`?") && typo.contains("--left"), "{typo}");
+    assert!(
+        wrong(&["--slow", "--app", "a", "--stage", "3", "--left", "stage=4"]).contains("cannot be used with")
+    );
+    assert!(wrong(&["--left", "stage=3", "--json", "-o", "a.svg"]).contains("cannot be used with"));
+    assert!(line(&["--right", "stage=3"]).is_ok());
+    let ending = line(&["--left", "stage=3", "-o", "a.png"]).unwrap().output.decide().unwrap_err();
+    assert_eq!(ending.code(), code::USAGE);
+}

@@ -1,0 +1,265 @@
+//! `emberscope tasks`: the tasks that ran, each with what its thread used.
+
+use super::CliError;
+use super::answer::{Basis, counted};
+use super::ask::{AskArgs, Rows};
+use super::figures::{Figures, SparkCpu, how};
+use super::selection::Params;
+use super::stages::{SparkArgs, attempt};
+use super::table::{Align, Table};
+use super::text::time;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+const PATH: &str = "/api/v1/tasks";
+
+/// Flags of `emberscope tasks`.
+#[derive(Args, Clone, Debug)]
+pub struct TasksArgs {
+    /// Tasks at most.
+    #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+    /// By what, the largest first: cpu (helpers' counted in), run-delay (waiting for a CPU), blocked,
+    /// wall; or task, by Spark's id.
+    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = "cpu")]
+    sort: Order,
+    #[command(flatten)]
+    spark: SparkArgs,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+/// By what rows are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Order {
+    Cpu,
+    RunDelay,
+    Blocked,
+    Wall,
+    Task,
+}
+
+impl Order {
+    /// Name in queries.
+    const fn slug(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::RunDelay => "run_delay",
+            Self::Blocked => "blocked",
+            Self::Wall => "wall",
+            Self::Task => "task",
+        }
+    }
+}
+
+/// Prints a row for each task.
+pub fn run(args: &TasksArgs) -> Result<(), CliError> {
+    args.ask.run::<Tasks>(PATH, params(args))
+}
+
+fn params(args: &TasksArgs) -> Params {
+    let mut params = vec![("limit", args.limit.to_string()), ("sort", args.sort.slug().to_owned())];
+    params.extend(args.spark.params());
+    params
+}
+
+#[derive(Debug, Deserialize)]
+struct Tasks {
+    #[serde(flatten)]
+    basis: Basis,
+    #[serde(default)]
+    cut: u64,
+    tasks: Vec<Task>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Task {
+    #[serde(default)]
+    app: String,
+    #[serde(default)]
+    stage: String,
+    #[serde(default)]
+    stage_attempt: String,
+    #[serde(default)]
+    task_index: String,
+    #[serde(default)]
+    task_attempt: String,
+    #[serde(default)]
+    task: String,
+    #[serde(default)]
+    executor: String,
+    #[serde(flatten)]
+    own: Figures,
+    #[serde(default)]
+    helpers: Figures,
+    spark: Option<Spark>,
+}
+
+/// What Spark says of the task.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spark {
+    duration_ms: Option<f64>,
+    status: Option<String>,
+    speculative: bool,
+    #[serde(flatten)]
+    cpu: SparkCpu,
+}
+
+impl Spark {
+    fn status(&self) -> String {
+        let status = self.status.clone().unwrap_or_default();
+        if self.speculative { format!("{status} speculative").trim_start().to_owned() } else { status }
+    }
+}
+
+impl Tasks {
+    /// Some rows differ in this.
+    fn differ(&self, key: fn(&Task) -> (&str, &str)) -> bool {
+        self.tasks.iter().any(|task| Some(key(task)) != self.tasks.first().map(key))
+    }
+}
+
+impl Rows for Tasks {
+    const WHAT: &'static str = "task";
+    fn basis(&self) -> &Basis {
+        &self.basis
+    }
+    fn table(&self) -> Table {
+        let apps = self.differ(|task| (&task.app, ""));
+        let stages = apps || self.differ(|task| (&task.stage, &task.stage_attempt));
+        let joined = self.tasks.iter().any(|task| task.spark.is_some());
+        let helped = self.tasks.iter().any(|task| !task.helpers.is_empty());
+        let (left, right) = (|name| (name, Align::Left), |name| (name, Align::Right));
+        let mut columns = Vec::new();
+        columns.extend(apps.then_some(left("APP")));
+        columns.extend(stages.then_some(left("STAGE")));
+        columns.extend(["TASK", "TID", "EXECUTOR"].map(left));
+        columns.push(right("CPU"));
+        columns.extend(helped.then_some(right("HELPERS")));
+        columns.extend(["RUN DELAY", "BLOCKED", "WALL"].map(right));
+        columns.extend(["SWITCHES V/I", "FAULTS MIN/MAJ", "READ", "WRITTEN", "SAMPLED"].map(right));
+        if joined {
+            columns.extend(["SPARK'S CPU", "DURATION"].map(right));
+            columns.push(left("STATUS"));
+        }
+        let mut table = Table::new(&columns);
+        table.give_way(&[
+            "WRITTEN",
+            "READ",
+            "FAULTS MIN/MAJ",
+            "SWITCHES V/I",
+            "SPARK'S CPU",
+            "DURATION",
+            "SAMPLED",
+        ]);
+        for task in &self.tasks {
+            let mut row = Vec::new();
+            row.extend(apps.then(|| task.app.clone()));
+            row.extend(stages.then(|| attempt(&task.stage, &task.stage_attempt)));
+            let index = attempt(&task.task_index, &task.task_attempt);
+            row.extend([index, task.task.clone(), task.executor.clone()]);
+            row.push(task.own.exact_time(|exact| exact.cpu_seconds));
+            row.extend(helped.then(|| task.helpers.exact_time(|exact| exact.cpu_seconds)));
+            row.extend([
+                task.own.exact_time(|exact| exact.run_delay_seconds),
+                task.own.exact_time(|exact| exact.blocked_seconds),
+                task.own.exact_time(|exact| exact.wall_seconds),
+                task.own.exact_pair(|exact| (exact.voluntary_switches, exact.involuntary_switches)),
+                task.own.exact_pair(|exact| (exact.minor_faults, exact.major_faults)),
+                task.own.exact_bytes(|exact| exact.read_bytes),
+                task.own.exact_bytes(|exact| exact.written_bytes),
+                task.own.sampled_time(),
+            ]);
+            if joined {
+                let spark = task.spark.as_ref();
+                row.extend([
+                    time(spark.and_then(|spark| spark.cpu.seconds())),
+                    time(spark.and_then(|spark| spark.duration_ms).map(|ms| ms / 1e3)),
+                    spark.map(Spark::status).unwrap_or_default(),
+                ]);
+            }
+            table.row(row);
+        }
+        if self.cut > 0 {
+            table.note(format!("and {}: see them with --limit", counted(self.cut, "more task")));
+        }
+        table.note(how(self.tasks.iter().map(|task| &task.own)));
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::tests::ask;
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        tasks: TasksArgs,
+    }
+
+    const EXACT: &str = r#""exact":{"cpu_seconds":0.8471,"user_seconds":0.8,"system_seconds":0.0471,"wall_seconds":3.7,
+        "run_delay_seconds":2.7,"blocked_seconds":0.1529,"voluntary_switches":12,"involuntary_switches":402,
+        "minor_faults":2011,"major_faults":3,"read_bytes":1572864,"written_bytes":0,"begun":1}"#;
+
+    fn task(tid: u32, more: &str) -> String {
+        format!(
+            r#"{{"app":"app-1","stage":"3","stage_attempt":"0","task_index":"17","task_attempt":"1","task":"{tid}",
+            "executor":"1","node":"n1","first_seen":"A","last_seen":"B",{EXACT},
+            "sampled":{{"samples":100,"cpu_seconds":0.85,"sampling_error":0.1}}{more}}}"#
+        )
+    }
+
+    fn shown(flags: &[&str], cut: u32, tasks: &[String]) -> (String, String) {
+        let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap().tasks;
+        let body = format!(
+            r#"{{"range":{{"from":"A","until":"B"}},"windows":1,"quality":{{"samples":100}},"count":60,"cut":{cut},
+            "sort":"run_delay","tasks":[{}]}}"#,
+            tasks.join(",")
+        );
+        let (target, printed, result) = ask::<Tasks>(&["--stage", "3"], PATH, params(&line), 200, &body);
+        result.unwrap();
+        (target, printed)
+    }
+
+    #[test]
+    fn a_row_for_each_task() {
+        let unheard = r#"{"app":"app-1","stage":"3","stage_attempt":"0","task_index":"2","task_attempt":"0","task":"62",
+            "executor":"2","exact":null,"sampled":{"samples":0,"cpu_seconds":0.0,"sampling_error":null}}"#;
+        let flags = ["--sort", "run-delay", "--limit", "2"];
+        let (target, printed) = shown(&flags, 58, &[task(77, ""), unheard.to_owned()]);
+        assert_eq!(target, "/api/v1/tasks?stage=3&type=cpu&limit=2&sort=run_delay");
+        let want = "TASK  TID  EXECUTOR       CPU  RUN DELAY   BLOCKED    WALL  SWITCHES V/I  FAULTS MIN/MAJ     READ  WRITTEN             SAMPLED\n\
+                    17.1  77   1         847.1 ms     2.70 s  152.9 ms  3.70 s        12/402          2011/3  1.5 MiB      0 B  850.0 ms +- 10.0 %\n\
+                    2.0   62   2                -          -         -       -             -               -        -        -                   -\n\
+                    and 58 more tasks: see them with --limit\n\
+                    exact, by the kernel's accounts of each thread, but SAMPLED: by n samples, +- the standard error 1/sqrt(n)\n";
+        assert!(printed.starts_with(want), "{printed}");
+    }
+
+    #[test]
+    fn what_spark_says_and_other_stages_have_columns() {
+        let spark = r#","spark":{"duration_ms":3710,"executor_cpu_ns":800000000,"deserialize_cpu_ns":18000000,
+            "status":"KILLED","speculative":true,"attempt":1}"#;
+        let (_, printed) =
+            shown(&[], 0, &[task(77, spark), task(78, "").replace(r#""stage":"3""#, r#""stage":"4""#)]);
+        let lines: Vec<&str> = printed.lines().collect();
+        assert!(
+            lines[0].starts_with("STAGE  TASK  TID") && lines[2].starts_with("4.0    17.1  78"),
+            "{printed}"
+        );
+        assert!(lines[0].ends_with("SPARK'S CPU  DURATION  STATUS"), "{printed}");
+        assert!(lines[1].ends_with("   818.0 ms    3.71 s  KILLED speculative"), "{printed}");
+        assert!(lines[2].ends_with("         -         -  -"), "{printed}");
+    }
+
+    #[test]
+    fn an_order_that_is_none_is_a_mistake_of_the_caller() {
+        for flags in [["x", "--sort", "name"], ["x", "--limit", "0"]] {
+            assert!(Line::try_parse_from(flags).is_err(), "{flags:?}");
+        }
+    }
+}
