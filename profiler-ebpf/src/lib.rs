@@ -7,10 +7,12 @@
 #![no_std]
 
 mod counter;
+mod layout;
 mod reason;
 mod record;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
+pub use layout::StringLayout;
 pub use reason::{DropReason, StackEnd};
 pub use record::{
     FrameKindTag, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,

@@ -23,7 +23,7 @@ pub use frame::{Frame, FrameKind, UnknownReason};
 pub use ids::{Pid, ProcessKey, Tid};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
-pub use profiler_ebpf::{DropReason, StackEnd};
+pub use profiler_ebpf::{DropReason, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, SampleKind, TaskEvent};
 pub use selection::{MatchOp, Matcher, Query, Selection};
 pub use stack::Stack;
