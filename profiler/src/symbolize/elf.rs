@@ -18,6 +18,8 @@ const MAX_NOTE: u64 = 4096;
 /// Largest file; libraries of machine-learning packages reach 2 GB.
 const MAX_FILE: u64 = 16 << 30;
 
+const PT_LOAD: u32 = 1;
+const PF_X: u32 = 1;
 const SHT_SYMTAB: u32 = 2;
 const SHT_STRTAB: u32 = 3;
 const SHT_NOTE: u32 = 7;
@@ -56,6 +58,32 @@ struct Section {
     offset: u64,
     size: u64,
     link: u32,
+}
+
+/// A part of a file that is mapped when it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it is in the file.
+    pub offset: u64,
+    /// Where it wants to be.
+    pub address: u64,
+    /// Bytes of the file.
+    pub file_size: u64,
+    /// Bytes when loaded; beyond the file's they are 0.
+    pub memory_size: u64,
+    /// Holds code.
+    pub executable: bool,
+}
+
+/// Where a symbol table and its names are: offset and size of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymbolTable {
+    /// The one for other programs (.dynsym), which is never stripped.
+    pub dynamic: bool,
+    /// Entries of 24 bytes.
+    pub symbols: (u64, u64),
+    /// Names.
+    pub strings: (u64, u64),
 }
 
 /// The headers of a file, checked against its size.
@@ -97,6 +125,38 @@ impl Headers {
             let bytes = part(file, self.size, (s.offset, s.size)).ok()?;
             build_id_in(&bytes)
         })
+    }
+
+    /// What is mapped of it.
+    pub fn segments(&self, file: &File) -> Result<Vec<Segment>, ElfError> {
+        if u16_at(&self.raw, 54) != 56 {
+            return Err(ElfError::Malformed);
+        }
+        let table = part(file, self.size, self.programs)?;
+        let loaded = table.chunks_exact(56).filter(|header| u32_at(header, 0) == PT_LOAD);
+        let segment = |header: &[u8]| Segment {
+            offset: u64_at(header, 8),
+            address: u64_at(header, 16),
+            file_size: u64_at(header, 32),
+            memory_size: u64_at(header, 40),
+            executable: u32_at(header, 4) & PF_X != 0,
+        };
+        Ok(loaded.map(segment).collect())
+    }
+
+    /// Its symbol tables that lie inside of it.
+    pub fn symbol_tables(&self) -> Vec<SymbolTable> {
+        let tables = self.sections.iter().filter(|s| matches!(s.kind, SHT_SYMTAB | SHT_DYNSYM));
+        let found = tables.filter_map(|table| {
+            let names = self.sections.get(table.link as usize).filter(|s| s.kind == SHT_STRTAB)?;
+            Some(SymbolTable {
+                dynamic: table.kind == SHT_DYNSYM,
+                symbols: (table.offset, table.size),
+                strings: (names.offset, names.size),
+            })
+        });
+        let inside = |range| within(self.size, range).is_ok();
+        found.filter(|t| inside(t.symbols) && inside(t.strings)).collect()
     }
 
     /// Copies the symbols, when they take at most `limit` bytes.

@@ -13,6 +13,7 @@ mod config;
 mod counters;
 mod elf;
 mod frames;
+pub mod hotspot;
 mod identity;
 mod java_name;
 mod jit;

@@ -53,10 +53,10 @@ fn settle(symbolizer: &mut Symbolizer) {
 }
 
 /// Killed when it goes.
-struct Java(Child);
+pub(super) struct Java(pub(super) Child);
 
 impl Java {
-    fn pid(&self) -> u32 {
+    pub(super) fn pid(&self) -> u32 {
         self.0.id()
     }
     fn alive(&mut self) -> bool {
@@ -72,7 +72,7 @@ impl Drop for Java {
 }
 
 /// JDKs of this machine with `Compiler.perfmap`.
-fn jdks() -> Vec<PathBuf> {
+pub(super) fn jdks() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = ["/usr/lib/jvm", "/opt"]
         .iter()
         .filter_map(|d| std::fs::read_dir(d).ok())

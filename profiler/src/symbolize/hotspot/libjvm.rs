@@ -1,0 +1,205 @@
+//! The libjvm.so of a process: which file, mapped where, and what its symbols tell.
+//!
+//! In: the process's directory in /proc. Out: [`Libjvm`], with the very file that is mapped, also inside a
+//! container or deleted. What the symbols tell is kept by file ([`LibjvmFiles`]), for the copies of one
+//! library in many processes; what the process's memory tells is never shared, as each process could lie.
+
+use super::problem::JvmProblem;
+use super::symbols;
+use super::vm_structs::SYMBOLS;
+use crate::symbolize::elf::{ElfError, Headers, Segment};
+use crate::symbolize::maps::{self, Mapping};
+use crate::symbolize::open;
+use rustix::fs::Stat;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Files whose facts are kept, of a kilobyte each; beyond, all are forgotten and found anew.
+const MAX_FILES: usize = 256;
+/// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
+const MAX_MAPS: u64 = 16 << 20;
+/// `os::set_native_thread_name(const char*)`: local, so only in .symtab. JDK 8 to 25, os_linux.cpp.
+const NATIVE: &str = "_ZN2os22set_native_thread_nameEPKc";
+/// Exported for Thread.setName (jvm.cpp); its third argument is a handle of the String.
+const EXPORTED: &str = "JVM_SetNativeThreadName";
+
+/// Which file, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId {
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+}
+
+/// Where threads that name themselves can be seen in a libjvm. Offsets are of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameProbe {
+    /// `os::set_native_thread_name`: the first argument is a C string, UTF-8.
+    Native(u64),
+    /// `JVM_SetNativeThreadName`: the third argument is a handle of a `java.lang.String`, which takes
+    /// [`super::Jvm::string_layout`] to read.
+    Exported(u64),
+    /// Nowhere: the file has neither symbol.
+    None,
+}
+
+/// What a file's symbols tell; addresses as linked.
+#[derive(Debug)]
+struct Facts {
+    probe: NameProbe,
+    tables: HashMap<&'static str, u64>,
+    segments: Vec<Segment>,
+}
+
+/// What is known of libjvm files; one for the whole daemon.
+#[derive(Debug, Default)]
+pub struct LibjvmFiles {
+    facts: HashMap<(FileId, u64, (i64, u64)), Arc<Facts>>,
+    /// Times that too many were known and all were forgotten.
+    pub flushes: u64,
+}
+
+/// A process's libjvm.so.
+#[derive(Debug)]
+pub struct Libjvm {
+    /// Which file.
+    pub id: FileId,
+    /// The file, open: attach to `/proc/self/fd/N` of it.
+    pub file: File,
+    /// Added to an address as linked, it gives the one in this process.
+    pub bias: u64,
+    /// Where to see names.
+    pub probe: NameProbe,
+    facts: Arc<Facts>,
+}
+
+impl Libjvm {
+    /// Finds it. `process_dir` is `/proc/PID`.
+    pub fn find(process_dir: &Path, files: &mut LibjvmFiles) -> Result<Self, JvmProblem> {
+        let text = open::read_bounded(&process_dir.join("maps"), MAX_MAPS)?;
+        let (mappings, _) = maps::parse(&text);
+        if mappings.iter().any(|m| m.module_name().starts_with("libj9vm")) {
+            return Err(JvmProblem::OpenJ9);
+        }
+        let mapping = mappings.iter().find(|m| m.module_name() == "libjvm.so");
+        let mapping = mapping.ok_or(JvmProblem::NoLibjvm)?;
+        let (file, stat) = open::mapped_file(process_dir, mapping)?;
+        // Devices are printed in maps otherwise than stat tells them on btrfs and overlayfs; inodes are not.
+        if stat.st_ino != mapping.inode {
+            return Err(JvmProblem::File("another file is there now"));
+        }
+        let id = FileId { dev: stat.st_dev, ino: stat.st_ino };
+        let facts = files.facts(id, &file, &stat).map_err(|e| JvmProblem::Elf(e.to_string()))?;
+        let bias =
+            bias(&facts.segments, mapping).ok_or_else(|| JvmProblem::Elf(ElfError::Malformed.to_string()))?;
+        Ok(Self { id, file, bias, probe: facts.probe, facts })
+    }
+
+    /// Where a symbol of [`SYMBOLS`] is in this process.
+    pub fn address(&self, symbol: &str) -> Option<u64> {
+        self.facts.tables.get(symbol).map(|linked| linked.wrapping_add(self.bias))
+    }
+}
+
+impl LibjvmFiles {
+    fn facts(&mut self, id: FileId, file: &File, stat: &Stat) -> Result<Arc<Facts>, ElfError> {
+        // The time of change cannot be set back, as that of modification can.
+        let key = (id, stat.st_size as u64, (stat.st_ctime, stat.st_ctime_nsec));
+        if let Some(known) = self.facts.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let facts = Arc::new(read_facts(file, stat.st_size as u64)?);
+        if self.facts.len() >= MAX_FILES {
+            self.facts.clear();
+            self.flushes += 1;
+        }
+        self.facts.insert(key, Arc::clone(&facts));
+        Ok(facts)
+    }
+}
+
+fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
+    let headers = Headers::read(file, size)?;
+    let segments = headers.segments(file)?;
+    let (mut native, mut exported, mut tables) = (None, None, HashMap::new());
+    for table in headers.symbol_tables() {
+        if table.dynamic {
+            let names: Vec<_> = SYMBOLS.into_iter().chain([EXPORTED]).collect();
+            tables = symbols::find(file, &table, &names)?;
+            exported = tables.remove(EXPORTED);
+        } else {
+            native = symbols::find(file, &table, &[NATIVE])?.get(NATIVE).copied();
+        }
+    }
+    let in_code = |address: Option<u64>| file_offset(&segments, address?);
+    let probe = match (in_code(native), in_code(exported)) {
+        (Some(offset), _) => NameProbe::Native(offset),
+        (None, Some(offset)) => NameProbe::Exported(offset),
+        (None, None) => NameProbe::None,
+    };
+    Ok(Facts { probe, tables, segments })
+}
+
+/// Where in the file the code at an address (as linked) is.
+fn file_offset(segments: &[Segment], address: u64) -> Option<u64> {
+    let inside = |s: &&Segment| s.executable && address.wrapping_sub(s.address) < s.file_size;
+    let segment = segments.iter().find(inside)?;
+    segment.offset.checked_add(address - segment.address)
+}
+
+/// What the loader added to the addresses of a file of which `mapping` is code.
+fn bias(segments: &[Segment], mapping: &Mapping) -> Option<u64> {
+    // A segment's first page may begin before it: the loader maps whole pages.
+    let page = |at: u64| at & !0xfff;
+    let holds = |s: &&Segment| {
+        s.executable
+            && mapping.offset >= page(s.offset)
+            && mapping.offset < s.offset.saturating_add(s.file_size)
+    };
+    let segment = segments.iter().find(holds)?;
+    let linked = segment.address.checked_add(mapping.offset)?.checked_sub(segment.offset)?;
+    Some(mapping.start.wrapping_sub(linked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbolize::maps::Backing;
+
+    fn mapping(start: u64, offset: u64) -> Mapping {
+        let backing = Backing::File { path: Path::new("/x/libjvm.so").into(), deleted: false };
+        Mapping { start, end: start + 0x1000, offset, device: (8, 1), inode: 7, backing }
+    }
+
+    #[test]
+    fn addresses_and_offsets() {
+        // Code linked at another distance than it has in the file, as lld does.
+        let code = |offset, address, file_size| Segment {
+            offset,
+            address,
+            file_size,
+            memory_size: file_size,
+            executable: true,
+        };
+        let data = Segment { executable: false, ..code(0, 0, 0x2000) };
+        let segments = [data, code(0x2345, 0x3345, 0x10000)];
+        assert_eq!(file_offset(&segments, 0x3400), Some(0x2400));
+        assert_eq!(file_offset(&segments, 0x1000), None, "data");
+        assert_eq!(file_offset(&segments, 0x13345), None, "behind it");
+        assert_eq!(bias(&segments, &mapping(0x7f00_0000_2000, 0x2000)), Some(0x7f00_0000_2000 - 0x3000));
+        // A mapping that was cut in two by mprotect.
+        assert_eq!(bias(&segments, &mapping(0x7f00_0000_8000, 0x8000)), Some(0x7f00_0000_2000 - 0x3000));
+        assert_eq!(bias(&segments, &mapping(0x7f00_0000_2000, 0x1000)), None);
+    }
+
+    #[test]
+    fn we_are_no_jvm() {
+        let mut files = LibjvmFiles::default();
+        assert_eq!(Libjvm::find(Path::new("/proc/self"), &mut files).unwrap_err(), JvmProblem::NoLibjvm);
+        let gone = Libjvm::find(Path::new("/proc/4194305"), &mut files);
+        assert_eq!(gone.unwrap_err(), JvmProblem::Gone);
+    }
+}

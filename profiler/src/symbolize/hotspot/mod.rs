@@ -1,0 +1,112 @@
+//! HotSpot read from outside, without its help: a JVM's process in, facts about it out.
+//!
+//! [`Jvm`] finds the libjvm.so of a process, says where in that file a thread's renaming can be seen
+//! ([`NameProbe`]), and reads, from the JVM's memory alone, its threads with their names and how it lays
+//! out Strings. Works on JDK 8 to 25 and every collector, by what vmStructs tells; asks nothing of the JVM,
+//! stops nothing, writes nothing. What cannot be read is a [`JvmProblem`], never a guess. Reads may wait
+//! for the target's memory, at most a second unless that lies on a file system of its own making: give
+//! them a thread of their own.
+
+mod fields;
+mod flags;
+mod heap;
+mod libjvm;
+pub mod memory;
+mod problem;
+mod strings;
+mod symbols;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod tids;
+pub mod vm_structs;
+
+use super::jvm::same_process;
+use super::open;
+use crate::model::{StringLayout, Tid};
+pub use libjvm::{FileId, Libjvm, LibjvmFiles, NameProbe};
+use memory::ProcessMemory;
+pub use problem::JvmProblem;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+pub use threads::{JavaThread, Snapshot, View};
+
+/// The Java threads of a JVM, by their ids here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadNames {
+    /// Threads and what Java calls them, as far as `profiler_ebpf::MAX_NAME` bytes reach; any characters.
+    pub names: Vec<(Tid, String)>,
+    /// Threads whose name could not be read soundly at this moment.
+    pub unreadable: u32,
+}
+
+/// One JVM.
+#[derive(Debug)]
+pub struct Jvm {
+    /// Of `/proc/PID`: stays with the process, whoever gets its pid later.
+    dir: OwnedFd,
+    libjvm: Libjvm,
+    memory: Option<(ProcessMemory, View)>,
+}
+
+impl Jvm {
+    /// Finds the libjvm.so of the process in `process_dir` (`/proc/PID`) that began at `start_ticks` (0:
+    /// whichever it is). Reads no memory of it.
+    pub fn open(process_dir: &Path, start_ticks: u64, files: &mut LibjvmFiles) -> Result<Self, JvmProblem> {
+        let dir = open::root(process_dir)?;
+        let path = path_of(&dir);
+        if !same_process(&path, start_ticks) {
+            return Err(JvmProblem::Gone);
+        }
+        let libjvm = Libjvm::find(&path, files)?;
+        Ok(Self { dir, libjvm, memory: None })
+    }
+
+    /// Its libjvm.so.
+    pub fn libjvm(&self) -> &Libjvm {
+        &self.libjvm
+    }
+
+    /// Its threads and their names, as they are now.
+    pub fn thread_names(&mut self) -> Result<ThreadNames, JvmProblem> {
+        let path = path_of(&self.dir);
+        let (memory, view) = self.view()?;
+        let snapshot = view.threads(memory)?;
+        let ours = tids::by_own_id(&path)?;
+        let (mut unreadable, mut ended) = (snapshot.unreadable, 0);
+        let mut names = Vec::new();
+        for thread in snapshot.threads {
+            match ours.get(&thread.tid) {
+                Some(tid) if !thread.unsure || tids::kernel_agrees(&path, *tid, &thread.name) => {
+                    names.push((*tid, thread.name));
+                }
+                Some(_) => unreadable += 1,
+                None => ended += 1,
+            }
+        }
+        // Threads come and go, but not most of them at once.
+        if ended > 4 && ended > names.len() {
+            return Err(JvmProblem::Nonsense("its threads are not those that the kernel knows"));
+        }
+        Ok(ThreadNames { names, unreadable })
+    }
+
+    /// How it lays out Strings.
+    pub fn string_layout(&mut self) -> Result<StringLayout, JvmProblem> {
+        let (memory, view) = self.view()?;
+        view.string_layout(memory)
+    }
+
+    fn view(&mut self) -> Result<(&ProcessMemory, &View), JvmProblem> {
+        if self.memory.is_none() {
+            let memory = ProcessMemory::open(&path_of(&self.dir))?;
+            let view = View::read(&memory, &|symbol| self.libjvm.address(symbol))?;
+            self.memory = Some((memory, view));
+        }
+        self.memory.as_ref().map(|(memory, view)| (memory, view)).ok_or(JvmProblem::NotReady)
+    }
+}
+
+fn path_of(dir: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()))
+}

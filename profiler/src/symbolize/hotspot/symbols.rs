@@ -1,0 +1,130 @@
+//! Finds symbols by their names in a library's tables: an open file in, addresses out.
+//!
+//! Both tables are read in pieces, so that a table of any size costs 64 KiB. Layout: elf(5), 64 bits,
+//! little endian.
+
+use crate::symbolize::elf::{ElfError, SymbolTable};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+const PIECE: usize = 64 << 10;
+/// Longest name that can be found.
+const MAX_NAME: usize = 256;
+/// Largest table that is read: a libjvm with all debug builds' symbols has 40 MB of names.
+const MAX_TABLE: u64 = 128 << 20;
+const ENTRY: usize = 24;
+
+/// Addresses (as linked) of those of `names` that `table` defines.
+pub fn find(
+    file: &File,
+    table: &SymbolTable,
+    names: &[&'static str],
+) -> Result<HashMap<&'static str, u64>, ElfError> {
+    let wanted = name_offsets(file, table.strings, names)?;
+    let mut found = HashMap::new();
+    if wanted.is_empty() {
+        return Ok(found);
+    }
+    let (start, size) = table.symbols;
+    let mut piece = vec![0u8; PIECE / ENTRY * ENTRY];
+    let mut done = 0;
+    while done < size {
+        let len = (size - done).min(piece.len() as u64) as usize;
+        let bytes = piece.get_mut(..len).ok_or(ElfError::Malformed)?;
+        file.read_exact_at(bytes, start + done)?;
+        for entry in bytes.chunks_exact(ENTRY) {
+            let (Some((name, rest)), Some(value)) = (entry.split_first_chunk(), entry.get(8..16)) else {
+                continue;
+            };
+            // st_shndx 0: used here, defined elsewhere.
+            let defined = rest.get(2..4) != Some(&[0, 0]);
+            if let (true, Some(name), Ok(value)) =
+                (defined, wanted.get(&u32::from_le_bytes(*name)), value.try_into())
+            {
+                found.entry(*name).or_insert(u64::from_le_bytes(value));
+            }
+        }
+        done += len as u64;
+    }
+    Ok(found)
+}
+
+/// Where the names are in the string table. A name may be the end of another one (linkers share them).
+fn name_offsets(
+    file: &File,
+    (start, size): (u64, u64),
+    names: &[&'static str],
+) -> Result<HashMap<u32, &'static str>, ElfError> {
+    if size > MAX_TABLE {
+        return Err(ElfError::TooLarge(size));
+    }
+    let mut found = HashMap::new();
+    let mut kept: Vec<u8> = Vec::with_capacity(PIECE + MAX_NAME);
+    let mut done = 0;
+    while done < size {
+        // What was not ended yet goes on in this piece.
+        let tail = kept.iter().rposition(|b| *b == 0).map_or(0, |at| at + 1);
+        kept.drain(..tail.max(kept.len().saturating_sub(MAX_NAME)));
+        let base = done - kept.len() as u64;
+        let (old, len) = (kept.len(), (size - done).min(PIECE as u64) as usize);
+        kept.resize(old + len, 0);
+        file.read_exact_at(kept.get_mut(old..).ok_or(ElfError::Malformed)?, start + done)?;
+        done += len as u64;
+        let mut at = 0;
+        for text in kept.split(|b| *b == 0) {
+            let end = at + text.len();
+            for name in names.iter().filter(|n| end < kept.len() && text.ends_with(n.as_bytes())) {
+                if let Ok(offset) = u32::try_from(base + (end - name.len()) as u64) {
+                    found.insert(offset, *name);
+                }
+            }
+            at = end + 1;
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn table(names: &[u8], symbols: &[(u32, u16, u64)]) -> (File, SymbolTable) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(names).unwrap();
+        for (name, section, value) in symbols {
+            file.write_all(&name.to_le_bytes()).unwrap();
+            file.write_all(&[1, 0]).unwrap();
+            file.write_all(&section.to_le_bytes()).unwrap();
+            file.write_all(&value.to_le_bytes()).unwrap();
+            file.write_all(&[0; 8]).unwrap();
+        }
+        let len = names.len() as u64;
+        let symbols = (len, 24 * symbols.len() as u64);
+        (file, SymbolTable { dynamic: false, symbols, strings: (0, len) })
+    }
+
+    #[test]
+    fn finds_whole_names_and_shared_ends_across_pieces() {
+        // "wanted" lies across the first piece's end; "ends" is the end of another name.
+        let mut names = vec![b'x'; PIECE - 3];
+        names[0] = 0;
+        names[PIECE - 4] = 0;
+        names.extend_from_slice(b"wanted\0not_wanted_\0unwanted_ends\0");
+        let at = |text: &[u8]| names.windows(text.len()).position(|w| w == text).unwrap() as u32;
+        let symbols = [(1, 5, 1), (at(b"wanted\0"), 0, 7), (at(b"wanted\0"), 5, 8), (at(b"ends\0"), 5, 9)];
+        let (file, table) = table(&names, &symbols);
+        let found = find(&file, &table, &["wanted", "ends", "absent"]).unwrap();
+        assert_eq!(found, HashMap::from([("wanted", 8), ("ends", 9)]));
+    }
+
+    #[test]
+    fn is_bounded() {
+        let (file, mut table) = table(b"\0a\0", &[(1, 1, 1)]);
+        table.strings.1 = MAX_TABLE + 1;
+        assert!(matches!(find(&file, &table, &["a"]), Err(ElfError::TooLarge(_))));
+        table.strings.1 = 4 << 20;
+        assert!(matches!(find(&file, &table, &["a"]), Err(ElfError::Io(_))));
+    }
+}
