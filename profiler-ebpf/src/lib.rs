@@ -37,7 +37,7 @@ pub const MAX_NAME: usize = 256;
 /// hundreds in a large executor, so that this is 100 executors of 300. 2.5 MiB: 64 bytes an entry, 16 a bucket.
 pub const MAX_THREADS: u32 = 32_768;
 
-/// Processes that are watched, at most. 80 KiB.
+/// Processes that are watched, at most, in two tables. 180 KiB.
 pub const MAX_WATCHED: u32 = 1024;
 
 /// Length of an epoch, in nanoseconds of CLOCK_MONOTONIC: a stack is sent once an epoch, and the

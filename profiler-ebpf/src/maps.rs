@@ -4,7 +4,7 @@
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, MAX_KERNEL_FRAMES, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, StackRecord,
+    COUNTER_SLOTS, MAX_KERNEL_FRAMES, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, StackRecord, StringLayout,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -72,6 +72,10 @@ pub static THREADS: HashMap<u32, u32> = HashMap::with_max_entries(MAX_THREADS, 0
 /// Processes whose threads the daemon wants to hear of, by pid.
 #[map]
 pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED, 0);
+
+/// How these processes lay out Strings, by pid.
+#[map]
+pub static STRING_LAYOUTS: HashMap<u32, StringLayout> = HashMap::with_max_entries(MAX_WATCHED, 0);
 
 /// Losses and counts.
 #[map]

@@ -193,7 +193,8 @@ pub struct ThreadRecord {
     pub written_bytes: u64,
     /// Bytes of the name that follow.
     pub name_len: u32,
-    /// Bit 0: the accounts above are there; bit 1: the name was longer than [`crate::MAX_NAME`].
+    /// Bit 0: the accounts above are there; bit 1: the name was longer than [`crate::MAX_NAME`]; bits 2
+    /// and 3: it is in Latin-1 or UTF-16, else as the program gave it.
     pub flags: u32,
 }
 
@@ -202,6 +203,10 @@ impl ThreadRecord {
     pub const FLAG_ACCOUNTS: u32 = 1;
     /// `flags` bit: the name was cut.
     pub const FLAG_NAME_CUT: u32 = 2;
+    /// `flags` bit: the name is in Latin-1, as a String keeps it.
+    pub const FLAG_NAME_LATIN1: u32 = 4;
+    /// `flags` bit: the name is in UTF-16, of the machine's byte order, as a String keeps it.
+    pub const FLAG_NAME_UTF16: u32 = 8;
 }
 
 const _: () = {

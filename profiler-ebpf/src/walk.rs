@@ -48,7 +48,7 @@ fn is_user_address(address: u64) -> bool {
 /// Keeps a checked index behind its check: the compiler would else compute the address first, and the
 /// verifier refuses arithmetic on a pointer with a number that is not bounded yet.
 #[inline(always)]
-fn checked(mut index: u64) -> usize {
+pub fn checked(mut index: u64) -> usize {
     // SAFETY: moves a register to itself. (Without any instruction two lines would share one, and the
     // kernel refuses such line information.)
     unsafe { asm!("{0} = {0}", inout(reg) index, options(nomem, nostack, preserves_flags)) };

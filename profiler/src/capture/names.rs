@@ -34,18 +34,26 @@ pub enum NameProbe {
         /// Of its first instruction.
         offset: u64,
     },
+    /// `JVM_SetNativeThreadName(JNIEnv*, jobject thread, jstring name)`: exported, so it is in a stripped file too.
+    /// Names come only of processes whose layout of Strings is known
+    /// ([`Capture::watch_process`](super::Capture::watch_process)), and not those that the JVM gives at a thread's start.
+    JavaName {
+        /// Of its first instruction.
+        offset: u64,
+    },
 }
 
 impl NameProbe {
     fn parts(self) -> (&'static str, u64) {
         match self {
             Self::NativeName { offset } => ("thread_named", offset),
+            Self::JavaName { offset } => ("thread_named_java", offset),
         }
     }
 }
 
 /// The programs.
-pub(super) const PROGRAMS: [&str; 1] = ["thread_named"];
+pub(super) const PROGRAMS: [&str; 2] = ["thread_named", "thread_named_java"];
 
 /// What is attached.
 #[derive(Default)]

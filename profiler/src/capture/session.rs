@@ -9,10 +9,11 @@ use super::loader::{self, Loaded};
 use super::mapped::MappedCode;
 use super::names::{FileId, NameProbe, NameProbes};
 use super::perf_ring::PerfRing;
+use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use super::threads::Threads;
-use crate::model::{LostCounts, Pid, RawEvent};
+use crate::model::{LostCounts, Pid, RawEvent, StringLayout};
 use aya::Ebpf;
 use aya::maps::Map;
 use aya::programs::perf_event::{
@@ -89,7 +90,12 @@ impl Capture {
         let map_bytes = stats::map_bytes();
         let ring = take(&mut ebpf, "EVENTS")?;
         let counters = take(&mut ebpf, "COUNTERS")?;
-        let threads = Threads::new(take(&mut ebpf, "WATCHED")?, take(&mut ebpf, "THREADS")?, iterator);
+        let threads = Threads {
+            watched: take(&mut ebpf, "WATCHED")?,
+            layouts: take(&mut ebpf, "STRING_LAYOUTS")?,
+            names: take(&mut ebpf, "THREADS")?,
+            proc: (!iterator).then(ProcThreads::default),
+        };
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
@@ -153,8 +159,9 @@ impl Capture {
     }
 
     /// From now on, the ends of this process's threads are heard of, and [`Self::ask_threads`] tells them.
-    pub fn watch_process(&mut self, pid: Pid) -> Result<(), CaptureError> {
-        self.threads.watch(pid)
+    /// `strings` is what [`NameProbe::JavaName`] needs; a second call may bring it later.
+    pub fn watch_process(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError> {
+        self.threads.watch(pid, strings)
     }
 
     /// Watches a process no longer; one that is not watched is fine.

@@ -2,45 +2,47 @@
 //!
 //! By the kernel's task iterator where it can be had (`asked`), else from /proc (`proc_threads`): the same
 //! events by two ways. At most [`profiler_ebpf::MAX_WATCHED`] processes.
+// For `aya::Pod`.
+#![allow(unsafe_code)]
 
 use super::asked;
 use super::error::CaptureError;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
-use crate::model::{Pid, RawEvent};
+use crate::model::{Pid, RawEvent, StringLayout};
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
 use profiler_ebpf::MAX_WATCHED;
 
-/// The watched processes, and what they and their threads are called in the kernel's maps.
+/// The watched processes, and what their threads are called in the kernel's maps.
 pub(super) struct Threads {
-    watched: HashMap<MapData, u32, u8>,
-    names: HashMap<MapData, u32, u32>,
+    pub(super) watched: HashMap<MapData, u32, u8>,
+    pub(super) layouts: HashMap<MapData, u32, Layout>,
+    pub(super) names: HashMap<MapData, u32, u32>,
     /// Where the kernel lists no threads.
-    proc: Option<ProcThreads>,
+    pub(super) proc: Option<ProcThreads>,
 }
 
-impl Threads {
-    pub(super) fn new(
-        watched: HashMap<MapData, u32, u8>,
-        names: HashMap<MapData, u32, u32>,
-        iterator: bool,
-    ) -> Self {
-        Self { watched, names, proc: (!iterator).then(ProcThreads::default) }
-    }
+/// As the map has it.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Layout(StringLayout);
 
-    pub(super) fn watch(&mut self, pid: Pid) -> Result<(), CaptureError> {
-        self.watched.insert(pid, 1, 0).map_err(|error| match error {
-            MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
-                CaptureError::TooMany { what: "watched processes", limit: MAX_WATCHED as usize }
-            }
-            error => CaptureError::Map { name: "WATCHED", source: error.into() },
-        })
+// SAFETY: integers without padding between them (its size is asserted where it is made).
+unsafe impl aya::Pod for Layout {}
+
+impl Threads {
+    pub(super) fn watch(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError> {
+        if let Some(layout) = strings {
+            self.layouts.insert(pid, Layout(layout), 0).map_err(|e| full("STRING_LAYOUTS", e))?;
+        }
+        self.watched.insert(pid, 1, 0).map_err(|e| full("WATCHED", e))
     }
 
     /// A process that is not watched is fine.
     pub(super) fn unwatch(&mut self, pid: Pid) {
         let _ = self.watched.remove(&pid);
+        let _ = self.layouts.remove(&pid);
     }
 
     /// What comes out at once is appended to `out`; the rest comes by the ring.
@@ -54,5 +56,14 @@ impl Threads {
         let pids = self.watched.keys().filter_map(Result::ok).collect();
         proc.ask(&pids, |tid| self.names.get(&tid, 0).unwrap_or(0), out);
         Ok(())
+    }
+}
+
+fn full(name: &'static str, error: MapError) -> CaptureError {
+    match error {
+        MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
+            CaptureError::TooMany { what: "watched processes", limit: MAX_WATCHED as usize }
+        }
+        error => CaptureError::Map { name, source: error.into() },
     }
 }
