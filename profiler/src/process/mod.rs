@@ -23,6 +23,7 @@ mod stat;
 mod text;
 mod users;
 
+pub use discovery::{NamesConfig, NamesCounters, Places, SparkNames};
 pub use facts::ProcessFacts;
 pub use identity::{Identity, identify};
 pub use keep::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError};

@@ -36,7 +36,11 @@ pub(super) fn java(identity: &mut Identity, java: &JavaCommand<'_>, facts: &Proc
             identity.role = Role::ShuffleService;
             identity.deploy = Deploy::Standalone;
         }
-        "org.apache.spark.deploy.history.HistoryServer" => identity.role = Role::HistoryServer,
+        "org.apache.spark.deploy.history.HistoryServer" => {
+            identity.role = Role::HistoryServer;
+            let port = java.property("spark.history.ui.port").and_then(|p| p.parse().ok());
+            identity.ui_port = port.filter(|p| *p != 0);
+        }
         _ => {}
     }
 }
