@@ -26,6 +26,7 @@ mod request;
 mod run;
 pub mod selector;
 mod series;
+pub mod spark;
 #[cfg(test)]
 mod tests;
 pub mod time;
@@ -42,7 +43,7 @@ pub use params::{Params, QueryStringError, nearest, pairs};
 pub use request::{Asked, DEFAULT_SPAN};
 pub use run::{Queries, Rendered};
 
-use crate::model::{Query, WallTime};
+use crate::model::{Query, SparkSource, WallTime};
 use crate::store::Store;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
@@ -76,6 +77,8 @@ pub struct ServeState {
     pub version: String,
     /// Limits of queries.
     pub queries: Queries,
+    /// Who asks Spark for its names and figures, where anybody does.
+    pub spark: Option<Arc<dyn SparkSource>>,
 }
 
 impl ServeState {

@@ -115,11 +115,11 @@ fn recorded_tasks_tell_their_fate() {
 
 #[test]
 fn the_newest_attempt_of_an_application_is_asked_for() {
-    // As a history server of Spark 3.5.9 wrote it.
-    let told = r#"{"id": "application_1795297000000_0007", "name": "daily sales", "attempts": [
+    // The shape that a history server of Spark 3.5.9 gave for two attempts; without the attempt its paths are 404.
+    let told = r#"{"id": "application_1795297000000_0008", "name": "daily sales", "attempts": [
         {"attemptId": "1", "startTime": "2026-11-21T21:42:02.347GMT", "completed": true},
         {"attemptId": "2", "startTime": "2026-11-21T21:42:03.347GMT", "completed": true}]}"#;
-    let id = "application_1795297000000_0007";
+    let id = "application_1795297000000_0008";
     let history = server(move |path, stream| match path.strip_prefix("/api/v1/applications/").unwrap() {
         path if path == id => reply(stream, 200, told),
         path if path.starts_with(&format!("{id}/2/")) && !path.contains("/sql") => reply(stream, 200, "[]"),
