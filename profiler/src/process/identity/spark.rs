@@ -192,6 +192,11 @@ mod tests {
             let identity = identity_of(&["java", "-Xmx1g", main], &[]);
             assert_eq!((identity.role, identity.app), (role, None));
         }
+        let history = "org.apache.spark.deploy.history.HistoryServer";
+        let port = |word| identity_of(&["java", word, history], &[]).ui_port;
+        assert_eq!(port("-Dspark.history.ui.port=18190"), Some(18190));
+        assert_eq!(port("-Dspark.history.ui.port=0"), None);
+        assert_eq!(port("-Dspark.history.ui.port=x"), None);
     }
 
     #[test]
