@@ -22,7 +22,10 @@ use crate::model::{
     UnknownReason, WallTime,
 };
 use crate::process::threads::{Limits, Threads};
-use crate::process::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError, Registry, RegistryConfig};
+use crate::process::{
+    AppFilter, ExecutorFilter, Fraction, Keep, KeepError, NamesConfig, Places, Registry, RegistryConfig,
+    SparkNames,
+};
 use crate::serve::{self, Metrics, Queries, ServeConfig, ServeError, ServeState};
 use crate::store::{AnswerLimits, MemoryStore, MemoryStoreConfig, Store, StoreError};
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
@@ -94,6 +97,10 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     }));
     let joined = join(&config, Arc::clone(&store))?;
     let ready = Arc::new(AtomicBool::new(false));
+    let names = NamesConfig {
+        urls: config.spark_url.as_ref().map(|urls| urls.get().to_vec()).unwrap_or_default(),
+        ask_found: config.ask_drivers,
+    };
     let (shared, is_ready) = (joined.shared, Arc::clone(&ready));
     let state = ServeState {
         store: Arc::clone(&store),
@@ -108,6 +115,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         node: joined.node,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         queries: Queries::default(),
+        spark: Some(Arc::new(SparkNames::new(names, joined.places))),
     };
     let router = serve::router(state, access, serve::pyroscope::router(store));
     let (ends, metrics) = (life.clone(), joined.metrics);
@@ -148,6 +156,7 @@ struct Joined {
     metrics: Arc<Metrics>,
     shared: Arc<Shared>,
     node: String,
+    places: Places,
 }
 
 fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, PipelineError> {
@@ -196,6 +205,7 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
     });
     // Whatever begins from here on is watched from its beginning.
     let threads = Threads::new(Limits::default(), started.monotonic_ns);
+    let places = registry.places();
     let worker = Worker {
         lost: LostCounts::default(),
         capture,
@@ -215,7 +225,7 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         jvm_probes: Jvms::new().map_err(PipelineError::Runtime)?,
         trim: heap::Trim::soon(),
     };
-    Ok(Joined { worker, metrics, shared, node })
+    Ok(Joined { worker, metrics, shared, node, places })
 }
 
 /// The stack of samples that a full window can no longer tell apart.

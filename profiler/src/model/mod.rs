@@ -11,6 +11,7 @@ mod labels;
 mod process;
 mod raw;
 mod selection;
+mod spark;
 mod stack;
 mod thread;
 mod time;
@@ -26,6 +27,9 @@ pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, SampleKind, TaskEvent};
 pub use selection::{MatchOp, Matcher, Query, Selection};
+pub use spark::{
+    Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,
+};
 pub use stack::Stack;
 pub use thread::{Accounts, LedgerRow, LedgerSums, RawThread, ThreadCause, ThreadClass};
 pub use time::{TimeRange, WallTime};

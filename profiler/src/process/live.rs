@@ -1,8 +1,9 @@
 //! The registry on this machine's /proc and real Spark. Needs SPARK_HOME (a pyspark package will do) and
 //! `java`; without them each test is skipped and says so.
 
+use super::discovery::{NamesConfig, SparkNames};
 use super::registry::{Process, Registry, RegistryConfig};
-use crate::model::{Deploy, LabelKey, Pid, RawTask, Role, TaskEvent};
+use crate::model::{Deploy, Joined, LabelKey, Pid, RawTask, Role, SparkSource, SparkStages, TaskEvent};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -58,6 +59,10 @@ fn spark_home(test: &str) -> Option<PathBuf> {
 }
 
 fn run(home: &std::path::Path, program: &str, args: &[&str]) -> Running {
+    run_with(home, program, args, &[])
+}
+
+fn run_with(home: &std::path::Path, program: &str, args: &[&str], environ: &[(&str, &str)]) -> Running {
     let job = tempfile::tempdir().unwrap();
     std::fs::write(job.path().join("job.py"), JOB).unwrap();
     let child = Command::new(home.join("bin").join(program))
@@ -66,6 +71,7 @@ fn run(home: &std::path::Path, program: &str, args: &[&str]) -> Running {
         .env("SPARK_HOME", home)
         .env("SPARK_LOCAL_IP", "127.0.0.1")
         .env("SPARK_WORKER_DIR", job.path())
+        .envs(environ.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -199,4 +205,73 @@ fn a_worker_names_the_applications_of_a_driver_elsewhere() {
         Some(value(driver, LabelKey::App)).filter(|id| id != "unknown")
     });
     assert_eq!(driver_app, value(&executor, LabelKey::App));
+}
+
+/// Asks until Spark told, as a user would. A driver's first answer may take longer than a request may on a
+/// busy machine; then the next one gets it.
+fn ask(names: &SparkNames, app: &str) -> std::sync::Arc<SparkStages> {
+    let start = Instant::now();
+    loop {
+        match names.stages(app, Duration::from_secs(3)) {
+            Joined::Ready(told) => return told,
+            other => assert!(start.elapsed() < WAIT, "{other:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_driver_and_then_a_history_server_tell_of_stages_and_tasks() {
+    let Some(home) = spark_home("a_driver_and_then_a_history_server_tell_of_stages_and_tasks") else {
+        return;
+    };
+    let log = tempfile::tempdir().unwrap();
+    let log_dir = format!("spark.eventLog.dir=file://{}", log.path().display());
+    let options = ["--master", "local-cluster[1,1,512]", "--conf", "spark.executor.memory=512m", "--conf"];
+    let logged = ["spark.eventLog.enabled=true", "--conf", &log_dir, "job.py"];
+    let spark = run(&home, "spark-submit", &[&options[..], &logged[..]].concat());
+    let pid = spark.child.id();
+    let mut registry = registry();
+    let places = registry.places();
+    let names = || SparkNames::new(NamesConfig { urls: vec![], ask_found: true }, places.clone());
+    let app = watch(&mut registry, &[pid], |r| {
+        let driver = r.iter().find(|p| p.key.pid == pid && p.role == Role::Driver)?;
+        // Its first Python worker is about its first task.
+        let working = below(r, pid, Role::Python).len() >= 3;
+        Some(value(driver, LabelKey::App)).filter(|id| id != "unknown" && working)
+    });
+    let of_driver = ask(&names(), &app);
+    eprintln!("the driver told: {} stages from {}", of_driver.stages.len(), of_driver.source);
+    let stage = of_driver.stages.first().unwrap();
+    assert!(stage.name.starts_with("collect at ") && stage.name.contains("job.py:"), "{stage:?}");
+    assert_eq!((&*stage.job_ids, stage.tasks), (&[0][..], 2));
+    assert_eq!(stage.sql.as_ref().map(|sql| sql.id), Some(0));
+    assert!(!of_driver.completed);
+
+    drop(spark);
+    let options = format!(
+        "-Dspark.history.fs.logDirectory=file://{} -Dspark.history.ui.port=18190",
+        log.path().display()
+    );
+    let history = run_with(
+        &home,
+        "spark-class",
+        &["org.apache.spark.deploy.history.HistoryServer"],
+        &[("SPARK_HISTORY_OPTS", &options)],
+    );
+    let pid = history.child.id();
+    watch(&mut registry, &[pid], |r| {
+        let server = r.iter().find(|p| p.key.pid == pid && p.role == Role::HistoryServer)?;
+        // It reads the logs once it listens.
+        let names = names();
+        matches!(names.stages(&app, Duration::from_secs(20)), Joined::Ready(_)).then(|| server.key)
+    });
+    let of_history = ask(&names(), &app);
+    assert_eq!(of_history.get(stage.id, stage.attempt).map(|s| &s.name), Some(&stage.name));
+    assert!(of_history.source.ends_with(":18190") && of_history.completed, "{}", of_history.source);
+    let told = names().tasks(&app, stage.id, stage.attempt, Duration::from_secs(20));
+    let tasks = told.value().unwrap_or_else(|| panic!("{told:?}"));
+    let of_stage = of_history.get(stage.id, stage.attempt).unwrap();
+    assert_eq!(tasks.tasks.len() as u64, of_stage.tasks);
+    assert_eq!(tasks.tasks.iter().map(|t| t.executor_cpu_ns).sum::<u64>(), of_stage.executor_cpu_ns);
 }

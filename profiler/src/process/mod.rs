@@ -24,6 +24,7 @@ mod text;
 pub mod threads;
 mod users;
 
+pub use discovery::{NamesConfig, NamesCounters, Places, SparkNames};
 pub use facts::ProcessFacts;
 pub use identity::{Identity, identify};
 pub use keep::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError};

@@ -2,9 +2,11 @@
 //!
 //! In: questions of the registry, through a bounded channel that is never waited for. Out: answers, taken
 //! at its next tick. One thread, because each question may take seconds (a resolver, a driver that loads
-//! its servlets); it ends when the registry is dropped.
+//! its servlets); it ends when the registry is dropped. [`names`] asks about stages and tasks, on a thread of its
+//! own, and only when somebody wants to know.
 
 mod driver_at;
+mod names;
 mod rest;
 mod sockets;
 
@@ -12,6 +14,7 @@ use super::identity::DriverAddress;
 use super::procfs::ProcRoot;
 use crate::model::ProcessKey;
 use driver_at::{Asker, Resolver, listens_there};
+pub use names::{NamesConfig, NamesCounters, Place, Places, SparkNames, Tells};
 pub use rest::Server;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -138,10 +141,7 @@ struct Worker {
 
 impl Worker {
     fn new(root: ProcRoot) -> Self {
-        let own_netns = root
-            .link(std::process::id(), "ns/net")
-            .map(|l| l.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let own_netns = own_netns(&root);
         Self { root, own_netns, resolver: Resolver::default() }
     }
 
@@ -153,7 +153,7 @@ impl Worker {
             Question::Rest { process, server, ui_port } => {
                 // Another namespace's loopback is not ours: there is nobody to ask.
                 let reachable = process.netns == self.own_netns;
-                let listening = if reachable { self.listening(process) } else { Vec::new() };
+                let listening = if reachable { listens_at(&self.root, process) } else { Vec::new() };
                 let apps = rest::ask(*server, &listening, *ui_port);
                 Answer::Rest { key: process.key, server: *server, apps }
             }
@@ -163,7 +163,7 @@ impl Worker {
     fn driver_at(&mut self, at: &DriverAddress, netns: &str, candidates: &[Candidate]) -> Option<ProcessKey> {
         let mut hosts = None;
         candidates.iter().take(MAX_CANDIDATES).find_map(|candidate| {
-            let listening = self.listening(candidate);
+            let listening = listens_at(&self.root, candidate);
             if !listening.iter().any(|s| s.port() == at.port) {
                 return None;
             }
@@ -173,14 +173,20 @@ impl Worker {
             there.then_some(candidate.key)
         })
     }
+}
 
-    /// Where a process listens; nowhere when its pid is another's by now.
-    fn listening(&self, process: &Candidate) -> Vec<SocketAddr> {
-        let found = sockets::listening(&self.root, process.key.pid);
-        let same = super::stat::read_stat(&self.root, process.key.pid)
-            .is_ok_and(|stat| stat.start_ticks == process.key.start_ticks);
-        if same { found } else { Vec::new() }
-    }
+/// Where a process listens; nowhere when its pid is another's by now.
+fn listens_at(root: &ProcRoot, process: &Candidate) -> Vec<SocketAddr> {
+    let found = sockets::listening(root, process.key.pid);
+    let same = super::stat::read_stat(root, process.key.pid)
+        .is_ok_and(|stat| stat.start_ticks == process.key.start_ticks);
+    if same { found } else { Vec::new() }
+}
+
+/// The daemon's own network namespace; empty when it cannot be read.
+fn own_netns(root: &ProcRoot) -> String {
+    let link = root.link(std::process::id(), "ns/net");
+    link.map(|l| l.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -68,17 +68,21 @@ struct AppDescription {
 /// Asks the likely ones of `listening`; the first useful answer counts.
 pub fn ask(server: Server, listening: &[SocketAddr], ui_port: Option<u16>) -> Vec<RestApp> {
     let likely = |port: u16| match (server, ui_port) {
-        (_, Some(told)) if (told..=told.saturating_add(16)).contains(&port) => true,
-        (Server::Driver, _) => UI_PORTS.contains(&port),
+        (Server::Driver, _) => is_driver_ui(ui_port, port),
+        (Server::Worker, Some(told)) => (told..=told.saturating_add(16)).contains(&port),
         (Server::Worker, None) => (8081..=8097).contains(&port),
-        (Server::Worker, Some(_)) => false,
     };
     let ports = listening.iter().filter(|a| likely(a.port())).take(MAX_PORTS);
     ports.map(|a| ask_at(server, reachable(*a))).find(|apps| !apps.is_empty()).unwrap_or_default()
 }
 
+/// Whether a driver's pages may be at `port`; `told` is the one that its command line names.
+pub fn is_driver_ui(told: Option<u16>, port: u16) -> bool {
+    told.is_some_and(|told| (told..=told.saturating_add(16)).contains(&port)) || UI_PORTS.contains(&port)
+}
+
 /// A wildcard address is asked at loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         // A JVM's wildcard socket takes both families; one with IPv6 alone has no IPv4 loopback.

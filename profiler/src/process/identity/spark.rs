@@ -36,7 +36,11 @@ pub(super) fn java(identity: &mut Identity, java: &JavaCommand<'_>, facts: &Proc
             identity.role = Role::ShuffleService;
             identity.deploy = Deploy::Standalone;
         }
-        "org.apache.spark.deploy.history.HistoryServer" => identity.role = Role::HistoryServer,
+        "org.apache.spark.deploy.history.HistoryServer" => {
+            identity.role = Role::HistoryServer;
+            let port = java.property("spark.history.ui.port").and_then(|p| p.parse().ok());
+            identity.ui_port = port.filter(|p| *p != 0);
+        }
         _ => {}
     }
 }
@@ -188,6 +192,11 @@ mod tests {
             let identity = identity_of(&["java", "-Xmx1g", main], &[]);
             assert_eq!((identity.role, identity.app), (role, None));
         }
+        let history = "org.apache.spark.deploy.history.HistoryServer";
+        let port = |word| identity_of(&["java", word, history], &[]).ui_port;
+        assert_eq!(port("-Dspark.history.ui.port=18190"), Some(18190));
+        assert_eq!(port("-Dspark.history.ui.port=0"), None);
+        assert_eq!(port("-Dspark.history.ui.port=x"), None);
     }
 
     #[test]

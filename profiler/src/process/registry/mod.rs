@@ -9,12 +9,13 @@ mod asks;
 mod config;
 mod entry;
 mod events;
+mod places;
 mod settle;
 
 pub use config::{Limits, RegistryConfig};
 pub use entry::{Counters, Process};
 
-use super::discovery::Discovery;
+use super::discovery::{Discovery, Places};
 use super::facts::{self, ProcessFacts};
 use super::identity::{Identity, Runtime, identify, with_parent};
 use super::labels::UNKNOWN_COMM;
@@ -54,6 +55,7 @@ pub struct Registry {
     pending: Pending,
     asks: Asks,
     discovery: Discovery,
+    places: Places,
     /// Something changed that may change others' labels.
     dirty: bool,
     tick: u64,
@@ -75,6 +77,7 @@ impl Registry {
             forks: Forks::default(),
             pending: Pending::default(),
             asks: Asks::default(),
+            places: Places::default(),
             dirty: false,
             tick: 0,
             counters: Counters::default(),

@@ -54,6 +54,7 @@ fn state(store: FakeStore) -> ServeState {
         node: "n<1>".into(),
         version: "1.2.3".into(),
         queries: Queries::default(),
+        spark: None,
     }
 }
 

@@ -1,0 +1,321 @@
+//! What Spark itself says of an application's stages and tasks, and who can be asked for it.
+//!
+//! Pure data: filled from Spark's REST API (a driver's or a history server's), joined to answers that
+//! rest on our own figures. Everything here may be absent, late or wrong; nothing of ours depends on it.
+//! Fields are Spark's own (`StageData`, `TaskData` in core's status/api/v1/api.scala, Spark 3.5 and 4.x).
+
+use super::WallTime;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest base URL, in bytes.
+const MAX_URL: usize = 256;
+
+/// An execution of Spark SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlRef {
+    /// Execution id.
+    pub id: u64,
+    /// Its description: what the user set, else the call site.
+    pub description: Arc<str>,
+}
+
+/// One attempt of a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SparkStage {
+    /// Stage id.
+    pub id: u32,
+    /// Attempt, from 0.
+    pub attempt: u32,
+    /// Name: the call site, unless the job set one.
+    pub name: Arc<str>,
+    /// The job's description, where one was set.
+    pub description: Option<Arc<str>>,
+    /// Jobs that the stage belongs to, ascending.
+    pub job_ids: Box<[u32]>,
+    /// The SQL execution that its job belongs to.
+    pub sql: Option<SqlRef>,
+    /// `PENDING`, `ACTIVE`, `COMPLETE`, `FAILED`.
+    pub status: Arc<str>,
+    /// Tasks of the stage's task set; copies and retries are not counted again.
+    pub tasks: u64,
+    /// CPU time inside tasks, nanoseconds. Failed and killed tasks count as 0.
+    pub executor_cpu_ns: u64,
+    /// CPU time of reading tasks in, nanoseconds.
+    pub deserialize_cpu_ns: u64,
+    /// Wall time inside tasks, milliseconds.
+    pub run_time_ms: u64,
+    /// When it was submitted.
+    pub submitted: Option<WallTime>,
+    /// When it ended.
+    pub completed: Option<WallTime>,
+}
+
+/// An application's stages, as one server told them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SparkStages {
+    /// Application id.
+    pub app: String,
+    /// Base URL of the server.
+    pub source: String,
+    /// When it was asked.
+    pub fetched: WallTime,
+    /// The application has ended: nothing will change.
+    pub completed: bool,
+    /// Sorted by id and attempt. Skipped stages are not in it: they ran no task.
+    pub stages: Vec<SparkStage>,
+    /// What is missing, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl SparkStages {
+    /// One attempt of a stage.
+    pub fn get(&self, id: u32, attempt: u32) -> Option<&SparkStage> {
+        let at = self.stages.binary_search_by_key(&(id, attempt), |s| (s.id, s.attempt)).ok()?;
+        self.stages.get(at)
+    }
+}
+
+/// One attempt of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SparkTask {
+    /// Task id, unique in the application.
+    pub tid: u64,
+    /// Place in the task set.
+    pub index: u32,
+    /// Attempt, from 0.
+    pub attempt: u32,
+    /// Wall time from launch to end (or to now), milliseconds, as the driver saw it.
+    pub duration_ms: Option<u64>,
+    /// CPU time inside the task, nanoseconds; 0 for failed and killed ones.
+    pub executor_cpu_ns: u64,
+    /// CPU time of reading the task in, nanoseconds.
+    pub deserialize_cpu_ns: u64,
+    /// `RUNNING`, `SUCCESS`, `FAILED`, `KILLED`, ...
+    pub status: Arc<str>,
+    /// A speculative copy.
+    pub speculative: bool,
+    /// Executor id.
+    pub executor: Arc<str>,
+    /// Host of the executor.
+    pub host: Arc<str>,
+    /// When the driver launched it.
+    pub launched: Option<WallTime>,
+}
+
+/// The tasks of one attempt of a stage, as one server told them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SparkTasks {
+    /// Application id.
+    pub app: String,
+    /// Base URL of the server.
+    pub source: String,
+    /// When it was asked.
+    pub fetched: WallTime,
+    /// The application has ended.
+    pub completed: bool,
+    /// Stage.
+    pub stage: u32,
+    /// Its attempt.
+    pub attempt: u32,
+    /// Sorted by task id.
+    pub tasks: Vec<SparkTask>,
+    /// What is missing, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl SparkTasks {
+    /// A task by its id.
+    pub fn get(&self, tid: u64) -> Option<&SparkTask> {
+        self.tasks.get(self.tasks.binary_search_by_key(&tid, |t| t.tid).ok()?)
+    }
+}
+
+/// What came of asking Spark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Joined<T> {
+    /// It told.
+    Ready(Arc<T>),
+    /// It told earlier, and cannot be asked now, or has not answered yet; the text says which.
+    Stale(Arc<T>, String),
+    /// Asked, and not answered yet.
+    Asking,
+    /// Asked, without success; the text says why. It is asked again later.
+    Unreachable(String),
+    /// Nobody was asked; the text says why.
+    NotAsked(String),
+}
+
+impl<T> Joined<T> {
+    /// What was told.
+    pub fn value(&self) -> Option<&Arc<T>> {
+        match self {
+            Self::Ready(value) | Self::Stale(value, _) => Some(value),
+            Self::Asking | Self::Unreachable(_) | Self::NotAsked(_) => None,
+        }
+    }
+    /// Stable name of the case.
+    pub const fn state(&self) -> &'static str {
+        match self {
+            Self::Ready(_) => "ready",
+            Self::Stale(..) => "stale",
+            Self::Asking => "asking",
+            Self::Unreachable(_) => "unreachable",
+            Self::NotAsked(_) => "not-asked",
+        }
+    }
+    /// A sentence for people; empty when all is well.
+    pub fn says(&self) -> &str {
+        match self {
+            Self::Ready(_) => "",
+            Self::Asking => "Spark has been asked and has not answered yet: ask again.",
+            Self::Stale(_, says) | Self::Unreachable(says) | Self::NotAsked(says) => says,
+        }
+    }
+}
+
+/// Somebody who asks Spark, at most once at a time for each thing, and remembers what it said.
+pub trait SparkSource: Send + Sync {
+    /// The stages of an application. Waits at most `wait` for an answer that is on its way.
+    fn stages(&self, app: &str, wait: Duration) -> Joined<SparkStages>;
+    /// The tasks of one attempt of a stage.
+    fn tasks(&self, app: &str, stage: u32, attempt: u32, wait: Duration) -> Joined<SparkTasks>;
+}
+
+/// Base URL of a driver's or history server's pages: `http://HOST[:PORT][/PATH]`, nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SparkUrl(String);
+
+/// Why a text is no [`SparkUrl`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("http://HOST:PORT of a history server or driver, as http://history:18080; no https, user or query")]
+pub struct SparkUrlError;
+
+impl SparkUrl {
+    /// Without a slash at the end.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SparkUrl {
+    type Err = SparkUrlError;
+    fn from_str(text: &str) -> Result<Self, SparkUrlError> {
+        let text = text.trim().trim_end_matches('/');
+        let rest = text.strip_prefix("http://").filter(|_| text.len() <= MAX_URL).ok_or(SparkUrlError)?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (host, port) = match authority.strip_prefix('[').and_then(|v6| v6.split_once(']')) {
+            Some((v6, rest)) => {
+                v6.parse::<std::net::Ipv6Addr>().map_err(|_| SparkUrlError)?;
+                ("v6", rest.strip_prefix(':').or(rest.is_empty().then_some("80")))
+            }
+            None => authority.split_once(':').map_or((authority, Some("80")), |(h, p)| (h, Some(p))),
+        };
+        let good_port = port.and_then(|p| p.parse::<u16>().ok()).is_some_and(|p| p != 0);
+        let word = |text: &str, more: &str| {
+            text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c)) && !text.contains("..")
+        };
+        if host.is_empty() || !word(host, ".-_") || !good_port || !word(path, "/.-_~") {
+            return Err(SparkUrlError);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for SparkUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_plain() {
+        for (text, want) in [
+            ("http://history:18080", "http://history:18080"),
+            (" http://history:18080/ ", "http://history:18080"),
+            ("http://10.0.0.1", "http://10.0.0.1"),
+            ("http://[::1]:18080/spark", "http://[::1]:18080/spark"),
+            ("http://gate/spark/history/", "http://gate/spark/history"),
+        ] {
+            assert_eq!(text.parse::<SparkUrl>().unwrap().as_str(), want);
+        }
+        let long = format!("http://{}", "h".repeat(MAX_URL));
+        for text in [
+            "",
+            "history:18080",
+            "https://history:18080",
+            "file:///etc/passwd",
+            "http://",
+            "http://:80",
+            "http://h:0",
+            "http://h:99999",
+            "http://h:x",
+            "http://u:p@h:80",
+            "http://u@h",
+            "http://h/?a=b",
+            "http://h/#a",
+            "http://h/../x",
+            "http://h/a b",
+            "http://h\r\nX: y",
+            "http://[::1",
+            "http://[x]:80",
+            "http://[::1]80",
+            "http://h:80:80",
+            &long,
+        ] {
+            assert!(text.parse::<SparkUrl>().is_err(), "{text:?} was taken");
+        }
+    }
+
+    #[test]
+    fn rows_are_found_by_number() {
+        let text: Arc<str> = "x".into();
+        let stage = |id, attempt| SparkStage {
+            id,
+            attempt,
+            name: text.clone(),
+            description: None,
+            job_ids: [].into(),
+            sql: None,
+            status: text.clone(),
+            tasks: 1,
+            executor_cpu_ns: 0,
+            deserialize_cpu_ns: 0,
+            run_time_ms: 0,
+            submitted: None,
+            completed: None,
+        };
+        let stages = SparkStages {
+            app: "a".into(),
+            source: "s".into(),
+            fetched: WallTime(0),
+            completed: false,
+            stages: vec![stage(1, 0), stage(2, 0), stage(2, 1)],
+            notes: vec![],
+        };
+        assert_eq!(stages.get(2, 1), Some(&stage(2, 1)));
+        assert_eq!(stages.get(2, 2), None);
+    }
+
+    #[test]
+    fn every_case_says_its_state() {
+        let value = Arc::new(1);
+        let all = [
+            (Joined::Ready(value.clone()), "ready", ""),
+            (Joined::Stale(value, "old".into()), "stale", "old"),
+            (Joined::Unreachable("why".into()), "unreachable", "why"),
+            (Joined::NotAsked("so".into()), "not-asked", "so"),
+        ];
+        for (joined, state, says) in all {
+            assert_eq!((joined.state(), joined.says()), (state, says));
+            assert_eq!(joined.value().is_some(), ["ready", "stale"].contains(&state));
+        }
+        assert!(Joined::<u8>::Asking.says().contains("ask again"));
+    }
+}
