@@ -4,6 +4,8 @@
 //! from observed programs, so every writer cleans or escapes them (text.rs). Limit: the bytes of one
 //! export ([`MAX_BYTES`]); the SVG also leaves out what is too narrow to see.
 
+mod cause;
+mod diff;
 mod folded;
 mod json;
 mod svg;
@@ -11,6 +13,8 @@ mod text;
 mod top;
 mod walk;
 
+pub use cause::{Cause, cause};
+pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use json::{QualityJson, RangeJson};
 pub use top::{Cost, Method, methods, sort};
 

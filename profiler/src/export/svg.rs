@@ -12,7 +12,7 @@
 use super::text::{clean, one_line, thousands};
 use super::walk::{Below, Path, preorder};
 use super::{ExportOptions, Unit};
-use crate::model::{Answer, FrameKind};
+use crate::model::{Answer, FrameKind, sampling_error};
 use inferno::flamegraph::color::{Color, MultiPalette, PaletteMap};
 use inferno::flamegraph::{Direction, Options, Palette, TextTruncateDirection, from_lines};
 use std::fmt::Write as _;
@@ -28,7 +28,8 @@ pub(super) fn write(answer: &Answer, options: &ExportOptions, out: &mut impl Wri
     let total = answer.tree.nodes.first().map_or(0, |root| options.unit.total(root));
     let title = if options.title.is_empty() { "Flame graph".to_owned() } else { one_line(&options.title) };
     if total == 0 {
-        return write_empty(answer, &title, out);
+        let why = format!("no samples in {} to {}", answer.range.from, answer.range.until);
+        return write_empty(&title, &why, out);
     }
     let mut palette = PaletteMap::default();
     // inferno's own root, and samples without a frame.
@@ -132,28 +133,31 @@ fn color(kind: FrameKind, name: &str) -> Color {
 fn subtitle(answer: &Answer) -> String {
     let quality = &answer.quality;
     let mut text = format!("{} to {}", answer.range.from, answer.range.until);
+    if let Some(error) = sampling_error(quality.samples) {
+        let _ = write!(text, ", {} samples (error {:.1} %)", thousands(quality.samples), error * 100.0);
+    }
     let mut part = |count: u64, what: &str| {
         if count > 0 {
             let _ = write!(text, ", {} {what}", thousands(count));
         }
     };
-    part(quality.samples, "samples");
     part(quality.truncated, "with a cut stack");
     part(quality.lost.samples(), "lost on the node");
     text.push_str("; frames below 0.1 % are not drawn");
     text
 }
 
-fn write_empty(answer: &Answer, title: &str, out: &mut impl Write) -> io::Result<()> {
-    let (from, until) = (answer.range.from, answer.range.until);
-    let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+/// A picture that says why there is none.
+pub(super) fn write_empty(title: &str, why: &str, out: &mut impl Write) -> io::Result<()> {
+    let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let (title, why) = (escaped(title), escaped(why));
     write!(
         out,
         r##"<?xml version="1.0" standalone="no"?>
 <svg version="1.1" width="1200" height="90" viewBox="0 0 1200 90" xmlns="http://www.w3.org/2000/svg">
 <rect x="0" y="0" width="100%" height="100%" fill="#f8f8f8"/>
 <text x="50%" y="32" text-anchor="middle" font-family="monospace" font-size="17">{title}</text>
-<text x="50%" y="60" text-anchor="middle" font-family="monospace" font-size="12">no samples in {from} to {until}</text>
+<text x="50%" y="60" text-anchor="middle" font-family="monospace" font-size="12">{why}</text>
 </svg>
 "##
     )

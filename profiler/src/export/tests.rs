@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 const WEIGHT: u64 = 10_000_000;
 
-type Stack<'a> = (&'a [(FrameKind, &'a str)], u64);
+pub(super) type Stack<'a> = (&'a [(FrameKind, &'a str)], u64);
 
-fn tree(stacks: &[Stack<'_>]) -> Tree {
+pub(super) fn tree(stacks: &[Stack<'_>]) -> Tree {
     let node = |frame: Frame, parent| Node {
         frame: Arc::new(frame),
         parent,
@@ -135,7 +135,7 @@ fn a_flame_graph_shows_kinds_by_colour_and_names_without_marks() {
     let svg = text(Format::Svg, &mixed(), &ExportOptions { title: "app-1".into(), ..plain() });
     assert!(svg.contains(">app-1</text>"));
     assert!(svg.contains(
-        "1970-01-01T00:00:00.000Z to 1970-01-01T00:00:10.000Z, 10 samples; frames below 0.1 % are not drawn<"
+        "1970-01-01T00:00:00.000Z to 1970-01-01T00:00:10.000Z, 10 samples (error 31.6 %); frames below 0.1 % are not drawn<"
     ));
     let rgb = |tooltip| {
         let (_, fill) = frame(&svg, tooltip).unwrap_or_else(|| panic!("no {tooltip} in {svg}"));

@@ -10,6 +10,8 @@ const NONE: NodeId = NodeId::MAX;
 
 /// One node on the walk.
 pub(super) struct Visit<'a> {
+    /// Its place in the tree.
+    pub(super) id: usize,
     /// The node.
     pub(super) node: &'a Node,
     /// 0 for the root.
@@ -46,7 +48,7 @@ pub(super) fn preorder<E>(
         if sibling != NONE {
             pending.push((sibling, depth));
         }
-        if visit(Visit { node, depth })? == Below::Go {
+        if visit(Visit { id: id as usize, node, depth })? == Below::Go {
             let child = at(&first_child, id);
             if child != NONE {
                 pending.push((child, depth + 1));

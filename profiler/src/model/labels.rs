@@ -78,63 +78,125 @@ impl fmt::Display for LabelKey {
     }
 }
 
+type Pair = (LabelKey, Arc<str>);
+
 /// A set of labels, each key at most once, sorted by key. An absent key reads as the empty text.
+///
+/// The process's labels are one allocation that the sets of its threads share: a node may have a
+/// thousand tasks in a window, each with a set of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LabelSet(Box<[(LabelKey, Arc<str>)]>);
+pub struct LabelSet {
+    process: Arc<[Pair]>,
+    thread: Box<[Pair]>,
+}
 
 impl LabelSet {
     /// The value of a key; empty when it is not set.
     pub fn get(&self, key: LabelKey) -> &str {
-        self.0.binary_search_by_key(&key, |(k, _)| *k).map_or("", |i| &self.0[i].1)
+        let pairs = if key.is_of_thread() { &*self.thread } else { &*self.process };
+        pairs.binary_search_by_key(&key, |(k, _)| *k).map_or("", |i| &pairs[i].1)
     }
     /// All pairs, in key order.
     pub fn iter(&self) -> impl Iterator<Item = (LabelKey, &Arc<str>)> {
-        self.0.iter().map(|(k, v)| (*k, v))
+        // A thread's keys stand together in the list of keys.
+        let first = self.thread.first().map_or(LabelKey::Pid, |(key, _)| *key);
+        let (before, after) = self.process.split_at(self.process.partition_point(|(key, _)| *key < first));
+        before.iter().chain(&*self.thread).chain(after).map(|(k, v)| (*k, v))
     }
     /// Whether this is `process`'s set, with or without a thread's labels added.
     pub fn is_of_process(&self, process: &LabelSet) -> bool {
-        self.0.iter().filter(|(k, _)| !k.is_of_thread()).eq(process.0.iter())
+        Arc::ptr_eq(&self.process, &process.process) || self.process == process.process
     }
     /// The labels of another process, or of the same by another name, with this one's thread's.
     pub fn moved_to(&self, process: &LabelSet) -> LabelSet {
-        let of_thread = self.0.iter().filter(|(k, _)| k.is_of_thread());
-        of_thread.fold(LabelSetBuilder::from_set(process), |b, (k, v)| b.set(*k, v.clone())).build()
+        Self { process: process.process.clone(), thread: self.thread.clone() }
+    }
+    /// The process's labels, in key order, as all sets of its threads share them.
+    pub fn process_part(&self) -> &Arc<[(LabelKey, Arc<str>)]> {
+        &self.process
+    }
+    /// The thread's labels, in key order.
+    pub fn thread_part(&self) -> &[(LabelKey, Arc<str>)] {
+        &self.thread
     }
     /// Number of labels.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.process.len() + self.thread.len()
     }
     /// There are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 }
 
 /// Builds a [`LabelSet`]; empty values are left out, a later value of a key wins.
 #[derive(Clone, Debug, Default)]
-pub struct LabelSetBuilder(Vec<(LabelKey, Arc<str>)>);
+pub struct LabelSetBuilder {
+    pairs: Vec<Pair>,
+    from: LabelSet,
+}
 
 impl LabelSetBuilder {
     /// An empty one.
     pub fn new() -> Self {
         Self::default()
     }
-    /// One that starts from a set.
+    /// One that starts from a set, and shares its process's part where that stays as it is.
     pub fn from_set(set: &LabelSet) -> Self {
-        Self(set.0.to_vec())
+        Self { pairs: set.iter().map(|(k, v)| (k, v.clone())).collect(), from: set.clone() }
     }
     /// Sets a key; an empty value removes it.
     pub fn set(mut self, key: LabelKey, value: impl Into<Arc<str>>) -> Self {
         let value = value.into();
-        self.0.retain(|(k, _)| *k != key);
+        self.pairs.retain(|(k, _)| *k != key);
         if !value.is_empty() {
-            self.0.push((key, value));
+            self.pairs.push((key, value));
         }
         self
     }
     /// The set.
     pub fn build(mut self) -> LabelSet {
-        self.0.sort_by_key(|(k, _)| *k);
-        LabelSet(self.0.into_boxed_slice())
+        self.pairs.sort_by_key(|(k, _)| *k);
+        let (thread, process): (Vec<_>, Vec<_>) = self.pairs.into_iter().partition(|(k, _)| k.is_of_thread());
+        let same = self.from.process.iter().eq(&process);
+        let process = if same { self.from.process } else { process.into() };
+        LabelSet { process, thread: thread.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threads_keys_stand_together() {
+        let kinds: Vec<bool> = LabelKey::ALL.iter().map(|key| key.is_of_thread()).collect();
+        assert_eq!(kinds.chunk_by(|a, b| a == b).count(), 3, "process, thread, process");
+    }
+
+    #[test]
+    fn a_set_is_its_pairs_in_key_order_however_it_was_made() {
+        let all = LabelKey::ALL.iter().rev();
+        let whole = all.fold(LabelSetBuilder::new(), |b, key| b.set(*key, key.name())).build();
+        assert!(whole.iter().map(|(key, _)| key).eq(LabelKey::ALL.iter().copied()));
+        assert!(LabelKey::ALL.iter().all(|key| whole.get(*key) == key.name()));
+        let process = LabelSetBuilder::new().set(LabelKey::Pid, "7").set(LabelKey::App, "a").build();
+        let thread = LabelSetBuilder::from_set(&process).set(LabelKey::Stage, "3").build();
+        assert!(Arc::ptr_eq(&process.process, &thread.process), "shared");
+        let again = LabelSetBuilder::new().set(LabelKey::Stage, "3").set(LabelKey::Pid, "7");
+        assert_eq!(again.set(LabelKey::App, "a").build(), thread);
+        assert_eq!((thread.len(), LabelSetBuilder::new().build().is_empty()), (3, true));
+    }
+
+    #[test]
+    fn a_threads_set_moves_with_its_process() {
+        let known = LabelSetBuilder::new().set(LabelKey::App, "a").set(LabelKey::Pid, "7").build();
+        let unknown = LabelSetBuilder::from_set(&known).set(LabelKey::App, "unknown").build();
+        let thread = LabelSetBuilder::from_set(&unknown).set(LabelKey::Task, "9").build();
+        assert!(thread.is_of_process(&unknown) && unknown.is_of_process(&unknown));
+        assert!(!thread.is_of_process(&known) && !unknown.is_of_process(&LabelSet::default()));
+        let moved = thread.moved_to(&known);
+        assert_eq!((moved.get(LabelKey::App), moved.get(LabelKey::Task)), ("a", "9"));
+        assert!(moved.is_of_process(&known));
     }
 }

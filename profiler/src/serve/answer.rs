@@ -29,13 +29,14 @@ pub fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Samples, and their time where the kind counts time.
+/// Samples, their time where the kind counts time, and how sure it is.
 pub fn amount(kind: SampleKind, samples: u64, weight: u64) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("samples".into(), samples.into());
     match kind {
         SampleKind::Cpu => out.insert("cpu_seconds".into(), (weight as f64 / 1e9).into()),
     };
+    out.insert("sampling_error".into(), json!(sampling_error(samples)));
     out
 }
 

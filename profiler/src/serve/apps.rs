@@ -10,7 +10,6 @@ use super::error::ApiError;
 use super::run::Rendered;
 use crate::model::{
     JvmFacts, LabelKey, LabelTotal, NameSource, ProcessRecord, Query, Role, Selection, TimeRange,
-    sampling_error,
 };
 use crate::store::Store;
 use axum::extract::{RawQuery, State};
@@ -77,7 +76,6 @@ impl Sum {
             _ => Map::new(),
         };
         row.extend(amount(query.kind, self.samples, self.weight));
-        row.insert("sampling_error".into(), json!(sampling_error(self.samples)));
         row.insert("first_seen".into(), instant(self.seen.from));
         row.insert("last_seen".into(), instant(self.seen.until));
         Value::Object(row)

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Most nodes that can be asked for; the store has a limit of its own.
 const MAX_NODES: usize = 10_000_000;
 /// inferno's picture has its script, style and event attributes inline.
-const SVG_POLICY: &str =
+pub const SVG_POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; sandbox allow-scripts";
 
 /// `/api/v1/flamegraph`
@@ -72,7 +72,7 @@ impl From<ExportError> for ApiError {
 }
 
 /// What the picture shows, from the plain conditions: `app app-1, stage 3`.
-fn title(query: &Query) -> String {
+pub fn title(query: &Query) -> String {
     let parts = query.selection.matchers.iter().filter_map(|matcher| match &matcher.op {
         MatchOp::In(values) => Some(format!("{} {}", matcher.key, values.join(" or "))),
         _ => None,

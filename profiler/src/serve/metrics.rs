@@ -5,11 +5,12 @@
 //! number of series is bounded. docs/reference/metrics.md lists them; a test holds it to that.
 
 use super::own;
-use crate::model::{DropReason, SampleKind, StackEnd, UnknownReason};
+use crate::model::{DropReason, LedgerSums, SampleKind, StackEnd, ThreadClass, UnknownReason};
 use crate::store::StoreUsage;
 use prometheus::core::Collector;
 use prometheus::{
-    Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+    Counter, CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 use std::sync::Mutex;
 
@@ -38,6 +39,19 @@ impl<T: Copy + PartialEq> PerReason<T> {
     }
     fn counter(&self, reason: T) -> Option<&IntCounter> {
         self.list.iter().position(|r| *r == reason).and_then(|i| self.counters.get(i))
+    }
+}
+
+/// CPU seconds of the node's JVMs by class of thread, in user mode and in the kernel.
+pub struct JvmCpu(Vec<[Counter; 2]>);
+
+impl JvmCpu {
+    /// Adds what threads of a class used, from a closed window's ledger.
+    pub fn add(&self, class: ThreadClass, sums: &LedgerSums) {
+        let (user, system) = sums.user_and_system_ns();
+        for (counter, ns) in self.0.get(class as usize).into_iter().flatten().zip([user, system]) {
+            counter.inc_by(ns as f64 / 1e9);
+        }
     }
 }
 
@@ -114,6 +128,8 @@ pub struct Metrics {
     pub frames_walked: IntCounter,
     /// Of these, without a name, by reason.
     pub unnamed_frames: PerReason<UnknownReason>,
+    /// CPU seconds of JVMs, from the ledger.
+    pub jvm_cpu: JvmCpu,
     /// Windows closed.
     pub windows: IntCounter,
     /// Of these, cut short.
@@ -189,6 +205,18 @@ impl Metrics {
                 UnknownReason::ALL,
                 UnknownReason::slug,
             )?,
+            jvm_cpu: {
+                let (name, help) = (
+                    "emberscope_jvm_cpu_seconds_total",
+                    "CPU time of the node's JVMs by class of thread, from the ledger of closed windows.",
+                );
+                let vec = CounterVec::new(Opts::new(name, help), &["thread_class", "mode"])?;
+                let vec = b.put(name, help, vec)?;
+                let of = |class: &ThreadClass| {
+                    ["user", "system"].map(|mode| vec.with_label_values(&[class.slug(), mode]))
+                };
+                JvmCpu(ThreadClass::ALL.iter().map(of).collect())
+            },
             windows: b.counter("emberscope_windows_total", "Windows closed.")?,
             partial_windows: b.counter(
                 "emberscope_partial_windows_total",
@@ -343,6 +371,27 @@ mod tests {
             assert!(PAGE.contains(&format!("`{slug}`")), "{slug} is missing from docs/reference/metrics.md");
         }
         assert!(text.contains("emberscope_samples_total{type=\"cpu\"} 0\n"));
+    }
+
+    #[test]
+    fn cpu_of_jvms_by_class_and_mode() {
+        let metrics = Metrics::new("1").unwrap();
+        let mut sums = LedgerSums::default();
+        (sums.accounts.cpu_ns, sums.accounts.user_ns, sums.accounts.system_ns) = (4_000_000_000, 3, 1);
+        metrics.jvm_cpu.add(ThreadClass::Gc, &sums);
+        metrics.jvm_cpu.add(ThreadClass::Gc, &sums);
+        let text = metrics.text(&StoreUsage::default(), true).unwrap();
+        let series = |class: &str, mode: &str, value: &str| {
+            let labels = format!("{{mode=\"{mode}\",thread_class=\"{class}\"}}");
+            let line = format!("emberscope_jvm_cpu_seconds_total{labels} {value}\n");
+            assert!(text.contains(&line), "{line}{text}");
+        };
+        series("gc", "user", "6");
+        series("gc", "system", "2");
+        for class in ThreadClass::ALL.iter().filter(|class| **class != ThreadClass::Gc) {
+            series(class.slug(), "user", "0");
+            series(class.slug(), "system", "0");
+        }
     }
 
     #[test]

@@ -13,9 +13,12 @@ mod apps;
 mod config;
 mod connection;
 mod cut;
+mod diff;
 mod error;
+mod figures;
 mod flamegraph;
 mod labels;
+mod ledger;
 mod metrics;
 mod own;
 mod params;
@@ -26,17 +29,20 @@ mod request;
 mod run;
 pub mod selector;
 mod series;
+mod stages;
+mod tax;
 #[cfg(test)]
 mod tests;
 pub mod time;
 mod top;
+mod work;
 
 pub use answer::share_error;
 pub use config::{Access, DEFAULT_LISTEN, ServeConfig, ServeError};
 pub use connection::serve;
 pub use cut::cut;
 pub use error::ApiError;
-pub use metrics::{Declared, Metrics, PerReason, raise_to};
+pub use metrics::{Declared, JvmCpu, Metrics, PerReason, raise_to};
 pub use own::{OwnUsage, usage as own_usage};
 pub use params::{Params, QueryStringError, nearest, pairs};
 pub use request::{Asked, DEFAULT_SPAN};
@@ -84,18 +90,31 @@ impl ServeState {
     where
         F: FnOnce(&dyn Store, &Params, &Query) -> Result<Rendered, ApiError> + Send + 'static,
     {
-        let read = Params::selecting(raw.as_deref(), more)
-            .and_then(|params| Ok((Asked::read(&params, WallTime::now())?, params)));
+        let read = |params: &Params| Asked::read(params, WallTime::now());
+        self.ask(Params::selecting(raw.as_deref(), more), read, |store, params, asked| {
+            work(store, params, &asked.query(store)?)
+        })
+        .await
+    }
+
+    /// Reads a request's parameters, runs `work` where it may block, and sends its answer.
+    async fn ask<A, F>(
+        &self,
+        params: Result<Params, ApiError>,
+        read: impl FnOnce(&Params) -> Result<A, ApiError>,
+        work: F,
+    ) -> Response
+    where
+        A: Send + 'static,
+        F: FnOnce(&dyn Store, &Params, &A) -> Result<Rendered, ApiError> + Send + 'static,
+    {
+        let read = params.and_then(|params| Ok((read(&params)?, params)));
         let (asked, params) = match read {
             Ok(read) => read,
             Err(error) => return error.into_response(),
         };
         let store = Arc::clone(&self.store);
-        let work = move || {
-            let query = asked.query(store.as_ref())?;
-            work(store.as_ref(), &params, &query)
-        };
-        self.queries.run(work).await
+        self.queries.run(move || work(store.as_ref(), &params, &asked)).await
     }
 }
 
@@ -110,6 +129,11 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .route("/api/v1/status", get(plain::status))
         .route("/api/v1/apps", get(apps::apps))
         .route("/api/v1/executors", get(apps::executors))
+        .route("/api/v1/stages", get(stages::stages))
+        .route("/api/v1/tasks", get(stages::tasks))
+        .route("/api/v1/ledger", get(ledger::ledger))
+        .route("/api/v1/tax", get(tax::tax))
+        .route("/api/v1/diff", get(diff::diff))
         .route("/api/v1/labels", get(labels::names))
         .route("/api/v1/labels/{name}/values", get(labels::values))
         .route("/api/v1/flamegraph", get(flamegraph::flamegraph))

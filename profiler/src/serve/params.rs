@@ -16,6 +16,13 @@ pub const MAX_PAIRS: usize = 256;
 /// Parameters of every route that answers about samples, beside the labels.
 pub const SELECTION: &[&str] = &["from", "until", "type", "query"];
 
+/// What stands before a parameter that is for one side of a comparison.
+pub const SIDES: [&str; 2] = ["left.", "right."];
+
+fn selecting<'a>() -> impl Iterator<Item = &'a str> {
+    LabelKey::ALL.iter().map(|key| key.name()).chain(SELECTION.iter().copied())
+}
+
 /// Decoded pairs of known names, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Params(Vec<(String, String)>);
@@ -84,9 +91,41 @@ impl Params {
 
     /// As [`Params::of`], for a route that selects samples: every label, `SELECTION`, and `more`.
     pub fn selecting(raw: Option<&str>, more: &[&str]) -> Result<Self, ApiError> {
-        let labels = LabelKey::ALL.iter().map(|key| key.name());
-        let names: Vec<&str> = labels.chain(SELECTION.iter().chain(more).copied()).collect();
+        let names: Vec<&str> = selecting().chain(more.iter().copied()).collect();
         Self::of(raw, &names)
+    }
+
+    /// As [`Params::selecting`], for a route that compares two selections: each of their parameters also as
+    /// `left.NAME` and `right.NAME`, but for `type`.
+    pub fn comparing(raw: Option<&str>, more: &[&str]) -> Result<Self, ApiError> {
+        let plain: Vec<&str> = selecting().collect();
+        let sided: Vec<String> =
+            SIDES.iter().flat_map(|side| plain.iter().map(move |name| format!("{side}{name}"))).collect();
+        let sided = sided.iter().map(String::as_str).filter(|name| !name.ends_with(".type"));
+        let names: Vec<&str> = plain.iter().copied().chain(more.iter().copied()).chain(sided).collect();
+        Self::of(raw, &names)
+    }
+
+    /// One side's parameters by their plain names: its own, and those without a side that it has not.
+    pub fn side(&self, side: &str) -> Self {
+        let own: Vec<_> =
+            self.0.iter().filter_map(|(name, value)| Some((name.strip_prefix(side)?, value))).collect();
+        let is_own = |name: &str| own.iter().any(|(n, _)| *n == name);
+        let shared = self.0.iter().map(|(name, value)| (name.as_str(), value));
+        let shared = shared.filter(|(name, _)| !SIDES.iter().any(|side| name.starts_with(side)));
+        let pairs = shared.filter(|(name, _)| !is_own(name)).chain(own.iter().copied());
+        Self(pairs.map(|(name, value)| (name.to_owned(), value.clone())).collect())
+    }
+
+    /// The first parameter that is for one side only.
+    pub fn sided(&self) -> Option<&str> {
+        let mut names = self.0.iter().map(|(name, _)| name.as_str());
+        names.find(|name| SIDES.iter().any(|side| name.starts_with(side)))
+    }
+
+    /// Whether a parameter is given.
+    pub fn has(&self, name: &str) -> bool {
+        self.all(name).next().is_some()
     }
 
     /// The value of a parameter that may be given once.
@@ -191,6 +230,25 @@ mod tests {
         assert!(error.message.contains("there are: service_name, node,"), "{}", error.message);
         assert!(Params::of(Some("app=1"), &[]).is_err());
         assert_eq!(nearest("form", &["from", "format"]), Some("from"));
+    }
+
+    #[test]
+    fn a_sides_own_value_goes_before_the_shared_one() {
+        let raw = "app=a&stage=1&left.app=b&left.app=c&right.from=-1h&query=x&slow";
+        let params = Params::comparing(Some(raw), &["slow"]).unwrap();
+        let (left, right) = (params.side("left."), params.side("right."));
+        assert_eq!(left.all("app").collect::<Vec<_>>(), ["b", "c"]);
+        assert_eq!(right.all("app").collect::<Vec<_>>(), ["a"]);
+        assert_eq!((left.one("stage").unwrap(), left.one("from").unwrap()), (Some("1"), None));
+        assert_eq!((right.one("from").unwrap(), right.one("query").unwrap()), (Some("-1h"), Some("x")));
+        assert_eq!(params.sided(), Some("left.app"));
+        assert!(params.has("slow") && left.sided().is_none() && !left.has("left.app"));
+        for bad in ["left.type=cpu", "left.slow=1", "left.=1", "centre.app=1", "left.left.app=1"] {
+            let error = Params::comparing(Some(bad), &["slow"]).unwrap_err();
+            assert_eq!(error.code, "unknown_parameter", "{bad}");
+        }
+        let near = Params::comparing(Some("left.exeuctor=1"), &[]).unwrap_err();
+        assert!(near.message.contains("did you mean `left.executor`?"), "{}", near.message);
     }
 
     #[test]

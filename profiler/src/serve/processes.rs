@@ -7,23 +7,14 @@
 use super::ServeState;
 use super::answer::{amount, table};
 use super::apps::jvm;
-use crate::model::{LabelKey, Matcher, ProcessRecord, Selection};
+use super::work::of_processes;
+use crate::model::{LabelKey, ProcessRecord};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Labels that differ between the threads of a process.
-const OF_THREAD: [LabelKey; 6] = [
-    LabelKey::Stage,
-    LabelKey::StageAttempt,
-    LabelKey::TaskIndex,
-    LabelKey::TaskAttempt,
-    LabelKey::Task,
-    LabelKey::ThreadClass,
-];
 
 /// `/api/v1/processes`
 pub async fn processes(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
@@ -37,10 +28,7 @@ pub async fn processes(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQ
             }
         }
         // A process record has no labels of threads: those conditions are kept by the sums.
-        let of_process = |m: &&Matcher| !OF_THREAD.contains(&m.key);
-        let selection =
-            Selection { matchers: query.selection.matchers.iter().filter(of_process).cloned().collect() };
-        let mut records = store.processes(query.range, &selection);
+        let mut records = store.processes(query.range, &of_processes(&query.selection));
         records.retain(|record| sums.contains_key(&record.key.pid));
         let mut incarnations: BTreeMap<u32, usize> = BTreeMap::new();
         for record in &records {

@@ -34,7 +34,7 @@ impl Default for AnswerLimits {
 
 /// What stands for the value of a label that is not set, in prefix frames: `stage=(none)`. Plain
 /// `stage=` reads as if something had been cut off, and a word alone could be a value.
-const NO_VALUE: &str = "(none)";
+pub const NO_VALUE: &str = "(none)";
 
 /// Samples of one stack in one group.
 struct Merged<'a> {

@@ -9,13 +9,14 @@
 
 use super::accounts;
 use super::answer::{self, AnswerLimits};
-use super::ledger::Ledger;
+use super::relabel::{Moves, concerns, without};
+use super::sizes::Sizes;
 use super::{LabelledSeries, Store, StoreError, StoreUsage};
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Row, Selection, Summary,
-    TimeRange, Window,
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary, TimeRange,
+    Window,
 };
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -57,7 +58,7 @@ struct Kept {
     windows: VecDeque<KeptWindow>,
     /// Number of the next window.
     next: u64,
-    ledger: Ledger,
+    sizes: Sizes,
     dropped_for_bytes: u64,
     dropped_for_age: u64,
 }
@@ -72,7 +73,7 @@ struct KeptWindow {
 impl Kept {
     fn drop_oldest(&mut self) {
         if let Some(oldest) = self.windows.pop_front() {
-            self.ledger.remove(&oldest.window);
+            self.sizes.remove(&oldest.window);
         }
     }
 }
@@ -90,9 +91,10 @@ impl MemoryStore {
 
     fn append_at(&self, mut window: Window, now: Instant) {
         window.rows.shrink_to_fit();
+        window.ledger.shrink_to_fit();
         window.processes.shrink_to_fit();
         let mut kept = self.kept();
-        kept.ledger.add(&window);
+        kept.sizes.add(&window);
         let number = kept.next;
         kept.next += 1;
         kept.windows.push_back(KeptWindow { number, came: now, window: Arc::new(window) });
@@ -101,7 +103,7 @@ impl MemoryStore {
             kept.drop_oldest();
             kept.dropped_for_age += 1;
         }
-        while kept.ledger.bytes() > self.config.max_bytes && !kept.windows.is_empty() {
+        while kept.sizes.bytes() > self.config.max_bytes && !kept.windows.is_empty() {
             kept.drop_oldest();
             kept.dropped_for_bytes += 1;
         }
@@ -176,23 +178,20 @@ impl Store for MemoryStore {
     /// Takes the lock once for each window, so that neither queries nor new windows wait for all.
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
         if *from != **to {
-            self.rewrite(from, |window| relabelled(window, from, to));
+            let mut moves = Moves::new(from, to);
+            self.rewrite(from, |window| moves.window(window));
         }
     }
 
     fn forget(&self, labels: &LabelSet) {
-        self.rewrite(labels, |window| Window {
-            rows: window.rows.iter().filter(|row| *row.labels != *labels).cloned().collect(),
-            processes: window.processes.iter().filter(|p| *p.labels != *labels).cloned().collect(),
-            ..Window::clone(window)
-        });
+        self.rewrite(labels, |window| without(window, labels));
     }
 
     fn usage(&self) -> StoreUsage {
         let kept = self.kept();
         StoreUsage {
             windows: kept.windows.len(),
-            bytes: kept.ledger.bytes(),
+            bytes: kept.sizes.bytes(),
             dropped_for_bytes: kept.dropped_for_bytes,
             dropped_for_age: kept.dropped_for_age,
         }
@@ -200,58 +199,22 @@ impl Store for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Replaces the windows that have these labels, one at a time.
-    fn rewrite(&self, from: &LabelSet, change: impl Fn(&Window) -> Window) {
+    /// Replaces the windows that have a process's labels, one at a time.
+    fn rewrite(&self, process: &LabelSet, mut change: impl FnMut(&Window) -> Window) {
         let mut number = 0;
         loop {
             let mut guard = self.kept();
             let kept = &mut *guard;
             let Some(found) = kept.windows.iter_mut().find(|w| w.number >= number) else { return };
             number = found.number + 1;
-            let rows = found.window.rows.iter().any(|row| *row.labels == *from);
-            if rows || found.window.processes.iter().any(|process| *process.labels == *from) {
+            if concerns(&found.window, process) {
                 // Added before the old one is taken out, so that what both share stays counted.
                 let changed = change(&found.window);
-                kept.ledger.add(&changed);
-                kept.ledger.remove(&found.window);
+                kept.sizes.add(&changed);
+                kept.sizes.remove(&found.window);
                 found.window = Arc::new(changed);
             }
         }
-    }
-}
-
-/// A window with other labels; rows that become equal become one.
-fn relabelled(window: &Window, from: &LabelSet, to: &Arc<LabelSet>) -> Window {
-    let mut rows: Vec<Row> = Vec::with_capacity(window.rows.len());
-    let mut seen = HashMap::with_capacity(window.rows.len());
-    for row in &window.rows {
-        // Equal sets count as one wherever they lie.
-        let labels = if *row.labels == *from || row.labels == *to { to } else { &row.labels };
-        let place =
-            *seen.entry((Arc::as_ptr(labels), Arc::as_ptr(&row.stack), row.kind)).or_insert(rows.len());
-        match rows.get_mut(place) {
-            Some(known) => {
-                known.count = known.count.saturating_add(row.count);
-                known.weight = known.weight.saturating_add(row.weight);
-            }
-            None => rows.push(Row { labels: labels.clone(), ..row.clone() }),
-        }
-    }
-    rows.shrink_to_fit();
-    let process = |record: &Arc<ProcessRecord>| {
-        if *record.labels == *from {
-            Arc::new(ProcessRecord { labels: to.clone(), ..ProcessRecord::clone(record) })
-        } else {
-            record.clone()
-        }
-    };
-    Window {
-        range: window.range,
-        rows,
-        ledger: window.ledger.clone(),
-        processes: window.processes.iter().map(process).collect(),
-        lost: window.lost,
-        partial: window.partial,
     }
 }
 

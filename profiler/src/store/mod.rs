@@ -5,12 +5,13 @@
 
 mod accounts;
 mod answer;
-mod ledger;
 mod memory;
 mod pointer;
+mod relabel;
+mod sizes;
 mod tree;
 
-pub use answer::AnswerLimits;
+pub use answer::{AnswerLimits, NO_VALUE};
 pub use memory::{MemoryStore, MemoryStoreConfig};
 
 use crate::model::{
@@ -79,7 +80,8 @@ pub trait Store: Send + Sync {
     /// those of the process `from`, whatever their thread's ([`LabelSet::is_of_process`]), get `to`'s and
     /// keep their thread's.
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>);
-    /// The samples with this process's labels turned out to be of an application that is not kept: they go.
+    /// This process ([`LabelSet::is_of_process`]) turned out to be of an application that is not kept: its
+    /// rows, ledger lines and records go.
     fn forget(&self, labels: &LabelSet);
     /// What it holds: windows, bytes, and windows that the limits turned away.
     fn usage(&self) -> StoreUsage;

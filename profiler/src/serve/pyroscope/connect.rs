@@ -6,6 +6,7 @@
 //! gRPC and gRPC-Web are not spoken; Grafana does not need them.
 
 use super::error::{CallError, Code};
+use crate::model::sampling_error;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -77,12 +78,30 @@ pub async fn refuse(request: Request, error: CallError) -> Response {
     error.into_response()
 }
 
+/// An answer, and the samples it rests on, which its headers tell: the messages have no place for them.
+pub struct Sampled<Res> {
+    /// The message.
+    pub message: Res,
+    /// None where the answer is not about samples.
+    pub samples: Option<u64>,
+}
+
 /// Answers one call with `work`, which runs on a thread of its own.
 pub async fn unary<Req, Res, F>(request: Request, work: F) -> Response
 where
     Req: prost::Message + Default + DeserializeOwned + Send + 'static,
     Res: prost::Message + Serialize + Send + 'static,
     F: FnOnce(Req) -> Result<Res, CallError> + Send + 'static,
+{
+    sampled(request, |r| work(r).map(|message| Sampled { message, samples: None })).await
+}
+
+/// The same, of an answer about samples.
+pub async fn sampled<Req, Res, F>(request: Request, work: F) -> Response
+where
+    Req: prost::Message + Default + DeserializeOwned + Send + 'static,
+    Res: prost::Message + Serialize + Send + 'static,
+    F: FnOnce(Req) -> Result<Sampled<Res>, CallError> + Send + 'static,
 {
     let (parts, body) = request.into_parts();
     let Some(codec) = Codec::of(&parts.headers) else {
@@ -91,7 +110,11 @@ where
     };
     let gzip = accepts_gzip(&parts.headers);
     match answer(&parts.headers, body, codec, work).await {
-        Ok(body) => pack(codec, body, gzip),
+        Ok((body, samples)) => {
+            let mut response = pack(codec, body, gzip);
+            response.headers_mut().extend(samples.map(basis).unwrap_or_default());
+            response
+        }
         Err(error) => error.into_response(),
     }
 }
@@ -101,11 +124,11 @@ async fn answer<Req, Res, F>(
     body: Body,
     codec: Codec,
     work: F,
-) -> Result<Vec<u8>, CallError>
+) -> Result<(Vec<u8>, Option<u64>), CallError>
 where
     Req: prost::Message + Default + DeserializeOwned + Send + 'static,
     Res: prost::Message + Serialize + Send + 'static,
-    F: FnOnce(Req) -> Result<Res, CallError> + Send + 'static,
+    F: FnOnce(Req) -> Result<Sampled<Res>, CallError> + Send + 'static,
 {
     check_version(headers)?;
     let time = time_limit(headers)?;
@@ -119,7 +142,11 @@ where
         let body = unpack(headers, body)?;
         let request = codec.decode::<Req>(&body)?;
         let _turn = TURNS.acquire().await.map_err(|e| CallError::new(Code::Internal, e.to_string()))?;
-        tokio::task::spawn_blocking(move || codec.encode(&work(request)?))
+        let work = move || {
+            let Sampled { message, samples } = work(request)?;
+            Ok((codec.encode(&message)?, samples))
+        };
+        tokio::task::spawn_blocking(work)
             .await
             .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))
     };
@@ -127,6 +154,17 @@ where
         return Err(late());
     }
     tokio::time::timeout(time, run).await.map_err(|_| late())?
+}
+
+/// How many samples, and how sure a sum over them is.
+fn basis(samples: u64) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert("x-emberscope-samples", HeaderValue::from(samples));
+    let error = sampling_error(samples).map(|error| HeaderValue::try_from(format!("{error:.4}")));
+    if let Some(Ok(error)) = error {
+        headers.insert("x-emberscope-sampling-error", error);
+    }
+    headers
 }
 
 fn check_version(headers: &HeaderMap) -> Result<(), CallError> {

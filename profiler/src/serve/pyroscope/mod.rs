@@ -47,10 +47,12 @@ async fn querier(
         "LabelValues" => connect::unary(request, move |r| labels::label_values(&*store, r)).await,
         "Series" => connect::unary(request, move |r| labels::series(&*store, r)).await,
         "GetProfileStats" => connect::unary(request, move |r| labels::stats(&*store, r)).await,
-        "SelectMergeStacktraces" => connect::unary(request, move |r| profiles::stacktraces(&*store, r)).await,
-        "SelectMergeSpanProfile" => connect::unary(request, move |r| profiles::spans(&*store, r)).await,
-        "SelectMergeProfile" => connect::unary(request, move |r| profiles::profile(&*store, r)).await,
-        "SelectSeries" => connect::unary(request, move |r| profiles::series(&*store, r)).await,
+        "SelectMergeStacktraces" => {
+            connect::sampled(request, move |r| profiles::stacktraces(&*store, r)).await
+        }
+        "SelectMergeSpanProfile" => connect::sampled(request, move |r| profiles::spans(&*store, r)).await,
+        "SelectMergeProfile" => connect::sampled(request, move |r| profiles::profile(&*store, r)).await,
+        "SelectSeries" => connect::sampled(request, move |r| profiles::series(&*store, r)).await,
         _ => {
             let error = CallError::unimplemented(format!("{method:?} is not offered by this QuerierService"));
             connect::refuse(request, error).await

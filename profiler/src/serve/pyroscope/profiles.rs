@@ -4,6 +4,7 @@
 //! What the store cannot know (spans, traces, single profiles) finds nothing; what it could but does
 //! not (call sites, DOT, Pyroscope's tree form, answers later) is `unimplemented`.
 
+use super::connect::Sampled;
 use super::error::CallError;
 use super::levels::flame_graph;
 use super::matching::{matched, range};
@@ -39,7 +40,7 @@ const PPROF: i32 = 4;
 pub fn stacktraces(
     store: &dyn Store,
     request: SelectMergeStacktracesRequest,
-) -> Result<SelectMergeStacktracesResponse, CallError> {
+) -> Result<Sampled<SelectMergeStacktracesResponse>, CallError> {
     if request.r#async.is_some_and(|a| a.r#type != 0 || !a.request_id.is_empty()) {
         return Err(CallError::unimplemented("asynchronous queries are not offered: ask without `async`"));
     }
@@ -51,42 +52,54 @@ pub fn stacktraces(
     let asked = Asked::new(&request.profile_type_id, &request.label_selector, request.start, request.end)?;
     let pprof = is_pprof(request.format)?;
     let found = if nowhere { None } else { asked.merge(store)? };
+    let samples = samples(&found);
     let mut response = SelectMergeStacktracesResponse::default();
     if pprof {
         response.pprof = Some(PprofProfile { profile: Some(asked.pprof(found)?) });
     } else {
         response.flamegraph = asked.flame_graph(found, nodes);
     }
-    Ok(response)
+    Ok(Sampled { message: response, samples })
 }
 
 /// `SelectMergeSpanProfile`: no sample belongs to a span; without spans it is as stack traces.
 pub fn spans(
     store: &dyn Store,
     request: SelectMergeSpanProfileRequest,
-) -> Result<SelectMergeSpanProfileResponse, CallError> {
+) -> Result<Sampled<SelectMergeSpanProfileResponse>, CallError> {
     let asked = Asked::new(&request.profile_type_id, &request.label_selector, request.start, request.end)?;
     let nodes = max_nodes(request.max_nodes)?;
     if is_pprof(request.format)? {
         return Err(CallError::unimplemented("spans are answered as a flame graph only"));
     }
     let found = if request.span_selector.is_empty() { asked.merge(store)? } else { None };
-    Ok(SelectMergeSpanProfileResponse { flamegraph: asked.flame_graph(found, nodes) })
+    let samples = samples(&found);
+    let message = SelectMergeSpanProfileResponse { flamegraph: asked.flame_graph(found, nodes) };
+    Ok(Sampled { message, samples })
 }
 
 /// `SelectMergeProfile`. The profile is whole: `max_nodes` is checked and not needed.
-pub fn profile(store: &dyn Store, request: SelectMergeProfileRequest) -> Result<Profile, CallError> {
+pub fn profile(store: &dyn Store, request: SelectMergeProfileRequest) -> Result<Sampled<Profile>, CallError> {
     refuse_call_site(request.stack_trace_selector.as_ref())?;
     max_nodes(request.max_nodes)?;
     let asked = Asked::new(&request.profile_type_id, &request.label_selector, request.start, request.end)?;
     let nowhere = !(request.profile_id_selector.is_empty() && request.trace_id_selector.is_empty());
     let found = if nowhere { None } else { asked.merge(store)? };
-    asked.pprof(found)
+    let samples = samples(&found);
+    Ok(Sampled { message: asked.pprof(found)?, samples })
+}
+
+/// What the answer rests on; nothing found is no samples.
+fn samples(found: &Option<Answer>) -> Option<u64> {
+    Some(found.as_ref().map_or(0, |answer| answer.quality.samples))
 }
 
 /// `SelectSeries`: a sum for each step that has samples. Steps begin at multiples of `step`; a step
 /// that began before `start` holds, and is dated, from `start`.
-pub fn series(store: &dyn Store, request: SelectSeriesRequest) -> Result<SelectSeriesResponse, CallError> {
+pub fn series(
+    store: &dyn Store,
+    request: SelectSeriesRequest,
+) -> Result<Sampled<SelectSeriesResponse>, CallError> {
     refuse_call_site(request.stack_trace_selector.as_ref())?;
     if request.aggregation.is_some_and(|a| a != 0) {
         return Err(CallError::unimplemented("only the aggregation SUM is offered"));
@@ -103,11 +116,12 @@ pub fn series(store: &dyn Store, request: SelectSeriesRequest) -> Result<SelectS
         return Err(CallError::invalid(format!("more than {MAX_STEPS} steps: take a longer step")));
     }
     let (Some(of), Some(query)) = (asked.of, &asked.query) else {
-        return Ok(SelectSeriesResponse::default());
+        return Ok(Sampled { message: SelectSeriesResponse::default(), samples: Some(0) });
     };
     let by: Vec<LabelKey> = request.group_by.iter().filter_map(|name| LabelKey::from_name(name)).collect();
-    let mut series: Vec<Series> = store
-        .series(query, step, &by)?
+    let found = store.series(query, step, &by)?;
+    let samples = found.iter().flat_map(|(_, points)| points).map(|p| p.count).fold(0, u64::saturating_add);
+    let mut series: Vec<Series> = found
         .into_iter()
         .map(|one| labelled(of, &request.group_by, one, request.start))
         .filter(|one| !one.points.is_empty())
@@ -118,7 +132,7 @@ pub fn series(store: &dyn Store, request: SelectSeriesRequest) -> Result<SelectS
         series.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
         series.truncate(limit);
     }
-    Ok(SelectSeriesResponse { series })
+    Ok(Sampled { message: SelectSeriesResponse { series }, samples: Some(samples) })
 }
 
 fn labelled(of: &Type, group_by: &[String], (labels, points): LabelledSeries, start: i64) -> Series {

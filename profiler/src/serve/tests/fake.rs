@@ -3,8 +3,8 @@
 
 use crate::model::{
     Answer, DropReason, Frame, FrameKind, JvmFacts, LabelKey, LabelSet, LabelSetBuilder, LabelTotal,
-    LedgerTotal, LostCounts, NameSource, Node, ProcessKey, ProcessRecord, Quality, Query, Row, SampleKind,
-    Selection, SeriesPoint, Stack, StackEnd, TimeRange, Tree, UnknownReason, WallTime, Window,
+    LedgerSums, LedgerTotal, LostCounts, NameSource, Node, ProcessKey, ProcessRecord, Quality, Query, Row,
+    SampleKind, Selection, SeriesPoint, Stack, StackEnd, TimeRange, Tree, UnknownReason, WallTime, Window,
 };
 use crate::store::{LabelledSeries, Store, StoreError, StoreUsage};
 use std::collections::BTreeMap;
@@ -120,8 +120,27 @@ impl Store for FakeStore {
         }
         out.into_values().collect()
     }
-    fn ledger(&self, _: TimeRange, _: &Selection, _: &[LabelKey]) -> Result<Vec<LedgerTotal>, StoreError> {
-        Ok(Vec::new())
+    fn ledger(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        by: &[LabelKey],
+    ) -> Result<Vec<LedgerTotal>, StoreError> {
+        let mut out: BTreeMap<Vec<Arc<str>>, (LedgerSums, TimeRange)> = BTreeMap::new();
+        for window in self.lock().iter().filter(|w| w.range.overlaps(&range)) {
+            for line in window.ledger.iter().filter(|line| selection.matches(&line.labels)) {
+                let key = by.iter().map(|k| Arc::from(line.labels.get(*k))).collect();
+                let (sums, seen) = out.entry(key).or_insert((LedgerSums::default(), line.seen));
+                sums.add(&line.sums);
+                seen.from = seen.from.min(line.seen.from);
+                seen.until = seen.until.max(line.seen.until);
+            }
+        }
+        let labelled = |values: Vec<Arc<str>>| by.iter().copied().zip(values).collect();
+        Ok(out
+            .into_iter()
+            .map(|(values, (sums, seen))| LedgerTotal { labels: labelled(values), sums, seen })
+            .collect())
     }
     fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
     fn forget(&self, _: &LabelSet) {}

@@ -1,22 +1,23 @@
 //! How many bytes the kept windows take: an estimate in which what windows share counts once.
 //!
-//! In: windows that come, go, or change a row's labels. Out: a sum. Rows and windows count by
-//! themselves; label sets, stacks, frames and process records are known by address and counted while
-//! any window refers to them. The address is theirs as long as that window holds them. The ledger's own
-//! entries are part of the sum. A value's text counts in each label set that has it, though sets may
-//! share it: the estimate errs upwards.
+//! In: windows that come, go, or change their labels. Out: a sum. Rows and windows count by
+//! themselves, ledger lines too; label sets, stacks, frames, their texts and process records are known by
+//! address and counted while any window refers to them. The address is theirs as long as that window
+//! holds them. The entries made here are part of the sum.
 
 use super::pointer::PointerMap;
-use crate::model::{Frame, LabelSet, ProcessRecord, Row, Stack, Window};
+use crate::model::{Frame, LabelKey, LabelSet, LedgerRow, ProcessRecord, Row, Stack, Window};
 use std::sync::Arc;
 
 /// The two counters in front of what an `Arc` points to, and the header of the allocation.
 const ARC: usize = 24;
-/// One entry of the ledger, with the table's empty part.
+/// The header of an allocation without counters.
+const ALLOCATION: usize = 8;
+/// One entry of the table, with the table's empty part.
 const ENTRY: usize = 40;
 
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct Sizes {
     held: PointerMap<Held>,
     bytes: usize,
 }
@@ -27,7 +28,7 @@ struct Held {
     bytes: usize,
 }
 
-impl Ledger {
+impl Sizes {
     /// The sum.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
@@ -40,6 +41,9 @@ impl Ledger {
             self.hold_labels(&row.labels);
             self.hold_stack(&row.stack);
         }
+        for line in &window.ledger {
+            self.hold_labels(&line.labels);
+        }
         for process in &window.processes {
             if self.hold(address(process), || process_bytes(process)) {
                 self.hold_labels(&process.labels);
@@ -51,21 +55,49 @@ impl Ledger {
     pub(super) fn remove(&mut self, window: &Window) {
         self.bytes = self.bytes.saturating_sub(own_bytes(window));
         for row in &window.rows {
-            self.release(address(&row.labels));
+            self.release_labels(&row.labels);
             self.release_stack(&row.stack);
+        }
+        for line in &window.ledger {
+            self.release_labels(&line.labels);
         }
         for process in &window.processes {
             if self.release(address(process)) {
-                self.release(address(&process.labels));
+                self.release_labels(&process.labels);
             }
         }
     }
 
     fn hold_labels(&mut self, labels: &Arc<LabelSet>) {
-        self.hold(address(labels), || {
-            let values: usize = labels.iter().map(|(_, value)| 24 + ARC + value.len()).sum();
-            ARC + size_of::<LabelSet>() + values
-        });
+        let own = || ARC + size_of::<LabelSet>() + ALLOCATION + size_of_val(labels.thread_part());
+        if self.hold(address(labels), own) {
+            let shared = labels.process_part();
+            if self.hold(part_address(labels), || ARC + size_of_val(&**shared)) {
+                self.hold_texts(shared);
+            }
+            self.hold_texts(labels.thread_part());
+        }
+    }
+
+    fn hold_texts(&mut self, pairs: &[(LabelKey, Arc<str>)]) {
+        for (_, text) in pairs {
+            self.hold(text_address(text), || ARC + text.len());
+        }
+    }
+
+    fn release_labels(&mut self, labels: &Arc<LabelSet>) {
+        if self.release(address(labels)) {
+            if self.release(part_address(labels)) {
+                self.release_texts(labels.process_part());
+            }
+            self.release_texts(labels.thread_part());
+        }
+    }
+
+    fn release_texts(&mut self, pairs: &[(LabelKey, Arc<str>)]) {
+        for (_, text) in pairs {
+            self.release(text_address(text));
+        }
     }
 
     fn hold_stack(&mut self, stack: &Arc<Stack>) {
@@ -128,6 +160,7 @@ impl Ledger {
 fn own_bytes(window: &Window) -> usize {
     ARC + size_of::<Window>()
         + window.rows.capacity() * size_of::<Row>()
+        + window.ledger.capacity() * size_of::<LedgerRow>()
         + window.processes.capacity() * size_of::<Arc<ProcessRecord>>()
 }
 
@@ -138,6 +171,11 @@ fn process_bytes(process: &ProcessRecord) -> usize {
 
 fn address<T>(value: &Arc<T>) -> usize {
     Arc::as_ptr(value) as usize
+}
+
+/// Of the labels that the sets of one process share; an empty list has an address of its own too.
+fn part_address(labels: &LabelSet) -> usize {
+    labels.process_part().as_ptr() as usize
 }
 
 fn text_address(value: &Arc<str>) -> usize {
