@@ -4,7 +4,12 @@
 //! rest on samples and have an error; a cell never mixes them. A figure that is not told is an empty cell.
 
 use super::text;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+
+/// For fields that are null where nothing is known: the empty text, 0.
+pub fn or_nothing<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
 
 /// What the kernel has on threads' accounts.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -3,7 +3,7 @@
 use super::CliError;
 use super::answer::Basis;
 use super::ask::{AskArgs, Rows};
-use super::figures::{Figures, SparkCpu, how, moment};
+use super::figures::{Figures, SparkCpu, how, moment, or_nothing};
 use super::selection::Params;
 use super::table::{Align, Table};
 use super::text::time;
@@ -56,18 +56,19 @@ struct Stages {
 
 #[derive(Debug, Deserialize)]
 struct Stage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     app: String,
+    #[serde(deserialize_with = "or_nothing")]
     stage: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     stage_attempt: String,
     #[serde(default)]
     tasks: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     begun: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     first_seen: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     last_seen: String,
     #[serde(flatten)]
     own: Figures,
@@ -80,6 +81,7 @@ struct Stage {
 
 #[derive(Debug, Deserialize)]
 struct Class {
+    #[serde(deserialize_with = "or_nothing")]
     thread_class: String,
     #[serde(flatten)]
     figures: Figures,

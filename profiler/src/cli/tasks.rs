@@ -3,7 +3,7 @@
 use super::CliError;
 use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
-use super::figures::{Figures, SparkCpu, how};
+use super::figures::{Figures, SparkCpu, how, or_nothing};
 use super::selection::Params;
 use super::stages::{SparkArgs, attempt};
 use super::table::{Align, Table};
@@ -74,19 +74,19 @@ struct Tasks {
 
 #[derive(Debug, Deserialize)]
 struct Task {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     app: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     stage: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     stage_attempt: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     task_index: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     task_attempt: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     task: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     executor: String,
     #[serde(flatten)]
     own: Figures,
@@ -227,14 +227,14 @@ mod tests {
 
     #[test]
     fn a_row_for_each_task() {
-        let unheard = r#"{"app":"app-1","stage":"3","stage_attempt":"0","task_index":"2","task_attempt":"0","task":"62",
-            "executor":"2","exact":null,"sampled":{"samples":0,"cpu_seconds":0.0,"sampling_error":null}}"#;
+        let unheard = r#"{"app":"app-1","stage":"3","stage_attempt":"0","task_index":null,"task_attempt":null,"task":"62",
+            "executor":null,"first_seen":null,"last_seen":null,"exact":null,"sampled":{"samples":0,"cpu_seconds":0.0,"sampling_error":null}}"#;
         let flags = ["--sort", "run-delay", "--limit", "2"];
         let (target, printed) = shown(&flags, 58, &[task(77, ""), unheard.to_owned()]);
         assert_eq!(target, "/api/v1/tasks?stage=3&type=cpu&limit=2&sort=run_delay");
         let want = "TASK  TID  EXECUTOR       CPU  RUN DELAY   BLOCKED    WALL  SWITCHES V/I  FAULTS MIN/MAJ     READ  WRITTEN             SAMPLED\n\
                     17.1  77   1         847.1 ms     2.70 s  152.9 ms  3.70 s        12/402          2011/3  1.5 MiB      0 B  850.0 ms +- 10.0 %\n\
-                    2.0   62   2                -          -         -       -             -               -        -        -                   -\n\
+                    -     62   -                -          -         -       -             -               -        -        -                   -\n\
                     and 58 more tasks: see them with --limit\n\
                     exact, by the kernel's accounts of each thread, but SAMPLED: by n samples, +- the standard error 1/sqrt(n)\n";
         assert!(printed.starts_with(want), "{printed}");

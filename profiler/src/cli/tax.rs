@@ -3,7 +3,7 @@
 use super::CliError;
 use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
-use super::figures::moment;
+use super::figures::{moment, or_nothing};
 use super::table::{Align, Table};
 use super::text::{percent, percent_within, time, time_within};
 use crate::model::ThreadClass;
@@ -33,7 +33,7 @@ pub fn run(args: &TaxArgs) -> Result<(), CliError> {
 struct Tax {
     #[serde(flatten)]
     basis: Basis,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     source: String,
     stage: Option<Stage>,
     total: Part,
@@ -50,7 +50,9 @@ struct Tax {
 #[serde(default)]
 struct Stage {
     tasks: u64,
+    #[serde(deserialize_with = "or_nothing")]
     first_seen: String,
+    #[serde(deserialize_with = "or_nothing")]
     last_seen: String,
     cpu_seconds: Option<f64>,
 }
@@ -63,6 +65,7 @@ struct Part {
     cpu_seconds: Option<f64>,
     user_seconds: Option<f64>,
     system_seconds: Option<f64>,
+    cpu_error: Option<f64>,
     user_error: Option<f64>,
     system_error: Option<f64>,
     share: Option<f64>,
@@ -77,7 +80,7 @@ impl Part {
     fn cells(&self) -> [String; 4] {
         let sampled = Some(self.sampled_cpu_seconds).filter(|_| self.samples > 0).flatten();
         [
-            time(self.cpu_seconds),
+            time_within(self.cpu_seconds, self.cpu_error),
             time_within(self.user_seconds, self.user_error),
             time_within(self.system_seconds, self.system_error),
             time_within(sampled, self.sampling_error),
@@ -96,7 +99,7 @@ impl Part {
 struct Process {
     #[serde(flatten)]
     who: Who,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     source: String,
     #[serde(default)]
     total: Part,
@@ -119,9 +122,13 @@ struct Beside {
 #[serde(default)]
 struct Who {
     pid: Option<u32>,
+    #[serde(deserialize_with = "or_nothing")]
     app: String,
+    #[serde(deserialize_with = "or_nothing")]
     role: String,
+    #[serde(deserialize_with = "or_nothing")]
     executor: String,
+    #[serde(deserialize_with = "or_nothing")]
     process: String,
 }
 

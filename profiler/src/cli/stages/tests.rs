@@ -36,7 +36,7 @@ fn shown(stages: &[String]) -> String {
 
 #[test]
 fn a_row_for_each_stage() {
-    let unheard = r#"{"app":"app-1","stage":"unknown","stage_attempt":"","tasks":1,"begun":0,"executors":1,
+    let unheard = r#"{"app":"app-1","app_name":null,"stage":"unknown","stage_attempt":null,"tasks":1,"begun":null,"executors":1,
         "first_seen":"2026-11-21T10:00:00.000Z","last_seen":"2026-11-21T10:00:10.000Z","exact":null,
         "sampled":{"samples":0,"cpu_seconds":0.0,"sampling_error":null},"classes":[]}"#;
     let want = "STAGE    TASKS      CPU     USER  KERNEL  RUN DELAY  BLOCKED           SAMPLED  FIRST SEEN     LAST SEEN\n\

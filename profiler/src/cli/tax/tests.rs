@@ -27,7 +27,7 @@ fn body(source: &str, stage: &str, classes: &str) -> String {
         r#"{{{HEAD},"source":"{source}","stage":{stage},"total":{TOTAL},"classes":[{classes}],
         "processes":[{{"node":"n1","pid":11,"app":"app-1","app_name":"etl","role":"executor","executor":"1",
         "process":"java","source":"{source}","total":{TOTAL},"classes":[{classes}]}}],
-        "beside":[{{"node":"n1","pid":12,"app":"app-1","app_name":"etl","role":"python","executor":"1",
+        "beside":[{{"node":"n1","pid":null,"app":"app-1","app_name":null,"role":"python","executor":null,
         "process":"python3","samples":100,"cpu_seconds":1.01,"sampling_error":0.1}}]}}"#
     )
 }
@@ -49,8 +49,8 @@ fn classes_their_sum_and_processes() {
                 PID  APP    ROLE      EXECUTOR     CPU    USER    KERNEL     task       gc  BY\n \
                 11  app-1  executor  1         4.00 s  3.50 s  500.0 ms  75.00 %  25.00 %  ledger\n\
                 \n\
-                PID  APP    ROLE    EXECUTOR  PROCESS  SAMPLES           SAMPLED\n \
-                12  app-1  python  1         python3      100  1.01 s +- 10.0 %\n\
+                PID  APP    ROLE    EXECUTOR  PROCESS  SAMPLES           SAMPLED\n  \
+                 -  app-1  python  -         python3      100  1.01 s +- 10.0 %\n\
                 no JVMs, and in no sum above\n";
     assert!(printed.starts_with(want), "{printed}");
 }
