@@ -107,9 +107,9 @@ impl LabelSet {
     pub fn is_of_process(&self, process: &LabelSet) -> bool {
         Arc::ptr_eq(&self.process, &process.process) || self.process == process.process
     }
-    /// The labels of its process alone.
-    pub fn process_part(&self) -> LabelSet {
-        LabelSet(self.0.iter().filter(|(k, _)| !k.is_of_thread()).cloned().collect())
+    /// The set of its process alone.
+    pub fn without_thread(&self) -> LabelSet {
+        Self { process: self.process.clone(), thread: Box::default() }
     }
     /// The labels of another process, or of the same by another name, with this one's thread's.
     pub fn moved_to(&self, process: &LabelSet) -> LabelSet {

@@ -3,11 +3,13 @@
 //! In: the rooms' counters, once a second, and each window that closes. Out: [`Metrics`], and a JSON value
 //! that `/api/v1/status` serves without asking any room.
 
+use super::jvms::{Jvms, Naming};
 use super::stacks::StackCache;
 use crate::aggregate::{Interner, WindowCounters};
 use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
 use crate::model::{DropReason, NameSource, ProcessRecord, SampleKind, Window};
 use crate::process::Registry;
+use crate::process::threads::Threads;
 use crate::serve::{Metrics, raise_to};
 use crate::symbolize::Symbolizer;
 use serde_json::{Map, Value, json};
@@ -97,6 +99,7 @@ impl Health {
         symbolizer: &Symbolizer,
         stacks: &StackCache,
         interner: &Interner,
+        (threads, probes): (&Threads, &Jvms),
     ) {
         let (m, kernel, lost) = (&self.metrics, capture.stats(), capture.lost());
         for reason in DropReason::ALL {
@@ -127,6 +130,20 @@ impl Health {
         for (reason, count) in &names.perf_maps_refused {
             raise_to(&m.perf_maps_refused.with_label_values(&[reason]), *count);
         }
+        let attribution = threads.counters();
+        for (table, held, refused) in [
+            ("threads", attribution.threads, attribution.threads_evicted),
+            ("thread_labels", attribution.label_sets, attribution.folded),
+            ("jvms", probes.len() as u64, probes.refused()),
+        ] {
+            m.registry_entries.with_label_values(&[table]).set(i64::try_from(held).unwrap_or(i64::MAX));
+            raise_to(&m.registry_refused.with_label_values(&[table]), refused);
+        }
+        let results = attribution.results();
+        for (result, count) in results {
+            raise_to(&m.thread_names.with_label_values(&[result]), count);
+        }
+        m.name_probes.set(i64::try_from(capture.name_probes()).unwrap_or(i64::MAX));
         self.shared.put(json!({
             "host": self.host,
             "sampling": {
@@ -148,7 +165,12 @@ impl Health {
                 "jit_frames_unnamed": names.jit_unnamed,
                 "kernel_symbols": symbolizer.kernel_problem().unwrap_or("ok"),
             },
-            "jvms": jvms(registry, symbolizer),
+            "attribution": {
+                "name_probes": capture.name_probes(),
+                "names": results.into_iter().map(|(r, n)| (r.to_owned(), n.into())).collect::<Map<_, _>>(),
+                "unknown_formats": threads.unknown_formats().collect::<Vec<_>>(),
+            },
+            "jvms": jvms(registry, symbolizer, probes),
         }));
     }
 }
@@ -161,12 +183,12 @@ fn state(state: FindingState) -> &'static str {
     }
 }
 
-fn jvms(registry: &Registry, symbolizer: &Symbolizer) -> Vec<Value> {
+fn jvms(registry: &Registry, symbolizer: &Symbolizer, probes: &Jvms) -> Vec<Value> {
     let live = registry.iter().filter(|process| process.jvm && !process.exited);
-    live.take(MAX_LISTED).map(|process| jvm(&process.record, symbolizer)).collect()
+    live.take(MAX_LISTED).map(|process| jvm(&process.record, symbolizer, probes)).collect()
 }
 
-fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer) -> Value {
+fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value {
     let facts = symbolizer.jvm_facts(record.key);
     let (source, says) = match facts.as_ref().map(|facts| &facts.names) {
         None => ("none yet", "no sample of its code yet".to_owned()),
@@ -177,6 +199,7 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer) -> Value {
     };
     let labels: Map<String, Value> =
         record.labels.iter().map(|(key, value)| (key.name().to_owned(), (**value).into())).collect();
+    let naming = probes.naming(record.key).unwrap_or(&Naming::Opening);
     json!({
         "pid": record.key.pid,
         "program": record.program,
@@ -184,5 +207,7 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer) -> Value {
         "version": facts.as_ref().map(|f| f.version.as_str()).unwrap_or_default(),
         "names": source,
         "names_say": says,
+        "threads": naming.slug(),
+        "threads_say": naming.says(),
     })
 }

@@ -48,7 +48,8 @@ mod tests {
         };
         let pool = "java.util.concurrent.ThreadPoolExecutor.";
         let waits = stack(&[&format!("{pool}runWorker"), &format!("{pool}getTask")]);
-        let works = stack(&[&format!("{pool}runWorker"), "org.apache.spark.executor.Executor$TaskRunner.run"]);
+        let works =
+            stack(&[&format!("{pool}runWorker"), "org.apache.spark.executor.Executor$TaskRunner.run"]);
         let of = |class: ThreadClass, task: &str| {
             let set = LabelSetBuilder::new().set(LabelKey::App, "a").set(LabelKey::ThreadClass, class.slug());
             Arc::new(set.set(LabelKey::Stage, task).set(LabelKey::Task, task).build())
@@ -59,7 +60,8 @@ mod tests {
             idle.strip(stack, &mut labels);
             labels
         };
-        let (one, two) = (after(&waits, of(ThreadClass::Task, "1")), after(&waits, of(ThreadClass::Task, "2")));
+        let (one, two) =
+            (after(&waits, of(ThreadClass::Task, "1")), after(&waits, of(ThreadClass::Task, "2")));
         assert!(Arc::ptr_eq(&one, &two) && *one == *of(ThreadClass::Task, ""));
         assert_eq!(after(&works, of(ThreadClass::Task, "1")), of(ThreadClass::Task, "1"));
         let feeder = of(ThreadClass::Python, "1");

@@ -51,7 +51,9 @@ impl Naming {
         match self {
             Self::Opening => "its libjvm is being looked at".into(),
             Self::Native => "each name is seen as it is given".into(),
-            Self::Strings => "each name is seen as it is given, by its String: libjvm has no symbol table".into(),
+            Self::Strings => {
+                "each name is seen as it is given, by its String: libjvm has no symbol table".into()
+            }
             Self::Comm(why) => format!("stages and tasks are not known: {why}"),
         }
     }
@@ -89,9 +91,9 @@ impl Jvms {
         self.known.get(&key).map(|jvm| &jvm.naming)
     }
 
-    /// JVMs by how their threads are known, and those beyond the limit.
-    pub fn count(&self, slug: &str) -> usize {
-        self.known.values().filter(|jvm| jvm.naming.slug() == slug).count()
+    /// JVMs watched.
+    pub fn len(&self) -> usize {
+        self.known.len()
     }
 
     /// JVMs turned away since the start because too many were watched.
@@ -125,7 +127,7 @@ impl Jvms {
                 self.refused += 1;
                 continue;
             }
-            if let Err(error) = capture.watch_process(key.pid) {
+            if let Err(error) = capture.watch_process(key.pid, None) {
                 tracing::warn!(pid = key.pid, %error, "this JVM's threads are not asked for what they use");
             }
             let new =
@@ -200,8 +202,8 @@ fn attach(pid: Pid, library: &Library, capture: &mut Capture) -> Result<Naming, 
     let Some(probe) = library.probe else {
         return Err("its libjvm has neither os::set_native_thread_name nor JVM_SetNativeThreadName".into());
     };
-    if let Some(layout) = library.strings {
-        capture.watch_strings(pid, layout).map_err(|e| e.to_string())?;
+    if library.strings.is_some() {
+        capture.watch_process(pid, library.strings).map_err(|e| e.to_string())?;
     }
     capture.watch_names(library.id, library.file.as_fd(), probe).map_err(|e| e.to_string())?;
     Ok(if library.strings.is_some() { Naming::Strings } else { Naming::Native })

@@ -51,7 +51,7 @@ impl Applying<'_> {
         let address = Arc::as_ptr(labels);
         // The set is held beside its answer, so that its address stays its own.
         let (_, now) = self.known.entry(address).or_insert_with(|| {
-            let now = match self.relabels.0.get(&labels.process_part()) {
+            let now = match self.relabels.0.get(&labels.without_thread()) {
                 None => Some(labels.clone()),
                 Some(to) => to.as_ref().map(|to| Arc::new(labels.moved_to(to))),
             };

@@ -13,7 +13,9 @@ use super::relabels::Relabels;
 use super::stacks::{Entry, StackCache, StackToken};
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
-use crate::model::{LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, TaskEvent, WallTime};
+use crate::model::{
+    LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, TaskEvent, WallTime,
+};
 use crate::process::threads::{Owner, Threads};
 use crate::process::{Process, Registry};
 use crate::store::Store;
@@ -170,10 +172,15 @@ impl Worker {
                 self.symbolizer.ask_early(target);
             }
         }
-        self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, &self.interner);
+        self.update_health();
         self.health.windows(self.windows.counters());
         self.trim.tick();
         Ok(())
+    }
+
+    fn update_health(&self) {
+        let (threads, interner) = ((&self.threads, &self.jvm_probes), &self.interner);
+        self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, interner, threads);
     }
 
     fn relabel(&mut self) {
@@ -241,7 +248,7 @@ impl Worker {
             self.store_named();
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, &self.interner);
+        self.update_health();
         Ok(())
     }
 }

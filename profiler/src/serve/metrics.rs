@@ -144,6 +144,10 @@ pub struct Metrics {
     pub bpf_map_bytes: IntGauge,
     /// Perf maps asked of JVMs; labels: the result's slug, a closed list of its room.
     pub perf_map_asks: IntCounterVec,
+    /// Threads' names and what became of them; labels: the result's slug, a closed list of its room.
+    pub thread_names: IntCounterVec,
+    /// libjvm files with a probe on their naming function.
+    pub name_probes: IntGauge,
     /// Nanoseconds in a BPF program; labels: the program's name. Only with bpf_stats_enabled.
     pub bpf_run_nanoseconds: IntCounterVec,
     /// Runs of a BPF program; labels: the program's name. Only with bpf_stats_enabled.
@@ -239,6 +243,15 @@ impl Metrics {
                 "emberscope_registry_refused_total",
                 "Entries that a full table turned away or threw out.",
                 &["registry"],
+            )?,
+            thread_names: b.counters(
+                "emberscope_thread_names_total",
+                "Names, records and samples of threads of JVMs, by what became of them.",
+                &["result"],
+            )?,
+            name_probes: b.gauge(
+                "emberscope_name_probes",
+                "libjvm files with a probe on the function by which threads are named.",
             )?,
             perf_map_asks: b.counters(
                 "emberscope_perf_map_asks_total",

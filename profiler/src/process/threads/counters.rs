@@ -39,6 +39,23 @@ pub struct ThreadCounters {
     pub stale_records: u64,
 }
 
+impl ThreadCounters {
+    /// What became of names, lines and records, each with a stable short name.
+    pub const fn results(&self) -> [(&'static str, u64); 9] {
+        [
+            ("named", self.named),
+            ("learned", self.learned),
+            ("inherited", self.inherited),
+            ("unknown_format", self.unknown_formats),
+            ("renamed_in_task", self.renamed_in_task),
+            ("lost", self.names_lost),
+            ("nameless_sample", self.samples_nameless),
+            ("booked_unknown", self.bookings_unknown),
+            ("stale_record", self.stale_records),
+        ]
+    }
+}
+
 /// The last few different texts of an unknown format, escaped and cut, for people to look at.
 #[derive(Debug, Default)]
 pub(super) struct UnknownFormats(VecDeque<String>);

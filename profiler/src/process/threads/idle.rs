@@ -49,9 +49,9 @@ fn is_java(frame: &Frame, name: &str) -> bool {
 
 /// The labels without stage and task. The thread's class stays.
 pub fn without_task(labels: &LabelSet) -> LabelSet {
-    let of_task = |key: LabelKey| key.is_of_thread() && key != LabelKey::ThreadClass;
-    let kept = labels.iter().filter(|(key, _)| !of_task(*key));
-    kept.fold(LabelSetBuilder::new(), |set, (key, value)| set.set(key, value.clone())).build()
+    let of_task = |key: &&LabelKey| key.is_of_thread() && **key != LabelKey::ThreadClass;
+    let keys = LabelKey::ALL.iter().filter(of_task);
+    keys.fold(LabelSetBuilder::from_set(labels), |set, key| set.set(*key, "")).build()
 }
 
 #[cfg(test)]

@@ -125,7 +125,9 @@ impl Strings {
             narrow,
             shift,
             coloured: u8::from(heap.references == References::Coloured),
-            pad: [0; 5],
+            pad: 0,
+            eetop_offset: 0,
+            pad2: 0,
         }
     }
 

@@ -142,7 +142,9 @@ impl View {
     pub fn string_layout<M: Memory>(&self, memory: &M) -> Result<crate::model::StringLayout, JvmProblem> {
         let mut found = None;
         self.visit(memory, |reading| {
-            found = reading.map(|r| self.strings.layout(&self.heap, &r.text));
+            let eetop_offset = u16::try_from(self.eetop).unwrap_or(0);
+            let layout = |r: &Reading| self.strings.layout(&self.heap, &r.text);
+            found = reading.as_ref().map(|r| crate::model::StringLayout { eetop_offset, ..layout(r) });
             found.is_none()
         })?;
         found.ok_or(JvmProblem::NotReady)
