@@ -339,6 +339,9 @@ fn http_beyond_the_polite_client() -> Result<()> {
     let (head, body) = raw(port, stacks, json_type, spelling.as_bytes())?;
     assert!(head.contains(" 200 ") && head.contains("content-type: application/json\r\n"), "{head}");
     assert_eq!(serde_json::from_slice::<Value>(&body)?["flamegraph"]["total"], "1000000000");
+    for line in ["x-emberscope-samples: 100\r\n", "x-emberscope-sampling-error: 0.1000\r\n"] {
+        assert!(head.contains(line), "{line}{head}");
+    }
 
     for (name, headers, body, expected) in [
         ("rubbish JSON", json_type, &b"{"[..], ("400", "invalid_argument")),

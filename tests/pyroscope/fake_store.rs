@@ -95,7 +95,8 @@ impl Store for FakeStore {
             }
         }
         let range = TimeRange { from: query.range.from.floor(WINDOW), until: query.range.until.ceil(WINDOW) };
-        Ok(Answer { tree: Tree { nodes }, range, windows: 0, quality: Quality::default() })
+        let quality = Quality { samples: nodes[0].total_count, ..Quality::default() };
+        Ok(Answer { tree: Tree { nodes }, range, windows: 0, quality })
     }
 
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {

@@ -228,6 +228,7 @@ mod tests {
     use super::*;
     use crate::export::methods;
     use crate::export::tests::tree;
+    use proptest::prelude::*;
 
     const J: FrameKind = FrameKind::JavaCompiled;
     const T: FrameKind = FrameKind::JavaInterpreted;
@@ -269,6 +270,45 @@ mod tests {
         assert_eq!(names(&trees.left), names(&trees.right));
         let nothing = Tree { nodes: Vec::new() };
         assert_eq!(Aligned::new(&nothing, &nothing).right.nodes.len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_moved(
+            stacks in prop::collection::vec((any::<bool>(), prop::collection::vec(0usize..4, 0..6), 1u64..50), 0..30)
+        ) {
+            let paths: Vec<Vec<(FrameKind, &str)>> = stacks
+                .iter()
+                .map(|(_, path, _)| path.iter().map(|i| (J, ["a", "b;c", "# d", "e 1"][*i])).collect())
+                .collect();
+            let side = |left: bool| -> Tree {
+                let own = stacks.iter().zip(&paths).filter(|((is_left, ..), _)| *is_left == left);
+                tree(&own.map(|((_, _, n), path)| (path.as_slice(), *n)).collect::<Vec<_>>())
+            };
+            let (left, right) = (side(true), side(false));
+            let trees = Aligned::new(&left, &right);
+            for (before, after) in [(&left, &trees.left), (&right, &trees.right)] {
+                let sorted = |tree: &Tree| {
+                    let mut rows: Vec<_> = methods(tree)
+                        .iter()
+                        .map(|m| (m.name.to_owned(), m.own, m.total))
+                        .filter(|(_, _, total)| total.count > 0)
+                        .collect();
+                    rows.sort_by(|a, b| a.0.cmp(&b.0));
+                    rows
+                };
+                prop_assert_eq!(sorted(before), sorted(after));
+                prop_assert_eq!(before.nodes[0].total_weight, after.nodes[0].total_weight);
+            }
+            let text = String::from_utf8(render(Format::Folded, &trees, &options(1.0, 1.0)).unwrap()).unwrap();
+            let sum = |column: usize| -> u64 {
+                text.lines().map(|l| l.rsplitn(3, ' ').nth(column).unwrap().parse::<u64>().unwrap()).sum()
+            };
+            prop_assert_eq!((sum(1), sum(0)), (left.nodes[0].total_weight, right.nodes[0].total_weight));
+            let svg = String::from_utf8(render(Format::Svg, &trees, &options(1.0, 1.0)).unwrap()).unwrap();
+            let all = format!("<title>all ({} us, 100%)", crate::export::text::thousands(right.nodes[0].total_weight / 1000));
+            prop_assert!(right.nodes[0].total_weight == 0 || svg.contains(&all), "{}", all);
+        }
     }
 
     #[test]

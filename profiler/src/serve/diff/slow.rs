@@ -2,8 +2,8 @@
 //!
 //! In: one app and one stage. Out: the tenth of its tasks that used most CPU (at least one), those from
 //! the 40th to the 60th percentile, and the conditions that select each group's samples. CPU is that of
-//! the own thread and the helpers, by the ledger, else by samples. Limits: [`LEAST`] tasks; at most
-//! [`LISTED`] of a group are listed.
+//! the own thread and the helpers, by the ledger, else by samples. Limits: [`LEAST`] tasks; [`MOST`] in a
+//! group (the slowest, and those in the middle), of which [`LISTED`] are listed.
 
 use super::super::error::ApiError;
 use super::super::figures::seconds;
@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 
 /// Fewer tasks have no usual ones and slow ones.
 const LEAST: usize = 4;
+/// Tasks of a group: each label set of a query is held against every one of them.
+const MOST: usize = 1000;
 /// Tasks listed of a group.
 const LISTED: usize = 100;
 
@@ -94,8 +96,11 @@ pub fn groups(store: &dyn Store, query: &Query) -> Result<Slow, ApiError> {
     tasks.sort_by_key(Task::cpu_ns);
     let n = tasks.len();
     // n from 4 on: at least one task in each, none in both.
-    let (from, until, slow) = (n * 4 / 10, (n * 6).div_ceil(10), n * 9 / 10);
-    let (Some(usual), Some(top), true) = (tasks.get(from..until), tasks.get(slow..), n >= LEAST) else {
+    let (p40, p60, p90) = (n * 4 / 10, (n * 6).div_ceil(10), n * 9 / 10);
+    let beyond = (p60 - p40).saturating_sub(MOST);
+    let middle = p40 + beyond / 2..p60 - beyond.div_ceil(2);
+    let top = p90.max(n.saturating_sub(MOST))..n;
+    let (Some(usual), Some(top), true) = (tasks.get(middle), tasks.get(top), n >= LEAST) else {
         let message = format!(
             "{n} tasks of the stage were seen: with fewer than {LEAST} there are no usual and no slow ones."
         );
@@ -113,9 +118,9 @@ pub fn groups(store: &dyn Store, query: &Query) -> Result<Slow, ApiError> {
         json: json!({
             "tasks": n,
             "source": source,
-            "p40_cpu_seconds": at(from),
-            "p60_cpu_seconds": at(until - 1),
-            "p90_cpu_seconds": at(slow - 1),
+            "p40_cpu_seconds": at(p40),
+            "p60_cpu_seconds": at(p60 - 1),
+            "p90_cpu_seconds": at(p90 - 1),
         }),
         median: Group::new("median", usual),
         slow: Group::new("slow", top),

@@ -59,6 +59,29 @@ async fn what_makes_slow_tasks_slow_comes_first() {
 }
 
 #[tokio::test]
+async fn groups_have_tasks_from_four_on_and_a_limit() {
+    let process = jobs::labels(&[(crate::model::LabelKey::App, "a")]);
+    for (n, usual, slow) in [(4, 2, 1), (5, 1, 1), (9, 3, 1), (10, 2, 1), (11, 3, 2), (12_000, 1000, 1000)] {
+        let task = |i: u64| jobs::thread(&process, "task", "1", &i.to_string(), &i.to_string());
+        let ledger = (0..n).map(|i| jobs::line(&task(i), i, 0, 1)).collect();
+        let store = crate::store::MemoryStore::new(Default::default());
+        // So that the app is known.
+        let row = jobs::row(&task(0), &[jobs::RUN], 1);
+        store.append(jobs::window(0, vec![row], ledger, Vec::new()));
+        let app = router(state(store), Access::LocalHostOnly, Router::new());
+        let query = format!("/api/v1/diff?slow=1&app=a&stage=1&format=json&{}", within(0, 10));
+        let body = send(app, request("GET", &query)).await.json();
+        let count = |side: &str| body[side]["task_count"].as_u64().unwrap();
+        assert_eq!((count("left"), count("right")), (usual, slow), "{n}");
+        assert_eq!(body["slow"]["tasks"], n);
+        let listed = body["right"]["tasks"].as_array().unwrap();
+        assert_eq!(listed.len() as u64, slow.min(100));
+        let first = listed[0]["cpu_seconds"].as_f64().unwrap();
+        assert!((first - (n - slow) as f64 / 1e3).abs() < 1e-9, "{n}: {first}");
+    }
+}
+
+#[tokio::test]
 async fn two_selections_by_share_or_as_they_are() {
     let body =
         ask(true, "left.app=app-2&right.app=app-1&role=executor&thread_class=task&format=json").await.json();
