@@ -5,6 +5,7 @@ mod fake;
 mod gate;
 mod limits;
 mod refusals;
+mod spark;
 
 use super::{Access, Metrics, Queries, ServeState, router};
 use axum::Router;
