@@ -184,14 +184,14 @@ fn task(task: &SparkTask) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::SqlRef;
     use std::sync::{Arc, Mutex};
 
     /// Tells of one application, and remembers what it was asked.
     #[derive(Default)]
-    struct Fake(Mutex<Vec<String>>);
+    pub struct Fake(pub Mutex<Vec<String>>);
 
     impl Fake {
         fn tell<T>(&self, app: &str, what: String, value: T) -> Joined<T> {

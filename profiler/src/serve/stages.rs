@@ -1,11 +1,13 @@
 //! `/api/v1/stages` and `/api/v1/tasks`: what tasks used, exactly and by samples.
 //!
-//! In: the tasks of a selection ([`super::work`]). Out: a row for each stage attempt, or for each task.
+//! In: the tasks of a selection ([`super::work`]). Out: a row for each stage attempt, or for each task,
+//! with what Spark itself says of it ([`super::spark`]) where it can be asked.
 //! Limits: `limit` rows of tasks; the answer says how many there are.
 
 use super::ServeState;
 use super::answer::{head, headers, json};
 use super::figures::{Figures, put_seen};
+use super::spark;
 use super::work::{self, Class, Task, class_at};
 use crate::model::{LabelKey, LedgerSums};
 use axum::extract::{RawQuery, State};
@@ -79,8 +81,10 @@ fn text(value: &str) -> Value {
 
 /// `/api/v1/stages`
 pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    let source = state.spark.clone();
     state
-        .select(raw, &[], |store, _, query| {
+        .select(raw, &["join"], move |store, params, query| {
+            let source = if spark::wanted(params)? { source } else { None };
             let summary = store.summary(query)?;
             let tasks = work::tasks(store, query)?;
             // Tasks come stage by stage.
@@ -100,6 +104,7 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
             out.insert("count".into(), stages.len().into());
             let rows = stages.iter().map(|([app, id, attempt], stage)| stage.row(app, id, attempt));
             out.insert("stages".into(), rows.collect());
+            spark::join_stages(&mut out, source.as_deref(), spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
         })
         .await
@@ -137,8 +142,10 @@ fn rank(task: &Task, sort: Sort) -> u64 {
 
 /// `/api/v1/tasks`
 pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    let source = state.spark.clone();
     state
-        .select(raw, &["sort", "limit"], |store, params, query| {
+        .select(raw, &["sort", "limit", "join"], move |store, params, query| {
+            let source = if spark::wanted(params)? { source } else { None };
             let sort = params.choice("sort", &SORTS, Sort::Cpu)?;
             let limit = params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
             let summary = store.summary(query)?;
@@ -152,6 +159,7 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
             out.insert("cut".into(), (count - tasks.len()).into());
             out.insert("sort".into(), params.one("sort")?.unwrap_or("cpu").into());
             out.insert("tasks".into(), tasks.iter().map(row).collect());
+            spark::join_tasks(&mut out, source.as_deref(), spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
         })
         .await

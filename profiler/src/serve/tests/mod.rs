@@ -7,6 +7,7 @@ mod gate;
 mod jobs;
 mod limits;
 mod refusals;
+mod spark;
 mod tasks;
 mod tax;
 
