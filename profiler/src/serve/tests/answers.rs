@@ -1,7 +1,6 @@
 //! Every route's answer over three windows whose content is known.
 
 use super::*;
-use crate::store::Store;
 use fake::EVIL;
 
 fn row<'a>(rows: &'a Value, key: &str, value: &str) -> &'a Value {
@@ -36,7 +35,9 @@ async fn the_start_page_lists_every_route_and_escapes() {
 #[tokio::test]
 async fn every_listed_route_is_there() {
     for (path, _) in crate::serve::plain::ROUTES {
-        assert_eq!(get(&path.replace("{name}", "app")).await.status, 200, "{path}");
+        // A difference wants to know of what.
+        let query = if path.ends_with("/diff") { "?left.app=app-1" } else { "" };
+        assert_eq!(get(&format!("{}{query}", path.replace("{name}", "app"))).await.status, 200, "{path}");
     }
 }
 
@@ -94,7 +95,19 @@ async fn what_an_answer_rests_on_is_in_body_and_headers() {
     assert_eq!(got.header("x-emberscope-from"), "2026-11-21T10:00:00.000Z");
     assert_eq!(got.header("x-emberscope-until"), "2026-11-21T10:00:30.000Z");
     assert_eq!(body["span"], body["range"]);
-    for route in ["apps", "executors", "labels", "labels/app/values", "top", "processes", "series"] {
+    for route in [
+        "apps",
+        "executors",
+        "stages",
+        "tasks",
+        "ledger",
+        "tax",
+        "labels",
+        "labels/app/values",
+        "top",
+        "processes",
+        "series",
+    ] {
         let table = get_all(&format!("/api/v1/{route}")).await.json();
         for key in ["range", "windows", "window_seconds", "span", "quality"] {
             assert_eq!(table[key], body[key], "{route} {key}");
@@ -116,7 +129,19 @@ async fn ranges_are_widened_to_windows_and_say_so() {
 
 #[tokio::test]
 async fn before_the_first_sample_the_answer_is_empty_and_says_what_there_is() {
-    for route in ["apps", "executors", "labels", "top", "processes", "series", "flamegraph?format=json"] {
+    for route in [
+        "apps",
+        "executors",
+        "stages",
+        "tasks",
+        "ledger",
+        "tax",
+        "labels",
+        "top",
+        "processes",
+        "series",
+        "flamegraph?format=json",
+    ] {
         let sign = if route.contains('?') { '&' } else { '?' };
         let got = get(&format!("/api/v1/{route}{sign}from=1000&until=2000")).await;
         assert_eq!(got.status, 200, "{route}: {}", got.text());

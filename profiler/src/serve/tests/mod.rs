@@ -1,12 +1,17 @@
 //! The server against a small store in memory, through its whole router.
 
 mod answers;
+mod diff;
 mod fake;
 mod gate;
+mod jobs;
 mod limits;
 mod refusals;
+mod tasks;
+mod tax;
 
 use super::{Access, Metrics, Queries, ServeState, router};
+use crate::store::Store;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode, header};
@@ -45,7 +50,7 @@ impl Got {
     }
 }
 
-fn state(store: FakeStore) -> ServeState {
+fn state(store: impl Store + 'static) -> ServeState {
     ServeState {
         store: Arc::new(store),
         status: Arc::new(|| json!({ "jvms": 2, "version": "not this" })),
