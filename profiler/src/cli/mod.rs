@@ -8,6 +8,8 @@ mod apps;
 mod ask;
 mod client;
 mod completions;
+#[cfg(test)]
+mod contract;
 mod daemon;
 mod diff;
 mod doctor;

@@ -40,6 +40,8 @@ pub fn signed_time(seconds: f64) -> String {
         // Rounded to one decimal it would say 1000.0 ms.
         999.95.. => format!("{seconds:+.2} s"),
         10.0.. => format!("{ms:+.1} ms"),
+        // Nothing has no sign.
+        ..0.005 => "0.00 ms".to_owned(),
         _ => format!("{ms:+.2} ms"),
     }
 }
@@ -96,6 +98,7 @@ mod tests {
         let want = ["0.00 ms", "0.43 ms", "9.99 ms", "17.7 ms", "999.9 ms", "1.00 s", "3700.00 s"];
         assert_eq!(times.map(|seconds| time(Some(seconds))), want);
         assert_eq!((signed_time(0.0042), signed_time(-2.5)), ("+4.20 ms".to_owned(), "-2.50 s".to_owned()));
+        assert_eq!([signed_time(-1e-9), signed_time(0.0)], ["0.00 ms"; 2]);
         assert_eq!(time_within(Some(4.0), Some(0.05)), "4.00 s +- 5.0 %");
         assert_eq!(
             (time_within(Some(4.0), None), time_within(None, Some(0.1))),

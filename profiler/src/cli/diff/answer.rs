@@ -156,15 +156,14 @@ impl Diff {
         table
     }
 
+    /// How times were scaled and errors come about.
     fn how(&self) -> String {
-        let scale = match self.scale.as_str() {
-            "task" => "times are for each task",
-            "absolute" => "times are as they are",
-            "equal" => "left times are scaled to an equal total",
-            other => other,
+        const APART: &str = "sqrt(l^2/m + r^2/n) of times l and r of m and n samples";
+        let (scale, error) = match self.scale.as_str() {
+            "task" => ("times are for each task", APART),
+            "absolute" => ("times are as they are", APART),
+            _ => ("left times are scaled to an equal total", "that of the shares of both totals"),
         };
-        format!(
-            "by samples; {scale}; +- is the standard error, sqrt(l^2/m + r^2/n) of times l and r of m and n samples"
-        )
+        format!("by samples; {scale}; +- is the standard error, {error}")
     }
 }
