@@ -18,7 +18,7 @@ use aya_ebpf::programs::PerfEventContext;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{
     Counter, DropReason, EPOCH_NS, MAX_KERNEL_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord,
-    StackRecord,
+    StackEnd, StackRecord,
 };
 
 /// For kernels with `bpf_loop` (5.17): 512 user frames.
@@ -98,6 +98,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
                 room.take();
             }
         }
+        let name_seq = if walk.end == StackEnd::KernelThread as u64 { 0 } else { threads::number_of(tid) };
         let sent = send(SampleRecord {
             header: RecordHeader {
                 kind: RecordKind::Sample as u16,
@@ -111,7 +112,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
             pid,
             tid,
             cpu: bpf_get_smp_processor_id(),
-            name_seq: threads::number_of(tid),
+            name_seq,
             sample_kind: SampleKindTag::Cpu as u16,
             pad: [0; 3],
         });

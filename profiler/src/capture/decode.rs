@@ -3,12 +3,11 @@
 //! Bounds-checked and free of alignment needs: a record that is too short or of an unknown kind is an
 //! error value, which the reader counts. Limits are those of the records (`profiler_ebpf`).
 
-use crate::model::{
-    Accounts, RawEvent, RawSample, RawStack, RawTask, RawThread, SampleKind, StackEnd, TaskEvent, ThreadCause,
-};
+use super::decode_thread::thread;
+use crate::model::{RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause};
 use profiler_ebpf::{
-    MAX_KERNEL_FRAMES, MAX_NAME, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord,
-    StackRecord, TaskRecord, ThreadRecord, UserFrame,
+    MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord,
+    TaskRecord, UserFrame,
 };
 use std::mem::offset_of;
 
@@ -124,56 +123,6 @@ fn task(bytes: &[u8], event: TaskEvent) -> Result<RawTask, DecodeError> {
     })
 }
 
-fn thread(bytes: &[u8], cause: ThreadCause) -> Result<RawThread, DecodeError> {
-    let u64_of = |at| u64_at(bytes, at);
-    let name_len = u32_at(bytes, offset_of!(ThreadRecord, name_len))? as usize;
-    if name_len > MAX_NAME {
-        return Err(DecodeError::LongName);
-    }
-    let name = bytes.get(size_of::<ThreadRecord>()..).ok_or(DecodeError::Short)?;
-    let name = name.get(..name_len).ok_or(DecodeError::Short)?;
-    let flags = u32_at(bytes, offset_of!(ThreadRecord, flags))?;
-    let accounts = Accounts {
-        cpu_ns: u64_of(offset_of!(ThreadRecord, cpu_ns))?,
-        run_delay_ns: u64_of(offset_of!(ThreadRecord, run_delay_ns))?,
-        user_ns: u64_of(offset_of!(ThreadRecord, user_ns))?,
-        system_ns: u64_of(offset_of!(ThreadRecord, system_ns))?,
-        voluntary_switches: u64_of(offset_of!(ThreadRecord, voluntary_switches))?,
-        involuntary_switches: u64_of(offset_of!(ThreadRecord, involuntary_switches))?,
-        minor_faults: u64_of(offset_of!(ThreadRecord, minor_faults))?,
-        major_faults: u64_of(offset_of!(ThreadRecord, major_faults))?,
-        read_bytes: u64_of(offset_of!(ThreadRecord, read_bytes))?,
-        written_bytes: u64_of(offset_of!(ThreadRecord, written_bytes))?,
-    };
-    Ok(RawThread {
-        time_ns: u64_of(offset_of!(ThreadRecord, time_ns))?,
-        start_ns: u64_of(offset_of!(ThreadRecord, start_ns))?,
-        pid: u32_at(bytes, offset_of!(ThreadRecord, pid))?,
-        tid: u32_at(bytes, offset_of!(ThreadRecord, tid))?,
-        name_seq: u32_at(bytes, offset_of!(ThreadRecord, name_seq))?,
-        previous_seq: u32_at(bytes, offset_of!(ThreadRecord, previous_seq))?,
-        cause,
-        name: utf8(name, flags),
-        accounts: (flags & ThreadRecord::FLAG_ACCOUNTS != 0).then_some(accounts),
-    })
-}
-
-/// A name in UTF-8, of at most [`MAX_NAME`] bytes, where the kernel gave it in a String's own code; else as it is.
-fn utf8(name: &[u8], flags: u32) -> Box<[u8]> {
-    let mut text: String = if flags & ThreadRecord::FLAG_NAME_UTF16 != 0 {
-        let units = name.chunks_exact(2).filter_map(|unit| unit.first_chunk().copied());
-        char::decode_utf16(units.map(u16::from_ne_bytes))
-            .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
-    } else if flags & ThreadRecord::FLAG_NAME_LATIN1 != 0 {
-        name.iter().copied().map(char::from).collect()
-    } else {
-        return name.into();
-    };
-    text.truncate(text.floor_char_boundary(MAX_NAME));
-    text.into_bytes().into()
-}
-
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], DecodeError> {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or(DecodeError::Short)
 }
@@ -191,25 +140,25 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Result<u64, DecodeError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// Builds a record as the kernel does: native byte order, no holes.
-    struct Bytes(Vec<u8>);
+    pub(in super::super) struct Bytes(pub(in super::super) Vec<u8>);
 
     impl Bytes {
-        fn new(kind: RecordKind, flags: u16) -> Self {
+        pub(in super::super) fn new(kind: RecordKind, flags: u16) -> Self {
             let mut bytes = (kind as u16).to_ne_bytes().to_vec();
             bytes.extend(flags.to_ne_bytes());
             bytes.extend([0; 4]);
             Self(bytes)
         }
-        fn u64s(mut self, values: &[u64]) -> Self {
+        pub(in super::super) fn u64s(mut self, values: &[u64]) -> Self {
             self.0.extend(values.iter().flat_map(|v| v.to_ne_bytes()));
             self
         }
-        fn u32s(mut self, values: &[u32]) -> Self {
+        pub(in super::super) fn u32s(mut self, values: &[u32]) -> Self {
             self.0.extend(values.iter().flat_map(|v| v.to_ne_bytes()));
             self
         }
@@ -217,7 +166,7 @@ mod tests {
             self.0.extend(values.iter().flat_map(|v| v.to_ne_bytes()));
             self
         }
-        fn done(mut self) -> Vec<u8> {
+        pub(in super::super) fn done(mut self) -> Vec<u8> {
             let len = self.0.len() as u32;
             self.0[4..8].copy_from_slice(&len.to_ne_bytes());
             self.0
@@ -293,67 +242,6 @@ mod tests {
         for len in 0..fork.len() {
             assert_eq!(decode(&fork[..len]), Err(DecodeError::Short));
         }
-    }
-
-    fn a_name(flags: u32, name: &[u8]) -> Vec<u8> {
-        let mut bytes = Bytes::new(RecordKind::ThreadNamed, 0)
-            .u64s(&[1, 2])
-            .u32s(&[3, 4, 5, 6])
-            .u64s(&[10, 11, 12, 13, 14, 15, 16, 17, 18, 19])
-            .u32s(&[name.len() as u32, flags]);
-        bytes.0.extend(name);
-        bytes.done()
-    }
-
-    #[test]
-    fn a_thread_comes_out_as_it_went_in() {
-        let accounts = Accounts {
-            cpu_ns: 10,
-            run_delay_ns: 11,
-            user_ns: 12,
-            system_ns: 13,
-            voluntary_switches: 14,
-            involuntary_switches: 15,
-            minor_faults: 16,
-            major_faults: 17,
-            read_bytes: 18,
-            written_bytes: 19,
-        };
-        let want = RawThread {
-            time_ns: 1,
-            start_ns: 2,
-            pid: 3,
-            tid: 4,
-            name_seq: 5,
-            previous_seq: 6,
-            cause: ThreadCause::Named,
-            name: b"a \xff"[..].into(),
-            accounts: Some(accounts),
-        };
-        let bytes = a_name(ThreadRecord::FLAG_ACCOUNTS, b"a \xff");
-        assert_eq!(decode(&bytes), Ok(RawEvent::Thread(want.clone())));
-        let bare = RawThread { accounts: None, ..want };
-        assert_eq!(decode(&a_name(0, b"a \xff")), Ok(RawEvent::Thread(bare)));
-        for len in 0..bytes.len() {
-            assert_eq!(decode(&bytes[..len]), Err(DecodeError::Short));
-        }
-        assert_eq!(decode(&a_name(0, &[b'x'; MAX_NAME + 1])), Err(DecodeError::LongName));
-    }
-
-    #[test]
-    fn names_out_of_strings_become_utf8() {
-        let name = |flags, bytes: &[u8]| match decode(&a_name(flags, bytes)) {
-            Ok(RawEvent::Thread(thread)) => String::from_utf8(thread.name.into()).expect("UTF-8"),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(name(ThreadRecord::FLAG_NAME_LATIN1, b"gr\xf6\xdfe"), "größe");
-        let utf16 = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_ne_bytes).collect() };
-        assert_eq!(name(ThreadRecord::FLAG_NAME_UTF16, &utf16("線程 🦀")), "線程 🦀");
-        // Cut through a pair, and an odd byte.
-        let half = [&utf16("🦀")[..2], b"x"].concat();
-        assert_eq!(name(ThreadRecord::FLAG_NAME_UTF16, &half), "\u{fffd}");
-        assert_eq!(name(ThreadRecord::FLAG_NAME_LATIN1, &[0xe9; MAX_NAME]), "é".repeat(MAX_NAME / 2));
-        assert_eq!(name(ThreadRecord::FLAG_NAME_UTF16, &utf16(&"線".repeat(128))), "線".repeat(85));
     }
 
     proptest! {

@@ -199,54 +199,6 @@ impl HostFeatures {
         findings
     }
 
-    /// What can be known of threads.
-    fn threads(&self) -> [Finding; 3] {
-        let finding = |name, value: Result<(), String>, good: &str, bad: &dyn Fn(String) -> String| Finding {
-            name,
-            state: if value.is_ok() { FindingState::Good } else { FindingState::Degraded },
-            value: if value.is_ok() { "yes" } else { "no" }.to_owned(),
-            sentence: value.map_or_else(bad, |()| good.to_owned()),
-        };
-        let missing = self.offsets.accounts.missing();
-        let accounts = if missing.is_empty() { Ok(()) } else { Err(missing.join(", ")) };
-        [
-            finding(
-                "uprobes",
-                self.uprobes.clone(),
-                "The names of a JVM's threads, and so stages and tasks, are seen as they are given.",
-                &|why| {
-                    format!(
-                        "The names of a JVM's threads are not seen ({why}): no sample has a stage or task; a \
-                         kernel with CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS mends it."
-                    )
-                },
-            ),
-            finding(
-                "thread_accounts",
-                accounts,
-                "What each task used is read from the kernel's own accounts.",
-                &|missing| {
-                    format!(
-                        "This kernel's type information lacks fields of a thread's accounts ({missing}): they are 0 \
-                         in the ledger, and without sum_exec_runtime there is none for tasks; CONFIG_DEBUG_INFO_BTF, \
-                         CONFIG_SCHED_INFO and CONFIG_TASK_IO_ACCOUNTING bring them."
-                    )
-                },
-            ),
-            finding(
-                "task_iterator",
-                self.task_iterator.clone(),
-                "The kernel lists all threads with their accounts.",
-                &|why| {
-                    format!(
-                        "Threads' accounts are read from /proc ({why}): some 20 us a thread and window instead of \
-                         less than one, of 4096 threads at most; Linux 5.8 with CONFIG_DEBUG_INFO_BTF mends it."
-                    )
-                },
-            ),
-        ]
-    }
-
     fn settings(&self) -> Vec<Finding> {
         use FindingState::{Degraded, Fatal, Good};
         let text = |value: Option<i32>| value.map_or_else(|| "absent".to_owned(), |v| v.to_string());

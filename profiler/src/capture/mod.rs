@@ -12,6 +12,7 @@ mod btf;
 mod config;
 mod cpus;
 mod decode;
+mod decode_thread;
 mod error;
 mod features;
 mod kernel_log;
@@ -24,6 +25,7 @@ mod proc_threads;
 mod ring;
 mod session;
 mod stats;
+mod thread_features;
 mod threads;
 
 pub use config::CaptureConfig;

@@ -7,13 +7,13 @@ use super::features::HostFeatures;
 use super::kernel_log::KernelLog;
 use super::loader::{self, Loaded};
 use super::mapped::MappedCode;
-use super::names::{FileId, NameProbe, NameProbes};
+use super::names::NameProbes;
 use super::perf_ring::PerfRing;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use super::threads::Threads;
-use crate::model::{LostCounts, Pid, RawEvent, StringLayout};
+use crate::model::{LostCounts, RawEvent};
 use aya::Ebpf;
 use aya::maps::Map;
 use aya::programs::perf_event::{
@@ -21,7 +21,7 @@ use aya::programs::perf_event::{
 };
 use aya::programs::{PerfEvent, ProgramError};
 use profiler_ebpf::DropReason;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// What a smoke test did.
@@ -44,17 +44,17 @@ struct Watch {
 
 /// A running capture.
 pub struct Capture {
-    ebpf: Ebpf,
+    pub(super) ebpf: Ebpf,
     sampler: &'static str,
-    ring: EventRing,
+    pub(super) ring: EventRing,
     log: KernelLog,
     counters: Counters,
     cpus: CpuSet<Watch>,
     mapped: MappedCode,
-    names: NameProbes,
-    threads: Threads,
+    pub(super) names: NameProbes,
+    pub(super) threads: Threads,
     /// Came out of the ring while it was made room in.
-    early: Vec<RawEvent>,
+    pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
     config: CaptureConfig,
     map_bytes: u64,
@@ -134,45 +134,6 @@ impl Capture {
         }
         self.log.flush();
         Ok(out.len() - before)
-    }
-
-    /// From now on, threads that name themselves by this function of this file are heard of, in whatever
-    /// process maps it, and their samples carry the name's number. A file has one probe: a second call does
-    /// nothing. `file` is not needed afterwards.
-    pub fn watch_names(
-        &mut self,
-        id: FileId,
-        file: BorrowedFd<'_>,
-        probe: NameProbe,
-    ) -> Result<(), CaptureError> {
-        self.names.attach(&mut self.ebpf, id, file, probe)
-    }
-
-    /// Takes the file's probe away; a file without one is fine.
-    pub fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
-        self.names.detach(&mut self.ebpf, id)
-    }
-
-    /// Files with a probe.
-    pub fn name_probes(&self) -> usize {
-        self.names.len()
-    }
-
-    /// From now on, the ends of this process's threads are heard of, and [`Self::ask_threads`] tells them.
-    /// `strings` is what [`NameProbe::JavaName`] needs; a second call may bring it later.
-    pub fn watch_process(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError> {
-        self.threads.watch(pid, strings)
-    }
-
-    /// Watches a process no longer; one that is not watched is fine.
-    pub fn unwatch_process(&mut self, pid: Pid) {
-        self.threads.unwatch(pid);
-    }
-
-    /// Asks what each thread of the watched processes has used until now. The answers come by
-    /// [`Self::read`].
-    pub fn ask_threads(&mut self) -> Result<(), CaptureError> {
-        self.threads.ask(&mut self.ebpf, &mut self.ring, &mut self.early)
     }
 
     /// Losses since start.

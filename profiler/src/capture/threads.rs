@@ -1,4 +1,4 @@
-//! Whose threads are watched, and asking for all of them.
+//! Which names are heard of, whose threads are watched, and asking for all of them.
 //!
 //! By the kernel's task iterator where it can be had (`asked`), else from /proc (`proc_threads`): the same
 //! events by two ways. At most [`profiler_ebpf::MAX_WATCHED`] processes.
@@ -7,12 +7,15 @@
 
 use super::asked;
 use super::error::CaptureError;
+use super::names::{FileId, NameProbe};
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
+use super::session::Capture;
 use crate::model::{Pid, RawEvent, StringLayout};
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
 use profiler_ebpf::MAX_WATCHED;
+use std::os::fd::BorrowedFd;
 
 /// The watched processes, and what their threads are called in the kernel's maps.
 pub(super) struct Threads {
@@ -30,6 +33,47 @@ pub(super) struct Layout(StringLayout);
 
 // SAFETY: integers without padding between them (its size is asserted where it is made).
 unsafe impl aya::Pod for Layout {}
+
+impl Capture {
+    /// From now on, threads that name themselves by this function of this file are heard of, in whatever
+    /// process maps it, and their samples carry the name's number. A file has one probe: a second call does
+    /// nothing. `file` is not needed afterwards.
+    pub fn watch_names(
+        &mut self,
+        id: FileId,
+        file: BorrowedFd<'_>,
+        probe: NameProbe,
+    ) -> Result<(), CaptureError> {
+        self.names.attach(&mut self.ebpf, id, file, probe)
+    }
+
+    /// Takes the file's probe away; a file without one is fine.
+    pub fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
+        self.names.detach(&mut self.ebpf, id)
+    }
+
+    /// Files with a probe.
+    pub fn name_probes(&self) -> usize {
+        self.names.len()
+    }
+
+    /// From now on, the ends of this process's threads are heard of, and [`Self::ask_threads`] tells them.
+    /// `strings` is what [`NameProbe::JavaName`] needs; a second call may bring it later.
+    pub fn watch_process(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError> {
+        self.threads.watch(pid, strings)
+    }
+
+    /// Watches a process no longer; one that is not watched is fine.
+    pub fn unwatch_process(&mut self, pid: Pid) {
+        self.threads.unwatch(pid);
+    }
+
+    /// Asks what each thread of the watched processes has used until now. The answers come by
+    /// [`Self::read`].
+    pub fn ask_threads(&mut self) -> Result<(), CaptureError> {
+        self.threads.ask(&mut self.ebpf, &mut self.ring, &mut self.early)
+    }
+}
 
 impl Threads {
     pub(super) fn watch(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError> {
