@@ -308,6 +308,8 @@ mod tests {
             let file = file_of(&bytes);
             if let Ok(headers) = Headers::read(&file, bytes.len() as u64) {
                 headers.build_id(&file);
+                let _ = headers.segments(&file);
+                headers.symbol_tables();
                 let _ = headers.image(&file, 1 << 20);
             }
         }

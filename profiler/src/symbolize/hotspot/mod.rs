@@ -7,6 +7,8 @@
 //! for the target's memory, at most a second unless that lies on a file system of its own making: give
 //! them a thread of their own.
 
+#[cfg(test)]
+mod fake;
 mod fields;
 mod flags;
 mod heap;

@@ -67,6 +67,10 @@ fn started(mut command: Command) -> Option<(Java, Told)> {
     let mut told = Told::new();
     for line in BufReader::new(java.0.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
+        // JDK 25 warns of flags that go away.
+        if line.contains("warning:") {
+            continue;
+        }
         let Some((tid, hex)) = line.split_once(' ') else {
             assert_eq!(line, "ready");
             return Some((java, told));
