@@ -43,8 +43,8 @@ impl HostFeatures {
                 "The kernel lists all threads with their accounts.",
                 &|why| {
                     format!(
-                        "Threads' accounts are read from /proc ({why}): some 20 us a thread and window instead of \
-                         less than one, of 4096 threads at most; Linux 5.8 with CONFIG_DEBUG_INFO_BTF mends it."
+                        "Threads' accounts are read from /proc ({why}): some 60 us of CPU a thread and window instead of \
+                         two, of 4096 threads at most; Linux 5.8 with CONFIG_DEBUG_INFO_BTF mends it."
                     )
                 },
             ),
