@@ -6,10 +6,9 @@
 //! empties the ring and reads on.
 #![allow(unsafe_code)]
 
-use crate::globals::{RING_BYTES, TASK_FLAGS, TASK_PID, TASK_TGID};
-use crate::maps::{EVENTS, WATCHED};
+use crate::globals::{TASK_FLAGS, TASK_PID, TASK_TGID};
+use crate::maps::WATCHED;
 use crate::threads::{number_of, report};
-use aya_ebpf::bindings::BPF_RB_AVAIL_DATA;
 use core::ffi::c_void;
 use core::ptr::read_volatile;
 use profiler_ebpf::RecordKind;
@@ -46,6 +45,5 @@ pub fn all_threads(ctx: *const Context) -> i32 {
     if flags & PF_EXITING != 0 || WATCHED.get_ptr(pid).is_none() {
         return NEXT;
     }
-    let full = EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) >= RING_BYTES.load() / 2;
-    if full || !report(RecordKind::ThreadAsked, task, pid, tid, number_of(tid)) { AGAIN } else { NEXT }
+    if !room_for_events() || !report(RecordKind::ThreadAsked, task, pid, tid, number_of(tid)) { AGAIN } else { NEXT }
 }

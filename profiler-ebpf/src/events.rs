@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::globals::{TASK_PID, TASK_TGID};
-use crate::output::{lost_event, send};
+use crate::output::{lost_event, room_for_events, send};
 use crate::threads;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
@@ -58,7 +58,8 @@ fn current<C: EbpfContext>(ctx: &C, kind: RecordKind) {
 
 #[inline(always)]
 fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), parent: (u32, u32)) {
-    let sent = send(TaskRecord {
+    let sent = room_for_events()
+        && send(TaskRecord {
         header: RecordHeader { kind: kind as u16, flags: 0, len: size_of::<TaskRecord>() as u32 },
         // SAFETY: the helper has no preconditions.
         time_ns: unsafe { bpf_ktime_get_ns() },

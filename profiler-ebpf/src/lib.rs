@@ -37,6 +37,34 @@ pub const MAX_NAME: usize = 256;
 /// hundreds in a large executor, so that this is 100 executors of 300. 2.5 MiB: 64 bytes an entry, 16 a bucket.
 pub const MAX_THREADS: u32 = 32_768;
 
+/// Names of one thread that are told in a second (of 2^30 ns), at most. Spark gives a thread two for each
+/// task, so that this is tasks of 2 ms; a program that renames itself all the time would fill the ring.
+pub const MAX_NAMES_A_SECOND: u64 = 1000;
+
+/// What is kept of a thread: its name's number, and how many names it had in which second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadState(pub u64);
+
+impl ThreadState {
+    /// Number of its name.
+    pub const fn number(self) -> u32 {
+        self.0 as u32
+    }
+    /// Names it had in the second of `now_ns`, CLOCK_MONOTONIC.
+    pub const fn names_in(self, now_ns: u64) -> u64 {
+        if self.0 >> 42 == Self::second(now_ns) { self.0 >> 32 & 0x3ff } else { 0 }
+    }
+    /// The state after one more name, of this number.
+    pub const fn named(self, number: u32, now_ns: u64) -> Self {
+        let names = self.names_in(now_ns);
+        let names = if names < 0x3ff { names + 1 } else { names };
+        Self(Self::second(now_ns) << 42 | names << 32 | number as u64)
+    }
+    const fn second(now_ns: u64) -> u64 {
+        now_ns >> 30 & 0x3f_ffff
+    }
+}
+
 /// Processes that are watched, at most, in two tables. 180 KiB.
 pub const MAX_WATCHED: u32 = 1024;
 

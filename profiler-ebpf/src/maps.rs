@@ -64,10 +64,10 @@ pub const WAYS: usize = 8;
 #[map]
 pub static SEEN: Array<[u64; WAYS]> = Array::with_max_entries(512, 0);
 
-/// Number of the name of each thread that was named, by tid. Allocated beforehand: the sampler looks in it at
-/// any moment.
+/// What is kept of each thread that was named, by tid: a [`profiler_ebpf::ThreadState`]. Allocated beforehand:
+/// the sampler looks in it at any moment.
 #[map]
-pub static THREADS: HashMap<u32, u32> = HashMap::with_max_entries(MAX_THREADS, 0);
+pub static THREADS: HashMap<u32, u64> = HashMap::with_max_entries(MAX_THREADS, 0);
 
 /// Processes whose threads the daemon wants to hear of, by pid.
 #[map]

@@ -1,7 +1,7 @@
 //! Sending records and counting what could not be sent.
 #![allow(unsafe_code)]
 
-use crate::globals::WAKE_BYTES;
+use crate::globals::{RING_BYTES, WAKE_BYTES};
 use crate::maps::{COUNTERS, EVENTS};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::{BPF_RB_AVAIL_DATA, BPF_RB_FORCE_WAKEUP, BPF_RB_NO_WAKEUP};
@@ -70,6 +70,13 @@ pub fn wake_flags() -> u64 {
     } else {
         u64::from(BPF_RB_NO_WAKEUP)
     }
+}
+
+/// Whether the ring has room for what is no sample and no stack: half of it is for these, so that a storm of
+/// new processes or names costs no sample.
+#[inline(always)]
+pub fn room_for_events() -> bool {
+    EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) < RING_BYTES.load() / 2
 }
 
 /// Sends a record of a fixed size; whether the ring took it.

@@ -8,7 +8,7 @@
 
 use crate::accounts;
 use crate::maps::{EVENTS, THREADS, WATCHED};
-use crate::output::{Counts, wake_flags};
+use crate::output::{Counts, room_for_events, wake_flags};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns, bpf_probe_read_user_str};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
@@ -16,7 +16,9 @@ use aya_ebpf::macros::uprobe;
 use aya_ebpf::programs::ProbeContext;
 use core::arch::asm;
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{Counter, DropReason, MAX_NAME, RecordHeader, RecordKind, ThreadRecord};
+use profiler_ebpf::{
+    Counter, DropReason, MAX_NAME, MAX_NAMES_A_SECOND, RecordHeader, RecordKind, ThreadRecord, ThreadState,
+};
 
 /// One byte more than is kept, to know that there is more, and the terminating zero.
 const NAME_BYTES: usize = MAX_NAME + 2;
@@ -57,15 +59,22 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
     let Some(counts) = Counts::of_this_cpu() else { return };
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
-    let Some(mut entry) = EVENTS.reserve::<NamedRecord>(0) else {
-        renumber(ctx, &counts, tid);
+    // SAFETY: the helper has no preconditions.
+    let now = unsafe { bpf_ktime_get_ns() };
+    if too_fast(tid, now) {
+        renumber(ctx, &counts, tid, now);
+        counts.lost(ctx, DropReason::NamesTooFast);
+        return;
+    }
+    let Some(mut entry) = room_for_events().then(|| EVENTS.reserve::<NamedRecord>(0)).flatten() else {
+        renumber(ctx, &counts, tid, now);
         counts.lost(ctx, DropReason::RingFullThread);
         return;
     };
     let record = entry.as_mut_ptr();
     // After the record has its place in the ring and before it can be read: a sample with the new number
     // always comes after it.
-    let (previous_seq, name_seq) = renumber(ctx, &counts, tid);
+    let (previous_seq, name_seq) = renumber(ctx, &counts, tid, now);
     // SAFETY: the ring's own memory, as large as the type; the verifier checks each access.
     unsafe {
         let Some((name_len, flags)) = read_name(record) else {
@@ -80,7 +89,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
             flags: 0,
             len: size_of::<ThreadRecord>() as u32 + name_len,
         };
-        (*thread).time_ns = bpf_ktime_get_ns();
+        (*thread).time_ns = now;
         (*thread).pid = pid;
         (*thread).tid = tid;
         (*thread).name_seq = name_seq;
@@ -94,21 +103,28 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
 /// Gives the current thread's name a fresh number; the one before and the new one. The new one is 0 when
 /// there is no room for it.
 #[inline(always)]
-fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32) -> (u32, u32) {
+fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
     let fresh = fresh_number(counts);
     match THREADS.get_ptr_mut(tid) {
         // SAFETY: only the thread itself writes its entry, and only its end removes it.
-        Some(number) => unsafe {
-            let previous = number.read();
-            number.write(fresh);
-            (previous, fresh)
+        Some(state) => unsafe {
+            let previous = ThreadState(state.read());
+            state.write(previous.named(fresh, now).0);
+            (previous.number(), fresh)
         },
-        None if THREADS.insert(tid, fresh, 0).is_ok() => (0, fresh),
+        None if THREADS.insert(tid, ThreadState(0).named(fresh, now).0, 0).is_ok() => (0, fresh),
         None => {
             counts.lost(ctx, DropReason::ThreadsFull);
             (0, 0)
         }
     }
+}
+
+/// Whether a thread has told all the names that it may in this second.
+#[inline(always)]
+fn too_fast(tid: u32, now: u64) -> bool {
+    // SAFETY: as in `number_of`.
+    unsafe { THREADS.get(tid) }.is_some_and(|state| ThreadState(*state).names_in(now) >= MAX_NAMES_A_SECOND)
 }
 
 /// A number that no other name has, until 2^32 names were given. Never 0. Two threads of one CPU get the
@@ -131,9 +147,9 @@ fn fresh_number(counts: &Counts) -> u32 {
 /// The number of a thread's name.
 #[inline(always)]
 pub fn number_of(tid: u32) -> u32 {
-    // SAFETY: four bytes, read whole. An entry is written and removed by its own thread only, which is the
+    // SAFETY: eight bytes, read whole. An entry is written and removed by its own thread only, which is the
     // one that runs here.
-    unsafe { THREADS.get(tid) }.copied().unwrap_or(0)
+    unsafe { THREADS.get(tid) }.map_or(0, |state| ThreadState(*state).number())
 }
 
 /// Forgets a tid's name.
@@ -154,7 +170,7 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     }
     // SAFETY: the helper has no preconditions.
     let task = unsafe { bpf_get_current_task() } as *const u8;
-    if !report(RecordKind::ThreadEnded, task, pid, tid, name_seq)
+    if !(room_for_events() && report(RecordKind::ThreadEnded, task, pid, tid, name_seq))
         && let Some(counts) = Counts::of_this_cpu()
     {
         counts.lost(ctx, DropReason::RingFullThread);

@@ -14,14 +14,14 @@ use super::session::Capture;
 use crate::model::{Pid, RawEvent, StringLayout};
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
-use profiler_ebpf::MAX_WATCHED;
+use profiler_ebpf::{MAX_WATCHED, ThreadState};
 use std::os::fd::BorrowedFd;
 
 /// The watched processes, and what their threads are called in the kernel's maps.
 pub(super) struct Threads {
     pub(super) watched: HashMap<MapData, u32, u8>,
     pub(super) layouts: HashMap<MapData, u32, Layout>,
-    pub(super) names: HashMap<MapData, u32, u32>,
+    pub(super) names: HashMap<MapData, u32, u64>,
     /// Where the kernel lists no threads.
     pub(super) proc: Option<ProcThreads>,
 }
@@ -98,7 +98,7 @@ impl Threads {
     ) -> Result<(), CaptureError> {
         let Some(proc) = &mut self.proc else { return asked::ask(ebpf, ring, out) };
         let pids = self.watched.keys().filter_map(Result::ok).collect();
-        proc.ask(&pids, |tid| self.names.get(&tid, 0).unwrap_or(0), out);
+        proc.ask(&pids, |tid| self.names.get(&tid, 0).map_or(0, |state| ThreadState(state).number()), out);
         Ok(())
     }
 }
