@@ -12,6 +12,9 @@ use std::collections::HashMap;
 
 const BASE: u64 = 0x10_0000;
 
+/// Names and offsets of a table's columns.
+type Columns<'a> = &'a [(&'a str, u64)];
+
 /// Memory from [`BASE`] on.
 #[derive(Clone, Default)]
 struct Fake {
@@ -212,7 +215,7 @@ impl Fake {
         let types = fake.words(&[names[0], 24, names[1], 72, 0, 0]);
         let name = fake.text("FIELDINFO_TAG_SIZE");
         let constants = fake.words(&[name, 2, 0, 0]);
-        let tables: [(&str, u64, u64, &[(&str, u64)]); 4] = [
+        let tables: [(&str, u64, u64, Columns); 4] = [
             (
                 "Struct",
                 structs,
@@ -368,7 +371,7 @@ proptest! {
             let at = BASE + (at.index(len as usize - 8) as u64 & !3);
             let value = match kind {
                 0 => value,
-                1 => BASE + value % len & !7,
+                1 => (BASE + value % len) & !7,
                 _ => value % 4096,
             };
             fake.word(at, value);

@@ -202,4 +202,27 @@ mod tests {
         let gone = Libjvm::find(Path::new("/proc/4194305"), &mut files);
         assert_eq!(gone.unwrap_err(), JvmProblem::Gone);
     }
+
+    #[test]
+    fn a_stripped_one_has_the_exported_function_and_the_tables() {
+        let strip = || std::process::Command::new("strip");
+        if strip().arg("--version").output().is_err() {
+            eprintln!("skipped: no strip");
+            return;
+        }
+        for jdk in crate::symbolize::tests::jdks() {
+            let whole = File::open(jdk.join("lib/server/libjvm.so")).unwrap();
+            let whole = read_facts(&whole, whole.metadata().unwrap().len()).unwrap();
+            let stripped = tempfile::NamedTempFile::new().unwrap();
+            let done = strip().arg(jdk.join("lib/server/libjvm.so")).arg("-o").arg(stripped.path()).status();
+            assert!(done.unwrap().success());
+            let file = File::open(stripped.path()).unwrap();
+            let facts = read_facts(&file, file.metadata().unwrap().len()).unwrap();
+            assert!(matches!(whole.probe, NameProbe::Native(_)));
+            let NameProbe::Exported(offset) = facts.probe else { panic!("{:?}", facts.probe) };
+            assert_ne!(NameProbe::Native(offset), whole.probe);
+            assert_eq!(facts.tables, whole.tables);
+            assert_eq!(facts.tables.len(), SYMBOLS.len());
+        }
+    }
 }

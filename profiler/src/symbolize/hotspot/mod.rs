@@ -75,19 +75,22 @@ impl Jvm {
         let (memory, view) = self.view()?;
         let snapshot = view.threads(memory)?;
         let ours = tids::by_own_id(&path)?;
-        let (mut unreadable, mut ended) = (snapshot.unreadable, 0);
+        let (mut unreadable, mut known, mut ended) = (snapshot.unreadable, 0, 0);
         let mut names = Vec::new();
         for thread in snapshot.threads {
-            match ours.get(&thread.tid) {
-                Some(tid) if !thread.unsure || tids::kernel_agrees(&path, *tid, &thread.name) => {
-                    names.push((*tid, thread.name));
-                }
-                Some(_) => unreadable += 1,
-                None => ended += 1,
+            let Some(tid) = ours.get(&thread.tid) else {
+                ended += 1;
+                continue;
+            };
+            known += 1;
+            if !thread.unsure || tids::kernel_agrees(&path, *tid, &thread.name) {
+                names.push((*tid, thread.name));
+            } else {
+                unreadable += 1;
             }
         }
-        // Threads come and go, but not most of them at once.
-        if ended > 4 && ended > names.len() {
+        // A pool's threads may end at once, but those that stay are more.
+        if ended > 64 + known {
             return Err(JvmProblem::Nonsense("its threads are not those that the kernel knows"));
         }
         Ok(ThreadNames { names, unreadable })

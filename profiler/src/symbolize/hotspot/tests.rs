@@ -67,16 +67,15 @@ fn started(mut command: Command) -> Option<(Java, Told)> {
     let mut told = Told::new();
     for line in BufReader::new(java.0.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
-        // JDK 25 warns of flags that go away.
-        if line.contains("warning:") {
-            continue;
-        }
-        let Some((tid, hex)) = line.split_once(' ') else {
-            assert_eq!(line, "ready");
+        if line == "ready" {
             return Some((java, told));
+        }
+        // A JVM may warn of flags.
+        let Some((Ok(tid), hex)) = line.split_once(' ').map(|(tid, hex)| (tid.parse(), hex)) else {
+            continue;
         };
         let bytes = (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap());
-        told.insert(tid.parse().unwrap(), String::from_utf8(bytes.collect()).unwrap());
+        told.insert(tid, String::from_utf8(bytes.collect()).unwrap());
     }
     None
 }
