@@ -45,5 +45,9 @@ pub fn all_threads(ctx: *const Context) -> i32 {
     if flags & PF_EXITING != 0 || WATCHED.get_ptr(pid).is_none() {
         return NEXT;
     }
-    if !room_for_events() || !report(RecordKind::ThreadAsked, task, pid, tid, number_of(tid)) { AGAIN } else { NEXT }
+    if !room_for_events() || !report(RecordKind::ThreadAsked, task, pid, tid, number_of(tid)) {
+        AGAIN
+    } else {
+        NEXT
+    }
 }

@@ -60,14 +60,14 @@ fn current<C: EbpfContext>(ctx: &C, kind: RecordKind) {
 fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), parent: (u32, u32)) {
     let sent = room_for_events()
         && send(TaskRecord {
-        header: RecordHeader { kind: kind as u16, flags: 0, len: size_of::<TaskRecord>() as u32 },
-        // SAFETY: the helper has no preconditions.
-        time_ns: unsafe { bpf_ktime_get_ns() },
-        pid,
-        tid,
-        parent_pid: parent.0,
-        parent_tid: parent.1,
-    });
+            header: RecordHeader { kind: kind as u16, flags: 0, len: size_of::<TaskRecord>() as u32 },
+            // SAFETY: the helper has no preconditions.
+            time_ns: unsafe { bpf_ktime_get_ns() },
+            pid,
+            tid,
+            parent_pid: parent.0,
+            parent_tid: parent.1,
+        });
     if !sent {
         lost_event(ctx);
     }

@@ -9,6 +9,7 @@ use super::text;
 use super::{CliError, output};
 use clap::Args;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use std::io::{self, Write};
 
 /// Flags of every command that prints a table of samples.
@@ -43,7 +44,18 @@ impl AskArgs {
     /// Asks `path`, with these parameters beside the selection, and prints.
     pub fn run<T: Rows>(&self, path: &str, more: Params) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
-        self.show::<T>(&self.client.client()?, path, more, table::terminal_width(), out, err)
+        self.show::<T>(&self.client.client()?, path, more, &|_| {}, table::terminal_width(), (out, err))
+    }
+
+    /// The same; `amend` adds to the daemon's answer before it is read.
+    pub fn run_amended<T: Rows>(
+        &self,
+        path: &str,
+        more: Params,
+        amend: &dyn Fn(&mut Map<String, Value>),
+    ) -> Result<(), CliError> {
+        let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
+        self.show::<T>(&self.client.client()?, path, more, amend, table::terminal_width(), (out, err))
     }
 
     fn show<T: Rows>(
@@ -51,14 +63,18 @@ impl AskArgs {
         client: &Client,
         path: &str,
         more: Params,
+        amend: &dyn Fn(&mut Map<String, Value>),
         room: Option<usize>,
-        out: &mut dyn Write,
-        err: &mut dyn Write,
+        (out, err): (&mut dyn Write, &mut dyn Write),
     ) -> Result<(), CliError> {
         let mut params = self.select.params();
         params.push(self.kind.param());
         params.extend(more);
-        let (json, answer) = client.get_json::<T>(path, &params)?;
+        let (_, mut json) = client.get_json::<Map<String, Value>>(path, &params)?;
+        amend(&mut json);
+        let spark = json.get("spark").and_then(|spark| spark.get("says")?.as_str()).map(str::to_owned);
+        let json = serde_json::to_string_pretty(&json).map_err(|e| client.odd(format!("its answer: {e}")))?;
+        let answer: T = serde_json::from_str(&json).map_err(|e| client.odd(format!("its answer: {e}")))?;
         let table = answer.table();
         if self.json {
             output::write_json(out, &json)?;
@@ -74,6 +90,9 @@ impl AskArgs {
             return Err(CliError::Nothing(answer.basis().nothing(T::WHAT, &self.select.describe())));
         }
         if !self.json {
+            if let Some(says) = spark.filter(|says| !says.is_empty()) {
+                writeln!(err, "names and figures of Spark's own: {}", text::clean(&says))?;
+            }
             writeln!(err, "{}", text::clean(&answer.basis().line()))?;
         }
         Ok(())
@@ -103,7 +122,7 @@ pub(super) mod tests {
         let fake = Fake::answering(status, &[], body);
         let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let result = line.ask.show::<T>(&fake.client(None), path, more, None, &mut out, &mut err);
+        let result = line.ask.show::<T>(&fake.client(None), path, more, &|_| {}, None, (&mut out, &mut err));
         let printed = [out, err].concat();
         (fake.request().target, String::from_utf8(printed).unwrap(), result)
     }

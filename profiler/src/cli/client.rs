@@ -142,7 +142,7 @@ impl Client {
         CliError::Unreachable { url: self.base.clone(), reason }
     }
 
-    fn odd(&self, reason: String) -> CliError {
+    pub fn odd(&self, reason: String) -> CliError {
         CliError::Answer { url: self.base.clone(), reason }
     }
 

@@ -112,6 +112,7 @@ fn served() -> (tokio::runtime::Runtime, String) {
     store.append(window());
     let metrics = Arc::new(Metrics::new("0").unwrap());
     let state = ServeState {
+        spark: None,
         store: Arc::new(store),
         status: Arc::new(|| serde_json::json!({})),
         metrics: metrics.clone(),

@@ -7,10 +7,17 @@ use super::figures::{Figures, SparkCpu, how, moment, or_nothing};
 use super::selection::Params;
 use super::table::{Align, Table};
 use super::text::time;
+use crate::model::SparkUrl;
+use crate::process::{NamesConfig, Places, SparkNames};
+use crate::serve::spark::join_stages;
 use clap::Args;
 use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::time::Duration;
 
 const PATH: &str = "/api/v1/stages";
+/// How long a driver or history server may take: its first answer takes seconds.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Flags of `emberscope stages`.
 #[derive(Args, Clone, Debug)]
@@ -28,23 +35,37 @@ pub struct StagesArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Names")]
 pub struct SparkArgs {
-    /// Driver or history server that the daemon asks for names and Spark's own figures, such as
-    /// http://history:18080. Default: what the daemon finds by itself.
+    /// Driver or history server that this command asks for names and Spark's own figures, such as
+    /// http://history:18080. Default: the daemon asks what it finds by itself, or is configured with.
     #[arg(long, value_name = "URL")]
-    spark_url: Option<String>,
+    spark_url: Option<SparkUrl>,
 }
 
 impl SparkArgs {
-    /// As parameters of the API.
+    /// As parameters of the API: a daemon fetches no address that a client names, so it is left out.
     pub fn params(&self) -> Params {
-        self.spark_url.iter().map(|url| ("spark_url", url.clone())).collect()
+        self.spark_url.iter().map(|_| ("join", "no".to_owned())).collect()
+    }
+
+    /// Who is asked by ourselves, if anybody is.
+    pub fn source(&self) -> Option<SparkNames> {
+        let urls = vec![self.spark_url.clone()?];
+        Some(SparkNames::new(NamesConfig { urls, ask_found: false }, Places::default()))
     }
 }
 
 /// Prints a row for each stage and attempt.
 pub fn run(args: &StagesArgs) -> Result<(), CliError> {
-    let params = args.spark.params();
-    if args.classes { args.ask.run::<ByClass>(PATH, params) } else { args.ask.run::<Stages>(PATH, params) }
+    let (params, source) = (args.spark.params(), args.spark.source());
+    let amend = |answer: &mut Map<String, Value>| {
+        if let Some(source) = &source {
+            join_stages(answer, Some(source), PATIENCE);
+        }
+    };
+    match args.classes {
+        true => args.ask.run_amended::<ByClass>(PATH, params, &amend),
+        false => args.ask.run_amended::<Stages>(PATH, params, &amend),
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,11 +5,13 @@ use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
 use super::figures::{Figures, SparkCpu, how, or_nothing};
 use super::selection::Params;
-use super::stages::{SparkArgs, attempt};
+use super::stages::{PATIENCE, SparkArgs, attempt};
 use super::table::{Align, Table};
 use super::text::time;
+use crate::serve::spark::join_tasks;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 const PATH: &str = "/api/v1/tasks";
 
@@ -54,7 +56,13 @@ impl Order {
 
 /// Prints a row for each task.
 pub fn run(args: &TasksArgs) -> Result<(), CliError> {
-    args.ask.run::<Tasks>(PATH, params(args))
+    let source = args.spark.source();
+    let amend = |answer: &mut Map<String, Value>| {
+        if let Some(source) = &source {
+            join_tasks(answer, Some(source), PATIENCE);
+        }
+    };
+    args.ask.run_amended::<Tasks>(PATH, params(args), &amend)
 }
 
 fn params(args: &TasksArgs) -> Params {

@@ -4,7 +4,7 @@
 //! a time, at most [`MAX_WAITING`] waiting; who is turned away is asked for again.
 
 use crate::capture::{FileId, NameProbe};
-use crate::model::{ProcessKey, StringLayout, Tid};
+use crate::model::{Pid, ProcessKey, StringLayout, Tid};
 use crate::symbolize::hotspot::{self, Jvm, JvmProblem, LibjvmFiles};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -122,15 +122,24 @@ fn names(key: ProcessKey, files: &mut LibjvmFiles) -> Names {
     Names { comms, java: java.map(|names| names.names) }
 }
 
-/// The comm of every thread, without its newline.
+/// The comm of one thread.
+pub fn comm(pid: Pid, tid: Tid) -> Option<Vec<u8>> {
+    read_comm(&Path::new("/proc").join(pid.to_string()).join("task").join(tid.to_string()))
+}
+
+/// Without its newline. At most 16 bytes (TASK_COMM_LEN), and no process chooses how long reading it takes.
+fn read_comm(thread: &Path) -> Option<Vec<u8>> {
+    let mut comm = std::fs::read(thread.join("comm")).ok()?;
+    comm.pop_if(|last| *last == b'\n');
+    Some(comm)
+}
+
+/// The comm of every thread.
 fn comms(dir: &Path) -> Vec<(Tid, Vec<u8>)> {
     let tasks = std::fs::read_dir(dir.join("task")).into_iter().flatten().flatten();
     let comm = |entry: std::fs::DirEntry| {
         let tid = entry.file_name().to_str()?.parse().ok()?;
-        // At most 16 bytes (TASK_COMM_LEN), and no process chooses how long reading it takes.
-        let mut comm = std::fs::read(entry.path().join("comm")).ok()?;
-        comm.pop_if(|last| *last == b'\n');
-        Some((tid, comm))
+        Some((tid, read_comm(&entry.path())?))
     };
     tasks.take(MAX_COMMS).filter_map(comm).collect()
 }

@@ -1,9 +1,9 @@
 //! The node's JVMs: a probe on each libjvm file, and the names of threads that were named before it.
 //!
-//! In: the registry's JVMs, once a second, and what the reader found. Out: probes on and off, processes
+//! In: the registry's JVMs, some times a second, and what the reader found. Out: probes on and off, processes
 //! watched, names learned. A file has its probe as long as a JVM maps it. A name is read from a JVM's memory
 //! only after its probe is on: what was named before is read, what is named after is told. At most
-//! [`MAX_JVMS`]; those beyond are counted, and their threads go by their comm-less class.
+//! [`MAX_JVMS`]; those beyond are counted, and their threads go by their comm.
 
 use super::jvm_reader::{Found, Job, JvmReader, Library, Names};
 use crate::capture::{Capture, FileId};
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// JVMs watched at once.
-const MAX_JVMS: usize = 4096;
+const MAX_JVMS: usize = profiler_ebpf::MAX_WATCHED as usize;
 /// How long after a JVM could not be read it is tried again: it may be starting.
 const RETRY: Duration = Duration::from_secs(2);
 /// Tries; then it stays as it is.
@@ -108,7 +108,7 @@ impl Jvms {
         }
     }
 
-    /// Once a second: JVMs that came and went, and what was found of them.
+    /// Some times a second: JVMs that came and went, and what was found of them.
     pub fn tick(&mut self, registry: &Registry, capture: &mut Capture, threads: &mut Threads) {
         let live: HashSet<ProcessKey> =
             registry.iter().filter(|p| p.jvm && !p.exited && p.kept).map(|p| p.key).collect();

@@ -8,13 +8,14 @@ use super::closing::Closing;
 use super::health::Health;
 use super::heap::Trim;
 use super::idle::Idle;
+use super::jvm_reader;
 use super::jvms::Jvms;
 use super::relabels::Relabels;
 use super::stacks::{Entry, StackCache, StackToken};
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
 use crate::model::{
-    LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, TaskEvent, WallTime,
+    LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, TaskEvent, WallTime,
 };
 use crate::process::threads::{Owner, Threads};
 use crate::process::{Process, Registry};
@@ -28,6 +29,8 @@ use std::time::{Duration, Instant};
 const READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// How often clocks, processes and metrics are looked at.
 const TICK: Duration = Duration::from_secs(1);
+/// How often JVMs are looked for and looked after: a new one's threads burn CPU before they are known.
+const LOOK: Duration = Duration::from_millis(150);
 /// JVMs remembered for being asked between the ends of windows; over it only at the ends.
 const MAX_JVMS: usize = 4096;
 
@@ -64,9 +67,14 @@ impl Worker {
     /// Samples until `stopped` says so, then closes what is open and names it.
     pub fn run(mut self, stopped: impl Fn() -> bool) -> Result<(), CaptureError> {
         let mut events = Vec::new();
-        let mut next_tick = Instant::now();
+        let (mut next_tick, mut next_look) = (Instant::now(), Instant::now());
         while !stopped() {
             self.read(READ_TIMEOUT, &mut events)?;
+            if Instant::now() >= next_look {
+                next_look = Instant::now() + LOOK;
+                self.registry.look_for_jvms();
+                self.jvm_probes.tick(&self.registry, &mut self.capture, &mut self.threads);
+            }
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
                 self.tick(&mut events)?;
@@ -122,7 +130,14 @@ impl Worker {
             return;
         }
         let (key, jvm, target) = (process.key, process.jvm, target_of(process));
-        let labels = self.threads.labels(&owner_of(process), sample.tid, sample.name_seq);
+        let owner = owner_of(process);
+        if sample.name_seq == 0 && self.threads.is_new(&owner, sample.tid) {
+            // Born before the probe was there. It runs at this moment, so it is in /proc.
+            if let Some(comm) = jvm_reader::comm(sample.pid, sample.tid) {
+                self.threads.learn_comm(&owner, sample.tid, &comm);
+            }
+        }
+        let labels = self.threads.labels(&owner, sample.tid, sample.name_seq);
         let (symbolizer, jvms) = (&mut self.symbolizer, &mut self.jvms);
         let known = self.stacks.token(key, sample.stack, |raw| {
             let entry = Entry { target: Arc::new(target), pending: symbolizer.begin(&target, raw) };
@@ -159,7 +174,6 @@ impl Worker {
         self.relabel();
         let now = ClockReading::take();
         self.threads.tick(now.monotonic_ns);
-        self.jvm_probes.tick(&self.registry, &mut self.capture, &mut self.threads);
         let window = self.store.window_length();
         if self.window_end.passed(window, Duration::ZERO) {
             self.ask_threads(events)?;
@@ -267,7 +281,9 @@ impl Ticks {
 }
 
 fn owner_of(process: &Process) -> Owner<'_> {
-    Owner { pid: process.key.pid, labels: &process.labels, role: process.role, jvm: process.jvm }
+    // These are JVMs before libjvm is mapped.
+    let jvm = process.jvm || matches!(process.role, Role::Executor | Role::Driver);
+    Owner { pid: process.key.pid, labels: &process.labels, role: process.role, jvm }
 }
 
 fn target_of(process: &Process) -> Target {

@@ -130,7 +130,7 @@ impl Registry {
         }
         self.read_deferred();
         self.check_exits();
-        self.check_jvms();
+        self.look_for_jvms();
         self.expire();
         self.take_answers();
         let relabels = if std::mem::take(&mut self.dirty) { self.settle_all() } else { Vec::new() };
@@ -185,7 +185,8 @@ impl Registry {
         ended
     }
 
-    fn check_jvms(&mut self) {
+    /// Looks whether a `java`, or who mapped code since the last look, is a JVM now.
+    pub fn look_for_jvms(&mut self) {
         let mut keys: Vec<ProcessKey> = std::mem::take(&mut self.pending.mapped)
             .iter()
             .filter_map(|pid| self.by_pid.get(pid).copied())

@@ -48,6 +48,14 @@ impl Threads {
         self.learned(tid, doing, Source::Comm);
     }
 
+    /// Nothing is known of a JVM's thread, and its comm would tell something: a thread that works for the task
+    /// of its maker has its maker's comm until it is named.
+    pub fn is_new(&self, owner: &Owner<'_>, tid: Tid) -> bool {
+        let known = self.threads.get(&tid).filter(|t| t.pid == owner.pid);
+        let told = |t: &Thread| t.source != Source::None || t.doing != Doing::Nameless || t.born_to.is_some();
+        owner.jvm && tid != owner.pid && !known.is_some_and(told)
+    }
+
     /// Threads that were sampled, or had something to book, while their name was not known: for the caller to
     /// learn their names. Told once each.
     pub fn take_nameless(&mut self) -> Vec<(Pid, Tid)> {
