@@ -80,7 +80,7 @@ impl<L> CpuSet<L> {
         }
         plan.detach = self.cpus.keys().filter(|cpu| !online.contains(cpu)).copied().collect();
         // Who comes back begins anew.
-        plan.detach.iter().for_each(|cpu| drop(self.vain.remove(cpu)));
+        self.vain.retain(|cpu, _| !plan.detach.contains(cpu));
         plan
     }
 
