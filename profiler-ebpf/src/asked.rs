@@ -8,6 +8,7 @@
 
 use crate::globals::{TASK_FLAGS, TASK_PID, TASK_TGID};
 use crate::maps::WATCHED;
+use crate::output::room_for_events;
 use crate::threads::{number_of, report};
 use core::ffi::c_void;
 use core::ptr::read_volatile;

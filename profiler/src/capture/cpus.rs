@@ -2,10 +2,14 @@
 //!
 //! A perf event dies with its CPU and does not come back with it (kernel/events/core.c,
 //! perf_event_exit_cpu). So besides comparing with the list of online CPUs, a CPU whose tick counter
-//! stands still is attached anew: that also finds one that went and came between two looks.
+//! stands still is attached anew: that also finds one that went and came between two looks. An idle CPU
+//! stands still too (its ticks are left out), so each time in vain doubles the wait for the next.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+/// How often the wait doubles: from half a second to half a minute.
+const MAX_DOUBLINGS: u32 = 6;
 
 /// What a look at the CPUs changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +26,8 @@ pub struct CpuChange {
 #[derive(Debug)]
 pub(super) struct CpuSet<L> {
     cpus: BTreeMap<u32, Attached<L>>,
+    /// Times that a CPU was attached anew without a tick since.
+    vain: BTreeMap<u32, u32>,
     stall: Duration,
 }
 
@@ -44,7 +50,11 @@ impl<L> CpuSet<L> {
     /// `period`: time between two ticks; a CPU is taken to stand still after twenty, and no sooner than
     /// after half a second.
     pub(super) fn new(period: Duration) -> Self {
-        Self { cpus: BTreeMap::new(), stall: (period * 20).max(Duration::from_millis(500)) }
+        Self {
+            cpus: BTreeMap::new(),
+            vain: BTreeMap::new(),
+            stall: (period * 20).max(Duration::from_millis(500)),
+        }
     }
 
     /// Compares with who is online; `ticks` gives a CPU's counter.
@@ -57,13 +67,20 @@ impl<L> CpuSet<L> {
                     let seen = ticks(*cpu);
                     if seen != state.ticks {
                         (state.ticks, state.since) = (seen, now);
-                    } else if now.duration_since(state.since) >= self.stall {
+                        self.vain.remove(cpu);
+                        continue;
+                    }
+                    let vain = self.vain.get(cpu).copied().unwrap_or(0);
+                    if now.duration_since(state.since) >= self.stall * (1 << vain.min(MAX_DOUBLINGS)) {
+                        self.vain.insert(*cpu, vain + 1);
                         plan.revive.push(*cpu);
                     }
                 }
             }
         }
         plan.detach = self.cpus.keys().filter(|cpu| !online.contains(cpu)).copied().collect();
+        // Who comes back begins anew.
+        plan.detach.iter().for_each(|cpu| drop(self.vain.remove(cpu)));
         plan
     }
 
@@ -108,8 +125,15 @@ mod tests {
         let plan = set.plan(&[0, 1], u64::from, at(600));
         assert_eq!(plan, Plan { revive: vec![0], ..Default::default() });
         assert_eq!(set.insert(0, "c", 0, at(600)), Some("a"));
+        // In vain: it may be idle, so the next time is later. A tick begins the count anew.
+        assert_eq!(set.plan(&[0], |_| 0, at(1_200)).revive, [0; 0]);
+        assert_eq!(set.plan(&[0], |_| 0, at(1_700)).revive, [0]);
+        set.insert(0, "d", 0, at(1_700));
+        set.insert(1, "b", 0, at(1_700));
+        assert_eq!(set.plan(&[0, 1], |_| 1, at(1_800)), Plan::default());
+        assert_eq!(set.plan(&[0, 1], |_| 1, at(2_400)).revive, [0, 1]);
 
-        let plan = set.plan(&[0, 2], |_| 9, at(700));
+        let plan = set.plan(&[0, 2], |_| 9, at(2_500));
         assert_eq!(plan, Plan { attach: vec![2], detach: vec![1], revive: vec![] });
         assert_eq!(set.remove(1), Some("b"));
         assert_eq!(set.len(), 1);

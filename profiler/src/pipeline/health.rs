@@ -7,7 +7,7 @@ use super::jvms::{Jvms, Naming};
 use super::stacks::StackCache;
 use crate::aggregate::{Interner, WindowCounters};
 use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
-use crate::model::{DropReason, NameSource, ProcessRecord, SampleKind, Window};
+use crate::model::{DropReason, LabelKey, NameSource, ProcessRecord, SampleKind, ThreadClass, Window};
 use crate::process::Registry;
 use crate::process::threads::Threads;
 use crate::serve::{Metrics, raise_to};
@@ -66,8 +66,11 @@ impl Health {
 
     /// CPUs came or went.
     pub fn cpus_changed(&self, change: &CpuChange) {
-        if !(change.added.is_empty() && change.removed.is_empty() && change.revived.is_empty()) {
-            tracing::info!(added = ?change.added, removed = ?change.removed, revived = ?change.revived, "CPUs");
+        if !(change.added.is_empty() && change.removed.is_empty()) {
+            tracing::info!(added = ?change.added, removed = ?change.removed, "CPUs");
+        }
+        if !change.revived.is_empty() {
+            tracing::debug!(cpus = ?change.revived, "without a tick for a while: attached anew, or idle");
         }
     }
 
@@ -84,6 +87,11 @@ impl Health {
             self.metrics.stack_end.add(row.stack.end, row.count);
             for reason in row.stack.frames.iter().filter_map(|frame| frame.unknown) {
                 self.metrics.unnamed_frames.add(reason, row.count);
+            }
+        }
+        for line in &window.ledger {
+            if let Some(class) = ThreadClass::from_slug(line.labels.get(LabelKey::ThreadClass)) {
+                self.metrics.jvm_cpu.add(class, &line.sums);
             }
         }
         if window.lost.samples() > 0 {
