@@ -32,6 +32,39 @@ pub fn threads(pid: u32, name: &str) -> Result<Vec<Thread>> {
 /// Clock ticks a second of /proc/PID/stat: USER_HZ, 100 on every architecture that Spark runs on.
 const USER_HZ: f64 = 100.0;
 
+/// What all CPUs did since the machine started, in ticks of 10 ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// All but idle.
+    pub busy: u64,
+    /// In interrupts, hard and soft.
+    pub interrupts: u64,
+    /// Not had, because the hypervisor ran something else.
+    pub stolen: u64,
+}
+
+impl Machine {
+    /// What was added since.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            busy: self.busy.saturating_sub(earlier.busy),
+            interrupts: self.interrupts.saturating_sub(earlier.interrupts),
+            stolen: self.stolen.saturating_sub(earlier.stolen),
+        }
+    }
+}
+
+/// The first line of /proc/stat (proc(5)): user, nice, system, idle, iowait, irq, softirq, steal.
+pub fn machine() -> Result<Machine> {
+    let text = std::fs::read_to_string("/proc/stat").context("reading /proc/stat")?;
+    let line = text.lines().next().and_then(|line| line.strip_prefix("cpu ")).unwrap_or_default();
+    let ticks: Vec<u64> = line.split_whitespace().map_while(|tick| tick.parse().ok()).collect();
+    let [user, nice, system, _, _, irq, softirq, stolen, ..] = ticks[..] else {
+        anyhow::bail!("/proc/stat does not begin with eight times of all CPUs")
+    };
+    Ok(Machine { busy: user + nice + system + irq + softirq + stolen, interrupts: irq + softirq, stolen })
+}
+
 /// Processes that run an application's executors on this host, by their command lines.
 pub fn executors(app: &str) -> Vec<u32> {
     let mut found = Vec::new();

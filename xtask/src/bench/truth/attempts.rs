@@ -6,6 +6,7 @@ use super::labels;
 use super::row::Row;
 use super::tasks::{Ran, java_options};
 use super::{Bench, TIMEOUT};
+use crate::bench::procfs;
 use crate::launch::asked::Verdict;
 use crate::launch::spark::TASK_JOBS;
 use crate::launch::{SparkJob, Standalone};
@@ -14,7 +15,7 @@ use anyhow::{Context as _, Result};
 /// Measures.
 pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     println!("== attempts, on a standalone cluster of two hosts");
-    let (from, work) = (now(), bench.work.join("attempts"));
+    let (begun, work) = ((now(), procfs::machine()?), bench.work.join("attempts"));
     let cluster = Standalone::start(&bench.kit, &["127.0.0.1", "127.0.0.2"], &bench.work.join("cluster"))?;
     let mut job = SparkJob::java(&TASK_JOBS, &bench.kit.venv, &bench.kit.jdk.home, &work)
         .master(cluster.url())
@@ -29,7 +30,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
         .arg("speculate")
         .start()?;
     job.wait_fact("app", TIMEOUT)?;
-    let ran = Ran::finish(job, from, &work)?;
+    let ran = Ran::finish(job, begun, &work)?;
     let copies = ran.log.tasks.iter().filter(|task| task.speculative && task.succeeded()).count();
     let retried = ran.log.stages.iter().filter(|stage| stage.attempt == 1).count();
     let happened = format!("{copies} copies won, {retried} stages done again");

@@ -6,6 +6,7 @@ use super::labels;
 use super::row::Row;
 use super::tasks::Ran;
 use super::{Bench, TIMEOUT};
+use crate::bench::procfs;
 use crate::launch::SparkJob;
 use crate::launch::asked::{Verdict, samples};
 use anyhow::Result;
@@ -16,13 +17,13 @@ const WRITER: &str = "WriterThread.run";
 /// Measures.
 pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     println!("== a Python function");
-    let (from, work) = (now(), bench.work.join("python"));
+    let (begun, work) = ((now(), procfs::machine()?), bench.work.join("python"));
     let mut job = SparkJob::new("python_udf.py", &bench.kit.venv, &bench.kit.jdk.home, &work)
         .master("local-cluster[1,2,1024]")
         .event_log()
         .start()?;
     job.wait_fact("app", TIMEOUT)?;
-    let ran = Ran::finish(job, from, &work)?;
+    let ran = Ran::finish(job, begun, &work)?;
     let samples = samples(&bench.daemon, &format!("{}&role=executor", ran.query()))?;
     let writes = |frame: &str| frame.contains(WRITER);
     let writers: usize = samples.iter().filter(|s| s.stack.split(';').any(writes)).map(|s| s.count).sum();

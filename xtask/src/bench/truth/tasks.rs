@@ -7,6 +7,7 @@
 use super::clock::{now, sleep_until_visible};
 use super::row::Row;
 use super::{Bench, Rows, TIMEOUT, delay, labels, ledger, sampled, slow, tax};
+use crate::bench::procfs::{self, Machine};
 use crate::launch::spark::{FRAME_POINTERS, NOT_INLINED, TASK_JOBS};
 use crate::launch::{EventLog, Job, SparkJob};
 use anyhow::{Context as _, Result};
@@ -29,12 +30,14 @@ pub struct Ran {
     pub log: EventLog,
     /// First and last instant of its windows, Unix milliseconds.
     pub range: (u64, u64),
+    /// What all CPUs had done before it began.
+    pub machine: Machine,
     job: Job,
 }
 
 impl Ran {
     /// Waits until the job has said `done` and all is visible, and lets it end.
-    pub fn finish(mut job: Job, from: u64, work: &Path) -> Result<Self> {
+    pub fn finish(mut job: Job, (from, machine): (u64, Machine), work: &Path) -> Result<Self> {
         let app = job.wait_fact("app", TIMEOUT)?;
         job.wait_fact("done", TIMEOUT)?;
         // It lives on until its last stacks have been named.
@@ -42,7 +45,7 @@ impl Ran {
         let log = EventLog::read(&job.event_log().context("there is no event log")?)?;
         std::fs::write(work.join("stop"), "").context("stopping the job")?;
         job.wait(TIMEOUT)?;
-        Ok(Self { app, log, range: (from, until), job })
+        Ok(Self { app, log, range: (from, until), machine, job })
     }
 
     /// `app=..&from=..&until=..`
@@ -69,12 +72,12 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     for round in 0..if phases.is_empty() { 0 } else { bench.options.rounds } {
         println!("== task jobs, round {} of {}", round + 1, bench.options.rounds);
         let work = bench.work.join(format!("tasks-{round}"));
-        let from = now();
+        let (from, machine) = (now(), procfs::machine()?);
         let mut job = start(bench, &work, &phases)?;
         let app = job.wait_fact("app", TIMEOUT)?;
         let neighbours = bench.wants(Rows::Delay) || bench.wants(Rows::Tax);
         let seen = neighbours.then(|| delay::Seen::watch(bench, &mut job, &app, from)).transpose()?;
-        let ran = Ran::finish(job, from, &work)?;
+        let ran = Ran::finish(job, (from, machine), &work)?;
         if bench.wants(Rows::Ledger) {
             rows.extend(ledger::rows(bench, &ran)?);
         }
