@@ -44,7 +44,7 @@ impl AskArgs {
     /// Asks `path`, with these parameters beside the selection, and prints.
     pub fn run<T: Rows>(&self, path: &str, more: Params) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
-        self.show::<T>(&self.client.client()?, path, more, &|_| {}, table::terminal_width(), (out, err))
+        self.show::<T>(&self.client.client()?, path, more, None, table::terminal_width(), (out, err))
     }
 
     /// The same; `amend` adds to the daemon's answer before it is read.
@@ -55,7 +55,7 @@ impl AskArgs {
         amend: &dyn Fn(&mut Map<String, Value>),
     ) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
-        self.show::<T>(&self.client.client()?, path, more, amend, table::terminal_width(), (out, err))
+        self.show::<T>(&self.client.client()?, path, more, Some(amend), table::terminal_width(), (out, err))
     }
 
     fn show<T: Rows>(
@@ -63,18 +63,20 @@ impl AskArgs {
         client: &Client,
         path: &str,
         more: Params,
-        amend: &dyn Fn(&mut Map<String, Value>),
+        amend: Option<&dyn Fn(&mut Map<String, Value>)>,
         room: Option<usize>,
         (out, err): (&mut dyn Write, &mut dyn Write),
     ) -> Result<(), CliError> {
         let mut params = self.select.params();
         params.push(self.kind.param());
         params.extend(more);
-        let (_, mut json) = client.get_json::<Map<String, Value>>(path, &params)?;
-        amend(&mut json);
-        let spark = json.get("spark").and_then(|spark| spark.get("says")?.as_str()).map(str::to_owned);
-        let json = serde_json::to_string_pretty(&json).map_err(|e| client.odd(format!("its answer: {e}")))?;
-        let answer: T = serde_json::from_str(&json).map_err(|e| client.odd(format!("its answer: {e}")))?;
+        let (mut json, mut value) = client.get_json::<Value>(path, &params)?;
+        if let (Some(amend), Some(answer)) = (amend, value.as_object_mut()) {
+            amend(answer);
+            json = value.to_string();
+        }
+        let spark = value.pointer("/spark/says").and_then(Value::as_str).map(str::to_owned);
+        let answer: T = serde_json::from_value(value).map_err(|e| client.odd(format!("its answer: {e}")))?;
         let table = answer.table();
         if self.json {
             output::write_json(out, &json)?;
@@ -122,7 +124,7 @@ pub(super) mod tests {
         let fake = Fake::answering(status, &[], body);
         let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let result = line.ask.show::<T>(&fake.client(None), path, more, &|_| {}, None, (&mut out, &mut err));
+        let result = line.ask.show::<T>(&fake.client(None), path, more, None, None, (&mut out, &mut err));
         let printed = [out, err].concat();
         (fake.request().target, String::from_utf8(printed).unwrap(), result)
     }

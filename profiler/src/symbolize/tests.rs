@@ -124,7 +124,9 @@ fn true_map(jdk: &Path, pid: u32) -> Vec<(std::ops::Range<u64>, String)> {
 fn names_this_process() {
     let pid = std::process::id();
     let me = target(pid);
-    let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
+    // Unoptimised, we have more symbols than a daemon takes from one file.
+    let config = SymbolizerConfig { max_symbol_bytes: 256 << 20, ..Default::default() };
+    let mut symbolizer = Symbolizer::new(config);
     let native = names_this_process as fn() as usize as u64;
     let libc_open = libc::open as *const () as usize as u64;
     // A caller's frame holds the address behind its call; ours are function starts, so one more.

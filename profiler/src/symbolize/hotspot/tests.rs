@@ -272,7 +272,9 @@ fn the_probe_is_a_function_of_the_file_that_is_mapped() {
         let map = maps.iter().find(|m| m.module_name() == "libjvm.so").unwrap();
         let memory = ProcessMemory::open(Path::new(&dir)).unwrap();
         use memory::Memory;
-        assert_eq!(memory.bytes::<32>(map.start + (offset - map.offset)).unwrap(), code);
+        let mapped = memory.bytes::<32>(map.start + (offset - map.offset)).unwrap();
+        // But the first, which is a breakpoint while a daemon has its probe there.
+        assert_eq!(mapped[1..], code[1..]);
     }
 }
 
