@@ -69,7 +69,12 @@ impl Worker {
         let mut events = Vec::new();
         let (mut next_tick, mut next_look) = (Instant::now(), Instant::now());
         while !stopped() {
-            self.read(READ_TIMEOUT, &mut events)?;
+            // Up to the window's end and not beyond: what threads used is asked for at that instant.
+            let window = self.store.window_length();
+            self.read(READ_TIMEOUT.min(until_end(window)), &mut events)?;
+            if self.window_end.passed(window, Duration::ZERO) {
+                self.ask_threads(&mut events)?;
+            }
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
                 self.registry.look_for_jvms();
@@ -77,7 +82,7 @@ impl Worker {
             }
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
-                self.tick(&mut events)?;
+                self.tick()?;
             }
             self.store_named();
         }
@@ -168,19 +173,16 @@ impl Worker {
         self.read(Duration::ZERO, events)
     }
 
-    fn tick(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
+    fn tick(&mut self) -> Result<(), CaptureError> {
         let change = self.capture.refresh_cpus()?;
         self.health.cpus_changed(&change);
         self.relabel();
         let now = ClockReading::take();
         self.threads.tick(now.monotonic_ns);
-        let window = self.store.window_length();
-        if self.window_end.passed(window, Duration::ZERO) {
-            self.ask_threads(events)?;
-        }
         for window in self.windows.advance(ClockReading::take()) {
             self.closing.push(window, Instant::now());
         }
+        let window = self.store.window_length();
         if self.mid_window.passed(window, window / 2) {
             for target in self.jvms.values() {
                 self.symbolizer.ask_early(target);
@@ -278,6 +280,12 @@ impl Ticks {
         let number = WallTime::now().0.saturating_sub(ns(after)) / ns(window).max(1);
         std::mem::replace(&mut self.0, number) != number
     }
+}
+
+/// How long the window that is now still lasts, and a little more.
+fn until_end(window: Duration) -> Duration {
+    let length = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX).max(1);
+    Duration::from_nanos(length - WallTime::now().0 % length) + Duration::from_micros(500)
 }
 
 fn owner_of(process: &Process) -> Owner<'_> {
