@@ -118,14 +118,16 @@ impl Case<'_> {
 
     fn every_task_is_in_the_ledger(&self) -> Result<()> {
         let exact = exact_cpu(self.daemon, &self.query())?;
+        // The task that calls its own thread something else cannot be told from another meanwhile.
+        let misnamed = self.stages("names")?;
         let mut measured = 0;
-        for task in self.log.tasks.iter().filter(|task| task.succeeded()) {
+        for task in self.log.tasks.iter().filter(|task| task.succeeded() && !misnamed.contains(&task.stage)) {
             let ours = exact.get(&task.tid).with_context(|| format!("not in the ledger: {task:?}"))?;
             let spark = task.spark_cpu_ns() as f64 / 1e9;
             ensure!(ours - spark > -BELOW, "{ours} s in the ledger for {task:?}");
             measured += 1;
         }
-        // Two stages of 100, two of 40, one of 20, the warm-up and the one with the names.
+        // Two stages of 100, two of 40, one of 20, and the warm-up.
         ensure!(measured > 300, "only {measured} tasks in the event log");
         Ok(())
     }
@@ -244,18 +246,15 @@ impl Case<'_> {
 
     fn bad_names_are_bounded_and_escaped(&self) -> Result<()> {
         ensure!(self.daemon.get("/readyz")?.status == 200);
-        // The thread that claimed so many stages worked on; what it claimed beyond its limit is one line.
+        // What a thread claims beyond its process's limit is one line, and what was not heard of is another.
         let answer = self.daemon.json(&format!("/api/v1/ledger?{}&by=stage", self.query()))?;
         let lines = rows(&answer, "ledger")?;
         let stages: BTreeSet<_> = lines.iter().filter_map(|line| line["labels"]["stage"].as_str()).collect();
         let claimed =
             stages.iter().filter(|stage| stage.parse::<u64>().is_ok_and(|id| id >= 900_000)).count();
         println!("{claimed} of {CLAIMED} claimed stages have a line of their own");
-        ensure!(
-            claimed < CLAIMED && stages.contains("other"),
-            "{claimed} stages, other: {}",
-            stages.contains("other")
-        );
+        let rest = stages.contains("other") || stages.contains("unknown");
+        ensure!(claimed > 0 && claimed < CLAIMED && rest, "{claimed} stages have a line, the rest: {rest}");
         let strange = |stage: &&&str| {
             !stage.bytes().all(|b| b.is_ascii_digit()) && !["unknown", "other", ""].contains(*stage)
         };

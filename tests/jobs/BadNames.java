@@ -1,3 +1,5 @@
+import java.util.concurrent.locks.LockSupport;
+
 /**
  * Threads with names that nobody should give: look-alikes of Spark's, too long, with what terminals, lines and
  * decoders trip over. Each thread works a while under its name.
@@ -31,6 +33,8 @@ final class BadNames {
         }
         in("renames", () -> {
             for (int i = 0; i < many; i++) {
+                // Slow enough that each is heard of.
+                LockSupport.parkNanos(100_000);
                 Thread.currentThread().setName(LIKE + i + ".0 in stage " + (900_000 + i) + ".0 (TID " + i + ")");
             }
             TaskWork.misnamed(nanos);
