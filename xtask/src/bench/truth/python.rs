@@ -1,5 +1,6 @@
 //! Helpers of Python functions: up to Spark 3.5 all that is upstream of one runs in a thread that the task's
-//! thread starts, and belongs to the task. Newer Spark has no such thread; then its absence is told.
+//! thread starts, and belongs to the task; newer Spark does it in the task's own thread. The digests of
+//! tests/jobs/python_udf.py are upstream, and nothing else there makes any.
 
 use super::clock::now;
 use super::labels;
@@ -8,11 +9,12 @@ use super::tasks::Ran;
 use super::{Bench, TIMEOUT};
 use crate::bench::procfs;
 use crate::launch::SparkJob;
-use crate::launch::asked::{Verdict, samples};
+use crate::launch::asked::{Labelled, Verdict, samples};
 use anyhow::Result;
+use std::collections::HashSet;
 
-/// A frame that only such a thread has.
-const WRITER: &str = "WriterThread.run";
+/// What is in the names of frames that make digests.
+const DIGEST: [&str; 2] = ["DigestUtils", "sun.security.provider.SHA5"];
 
 /// Measures.
 pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
@@ -25,25 +27,14 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     job.wait_fact("app", TIMEOUT)?;
     let ran = Ran::finish(job, begun, &work)?;
     let samples = samples(&bench.daemon, &format!("{}&role=executor", ran.query()))?;
-    let writes = |frame: &str| frame.contains(WRITER);
-    let writers: usize = samples.iter().filter(|s| s.stack.split(';').any(writes)).map(|s| s.count).sum();
-    if writers == 0 && !bench.options.spark.starts_with("3.") {
-        return Ok(vec![Row::told(
-            "python: samples of writer threads",
-            "none: this Spark has no such threads",
-            0,
-        )]);
-    }
+    let class = if bench.options.spark.starts_with("3.") { "python" } else { "task" };
+    let digests = |sample: &Labelled| DIGEST.iter().any(|part| sample.stack.contains(part));
+    let tasks: HashSet<_> = ran.log.tasks.iter().map(|task| (task.stage, task.index, task.tid)).collect();
     let mut verdict = Verdict::default();
-    let stages: Vec<u64> = ran.log.stages.iter().map(|stage| stage.id).collect();
-    verdict.add_where(
-        &samples,
-        WRITER,
-        |sample| sample.stack.split(';').any(writes),
-        |sample| {
-            let stage = sample.number("stage").is_some_and(|stage| stages.contains(&stage));
-            stage && sample.text("thread_class") == Some("python") && sample.number("task").is_some()
-        },
-    );
-    Ok(labels::rows(&verdict, "python: writer threads"))
+    verdict.add_where(&samples, "digests", digests, |sample| {
+        let labels = ["stage", "task_index", "task"].map(|label| sample.number(label));
+        let [Some(stage), Some(index), Some(tid)] = labels else { return false };
+        tasks.contains(&(stage, index, tid)) && sample.text("thread_class") == Some(class)
+    });
+    Ok(labels::rows(&verdict, &format!("python: upstream work, of class {class}")))
 }
