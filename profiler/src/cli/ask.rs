@@ -26,6 +26,9 @@ pub struct AskArgs {
     pub client: ClientArgs,
 }
 
+/// Adds to the daemon's answer before it is read.
+pub type Amend<'a> = &'a dyn Fn(&mut Map<String, Value>);
+
 /// An answer that is a table.
 pub trait Rows: DeserializeOwned {
     /// What its rows are, for messages.
@@ -48,12 +51,7 @@ impl AskArgs {
     }
 
     /// The same; `amend` adds to the daemon's answer before it is read.
-    pub fn run_amended<T: Rows>(
-        &self,
-        path: &str,
-        more: Params,
-        amend: &dyn Fn(&mut Map<String, Value>),
-    ) -> Result<(), CliError> {
+    pub fn run_amended<T: Rows>(&self, path: &str, more: Params, amend: Amend<'_>) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
         self.show::<T>(&self.client.client()?, path, more, Some(amend), table::terminal_width(), (out, err))
     }
@@ -63,7 +61,7 @@ impl AskArgs {
         client: &Client,
         path: &str,
         more: Params,
-        amend: Option<&dyn Fn(&mut Map<String, Value>)>,
+        amend: Option<Amend<'_>>,
         room: Option<usize>,
         (out, err): (&mut dyn Write, &mut dyn Write),
     ) -> Result<(), CliError> {

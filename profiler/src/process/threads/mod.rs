@@ -1,7 +1,7 @@
 //! Whose work a thread does: threads' names, forks and accounts in; labels and lines of the ledger out.
 //!
 //! [`Threads`] is the door. [`name`] reads Spark's names of the threads that run tasks, [`class`] knows all
-//! others, [`helper`] which threads work for the task that made them, [`idle`] when a task is over by a
+//! others, `helper` which threads work for the task that made them, [`idle`] when a task is over by a
 //! stack. Nothing here does I/O. Limits are in [`Limits`], what they turn away in [`ThreadCounters`].
 
 mod book;

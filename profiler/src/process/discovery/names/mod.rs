@@ -46,7 +46,7 @@ const MAX_SAYS: usize = 600;
 /// How to ask.
 #[derive(Clone, Debug, Default)]
 pub struct NamesConfig {
-    /// Servers that the operator named; at most [`MAX_URLS`] are asked.
+    /// Servers that the operator named; at most 8 are asked.
     pub urls: Vec<SparkUrl>,
     /// Ask drivers and history servers found on this node too.
     pub ask_found: bool,
