@@ -318,11 +318,14 @@ fn a_name_that_finds_no_room_is_nobodys() {
     let mut events = Vec::new();
     program.end(&mut capture, &mut events);
     let lost = capture.lost().get(DropReason::RingFullThread);
+    let too_fast = capture.lost().get(DropReason::NamesTooFast);
     let records = threads(&events, program.pid());
     let named: BTreeSet<u32> =
         records.iter().filter(|t| t.cause == ThreadCause::Named).map(|t| t.name_seq).collect();
-    assert_eq!(named.len() as u64 + lost, 5000, "{} came, {lost} lost", named.len());
-    assert!(lost > 1000, "{lost} lost");
+    let all = format!("{} came, {lost} found no room, {too_fast} were too many", named.len());
+    assert_eq!(named.len() as u64 + lost + too_fast, 5000, "{all}");
+    // A thousand in a second are told; the burst may lie in two.
+    assert!(lost > 500 && (3000..=4000).contains(&too_fast), "{all}");
     let unknown = samples(&events, program.pid())
         .iter()
         .filter(|s| s.name_seq != 0 && !named.contains(&s.name_seq))
