@@ -2,13 +2,21 @@
 //!
 //! Up to Spark 4.1 a thread of the pool keeps the last task's name while it waits for the next. Its stack
 //! then is `ThreadPoolExecutor.runWorker` > `getTask` > ..., and nothing of a task: `runWorker` calls
-//! `getTask` between two tasks only (java.util.concurrent, JDK 8 to 25). Only what is certain counts: a
-//! stack that is cut, or frames without names (the interpreter's) where the two should be, leave the
-//! sample with its task.
+//! `getTask` between two tasks only (java.util.concurrent, JDK 8 to 25). `runWorker` itself stays interpreted for
+//! long, and interpreted frames have no names: few of them below `getTask` can only be the pool's own. Only what is
+//! certain counts: a stack that is cut, or other frames there, leave the sample with its task.
 
 use crate::model::{Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, Stack};
+use std::sync::Arc;
 
 const RUN_WORKER: &str = "java.util.concurrent.ThreadPoolExecutor.runWorker";
+/// What a worker of a pool runs in, from the thread's start on; `runWith` from JDK 21 on.
+const POOL: [&str; 4] = [
+    "java.lang.Thread.run",
+    "java.lang.Thread.runWith",
+    "java.util.concurrent.ThreadPoolExecutor$Worker.run",
+    RUN_WORKER,
+];
 /// What `runWorker` calls when it has nothing to run: waits for the next, or ends.
 const BETWEEN: [&str; 2] = [
     "java.util.concurrent.ThreadPoolExecutor.getTask",
@@ -35,11 +43,27 @@ pub fn occupation(stack: &Stack) -> Occupation {
     if stack.truncated() {
         return Occupation::CannotTell;
     }
-    let mut calls = stack.frames.iter().zip(stack.frames.iter().skip(1));
-    let idle = calls.any(|(caller, callee)| {
-        is_java(caller, RUN_WORKER) && BETWEEN.iter().any(|name| is_java(callee, name))
-    });
-    if idle { Occupation::Idle } else { Occupation::CannotTell }
+    let between = |frame: &Arc<Frame>| BETWEEN.iter().any(|name| is_java(frame, name));
+    let below = stack.frames.iter().position(between).and_then(|at| stack.frames.get(..at));
+    match below {
+        Some(below) if is_pool(below) => Occupation::Idle,
+        _ => Occupation::CannotTell,
+    }
+}
+
+/// The frames of a pool's worker and no others, from the root on: some interpreted, so without a name.
+fn is_pool(frames: &[Arc<Frame>]) -> bool {
+    let interpreted = |frame: &Frame| frame.kind == FrameKind::Stub && &*frame.name == "Interpreter";
+    let java =
+        frames.iter().filter(|f| interpreted(f) || !matches!(f.kind, FrameKind::Native | FrameKind::Stub));
+    let mut count = 0;
+    for frame in java {
+        count += 1;
+        if !interpreted(frame) && !POOL.iter().any(|name| is_java(frame, name)) {
+            return false;
+        }
+    }
+    (1..=POOL.len()).contains(&count)
 }
 
 fn is_java(frame: &Frame, name: &str) -> bool {
@@ -58,7 +82,6 @@ pub fn without_task(labels: &LabelSet) -> LabelSet {
 mod tests {
     use super::*;
     use crate::model::{StackEnd, UnknownReason};
-    use std::sync::Arc;
 
     const POLL: &str = "java.util.concurrent.SynchronousQueue.poll";
     const START: &str = "java.lang.Thread.run";
@@ -78,6 +101,13 @@ mod tests {
         let kernel = Arc::new(Frame::new(FrameKind::Kernel, "futex_wait", ""));
         deep.frames = deep.frames.iter().cloned().chain([kernel]).collect();
         assert_eq!(occupation(&deep), Occupation::Idle);
+        // As it is on most executors: the loop is interpreted, what it calls is compiled.
+        let interpreter = || Arc::new(Frame::new(FrameKind::Stub, "Interpreter", ""));
+        let start = || Arc::new(Frame::new(FrameKind::Native, "thread_native_entry", "libjvm.so"));
+        let frames = vec![start(), interpreter(), interpreter(), java(RUN_WORKER), java(BETWEEN[0])];
+        assert_eq!(occupation(&Stack { frames: frames.into(), end: StackEnd::Root }), Occupation::Idle);
+        let frames = vec![start(), interpreter(), interpreter(), interpreter(), java(BETWEEN[0])];
+        assert_eq!(occupation(&Stack { frames: frames.into(), end: StackEnd::Root }), Occupation::Idle);
     }
 
     #[test]
@@ -98,12 +128,13 @@ mod tests {
         let frames = |frames: &[Arc<Frame>]| Stack { frames: frames.into(), end: StackEnd::Root };
         for unsure in [
             frames(&[]),
-            frames(&[java(START), interpreter(), java(BETWEEN[0]), java(POLL)]),
-            frames(&[java(START), java(RUN_WORKER), interpreter(), java(BETWEEN[0])]),
+            // A task may have begun there, and have a pool of its own.
+            frames(&[vec![java(START)], vec![interpreter(); 4], vec![java(BETWEEN[0])]].concat()),
+            frames(&[java(START), java(RUN_WORKER), java("a.B.c"), interpreter(), java(BETWEEN[0])]),
+            frames(&[java(BETWEEN[0])]),
             frames(&[java(START), java(RUN_WORKER), unknown(), java(BETWEEN[0])]),
             frames(&[java(START), java(RUN_WORKER), interpreter(), java(POLL)]),
             stack(&[START, RUN_WORKER, POLL]),
-            stack(&[START, BETWEEN[0], RUN_WORKER]),
             Stack { end: StackEnd::NoFramePointer, ..stack(&[RUN_WORKER, BETWEEN[0], POLL]) },
         ] {
             assert_eq!(occupation(&unsure), Occupation::CannotTell, "{unsure:?}");
