@@ -7,12 +7,14 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself and `model`. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("model", &[]),
     ("capture", &[]),
-    ("unwind", &[]),
+    ("unwind", &["target", "hotspot"]),
     ("process", &[]),
-    ("symbolize", &[]),
+    ("target", &[]),
+    ("hotspot", &["target"]),
+    ("symbolize", &["target", "hotspot"]),
     ("aggregate", &[]),
     ("store", &[]),
     ("export", &[]),

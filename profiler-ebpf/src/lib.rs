@@ -7,11 +7,13 @@
 #![no_std]
 
 mod counter;
+mod jvm;
 mod layout;
 mod reason;
 mod record;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
+pub use jvm::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
 pub use layout::StringLayout;
 pub use reason::{DropReason, StackEnd};
 pub use record::{

@@ -40,6 +40,17 @@ reasons! {
         NoUserRegisters = 5, "no_user_registers", "The sample hit the kernel and this kernel does not tell the user registers (bpf_task_pt_regs, Linux 5.15).";
         KernelThread = 6, "kernel_thread", "A kernel thread has no user stack.";
         Unknown = 7, "unknown", "The walker gave a number that this daemon does not know.";
+        JvmNotReady = 8, "jvm_not_ready", "The JVM's code heaps were not known yet when the sample was taken: it had just started.";
+        JvmNotKnown = 9, "jvm_not_known", "This virtual machine is not HotSpot, or not as this daemon knows it: its frames are followed by frame pointers only.";
+        CodeHeapUnreadable = 10, "code_heap_unreadable", "The JVM's table of its code could not be read (paged out or changing).";
+        NoCodeBlob = 11, "no_code_blob", "The address lies in the JVM's code heap where no code is.";
+        CodeTableTooLong = 12, "code_table_too_long", "The way through the JVM's table of its code was longer than the walker goes.";
+        FrameNotUnderstood = 13, "frame_not_understood", "The JVM's code at the address is of a kind whose frames the walker does not know.";
+        BadJavaFrame = 14, "bad_java_frame", "A Java frame's fields make no sense: the frame is being built, or the frame below it was read wrongly.";
+        BadJavaCaller = 15, "bad_java_caller", "The place that should hold a Java frame's return address holds none.";
+        Deoptimizing = 16, "deoptimizing", "The JVM is replacing this thread's compiled frames by interpreted ones at this moment.";
+        ContinuationUnknown = 17, "continuation_unknown", "A virtual thread's stack goes on in its carrier, and where was not found.";
+        StackNotGrowing = 18, "stack_not_growing", "A caller's frame would lie below its callee's: a frame was read wrongly.";
     }
 }
 

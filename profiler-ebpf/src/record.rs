@@ -108,6 +108,28 @@ pub struct StackRecord {
 pub enum FrameKindTag {
     /// `value` is an instruction address and nothing more is known.
     Address = 0,
+    /// `value` is an instruction address in a HotSpot nmethod (compiled Java, or the wrapper of a native
+    /// method); `cookie` is its compile id, which no other nmethod of that JVM has.
+    JavaCompiled = 1,
+    /// `value` is the `Method*` of an interpreted frame; `cookie` the low half of its bytecode pointer, 0 where that
+    /// is not known or the method is native.
+    JavaInterpreted = 2,
+    /// `value` is an instruction address in code that HotSpot made and that is no method: interpreter, stubs,
+    /// adapters.
+    JavaStub = 3,
+}
+
+impl FrameKindTag {
+    /// The kind with this number, if there is one.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Address),
+            1 => Some(Self::JavaCompiled),
+            2 => Some(Self::JavaInterpreted),
+            3 => Some(Self::JavaStub),
+            _ => None,
+        }
+    }
 }
 
 /// One frame of a user stack. 16 bytes, so that a frame of a managed runtime can carry what makes it
@@ -122,7 +144,8 @@ pub struct UserFrame {
     pub cookie: u32,
     /// A [`FrameKindTag`].
     pub kind: u8,
-    /// Bit 0: `value` is a return address (all frames but the interrupted one).
+    /// Bit 0: `value` is a return address (all frames but the interrupted one, and interpreted ones); bit 1: the
+    /// frame is a guess.
     pub flags: u8,
     /// Zero.
     pub pad: u16,
@@ -131,6 +154,8 @@ pub struct UserFrame {
 impl UserFrame {
     /// `flags` bit: `value` is a return address.
     pub const FLAG_RETURN_ADDRESS: u8 = 1;
+    /// `flags` bit: the frame was found by searching the stack for a return address, not by a rule.
+    pub const FLAG_GUESSED: u8 = 2;
 }
 
 /// exec, fork, exit.

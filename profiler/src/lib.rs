@@ -2,17 +2,20 @@
 //!
 //! Data flows one way, and each room has one job:
 //! [`capture`] -> [`process`] -> [`symbolize`] -> [`aggregate`] -> [`store`] -> [`serve`].
-//! [`model`] is the data they share; [`pipeline`] alone knows every stage.
+//! [`model`] is the data they share, [`target`] and [`hotspot`] read other processes for those rooms that
+//! need it; [`pipeline`] alone knows every stage.
 
 pub mod aggregate;
 pub mod capture;
 pub mod cli;
 pub mod config;
 pub mod export;
+pub mod hotspot;
 pub mod model;
 pub mod pipeline;
 pub mod process;
 pub mod serve;
 pub mod store;
 pub mod symbolize;
+pub mod target;
 pub mod unwind;

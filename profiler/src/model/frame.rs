@@ -79,6 +79,11 @@ pub enum UnknownReason {
     StackLost,
     /// A table was full; the detail was dropped to stay inside the memory limit.
     TableFull,
+    /// Java code whose method is gone: the JVM unloaded or replaced it before its name was read. Its frame is
+    /// named `[unloaded]`.
+    Unloaded,
+    /// The JVM's memory could not be read, or made no sense where the name should be.
+    JvmUnreadable,
 }
 
 impl UnknownReason {
@@ -95,6 +100,8 @@ impl UnknownReason {
         Self::KernelSymbol,
         Self::StackLost,
         Self::TableFull,
+        Self::Unloaded,
+        Self::JvmUnreadable,
     ];
     /// Stable short name, for metrics and the frame's name.
     pub const fn slug(self) -> &'static str {
@@ -110,6 +117,8 @@ impl UnknownReason {
             Self::KernelSymbol => "kernel symbol",
             Self::StackLost => "stack lost",
             Self::TableFull => "table full",
+            Self::Unloaded => "unloaded",
+            Self::JvmUnreadable => "jvm unreadable",
         }
     }
 }
@@ -128,6 +137,8 @@ pub struct Frame {
     pub signature: Option<Arc<str>>,
     /// Source line; 0 when not known.
     pub line: u32,
+    /// Method and line rest on debug info borrowed from near by: the JVM keeps none for this instruction.
+    pub approximate: bool,
     /// Why it has no name, when it has none.
     pub unknown: Option<UnknownReason>,
 }
@@ -135,16 +146,28 @@ pub struct Frame {
 impl Frame {
     /// A frame with a kind, a name and a module.
     pub fn new(kind: FrameKind, name: impl Into<Arc<str>>, module: impl Into<Arc<str>>) -> Self {
-        Self { kind, name: name.into(), module: module.into(), signature: None, line: 0, unknown: None }
+        Self {
+            kind,
+            name: name.into(),
+            module: module.into(),
+            signature: None,
+            line: 0,
+            approximate: false,
+            unknown: None,
+        }
     }
     /// A frame that could not be named. `module` may say where it lies.
     pub fn unknown(reason: UnknownReason, module: impl Into<Arc<str>>) -> Self {
         Self {
             kind: FrameKind::Unknown,
-            name: format!("[unknown: {}]", reason.slug()).into(),
+            name: match reason {
+                UnknownReason::Unloaded => "[unloaded]".into(),
+                _ => format!("[unknown: {}]", reason.slug()).into(),
+            },
             module: module.into(),
             signature: None,
             line: 0,
+            approximate: false,
             unknown: Some(reason),
         }
     }

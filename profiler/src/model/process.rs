@@ -66,6 +66,8 @@ slugs! {
 pub enum NameSource {
     /// No map yet; the text says what is being waited for.
     Waiting(String),
+    /// The JVM's own structures, read from its memory.
+    Memory,
     /// A perf map that this daemon asked the JVM for.
     Asked,
     /// A perf map that was already there.

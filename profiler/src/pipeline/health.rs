@@ -201,6 +201,7 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value 
     let (source, says) = match facts.as_ref().map(|facts| &facts.names) {
         None => ("none yet", "no sample of its code yet".to_owned()),
         Some(NameSource::Waiting(why)) => ("waiting", why.clone()),
+        Some(NameSource::Memory) => ("memory", "the JVM's own structures, read from its memory".to_owned()),
         Some(NameSource::Asked) => ("asked", "perf map asked of the JVM".to_owned()),
         Some(NameSource::Found) => ("found", "perf map that was already there".to_owned()),
         Some(NameSource::None(why)) => ("none", why.clone()),

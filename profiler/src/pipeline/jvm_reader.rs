@@ -4,8 +4,8 @@
 //! a time, at most [`MAX_WAITING`] waiting; who is turned away is asked for again.
 
 use crate::capture::{FileId, NameProbe};
+use crate::hotspot::{self, Jvm, JvmProblem, LibjvmFiles};
 use crate::model::{Pid, ProcessKey, StringLayout, Tid};
-use crate::symbolize::hotspot::{self, Jvm, JvmProblem, LibjvmFiles};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};

@@ -7,10 +7,10 @@
 
 use super::jvm_reader::{Found, Job, JvmReader, Library, Names};
 use crate::capture::{Capture, FileId};
+use crate::hotspot::JvmProblem;
 use crate::model::{Pid, ProcessKey};
 use crate::process::Registry;
 use crate::process::threads::{Owner, Threads};
-use crate::symbolize::hotspot::JvmProblem;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 

@@ -170,6 +170,7 @@ fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError>
 pub fn jvm(facts: &JvmFacts) -> Value {
     let (names, detail) = match &facts.names {
         NameSource::Waiting(why) => ("waiting", why.as_str()),
+        NameSource::Memory => ("memory", "the JVM's own structures, read from its memory"),
         NameSource::Asked => ("asked", "its perf map, which this daemon asked for"),
         NameSource::Found => ("found", "a perf map that was already there"),
         NameSource::None(why) => ("none", why.as_str()),

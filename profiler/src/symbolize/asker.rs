@@ -2,14 +2,14 @@
 //!
 //! Jobs in, outcomes out, over bounded channels. Two threads, started at the first job: a JVM that does
 //! not answer holds up one of them for at most the time-out. All that is read of a target is checked and
-//! bounded ([`super::open`], [`super::perf_map`]).
+//! bounded ([`crate::target::open`], [`super::perf_map`]).
 
 use super::attach::{self, AskError, Jvm};
 use super::identity::as_user;
 use super::jvm;
-use super::open::{self, Refusal};
 use super::perf_map::{self, Limits, Scan, ScanError, Wanted};
 use crate::model::ProcessKey;
+use crate::target::open::{self, Refusal};
 use std::io::BufReader;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -144,7 +144,9 @@ pub fn run(job: Job) -> Outcome {
         wanted: Wanted::default(),
     };
     outcome.read = match open::root(&job.jvm.process_dir.join("root")) {
-        Ok(_) if !jvm::same_process(&job.jvm.process_dir, job.jvm.start_ticks) => Err(Refusal::ProcessGone),
+        Ok(_) if !crate::target::same_process(&job.jvm.process_dir, job.jvm.start_ticks) => {
+            Err(Refusal::ProcessGone)
+        }
         Ok(root) => with_root(&job, &root, &mut outcome),
         Err(refusal) => Err(refusal),
     };

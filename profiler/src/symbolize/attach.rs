@@ -9,7 +9,7 @@
 
 use super::identity::as_user;
 use super::jvm::{self, Readiness};
-use super::open::{self, Refusal};
+use crate::target::open::{self, Refusal};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -128,7 +128,7 @@ pub fn ask(jvm: &Jvm, root: &OwnedFd, command: &str, timeout: Duration) -> Resul
 fn ends(jvm: &Jvm, time: Duration) -> bool {
     let deadline = Instant::now() + time;
     loop {
-        if !jvm::same_process(&jvm.process_dir, jvm.start_ticks) {
+        if !crate::target::same_process(&jvm.process_dir, jvm.start_ticks) {
             return true;
         }
         if Instant::now() >= deadline {
@@ -189,7 +189,7 @@ fn wake(jvm: &Jvm, root: &OwnedFd, timeout: Duration) -> Result<UnixStream, AskE
         match dial(jvm, root) {
             Ok(stream) => break Ok(stream),
             Err(Dial::Failed(error)) => break Err(error),
-            Err(Dial::NoListener) if !jvm::same_process(&jvm.process_dir, jvm.start_ticks) => {
+            Err(Dial::NoListener) if !crate::target::same_process(&jvm.process_dir, jvm.start_ticks) => {
                 break Err(AskError::Gone);
             }
             Err(Dial::NoListener) if Instant::now() >= deadline => {
@@ -286,13 +286,13 @@ fn understand(answer: &[u8], command: &str, uid: u32) -> Result<String, AskError
     let text = String::from_utf8_lossy(answer);
     let (code, text) = text.split_once('\n').unwrap_or((&text, ""));
     if code.trim() == "0" {
-        return Ok(super::text::bounded(text.trim().as_bytes(), 4096));
+        return Ok(crate::target::text::bounded(text.trim().as_bytes(), 4096));
     }
     if text.contains("Unknown diagnostic command") {
         return Err(AskError::UnknownCommand(command.to_owned()));
     }
     let said = text.lines().find(|l| !l.trim().is_empty()).unwrap_or(code);
-    Err(AskError::Failed(super::text::bounded(said.trim().as_bytes(), 200)))
+    Err(AskError::Failed(crate::target::text::bounded(said.trim().as_bytes(), 200)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the room counts; the pipeline shows it as metrics and in the status.
 
 use super::native::NativeCounters;
-use super::open::Refusal;
+use crate::target::open::Refusal;
 use std::collections::BTreeMap;
 
 /// Counts since start, except where it says otherwise.

@@ -6,8 +6,8 @@
 //! and 25); perf-map-agent, used with JDK 8, writes `Ljava/io/File;::getPath`. Names that a JVM makes
 //! up with a counter or an address are folded, so that two runs can be compared.
 
-use super::text;
 use crate::model::{Frame, FrameKind};
+use crate::target::text;
 use std::borrow::Cow;
 
 /// The frame for one entry of a perf map. `java` says that a JVM wrote it; other runtimes' names

@@ -4,7 +4,7 @@
 //! is safe comes from SigCgt in `/proc/PID/status` (a JVM that has not installed its handler yet would
 //! die of it), from the thread that handles it, and from libjvm being mapped.
 
-use super::open::{self, Refusal};
+use crate::target::open::{self, Refusal};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -43,7 +43,7 @@ fn release_version(file: File) -> Option<String> {
     file.take(64 << 10).read_to_end(&mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().find_map(|l| l.strip_prefix("JAVA_VERSION="))?;
-    let version = super::text::bounded(line.trim().trim_matches('"').as_bytes(), 64);
+    let version = crate::target::text::bounded(line.trim().trim_matches('"').as_bytes(), 64);
     major(&version).is_some().then_some(version)
 }
 
@@ -79,7 +79,7 @@ pub fn readiness(process_dir: &Path, start_ticks: u64) -> Readiness {
     if !has_signal_dispatcher(process_dir) {
         return Readiness::NotCatching;
     }
-    if !same_process(process_dir, start_ticks) {
+    if !crate::target::same_process(process_dir, start_ticks) {
         return Readiness::Gone;
     }
     let Ok(status) = read("status", 64 << 10) else { return Readiness::Gone };
@@ -107,17 +107,6 @@ fn has_signal_dispatcher(process_dir: &Path) -> bool {
         open::read_bounded(&task.path().join("comm"), 64)
             .is_ok_and(|name| name.starts_with(b"Signal Dispatch"))
     })
-}
-
-/// The process lives and is the one that began at `start_ticks` (0: not known, then any will do).
-pub fn same_process(process_dir: &Path, start_ticks: u64) -> bool {
-    let Ok(stat) = open::read_bounded(&process_dir.join("stat"), 4096) else { return false };
-    let stat = String::from_utf8_lossy(&stat);
-    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
-    let mut fields = fields.split_ascii_whitespace();
-    let dead = matches!(fields.next(), Some("Z" | "X" | "x") | None);
-    let started = fields.nth(18).and_then(|ticks| ticks.parse().ok());
-    !dead && (start_ticks == 0 || started == Some(start_ticks))
 }
 
 /// Where a JVM with this pid in its own namespace puts its map, inside its root.
@@ -185,7 +174,7 @@ mod tests {
     fn we_are_no_hotspot() {
         assert_eq!(readiness(Path::new("/proc/self"), 0), Readiness::NotHotSpot);
         assert_eq!(readiness(Path::new("/proc/4194305"), 0), Readiness::Gone);
-        assert!(same_process(Path::new("/proc/self"), 0));
-        assert!(!same_process(Path::new("/proc/self"), 1));
+        assert!(crate::target::same_process(Path::new("/proc/self"), 0));
+        assert!(!crate::target::same_process(Path::new("/proc/self"), 1));
     }
 }

@@ -6,7 +6,7 @@
 //! The file is read at the first kernel address, and again, at most once a minute, when an address lies
 //! in none of the known symbols (a module was loaded).
 
-use super::text;
+use crate::target::text;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -1,16 +1,16 @@
 //! Names addresses of programs and libraries: an open file and a file offset in, a frame out.
 //!
-//! blazesym reads the symbols, from a bounded copy of a file's symbol tables ([`super::elf`]), one
+//! blazesym reads the symbols, from a bounded copy of a file's symbol tables ([`crate::target::elf`]), one
 //! blazesym symbolizer a file so that dropping it frees all of it. Measured resident size: 5.6 MB for a
 //! libjvm 17 (57,000 symbols), 0.2 MB for libc. Files are told apart by build id, owner and size where
 //! there is a build id, so that the copies of one libjvm in ten containers cost one table; the owner is
 //! in the key so that nobody can hand in a file that stands for root's. Tables are evicted, least
 //! recently used first, beyond a limit of bytes; names of addresses are cached within a limit of entries.
 
-use super::elf::{ElfError, Headers, Image};
 use super::frames::FrameTable;
-use super::text;
 use crate::model::{Frame, FrameKind};
+use crate::target::elf::{ElfError, Headers, Image};
+use crate::target::text;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use rustix::fs::Stat;
@@ -244,9 +244,9 @@ mod tests {
 
     fn libc() -> (File, Stat) {
         let maps = std::fs::read("/proc/self/maps").unwrap();
-        let (maps, _) = super::super::maps::parse(&maps);
+        let (maps, _) = crate::target::maps::parse(&maps);
         let libc = maps.iter().find(|m| m.module_name().starts_with("libc")).unwrap();
-        super::super::open::mapped_file(std::path::Path::new("/proc/self"), libc).unwrap()
+        crate::target::open::mapped_file(std::path::Path::new("/proc/self"), libc).unwrap()
     }
 
     #[test]

@@ -7,9 +7,9 @@
 use super::asker::Outcome;
 use super::attach::AskError;
 use super::java_name;
-use super::open;
 use super::symbolizer::Symbolizer;
 use crate::model::NameSource;
+use crate::target::open;
 use std::time::Instant;
 
 impl Symbolizer {

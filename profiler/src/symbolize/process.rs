@@ -2,10 +2,10 @@
 
 use super::config::Target;
 use super::jit::JitNames;
-use super::maps::{self, Backing, Mapping};
 use super::native::ModuleId;
-use super::open;
 use crate::model::{JvmFacts, NameSource};
+use crate::target::maps::{self, Backing, Mapping};
+use crate::target::open;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -133,7 +133,7 @@ impl ProcessState {
         self.read_at = Some(Instant::now());
         let text = match open::read_bounded(&dir.join("maps"), MAX_MAPS) {
             // A zombie's maps are empty, and an ended process's pid may be another's by now.
-            Ok(text) if !text.is_empty() && super::jvm::same_process(dir, target.key.start_ticks) => text,
+            Ok(text) if !text.is_empty() && crate::target::same_process(dir, target.key.start_ticks) => text,
             _ => {
                 self.gone = self.mappings.is_empty();
                 return;

@@ -2,11 +2,13 @@
 
 use super::*;
 use crate::model::{FrameKind, NameSource, ProcessKey, RawStack, StackEnd, UnknownReason};
+use crate::target::jdks::{Java, jdks};
+use crate::target::{maps, open};
 use profiler_ebpf::UserFrame;
 use std::io::{BufRead, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn target(pid: u32) -> Target {
@@ -50,42 +52,6 @@ fn settle(symbolizer: &mut Symbolizer) {
         symbolizer.poll();
     }
     assert!(!symbolizer.asking(), "the background did not finish");
-}
-
-/// Killed when it goes.
-pub(super) struct Java(pub(super) Child);
-
-impl Java {
-    pub(super) fn pid(&self) -> u32 {
-        self.0.id()
-    }
-    fn alive(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
-    }
-}
-
-impl Drop for Java {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// JDKs of this machine with `Compiler.perfmap`.
-pub(super) fn jdks() -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = ["/usr/lib/jvm", "/opt"]
-        .iter()
-        .filter_map(|d| std::fs::read_dir(d).ok())
-        .flat_map(|d| d.flatten().map(|e| e.path()))
-        .filter_map(|p| std::fs::canonicalize(p).ok())
-        .filter(|p| p.join("bin/java").exists() && p.join("release").exists())
-        .collect();
-    all.sort();
-    all.dedup();
-    if all.is_empty() {
-        eprintln!("skipped: no JDK in /usr/lib/jvm or /opt");
-    }
-    all
 }
 
 fn java(jdk: &Path, args: &[&str]) -> Command {

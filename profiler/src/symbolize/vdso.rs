@@ -1,7 +1,7 @@
 //! The kernel's own code page in every process, as a file: our own copy of it, which is the same.
 
-use super::maps::{self, Backing, Mapping};
-use super::open::{self, Refusal};
+use crate::target::maps::{self, Backing, Mapping};
+use crate::target::open::{self, Refusal};
 use rustix::fs::{MemfdFlags, Stat, fstat, memfd_create};
 use std::fs::File;
 use std::os::unix::fs::FileExt;

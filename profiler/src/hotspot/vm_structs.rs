@@ -6,8 +6,8 @@
 //! constants come and go with releases: callers look for what is there, not for a version. Nothing read is
 //! trusted: numbers of entries and lengths of names are bounded, and an offset is at most 1 MiB.
 
-use super::memory::Memory;
 use super::problem::JvmProblem;
+use crate::target::memory::Memory;
 use std::collections::HashMap;
 
 /// The symbols that lead to the tables.
@@ -71,7 +71,7 @@ pub struct VmStructs {
 
 impl VmStructs {
     /// Reads them; `address_of` knows where [`SYMBOLS`] are. Memory is read often in the same places, so
-    /// it should be [`super::memory::Pages`].
+    /// it should be [`crate::target::memory::Pages`].
     pub fn read<M: Memory>(memory: &M, address_of: &dyn Fn(&str) -> Option<u64>) -> Result<Self, JvmProblem> {
         let mut all = Self::default();
         let columns = ["TypeName", "FieldName", "TypeString", "IsStatic", "Offset", "Address"];

@@ -6,10 +6,10 @@
 
 use super::fields::FieldTables;
 use super::heap::{Epoch, Heap, Reference, References};
-use super::memory::{Memory, at};
 use super::problem::JvmProblem;
 use super::vm_structs::VmStructs;
 use crate::model::StringLayout;
+use crate::target::memory::{Memory, at};
 
 /// T_CHAR and T_BYTE (jvm.h BasicType, globalDefinitions.hpp).
 const T_CHAR: u32 = 5;

@@ -1,7 +1,7 @@
 //! Why a JVM cannot be read: reason values, each with a sentence for people and a short name for metrics.
 
-use super::memory::ReadError;
-use crate::symbolize::open::Refusal;
+use crate::target::memory::ReadError;
+use crate::target::open::Refusal;
 
 /// Why nothing, or not this, can be read from a process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Thread ids of another PID namespace as ours: a process's directory in /proc in, a map out.
 
 use crate::model::Tid;
-use crate::symbolize::open::{self, Refusal};
+use crate::target::open::{self, Refusal};
 use std::collections::HashMap;
 use std::path::Path;
 

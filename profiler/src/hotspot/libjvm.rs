@@ -7,9 +7,9 @@
 use super::problem::JvmProblem;
 use super::symbols;
 use super::vm_structs::SYMBOLS;
-use crate::symbolize::elf::{ElfError, Headers, Segment};
-use crate::symbolize::maps::{self, Mapping};
-use crate::symbolize::open;
+use crate::target::elf::{ElfError, Headers, Segment};
+use crate::target::maps::{self, Mapping};
+use crate::target::open;
 use rustix::fs::Stat;
 use std::collections::HashMap;
 use std::fs::File;
@@ -167,7 +167,7 @@ fn bias(segments: &[Segment], mapping: &Mapping) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbolize::maps::Backing;
+    use crate::target::maps::Backing;
 
     fn mapping(start: u64, offset: u64) -> Mapping {
         let backing = Backing::File { path: Path::new("/x/libjvm.so").into(), deleted: false };
@@ -210,7 +210,7 @@ mod tests {
             eprintln!("skipped: no strip");
             return;
         }
-        for jdk in crate::symbolize::tests::jdks() {
+        for jdk in crate::target::jdks::jdks() {
             let whole = File::open(jdk.join("lib/server/libjvm.so")).unwrap();
             let whole = read_facts(&whole, whole.metadata().unwrap().len()).unwrap();
             let stripped = tempfile::NamedTempFile::new().unwrap();

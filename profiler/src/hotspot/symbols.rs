@@ -3,7 +3,7 @@
 //! Both tables are read in pieces, so that a table of any size costs 64 KiB. Layout: elf(5), 64 bits,
 //! little endian.
 
-use crate::symbolize::elf::{ElfError, SymbolTable};
+use crate::target::elf::{ElfError, SymbolTable};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

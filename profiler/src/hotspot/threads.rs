@@ -7,10 +7,10 @@
 
 use super::fields::FieldTables;
 use super::heap::{Epoch, Heap, Reference};
-use super::memory::{Memory, Pages, ReadError, at};
 use super::problem::JvmProblem;
 use super::strings::{Strings, Text};
 use super::vm_structs::VmStructs;
+use crate::target::memory::{Memory, Pages, ReadError, at};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 

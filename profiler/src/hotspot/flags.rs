@@ -3,9 +3,9 @@
 //! `JVMFlag::flags` (jvmFlag.cpp; `Flag::flags` in JDK 8) is an array of `numFlags` entries that hold a
 //! name and the address of the value. A flag that a release does not have is absent.
 
-use super::memory::Memory;
 use super::problem::JvmProblem;
 use super::vm_structs::VmStructs;
+use crate::target::memory::Memory;
 use std::collections::HashMap;
 
 /// JDK 8 to 25 product builds have 700 to 1,500.

@@ -4,9 +4,9 @@
 //! `_fieldinfo_stream` is a byte stream of numbers in UNSIGNED5 (fieldInfo.hpp, unsigned5.hpp). Names are
 //! Symbols in the class's constant pool. Everything is bounded; only fields of the source are looked at.
 
-use super::memory::{Memory, at};
 use super::problem::JvmProblem;
 use super::vm_structs::VmStructs;
+use crate::target::memory::{Memory, at};
 
 /// java.lang.Thread has some 40.
 const MAX_FIELDS: u32 = 1024;

@@ -1,8 +1,8 @@
 //! The reader on real JVMs: names of every kind by every collector and layout of the heap, against what
 //! the program itself tells; under churn; dying; and on what is no JVM.
 
-use super::super::tests::{Java, jdks};
 use super::*;
+use crate::target::jdks::{Java, jdks};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -268,10 +268,10 @@ fn the_probe_is_a_function_of_the_file_that_is_mapped() {
         let mut code = [0; 32];
         std::os::unix::fs::FileExt::read_exact_at(&jvm.libjvm().file, &mut code, offset).unwrap();
         let text = std::fs::read(format!("{dir}/maps")).unwrap();
-        let (maps, _) = super::super::maps::parse(&text);
+        let (maps, _) = crate::target::maps::parse(&text);
         let map = maps.iter().find(|m| m.module_name() == "libjvm.so").unwrap();
         let memory = ProcessMemory::open(Path::new(&dir)).unwrap();
-        use memory::Memory;
+        use crate::target::memory::Memory;
         let mapped = memory.bytes::<32>(map.start + (offset - map.offset)).unwrap();
         // But the first, which is a breakpoint while a daemon has its probe there.
         assert_eq!(mapped[1..], code[1..]);

@@ -2,10 +2,10 @@
 //! spoiled at will. The reader must give the right names of a sound one, and of any other some names of
 //! bounded length or a reason, after a bounded number of reads.
 
-use super::memory::{Memory, ReadError};
 use super::problem::JvmProblem;
 use super::threads::View;
 use super::vm_structs::VmStructs;
+use crate::target::memory::{Memory, ReadError};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::HashMap;

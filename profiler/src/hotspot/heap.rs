@@ -7,9 +7,9 @@
 //! those are called stale, and what is behind them is believed only with another witness.
 
 use super::flags;
-use super::memory::{Memory, at};
 use super::problem::JvmProblem;
 use super::vm_structs::VmStructs;
+use crate::target::memory::{Memory, at};
 
 /// How references are stored in fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

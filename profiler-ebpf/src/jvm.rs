@@ -1,0 +1,124 @@
+//! What the walker must know of a HotSpot JVM, in a map keyed by pid.
+//!
+//! Read from the JVM's own vmStructs (`src/hotspot/share/runtime/vmStructs.cpp`) by the daemon. Offsets are
+//! bytes from the start of the object they belong to; [`Field::NONE`] where this JDK has no such field. The walker
+//! trusts none of them: every index that comes from here is bounded where it is used.
+
+/// Code heaps of one JVM, at most: three when the code cache is segmented, one when not (codeCache.cpp).
+pub const MAX_CODE_HEAPS: usize = 4;
+
+/// Bytes of a code blob's head that are read at once, at most: where all of [`JvmLayout`]'s fields lie.
+pub const MAX_BLOB_HEAD: usize = 512;
+
+/// A code heap: memory cut in segments, and a map with a byte for each, which leads back to its block's first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeHeap {
+    /// First byte of the memory reserved for code; 0: no such heap.
+    pub low: u64,
+    /// One past the last reserved byte.
+    pub high: u64,
+    /// Where the segment map's first byte is.
+    pub segmap: u64,
+}
+
+/// How a field of a blob is stored.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldKind {
+    /// This JDK has none.
+    #[default]
+    None = 0,
+    /// A pointer, 8 bytes.
+    Pointer = 1,
+    /// 4 bytes, signed.
+    I32 = 2,
+    /// 2 bytes, signed.
+    I16 = 3,
+    /// 2 bytes, unsigned.
+    U16 = 4,
+    /// 1 byte.
+    U8 = 5,
+}
+
+/// A field of a code blob.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// Bytes from the blob's start.
+    pub offset: u16,
+    /// A [`FieldKind`].
+    pub kind: u8,
+    /// What a value that is no pointer counts from, where it is a place: 0 the blob, 1 the first instruction.
+    pub from_code: u8,
+}
+
+impl Field {
+    /// No such field.
+    pub const NONE: Self = Self { offset: 0, kind: FieldKind::None as u8, from_code: 0 };
+}
+
+/// One JVM.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JvmLayout {
+    /// Its code heaps.
+    pub heaps: [CodeHeap; MAX_CODE_HEAPS],
+    /// Lowest and one past the highest address of all of them.
+    pub low: u64,
+    /// See `low`.
+    pub high: u64,
+    /// `StubRoutines::_call_stub_return_address`: where Java returns to the C++ that called it.
+    pub call_stub_return: u64,
+    /// `StubRoutines::_cont_returnBarrier`, where a virtual thread's lowest thawed frame returns; 0: none or
+    /// not known.
+    pub cont_return_barrier: u64,
+    /// A number that no other JVM of this daemon has had: the key of what the walker remembers of its code.
+    pub incarnation: u32,
+    /// log2 of a segment's bytes.
+    pub segment_shift: u8,
+    /// Bytes of the `HeapBlock` in front of each blob.
+    pub block_header: u8,
+    /// Of `HeapBlock::Header::_used` in it; 1 byte.
+    pub block_used: u8,
+    /// Words from the frame pointer to the saved bytecode pointer in an interpreted frame, negative
+    /// (`frame::interpreter_frame_bcp_offset`).
+    pub bcp_slot: i8,
+    /// Bytes of a blob's head that hold all the fields below.
+    pub head_bytes: u16,
+    /// Zero.
+    pub pad: u16,
+    /// `CodeBlob::_name`: a C string.
+    pub name: Field,
+    /// `CodeBlob::_frame_size`, in words.
+    pub frame_size: Field,
+    /// `CodeBlob::_frame_complete_offset`, bytes from the first instruction.
+    pub frame_complete: Field,
+    /// First instruction.
+    pub code_begin: Field,
+    /// One past the last.
+    pub code_end: Field,
+    /// `nmethod::_compile_id`.
+    pub compile_id: Field,
+    /// `nmethod::_orig_pc_offset`: bytes from the stack pointer to where a deoptimised frame keeps its pc.
+    pub orig_pc: Field,
+    /// Where deoptimised frames return to.
+    pub deopt: Field,
+    /// The same for method handle calls; gone in 26.
+    pub deopt_mh: Field,
+    /// `nmethod::_verified_entry_point`.
+    pub verified_entry: Field,
+    /// `ContinuationEntry::_return_pc`, where a carrier goes on below a mounted virtual thread; 0: none or not
+    /// known.
+    pub cont_entry_return: u64,
+    /// `JavaThread::_cont_entry`; 0: no virtual threads.
+    pub thread_cont_entry: u32,
+    /// Zero.
+    pub pad2: u32,
+}
+
+const _: () = {
+    assert!(size_of::<CodeHeap>() == 24);
+    assert!(size_of::<Field>() == 4);
+    assert!(size_of::<JvmLayout>() % 8 == 0);
+};

@@ -1,0 +1,42 @@
+//! JDKs of this machine, and JVMs that tests start.
+
+use std::path::PathBuf;
+use std::process::Child;
+
+/// Killed when it goes.
+pub struct Java(pub Child);
+
+impl Java {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+    /// Whether it still runs.
+    pub fn alive(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Java {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// JDKs of this machine with `Compiler.perfmap`.
+pub fn jdks() -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = ["/usr/lib/jvm", "/opt"]
+        .iter()
+        .filter_map(|d| std::fs::read_dir(d).ok())
+        .flat_map(|d| d.flatten().map(|e| e.path()))
+        .filter_map(|p| std::fs::canonicalize(p).ok())
+        .filter(|p| p.join("bin/java").exists() && p.join("release").exists())
+        .collect();
+    all.sort();
+    all.dedup();
+    if all.is_empty() {
+        eprintln!("skipped: no JDK in /usr/lib/jvm or /opt");
+    }
+    all
+}
