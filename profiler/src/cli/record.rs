@@ -9,6 +9,7 @@ use super::selection::{KindArgs, LabelArgs, ShapeArgs, describe};
 use super::{CliError, Lifecycle, answer::Basis, flamegraph::deliver, logging};
 use crate::config::{DaemonConfig, Hz, Interval, LogFilter, LogFormat, RecordConfig, Settings};
 use crate::export::{ExportOptions, render};
+use crate::model::Detail;
 use crate::pipeline;
 use clap::Args;
 use std::io;
@@ -70,6 +71,7 @@ impl RecordArgs {
             labels: labels.collect(),
             kind: self.kind.kind,
             group: self.shape.group.clone(),
+            detail: Detail { lines: self.shape.lines, kinds: self.shape.annotate },
         })
     }
 }

@@ -113,6 +113,9 @@ pub struct ShapeArgs {
     /// compiled Java, _[i] inlined, _[0] interpreted, _[k] kernel.
     #[arg(long)]
     pub annotate: bool,
+    /// Tell source lines apart: each is a frame of its own, package.Class.method:123.
+    #[arg(long)]
+    pub lines: bool,
 }
 
 /// Parameters of a request.
@@ -157,6 +160,9 @@ impl ShapeArgs {
         }
         if self.annotate {
             params.push(("annotate", "1".to_owned()));
+        }
+        if self.lines {
+            params.push(("lines", "1".to_owned()));
         }
         params
     }

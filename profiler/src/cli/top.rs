@@ -20,6 +20,9 @@ pub struct TopArgs {
     /// By what: self (samples that ended in the method) or total (those below it, too).
     #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = "self")]
     sort: Order,
+    /// Tell source lines apart: package.Class.method:123.
+    #[arg(long, help_heading = "Output")]
+    lines: bool,
     #[command(flatten)]
     ask: AskArgs,
 }
@@ -42,7 +45,11 @@ fn params(args: &TopArgs) -> Params {
         Order::Own => "self",
         Order::Total => "total",
     };
-    vec![("limit", args.limit.to_string()), ("sort", sort.to_owned())]
+    let mut params = vec![("limit", args.limit.to_string()), ("sort", sort.to_owned())];
+    if args.lines {
+        params.push(("lines", "1".to_owned()));
+    }
+    params
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,7 +5,7 @@
 //! with the labels that were seen.
 
 use super::DaemonConfig;
-use crate::model::{LabelKey, LabelSet, MatchOp, Matcher, SampleKind, Selection};
+use crate::model::{Detail, LabelKey, LabelSet, MatchOp, Matcher, SampleKind, Selection};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub struct RecordConfig {
     pub kind: SampleKind,
     /// Labels that become prefix frames.
     pub group: Vec<LabelKey>,
+    /// How finely frames are told apart.
+    pub detail: Detail,
 }
 
 /// Why a choice cannot be answered.
@@ -114,6 +116,7 @@ mod tests {
             labels,
             kind: SampleKind::Cpu,
             group: vec![],
+            detail: Detail::default(),
         }
     }
 

@@ -48,6 +48,8 @@ pub struct QualityJson {
     pub frames: u64,
     /// Of these, without a name.
     pub unnamed_frames: u64,
+    /// Samples with a frame that rests on borrowed debug info.
+    pub approximate: u64,
     /// Relative standard error of their sum; null of nothing.
     pub sampling_error: Option<f64>,
     /// Samples by how their user stack ended.
@@ -68,6 +70,7 @@ impl From<&Quality> for QualityJson {
             frames: quality.frames,
             unnamed_frames: quality.unnamed_frames,
             sampling_error: sampling_error(quality.samples),
+            approximate: quality.approximate,
             ends: quality.ends.clone(),
             unnamed: quality.unnamed.clone(),
             lost_by_reason: lost.filter(|(_, count)| *count > 0).collect(),
@@ -97,6 +100,8 @@ struct NodeJson<'a> {
     signature: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    approximate: bool,
     #[serde(rename = "self")]
     own: u64,
     total: u64,
@@ -119,6 +124,7 @@ fn node_json(id: usize, node: &Node, unit: Unit) -> NodeJson<'_> {
         module: &node.frame.module,
         signature: node.frame.signature.as_deref(),
         line: Some(node.frame.line).filter(|&line| line > 0),
+        approximate: node.frame.approximate,
         own: unit.own(node),
         total: unit.total(node),
     }

@@ -46,6 +46,8 @@ pub struct Quality {
     pub unnamed_frames: u64,
     /// [`super::UnknownReason`] slug -> frames.
     pub unnamed: BTreeMap<&'static str, u64>,
+    /// Samples with a frame that rests on borrowed debug info ([`super::Frame::approximate`]).
+    pub approximate: u64,
     /// What the node lost during the answer's windows. Not attributable to a selection.
     pub lost: LostCounts,
 }

@@ -26,7 +26,7 @@ pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, SampleKind, TaskEvent};
-pub use selection::{MatchOp, Matcher, Query, Selection};
+pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
 pub use spark::{
     Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,
 };

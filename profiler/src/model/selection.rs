@@ -68,4 +68,15 @@ pub struct Query {
     pub kind: SampleKind,
     /// Labels that become prefix frames `stage=3` before each stack, in this order.
     pub group: Vec<LabelKey>,
+    /// How finely frames are told apart.
+    pub detail: Detail,
+}
+
+/// How finely a tree tells frames apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// By source line: each is a frame of its own, `package.Class.method:123`.
+    pub lines: bool,
+    /// By how Java was run: a method that was compiled, inlined and interpreted is three frames, else one.
+    pub kinds: bool,
 }

@@ -1,7 +1,7 @@
-//! Windows that are over but not yet named: they wait a moment for perf maps.
+//! Windows that are over but not yet named: they wait a moment for what JVMs' memory or perf maps tell.
 //!
 //! In: closed windows whose stacks are tokens. Out: windows that are ready to be named, oldest first. A
-//! window is ready when no JVM of it has addresses without a name or a map on the way, or when it has
+//! window is ready when no JVM of it has frames without a name whose name is on the way, or when it has
 //! waited [`PATIENCE`]; what still has no name then says why.
 
 use super::stacks::StackToken;
@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 
 struct Waiting {
     window: ClosedWindow<StackToken>,
-    /// JVMs with addresses that wait for a map.
+    /// JVMs with frames that wait for a name.
     jvms: Vec<Arc<Target>>,
     since: Instant,
 }
@@ -30,7 +30,7 @@ impl Closing {
     /// Takes a window that is over.
     pub fn push(&mut self, window: ClosedWindow<StackToken>, now: Instant) {
         let mut jvms = HashMap::new();
-        for row in window.rows.iter().filter(|row| row.stack.0.pending.waits()) {
+        for row in window.rows.iter().filter(|row| row.stack.0.pending.unnamed()) {
             jvms.entry(row.stack.0.target.key).or_insert_with(|| row.stack.0.target.clone());
         }
         self.0.push_back(Waiting { window, jvms: jvms.into_values().collect(), since: now });
@@ -42,7 +42,7 @@ impl Closing {
         let mut waits = false;
         for target in &first.jvms {
             // One that is not asked now (its turn has not come, it ended) brings nothing to wait for.
-            waits |= symbolizer.ask(target);
+            waits |= symbolizer.ask(target) || symbolizer.reading(target.key);
         }
         waits |= symbolizer.asking() && first.jvms.iter().any(|t| symbolizer.unnamed_jit(t.key) > 0);
         if waits && now.duration_since(first.since) < PATIENCE {

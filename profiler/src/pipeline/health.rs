@@ -3,7 +3,7 @@
 //! In: the rooms' counters, once a second, and each window that closes. Out: [`Metrics`], and a JSON value
 //! that `/api/v1/status` serves without asking any room.
 
-use super::jvms::{Jvms, Naming};
+use super::jvms::{Jvms, Naming, Walking};
 use super::stacks::StackCache;
 use crate::aggregate::{Interner, WindowCounters};
 use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
@@ -132,6 +132,11 @@ impl Health {
             raise_to(&m.registry_refused.with_label_values(&[table]), refused);
         }
         raise_to(&m.perf_map_asks.with_label_values(&["answered"]), names.asks_answered);
+        raise_to(&m.java_frames.with_label_values(&["named"]), names.java_named);
+        for (result, count) in &names.java_unnamed {
+            raise_to(&m.java_frames.with_label_values(&[result]), *count);
+        }
+        raise_to(&m.java_read, names.java_read_ns);
         for (result, count) in &names.asks_failed {
             raise_to(&m.perf_map_asks.with_label_values(&[result]), *count);
         }
@@ -209,6 +214,7 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value 
     let labels: Map<String, Value> =
         record.labels.iter().map(|(key, value)| (key.name().to_owned(), (**value).into())).collect();
     let naming = probes.naming(record.key).unwrap_or(&Naming::Opening);
+    let walking = probes.walking(record.key).unwrap_or(&Walking::Opening);
     json!({
         "pid": record.key.pid,
         "program": record.program,
@@ -216,6 +222,8 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value 
         "version": facts.as_ref().map(|f| f.version.as_str()).unwrap_or_default(),
         "names": source,
         "names_say": says,
+        "stacks": walking.slug(),
+        "stacks_say": walking.says(),
         "threads": naming.slug(),
         "threads_say": naming.says(),
     })

@@ -1,11 +1,12 @@
 //! The thread that reads JVMs from outside, so that the sampling thread never waits for a target's memory.
 //!
-//! In: a process, and whether its libjvm or its threads' names are wanted. Out: what was found. One job at
+//! In: a process, and whether its libjvm, its code heaps or its threads' names are wanted. Out: what was found. One job at
 //! a time, at most [`MAX_WAITING`] waiting; who is turned away is asked for again.
 
 use crate::capture::{FileId, NameProbe};
 use crate::hotspot::{self, Jvm, JvmProblem, LibjvmFiles};
 use crate::model::{Pid, ProcessKey, StringLayout, Tid};
+use profiler_ebpf::JvmLayout;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
@@ -22,6 +23,8 @@ pub enum Job {
     Library(ProcessKey),
     /// What its threads are called.
     Names(ProcessKey),
+    /// Where its code is and how it is laid out.
+    Layout(ProcessKey),
 }
 
 /// The libjvm of a JVM, and where in it namings can be seen.
@@ -53,6 +56,8 @@ pub enum Found {
     Library(ProcessKey, Result<Library, JvmProblem>),
     /// Of [`Job::Names`].
     Names(ProcessKey, Names),
+    /// Of [`Job::Layout`]; its incarnation is for who hands it on.
+    Layout(ProcessKey, Result<JvmLayout, JvmProblem>),
 }
 
 /// The thread's door.
@@ -90,6 +95,7 @@ fn run(queue: &Receiver<Job>, out: &Sender<Found>) {
         let found = match job {
             Job::Library(key) => Found::Library(key, library(key, &mut files)),
             Job::Names(key) => Found::Names(key, names(key, &mut files)),
+            Job::Layout(key) => Found::Layout(key, layout(key, &mut files)),
         };
         if out.send(found).is_err() {
             return;
@@ -114,6 +120,10 @@ fn library(key: ProcessKey, files: &mut LibjvmFiles) -> Result<Library, JvmProbl
         hotspot::NameProbe::None => (None, None),
     };
     Ok(Library { id, file, probe, strings })
+}
+
+fn layout(key: ProcessKey, files: &mut LibjvmFiles) -> Result<JvmLayout, JvmProblem> {
+    Jvm::open(&dir_of(key), key.start_ticks, files)?.layout()
 }
 
 fn names(key: ProcessKey, files: &mut LibjvmFiles) -> Names {

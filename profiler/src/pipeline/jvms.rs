@@ -1,13 +1,17 @@
-//! The node's JVMs: a probe on each libjvm file, and the names of threads that were named before it.
+//! The node's JVMs: a probe on each libjvm file, the names of threads that were named before it, and what the
+//! kernel's walker must know of each.
 //!
 //! In: the registry's JVMs, some times a second, and what the reader found. Out: probes on and off, processes
-//! watched, names learned. A file has its probe as long as a JVM maps it. A name is read from a JVM's memory
+//! watched, names learned, layouts handed to the walker. A file has its probe as long as a JVM maps it. A name is read from a JVM's memory
 //! only after its probe is on: what was named before is read, what is named after is told. At most
 //! [`MAX_JVMS`]; those beyond are counted, and their threads go by their comm.
 
 use super::jvm_reader::{Found, Job, JvmReader, Library, Names};
+use crate::aggregate::ClockReading;
 use crate::capture::{Capture, FileId};
 use crate::hotspot::JvmProblem;
+use crate::symbolize::{Symbolizer, Walked};
+use profiler_ebpf::JvmLayout;
 use crate::model::{Pid, ProcessKey};
 use crate::process::Registry;
 use crate::process::threads::{Owner, Threads};
@@ -18,8 +22,10 @@ use std::time::{Duration, Instant};
 const MAX_JVMS: usize = profiler_ebpf::MAX_WATCHED as usize;
 /// How long after a JVM could not be read it is tried again: it may be starting.
 const RETRY: Duration = Duration::from_secs(2);
+/// Tries that come at the next look instead: HotSpot makes its code heaps some 30 ms after libjvm is mapped.
+const SOON: u32 = 10;
 /// Tries; then it stays as it is.
-const MAX_TRIES: u32 = 10;
+const MAX_TRIES: u32 = 20;
 /// How often the names of one JVM are read, at most.
 const NAMES_EVERY: Duration = Duration::from_secs(5);
 
@@ -59,12 +65,66 @@ impl Naming {
     }
 }
 
+/// How the kernel walks a JVM's stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Walking {
+    /// Not known yet.
+    Opening,
+    /// By what the JVM's own tables tell of its code.
+    CodeTables,
+    /// By frame pointers only: why.
+    FramePointers(String),
+}
+
+impl Walking {
+    /// Stable short name, for the status.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::CodeTables => "code_tables",
+            Self::FramePointers(_) => "frame_pointers",
+        }
+    }
+    /// A sentence for people.
+    pub fn says(&self) -> String {
+        match self {
+            Self::Opening => "its code heaps are being looked at".into(),
+            Self::CodeTables => "compiled and interpreted frames are walked by the JVM's own tables".into(),
+            Self::FramePointers(why) => {
+                format!("only by frame pointers, so give it -XX:+PreserveFramePointer: {why}")
+            }
+        }
+    }
+}
+
+/// Tries at something that a JVM may not be ready for.
+#[derive(Debug, Default)]
+struct Tries {
+    made: u32,
+    next: Option<Instant>,
+}
+
+impl Tries {
+    /// One failed; false when it was the last.
+    fn failed(&mut self, problem: &JvmProblem, now: Instant) -> bool {
+        self.made += 1;
+        let again = problem.may_pass() && self.made < MAX_TRIES;
+        self.next = again.then(|| if self.made < SOON { now } else { now + RETRY });
+        again
+    }
+    fn due(&self, now: Instant) -> bool {
+        self.next.is_some_and(|next| now >= next)
+    }
+}
+
 struct Jvm {
     naming: Naming,
+    walking: Walking,
     file: Option<FileId>,
-    tries: u32,
-    /// When it is looked at again.
-    next: Option<Instant>,
+    /// At finding where names are given.
+    library: Tries,
+    /// At reading its code heaps.
+    layout: Tries,
     /// Its threads' names were asked for.
     asked: Option<Instant>,
     /// Names that are missing.
@@ -77,18 +137,31 @@ pub struct Jvms {
     known: HashMap<ProcessKey, Jvm>,
     /// Files with a probe.
     probed: HashSet<FileId>,
+    /// Number of the JVM whose code heaps were read last.
+    incarnation: u32,
     refused: u64,
 }
 
 impl Jvms {
     /// None yet.
     pub fn new() -> std::io::Result<Self> {
-        Ok(Self { reader: JvmReader::start()?, known: HashMap::new(), probed: HashSet::new(), refused: 0 })
+        Ok(Self {
+            reader: JvmReader::start()?,
+            known: HashMap::new(),
+            probed: HashSet::new(),
+            incarnation: 0,
+            refused: 0,
+        })
     }
 
     /// How a JVM's threads are known.
     pub fn naming(&self, key: ProcessKey) -> Option<&Naming> {
         self.known.get(&key).map(|jvm| &jvm.naming)
+    }
+
+    /// How a JVM's stacks are walked.
+    pub fn walking(&self, key: ProcessKey) -> Option<&Walking> {
+        self.known.get(&key).map(|jvm| &jvm.walking)
     }
 
     /// JVMs watched.
@@ -105,17 +178,25 @@ impl Jvms {
     pub fn on_exec(&mut self, key: ProcessKey, capture: &mut Capture) {
         if self.known.remove(&key).is_some() {
             capture.unwatch_process(key.pid);
+            capture.forget_jvm(key.pid);
         }
     }
 
     /// Some times a second: JVMs that came and went, and what was found of them.
-    pub fn tick(&mut self, registry: &Registry, capture: &mut Capture, threads: &mut Threads) {
+    pub fn tick(
+        &mut self,
+        registry: &Registry,
+        capture: &mut Capture,
+        threads: &mut Threads,
+        symbolizer: &mut Symbolizer,
+    ) {
         let live: HashSet<ProcessKey> =
             registry.iter().filter(|p| p.jvm && !p.exited && p.kept).map(|p| p.key).collect();
         self.known.retain(|key, _| {
             let stays = live.contains(key);
             if !stays {
                 capture.unwatch_process(key.pid);
+                capture.forget_jvm(key.pid);
             }
             stays
         });
@@ -130,13 +211,22 @@ impl Jvms {
             if let Err(error) = capture.watch_process(key.pid, None) {
                 tracing::warn!(pid = key.pid, %error, "this JVM's threads are not asked for what they use");
             }
-            let new =
-                Jvm { naming: Naming::Opening, file: None, tries: 0, next: None, asked: None, wanted: true };
+            let at_once = Tries { made: 0, next: Some(Instant::now()) };
+            let new = Jvm {
+                naming: Naming::Opening,
+                walking: Walking::Opening,
+                file: None,
+                library: Tries::default(),
+                layout: at_once,
+                asked: None,
+                wanted: true,
+            };
             self.known.insert(key, new);
         }
         for found in self.reader.poll().collect::<Vec<_>>() {
             match found {
                 Found::Library(key, library) => self.opened(key, library, capture),
+                Found::Layout(key, layout) => self.laid_out(key, layout, capture, symbolizer),
                 Found::Names(key, names) => learn(key, &names, registry, threads),
             }
         }
@@ -157,16 +247,45 @@ impl Jvms {
                 Err(error) => error,
             },
             Err(problem) => {
-                jvm.tries += 1;
-                let again = problem.may_pass() && jvm.tries < MAX_TRIES;
-                jvm.next = again.then(|| Instant::now() + RETRY);
+                jvm.library.failed(&problem, Instant::now());
                 problem.to_string()
             }
         };
-        if jvm.next.is_none() {
+        if jvm.library.next.is_none() {
             tracing::warn!(pid = key.pid, %problem, "threads of this JVM are known by their comm only");
         }
         jvm.naming = Naming::Comm(problem);
+    }
+
+    /// Hands a JVM's layout to the kernel's walker.
+    fn laid_out(
+        &mut self,
+        key: ProcessKey,
+        layout: Result<JvmLayout, JvmProblem>,
+        capture: &mut Capture,
+        symbolizer: &mut Symbolizer,
+    ) {
+        let Some(jvm) = self.known.get_mut(&key) else { return };
+        let why = match layout {
+            Ok(layout) => {
+                // Never 0: that is what an empty place of the walker's memory holds.
+                self.incarnation = self.incarnation.checked_add(1).unwrap_or(1);
+                let layout = JvmLayout { incarnation: self.incarnation, ..layout };
+                match capture.set_jvm(key.pid, &layout) {
+                    Ok(()) => {
+                        jvm.walking = Walking::CodeTables;
+                        symbolizer.jvm_walked(key, Walked::From(ClockReading::take().monotonic_ns));
+                        return;
+                    }
+                    Err(error) => error.to_string(),
+                }
+            }
+            Err(problem) if jvm.layout.failed(&problem, Instant::now()) => return,
+            Err(problem) => problem.to_string(),
+        };
+        tracing::warn!(pid = key.pid, problem = %why, "stacks of this JVM are followed by frame pointers only");
+        symbolizer.jvm_walked(key, Walked::Never);
+        jvm.walking = Walking::FramePointers(why);
     }
 
     /// Asks for libraries whose turn has come, and for names that are missing.
@@ -175,8 +294,11 @@ impl Jvms {
         let now = Instant::now();
         for (key, jvm) in &mut self.known {
             jvm.wanted |= pids.contains(&key.pid);
-            if jvm.next.is_some_and(|next| now >= next) && self.reader.submit(Job::Library(*key)) {
-                jvm.next = None;
+            if jvm.layout.due(now) && self.reader.submit(Job::Layout(*key)) {
+                jvm.layout.next = None;
+            }
+            if jvm.library.due(now) && self.reader.submit(Job::Library(*key)) {
+                jvm.library.next = None;
             }
             let due = jvm.asked.is_none_or(|asked| now.duration_since(asked) >= NAMES_EVERY);
             if jvm.wanted && due && jvm.naming != Naming::Opening && self.reader.submit(Job::Names(*key)) {

@@ -78,7 +78,8 @@ impl Worker {
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
                 self.registry.look_for_jvms();
-                self.jvm_probes.tick(&self.registry, &mut self.capture, &mut self.threads);
+                let (threads, symbolizer) = (&mut self.threads, &mut self.symbolizer);
+                self.jvm_probes.tick(&self.registry, &mut self.capture, threads, symbolizer);
             }
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
@@ -94,6 +95,7 @@ impl Worker {
         for event in events.drain(..) {
             self.take(event);
         }
+        self.symbolizer.read_names();
         Ok(())
     }
 
@@ -179,7 +181,7 @@ impl Worker {
         self.relabel();
         let now = ClockReading::take();
         self.threads.tick(now.monotonic_ns);
-        for window in self.windows.advance(ClockReading::take()) {
+        for window in self.windows.advance(now) {
             self.closing.push(window, Instant::now());
         }
         let window = self.store.window_length();

@@ -5,7 +5,7 @@
 //! pass over the range's totals when every value is an id, two more at most when not.
 
 use super::error::{ApiError, shown};
-use crate::model::{LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange};
+use crate::model::{Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange};
 use crate::store::Store;
 use axum::http::StatusCode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ fn directory(
     selection: Selection,
 ) -> Result<Directory, ApiError> {
     let mut out = Directory::new();
-    for total in store.totals(&Query { range, selection, kind, group: Vec::new() })? {
+    for total in store.totals(&Query { range, selection, kind, group: Vec::new(), detail: Detail::default() })? {
         let id = total.labels.get(LabelKey::App);
         if !id.is_empty() {
             let names = out.entry(id.to_owned()).or_default();

@@ -1,6 +1,6 @@
 //! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines or JSON.
 //!
-//! In: `format` (absent: svg), `unit`, `annotate`, `group`, `max_nodes`. Out: what [`crate::export`]
+//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`. Out: what [`crate::export`]
 //! writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is written
 //! to be opened on its own: its script may run, in a sandbox without our origin, so that even a name that
 //! got through the escaping could read nothing here.
@@ -27,7 +27,7 @@ pub const SVG_POLICY: &str =
 
 /// `/api/v1/flamegraph`
 pub async fn flamegraph(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
-    state.select(raw, &["format", "unit", "annotate", "group", "max_nodes"], tree).await
+    state.select(raw, &["format", "unit", "annotate", "lines", "group", "max_nodes"], tree).await
 }
 
 fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, ApiError> {

@@ -146,6 +146,10 @@ pub struct Metrics {
     pub perf_map_asks: IntCounterVec,
     /// Threads' names and what became of them; labels: the result's slug, a closed list of its room.
     pub thread_names: IntCounterVec,
+    /// Java frames read from JVMs' memory; labels: `named`, or the reason's slug, a closed list of its room.
+    pub java_frames: IntCounterVec,
+    /// Nanoseconds that reading them took.
+    pub java_read: IntCounter,
     /// libjvm files with a probe on their naming function.
     pub name_probes: IntGauge,
     /// Nanoseconds in a BPF program; labels: the program's name. Only with bpf_stats_enabled.
@@ -248,6 +252,15 @@ impl Metrics {
                 "emberscope_thread_names_total",
                 "Names, records and samples of threads of JVMs, by what became of them.",
                 &["result"],
+            )?,
+            java_frames: b.counters(
+                "emberscope_java_frames_total",
+                "Java frames read from JVMs' memory, by what became of them.",
+                &["result"],
+            )?,
+            java_read: b.counter(
+                "emberscope_java_read_nanoseconds_total",
+                "Time of the thread that reads Java frames from JVMs' memory.",
             )?,
             name_probes: b.gauge(
                 "emberscope_name_probes",

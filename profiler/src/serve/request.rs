@@ -10,7 +10,7 @@ use super::error::{ApiError, shown};
 use super::params::{Params, nearest};
 use super::selector::{self, SelectorError, UnknownLabels};
 use super::time::parse_time;
-use crate::model::{LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime};
+use crate::model::{Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime};
 use crate::store::Store;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub struct Asked {
     pub kind: SampleKind,
     /// Prefix frames.
     pub group: Vec<LabelKey>,
+    /// How finely frames are told apart.
+    pub detail: Detail,
     /// Conditions but for the `app` parameters.
     selection: Selection,
     /// Ids or names; empty means the whole node.
@@ -33,7 +35,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads what every selecting route takes, and `group`.
+    /// Reads what every selecting route takes, and `group`, `lines` and `annotate`.
     pub fn read(params: &Params, now: WallTime) -> Result<Self, ApiError> {
         let mut matchers = Vec::new();
         for &key in LabelKey::ALL.iter().filter(|key| **key != LabelKey::App) {
@@ -50,6 +52,7 @@ impl Asked {
             range: range(params, now)?,
             kind: params.choice("type", &kinds, SampleKind::Cpu)?,
             group: labels(params, "group")?,
+            detail: Detail { lines: params.flag("lines")?, kinds: params.flag("annotate")? },
             selection: Selection { matchers },
             apps: params.all(LabelKey::App.name()).map(str::to_owned).collect(),
         })
@@ -62,7 +65,7 @@ impl Asked {
             let ids = app::resolve(store, self.range, self.kind, &self.apps)?;
             selection.matchers.push(Matcher { key: LabelKey::App, op: MatchOp::In(ids) });
         }
-        Ok(Query { range: self.range, selection, kind: self.kind, group: self.group.clone() })
+        Ok(Query { range: self.range, selection, kind: self.kind, group: self.group.clone(), detail: self.detail })
     }
 }
 

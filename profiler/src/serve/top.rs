@@ -20,10 +20,12 @@ const MAX_LIMIT: usize = 100_000;
 /// `/api/v1/top`
 pub async fn top(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
-        .select(raw, &["limit", "sort"], |store, params, query| {
+        .select(raw, &["limit", "sort", "lines"], |store, params, query| {
             let by_total = params.choice("sort", &[("self", false), ("total", true)], false)?;
             let limit = params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
-            let answer = store.merge(query)?;
+            let mut query = query.clone();
+            query.detail.kinds = true;
+            let answer = store.merge(&query)?;
             let mut methods = methods(&answer.tree);
             sort(&mut methods, by_total);
             let count = methods.len();

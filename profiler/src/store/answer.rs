@@ -50,7 +50,7 @@ pub(super) fn merge(
     range: TimeRange,
     limits: &AnswerLimits,
 ) -> Result<Answer, StoreError> {
-    let mut tree = TreeBuilder::new(limits.nodes);
+    let mut tree = TreeBuilder::new(limits.nodes, query.detail);
     // The same labels and the same stack come again window after window, with the same addresses: so
     // first sum up by address, then walk each distinct stack once.
     let mut groups: PointerMap<Option<NodeId>> = PointerMap::default();
@@ -131,6 +131,9 @@ fn rate(quality: &mut Quality, stack: &Stack, count: u64) {
     }
     *quality.ends.entry(stack.end.slug()).or_default() += count;
     quality.frames += count * stack.frames.len() as u64;
+    if stack.frames.iter().any(|frame| frame.approximate) {
+        quality.approximate += count;
+    }
     for reason in stack.frames.iter().filter_map(|frame| frame.unknown) {
         quality.unnamed_frames += count;
         *quality.unnamed.entry(reason.slug()).or_default() += count;

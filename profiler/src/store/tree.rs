@@ -2,12 +2,12 @@
 //!
 //! In: stacks with counts, each under the prefix frames of its group. Out: a [`Tree`] in preorder,
 //! children sorted by name and then kind, so that the same samples give the same tree whatever the
-//! order they came in. Frames are one when kind and name are equal; where they differ in module,
-//! signature or line the node shows the least of them. Limit: nodes.
+//! order they came in. Frames are one when kind and name are equal, and as the query's [`Detail`] says; where
+//! they differ in module, signature or line the node shows the least of them. Limit: nodes.
 
 use super::StoreError;
 use super::pointer::{PairMap, PointerMap};
-use crate::model::{Frame, FrameKind, Node, NodeId, Tree};
+use crate::model::{Detail, Frame, FrameKind, Node, NodeId, Tree};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -35,6 +35,7 @@ struct Symbols<'a> {
     by_address: PointerMap<Symbol>,
     by_name: HashMap<(FrameKind, Arc<str>), Symbol>,
     frames: Vec<Arc<Frame>>,
+    detail: Detail,
     outlives: PhantomData<&'a Frame>,
 }
 
@@ -44,18 +45,31 @@ impl<'a> Symbols<'a> {
         if let Some(&symbol) = self.by_address.get(&address) {
             return symbol;
         }
-        let symbol = self.of_name(frame);
+        let symbol = if self.detail.lines && frame.line > 0 {
+            let name = format!("{}:{}", frame.name, frame.line).into();
+            self.of_name(&Arc::new(Frame { name, ..Frame::clone(frame) }))
+        } else {
+            self.of_name(frame)
+        };
         self.by_address.insert(address, symbol);
         symbol
     }
 
     fn of_name(&mut self, frame: &Arc<Frame>) -> Symbol {
         let next = self.frames.len() as Symbol;
-        let symbol = *self.by_name.entry((frame.kind, frame.name.clone())).or_insert(next);
+        let kind = if self.detail.kinds { frame.kind } else { family(frame.kind) };
+        let symbol = *self.by_name.entry((kind, frame.name.clone())).or_insert(next);
         match self.frames.get_mut(symbol as usize) {
             None => self.frames.push(frame.clone()),
-            Some(shown) if detail(frame) < detail(shown) => *shown = frame.clone(),
-            Some(_) => {}
+            Some(shown) => {
+                let approximate = shown.approximate || frame.approximate;
+                if detail(frame) < detail(shown) {
+                    *shown = frame.clone();
+                }
+                if shown.approximate != approximate {
+                    *shown = Arc::new(Frame { approximate, ..Frame::clone(shown) });
+                }
+            }
         }
         symbol
     }
@@ -74,15 +88,23 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// What two frames of one kind and name may differ in.
-fn detail(frame: &Frame) -> (&str, Option<&str>, u32) {
-    (&frame.module, frame.signature.as_deref(), frame.line)
+/// What two frames of one name may differ in.
+fn detail(frame: &Frame) -> (FrameKind, &str, Option<&str>, u32) {
+    (frame.kind, &frame.module, frame.signature.as_deref(), frame.line)
+}
+
+/// One for all ways to run a Java method.
+const fn family(kind: FrameKind) -> FrameKind {
+    match kind {
+        FrameKind::JavaInlined | FrameKind::JavaInterpreted => FrameKind::JavaCompiled,
+        other => other,
+    }
 }
 
 impl<'a> TreeBuilder<'a> {
     /// Only a root.
-    pub(super) fn new(max_nodes: usize) -> Self {
-        let mut symbols = Symbols::default();
+    pub(super) fn new(max_nodes: usize, detail: Detail) -> Self {
+        let mut symbols = Symbols { detail, ..Symbols::default() };
         let symbol = symbols.of_name(&Arc::new(Frame::new(FrameKind::Label, "total", "")));
         let root = Growing { parent: 0, symbol, count: 0, weight: 0 };
         Self { nodes: vec![root], children: PairMap::default(), symbols, max_nodes }

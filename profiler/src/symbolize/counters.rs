@@ -45,6 +45,12 @@ pub struct SymbolizerCounters {
     pub jit_named: u64,
     /// JIT addresses and ranges that a limit left out, of the processes held now.
     pub jit_dropped: u64,
+    /// Java frames named from a JVM's memory.
+    pub java_named: u64,
+    /// Java frames that its memory did not name, by [`crate::hotspot::Unnamed::slug`].
+    pub java_unnamed: BTreeMap<&'static str, u64>,
+    /// Time the reader of JVMs' memory took, nanoseconds.
+    pub java_read_ns: u64,
     /// The native half.
     pub native: NativeCounters,
 }

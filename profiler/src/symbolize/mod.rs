@@ -13,10 +13,12 @@ mod config;
 mod counters;
 mod frames;
 mod identity;
+mod java;
 mod java_name;
 mod jit;
 mod jvm;
 mod kernel;
+mod named;
 mod native;
 mod outcome;
 mod pending;
@@ -25,6 +27,7 @@ mod process;
 mod symbolizer;
 #[cfg(test)]
 mod tests;
+mod thread_start;
 mod vdso;
 
 pub use crate::target::open::Refusal;
@@ -34,4 +37,5 @@ pub use counters::SymbolizerCounters;
 pub use java_name::frame as perf_map_frame;
 pub use native::NativeCounters;
 pub use pending::{PendingFrame, PendingStack};
+pub use process::Walked;
 pub use symbolizer::Symbolizer;

@@ -1,5 +1,6 @@
-//! A stack between capture and the window's end: most of it named, JIT code still an address.
+//! A stack between capture and the window's end: most of it named, JIT code still on its way to a name.
 
+use super::java::Slot;
 use crate::model::{Frame, StackEnd};
 use std::sync::Arc;
 
@@ -11,9 +12,11 @@ pub enum PendingFrame {
     /// Code made at run time, at this address (already one byte back for a return address); a perf map
     /// that is taken at the window's end names it.
     Jit(u64),
+    /// A Java frame that the walker knew as such, and that is being read from the JVM's memory.
+    Java(Slot),
 }
 
-/// A stack whose JIT frames wait for a map. Cheap to clone.
+/// A stack whose JIT frames wait for their names. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PendingStack {
     /// Root first.
@@ -26,5 +29,13 @@ impl PendingStack {
     /// Whether anything waits for a map.
     pub fn waits(&self) -> bool {
         self.frames.iter().any(|f| matches!(f, PendingFrame::Jit(_)))
+    }
+    /// Whether any frame has no name yet.
+    pub fn unnamed(&self) -> bool {
+        self.frames.iter().any(|frame| match frame {
+            PendingFrame::Named(_) => false,
+            PendingFrame::Jit(_) => true,
+            PendingFrame::Java(slot) => slot.get().is_none(),
+        })
     }
 }

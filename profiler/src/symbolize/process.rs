@@ -1,9 +1,10 @@
 //! What is kept of one process: its executable mappings, the files behind them, the names of its JIT code.
 
 use super::config::Target;
+use super::java::{JavaFacts, Slots};
 use super::jit::JitNames;
 use super::native::ModuleId;
-use crate::model::{JvmFacts, NameSource};
+use crate::model::{JvmFacts, NameSource, StackEnd};
 use crate::target::maps::{self, Backing, Mapping};
 use crate::target::open;
 use std::path::{Path, PathBuf};
@@ -39,10 +40,23 @@ pub struct JvmState {
     pub version: Option<String>,
     /// Where its names come from.
     pub names: NameSource,
+    /// What its memory told of it.
+    pub facts: Option<JavaFacts>,
     /// It will never answer.
     pub never: bool,
     /// Signals sent in vain.
     pub vain_signals: u32,
+}
+
+/// Whether the kernel's walker knows a JVM's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walked {
+    /// Not yet.
+    NotYet,
+    /// Stacks taken from this instant on (CLOCK_MONOTONIC, nanoseconds).
+    From(u64),
+    /// It is no HotSpot, or not as we know it.
+    Never,
 }
 
 /// One process.
@@ -53,6 +67,12 @@ pub struct ProcessState {
     pub files: Vec<FileState>,
     /// Names of its JIT code.
     pub jit: JitNames,
+    /// Its Java frames.
+    pub java: Slots,
+    /// Batches of them that are being read.
+    pub java_in_flight: u32,
+    /// Whether the walker knows its code.
+    pub walked: Walked,
     /// Set when libjvm.so is mapped.
     pub jvm: Option<JvmState>,
     /// A job for it is under way.
@@ -86,6 +106,9 @@ impl ProcessState {
             mappings: Vec::new(),
             files: Vec::new(),
             jit: JitNames::default(),
+            java: Slots::default(),
+            java_in_flight: 0,
+            walked: Walked::NotYet,
             jvm: None,
             in_flight: false,
             next_job: now,
@@ -164,6 +187,7 @@ impl ProcessState {
                 libjvm,
                 version: None,
                 names: NameSource::Waiting("no JIT code was sampled yet".to_owned()),
+                facts: None,
                 never: false,
                 vain_signals: 0,
             });
@@ -173,6 +197,19 @@ impl ProcessState {
     /// The program was replaced: nothing of the old one holds.
     pub fn replaced(&mut self, now: Instant) {
         *self = Self { epoch: self.epoch.wrapping_add(1), ..Self::new(now) };
+    }
+
+    /// Why a stack with generated code in it ended as the walker says: following frame pointers in a JVM that it
+    /// did not know is a reason of its own.
+    pub fn end_in_java(&self, end: StackEnd, taken_ns: u64) -> StackEnd {
+        match end {
+            StackEnd::NoFramePointer | StackEnd::BadReturnAddress if self.jvm.is_some() => match self.walked {
+                Walked::Never => StackEnd::JvmNotKnown,
+                Walked::From(ns) if taken_ns >= ns => end,
+                Walked::NotYet | Walked::From(_) => StackEnd::JvmNotReady,
+            },
+            _ => end,
+        }
     }
 
     /// When the next job may be, after one that went well or not.
@@ -225,6 +262,7 @@ mod tests {
             libjvm: PathBuf::new(),
             version: None,
             names: NameSource::Waiting(String::new()),
+            facts: None,
             never: false,
             vain_signals: 0,
         });

@@ -5,16 +5,19 @@ use super::attach::Jvm;
 use super::config::{SymbolizerConfig, Target};
 use super::counters::SymbolizerCounters;
 use super::frames::FrameTable;
+use super::java::Reader;
 use super::kernel::KernelSymbols;
 use super::native::Natives;
 use super::pending::{PendingFrame, PendingStack};
-use super::process::{FileState, ProcessState};
-use super::vdso;
-use crate::model::{Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Stack, UnknownReason};
+use super::process::{FileState, ProcessState, Walked};
+use super::{thread_start, vdso};
+use crate::model::{
+    Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Stack, StackEnd, UnknownReason,
+};
 use crate::target::maps::{self, Backing};
 use crate::target::open;
-use profiler_ebpf::UserFrame;
-use std::collections::HashMap;
+use profiler_ebpf::{FrameKindTag, UserFrame};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,6 +34,9 @@ pub struct Symbolizer {
     natives: Natives,
     pub(super) frames: FrameTable,
     asker: Asker,
+    pub(super) reader: Reader,
+    /// Processes with Java frames that are to be read.
+    pub(super) java_wanted: HashSet<ProcessKey>,
     pub(super) counters: SymbolizerCounters,
 }
 
@@ -43,6 +49,8 @@ impl Symbolizer {
             natives: Natives::new(config.max_symbol_bytes, config.max_cached_addresses),
             frames: FrameTable::new(config.max_frames),
             asker: Asker::new(),
+            reader: Reader::new(),
+            java_wanted: HashSet::new(),
             counters: SymbolizerCounters::default(),
             config,
         }
@@ -51,14 +59,26 @@ impl Symbolizer {
     /// Names kernel and native frames now, by the mappings that the process has now; JIT code waits.
     pub fn begin(&mut self, target: &Target, raw: &RawStack) -> PendingStack {
         let mut frames = Vec::with_capacity(raw.user.len() + raw.kernel.len());
+        let mut end = raw.end;
         if !raw.user.is_empty() {
             let dir = self.process_dir(target.key.pid);
             let mut process = self.take_process(target.key);
-            if process.prepare(&dir, target, raw.user.iter().map(lookup_address)) {
+            if process.prepare(&dir, target, raw.user.iter().filter(|f| !is_java(f)).map(lookup_address)) {
                 self.counters.maps_read += 1;
             }
+            let now = Instant::now();
             for frame in raw.user.iter().rev() {
-                frames.push(self.user_frame(&dir, &mut process, lookup_address(frame)));
+                frames.push(if is_java(frame) {
+                    self.java_wanted.insert(target.key);
+                    PendingFrame::Java(process.java.of(frame, now))
+                } else {
+                    self.user_frame(&dir, &mut process, lookup_address(frame))
+                });
+            }
+            if thread_start::is_first(&frames) {
+                end = StackEnd::Root;
+            } else if frames.iter().any(|frame| matches!(frame, PendingFrame::Jit(_))) {
+                end = process.end_in_java(raw.end, raw.time_ns);
             }
             self.processes.insert(target.key, process);
         }
@@ -67,7 +87,7 @@ impl Symbolizer {
             let frame = self.kernel_frame(address.saturating_sub(u64::from(depth > 0)));
             frames.push(PendingFrame::Named(frame));
         }
-        PendingStack { frames: frames.into(), end: raw.end }
+        PendingStack { frames: frames.into(), end }
     }
 
     /// Names what waits, with the newest maps.
@@ -75,19 +95,23 @@ impl Symbolizer {
         let process = self.processes.get(&target.key);
         let mut all = Vec::with_capacity(pending.frames.len());
         for frame in pending.frames.iter() {
-            all.push(match frame {
-                PendingFrame::Named(frame) => Arc::clone(frame),
+            match frame {
+                PendingFrame::Named(frame) => all.push(Arc::clone(frame)),
+                PendingFrame::Java(slot) => match slot.get() {
+                    Some(frames) => all.extend(frames.iter().cloned()),
+                    None => all.push(self.frames.intern(Frame::unknown(why_unread(process), ""))),
+                },
                 PendingFrame::Jit(address) => match process.and_then(|p| p.jit.get(*address)) {
                     Some(frame) => {
                         self.counters.jit_named += 1;
-                        Arc::clone(frame)
+                        all.push(Arc::clone(frame));
                     }
                     None => {
                         self.counters.jit_unnamed += 1;
-                        self.frames.intern(Frame::unknown(why_unnamed(process, *address), ""))
+                        all.push(self.frames.intern(Frame::unknown(why_unnamed(process, *address), "")));
                     }
                 },
-            });
+            }
         }
         Stack { frames: all.into(), end: pending.end }
     }
@@ -123,7 +147,7 @@ impl Symbolizer {
                 gid: target.gid,
             },
             libjvm: jvm.map(|j| j.libjvm.clone()),
-            may_ask: self.config.ask_jvms && jvm.is_some_and(|j| !j.never),
+            may_ask: self.config.ask_jvms && jvm.is_some_and(|j| !j.never && j.names != NameSource::Memory),
             first: !process.looked,
             ours: process.map_is_ours,
             version: jvm.and_then(|j| j.version.clone()),
@@ -147,6 +171,7 @@ impl Symbolizer {
     /// go of processes that ended a while ago.
     pub fn poll(&mut self) -> Vec<ProcessKey> {
         let mut done = Vec::new();
+        self.take_named();
         while let Some(outcome) = self.asker.poll() {
             done.push(outcome.key);
             self.take_outcome(outcome);
@@ -173,6 +198,7 @@ impl Symbolizer {
         if let Some(process) = self.processes.get_mut(&key) {
             process.replaced(Instant::now());
         }
+        self.reader.forget(key);
     }
 
     /// The process ended. What is known of it stays for [`SymbolizerConfig::keep_exited`].
@@ -206,7 +232,14 @@ impl Symbolizer {
         }
     }
 
-    fn process_dir(&self, pid: Pid) -> PathBuf {
+    /// Since when the kernel's walker knows a JVM's code (CLOCK_MONOTONIC); or it never will.
+    pub fn jvm_walked(&mut self, key: ProcessKey, walked: Walked) {
+        let mut process = self.take_process(key);
+        process.walked = walked;
+        self.processes.insert(key, process);
+    }
+
+    pub(super) fn process_dir(&self, pid: Pid) -> PathBuf {
         self.config.proc_root.join(pid.to_string())
     }
 
@@ -304,10 +337,20 @@ impl Symbolizer {
     }
 }
 
+/// Whether the walker knew it as a Java frame.
+fn is_java(frame: &UserFrame) -> bool {
+    frame.kind != FrameKindTag::Address as u8
+}
+
 /// A return address lies behind its call, perhaps in the next function: one byte back is inside.
 fn lookup_address(frame: &UserFrame) -> u64 {
     let back = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
     frame.value.saturating_sub(u64::from(back))
+}
+
+fn why_unread(process: Option<&ProcessState>) -> UnknownReason {
+    let gone = process.is_none_or(|p| p.exited.is_some());
+    if gone { UnknownReason::ProcessGone } else { UnknownReason::JvmUnreadable }
 }
 
 fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {

@@ -12,7 +12,7 @@ use super::response::{
     GetProfileStatsResponse, LabelPair, Labels, NamesResponse, ProfileTypesResponse, SeriesResponse,
 };
 use super::types::{self, Type};
-use crate::model::{LabelKey, LabelSet, Query, SampleKind};
+use crate::model::{Detail, LabelKey, LabelSet, Query, SampleKind};
 use crate::store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn series_of(
             if of_kind.is_empty() {
                 continue;
             }
-            let query = Query { range, selection: matched.selection.clone(), kind, group: Vec::new() };
+            let query = Query { range, selection: matched.selection.clone(), kind, group: Vec::new(), detail: Detail::default() };
             for total in store.totals(&query)? {
                 found.extend(of_kind.iter().map(|t| (**t, total.labels.clone())));
             }

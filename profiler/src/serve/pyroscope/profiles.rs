@@ -19,7 +19,7 @@ use super::select::{
     SelectSeriesRequest, StackTraceSelector,
 };
 use super::types::Type;
-use crate::model::{Answer, LabelKey, Query, TimeRange};
+use crate::model::{Detail, Answer, LabelKey, Query, TimeRange};
 use crate::store::{LabelledSeries, Store};
 use std::time::Duration;
 
@@ -171,6 +171,7 @@ impl Asked {
             selection: matched.selection,
             kind: of.kind,
             group: Vec::new(),
+            detail: Detail::default(),
         });
         Ok(Self { of, query, range })
     }

@@ -1,7 +1,7 @@
 //! What the store answers, keeps, drops and counts.
 
 use super::*;
-use crate::model::{
+use crate::model::{Detail, 
     Accounts, DropReason, Frame, FrameKind, LabelSetBuilder, LedgerRow, LedgerSums, LostCounts, MatchOp,
     Matcher, ProcessKey, Row, SampleKind, Stack, StackEnd, Tree, UnknownReason, WallTime,
 };
@@ -46,7 +46,7 @@ fn window(from: u64, until: u64, rows: Vec<Row>) -> Window {
 }
 
 fn query(from: u64, until: u64) -> Query {
-    Query { range: range(from, until), selection: Selection::all(), kind: SampleKind::Cpu, group: Vec::new() }
+    Query { range: range(from, until), selection: Selection::all(), kind: SampleKind::Cpu, group: Vec::new(), detail: Detail::default() }
 }
 
 fn only(key: LabelKey, value: &str) -> Selection {

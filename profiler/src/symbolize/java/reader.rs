@@ -1,0 +1,167 @@
+//! The thread that reads the names of Java frames out of JVMs' memory.
+//!
+//! In: batches of frames of a process, each with its [`Slot`]. Out: the names of each, and what the JVM is. What
+//! is known of a JVM (its tables, its methods) is kept here while it lives, for [`MAX_JVMS`] of them. A batch that
+//! cannot be handed over stays with its process and goes with the next.
+
+use super::slot::Slot;
+use crate::hotspot::{JavaFrame, Jvm, JvmProblem, LibjvmFiles, Namer, Unnamed};
+use crate::model::ProcessKey;
+use profiler_ebpf::UserFrame;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Batches that may wait.
+const MAX_WAITING: usize = 256;
+/// JVMs whose tables are kept; the one unused for longest goes.
+const MAX_JVMS: usize = 256;
+/// A JVM that could not be read is tried again after this.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Frames to be named.
+pub type Batch = Vec<(UserFrame, Slot)>;
+
+enum Job {
+    Name { key: ProcessKey, dir: PathBuf, batch: Batch },
+    Forget(ProcessKey),
+}
+
+/// What a JVM is, as far as naming needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JavaFacts {
+    /// `-XX:+DebugNonSafepoints`: inlined frames and lines of a leaf are exact.
+    pub debug_non_safepoints: bool,
+}
+
+/// The names of one frame, root first, or why there are none.
+pub type Answer = Result<Arc<[JavaFrame]>, Unnamed>;
+
+/// What came of a batch.
+pub struct Named {
+    /// Whose frames.
+    pub key: ProcessKey,
+    /// Each with its names.
+    pub frames: Vec<(UserFrame, Slot, Answer)>,
+    /// What is known of the JVM, or why it cannot be read.
+    pub facts: Result<JavaFacts, JvmProblem>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// The thread's door.
+pub struct Reader {
+    jobs: Option<(SyncSender<Job>, Receiver<Named>)>,
+}
+
+impl Reader {
+    /// Starts no thread yet.
+    pub fn new() -> Self {
+        Self { jobs: None }
+    }
+
+    /// Hands over frames; gives them back when too many wait.
+    pub fn submit(&mut self, key: ProcessKey, dir: PathBuf, batch: Batch) -> Result<(), Batch> {
+        match self.send(Job::Name { key, dir, batch }) {
+            Err(Job::Name { batch, .. }) => Err(batch),
+            _ => Ok(()),
+        }
+    }
+
+    /// The process ended or runs another program.
+    pub fn forget(&mut self, key: ProcessKey) {
+        if self.jobs.is_some() {
+            // One that is not forgotten now is when its place is needed.
+            let _ = self.send(Job::Forget(key));
+        }
+    }
+
+    /// What was named since the last call.
+    pub fn poll(&self) -> impl Iterator<Item = Named> {
+        self.jobs.iter().flat_map(|(_, named)| named.try_iter())
+    }
+
+    fn send(&mut self, job: Job) -> Result<(), Job> {
+        if self.jobs.is_none() {
+            let (jobs, queue) = sync_channel(MAX_WAITING);
+            let (out, named) = channel();
+            let thread = std::thread::Builder::new().name("java-names".into());
+            if let Err(error) = thread.spawn(move || run(&queue, &out)) {
+                tracing::warn!(%error, "no thread to name Java frames with");
+                return Err(job);
+            }
+            self.jobs = Some((jobs, named));
+        }
+        let Some((jobs, _)) = &self.jobs else { return Err(job) };
+        jobs.try_send(job).map_err(|error| match error {
+            TrySendError::Full(job) | TrySendError::Disconnected(job) => job,
+        })
+    }
+}
+
+/// A JVM that was opened.
+struct Open {
+    jvm: Result<(Jvm, Namer), JvmProblem>,
+    used: Instant,
+    opened: Instant,
+}
+
+fn run(queue: &Receiver<Job>, out: &Sender<Named>) {
+    let (mut files, mut open) = (LibjvmFiles::default(), HashMap::new());
+    for job in queue {
+        match job {
+            Job::Forget(key) => drop(open.remove(&key)),
+            Job::Name { key, dir, batch } => {
+                let begun = Instant::now();
+                let jvm = opened(&mut open, &mut files, key, &dir, begun);
+                let (frames, facts) = name(jvm, batch);
+                if out.send(Named { key, frames, facts, took: begun.elapsed() }).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn opened<'a>(
+    open: &'a mut HashMap<ProcessKey, Open>,
+    files: &mut LibjvmFiles,
+    key: ProcessKey,
+    dir: &std::path::Path,
+    now: Instant,
+) -> &'a mut Open {
+    if open.len() >= MAX_JVMS && !open.contains_key(&key) {
+        let oldest = open.iter().min_by_key(|(_, jvm)| jvm.used).map(|(key, _)| *key);
+        oldest.map(|key| open.remove(&key));
+    }
+    let mut read = || {
+        let mut jvm = Jvm::open(dir, key.start_ticks, files)?;
+        let namer = jvm.namer()?;
+        Ok((jvm, namer))
+    };
+    let known = open.entry(key).or_insert_with(|| Open { jvm: read(), used: now, opened: now });
+    if known.jvm.is_err() && now.duration_since(known.opened) >= RETRY {
+        *known = Open { jvm: read(), used: now, opened: now };
+    }
+    known.used = now;
+    known
+}
+
+fn name(open: &mut Open, batch: Batch) -> (Vec<(UserFrame, Slot, Answer)>, Result<JavaFacts, JvmProblem>) {
+    match &mut open.jvm {
+        Ok((jvm, namer)) => {
+            let facts = JavaFacts { debug_non_safepoints: namer.debug_non_safepoints() };
+            let name = |(frame, slot): (UserFrame, Slot)| {
+                let names = jvm.name(namer, &frame);
+                (frame, slot, names)
+            };
+            (batch.into_iter().map(name).collect(), Ok(facts))
+        }
+        Err(problem) => {
+            let why = if *problem == JvmProblem::Gone { Unnamed::Gone } else { Unnamed::Unreadable };
+            (batch.into_iter().map(|(frame, slot)| (frame, slot, Err(why))).collect(), Err(problem.clone()))
+        }
+    }
+}
