@@ -144,7 +144,13 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
     joined.worker.run(|| life.is_stopping() || over())?;
     let now = WallTime::now();
     let range = store.span().unwrap_or(TimeRange { from: now, until: now });
-    let query = |selection| Query { range, selection, kind: config.kind, group: config.group.clone(), detail: config.detail };
+    let query = |selection| Query {
+        range,
+        selection,
+        kind: config.kind,
+        group: config.group.clone(),
+        detail: config.detail,
+    };
     let seen = store.totals(&query(Selection::all()))?;
     let selection = config.selection(seen.iter().map(|total| &*total.labels))?;
     Ok(store.merge(&query(selection))?)

@@ -28,10 +28,10 @@ mod stats;
 mod thread_features;
 mod threads;
 
+pub use crate::model::{FileId, NameProbe};
 pub use config::CaptureConfig;
 pub use cpus::CpuChange;
 pub use error::CaptureError;
 pub use features::{Capabilities, Finding, FindingState, HostFeatures};
-pub use names::{FileId, NameProbe};
 pub use session::{Capture, SmokeReport};
 pub use stats::{KernelStats, ProgramStats};

@@ -7,6 +7,7 @@
 
 use super::error::CaptureError;
 use super::loader;
+use crate::model::{FileId, NameProbe};
 use aya::Ebpf;
 use aya::programs::UProbe;
 use aya::programs::uprobe::{UProbeAttachLocation, UProbeLinkId, UProbeScope};
@@ -17,38 +18,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// that maps a probed file costs the kernel a breakpoint in it.
 const MAX_PROBES: usize = 256;
 
-/// A file, wherever it is mounted: as `fstat` gives it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId {
-    /// Device.
-    pub dev: u64,
-    /// Inode.
-    pub ino: u64,
-}
-
-/// A function that names the current thread, by its offset in the file in bytes (not its address).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameProbe {
-    /// `os::set_native_thread_name(const char*)`: in the symbol table (.symtab) only.
-    NativeName {
-        /// Of its first instruction.
-        offset: u64,
-    },
-    /// `JVM_SetNativeThreadName(JNIEnv*, jobject thread, jstring name)`: exported, so it is in a stripped file too.
-    /// Names come only of processes whose layout of Strings is known
-    /// ([`Capture::watch_process`](super::Capture::watch_process)), and not those that the JVM gives at a thread's start.
-    JavaName {
-        /// Of its first instruction.
-        offset: u64,
-    },
-}
-
-impl NameProbe {
-    fn parts(self) -> (&'static str, u64) {
-        match self {
-            Self::NativeName { offset } => ("thread_named", offset),
-            Self::JavaName { offset } => ("thread_named_java", offset),
-        }
+/// The program for it, and where it is attached.
+fn program_of(probe: NameProbe) -> (&'static str, u64) {
+    match probe {
+        NameProbe::NativeName { offset } => ("thread_named", offset),
+        NameProbe::JavaName { offset } => ("thread_named_java", offset),
     }
 }
 
@@ -74,7 +48,7 @@ impl NameProbes {
         if self.0.len() >= MAX_PROBES {
             return Err(CaptureError::TooMany { what: "files with a naming function", limit: MAX_PROBES });
         }
-        let (name, offset) = probe.parts();
+        let (name, offset) = program_of(probe);
         let program: &mut UProbe = loader::program(ebpf, name)?;
         let link = program
             .attach(

@@ -7,10 +7,10 @@
 
 use super::asked;
 use super::error::CaptureError;
-use super::names::{FileId, NameProbe};
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::session::Capture;
+use crate::model::{FileId, NameProbe};
 use crate::model::{Pid, RawEvent, StringLayout};
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};

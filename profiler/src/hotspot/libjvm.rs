@@ -7,6 +7,7 @@
 use super::problem::JvmProblem;
 use super::symbols;
 use super::vm_structs::SYMBOLS;
+use crate::model::{FileId, NameProbe};
 use crate::target::elf::{ElfError, Headers, Segment};
 use crate::target::maps::{self, Mapping};
 use crate::target::open;
@@ -25,31 +26,10 @@ const NATIVE: &str = "_ZN2os22set_native_thread_nameEPKc";
 /// Exported for Thread.setName (jvm.cpp); its third argument is a handle of the String.
 const EXPORTED: &str = "JVM_SetNativeThreadName";
 
-/// Which file, whatever it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FileId {
-    /// Device.
-    pub dev: u64,
-    /// Inode.
-    pub ino: u64,
-}
-
-/// Where threads that name themselves can be seen in a libjvm. Offsets are of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameProbe {
-    /// `os::set_native_thread_name`: the first argument is a C string, UTF-8.
-    Native(u64),
-    /// `JVM_SetNativeThreadName`: the third argument is a handle of a `java.lang.String`, which takes
-    /// [`super::Jvm::string_layout`] to read.
-    Exported(u64),
-    /// Nowhere: the file has neither symbol.
-    None,
-}
-
 /// What a file's symbols tell; addresses as linked.
 #[derive(Debug)]
 struct Facts {
-    probe: NameProbe,
+    probe: Option<NameProbe>,
     tables: HashMap<&'static str, u64>,
     segments: Vec<Segment>,
 }
@@ -71,8 +51,8 @@ pub struct Libjvm {
     pub file: File,
     /// Added to an address as linked, it gives the one in this process.
     pub bias: u64,
-    /// Where to see names.
-    pub probe: NameProbe,
+    /// Where to see names; None: the file has neither symbol.
+    pub probe: Option<NameProbe>,
     facts: Arc<Facts>,
 }
 
@@ -136,9 +116,9 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
     }
     let in_code = |address: Option<u64>| file_offset(&segments, address?);
     let probe = match (in_code(native), in_code(exported)) {
-        (Some(offset), _) => NameProbe::Native(offset),
-        (None, Some(offset)) => NameProbe::Exported(offset),
-        (None, None) => NameProbe::None,
+        (Some(offset), _) => Some(NameProbe::NativeName { offset }),
+        (None, Some(offset)) => Some(NameProbe::JavaName { offset }),
+        (None, None) => None,
     };
     Ok(Facts { probe, tables, segments })
 }
@@ -218,9 +198,9 @@ mod tests {
             assert!(done.unwrap().success());
             let file = File::open(stripped.path()).unwrap();
             let facts = read_facts(&file, file.metadata().unwrap().len()).unwrap();
-            assert!(matches!(whole.probe, NameProbe::Native(_)));
-            let NameProbe::Exported(offset) = facts.probe else { panic!("{:?}", facts.probe) };
-            assert_ne!(NameProbe::Native(offset), whole.probe);
+            assert!(matches!(whole.probe, Some(NameProbe::NativeName { .. })));
+            let Some(NameProbe::JavaName { offset }) = facts.probe else { panic!("{:?}", facts.probe) };
+            assert_ne!(Some(NameProbe::NativeName { offset }), whole.probe);
             assert_eq!(facts.tables, whole.tables);
             assert_eq!(facts.tables.len(), SYMBOLS.len());
         }

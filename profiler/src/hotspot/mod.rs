@@ -1,7 +1,7 @@
 //! HotSpot read from outside, without its help: a JVM's process in, facts about it out.
 //!
 //! [`Jvm`] finds the libjvm.so of a process, says where in that file a thread's renaming can be seen
-//! ([`NameProbe`]), and reads, from the JVM's memory alone, its threads with their names and how it lays
+//! ([`crate::model::NameProbe`]), and reads, from the JVM's memory alone, its threads with their names and how it lays
 //! out Strings. Works on JDK 8 to 25 and every collector, by what vmStructs tells; asks nothing of the JVM,
 //! stops nothing, writes nothing. What cannot be read is a [`JvmProblem`], never a guess. Reads may wait
 //! for the target's memory, at most a second unless that lies on a file system of its own making: give
@@ -26,7 +26,7 @@ use crate::model::{StringLayout, Tid};
 use crate::target::memory::ProcessMemory;
 use crate::target::open;
 use crate::target::same_process;
-pub use libjvm::{FileId, Libjvm, LibjvmFiles, NameProbe};
+pub use libjvm::{Libjvm, LibjvmFiles};
 pub use problem::JvmProblem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -117,17 +117,50 @@ fn path_of(dir: &OwnedFd) -> PathBuf {
 // TEMPORARY STUB
 #[allow(missing_docs)]
 #[derive(Clone, Debug)]
-pub struct JavaFrame { pub kind: crate::model::FrameKind, pub name: std::sync::Arc<str>, pub signature: Option<std::sync::Arc<str>>, pub line: u32, pub approximate: bool }
+pub struct JavaFrame {
+    pub kind: crate::model::FrameKind,
+    pub name: std::sync::Arc<str>,
+    pub signature: Option<std::sync::Arc<str>>,
+    pub line: u32,
+    pub approximate: bool,
+}
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unnamed { Unloaded, Gone, Unreadable }
+pub enum Unnamed {
+    Unloaded,
+    Gone,
+    Unreadable,
+}
 #[allow(missing_docs)]
-impl Unnamed { pub const fn slug(self) -> &'static str { "x" } }
+impl Unnamed {
+    pub const fn slug(self) -> &'static str {
+        "x"
+    }
+}
 #[allow(missing_docs)]
 pub struct Namer;
 #[allow(missing_docs)]
-impl Namer { pub fn debug_non_safepoints(&self) -> bool { false } }
+impl Namer {
+    pub fn debug_non_safepoints(&self) -> bool {
+        false
+    }
+}
 #[allow(missing_docs)]
-impl Jvm { pub fn namer(&mut self) -> Result<Namer, JvmProblem> { Ok(Namer) } pub fn name(&mut self, _: &mut Namer, _: &profiler_ebpf::UserFrame) -> Result<std::sync::Arc<[JavaFrame]>, Unnamed> { Err(Unnamed::Gone) } }
+impl Jvm {
+    pub fn namer(&mut self) -> Result<Namer, JvmProblem> {
+        Ok(Namer)
+    }
+    pub fn name(
+        &mut self,
+        _: &mut Namer,
+        _: &profiler_ebpf::UserFrame,
+    ) -> Result<std::sync::Arc<[JavaFrame]>, Unnamed> {
+        Err(Unnamed::Gone)
+    }
+}
 #[allow(missing_docs)]
-impl Jvm { pub fn layout(&mut self) -> Result<profiler_ebpf::JvmLayout, JvmProblem> { Err(JvmProblem::NotReady) } }
+impl Jvm {
+    pub fn layout(&mut self) -> Result<profiler_ebpf::JvmLayout, JvmProblem> {
+        Err(JvmProblem::NotReady)
+    }
+}

@@ -2,6 +2,7 @@
 //! the program itself tells; under churn; dying; and on what is no JVM.
 
 use super::*;
+use crate::model::{FileId, NameProbe};
 use crate::target::jdks::{Java, jdks};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write as _};
@@ -263,7 +264,9 @@ fn the_probe_is_a_function_of_the_file_that_is_mapped() {
         let file = std::fs::metadata(jdk.join("lib/server/libjvm.so")).unwrap();
         use std::os::unix::fs::MetadataExt;
         assert_eq!(jvm.libjvm().id, FileId { dev: file.dev(), ino: file.ino() });
-        let NameProbe::Native(offset) = jvm.libjvm().probe else { panic!("{:?}", jvm.libjvm().probe) };
+        let Some(NameProbe::NativeName { offset }) = jvm.libjvm().probe else {
+            panic!("{:?}", jvm.libjvm().probe)
+        };
         // The file's own bytes there are those in memory.
         let mut code = [0; 32];
         std::os::unix::fs::FileExt::read_exact_at(&jvm.libjvm().file, &mut code, offset).unwrap();

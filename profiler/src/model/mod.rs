@@ -8,6 +8,7 @@ mod answer;
 mod frame;
 mod ids;
 mod labels;
+mod probe;
 mod process;
 mod raw;
 mod selection;
@@ -23,6 +24,7 @@ pub use answer::{
 pub use frame::{Frame, FrameKind, UnknownReason};
 pub use ids::{Pid, ProcessKey, Tid};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
+pub use probe::{FileId, NameProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, SampleKind, TaskEvent};

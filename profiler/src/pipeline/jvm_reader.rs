@@ -3,9 +3,8 @@
 //! In: a process, and whether its libjvm, its code heaps or its threads' names are wanted. Out: what was found. One job at
 //! a time, at most [`MAX_WAITING`] waiting; who is turned away is asked for again.
 
-use crate::capture::{FileId, NameProbe};
-use crate::hotspot::{self, Jvm, JvmProblem, LibjvmFiles};
-use crate::model::{Pid, ProcessKey, StringLayout, Tid};
+use crate::hotspot::{Jvm, JvmProblem, LibjvmFiles};
+use crate::model::{FileId, NameProbe, Pid, ProcessKey, StringLayout, Tid};
 use profiler_ebpf::JvmLayout;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -110,14 +109,11 @@ fn dir_of(key: ProcessKey) -> PathBuf {
 fn library(key: ProcessKey, files: &mut LibjvmFiles) -> Result<Library, JvmProblem> {
     let mut jvm = Jvm::open(&dir_of(key), key.start_ticks, files)?;
     let libjvm = jvm.libjvm();
-    let id = FileId { dev: libjvm.id.dev, ino: libjvm.id.ino };
+    let (id, probe) = (libjvm.id, libjvm.probe);
     let file = libjvm.file.try_clone().map_err(|_| JvmProblem::File("too many open files"))?;
-    let (probe, strings) = match libjvm.probe {
-        hotspot::NameProbe::Native(offset) => (Some(NameProbe::NativeName { offset }), None),
-        hotspot::NameProbe::Exported(offset) => {
-            (Some(NameProbe::JavaName { offset }), Some(jvm.string_layout()?))
-        }
-        hotspot::NameProbe::None => (None, None),
+    let strings = match probe {
+        Some(NameProbe::JavaName { .. }) => Some(jvm.string_layout()?),
+        Some(NameProbe::NativeName { .. }) | None => None,
     };
     Ok(Library { id, file, probe, strings })
 }

@@ -8,13 +8,13 @@
 
 use super::jvm_reader::{Found, Job, JvmReader, Library, Names};
 use crate::aggregate::ClockReading;
-use crate::capture::{Capture, FileId};
+use crate::capture::Capture;
 use crate::hotspot::JvmProblem;
-use crate::symbolize::{Symbolizer, Walked};
-use profiler_ebpf::JvmLayout;
-use crate::model::{Pid, ProcessKey};
+use crate::model::{FileId, Pid, ProcessKey};
 use crate::process::Registry;
 use crate::process::threads::{Owner, Threads};
+use crate::symbolize::{Symbolizer, Walked};
+use profiler_ebpf::JvmLayout;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 

@@ -60,7 +60,9 @@ fn directory(
     selection: Selection,
 ) -> Result<Directory, ApiError> {
     let mut out = Directory::new();
-    for total in store.totals(&Query { range, selection, kind, group: Vec::new(), detail: Detail::default() })? {
+    for total in
+        store.totals(&Query { range, selection, kind, group: Vec::new(), detail: Detail::default() })?
+    {
         let id = total.labels.get(LabelKey::App);
         if !id.is_empty() {
             let names = out.entry(id.to_owned()).or_default();

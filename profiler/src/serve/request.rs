@@ -65,7 +65,13 @@ impl Asked {
             let ids = app::resolve(store, self.range, self.kind, &self.apps)?;
             selection.matchers.push(Matcher { key: LabelKey::App, op: MatchOp::In(ids) });
         }
-        Ok(Query { range: self.range, selection, kind: self.kind, group: self.group.clone(), detail: self.detail })
+        Ok(Query {
+            range: self.range,
+            selection,
+            kind: self.kind,
+            group: self.group.clone(),
+            detail: self.detail,
+        })
     }
 }
 

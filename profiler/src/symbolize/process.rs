@@ -203,11 +203,13 @@ impl ProcessState {
     /// did not know is a reason of its own.
     pub fn end_in_java(&self, end: StackEnd, taken_ns: u64) -> StackEnd {
         match end {
-            StackEnd::NoFramePointer | StackEnd::BadReturnAddress if self.jvm.is_some() => match self.walked {
-                Walked::Never => StackEnd::JvmNotKnown,
-                Walked::From(ns) if taken_ns >= ns => end,
-                Walked::NotYet | Walked::From(_) => StackEnd::JvmNotReady,
-            },
+            StackEnd::NoFramePointer | StackEnd::BadReturnAddress if self.jvm.is_some() => {
+                match self.walked {
+                    Walked::Never => StackEnd::JvmNotKnown,
+                    Walked::From(ns) if taken_ns >= ns => end,
+                    Walked::NotYet | Walked::From(_) => StackEnd::JvmNotReady,
+                }
+            }
             _ => end,
         }
     }

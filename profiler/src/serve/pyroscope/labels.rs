@@ -110,7 +110,13 @@ fn series_of(
             if of_kind.is_empty() {
                 continue;
             }
-            let query = Query { range, selection: matched.selection.clone(), kind, group: Vec::new(), detail: Detail::default() };
+            let query = Query {
+                range,
+                selection: matched.selection.clone(),
+                kind,
+                group: Vec::new(),
+                detail: Detail::default(),
+            };
             for total in store.totals(&query)? {
                 found.extend(of_kind.iter().map(|t| (**t, total.labels.clone())));
             }

@@ -19,7 +19,7 @@ use super::select::{
     SelectSeriesRequest, StackTraceSelector,
 };
 use super::types::Type;
-use crate::model::{Detail, Answer, LabelKey, Query, TimeRange};
+use crate::model::{Answer, Detail, LabelKey, Query, TimeRange};
 use crate::store::{LabelledSeries, Store};
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! What the store answers, keeps, drops and counts.
 
 use super::*;
-use crate::model::{Detail, 
-    Accounts, DropReason, Frame, FrameKind, LabelSetBuilder, LedgerRow, LedgerSums, LostCounts, MatchOp,
-    Matcher, ProcessKey, Row, SampleKind, Stack, StackEnd, Tree, UnknownReason, WallTime,
+use crate::model::{
+    Accounts, Detail, DropReason, Frame, FrameKind, LabelSetBuilder, LedgerRow, LedgerSums, LostCounts,
+    MatchOp, Matcher, ProcessKey, Row, SampleKind, Stack, StackEnd, Tree, UnknownReason, WallTime,
 };
 use proptest::prelude::*;
 
@@ -46,7 +46,13 @@ fn window(from: u64, until: u64, rows: Vec<Row>) -> Window {
 }
 
 fn query(from: u64, until: u64) -> Query {
-    Query { range: range(from, until), selection: Selection::all(), kind: SampleKind::Cpu, group: Vec::new(), detail: Detail::default() }
+    Query {
+        range: range(from, until),
+        selection: Selection::all(),
+        kind: SampleKind::Cpu,
+        group: Vec::new(),
+        detail: Detail::default(),
+    }
 }
 
 fn only(key: LabelKey, value: &str) -> Selection {

@@ -1,0 +1,27 @@
+//! Where in a libjvm file threads can be seen naming themselves.
+
+/// A file, wherever it is mounted: as `fstat` gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+}
+
+/// A function that names the current thread, by its offset in the file in bytes (not its address).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameProbe {
+    /// `os::set_native_thread_name(const char*)`: in the symbol table (.symtab) only. JDK 8 to 25, os_linux.cpp.
+    NativeName {
+        /// Of its first instruction.
+        offset: u64,
+    },
+    /// `JVM_SetNativeThreadName(JNIEnv*, jobject thread, jstring name)`: exported, so it is in a stripped file too.
+    /// Names come only of processes whose layout of Strings is known, and not those that the JVM gives at a thread's
+    /// start. JDK 8 to 25, jvm.cpp.
+    JavaName {
+        /// Of its first instruction.
+        offset: u64,
+    },
+}
