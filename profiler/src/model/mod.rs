@@ -11,6 +11,7 @@ mod labels;
 mod probe;
 mod process;
 mod raw;
+mod rewrite;
 mod selection;
 mod spark;
 mod stack;
@@ -28,6 +29,7 @@ pub use probe::{FileId, NameProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, SampleKind, TaskEvent};
+pub use rewrite::LabelRewrite;
 pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
 pub use spark::{
     Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,

@@ -3,17 +3,13 @@
 //! In: the rows of one window, as their stacks get names. Out: the labels without the task where the stack
 //! says for certain that it is over. One set for each, so that rows can be compared by address.
 
-use crate::model::{LabelKey, LabelSet, Stack};
+use crate::model::{LabelKey, LabelRewrite, LabelSet, Stack};
 use crate::process::threads::{Occupation, occupation, without_task};
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Labels without a task, by those with it.
 #[derive(Debug, Default)]
-pub struct Idle {
-    stripped: HashMap<*const LabelSet, (Arc<LabelSet>, Arc<LabelSet>)>,
-    distinct: HashSet<Arc<LabelSet>>,
-}
+pub struct Idle(LabelRewrite);
 
 impl Idle {
     /// Takes the task from the labels if the stack says that it is over.
@@ -22,16 +18,10 @@ impl Idle {
         if !of_pool || labels.get(LabelKey::Stage).is_empty() || occupation(stack) != Occupation::Idle {
             return;
         }
-        // The old set is held beside the new one, so that its address stays its own.
-        let made = self.stripped.entry(Arc::as_ptr(labels));
-        let (_, bare) = made.or_insert_with(|| {
-            let bare = Arc::new(without_task(labels));
-            // Tasks of one process have the same labels without theirs.
-            let one = self.distinct.get(&bare).cloned().unwrap_or_else(|| bare.clone());
-            self.distinct.insert(bare);
-            (labels.clone(), one)
-        });
-        *labels = bare.clone();
+        // Tasks of one process have the same labels without theirs.
+        if let Some(bare) = self.0.of(labels, |labels| Some(Arc::new(without_task(labels)))) {
+            *labels = bare;
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 //! open window, with its thread's labels kept. Bounded: over [`MAX_RELABELS`] all are forgotten, and what
 //! is still open keeps its old labels.
 
-use crate::model::LabelSet;
-use std::collections::{HashMap, HashSet};
+use crate::model::{LabelRewrite, LabelSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Relabels kept for windows that are still open.
@@ -30,16 +30,14 @@ impl Relabels {
 
     /// For the rows of one window.
     pub fn apply(&self) -> Applying<'_> {
-        Applying { relabels: self, known: HashMap::new(), distinct: HashSet::new() }
+        Applying { relabels: self, rewritten: LabelRewrite::default() }
     }
 }
 
-/// Labels looked up so far, by address: a window has few sets and many rows.
+/// The labels of one window's rows.
 pub struct Applying<'a> {
     relabels: &'a Relabels,
-    known: HashMap<*const LabelSet, (Arc<LabelSet>, Option<Arc<LabelSet>>)>,
-    /// One of each that is equal: rows are compared by address.
-    distinct: HashSet<Arc<LabelSet>>,
+    rewritten: LabelRewrite,
 }
 
 impl Applying<'_> {
@@ -48,30 +46,15 @@ impl Applying<'_> {
         if self.relabels.0.is_empty() {
             return true;
         }
-        let address = Arc::as_ptr(labels);
-        // The set is held beside its answer, so that its address stays its own.
-        let (_, now) = self.known.entry(address).or_insert_with(|| {
-            let now = match self.relabels.0.get(&labels.without_thread()) {
-                None => Some(labels.clone()),
-                Some(to) => to.as_ref().map(|to| Arc::new(labels.moved_to(to))),
-            };
-            let distinct = &mut self.distinct;
-            let one = now.map(|now| match distinct.get(&now) {
-                Some(one) => one.clone(),
-                None => {
-                    distinct.insert(now.clone());
-                    now
-                }
-            });
-            (labels.clone(), one)
+        let now = self.rewritten.of(labels, |labels| match self.relabels.0.get(&labels.without_thread()) {
+            None => Some(labels.clone()),
+            Some(to) => to.as_ref().map(|to| Arc::new(labels.moved_to(to))),
         });
-        match now {
-            Some(now) => {
-                *labels = now.clone();
-                true
-            }
-            None => false,
+        let keeps = now.is_some();
+        if let Some(now) = now {
+            *labels = now;
         }
+        keeps
     }
 }
 

@@ -4,8 +4,8 @@
 //! processes that become equal become one, and equal label sets one allocation), or without the process.
 //! Threads' labels stay as they are. No limits of its own: a window is never larger than before.
 
-use crate::model::{LabelSet, LedgerRow, ProcessRecord, Row, Window};
-use std::collections::{HashMap, HashSet};
+use crate::model::{LabelRewrite, LabelSet, LedgerRow, ProcessRecord, Row, Window};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Whether a window has anything of this process.
@@ -33,29 +33,24 @@ pub(super) struct Moves<'a> {
     from: &'a LabelSet,
     to: &'a Arc<LabelSet>,
     /// Sets of the process under its new labels: equal ones are one, whichever window they are in.
-    moved: HashSet<Arc<LabelSet>>,
+    moved: LabelRewrite,
 }
 
 impl<'a> Moves<'a> {
     pub(super) fn new(from: &'a LabelSet, to: &'a Arc<LabelSet>) -> Self {
-        Self { from, to, moved: HashSet::from([to.clone()]) }
+        Self { from, to, moved: LabelRewrite::sharing(to.clone()) }
     }
 
     fn labels(&mut self, labels: &Arc<LabelSet>) -> Arc<LabelSet> {
-        let moved = if labels.is_of_process(self.from) {
-            Arc::new(labels.moved_to(self.to))
-        } else if labels.is_of_process(self.to) {
-            labels.clone()
-        } else {
+        let is_from = labels.is_of_process(self.from);
+        if !is_from && !labels.is_of_process(self.to) {
             return labels.clone();
-        };
-        match self.moved.get(&moved) {
-            Some(known) => known.clone(),
-            None => {
-                self.moved.insert(moved.clone());
-                moved
-            }
         }
+        let to = self.to;
+        let moved = |labels: &Arc<LabelSet>| {
+            Some(if is_from { Arc::new(labels.moved_to(to)) } else { labels.clone() })
+        };
+        self.moved.of(labels, moved).unwrap_or_else(|| labels.clone())
     }
 
     /// The window under the new labels.
