@@ -23,14 +23,15 @@ mod tids;
 pub mod vm_structs;
 
 use crate::model::{StringLayout, Tid};
-use crate::target::memory::ProcessMemory;
+use crate::target::memory::{Pages, ProcessMemory};
 use crate::target::open;
 use crate::target::same_process;
-pub use libjvm::{FileId, Libjvm, LibjvmFiles, NameProbe};
+pub use libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, FileId, Libjvm, LibjvmFiles, NameProbe};
 pub use problem::JvmProblem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 pub use threads::{JavaThread, Snapshot, View};
+use vm_structs::VmStructs;
 
 /// The Java threads of a JVM, by their ids here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,6 +100,17 @@ impl Jvm {
     pub fn string_layout(&mut self) -> Result<StringLayout, JvmProblem> {
         let (memory, view) = self.view()?;
         view.string_layout(memory)
+    }
+
+    /// Hands the JVM's memory and its description of itself to `read`. The tables are read anew each time, some
+    /// milliseconds: they take more memory than is worth keeping.
+    pub fn with<T>(
+        &self,
+        read: impl FnOnce(&ProcessMemory, &VmStructs) -> Result<T, JvmProblem>,
+    ) -> Result<T, JvmProblem> {
+        let memory = ProcessMemory::open(&path_of(&self.dir))?;
+        let vm = VmStructs::read(&Pages::of(&memory), &|symbol| self.libjvm.address(symbol))?;
+        read(&memory, &vm)
     }
 
     fn view(&mut self) -> Result<(&ProcessMemory, &View), JvmProblem> {
