@@ -2,11 +2,12 @@
 //! them.
 #![allow(unsafe_code)]
 
-use crate::globals::{TASK_PID, TASK_TGID};
+use crate::globals::{SIGNAL_LIVE, TASK_PID, TASK_SIGNAL, TASK_TGID};
+use crate::maps::JVMS;
 use crate::output::{lost_event, room_for_events, send};
 use crate::threads;
 use aya_ebpf::EbpfContext;
-use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
+use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
@@ -17,7 +18,9 @@ use profiler_ebpf::{RecordHeader, RecordKind, TaskRecord};
 pub fn task_exec(ctx: RawTracePointContext) -> i32 {
     // A thread that is not the first takes the first one's tid (de_thread, fs/exec.c); its name is gone with
     // the program. TP_PROTO(struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm).
-    threads::forget(bpf_get_current_pid_tgid() as u32);
+    let ids = bpf_get_current_pid_tgid();
+    threads::forget(ids as u32);
+    forget_jvm((ids >> 32) as u32);
     threads::forget(ctx.arg::<u64>(1) as u32);
     current(&ctx, RecordKind::Exec);
     0
@@ -28,8 +31,35 @@ pub fn task_exec(ctx: RawTracePointContext) -> i32 {
 pub fn task_exit(ctx: RawTracePointContext) -> i32 {
     let ids = bpf_get_current_pid_tgid();
     threads::ended(&ctx, (ids >> 32) as u32, ids as u32);
+    if last_thread(ids) {
+        forget_jvm((ids >> 32) as u32);
+    }
     current(&ctx, RecordKind::Exit);
     0
+}
+
+/// The process's code is gone, and whoever gets its pid has other code.
+#[inline(always)]
+fn forget_jvm(pid: u32) {
+    let _ = JVMS.remove(pid);
+}
+
+/// Whether no thread of the current one's process is left: `signal->live` was counted down just before this
+/// tracepoint (do_exit, kernel/exit.c). Where the kernel does not tell its place: whether it is the first one.
+#[inline(always)]
+fn last_thread(ids: u64) -> bool {
+    let (signal_at, live_at) = (TASK_SIGNAL.load() as usize, SIGNAL_LIVE.load() as usize);
+    if signal_at == 0 || live_at == 0 {
+        return ids as u32 == (ids >> 32) as u32;
+    }
+    // SAFETY: reads of kernel memory that cannot fault; the offsets are those of this kernel's BTF.
+    unsafe {
+        let task = bpf_get_current_task() as *const u8;
+        match bpf_probe_read_kernel(task.add(signal_at).cast::<*const u8>()) {
+            Ok(signal) => matches!(bpf_probe_read_kernel(signal.add(live_at).cast::<u32>()), Ok(0)),
+            Err(_) => false,
+        }
+    }
 }
 
 /// The current thread made another: TP_PROTO(struct task_struct *parent, struct task_struct *child).

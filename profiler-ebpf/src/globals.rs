@@ -54,6 +54,14 @@ pub static TASK_FSBASE: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static MM_START_STACK: Global<u32> = Global::new(0);
 
+/// `task_struct.signal`.
+#[unsafe(no_mangle)]
+pub static TASK_SIGNAL: Global<u32> = Global::new(0);
+
+/// `signal_struct.live`: threads of the process that have not ended.
+#[unsafe(no_mangle)]
+pub static SIGNAL_LIVE: Global<u32> = Global::new(0);
+
 /// `task_struct.start_time`: CLOCK_MONOTONIC, nanoseconds.
 #[unsafe(no_mangle)]
 pub static TASK_START: Global<u32> = Global::new(0);

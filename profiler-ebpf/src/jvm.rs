@@ -86,8 +86,8 @@ pub struct JvmLayout {
     pub bcp_slot: i8,
     /// Bytes of a blob's head that hold all the fields below.
     pub head_bytes: u16,
-    /// Zero.
-    pub pad: u16,
+    /// [`JvmLayout::KNOWN`], or why the rest is empty.
+    pub state: u16,
     /// `CodeBlob::_name`: a C string.
     pub name: Field,
     /// `CodeBlob::_frame_size`, in words.
@@ -108,17 +108,24 @@ pub struct JvmLayout {
     pub deopt_mh: Field,
     /// `nmethod::_verified_entry_point`.
     pub verified_entry: Field,
-    /// `ContinuationEntry::_return_pc`, where a carrier goes on below a mounted virtual thread; 0: none or not
-    /// known.
-    pub cont_entry_return: u64,
-    /// `JavaThread::_cont_entry`; 0: no virtual threads.
-    pub thread_cont_entry: u32,
     /// Zero.
-    pub pad2: u32,
+    pub pad: u32,
+    /// Where the JVM keeps `ContinuationEntry::_return_pc` (it is set with the first virtual thread), at which a
+    /// carrier goes on below a mounted virtual thread; 0: none or not known.
+    pub cont_entry_return: u64,
+}
+
+impl JvmLayout {
+    /// `state`: all of it is there.
+    pub const KNOWN: u16 = 0;
+    /// `state`: the JVM is starting, and its code heaps are not known yet.
+    pub const NOT_READY: u16 = 1;
+    /// `state`: a virtual machine that this daemon does not know.
+    pub const NOT_KNOWN: u16 = 2;
 }
 
 const _: () = {
     assert!(size_of::<CodeHeap>() == 24);
     assert!(size_of::<Field>() == 4);
-    assert!(size_of::<JvmLayout>() % 8 == 0);
+    assert!(size_of::<JvmLayout>() == 192);
 };

@@ -70,6 +70,9 @@ impl ThreadState {
 /// Processes that are watched, at most, in two tables. 180 KiB.
 pub const MAX_WATCHED: u32 = 1024;
 
+/// JVMs whose layout is kept, at most, on the whole node. 350 KiB.
+pub const MAX_JVMS: u32 = 1024;
+
 /// Length of an epoch, in nanoseconds of CLOCK_MONOTONIC: a stack is sent once an epoch, and the
 /// daemon may forget a stack that was not sent for two epochs.
 pub const EPOCH_NS: u64 = 10_000_000_000;

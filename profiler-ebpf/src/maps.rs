@@ -1,10 +1,14 @@
 //! The maps, and their sizes.
 #![allow(unsafe_code)]
 
+use crate::walk::cache;
+use crate::walk::state::{Blob, CODE_BYTES, HEAD_WORDS, Rule, Walk};
+use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, MAX_KERNEL_FRAMES, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, StackRecord, StringLayout,
+    COUNTER_SLOTS, JvmLayout, MAX_JVMS, MAX_KERNEL_FRAMES, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED,
+    StackRecord, StringLayout,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -21,35 +25,20 @@ pub struct Scratch {
     /// The walk's state. Here, so that a shallow stack touches two pages and not four: cold memory is
     /// most of what a sample costs.
     pub walk: Walk,
+    /// How to step from its pc.
+    pub rule: Rule,
     /// The piece of user stack last fetched.
     pub fetched: [u64; FETCH_BYTES / 8],
     /// The stack record, as it goes up.
     pub record: StackRecord,
     /// Its kernel addresses and user frames.
     pub body: [u64; BODY_WORDS],
-}
-
-/// The walk's state between two steps.
-#[repr(C)]
-pub struct Walk {
-    /// Frame pointer: address of the saved frame pointer; the return address is above it.
-    pub fp: u64,
-    /// User address of `fetched`.
-    pub base: u64,
-    /// Greatest offset in `fetched` at which two words may be read.
-    pub limit: u64,
-    /// Hash over what was walked.
-    pub hash: u64,
-    /// Words used in `body`.
-    pub words: u64,
-    /// User frames in `body`.
-    pub frames: u64,
-    /// Most bytes that the next read takes.
-    pub budget: u64,
-    /// Reads of user memory.
-    pub reads: u64,
-    /// Why it ended (a `StackEnd`).
-    pub end: u64,
+    /// A blob, when the cache does not know a pc.
+    pub blob: Blob,
+    /// Its head as it was read.
+    pub head: [u64; HEAD_WORDS],
+    /// Code that was read.
+    pub code: [u64; CODE_BYTES / 8 + 1],
 }
 
 /// Everything that goes up. The daemon sets the size: by CPUs, unless told.
@@ -76,6 +65,19 @@ pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED, 0)
 /// How these processes lay out Strings, by pid.
 #[map]
 pub static STRING_LAYOUTS: HashMap<u32, StringLayout> = HashMap::with_max_entries(MAX_WATCHED, 0);
+
+/// What the walker must know of each JVM, by pid.
+#[map]
+pub static JVMS: HashMap<u32, JvmLayout> = HashMap::with_max_entries(MAX_JVMS, 0);
+
+/// Sets of [`CODE`]; a power of two. 32,768 entries, 1 MiB: an executor's stacks hold some thousand return
+/// addresses.
+pub const CODE_SETS: u32 = 16_384;
+
+/// How to step from each pc in JVMs' code that was met (see `walk::cache`). Mappable, so that its first set lies at
+/// the start of a page, and each in a cache line of its own (kernel/bpf/arraymap.c); nobody maps it.
+#[map]
+pub static CODE: Array<cache::Set> = Array::with_max_entries(CODE_SETS, BPF_F_MMAPABLE);
 
 /// Losses and counts.
 #[map]

@@ -17,11 +17,14 @@ const PF_KTHREAD: u32 = 0x0020_0000;
 /// Privilege level in `cs`: 3 is user mode.
 const USER_RPL: u16 = 3;
 
-/// What a frame-pointer walk starts from.
+/// What a walk starts from.
 pub struct UserRegs {
     pub ip: u64,
     pub sp: u64,
     pub fp: u64,
+    pub ax: u64,
+    pub bx: u64,
+    pub r13: u64,
 }
 
 /// Whether the event hit the kernel.
@@ -41,6 +44,9 @@ pub fn from_event(ctx: *const bpf_perf_event_data) -> UserRegs {
             ip: read_volatile(addr_of!((*ctx).regs.rip)),
             sp: read_volatile(addr_of!((*ctx).regs.rsp)),
             fp: read_volatile(addr_of!((*ctx).regs.rbp)),
+            ax: read_volatile(addr_of!((*ctx).regs.rax)),
+            bx: read_volatile(addr_of!((*ctx).regs.rbx)),
+            r13: read_volatile(addr_of!((*ctx).regs.r13)),
         }
     }
 }
@@ -69,7 +75,7 @@ pub fn from_task() -> Result<UserRegs, StackEnd> {
         if regs.cs as u16 & USER_RPL != USER_RPL || regs.rip == 0 {
             return Err(StackEnd::KernelThread);
         }
-        Ok(UserRegs { ip: regs.rip, sp: regs.rsp, fp: regs.rbp })
+        Ok(UserRegs { ip: regs.rip, sp: regs.rsp, fp: regs.rbp, ax: regs.rax, bx: regs.rbx, r13: regs.r13 })
     }
 }
 

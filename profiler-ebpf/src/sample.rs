@@ -66,7 +66,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         };
         let kernel_frames = walk.words;
         match registers {
-            Ok(registers) => user_stack::<LOOP>(scratch, &registers),
+            Ok(registers) => user_stack::<LOOP>(scratch, &registers, pid, now),
             Err(end) => walk.end = end as u64,
         }
         // How it ended and where the kernel half stops belong to the key: the record tells them.

@@ -103,6 +103,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("TASK_MM", offsets.task_mm),
         ("TASK_FSBASE", offsets.task_fsbase),
         ("MM_START_STACK", offsets.mm_start_stack),
+        ("TASK_SIGNAL", offsets.task_signal),
+        ("SIGNAL_LIVE", offsets.signal_live),
     ];
     let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
     let offsets: Vec<(&str, u32)> =

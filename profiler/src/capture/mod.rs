@@ -15,6 +15,7 @@ mod decode;
 mod decode_thread;
 mod error;
 mod features;
+mod jvms;
 mod kernel_log;
 mod loader;
 mod mapped;

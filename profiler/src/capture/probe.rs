@@ -22,6 +22,8 @@ pub(super) struct KernelOffsets {
     pub(super) task_mm: Option<u32>,
     pub(super) task_fsbase: Option<u32>,
     pub(super) mm_start_stack: Option<u32>,
+    pub(super) task_signal: Option<u32>,
+    pub(super) signal_live: Option<u32>,
     pub(super) accounts: AccountOffsets,
 }
 
@@ -86,6 +88,8 @@ impl KernelOffsets {
                 .zip(btf.field("thread_struct", "fsbase"))
                 .map(|(thread, fsbase)| thread + fsbase),
             mm_start_stack: btf.field("mm_struct", "start_stack"),
+            task_signal: btf.field("task_struct", "signal"),
+            signal_live: btf.field("signal_struct", "live"),
             accounts: AccountOffsets::of(btf),
         }
     }

@@ -4,6 +4,7 @@ use super::config::CaptureConfig;
 use super::cpus::{CpuChange, CpuSet};
 use super::error::CaptureError;
 use super::features::HostFeatures;
+use super::jvms::Jvms;
 use super::kernel_log::KernelLog;
 use super::loader::{self, Loaded};
 use super::mapped::MappedCode;
@@ -53,6 +54,7 @@ pub struct Capture {
     mapped: MappedCode,
     pub(super) names: NameProbes,
     pub(super) threads: Threads,
+    pub(super) jvms: Jvms,
     /// Came out of the ring while it was made room in.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
@@ -96,6 +98,7 @@ impl Capture {
             names: take(&mut ebpf, "THREADS")?,
             proc: (!iterator).then(ProcThreads::default),
         };
+        let jvms = Jvms(take(&mut ebpf, "JVMS")?);
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
@@ -107,6 +110,7 @@ impl Capture {
             mapped: MappedCode::default(),
             names: NameProbes::default(),
             threads,
+            jvms,
             early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
             config: config.clone(),

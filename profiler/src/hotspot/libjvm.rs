@@ -26,11 +26,19 @@ const NATIVE: &str = "_ZN2os22set_native_thread_nameEPKc";
 /// Exported for Thread.setName (jvm.cpp); its third argument is a handle of the String.
 const EXPORTED: &str = "JVM_SetNativeThreadName";
 
+/// Local symbols that the tables leave out in some releases: where a virtual thread's lowest frame returns, and
+/// where its carrier goes on (JDK 21 on).
+pub const CONT_RETURN_BARRIER: &str = "_ZN12StubRoutines19_cont_returnBarrierE";
+/// See [`CONT_RETURN_BARRIER`].
+pub const CONT_ENTRY_RETURN: &str = "_ZN17ContinuationEntry10_return_pcE";
+
 /// What a file's symbols tell; addresses as linked.
 #[derive(Debug)]
 struct Facts {
     probe: Option<NameProbe>,
     tables: HashMap<&'static str, u64>,
+    /// Of .symtab.
+    local: HashMap<&'static str, u64>,
     segments: Vec<Segment>,
 }
 
@@ -82,6 +90,12 @@ impl Libjvm {
     pub fn address(&self, symbol: &str) -> Option<u64> {
         self.facts.tables.get(symbol).map(|linked| linked.wrapping_add(self.bias))
     }
+
+    /// Where [`CONT_RETURN_BARRIER`] or [`CONT_ENTRY_RETURN`] is; None where the file's .symtab was stripped, or the
+    /// release has none.
+    pub fn local_address(&self, symbol: &str) -> Option<u64> {
+        self.facts.local.get(symbol).map(|linked| linked.wrapping_add(self.bias))
+    }
 }
 
 impl LibjvmFiles {
@@ -104,14 +118,15 @@ impl LibjvmFiles {
 fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
     let headers = Headers::read(file, size)?;
     let segments = headers.segments(file)?;
-    let (mut native, mut exported, mut tables) = (None, None, HashMap::new());
+    let (mut native, mut exported, mut tables, mut local) = (None, None, HashMap::new(), HashMap::new());
     for table in headers.symbol_tables() {
         if table.dynamic {
             let names: Vec<_> = SYMBOLS.into_iter().chain([EXPORTED]).collect();
             tables = symbols::find(file, &table, &names)?;
             exported = tables.remove(EXPORTED);
         } else {
-            native = symbols::find(file, &table, &[NATIVE])?.get(NATIVE).copied();
+            local = symbols::find(file, &table, &[NATIVE, CONT_RETURN_BARRIER, CONT_ENTRY_RETURN])?;
+            native = local.remove(NATIVE);
         }
     }
     let in_code = |address: Option<u64>| file_offset(&segments, address?);
@@ -120,7 +135,7 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
         (None, Some(offset)) => Some(NameProbe::JavaName { offset }),
         (None, None) => None,
     };
-    Ok(Facts { probe, tables, segments })
+    Ok(Facts { probe, tables, local, segments })
 }
 
 /// Where in the file the code at an address (as linked) is.

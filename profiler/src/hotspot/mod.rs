@@ -23,14 +23,15 @@ mod tids;
 pub mod vm_structs;
 
 use crate::model::{StringLayout, Tid};
-use crate::target::memory::ProcessMemory;
+use crate::target::memory::{Pages, ProcessMemory};
 use crate::target::open;
 use crate::target::same_process;
-pub use libjvm::{Libjvm, LibjvmFiles};
+pub use libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Libjvm, LibjvmFiles};
 pub use problem::JvmProblem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 pub use threads::{JavaThread, Snapshot, View};
+use vm_structs::VmStructs;
 
 /// The Java threads of a JVM, by their ids here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,6 +102,17 @@ impl Jvm {
         view.string_layout(memory)
     }
 
+    /// Hands the JVM's memory and its description of itself to `read`. The tables are read anew each time, some
+    /// milliseconds: they take more memory than is worth keeping.
+    pub fn with<T>(
+        &self,
+        read: impl FnOnce(&ProcessMemory, &VmStructs) -> Result<T, JvmProblem>,
+    ) -> Result<T, JvmProblem> {
+        let memory = ProcessMemory::open(&path_of(&self.dir))?;
+        let vm = VmStructs::read(&Pages::of(&memory), &|symbol| self.libjvm.address(symbol))?;
+        read(&memory, &vm)
+    }
+
     fn view(&mut self) -> Result<(&ProcessMemory, &View), JvmProblem> {
         if self.memory.is_none() {
             let memory = ProcessMemory::open(&path_of(&self.dir))?;
@@ -156,11 +168,5 @@ impl Jvm {
         _: &profiler_ebpf::UserFrame,
     ) -> Result<std::sync::Arc<[JavaFrame]>, Unnamed> {
         Err(Unnamed::Gone)
-    }
-}
-#[allow(missing_docs)]
-impl Jvm {
-    pub fn layout(&mut self) -> Result<profiler_ebpf::JvmLayout, JvmProblem> {
-        Err(JvmProblem::NotReady)
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::hotspot::{Jvm, JvmProblem, LibjvmFiles};
 use crate::model::{FileId, NameProbe, Pid, ProcessKey, StringLayout, Tid};
+use crate::unwind;
 use profiler_ebpf::JvmLayout;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -119,7 +120,8 @@ fn library(key: ProcessKey, files: &mut LibjvmFiles) -> Result<Library, JvmProbl
 }
 
 fn layout(key: ProcessKey, files: &mut LibjvmFiles) -> Result<JvmLayout, JvmProblem> {
-    Jvm::open(&dir_of(key), key.start_ticks, files)?.layout()
+    let jvm = Jvm::open(&dir_of(key), key.start_ticks, files)?;
+    unwind::hotspot::layout(&jvm, 0)
 }
 
 fn names(key: ProcessKey, files: &mut LibjvmFiles) -> Names {

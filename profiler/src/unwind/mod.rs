@@ -1,2 +1,4 @@
-//! What the kernel's walker needs to know of a process before it can leave frame pointers behind: tables of
-//! libraries, code heaps of JVMs. Nothing yet: the walker follows frame pointers, which needs no table.
+//! What the kernel's walker needs from us to step through code: read from the processes, handed to `capture` by the
+//! pipeline.
+
+pub mod hotspot;

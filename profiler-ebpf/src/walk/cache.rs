@@ -1,0 +1,128 @@
+//! What was found out about a pc, for the next time.
+//!
+//! In: incarnation, pc, and whether it was interrupted there. Out: a [`Rule`], without any read of user memory.
+//! Sets of two entries in an array, a cache line each.
+//!
+//! An nmethod can be freed and its memory used again. So an entry of one is believed for [`FRESH`] (50 ms); then
+//! the compile id in the JVM's memory is read, and has to be the same. What slips through is code that was freed,
+//! made anew and reached again at the very same return address within that time. Its frame would carry the old
+//! compile id, which the daemon finds nowhere: it would be nameless, not named wrongly.
+#![allow(unsafe_code)]
+
+use super::stack::read;
+use super::state::Rule;
+use crate::maps::{CODE, CODE_SETS, Scratch};
+use profiler_ebpf::{FrameKindTag, JvmLayout};
+
+/// Of an entry's time: 2^20 ns each.
+pub const UNIT_SHIFT: u32 = 20;
+/// How long an entry is believed.
+const FRESH: u32 = 48;
+
+/// An entry: the key mixed with the other words, so that what two CPUs wrote at once or one is writing is not
+/// found, whichever words of it are whose.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Entry {
+    check: u64,
+    what: u64,
+    how: u64,
+    /// Incarnation; when it was last known to hold in the upper half.
+    of: u64,
+}
+
+/// A set.
+pub type Set = [Entry; 2];
+
+#[inline(always)]
+fn folded(what: u64, how: u64, of: u64) -> u64 {
+    what.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ how.wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
+        ^ of.wrapping_mul(0x1656_67b1_9e37_79f9)
+}
+
+#[inline(always)]
+fn set_of(pc: u64, incarnation: u64) -> Option<*mut Entry> {
+    let hash = (pc ^ incarnation << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    CODE.get_ptr_mut(hash as u32 & (CODE_SETS - 1)).map(|set| set.cast::<Entry>())
+}
+
+/// What is known of a return address, if it need not be checked.
+#[inline(always)]
+pub fn fresh(pc: u64, incarnation: u64, now: u64) -> Option<Rule> {
+    let set = set_of(pc, incarnation)?;
+    for way in 0..2 {
+        // SAFETY: within the set; the verifier checks.
+        let entry = unsafe { set.add(way).read() };
+        if entry.check ^ folded(entry.what, entry.how, entry.of) == pc
+            && entry.of as u32 == incarnation as u32
+        {
+            let old = entry.what >> 48 & 0xff == FrameKindTag::JavaCompiled as u64
+                && (now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH;
+            return (!old).then_some(Rule { what: entry.what, how: entry.how });
+        }
+    }
+    None
+}
+
+/// Puts what is known of the walk's pc into the scratch's rule; whether anything is.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(never)]
+pub unsafe fn find(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+    // SAFETY: valid by contract; the verifier checks each access.
+    unsafe {
+        let walk = &mut (*scratch).walk;
+        // No user address has the highest bit.
+        let key = walk.pc | walk.leaf << 63;
+        let Some(set) = set_of(walk.pc, walk.incarnation) else { return false };
+        for way in 0..2 {
+            let entry = set.add(way).read();
+            if entry.check ^ folded(entry.what, entry.how, entry.of) != key
+                || entry.of as u32 != walk.incarnation as u32
+            {
+                continue;
+            }
+            let compiled = entry.what >> 48 & 0xff == FrameKindTag::JavaCompiled as u64;
+            if compiled && (walk.now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH {
+                let blob = entry.what & 0xffff_ffff_ffff;
+                let id = read::<u32>(scratch, blob + u64::from((*jvm).compile_id.offset));
+                if id != Some(entry.how as u32) {
+                    return false;
+                }
+                write(set.add(way), key, entry.what, entry.how, &(*scratch).walk);
+            }
+            (*scratch).rule = Rule { what: entry.what, how: entry.how };
+            return true;
+        }
+        false
+    }
+}
+
+/// Keeps the scratch's rule for the walk's pc.
+///
+/// # Safety
+/// As for [`find`].
+#[inline(never)]
+pub unsafe fn keep(scratch: *mut Scratch) {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let Some(set) = set_of(walk.pc, walk.incarnation) else { return };
+        let key = walk.pc | walk.leaf << 63;
+        // The older of the two goes.
+        let (first, second) = ((*set).of >> 32, (*set.add(1)).of >> 32);
+        let way = usize::from(
+            (walk.now as u32).wrapping_sub(second as u32) > (walk.now as u32).wrapping_sub(first as u32),
+        );
+        write(set.add(way & 1), key, (*scratch).rule.what, (*scratch).rule.how, walk);
+    }
+}
+
+#[inline(always)]
+unsafe fn write(entry: *mut Entry, key: u64, what: u64, how: u64, walk: &super::state::Walk) {
+    let of = walk.incarnation | (walk.now & 0xffff_ffff) << 32;
+    // SAFETY: the caller's entry; words are written whole.
+    unsafe { entry.write(Entry { check: key ^ folded(what, how, of), what, how, of }) };
+}

@@ -1,0 +1,133 @@
+//! Steps through interpreted frames.
+//!
+//! In: the walk's registers, with a pc in the interpreter. Out: a frame with the method and the bytecode pointer,
+//! and the caller's registers. Slots from rbp, in words: the caller's rbp 0, the return address 1, the caller's sp -1,
+//! the Method* -3, the bytecode pointer -8, or -7 in JDK 8 (frame_x86.hpp). While a frame is built, the method is in
+//! rbx and the caller's sp in r13 (templateInterpreterGenerator_x86.cpp, generate_fixed_frame).
+#![allow(unsafe_code)]
+
+use super::stack::{checked, is_user_address, offset_of, pair};
+use super::{caller as caller_at, ended, in_code, push};
+use crate::maps::{FETCH_BYTES, Scratch};
+use core::ptr::addr_of_mut;
+use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
+
+/// Words below the frame pointer that are read; eight and the pair at it.
+const BELOW: u64 = 8;
+const SLOTS_BYTES: u64 = (BELOW + 2) * 8;
+/// Expression stack, locks and locals of a method are no larger.
+const MAX_FRAME: u64 = 1 << 19;
+/// Locals of a method while its frame is built.
+const MAX_LOCALS: u64 = 1 << 19;
+/// A method's bytecodes are no longer (JVMS 4.7.3).
+const MAX_CODE: u64 = 1 << 16;
+
+/// An interpreted frame that called.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(never)]
+pub unsafe fn caller(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+    // SAFETY: valid by contract; the verifier checks each access.
+    unsafe { whole(scratch, jvm, 0) }
+}
+
+/// Interrupted in the interpreter.
+///
+/// # Safety
+/// As for [`caller`].
+#[inline(never)]
+pub unsafe fn leaf(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let (sp, fp, r13) = (walk.sp, walk.fp, walk.r13);
+        // r13 is the bytecode pointer once there is a frame, and that never points up the stack.
+        if r13 & 7 != 0 || r13 <= sp || r13 - sp > MAX_LOCALS {
+            return whole(scratch, jvm, r13);
+        }
+        let Some((first, second)) = pair(scratch, sp) else {
+            return ended(scratch, StackEnd::ReadFailed);
+        };
+        let walk = &(*scratch).walk;
+        let (method, ax) = (walk.bx, walk.ax);
+        let made = fp.wrapping_sub(sp) <= 8;
+        let (pc, rbp) = if made && fp == sp {
+            // push rbp; mov rbp,rsp.
+            (second, first)
+        } else if made {
+            // And push r13.
+            let Some((rbp, pc)) = pair(scratch, fp) else {
+                return ended(scratch, StackEnd::ReadFailed);
+            };
+            (pc, rbp)
+        } else if in_code(walk, first) {
+            // Before all, or after rax was pushed back.
+            (first, fp)
+        } else if first == fp && in_code(walk, second) {
+            (second, fp)
+        } else {
+            // Popped into rax, to make room for locals.
+            (ax, fp)
+        };
+        if !in_code(&(*scratch).walk, pc) {
+            return whole(scratch, jvm, r13);
+        }
+        told(scratch, method, 0) && caller_at(scratch, pc, r13, rbp)
+    }
+}
+
+/// A frame with all its slots. `bcp` is the leaf's r13; 0 in a caller.
+#[inline(always)]
+unsafe fn whole(scratch: *mut Scratch, jvm: *const JvmLayout, bcp: u64) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let (sp, fp, leaf, bx) = (walk.sp, walk.fp, walk.leaf, walk.bx);
+        if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 {
+            return ended(scratch, StackEnd::BadJavaFrame);
+        }
+        let at = offset_of(scratch, fp - BELOW * 8, SLOTS_BYTES);
+        if at > FETCH_BYTES as u64 - SLOTS_BYTES {
+            return ended(scratch, StackEnd::ReadFailed);
+        }
+        let slots = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+        let bcp_slot = checked((BELOW as i64 + i64::from((*jvm).bcp_slot)) as u64 & 7);
+        let saved = slots.add(bcp_slot).read();
+        let mut method = slots.add(5).read();
+        let sender = slots.add(7).read();
+        let (rbp, pc) = (slots.add(8).read(), slots.add(9).read());
+        let mut bytecode = saved;
+        if leaf != 0 {
+            // Between calls the pointer is in r13; the slot has it as it was at the last one.
+            if saved != 0 && bcp.wrapping_sub(saved).wrapping_add(MAX_CODE) < 2 * MAX_CODE {
+                bytecode = bcp;
+            }
+            // The slot is not written yet.
+            if sp > fp - 24 {
+                (method, bytecode) = (bx, 0);
+            }
+        }
+        if !is_user_address(bytecode) {
+            bytecode = 0;
+        }
+        if sender <= fp || method & 7 != 0 || !is_user_address(method) {
+            return ended(scratch, StackEnd::BadJavaFrame);
+        }
+        if !told(scratch, method, bytecode) {
+            return false;
+        }
+        if !in_code(&(*scratch).walk, pc) {
+            return ended(scratch, StackEnd::BadJavaCaller);
+        }
+        caller_at(scratch, pc, sender, rbp)
+    }
+}
+
+/// Adds the frame.
+#[inline(always)]
+unsafe fn told(scratch: *mut Scratch, method: u64, bytecode: u64) -> bool {
+    let kind = (FrameKindTag::JavaInterpreted as u64) << 32;
+    // SAFETY: as above.
+    unsafe { push(scratch, method, bytecode & 0xffff_ffff | kind | (*scratch).walk.guessed) }
+}

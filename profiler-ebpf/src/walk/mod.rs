@@ -1,0 +1,180 @@
+//! Walks a user stack by the kind of code at each pc.
+//!
+//! In: the thread's registers, and what the daemon told of its JVM. Out: frames in the scratch's `body`, a hash
+//! over them, and the reason why the walk ended. Code in a JVM's code heaps is stepped by HotSpot's rules
+//! (`hotspot`), all other by frame pointers (`native`). At most 512 frames with `bpf_loop`; else 127, by frame
+//! pointers only.
+#![allow(unsafe_code)]
+
+mod blob;
+pub mod cache;
+mod frames;
+mod hotspot;
+mod interp;
+mod leaf;
+mod native;
+mod search;
+mod stack;
+pub mod state;
+
+use crate::maps::{BODY_WORDS, JVMS, SCRATCH, Scratch};
+use crate::regs::{UserRegs, near_stack_top};
+use aya_ebpf::helpers::generated::bpf_loop;
+use core::ffi::c_void;
+use core::ptr::{addr_of_mut, null_mut};
+use profiler_ebpf::{JvmLayout, MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
+use stack::FIRST_FETCH_BYTES;
+pub use stack::checked;
+
+/// Steps between two calls of the callback, whose call and look-up of the scratch cost as much as a step.
+const STEPS_A_ROUND: usize = 8;
+/// Callbacks at most: a frame each at least, but for a few that only change the pc.
+const MAX_ROUNDS: u32 = MAX_USER_FRAMES as u32 + 64;
+/// Second word of a [`UserFrame`] that holds a return address.
+const RETURN_ADDRESS: u64 = (UserFrame::FLAG_RETURN_ADDRESS as u64) << 40;
+/// The same of one that was found by searching.
+const GUESSED: u64 = (UserFrame::FLAG_GUESSED as u64) << 40;
+/// A frame larger than this is taken for a frame pointer that is none.
+const MAX_FRAME_BYTES: u64 = 4 << 20;
+
+/// Mixes a word into a hash. Multiplying by an odd number and folding the high half into the low one
+/// can both be undone, so different stacks of one shape never meet by construction.
+#[inline(always)]
+pub fn mix(hash: u64, word: u64) -> u64 {
+    let h = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    h ^ (h >> 32)
+}
+
+/// Mixes a frame into a hash. The product does not wait for the hash so far.
+#[inline(always)]
+fn mix_frame(hash: u64, value: u64, second: u64) -> u64 {
+    mix(hash, value ^ second.wrapping_mul(0xc2b2_ae3d_27d4_eb4f))
+}
+
+/// Walks from `regs`; `scratch.walk` holds the outcome.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(always)]
+pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserRegs, pid: u32, now_ns: u64) {
+    // SAFETY: valid by contract; the verifier checks each access.
+    unsafe {
+        let walk = &mut (*scratch).walk;
+        (walk.pc, walk.sp, walk.fp, walk.leaf) = (regs.ip, regs.sp, regs.fp, 1);
+        (walk.ax, walk.bx, walk.r13) = (regs.ax, regs.bx, regs.r13);
+        (walk.base, walk.limit, walk.budget) = (0, 0, FIRST_FETCH_BYTES);
+        (walk.low, walk.high, walk.guessed, walk.unready) = (0, 0, 0, 0);
+        walk.end = StackEnd::DepthLimit as u64;
+        if LOOP {
+            if let Some(jvm) = JVMS.get_ptr(pid) {
+                of_jvm(walk, &*jvm);
+                walk.pid = u64::from(pid);
+                walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
+            }
+            let step = round as unsafe extern "C" fn(u32, *mut c_void) -> i64;
+            // SAFETY: the callback fetches its scratch itself and takes no context.
+            bpf_loop(MAX_ROUNDS, step as *const () as *mut c_void, null_mut(), 0);
+        } else {
+            for _ in 0..MAX_USER_FRAMES_BOUNDED.div_ceil(STEPS_A_ROUND) {
+                if !native::steps(scratch, MAX_USER_FRAMES_BOUNDED as u64) {
+                    break;
+                }
+            }
+        }
+        let walk = &mut (*scratch).walk;
+        if walk.end == StackEnd::Root as u64 && !near_stack_top(walk.sp) {
+            walk.end = StackEnd::NoFramePointer as u64;
+        }
+        // Without its code heaps a JVM's frames look like code without frame pointers.
+        let lost = walk.end == StackEnd::NoFramePointer as u64
+            || walk.end == StackEnd::BadReturnAddress as u64
+            || walk.end == StackEnd::ReadFailed as u64;
+        if walk.unready != 0 && lost {
+            let not_yet = walk.unready == u64::from(JvmLayout::NOT_READY);
+            walk.end = if not_yet { StackEnd::JvmNotReady } else { StackEnd::JvmNotKnown } as u64;
+        }
+    }
+}
+
+#[inline(always)]
+fn of_jvm(walk: &mut state::Walk, jvm: &JvmLayout) {
+    walk.unready = u64::from(jvm.state);
+    if jvm.state == JvmLayout::KNOWN {
+        (walk.low, walk.high, walk.incarnation) = (jvm.low, jvm.high, u64::from(jvm.incarnation));
+    }
+}
+
+/// Some steps, by the kind of code; 1 at the end.
+unsafe extern "C" fn round(_: u32, _: *mut c_void) -> i64 {
+    let Some(scratch) = SCRATCH.get_ptr_mut(0) else { return 1 };
+    // SAFETY: this CPU's scratch.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let goes_on = if in_code(walk, walk.pc) {
+            hotspot::steps(scratch)
+        } else {
+            native::steps(scratch, MAX_USER_FRAMES as u64)
+        };
+        if goes_on { 0 } else { 1 }
+    }
+}
+
+/// Whether an address is in the JVM's code.
+#[inline(always)]
+fn in_code(walk: &state::Walk, address: u64) -> bool {
+    address >= walk.low && address < walk.high
+}
+
+/// Adds a frame; false when there is no room, and the walk ends.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(always)]
+unsafe fn push(scratch: *mut Scratch, value: u64, second: u64) -> bool {
+    // SAFETY: the index is checked.
+    unsafe {
+        let walk = &mut (*scratch).walk;
+        let words = walk.words;
+        if walk.frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
+            walk.end = StackEnd::DepthLimit as u64;
+            return false;
+        }
+        let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+        frame.write(value);
+        frame.add(1).write(second);
+        walk.hash = mix_frame(walk.hash, value, second);
+        walk.words = words + 2;
+        walk.frames += 1;
+        walk.guessed = 0;
+        true
+    }
+}
+
+/// Ends the walk.
+///
+/// # Safety
+/// As for [`push`].
+#[inline(always)]
+unsafe fn ended(scratch: *mut Scratch, end: StackEnd) -> bool {
+    // SAFETY: as above.
+    unsafe { (*scratch).walk.end = end as u64 };
+    false
+}
+
+/// The walk goes on with the caller.
+///
+/// # Safety
+/// As for [`push`].
+#[inline(always)]
+unsafe fn caller(scratch: *mut Scratch, pc: u64, sp: u64, fp: u64) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &mut (*scratch).walk;
+        // The stack grows down: a caller's frame lies above.
+        if sp <= walk.sp || sp & 7 != 0 || sp - walk.sp > MAX_FRAME_BYTES {
+            return ended(scratch, StackEnd::StackNotGrowing);
+        }
+        (walk.pc, walk.sp, walk.fp, walk.leaf) = (pc, sp, fp, 0);
+        true
+    }
+}

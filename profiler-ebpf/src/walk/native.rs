@@ -1,0 +1,73 @@
+//! Steps through native code, by frame pointers.
+//!
+//! In: the walk's registers. Out: frames, until the thread's root, code that keeps no frame pointer, or a return
+//! address in a JVM's code. The state is in registers meanwhile.
+#![allow(unsafe_code)]
+
+use super::stack::{PAIR, checked, is_user_address, offset_of};
+use super::{MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, mix_frame};
+use crate::maps::{BODY_WORDS, FETCH_BYTES, Scratch};
+use core::ptr::addr_of_mut;
+use profiler_ebpf::StackEnd;
+
+/// No `StackEnd`: the walk has not ended.
+const GOES_ON: u64 = u64::MAX;
+
+/// Some steps, each from a frame to its caller's; false at the end.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(always)]
+pub unsafe fn steps(scratch: *mut Scratch, max_frames: u64) -> bool {
+    // SAFETY: valid by contract; the verifier checks each access.
+    unsafe {
+        let walk = &mut (*scratch).walk;
+        let (mut pc, mut sp, mut fp, mut leaf) = (walk.pc, walk.sp, walk.fp, walk.leaf);
+        let (mut hash, mut words, mut frames) = (walk.hash, walk.words, walk.frames);
+        let (low, high) = (walk.low, walk.high);
+        let mut end = GOES_ON;
+        for _ in 0..STEPS_A_ROUND {
+            if frames >= max_frames || words > BODY_WORDS as u64 - 2 {
+                end = StackEnd::DepthLimit as u64;
+                break;
+            }
+            let second = if leaf != 0 { 0 } else { RETURN_ADDRESS };
+            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+            frame.write(pc);
+            frame.add(1).write(second);
+            hash = mix_frame(hash, pc, second);
+            words += 2;
+            frames += 1;
+            // Code without frame pointers uses the register for other things.
+            if fp.wrapping_sub(sp) > MAX_FRAME_BYTES || fp & 7 != 0 {
+                let root = fp == 0 && leaf == 0;
+                end = if root { StackEnd::Root } else { StackEnd::NoFramePointer } as u64;
+                break;
+            }
+            let at = offset_of(scratch, fp, PAIR);
+            if at > FETCH_BYTES as u64 - PAIR {
+                end = StackEnd::ReadFailed as u64;
+                break;
+            }
+            let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+            let (caller_fp, return_address) = (pair.read(), pair.add(1).read());
+            if !is_user_address(return_address) {
+                let root = return_address == 0 && caller_fp == 0;
+                end = if root { StackEnd::Root } else { StackEnd::BadReturnAddress } as u64;
+                sp = fp;
+                break;
+            }
+            (pc, sp, fp, leaf) = (return_address, fp + PAIR, caller_fp, 0);
+            if pc >= low && pc < high {
+                break;
+            }
+        }
+        let walk = &mut (*scratch).walk;
+        (walk.pc, walk.sp, walk.fp, walk.leaf) = (pc, sp, fp, leaf);
+        (walk.hash, walk.words, walk.frames) = (hash, words, frames);
+        if end != GOES_ON {
+            walk.end = end;
+        }
+        end == GOES_ON
+    }
+}

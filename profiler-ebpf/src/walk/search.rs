@@ -1,0 +1,118 @@
+//! Finds a return address that is not where the frame's size says.
+//!
+//! In: the scratch's rule and the walk's registers. Out: the caller's registers, or an end. Code that was
+//! interrupted may have pushed some words (String intrinsics of C2, for one); the stubs of a collector's barriers
+//! save registers below the frame before they call the JVM; a virtual thread's lowest frame returns to where its
+//! carrier goes on. All bounded.
+#![allow(unsafe_code)]
+
+use super::frames::frame_bytes;
+use super::stack::{checked, is_user_address, offset_of, pair, read};
+use super::{GUESSED, caller, ended, hotspot, in_code};
+use crate::maps::{FETCH_BYTES, Scratch};
+use core::ptr::addr_of_mut;
+use profiler_ebpf::{JvmLayout, StackEnd};
+
+/// Words that the interrupted code may have pushed.
+const LEAF_WORDS: u64 = 8;
+/// Words that a barrier's stub may have saved: all registers.
+const SAVED_WORDS: u64 = 64;
+/// Bytes of stack arguments between a virtual thread's lowest frame and its carrier's, in steps of 16.
+const ARGUMENT_STEPS: u64 = 8;
+
+/// From the end of the frame upwards.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(never)]
+pub unsafe fn body(scratch: *mut Scratch) -> bool {
+    // SAFETY: valid by contract; the verifier checks each access.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let (sp, leaf) = (walk.sp, walk.leaf);
+        let bytes = frame_bytes(scratch);
+        if bytes < 16 {
+            return top(scratch);
+        }
+        let words = if leaf != 0 { LEAF_WORDS } else { SAVED_WORDS };
+        let from = sp + bytes - 16;
+        let at = offset_of(scratch, from, words * 8 + 8);
+        if at > FETCH_BYTES as u64 - (SAVED_WORDS * 8 + 8) {
+            return top(scratch);
+        }
+        let (low, high) = ((*scratch).walk.low, (*scratch).walk.high);
+        let first = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+        for i in 0..SAVED_WORDS {
+            if i >= words {
+                break;
+            }
+            let pc = first.add(i as usize + 1).read();
+            if pc >= low && pc < high {
+                let rbp = first.add(i as usize).read();
+                let goes_on = caller(scratch, pc, from + i * 8 + 16, rbp);
+                if leaf == 0 && i > 0 {
+                    (*scratch).walk.guessed = GUESSED;
+                }
+                return goes_on;
+            }
+        }
+        top(scratch)
+    }
+}
+
+/// At the top of the stack: the interrupted frame was not made, or is gone.
+///
+/// # Safety
+/// As for [`body`].
+#[inline(never)]
+pub unsafe fn top(scratch: *mut Scratch) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let (sp, fp, leaf) = (walk.sp, walk.fp, walk.leaf);
+        let Some((first, second)) = pair(scratch, sp) else {
+            return ended(scratch, StackEnd::ReadFailed);
+        };
+        let walk = &(*scratch).walk;
+        if in_code(walk, first) {
+            caller(scratch, first, sp + 8, fp)
+        } else if leaf != 0 && in_code(walk, second) {
+            caller(scratch, second, sp + 16, first)
+        } else {
+            ended(scratch, StackEnd::BadJavaCaller)
+        }
+    }
+}
+
+/// The lowest thawed frame of a virtual thread returns to a barrier; the carrier goes on in
+/// `Continuation.enterSpecial`, whose frame lies above the arguments of that frame (JDK 21 on,
+/// continuationFreezeThaw.cpp). No frame is told here: the next round has one.
+///
+/// # Safety
+/// As for [`body`].
+#[inline(never)]
+pub unsafe fn continuation(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let returns = read::<u64>(scratch, (*jvm).cont_entry_return).unwrap_or(0);
+        if !is_user_address(returns) || !in_code(&(*scratch).walk, returns) {
+            return ended(scratch, StackEnd::ContinuationUnknown);
+        }
+        (*scratch).walk.pc = returns;
+        if !hotspot::rule(scratch, jvm) {
+            return false;
+        }
+        let bytes = frame_bytes(scratch);
+        let sp = (*scratch).walk.sp;
+        for i in 0..ARGUMENT_STEPS {
+            if bytes >= 16
+                && let Some((_, pc)) = pair(scratch, sp + bytes - 16 + i * 16)
+                && in_code(&(*scratch).walk, pc)
+            {
+                (*scratch).walk.sp = sp + i * 16;
+                return true;
+            }
+        }
+        ended(scratch, StackEnd::ContinuationUnknown)
+    }
+}

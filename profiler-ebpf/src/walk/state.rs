@@ -1,0 +1,130 @@
+//! What the walk keeps from step to step, in the per-CPU scratch.
+//!
+//! The verifier takes what it reads from a map for any number, and so looks at one step instead of hundreds. A
+//! program's stack would be too small, too.
+
+use profiler_ebpf::MAX_BLOB_HEAD;
+
+/// Words for the head of a blob: with the block's header in front, and one more, as a field's load takes eight bytes.
+pub const HEAD_WORDS: usize = MAX_BLOB_HEAD / 8 + 4;
+
+/// Bytes of code that are looked at: the prologue of a method.
+pub const CODE_BYTES: usize = 64;
+
+/// The walk's state between two steps.
+#[repr(C)]
+pub struct Walk {
+    /// Instruction of the frame that comes next.
+    pub pc: u64,
+    /// Its stack pointer.
+    pub sp: u64,
+    /// Its frame pointer register, whatever that holds.
+    pub fp: u64,
+    /// 1 while `pc` is the interrupted instruction, 0 while it is a return address.
+    pub leaf: u64,
+    /// User address of `fetched`.
+    pub base: u64,
+    /// Greatest offset in `fetched` at which two words may be read.
+    pub limit: u64,
+    /// Hash over what was walked.
+    pub hash: u64,
+    /// Words used in `body`.
+    pub words: u64,
+    /// User frames in `body`.
+    pub frames: u64,
+    /// Lowest and one past the highest address of the JVM's code; both 0: no JVM.
+    pub low: u64,
+    /// See `low`.
+    pub high: u64,
+    /// The layout's incarnation.
+    pub incarnation: u64,
+    /// Time, in the cache's unit.
+    pub now: u64,
+    /// Most bytes that the next read takes.
+    pub budget: u64,
+    /// Reads of user memory.
+    pub reads: u64,
+    /// Why it ended (a `StackEnd`).
+    pub end: u64,
+    /// `UserFrame::FLAG_GUESSED`, in the second word of a frame, when the next frame is a guess; else 0.
+    pub guessed: u64,
+    /// The layout's state, where there is no code yet (`JvmLayout::state`); 0: there is, or no JVM.
+    pub unready: u64,
+    /// The process.
+    pub pid: u64,
+    /// Registers of the interrupted instruction.
+    pub ax: u64,
+    /// See `ax`.
+    pub bx: u64,
+    /// See `ax`.
+    pub r13: u64,
+}
+
+/// How to step from a pc to its caller, as it is found or kept in the cache.
+#[repr(C)]
+pub struct Rule {
+    /// Address of the blob; a `FrameKindTag` in bits 48 to 55; a [`Kind`] in bits 56 to 63.
+    pub what: u64,
+    /// Compile id; frame size in words in bits 32 to 47; in bits 48 to 63 where a deoptimised frame keeps its pc, in
+    /// words.
+    pub how: u64,
+}
+
+/// How to step.
+#[repr(u64)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole frame of the size told: the return address is its last word, rbp the one before.
+    Whole = 1,
+    /// The same in the interrupted frame, which may have pushed words below.
+    Body = 2,
+    /// No frame: the return address is on top of the stack.
+    ReturnOnTop = 3,
+    /// The same, and the caller may be native.
+    ReturnOnTopAny = 4,
+    /// rbp was pushed and nothing more.
+    RbpOnTop = 5,
+    /// A whole frame in which rbp is not saved yet.
+    RbpLive = 6,
+    /// A deoptimised frame: the stack holds the real pc.
+    Deoptimized = 7,
+    /// An interpreted frame.
+    Interpreted = 8,
+    /// Interrupted in the interpreter.
+    InterpretedLeaf = 9,
+    /// The stub that C++ calls Java by: a frame by frame pointer, whose caller is native.
+    Entry = 10,
+    /// A stub: by frame pointer, or no frame.
+    Stub = 11,
+    /// An adapter between calling conventions.
+    Adapter = 12,
+    /// As `Whole`, of a blob that replaces frames while it has one.
+    Rebuilding = 13,
+}
+
+/// What was read of a blob.
+#[repr(C)]
+pub struct Blob {
+    /// Where it is.
+    pub address: u64,
+    /// First eight bytes of its name.
+    pub name: u64,
+    /// First instruction.
+    pub begin: u64,
+    /// One past the last.
+    pub end: u64,
+    /// Words of its frames; negative: not told.
+    pub frame_size: u64,
+    /// Bytes from `begin` to where the frame is whole.
+    pub frame_complete: u64,
+    /// See `JvmLayout`.
+    pub compile_id: u64,
+    /// See `JvmLayout`.
+    pub orig_pc: u64,
+    /// See `JvmLayout`.
+    pub deopt: u64,
+    /// See `JvmLayout`.
+    pub deopt_mh: u64,
+    /// See `JvmLayout`.
+    pub verified_entry: u64,
+}

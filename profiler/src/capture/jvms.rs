@@ -1,0 +1,49 @@
+//! What the kernel's walker is told of JVMs, by pid.
+//!
+//! In: a process and its [`JvmLayout`]. The kernel drops a process's layout by itself when the process runs
+//! another program or its last thread ends, so that who gets the pid never has it. At most
+//! [`profiler_ebpf::MAX_JVMS`].
+// For `aya::Pod`.
+#![allow(unsafe_code)]
+
+use super::error::CaptureError;
+use super::session::Capture;
+use crate::model::Pid;
+use aya::maps::{HashMap, MapData, MapError};
+use profiler_ebpf::{JvmLayout, MAX_JVMS};
+
+/// As the map has it.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Layout(JvmLayout);
+
+// SAFETY: integers without padding between them (its size is asserted where it is made).
+unsafe impl aya::Pod for Layout {}
+
+/// The map.
+pub(super) struct Jvms(pub(super) HashMap<MapData, u32, Layout>);
+
+impl Capture {
+    /// From now on, the process's stacks are walked by this layout. One whose `state` is not
+    /// [`JvmLayout::KNOWN`] says why its Java frames are not walked. A second call replaces the first; a layout of
+    /// other code needs another `incarnation`, never 0.
+    pub fn set_jvm(&mut self, pid: Pid, layout: &JvmLayout) -> Result<(), CaptureError> {
+        self.jvms.0.insert(pid, Layout(*layout), 0).map_err(|error| match error {
+            MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
+                CaptureError::TooMany { what: "JVMs", limit: MAX_JVMS as usize }
+            }
+            error => CaptureError::Map { name: "JVMS", source: error.into() },
+        })
+    }
+
+    /// Whether the kernel still has the process's layout: it drops those of processes that ended or run another
+    /// program.
+    pub fn has_jvm(&self, pid: Pid) -> bool {
+        self.jvms.0.get(&pid, 0).is_ok()
+    }
+
+    /// Drops a process's layout; a process without one is fine.
+    pub fn forget_jvm(&mut self, pid: Pid) {
+        let _ = self.jvms.0.remove(&pid);
+    }
+}

