@@ -13,6 +13,7 @@ mod fields;
 mod flags;
 mod heap;
 mod libjvm;
+mod names;
 mod problem;
 mod strings;
 mod symbols;
@@ -23,14 +24,17 @@ mod tids;
 pub mod vm_structs;
 
 use crate::model::{StringLayout, Tid};
-use crate::target::memory::ProcessMemory;
+use crate::target::memory::{Pages, ProcessMemory};
 use crate::target::open;
 use crate::target::same_process;
 pub use libjvm::{FileId, Libjvm, LibjvmFiles, NameProbe};
+pub use names::java_text::fold;
+pub use names::{Batch, JavaFrame, JvmFacts, Limits, Namer, NamerCounts, Unnamed};
 pub use problem::JvmProblem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 pub use threads::{JavaThread, Snapshot, View};
+use vm_structs::VmStructs;
 
 /// The Java threads of a JVM, by their ids here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,6 +103,16 @@ impl Jvm {
     pub fn string_layout(&mut self) -> Result<StringLayout, JvmProblem> {
         let (memory, view) = self.view()?;
         view.string_layout(memory)
+    }
+
+    /// What names its frames, and the memory to name them from.
+    pub fn namer(&self, limits: Limits) -> Result<(Namer, ProcessMemory), JvmProblem> {
+        let memory = ProcessMemory::open(&path_of(&self.dir))?;
+        let pages = Pages::of(&memory);
+        let vm = VmStructs::read(&pages, &|symbol| self.libjvm.address(symbol))?;
+        let namer = Namer::read(&pages, &vm, limits)?;
+        drop(pages);
+        Ok((namer, memory))
     }
 
     fn view(&mut self) -> Result<(&ProcessMemory, &View), JvmProblem> {
