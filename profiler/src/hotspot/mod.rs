@@ -13,6 +13,7 @@ mod fields;
 mod flags;
 mod heap;
 mod libjvm;
+mod names;
 mod problem;
 mod strings;
 mod symbols;
@@ -27,6 +28,8 @@ use crate::target::memory::{Pages, ProcessMemory};
 use crate::target::open;
 use crate::target::same_process;
 pub use libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Libjvm, LibjvmFiles};
+pub use names::java_text::fold;
+pub use names::{Batch, JavaFrame, JvmFacts, Limits, Namer, NamerCounts, Unnamed};
 pub use problem::JvmProblem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -113,6 +116,16 @@ impl Jvm {
         read(&memory, &vm)
     }
 
+    /// What names its frames, and the memory to name them from.
+    pub fn namer(&self, limits: Limits) -> Result<(Namer, ProcessMemory), JvmProblem> {
+        let memory = ProcessMemory::open(&path_of(&self.dir))?;
+        let pages = Pages::of(&memory);
+        let vm = VmStructs::read(&pages, &|symbol| self.libjvm.address(symbol))?;
+        let namer = Namer::read(&pages, &vm, limits)?;
+        drop(pages);
+        Ok((namer, memory))
+    }
+
     fn view(&mut self) -> Result<(&ProcessMemory, &View), JvmProblem> {
         if self.memory.is_none() {
             let memory = ProcessMemory::open(&path_of(&self.dir))?;
@@ -125,48 +138,4 @@ impl Jvm {
 
 fn path_of(dir: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()))
-}
-// TEMPORARY STUB
-#[allow(missing_docs)]
-#[derive(Clone, Debug)]
-pub struct JavaFrame {
-    pub kind: crate::model::FrameKind,
-    pub name: std::sync::Arc<str>,
-    pub signature: Option<std::sync::Arc<str>>,
-    pub line: u32,
-    pub approximate: bool,
-}
-#[allow(missing_docs)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unnamed {
-    Unloaded,
-    Gone,
-    Unreadable,
-}
-#[allow(missing_docs)]
-impl Unnamed {
-    pub const fn slug(self) -> &'static str {
-        "x"
-    }
-}
-#[allow(missing_docs)]
-pub struct Namer;
-#[allow(missing_docs)]
-impl Namer {
-    pub fn debug_non_safepoints(&self) -> bool {
-        false
-    }
-}
-#[allow(missing_docs)]
-impl Jvm {
-    pub fn namer(&mut self) -> Result<Namer, JvmProblem> {
-        Ok(Namer)
-    }
-    pub fn name(
-        &mut self,
-        _: &mut Namer,
-        _: &profiler_ebpf::UserFrame,
-    ) -> Result<std::sync::Arc<[JavaFrame]>, Unnamed> {
-        Err(Unnamed::Gone)
-    }
 }

@@ -137,6 +137,13 @@ impl VmStructs {
     pub fn address_ending(&self, end: &str) -> Option<u64> {
         self.fields.keys().filter(|name| name.ends_with(end)).find_map(|name| self.address(name))
     }
+    /// Names and addresses of the static fields of a type.
+    pub fn addresses_of(&self, type_name: &str) -> impl Iterator<Item = (&str, u64)> {
+        self.fields.iter().filter_map(move |(name, field)| match field.place {
+            Place::Address(address) => Some((name.strip_prefix(type_name)?.strip_prefix("::")?, address)),
+            Place::Offset(_) => None,
+        })
+    }
     /// The size of a type, bytes.
     pub fn size(&self, type_name: &str) -> Option<u64> {
         self.sizes.get(type_name).copied()

@@ -6,6 +6,7 @@
 //! and 25); perf-map-agent, used with JDK 8, writes `Ljava/io/File;::getPath`. Names that a JVM makes
 //! up with a counter or an address are folded, so that two runs can be compared.
 
+use crate::hotspot::fold;
 use crate::model::{Frame, FrameKind};
 use crate::target::text;
 use std::borrow::Cow;
@@ -47,56 +48,6 @@ fn method(entry: &str) -> Option<(Cow<'_, str>, Option<String>)> {
         return None;
     }
     Some((name.into(), parameters.map(|p| format!("({p}{returns}"))))
-}
-
-/// Replaces what differs from run to run: `$$Lambda$14/0x00007f1e` and `$$Lambda+0x00007f1e` become
-/// `$$Lambda`, `LambdaForm$MH/0x00007f1e` becomes `LambdaForm$MH`, `GeneratedMethodAccessor12` and
-/// `$Proxy7` lose their numbers.
-pub fn fold(name: &str) -> Cow<'_, str> {
-    const COUNTED: [&str; 5] = [
-        "$$Lambda$",
-        "GeneratedMethodAccessor",
-        "GeneratedConstructorAccessor",
-        "GeneratedSerializationConstructorAccessor",
-        "$Proxy",
-    ];
-    if !name.contains(['/', '+']) && !COUNTED.iter().any(|c| name.contains(c)) {
-        return Cow::Borrowed(name);
-    }
-    let mut out = String::with_capacity(name.len());
-    let mut rest = name;
-    while let Some(c) = rest.chars().next() {
-        // The suffix of a hidden class: `/0x` or `+0x` and hexadecimal digits (JDK 15 and newer), or
-        // `/` and decimal digits (the anonymous classes of JDK 8 to 14).
-        if let Some(tail) = rest.strip_prefix(['/', '+'])
-            && let Some(after) = hidden_suffix(tail)
-        {
-            rest = after;
-            continue;
-        }
-        if let Some(counted) = COUNTED.iter().find(|p| rest.starts_with(**p)) {
-            let after = rest.get(counted.len()..).unwrap_or_default();
-            let kept = after.trim_start_matches(|d: char| d.is_ascii_digit());
-            if kept.len() < after.len() {
-                out.push_str(if *counted == "$$Lambda$" { "$$Lambda" } else { counted });
-                rest = kept;
-                continue;
-            }
-        }
-        out.push(c);
-        rest = rest.get(c.len_utf8()..).unwrap_or_default();
-    }
-    Cow::Owned(out)
-}
-
-fn hidden_suffix(tail: &str) -> Option<&str> {
-    let (digits, hex) = match tail.strip_prefix("0x") {
-        Some(digits) => (digits, true),
-        None => (tail, false),
-    };
-    let after = digits.trim_start_matches(|d: char| d.is_ascii_digit() || (hex && d.is_ascii_hexdigit()));
-    let ends = after.chars().next().is_none_or(|c| !c.is_alphanumeric() && c != '_');
-    (after.len() < digits.len() && ends).then_some(after)
 }
 
 #[cfg(test)]
@@ -153,32 +104,6 @@ mod tests {
     }
 
     #[test]
-    fn folds_what_differs_from_run_to_run() {
-        for (from, to) in [
-            ("Work$$Lambda$9/0x00007fbff4001448.apply", "Work$$Lambda.apply"),
-            ("Work$$Lambda/0x0000000061045228.apply", "Work$$Lambda.apply"),
-            ("H$$Lambda$1+0x00007f00aa.run", "H$$Lambda.run"),
-            ("H$$Lambda+0x00007f00aa.run", "H$$Lambda.run"),
-            ("A$$Lambda$14/1234567.apply", "A$$Lambda.apply"),
-            ("scala.F$$$Lambda$7/0x01.apply$mcV$sp", "scala.F$$$Lambda.apply$mcV$sp"),
-            (
-                "java.lang.invoke.LambdaForm$MH/0x00007fbff4005800.invoke",
-                "java.lang.invoke.LambdaForm$MH.invoke",
-            ),
-            (
-                "jdk.internal.reflect.GeneratedMethodAccessor1.invoke",
-                "jdk.internal.reflect.GeneratedMethodAccessor.invoke",
-            ),
-            ("$Proxy0.area", "$Proxy.area"),
-            ("jdk.proxy2.$Proxy17.area", "jdk.proxy2.$Proxy.area"),
-            ("a.B$C.d$1", "a.B$C.d$1"),
-            ("a.Vec3.x+y", "a.Vec3.x+y"),
-        ] {
-            assert_eq!(fold(from), to);
-        }
-    }
-
-    #[test]
     fn long_names_are_cut() {
         let long = format!("void a.{}.m(int)", "b".repeat(5000));
         let f = frame(long.as_bytes(), true);
@@ -191,11 +116,6 @@ mod tests {
         fn takes_anything(entry in proptest::collection::vec(any::<u8>(), 0..200), java: bool) {
             let f = frame(&entry, java);
             prop_assert!(f.name.len() <= 3 * text::MAX_NAME + 3);
-        }
-        #[test]
-        fn folding_never_grows(name in "[A-Za-z$./+x0-9]{0,60}") {
-            let once = fold(&name).into_owned();
-            prop_assert!(once.len() <= name.len());
         }
     }
 }

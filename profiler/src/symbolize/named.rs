@@ -5,8 +5,8 @@
 
 use super::java::{Answer, Named};
 use super::symbolizer::Symbolizer;
-use crate::hotspot::{JavaFrame, JvmProblem, Unnamed};
-use crate::model::{Frame, NameSource, ProcessKey, UnknownReason};
+use crate::hotspot::{JavaFrame, JvmProblem};
+use crate::model::{Frame, NameSource, ProcessKey};
 use std::sync::Arc;
 
 impl Symbolizer {
@@ -61,11 +61,11 @@ impl Symbolizer {
         match answer {
             Ok(frames) => {
                 self.counters.java_named += 1;
-                frames.iter().map(|frame| self.frames.intern(frame_of(frame))).collect()
+                frames.iter().rev().map(|frame| self.frames.intern(frame_of(frame))).collect()
             }
             Err(why) => {
-                *self.counters.java_unnamed.entry(why.slug()).or_default() += 1;
-                [self.frames.intern(Frame::unknown(reason(*why), ""))].into()
+                *self.counters.java_unnamed.entry(why.reason().slug()).or_default() += 1;
+                [self.frames.intern(Frame::unknown(why.reason(), ""))].into()
             }
         }
     }
@@ -77,13 +77,5 @@ fn frame_of(java: &JavaFrame) -> Frame {
         line: java.line,
         approximate: java.approximate,
         ..Frame::new(java.kind, java.name.clone(), "")
-    }
-}
-
-fn reason(why: Unnamed) -> UnknownReason {
-    match why {
-        Unnamed::Unloaded => UnknownReason::Unloaded,
-        Unnamed::Gone => UnknownReason::ProcessGone,
-        Unnamed::Unreadable => UnknownReason::JvmUnreadable,
     }
 }

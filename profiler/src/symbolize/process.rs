@@ -1,9 +1,10 @@
 //! What is kept of one process: its executable mappings, the files behind them, the names of its JIT code.
 
 use super::config::Target;
-use super::java::{JavaFacts, Slots};
+use super::java::Slots;
 use super::jit::JitNames;
 use super::native::ModuleId;
+use crate::hotspot;
 use crate::model::{JvmFacts, NameSource, StackEnd};
 use crate::target::maps::{self, Backing, Mapping};
 use crate::target::open;
@@ -41,7 +42,7 @@ pub struct JvmState {
     /// Where its names come from.
     pub names: NameSource,
     /// What its memory told of it.
-    pub facts: Option<JavaFacts>,
+    pub facts: Option<hotspot::JvmFacts>,
     /// It will never answer.
     pub never: bool,
     /// Signals sent in vain.

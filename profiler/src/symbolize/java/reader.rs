@@ -5,8 +5,9 @@
 //! cannot be handed over stays with its process and goes with the next.
 
 use super::slot::Slot;
-use crate::hotspot::{JavaFrame, Jvm, JvmProblem, LibjvmFiles, Namer, Unnamed};
+use crate::hotspot::{JavaFrame, Jvm, JvmFacts, JvmProblem, LibjvmFiles, Limits, Namer, Unnamed};
 use crate::model::ProcessKey;
+use crate::target::memory::ProcessMemory;
 use profiler_ebpf::UserFrame;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -29,13 +30,6 @@ enum Job {
     Forget(ProcessKey),
 }
 
-/// What a JVM is, as far as naming needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JavaFacts {
-    /// `-XX:+DebugNonSafepoints`: inlined frames and lines of a leaf are exact.
-    pub debug_non_safepoints: bool,
-}
-
 /// The names of one frame, root first, or why there are none.
 pub type Answer = Result<Arc<[JavaFrame]>, Unnamed>;
 
@@ -46,7 +40,7 @@ pub struct Named {
     /// Each with its names.
     pub frames: Vec<(UserFrame, Slot, Answer)>,
     /// What is known of the JVM, or why it cannot be read.
-    pub facts: Result<JavaFacts, JvmProblem>,
+    pub facts: Result<JvmFacts, JvmProblem>,
     /// How long it took.
     pub took: Duration,
 }
@@ -103,7 +97,7 @@ impl Reader {
 
 /// A JVM that was opened.
 struct Open {
-    jvm: Result<(Jvm, Namer), JvmProblem>,
+    jvm: Result<(Namer, ProcessMemory), JvmProblem>,
     used: Instant,
     opened: Instant,
 }
@@ -136,11 +130,7 @@ fn opened<'a>(
         let oldest = open.iter().min_by_key(|(_, jvm)| jvm.used).map(|(key, _)| *key);
         oldest.map(|key| open.remove(&key));
     }
-    let mut read = || {
-        let mut jvm = Jvm::open(dir, key.start_ticks, files)?;
-        let namer = jvm.namer()?;
-        Ok((jvm, namer))
-    };
+    let mut read = || Jvm::open(dir, key.start_ticks, files)?.namer(Limits::default());
     let known = open.entry(key).or_insert_with(|| Open { jvm: read(), used: now, opened: now });
     if known.jvm.is_err() && now.duration_since(known.opened) >= RETRY {
         *known = Open { jvm: read(), used: now, opened: now };
@@ -149,19 +139,20 @@ fn opened<'a>(
     known
 }
 
-fn name(open: &mut Open, batch: Batch) -> (Vec<(UserFrame, Slot, Answer)>, Result<JavaFacts, JvmProblem>) {
+fn name(open: &mut Open, wanted: Batch) -> (Vec<(UserFrame, Slot, Answer)>, Result<JvmFacts, JvmProblem>) {
     match &mut open.jvm {
-        Ok((jvm, namer)) => {
-            let facts = JavaFacts { debug_non_safepoints: namer.debug_non_safepoints() };
+        Ok((namer, memory)) => {
+            let facts = namer.facts().clone();
+            let mut batch = namer.batch(memory);
             let name = |(frame, slot): (UserFrame, Slot)| {
-                let names = jvm.name(namer, &frame);
+                let names = batch.name(&frame);
                 (frame, slot, names)
             };
-            (batch.into_iter().map(name).collect(), Ok(facts))
+            (wanted.into_iter().map(name).collect(), Ok(facts))
         }
         Err(problem) => {
             let why = if *problem == JvmProblem::Gone { Unnamed::Gone } else { Unnamed::Unreadable };
-            (batch.into_iter().map(|(frame, slot)| (frame, slot, Err(why))).collect(), Err(problem.clone()))
+            (wanted.into_iter().map(|(frame, slot)| (frame, slot, Err(why))).collect(), Err(problem.clone()))
         }
     }
 }

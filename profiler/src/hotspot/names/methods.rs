@@ -1,0 +1,217 @@
+//! A `Method*` made into a name: a JVM's memory in, class, method, signature, file and lines out.
+//!
+//! Method -> ConstMethod -> ConstantPool -> holder (InstanceKlass) -> name; the pool's entries behind its
+//! header are Symbols (method.hpp, constMethod.hpp, constantPool.hpp, JDK 8 to 25). That the holder points
+//! back at the same pool is what tells a method from memory that was used again. No compressed pointer is
+//! on that way. A method is kept with what it was read from, and believed again only while that is the same.
+
+use super::Unnamed;
+use super::java_text;
+use super::layout::MethodLayout;
+use super::numbers;
+use crate::target::memory::{Memory, at};
+use crate::target::text::MAX_NAME;
+use std::sync::Arc;
+
+/// Bytes of a ConstMethod's tables that are kept: lines of the largest methods (64 KB of code) take 20 KB.
+const MAX_LINES: u64 = 16 << 10;
+/// Bytes of a Symbol that are read at first: nearly all are shorter.
+const SHORT: usize = 96;
+/// Longest Symbol that is read: names are cut at [`MAX_NAME`], a descriptor may need more to be one.
+const MAX_SYMBOL: usize = 4 * MAX_NAME;
+
+/// A method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// `package.Class.method`, folded.
+    pub name: Arc<str>,
+    /// `(int)void`.
+    pub signature: Option<Arc<str>>,
+    /// `HashMap.java`.
+    pub source: Option<Arc<str>>,
+    /// Its first bytecode, and how many there are; none where it is native or abstract.
+    pub code: (u64, u32),
+    lines: Box<[u8]>,
+    excluded: u8,
+    read_from: Origin,
+}
+
+/// What tells a method from another one that lies in the same place later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin {
+    const_method: u64,
+    constants: u64,
+    indexes: (i64, i64),
+    code_size: u32,
+    holder: u64,
+    holder_name: u64,
+    holder_pool: u64,
+}
+
+impl Method {
+    /// The line of the bytecode at `bci` (negative: before the first); 0 when it is not known.
+    pub fn line(&self, bci: i32) -> u32 {
+        numbers::line(&self.lines, bci.max(0) as u32, self.excluded)
+    }
+    /// About so many bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len() + 16);
+        256 + self.name.len() + text(&self.signature) + text(&self.source) + self.lines.len()
+    }
+    /// The index of the bytecode at an address of which only the lower half is known.
+    pub fn bci(&self, low: u32) -> Option<u32> {
+        let (code, size) = self.code;
+        Some(low.wrapping_sub(code as u32)).filter(|bci| *bci < size)
+    }
+
+    /// Reads the method at `method`.
+    pub fn read<M: Memory>(
+        memory: &M,
+        layout: &MethodLayout,
+        excluded: u8,
+        address: u64,
+    ) -> Result<Self, Unnamed> {
+        let (origin, words, flags) = origin(memory, layout, address)?;
+        let entry = |pool: u64, index: i64| -> Result<Vec<u8>, Unnamed> {
+            let slot = at(pool, layout.pool_size + 8 * (index & 0xffff) as u64)?;
+            // The lowest bits mark pseudo strings.
+            symbol(memory, layout, memory.u64(slot)? & !3)
+        };
+        let mut name = java_text::class(&symbol(memory, layout, origin.holder_name)?);
+        name.push('.');
+        name.push_str(&java_text::plain(&entry(origin.constants, origin.indexes.0)?));
+        let signature = java_text::signature(&entry(origin.constants, origin.indexes.1)?);
+        // The file is the class's, whichever pool the method has.
+        let source = match (layout.pool_source, layout.class_source) {
+            (Some(index), _) => memory.u16(at(origin.holder_pool, index.offset)?)?,
+            (None, Some(index)) => memory.u16(at(origin.holder, index.offset)?)?,
+            (None, None) => 0,
+        };
+        let source = match source {
+            0 => None,
+            index => Some(java_text::plain(&entry(origin.holder_pool, i64::from(index))?).into()),
+        };
+        let first = at(origin.const_method, layout.const_method_size)?;
+        let code_size = origin.code_size;
+        let mut lines = Vec::new();
+        if flags & layout.has_lines != 0 {
+            let (from, to) = (at(first, u64::from(code_size))?, at(origin.const_method, 8 * words)?);
+            lines.resize(to.checked_sub(from).ok_or(Unnamed::Unreadable)?.min(MAX_LINES) as usize, 0);
+            memory.read(from, &mut lines)?;
+            lines.truncate(numbers::table_len(&lines, excluded));
+        }
+        let method = Self {
+            name: name.into(),
+            signature: signature.map(Into::into),
+            source,
+            code: (first, code_size),
+            lines: lines.into(),
+            excluded,
+            read_from: origin,
+        };
+        // It was the same all the while.
+        if method.is_still_at(memory, layout, address) { Ok(method) } else { Err(Unnamed::Unloaded) }
+    }
+
+    /// Whether the method at `address` is this one: three reads.
+    pub fn is_still_at<M: Memory>(&self, memory: &M, layout: &MethodLayout, address: u64) -> bool {
+        let before = &self.read_from;
+        let same = || {
+            let const_method = memory.u64(at(address, layout.const_method)?)?;
+            if const_method != before.const_method {
+                return Err(Unnamed::Unloaded);
+            }
+            let (constants, indexes, code_size, ..) = const_part(memory, layout, const_method)?;
+            let same =
+                (constants, indexes, code_size) == (before.constants, before.indexes, before.code_size);
+            Ok(same && class_part(memory, layout, before.holder)? == (before.holder_name, before.holder_pool))
+        };
+        matches!(same(), Ok::<bool, Unnamed>(true))
+    }
+}
+
+fn origin<M: Memory>(memory: &M, layout: &MethodLayout, method: u64) -> Result<(Origin, u64, i64), Unnamed> {
+    // Metaspace is aligned to words.
+    if method == 0 || method % 8 != 0 {
+        return Err(Unnamed::Unreadable);
+    }
+    let const_method = memory.u64(at(method, layout.const_method)?)?;
+    let (constants, indexes, code_size, words, flags) = const_part(memory, layout, const_method)?;
+    let holder = memory.u64(at(constants, layout.pool_holder.offset)?)?;
+    let (holder_name, pool) = class_part(memory, layout, holder)?;
+    // The methods that stand for `MethodHandle.linkTo*` have a pool of their own: there the class's one must
+    // lead back to it.
+    if pool != constants && memory.u64(at(pool, layout.pool_holder.offset)?)? != holder {
+        return Err(Unnamed::Unreadable);
+    }
+    let origin =
+        Origin { const_method, constants, indexes, code_size, holder, holder_name, holder_pool: pool };
+    Ok((origin, words, flags))
+}
+
+type ConstPart = (u64, (i64, i64), u32, u64, i64);
+
+/// Pool, indexes of name and signature, bytes of code, words, flags.
+fn const_part<M: Memory>(memory: &M, layout: &MethodLayout, const_method: u64) -> Result<ConstPart, Unnamed> {
+    if const_method == 0 || const_method % 8 != 0 {
+        return Err(Unnamed::Unreadable);
+    }
+    let mut bytes = [0u8; 512];
+    let bytes = bytes.get_mut(..layout.const_method_size as usize).ok_or(Unnamed::Unreadable)?;
+    memory.read(const_method, bytes)?;
+    let part = || {
+        Some((
+            layout.constants.pointer(bytes)?,
+            (layout.name_index.get(bytes)?, layout.signature_index.get(bytes)?),
+            u32::try_from(layout.code_size.get(bytes)?).ok()?,
+            layout.words.size(bytes)?,
+            layout.flags.get(bytes)?,
+        ))
+    };
+    part().ok_or(Unnamed::Unreadable)
+}
+
+/// Name and pool of a class.
+fn class_part<M: Memory>(memory: &M, layout: &MethodLayout, class: u64) -> Result<(u64, u64), Unnamed> {
+    let (name, pool) = (layout.class_name, layout.class_constants);
+    let first = name.offset.min(pool.offset);
+    let mut bytes = [0u8; 512];
+    match bytes.get_mut(..(name.end().max(pool.end()) - first) as usize) {
+        Some(bytes) => {
+            memory.read(at(class, first)?, bytes)?;
+            let word = |offset: u64| {
+                let at = (offset - first) as usize;
+                bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes)
+            };
+            Ok((word(name.offset).ok_or(Unnamed::Unreadable)?, word(pool.offset).ok_or(Unnamed::Unreadable)?))
+        }
+        None => Ok((memory.u64(at(class, name.offset)?)?, memory.u64(at(class, pool.offset)?)?)),
+    }
+}
+
+/// A Symbol's text, as far as [`MAX_SYMBOL`] bytes of it.
+fn symbol<M: Memory>(memory: &M, layout: &MethodLayout, address: u64) -> Result<Vec<u8>, Unnamed> {
+    let (body, length_at) = (layout.symbol_body as usize, layout.symbol_length as usize);
+    let length = |bytes: &[u8]| {
+        let two = bytes.get(length_at..length_at + 2).and_then(|b| b.try_into().ok());
+        two.map(|b| usize::from(u16::from_le_bytes(b)).min(MAX_SYMBOL)).ok_or(Unnamed::Unreadable)
+    };
+    if address == 0 {
+        return Err(Unnamed::Unreadable);
+    }
+    let mut bytes = vec![0; body.max(length_at + 2) + SHORT];
+    if memory.read(address, &mut bytes).is_err() {
+        // At the end of what is mapped.
+        bytes.truncate(body.max(length_at + 2));
+        memory.read(address, &mut bytes)?;
+    }
+    let end = body + length(&bytes)?;
+    if end > bytes.len() {
+        let have = bytes.len();
+        bytes.resize(end, 0);
+        let rest = bytes.get_mut(have..).ok_or(Unnamed::Unreadable)?;
+        memory.read(at(address, have as u64)?, rest)?;
+    }
+    bytes.truncate(end);
+    Ok(bytes.split_off(body.min(bytes.len())))
+}
