@@ -1,11 +1,10 @@
 //! What is lost when the ring is small, and what is left out when the user wants only some.
 
-use super::VISIBLE;
 use super::apps::{App, number};
 use super::ask::{ask_json, metric, pids_in};
 use anyhow::{Context as _, Result, ensure};
 use emberscope::process::Keep;
-use emberscope_tests::{Daemon, Here};
+use emberscope_tests::{Daemon, Here, VISIBLE};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -13,13 +13,13 @@ mod stack_ends;
 
 use answers::{formats_agree, jit_frames_are_named, nothing_is_mixed, windows_are_exact};
 use apps::{App, cpu_seconds, now_ms, number, sleep_until};
-use ask::{ask_folded, ask_json, wait_visible};
+use ask::{ask_folded, ask_json};
 use commands::{a_recording_needs_no_daemon, bad_names_of_applications, commands_ask_the_daemon};
 use limits::{a_small_ring_loses_and_says_so, only_what_was_chosen_is_kept};
 use stack_ends::without_frame_pointers_stacks_say_why_they_end;
 
 use anyhow::{Result, ensure};
-use emberscope_tests::{FRAME_POINTERS, Here, WARM_UP};
+use emberscope_tests::{FRAME_POINTERS, Here, WARM_UP, wait_visible};
 use std::time::{Duration, Instant};
 
 /// The daemon's own default.
@@ -28,8 +28,6 @@ const SAMPLE_NS: f64 = 1e9 / 99.0;
 /// CPU seconds of an executor's first rounds: class loading, interpreter, first compilations. The JIT's
 /// own threads are in it, so that a crowded machine is given the time it needs.
 const JIT_WARM_UP: f64 = 40.0;
-/// A window is visible once late samples and perf maps have been waited for.
-const VISIBLE: Duration = Duration::from_secs(180);
 
 #[test]
 fn two_applications_under_one_daemon() -> Result<()> {
