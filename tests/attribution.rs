@@ -4,9 +4,9 @@
 //! One application of short tasks (tests/jobs/TaskJobs.java) under one daemon with windows of two seconds; all
 //! is asked of it. Figures with sampling errors are `cargo xtask bench truth`'s; here counts must be right.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use emberscope::model::{ThreadClass, WallTime};
-use emberscope_tests::{Daemon, FRAME_POINTERS, Here, Job, SparkJob, WARM_UP, ran};
+use emberscope_tests::{Daemon, FRAME_POINTERS, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -17,12 +17,10 @@ use xtask::launch::event_log::Task;
 use xtask::launch::spark::{NOT_INLINED, TASK_JOBS};
 
 /// How long the phases of the job may take on a crowded machine.
-const WORK: Duration = Duration::from_secs(180);
-/// A window is visible once late samples and perf maps have been waited for.
-const VISIBLE: Duration = Duration::from_secs(60);
+const WORK: Duration = Duration::from_secs(600);
 /// What the ledger may be below Spark's own figure, seconds.
 const BELOW: f64 = 0.0002;
-/// Stages that one thread claims to work for: more than a process is given labels for in a minute.
+/// Stages that one thread claims to work for, the last few thousand at once: more than a thread is listened to.
 const CLAIMED: usize = 15_000;
 
 #[test]
@@ -47,7 +45,12 @@ struct Case<'a> {
     log: EventLog,
     /// First and last instant, Unix milliseconds.
     range: (u64, u64),
+    /// The executor's process, and the CPU seconds that it had used when all was done.
+    executor: (u32, f64),
 }
+
+/// Characters of what is wrong with a part: an answer of the daemon may be long.
+const TOLD: usize = 800;
 
 fn attribution(here: &Here) -> Result<()> {
     let dir = tempfile::tempdir()?;
@@ -65,10 +68,13 @@ fn attribution(here: &Here) -> Result<()> {
         .start()?;
     let app = job.wait_fact("app", WARM_UP)?;
     job.wait_fact("done", WORK)?;
+    let executors = procfs::executors(&app);
+    let [pid] = executors[..] else { bail!("not one executor but {executors:?}") };
+    let executor = (pid, procfs::cpu_seconds(pid)?);
     let until = WallTime::now().as_millis();
     wait_visible(&daemon, until)?;
-    let log = EventLog::read(&job.event_log().context("no event log")?)?;
-    let case = Case { here, daemon: &daemon, job: &job, app, log, range: (from, until) };
+    let log = whole_log(&job)?;
+    let case = Case { here, daemon: &daemon, job: &job, app, log, range: (from, until), executor };
     // All are looked at, whatever the first of them says.
     let parts = [
         ("the ledger", case.every_task_is_in_the_ledger()),
@@ -78,23 +84,27 @@ fn attribution(here: &Here) -> Result<()> {
         ("slow tasks", case.the_slow_method_is_first()),
         ("bad names", case.bad_names_are_bounded_and_escaped()),
     ];
-    let wrong = parts.into_iter().filter_map(|(part, result)| Some(format!("{part}: {:#}", result.err()?)));
+    let told = |error: anyhow::Error| format!("{error:#}").replace('\n', " ").chars().take(TOLD).collect();
+    let wrong = parts.into_iter().filter_map(|(part, result)| {
+        let told: String = told(result.err()?);
+        Some(format!("{part}: {told}"))
+    });
     let wrong: Vec<String> = wrong.collect();
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     ensure!(daemon.stop()?.success());
     Ok(())
 }
 
-/// Waits until the windows before `until` can be asked for.
-fn wait_visible(daemon: &Daemon, until: u64) -> Result<()> {
-    let (begun, until) = (Instant::now(), WallTime::from_millis(until).to_string());
+/// The event log, once it has the end of the last stage: Spark writes it some time after the job has its result.
+fn whole_log(job: &Job) -> Result<EventLog> {
+    let last: u64 = job.fact("names.stages").context("no last stage")?.parse()?;
+    let begun = Instant::now();
     loop {
-        let span = daemon.json("/api/v1/apps")?["span"]["until"].as_str().unwrap_or_default().to_owned();
-        // RFC 3339 in UTC, all of one length: order of text is order of time.
-        if span >= until {
-            return Ok(());
+        let log = EventLog::read(&job.event_log().context("no event log")?)?;
+        if log.stages.iter().any(|stage| stage.id == last) {
+            return Ok(log);
         }
-        ensure!(begun.elapsed() < VISIBLE, "windows until {until} are not visible, only until {span}");
+        ensure!(begun.elapsed() < VISIBLE, "stage {last} has no end in the event log");
         std::thread::sleep(Duration::from_millis(250));
     }
 }
@@ -154,8 +164,9 @@ impl Case<'_> {
             verdict.add(&all, method, |sample| known(sample) && sample.number("stage") == Some(stage));
         }
         println!("{} samples in the tasks' methods, {} without a stage", verdict.n, verdict.without);
-        ensure!(verdict.wrong.is_empty(), "{:#?}", verdict.wrong);
-        ensure!(verdict.n > 100, "only {} samples in the tasks' methods", verdict.n);
+        ensure!(verdict.wrong.is_empty(), "{:?}", verdict.wrong);
+        // The tasks work by the clock: on a crowded machine they get little done, and few samples.
+        ensure!(verdict.n > 30, "only {} samples in the tasks' methods", verdict.n);
         ensure!(verdict.without * 100 <= verdict.n, "{} of {} have no stage", verdict.without, verdict.n);
         // One class for all that an executor does.
         ensure!(
@@ -183,15 +194,14 @@ impl Case<'_> {
         let binary = self.here.binary.to_str().context("the binary's path")?;
         let (from, until) = (self.range.0.to_string(), self.range.1.to_string());
         for (what, key, words, path) in asked {
-            let http = self.daemon.json(&format!("/api/v1/{path}"))?;
-            let count = rows(&http, key)?.len();
-            ensure!(count > 0, "no rows of {what}: {http}");
             let common = ["--app", app, "--from", &from, "--until", &until, "--url", self.daemon.url()];
             let command = [&[binary], &words[..], &common[..]].concat();
-            let json = ran([&command[..], &["--json"]].concat())?.good()?.out;
-            let json: Value = serde_json::from_str(&json).with_context(|| format!("{what} --json"))?;
-            let alike = rows(&json, key)?.iter().zip(rows(&http, key)?).all(|(a, b)| a == b);
-            ensure!(alike, "{what}: the command says {}, HTTP {}", json[key], http[key]);
+            let begun = Instant::now();
+            // What Spark tells of stages may come between the two questions.
+            while let Err(error) = self.both_say_the_same(key, &path, &command) {
+                ensure!(begun.elapsed() < VISIBLE, "{what}: {error:#}");
+                std::thread::sleep(Duration::from_secs(1));
+            }
             let table = ran(command)?.good()?.out;
             ensure!(table.lines().count() > 1, "{what} prints no table: {table}");
             ensure!(!table.contains(|c: char| c.is_control() && c != '\n'), "{what}: {table:?}");
@@ -206,6 +216,19 @@ impl Case<'_> {
         Ok(())
     }
 
+    /// The rows of a command's JSON are those of HTTP's.
+    fn both_say_the_same(&self, key: &str, path: &str, command: &[&str]) -> Result<()> {
+        let http = self.daemon.json(&format!("/api/v1/{path}"))?;
+        let json = ran([command, &["--json"]].concat())?.good()?.out;
+        let json: Value = serde_json::from_str(&json).context("the command's JSON")?;
+        let (http, json) = (rows(&http, key)?, rows(&json, key)?);
+        // Some commands show the first rows only.
+        ensure!(!json.is_empty() && json.len() <= http.len(), "{} rows of {}", json.len(), http.len());
+        let other = json.iter().zip(http).find(|(json, http)| json != http);
+        ensure!(other.is_none(), "the command and HTTP say {other:?}");
+        Ok(())
+    }
+
     fn the_tax_is_whole(&self) -> Result<()> {
         let answer = self.daemon.json(&format!("/api/v1/tax?{}&role=executor", self.query()))?;
         let seconds = |value: &Value| value["cpu_seconds"].as_f64().context("no cpu_seconds");
@@ -216,21 +239,26 @@ impl Case<'_> {
             sum += seconds(class)?;
             seen.insert(class["thread_class"].as_str().unwrap_or("null").to_owned());
         }
-        ensure!(
-            answer["source"] == "ledger" && (sum / total - 1.0).abs() < 1e-6,
-            "{sum} s of {total} s: {answer}"
-        );
+        ensure!((sum / total - 1.0).abs() < 1e-6, "the classes have {sum} s of {total} s");
+        // A program that the executor starts is the executor to all who look, until it is another: it has no
+        // ledger, and on a crowded machine a sample now and then.
+        let processes = rows(&answer, "processes")?;
+        let own = processes.iter().find(|row| row["pid"] == self.executor.0);
+        let own = own.with_context(|| format!("not the executor {}: {processes:?}", self.executor.0))?;
+        let (exact, rest) = (seconds(&own["total"])?, total - seconds(&own["total"])?);
+        ensure!(own["source"] == "ledger", "the executor's time is from {}", own["source"]);
+        ensure!(rest < total * 0.02, "{rest} s of {total} s are not the executor's: {processes:?}");
         let all: BTreeSet<_> = ThreadClass::ALL.iter().map(|class| class.slug().to_owned()).collect();
         ensure!(seen == all, "{seen:?}");
         // More than Spark knows of, and no more than the kernel does.
         let spark: u64 = self.log.tasks.iter().map(|task| task.spark_cpu_ns()).sum();
-        let pid = answer["processes"][0]["pid"].as_u64().context("no process")?;
-        let kernel = procfs::cpu_seconds(pid as u32)?;
-        ensure!(
-            total > spark as f64 / 1e9 && total < kernel * 1.01 + 0.02,
-            "{total} s; the kernel says {kernel} s"
-        );
-        ensure!(total > kernel * 0.9, "{total} s; the kernel says {kernel} s");
+        // The JIT may have gone on since.
+        let (pid, when_done) = self.executor;
+        let now = procfs::cpu_seconds(pid)?;
+        println!("the executor's ledger has {exact} s, the kernel {when_done} to {now} s, others {rest} s");
+        ensure!(exact > spark as f64 / 1e9, "{exact} s; Spark says {} s of its tasks", spark as f64 / 1e9);
+        ensure!(exact < now * 1.01 + 0.02, "{exact} s; the kernel says {now} s");
+        ensure!(exact > when_done * 0.9, "{exact} s; the kernel says {when_done} s");
         Ok(())
     }
 

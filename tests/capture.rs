@@ -308,9 +308,9 @@ fn samples_times_period_is_the_cpu_time_that_proc_tells() {
             _ => {}
         }
     }
-    let stats = capture.stats();
-    assert_eq!(stats.ticks, stats.idle + stats.samples);
-    assert_eq!(stats.undecodable, 0);
+    let (before, after) = (capture.stats(), capture.stats());
+    all_is_counted(&before, 0, &after);
+    assert_eq!(after.undecodable, 0);
     assert!(sent.values().any(|n| *n >= 2), "a new epoch sends stacks again");
     assert!(sent.values().all(|n| *n <= 3), "a stack is sent once an epoch");
 }
@@ -331,6 +331,15 @@ fn cpu_ns(pid: Pid) -> u64 {
     text.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
 }
 
+/// Each tick is an idle one, a sample or a lost one. Sampling goes on while the counters are read: what was
+/// lost is told between two looks, and in each look a CPU may be at a tick that is counted and not yet decided.
+fn all_is_counted(before: &KernelStats, lost: u64, after: &KernelStats) {
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+    let busy = |stats: &KernelStats| stats.ticks - stats.idle;
+    assert!(before.samples + lost + cpus >= busy(before), "{lost} lost of {before:?}");
+    assert!(before.samples + lost <= busy(after) + cpus, "{lost} lost between {before:?} and {after:?}");
+}
+
 #[test]
 fn a_full_ring_is_counted_and_its_stacks_come_later() {
     let Some((features, _guard)) = host("losses") else { return };
@@ -338,11 +347,10 @@ fn a_full_ring_is_counted_and_its_stacks_come_later() {
     let config = CaptureConfig { ring_bytes: Some(4096), ..at_999_hz() };
     let mut capture = start(&config, &features);
     std::thread::sleep(Duration::from_secs(1));
-    let lost = capture.lost();
+    let (before, lost, after) = (capture.stats(), capture.lost(), capture.stats());
     assert!(lost.get(DropReason::RingFullSample) > 100, "{lost:?}");
     assert!(lost.get(DropReason::RingFullStack) > 0, "{lost:?}");
-    let stats = capture.stats();
-    assert_eq!(stats.ticks - stats.idle, stats.samples + lost.get(DropReason::RingFullSample));
+    all_is_counted(&before, lost.get(DropReason::RingFullSample), &after);
 
     // Once the ring is read, stacks that did not fit are sent, within the same epoch too.
     let mut got = Got::default();
@@ -370,11 +378,12 @@ fn a_quiet_ring_wakes_nobody_and_a_filling_one_does() {
     drop(capture);
 
     let _spin = Spin::start(&["400", "thread"]);
-    let config = CaptureConfig { hz: 2000, ring_bytes: Some(64 * 1024), ..at_99_hz() };
+    // A quarter of it wakes; the rest takes seconds to fill, however late the reader gets a CPU.
+    let config = CaptureConfig { hz: 2000, ring_bytes: Some(1024 * 1024), ..at_99_hz() };
     let mut capture = start(&config, &features);
     let begin = Instant::now();
-    capture.read(Duration::from_secs(20), &mut events).expect("read");
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    capture.read(Duration::from_secs(120), &mut events).expect("read");
+    assert!(begin.elapsed() < Duration::from_secs(100), "{:?}", begin.elapsed());
     assert_eq!(capture.lost().samples(), 0);
 }
 
@@ -463,8 +472,8 @@ fn mappings_that_do_not_fit_are_counted() {
     got.events.extend(record(&mut capture, Duration::from_millis(50)).events);
     let (seen, lost) = (mapped(&got, many).len() as u64, capture.lost().get(DropReason::RingFullEvent));
     assert!(seen > 100 && lost > 100, "{seen} seen, {lost} lost");
-    // taskset's, the fixture's and its libraries' own come on top.
-    assert!((2000..2050).contains(&(seen + lost)), "{seen} seen, {lost} lost");
+    // taskset's, the fixture's and its libraries' own come on top, and what others map on this CPU meanwhile.
+    assert!((2000..3000).contains(&(seen + lost)), "{seen} seen, {lost} lost");
     assert!(mapped(&got, few).len() >= 5);
 }
 
@@ -489,7 +498,7 @@ fn a_cpu_that_went_and_came_back_is_sampled_again() {
     // Between two looks nobody saw it go: its ticks stand still.
     set("0").and_then(|()| set("1")).expect("off and on");
     let mut revived = Vec::new();
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + Duration::from_secs(60);
     while revived.is_empty() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(200));
         revived = capture.refresh_cpus().expect("refresh").revived;

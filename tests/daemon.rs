@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Short windows, for answers soon.
 const QUICK: [&str; 2] = ["--window", "2s"];
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(180);
 
 /// Polls until there is a value.
 fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {

@@ -31,7 +31,7 @@ fn a_java_program_runs_with_its_flags_and_arguments() {
     }"#;
     let program = JavaProgram::new("Hello", source, &java).flag("-Dword=hello").arg("world");
     let mut running = program.start(dir.path()).unwrap();
-    assert_eq!(running.wait_fact("said", Duration::from_secs(60)).unwrap(), "hello world");
+    assert_eq!(running.wait_fact("said", WARM_UP).unwrap(), "hello world");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_spark_job_has_two_executor_jvms_and_ends_with_all_of_them() {
     let pid = job.pid();
     drop(job);
     let begun = Instant::now();
-    while !group(pid).is_empty() && begun.elapsed() < Duration::from_secs(10) {
+    while !group(pid).is_empty() && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(group(pid), Vec::<String>::new());

@@ -24,6 +24,9 @@ final class BadNames {
         "",
     };
 
+    /** Names that are given without a pause. */
+    private static final int AT_ONCE = 5_000;
+
     private BadNames() {}
 
     /** Each name for so long, then {@code many} names of tasks that there are not, one after the other. */
@@ -33,8 +36,11 @@ final class BadNames {
         }
         in("renames", () -> {
             for (int i = 0; i < many; i++) {
-                // Slow enough that each is heard of.
-                LockSupport.parkNanos(100_000);
+                // Slow enough that a ring takes them; the last ones at once, more than a thread is listened to
+                // in a second on however slow a machine.
+                if (i < many - AT_ONCE) {
+                    LockSupport.parkNanos(100_000);
+                }
                 Thread.currentThread().setName(LIKE + i + ".0 in stage " + (900_000 + i) + ".0 (TID " + i + ")");
             }
             TaskWork.misnamed(nanos);

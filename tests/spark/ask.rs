@@ -1,13 +1,10 @@
 //! Asking the daemon, and counting what it answers.
 
-use super::VISIBLE;
 use super::apps::number;
 use anyhow::{Context as _, Result, ensure};
-use emberscope::model::WallTime;
 use emberscope_tests::Daemon;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
 
 /// Stack -> count.
 pub type Folded = BTreeMap<String, u64>;
@@ -39,20 +36,6 @@ pub fn pids_in(daemon: &Daemon, query: &str) -> Result<BTreeSet<u32>> {
         first.strip_prefix("pid=").and_then(|pid| pid.parse().ok()).with_context(|| stack.clone())
     };
     stacks.keys().map(pid).collect()
-}
-
-/// Waits until the windows before `until` can be asked for.
-pub fn wait_visible(daemon: &Daemon, until: u64) -> Result<()> {
-    let (begun, until) = (Instant::now(), WallTime::from_millis(until).to_string());
-    loop {
-        let span = daemon.json("/api/v1/apps")?["span"]["until"].as_str().unwrap_or_default().to_owned();
-        // RFC 3339 in UTC, all of one length: order of text is order of time.
-        if span >= until {
-            return Ok(());
-        }
-        ensure!(begun.elapsed() < VISIBLE, "windows until {until} are not visible, only until {span}");
-        std::thread::sleep(Duration::from_millis(250));
-    }
 }
 
 /// Sum of a metric over its labels.

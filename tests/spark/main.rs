@@ -13,13 +13,13 @@ mod stack_ends;
 
 use answers::{formats_agree, jit_frames_are_named, nothing_is_mixed, windows_are_exact};
 use apps::{App, cpu_seconds, now_ms, number, sleep_until};
-use ask::{ask_folded, ask_json, wait_visible};
+use ask::{ask_folded, ask_json};
 use commands::{a_recording_needs_no_daemon, bad_names_of_applications, commands_ask_the_daemon};
 use limits::{a_small_ring_loses_and_says_so, only_what_was_chosen_is_kept};
 use stack_ends::without_frame_pointers_stacks_say_why_they_end;
 
 use anyhow::{Result, ensure};
-use emberscope_tests::{FRAME_POINTERS, Here, WARM_UP};
+use emberscope_tests::{FRAME_POINTERS, Here, WARM_UP, wait_visible};
 use std::time::{Duration, Instant};
 
 /// The daemon's own default.
@@ -28,8 +28,6 @@ const SAMPLE_NS: f64 = 1e9 / 99.0;
 /// CPU seconds of an executor's first rounds: class loading, interpreter, first compilations. The JIT's
 /// own threads are in it, so that a crowded machine is given the time it needs.
 const JIT_WARM_UP: f64 = 40.0;
-/// A window is visible once late samples and perf maps have been waited for.
-const VISIBLE: Duration = Duration::from_secs(30);
 
 #[test]
 fn two_applications_under_one_daemon() -> Result<()> {
@@ -37,7 +35,7 @@ fn two_applications_under_one_daemon() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &[])?;
     let job = |name: &str, master: &str, java: &str| {
-        let job = here.spark("demo.py", &dir.path().join(name)).arg("--seconds").arg("900");
+        let job = here.spark("demo.py", &dir.path().join(name)).arg("--seconds").arg("3600");
         job.master(master).java_options(java).start()
     };
     // One after the other: Spark's id of an application is the second in which it started.
@@ -121,7 +119,10 @@ fn samples_are_the_cpu_time_that_the_kernel_accounts() -> Result<()> {
     let answer = ask_json(&daemon, &query)?;
     let samples = number(&answer["quality"]["samples"])? as f64;
     let seen = number(&ask_json(&daemon, &format!("{query}&unit=ns"))?["total"])? as f64 / 1e9;
-    let (deviation, error) = (seen / truth - 1.0, 0.7 / samples.sqrt());
+    // Ticks hit a program that has a share p of its CPU with a standard deviation of sqrt((1 - p) / n): three of
+    // them are allowed where the machine is crowded, 0.7 / sqrt(n) where it is not.
+    let share = (truth / 25.0).min(1.0);
+    let (deviation, error) = (seen / truth - 1.0, (3.0 * (1.0 - share).sqrt()).max(0.7) / samples.sqrt());
     println!(
         "{samples} samples are {seen:.3} s; /proc says {truth:.2} s: {:+.2} %, allowed 1 + {:.2} %",
         100.0 * deviation,
@@ -139,7 +140,9 @@ fn samples_are_the_cpu_time_that_the_kernel_accounts() -> Result<()> {
     let share = seven as f64 / (seven + three).max(1) as f64;
     println!("Split.seven has {:.2} % of {} samples", 100.0 * share, seven + three);
     ensure!((seven + three) as f64 > 0.95 * samples, "{seven} and {three} of {samples} samples are named");
-    ensure!((share - 0.7).abs() <= 0.01 + 0.7 / ((seven + three) as f64).sqrt());
+    // Three standard deviations of a share of 0.7.
+    let error = 1.4 / ((seven + three) as f64).sqrt();
+    ensure!((share - 0.7).abs() <= 0.01 + error, "Split.seven has {share} of {} samples", seven + three);
     ensure!(daemon.stop()?.success());
     Ok(())
 }

@@ -7,12 +7,12 @@ use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
 /// Longest that a command may take, in seconds.
-const LIMIT: &str = "60";
+const LIMIT: &str = "300";
 
 /// How a command ended.
 #[derive(Debug)]
 pub struct Ran {
-    /// The exit code; 124 after a minute.
+    /// The exit code; 124 after [`LIMIT`].
     pub code: i32,
     /// Standard output.
     pub out: String,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use xtask::launch::{Daemon, JavaProgram, SparkJob};
 
 /// How long Spark may take to start an application on a busy machine.
-pub const WARM_UP: Duration = Duration::from_secs(180);
+pub const WARM_UP: Duration = Duration::from_secs(600);
 
 /// All that a test with the daemon and real JVMs needs.
 #[derive(Clone, Debug)]

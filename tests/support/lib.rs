@@ -22,9 +22,11 @@
 
 mod command;
 mod here;
+mod visible;
 
 pub use command::{Ran, ran};
 pub use here::{Here, WARM_UP, jdk, required};
+pub use visible::{VISIBLE, wait_visible};
 pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};
 
 use std::io::Write;

@@ -14,6 +14,7 @@ pub mod fresh;
 pub mod launch;
 pub mod places;
 pub mod root;
+pub mod said;
 pub mod setup;
 pub mod step;
 pub mod tally;

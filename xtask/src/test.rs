@@ -1,9 +1,10 @@
 //! `test`: every check and every test, and the count of all.
 //!
 //! A part that fails does not keep the others from running. The last line is `N passed, N failed, N
-//! skipped`; before it stand the tests that could not run here, each with its reason. A check that fails
-//! (formatting, clippy, rustdoc, licences, the build) counts as one failed.
+//! skipped`; before it stand the tests that could not run here, each with its reason, and what the failed ones
+//! said. A check that fails (formatting, clippy, rustdoc, licences, the build) counts as one failed.
 
+use crate::said::Said;
 use crate::setup::{self, SparkKit, jdk, lint, python};
 use crate::tally::{self, Tally};
 use crate::{build, places, root, step};
@@ -44,7 +45,7 @@ pub fn run(options: &Options) -> Result<()> {
         .context("creating the directory of the skip log")?;
     std::fs::write(&skip_log, "").with_context(|| format!("emptying {}", skip_log.display()))?;
 
-    let mut run = Run { tally: Tally::default(), failures: Vec::new(), times: Vec::new() };
+    let mut run = Run::default();
     // The build comes first: what is compiled later, for the checks too, then has the BPF object inside.
     let mut binary = None;
     if wanted(Part::E2e) {
@@ -71,9 +72,12 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// What has happened so far.
+#[derive(Default)]
 struct Run {
     tally: Tally,
     failures: Vec<String>,
+    /// What failed tests said.
+    said: Said,
     times: Vec<(String, f64)>,
 }
 
@@ -92,7 +96,7 @@ impl Run {
         let mut seen = Tally::default();
         let begun = Instant::now();
         println!("== {what} ...");
-        let result = stream(&mut command, &mut seen);
+        let result = stream(&mut command, &mut seen, &mut self.said);
         self.tally.passed += seen.passed;
         self.tally.failed += seen.failed;
         self.tally.skipped += seen.skipped;
@@ -113,6 +117,9 @@ impl Run {
         println!("{:8.1} s  in all", begun.elapsed().as_secs_f64());
         for (test, reason) in skips {
             println!("skipped: {test}: {reason}");
+        }
+        for line in self.said.lines() {
+            println!("{line}");
         }
         for what in &self.failures {
             println!("failed: {what}");
@@ -203,11 +210,13 @@ fn e2e_tests(filter: Option<&str>, skip_log: &Path, binary: &Path, kit: &SparkKi
 
 fn common(command: &mut Command, filter: Option<&str>, skip_log: &Path) {
     command.current_dir(places::workspace()).env("EMBERSCOPE_SKIP_LOG", skip_log);
+    // A failed test says what it found; fifty lines of the test harness's own calls only hide it.
+    command.env("RUST_BACKTRACE", "0");
     command.args(filter);
 }
 
-/// Runs tests with their output shown as it comes, and counts its result lines.
-fn stream(command: &mut Command, tally: &mut Tally) -> Result<()> {
+/// Runs tests with their output shown as it comes, counts its result lines, and keeps what failed ones said.
+fn stream(command: &mut Command, tally: &mut Tally, said: &mut Said) -> Result<()> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -219,6 +228,7 @@ fn stream(command: &mut Command, tally: &mut Tally) -> Result<()> {
             let line = String::from_utf8_lossy(&line);
             println!("{line}");
             tally.add_line(&line);
+            said.add_line(&line);
         }
     }
     let status = child.wait().context("waiting for the tests")?;
@@ -234,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_run_that_dies_uncounted_is_a_failure() {
-        let mut run = Run { tally: Tally::default(), failures: Vec::new(), times: Vec::new() };
+        let mut run = Run::default();
         let mut shell = Command::new("sh");
         shell.args(["-c", "echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured'; exit 101"]);
         run.tests("a test", shell);

@@ -25,8 +25,7 @@ impl Lines {
         let labels = if whole { labels } else { &overflow.labels };
         let line = self.0.entry(labels.clone()).or_insert((LedgerSums::default(), seen));
         line.0.add(sums);
-        line.1.from = line.1.from.min(seen.from);
-        line.1.until = line.1.until.max(seen.until);
+        line.1.cover(&seen);
         whole
     }
 

@@ -73,8 +73,29 @@ impl TimeRange {
     pub fn is_empty(&self) -> bool {
         self.from >= self.until
     }
+    /// Grows, so that all of the other lies in it too.
+    pub fn cover(&mut self, other: &TimeRange) {
+        self.from = self.from.min(other.from);
+        self.until = self.until.max(other.until);
+    }
     /// Its length.
     pub fn duration(&self) -> Duration {
         Duration::from_nanos(self.until.0.saturating_sub(self.from.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_covers_what_lies_beyond_it_and_between() {
+        let range = |from, until| TimeRange { from: WallTime(from), until: WallTime(until) };
+        let mut seen = range(5, 7);
+        seen.cover(&range(6, 7));
+        assert_eq!(seen, range(5, 7));
+        seen.cover(&range(9, 12));
+        seen.cover(&range(2, 3));
+        assert_eq!(seen, range(2, 12));
     }
 }

@@ -3,26 +3,29 @@
 
 use super::discovery::{NamesConfig, SparkNames};
 use super::registry::{Process, Registry, RegistryConfig};
-use crate::model::{Deploy, Joined, LabelKey, Pid, RawTask, Role, SparkSource, SparkStages, TaskEvent};
+use crate::model::{Deploy, Joined, LabelKey, Pid, RawTask, Role, SparkSource, TaskEvent};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A job that keeps Python workers busy for some minutes under a name that no command line has.
+/// A job that keeps Python workers busy for longer than a test waits under a name that no command line has.
 const JOB: &str = r#"
 import time
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 spark = SparkSession.builder.appName("sales of the day").getOrCreate()
 f = udf(lambda x: sum(i * x for i in range(1000)), "long")
-end = time.time() + 300
+end = time.time() + 900
 while time.time() < end:
     spark.range(0, 5000, 1, 2).select(f("id").alias("y")).agg({"y": "sum"}).collect()
 "#;
 
 /// A driver that shares its cores with a build may take a minute to start, and 20 s for its first answer.
 const WAIT: Duration = Duration::from_secs(240);
+/// How long one question of stages or tasks waits for its answer.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A Spark program that is stopped at the end, with what it started.
 struct Running {
@@ -78,6 +81,12 @@ fn run_with(home: &std::path::Path, program: &str, args: &[&str], environ: &[(&s
         .spawn()
         .unwrap();
     Running { child, _job: job }
+}
+
+/// A port that nobody has, in words: what another run of these tests left behind has the one before.
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
 }
 
 fn registry() -> Registry {
@@ -183,13 +192,14 @@ fn executors_lead_to_the_driver_of_a_local_cluster() {
 #[test]
 fn a_worker_names_the_applications_of_a_driver_elsewhere() {
     let Some(home) = spark_home("a_worker_names_the_applications_of_a_driver_elsewhere") else { return };
-    let master_url = "spark://127.0.0.1:17078";
+    let (port, master_ui, worker_ui) = (free_port(), free_port(), free_port());
+    let master_url = &format!("spark://127.0.0.1:{port}");
     let class = |main, rest: &[&str]| run(&home, "spark-class", &[&[main][..], rest].concat());
-    let ports = ["--host", "127.0.0.1", "--port", "17078", "--webui-port", "18090"];
+    let ports = ["--host", "127.0.0.1", "--port", &port, "--webui-port", &master_ui];
     let _master = class("org.apache.spark.deploy.master.Master", &ports);
     let worker = class(
         "org.apache.spark.deploy.worker.Worker",
-        &["--webui-port", "18091", "-c", "1", "-m", "1g", master_url],
+        &["--webui-port", &worker_ui, "-c", "1", "-m", "1g", master_url],
     );
     let no_ui = ["--conf", "spark.ui.enabled=false", "--conf", "spark.executor.memory=512m", "job.py"];
     let driver = run(&home, "spark-submit", &[&["--master", master_url][..], &no_ui[..]].concat());
@@ -209,10 +219,10 @@ fn a_worker_names_the_applications_of_a_driver_elsewhere() {
 
 /// Asks until Spark told, as a user would. A driver's first answer may take longer than a request may on a
 /// busy machine; then the next one gets it.
-fn ask(names: &SparkNames, app: &str) -> std::sync::Arc<SparkStages> {
+fn ask<T: std::fmt::Debug>(question: impl Fn() -> Joined<T>) -> Arc<T> {
     let start = Instant::now();
     loop {
-        match names.stages(app, Duration::from_secs(3)) {
+        match question() {
             Joined::Ready(told) => return told,
             other => assert!(start.elapsed() < WAIT, "{other:?}"),
         }
@@ -240,7 +250,8 @@ fn a_driver_and_then_a_history_server_tell_of_stages_and_tasks() {
         let working = below(r, pid, Role::Python).len() >= 3;
         Some(value(driver, LabelKey::App)).filter(|id| id != "unknown" && working)
     });
-    let of_driver = ask(&names(), &app);
+    let stages = |names: &SparkNames| ask(|| names.stages(&app, PATIENCE));
+    let of_driver = stages(&names());
     eprintln!("the driver told: {} stages from {}", of_driver.stages.len(), of_driver.source);
     let stage = of_driver.stages.first().unwrap();
     assert!(stage.name.starts_with("collect at ") && stage.name.contains("job.py:"), "{stage:?}");
@@ -249,8 +260,9 @@ fn a_driver_and_then_a_history_server_tell_of_stages_and_tasks() {
     assert!(!of_driver.completed);
 
     drop(spark);
+    let port = free_port();
     let options = format!(
-        "-Dspark.history.fs.logDirectory=file://{} -Dspark.history.ui.port=18190",
+        "-Dspark.history.fs.logDirectory=file://{} -Dspark.history.ui.port={port}",
         log.path().display()
     );
     let history = run_with(
@@ -264,13 +276,17 @@ fn a_driver_and_then_a_history_server_tell_of_stages_and_tasks() {
         let server = r.iter().find(|p| p.key.pid == pid && p.role == Role::HistoryServer)?;
         // It reads the logs once it listens.
         let names = names();
-        matches!(names.stages(&app, Duration::from_secs(20)), Joined::Ready(_)).then(|| server.key)
+        matches!(names.stages(&app, PATIENCE), Joined::Ready(_)).then(|| server.key)
     });
-    let of_history = ask(&names(), &app);
+    let names = names();
+    let of_history = stages(&names);
     assert_eq!(of_history.get(stage.id, stage.attempt).map(|s| &s.name), Some(&stage.name));
-    assert!(of_history.source.ends_with(":18190") && of_history.completed, "{}", of_history.source);
-    let told = names().tasks(&app, stage.id, stage.attempt, Duration::from_secs(20));
-    let tasks = told.value().unwrap_or_else(|| panic!("{told:?}"));
+    assert!(
+        of_history.source.ends_with(&format!(":{port}")) && of_history.completed,
+        "{}",
+        of_history.source
+    );
+    let tasks = ask(|| names.tasks(&app, stage.id, stage.attempt, PATIENCE));
     let of_stage = of_history.get(stage.id, stage.attempt).unwrap();
     assert_eq!(tasks.tasks.len() as u64, of_stage.tasks);
     assert_eq!(tasks.tasks.iter().map(|t| t.executor_cpu_ns).sum::<u64>(), of_stage.executor_cpu_ns);

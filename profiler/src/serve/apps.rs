@@ -45,8 +45,7 @@ impl Sum {
     fn add(&mut self, total: &LabelTotal) {
         self.samples = self.samples.saturating_add(total.count);
         self.weight = self.weight.saturating_add(total.weight);
-        self.seen.from = self.seen.from.min(total.seen.from);
-        self.seen.until = self.seen.until.max(total.seen.until);
+        self.seen.cover(&total.seen);
         for key in [LabelKey::AppName, LabelKey::User, LabelKey::Deploy, LabelKey::Node] {
             let value = total.labels.get(key);
             if !value.is_empty() {

@@ -67,7 +67,10 @@ impl Figures {
 
 fn joined(one: Option<TimeRange>, other: Option<TimeRange>) -> Option<TimeRange> {
     match (one, other) {
-        (Some(a), Some(b)) => Some(TimeRange { from: a.from.min(b.from), until: a.until.max(b.until) }),
+        (Some(mut one), Some(other)) => {
+            one.cover(&other);
+            Some(one)
+        }
         (one, other) => one.or(other),
     }
 }

@@ -15,16 +15,11 @@ use std::sync::Arc;
 /// What tells tasks apart, in the order of [`KEYS`].
 type Key = [Arc<str>; KEYS.len()];
 
-const KEYS: [LabelKey; 8] = [
-    LabelKey::App,
-    LabelKey::Stage,
-    LabelKey::StageAttempt,
-    LabelKey::TaskIndex,
-    LabelKey::TaskAttempt,
-    LabelKey::Task,
-    LabelKey::Executor,
-    LabelKey::Node,
-];
+/// The first of [`BY`].
+const KEYS: [LabelKey; 8] = match BY.first_chunk() {
+    Some(keys) => *keys,
+    None => panic!("it begins with the keys"),
+};
 /// What the ledger is asked for: the keys, and what says whose thread it was.
 const BY: [LabelKey; 11] = [
     LabelKey::App,
@@ -127,17 +122,13 @@ pub fn tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
     let mut tasks: BTreeMap<Key, Task> = BTreeMap::new();
     for line in store.ledger(query.range, &query.selection, &BY)? {
         let value = |key| line.labels.iter().find(|(k, _)| *k == key).map(|(_, v)| v.clone());
-        let value = |key| value(key).unwrap_or_default();
-        let task = task(&mut tasks, KEYS.map(value), value(LabelKey::AppName));
-        for figures in task.figures(&value(LabelKey::Role), &value(LabelKey::ThreadClass)) {
+        for figures in figures(&mut tasks, value) {
             figures.add_exact(&line);
         }
     }
     for total in store.totals(&query)? {
         let value = |key| total.labels.iter().find(|(k, _)| *k == key).map(|(_, v)| v.clone());
-        let value = |key| value(key).unwrap_or_default();
-        let task = task(&mut tasks, KEYS.map(value), value(LabelKey::AppName));
-        for figures in task.figures(&value(LabelKey::Role), &value(LabelKey::ThreadClass)) {
+        for figures in figures(&mut tasks, value) {
             figures.add_samples(&total);
         }
     }
@@ -146,7 +137,13 @@ pub fn tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
     Ok(tasks)
 }
 
-fn task(tasks: &mut BTreeMap<Key, Task>, key: Key, app_name: Arc<str>) -> &mut Task {
+/// The figures that are of labels: the task's own or its helpers', and its class's.
+fn figures(
+    tasks: &mut BTreeMap<Key, Task>,
+    value: impl Fn(LabelKey) -> Option<Arc<str>>,
+) -> [&mut Figures; 2] {
+    let value = |key| value(key).unwrap_or_default();
+    let (key, app_name) = (KEYS.map(value), value(LabelKey::AppName));
     let task = tasks.entry(key.clone()).or_insert_with(|| Task {
         key,
         app_name: app_name.clone(),
@@ -157,7 +154,7 @@ fn task(tasks: &mut BTreeMap<Key, Task>, key: Key, app_name: Arc<str>) -> &mut T
     if task.app_name.is_empty() {
         task.app_name = app_name;
     }
-    task
+    task.figures(&value(LabelKey::Role), &value(LabelKey::ThreadClass))
 }
 
 /// The conditions that are of processes; those of threads left out.

@@ -34,8 +34,7 @@ pub(super) fn ledger(
         }
         if let Some((sum, seen)) = sums.get_mut(place) {
             sum.add(&line.sums);
-            seen.from = seen.from.min(line.seen.from);
-            seen.until = seen.until.max(line.seen.until);
+            seen.cover(&line.seen);
         }
     }
     let total = |(values, place): (Vec<Arc<str>>, usize)| {

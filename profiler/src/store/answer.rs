@@ -167,8 +167,7 @@ pub(super) fn totals(
             if let Some(total) = totals.get_mut(place) {
                 total.count = total.count.saturating_add(row.count);
                 total.weight = total.weight.saturating_add(row.weight);
-                total.seen.from = total.seen.from.min(window.range.from);
-                total.seen.until = total.seen.until.max(window.range.until);
+                total.seen.cover(&window.range);
             }
         }
     }

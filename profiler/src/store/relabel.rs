@@ -89,8 +89,7 @@ impl<'a> Moves<'a> {
             match out.get_mut(place) {
                 Some(known) => {
                     known.sums.add(&line.sums);
-                    known.seen.from = known.seen.from.min(line.seen.from);
-                    known.seen.until = known.seen.until.max(line.seen.until);
+                    known.seen.cover(&line.seen);
                 }
                 None => out.push(LedgerRow { labels, ..line.clone() }),
             }

@@ -141,7 +141,7 @@ mod tests {
         let mut shell = Command::new("sh");
         shell.args(["-c", "sleep 600 & echo fact child=$!; wait"]);
         let mut running = Running::start("sh", &mut shell, &log).unwrap();
-        let child = running.wait_fact("child", Duration::from_secs(10)).unwrap();
+        let child = running.wait_fact("child", Duration::from_secs(60)).unwrap();
         let alive = || {
             let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
             !stat.is_empty() && !stat.contains(") Z ")
@@ -149,7 +149,7 @@ mod tests {
         assert!(alive());
         drop(running);
         let begun = Instant::now();
-        while alive() && begun.elapsed() < Duration::from_secs(5) {
+        while alive() && begun.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(POLL);
         }
         assert!(!alive());

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 /// The address that the daemon has unless told.
 pub const DEFAULT_PORT: u16 = 4099;
 /// How long it may take to load its programs and read /proc.
-const READY_TIMEOUT: Duration = Duration::from_secs(60);
+const READY_TIMEOUT: Duration = Duration::from_secs(180);
 /// How long it may take to stop.
-const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+const STOP_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A running daemon; dropped, it is stopped.
 pub struct Daemon {

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How long the master may take to listen.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(180);
 
 /// A running cluster; dropped, it ends.
 pub struct Standalone {

@@ -3,8 +3,10 @@
 //! A question costs the one who answers: a driver loads its JSON servlet at the first GET, which took 3.0 s
 //! of an idle local driver's CPU (Spark 3.5.9, JDK 17, /proc/PID/stat before and after); a later one some
 //! 10 ms. So a driver is asked only when nothing surer tells its application's id (its environment, its
-//! executors' `--driver-url`), and a Worker only while an executor of its own has no name. An id without a
-//! name is not worth a question: `--name`, the script or the id itself will do.
+//! executors' `--driver-url`), and a Worker only while an executor of its own has no name or a provisional one:
+//! whether it was the Worker's answer or the driver's words that came first must not decide what an application
+//! is called. An id without a name is not worth a question to a driver: `--name`, the script or the id itself
+//! will do.
 
 use super::entry::{Entry, Told};
 use super::{Limits, Registry};
@@ -104,10 +106,10 @@ impl Registry {
         }
     }
 
-    fn take_rest(&mut self, key: ProcessKey, server: Server, apps: &[RestApp]) {
+    pub(super) fn take_rest(&mut self, key: ProcessKey, server: Server, apps: &[RestApp]) {
         if let Some(turn) = self.asks.servers.get_mut(&key) {
             turn.waiting = false;
-            if !apps.is_empty() {
+            if server == Server::Driver && !apps.is_empty() {
                 turn.next = Instant::now() + KNOWN;
             }
         }
@@ -163,7 +165,7 @@ impl Registry {
         let servers = live.filter_map(|(key, e)| {
             let server = match e.settled.role {
                 Role::Driver if self.wants_id(*key, e) => Server::Driver,
-                Role::Worker if self.has_nameless_executors(*key) => Server::Worker,
+                Role::Worker if self.has_unsure_names(*key) => Server::Worker,
                 _ => return None,
             };
             let due = self.asks.servers.get(key).is_none_or(|turn| turn.due(now));
@@ -184,10 +186,10 @@ impl Registry {
             || age(key) >= patience && entry.seen.elapsed() >= patience.min(LOOK_FIRST)
     }
 
-    /// A Worker knows its executors' applications by name.
-    fn has_nameless_executors(&self, worker: ProcessKey) -> bool {
+    /// A Worker knows its executors' applications by the names that they gave themselves.
+    fn has_unsure_names(&self, worker: ProcessKey) -> bool {
         let live = self.entries.values().filter(|e| !e.process.exited && e.parent == Some(worker));
-        live.filter(|e| e.settled.role == Role::Executor).any(|e| e.settled.app_name.is_none())
+        live.filter(|e| e.settled.role == Role::Executor).any(|e| !e.settled.name_is_sure)
     }
 
     /// Applications that run executors here, and whose driver is not known.

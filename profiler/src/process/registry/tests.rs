@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::{Deploy, LabelKey, RawTask, TaskEvent};
+use crate::process::discovery::{RestApp, Server};
 use crate::process::fixtures::FakeProc;
 use crate::process::keep::Keep;
 use std::time::{Duration, Instant};
@@ -325,6 +326,35 @@ fn a_worker_is_asked_only_for_names_of_its_executors() {
     registry.get(7);
     registry.tick();
     assert_eq!(registry.counters().asked, 1);
+}
+
+#[test]
+fn a_worker_is_asked_until_it_tells_what_an_application_calls_itself() {
+    let fake = FakeProc::new();
+    let (worker, driver) = (fake.recorded("standalone-worker"), fake.recorded("standalone-driver"));
+    let word = ["java", "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--app-id", "app-1"];
+    fake.process(7, worker, "java", 900).words(&word).link("exe", "/jdk/bin/java");
+    let limits = Limits { ask_interval: Duration::ZERO, ..Limits::default() };
+    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+    registry.scan();
+    // The driver is found before the Worker has answered: its words lend the application a name.
+    let key = registry.known(driver).unwrap();
+    registry.entries.get_mut(&key).unwrap().told.get_or_insert_default().by_url = Some("app-1".into());
+    registry.dirty = true;
+    tick_until(&mut registry, |r| label(r, 7, LabelKey::AppName) == "job.py");
+    let before = registry.counters().asked;
+    tick_until(&mut registry, |r| r.counters().asked > before + 1);
+    let app = RestApp { id: "app-1".into(), name: "sales of the day".into(), user: "ana".into() };
+    let worker = registry.known(worker).unwrap();
+    registry.take_rest(worker, Server::Worker, &[app]);
+    tick_until(&mut registry, |r| {
+        [7, driver].iter().all(|pid| label(r, *pid, LabelKey::AppName) == "sales of the day")
+    });
+    let before = registry.counters().asked;
+    for _ in 0..5 {
+        registry.tick();
+    }
+    assert_eq!(registry.counters().asked, before, "and then it is left alone");
 }
 
 #[test]

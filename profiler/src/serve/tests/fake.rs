@@ -84,8 +84,7 @@ impl Store for FakeStore {
                 });
                 total.count += row.count;
                 total.weight += row.weight;
-                total.seen.from = total.seen.from.min(window.range.from);
-                total.seen.until = total.seen.until.max(window.range.until);
+                total.seen.cover(&window.range);
             }
         }
         Ok(out.into_values().collect())
@@ -132,8 +131,7 @@ impl Store for FakeStore {
                 let key = by.iter().map(|k| Arc::from(line.labels.get(*k))).collect();
                 let (sums, seen) = out.entry(key).or_insert((LedgerSums::default(), line.seen));
                 sums.add(&line.sums);
-                seen.from = seen.from.min(line.seen.from);
-                seen.until = seen.until.max(line.seen.until);
+                seen.cover(&line.seen);
             }
         }
         let labelled = |values: Vec<Arc<str>>| by.iter().copied().zip(values).collect();
