@@ -58,7 +58,7 @@ fn java(test: &str, major: u32) -> Option<PathBuf> {
     None
 }
 
-/// The program, compiled once for every JDK from 8 on.
+/// The programs, compiled once: `Walk` for every JDK from 8 on, `Virtual` where there is a javac of 21 or later.
 fn classes(test: &str) -> Option<&'static Path> {
     static CLASSES: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let made = CLASSES.get_or_init(|| {
@@ -69,6 +69,14 @@ fn classes(test: &str) -> Option<&'static Path> {
         let done = javac.args(["-nowarn", "--release", "8", "-d"]).arg(dir.path()).arg(source).output();
         let done = done.expect("javac");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        if let Some(home) = [21, 25].into_iter().find_map(|v| std::env::var_os(format!("EMBERSCOPE_JAVA{v}")))
+        {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/Virtual.java");
+            let mut javac = Command::new(Path::new(&home).join("bin/javac"));
+            let done = javac.args(["-nowarn", "--release", "21", "-d"]).arg(dir.path()).arg(source).output();
+            let done = done.expect("javac");
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        }
         Some(dir)
     });
     if made.is_none() {
@@ -118,6 +126,8 @@ struct Seen {
     samples: usize,
     /// Where threads begin.
     entry: Range<u64>,
+    /// Samples that were in native code or the kernel below Java frames; and those of them that are rooted.
+    below: (usize, usize),
     before: KernelStats,
     after: KernelStats,
 }
@@ -150,6 +160,7 @@ impl Seen {
             (stats.user_frames - before.user_frames) as f64 / samples as f64,
             (stats.stack_reads - before.stack_reads) as f64 / samples as f64,
         );
+        println!("    {} of {} with native code below Java do", self.below.1, self.below.0);
         let mut ends: BTreeMap<(&str, bool, u8, u8, u8), (usize, &RawStack)> = BTreeMap::new();
         for (stack, count) in &self.java {
             let kind = |frame: Option<&UserFrame>| frame.map_or(9, |f| f.kind);
@@ -181,16 +192,22 @@ impl Seen {
 
 /// Runs the program with these flags, and samples it for a while.
 fn seen(test: &str, features: &HostFeatures, home: &Path, flags: &[&str], args: &[&str]) -> Option<Seen> {
+    sampled(test, features, home, flags, args, 997)
+}
+
+/// The same at a rate.
+fn sampled(
+    test: &str,
+    features: &HostFeatures,
+    home: &Path,
+    flags: &[&str],
+    args: &[&str],
+    hz: u32,
+) -> Option<Seen> {
     static INCARNATION: AtomicU32 = AtomicU32::new(1);
     let classes = classes(test)?;
     let mut command = Command::new(home.join("bin/java"));
-    command
-        .arg("-XX:+UnlockExperimentalVMOptions")
-        .args(flags)
-        .arg("-cp")
-        .arg(classes)
-        .arg("Walk")
-        .args(args);
+    command.arg("-XX:+UnlockExperimentalVMOptions").args(flags).arg("-cp").arg(classes).args(args);
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts"));
     let mut line = String::new();
     let mut out = BufReader::new(child.0.stdout.take().expect("piped"));
@@ -202,7 +219,7 @@ fn seen(test: &str, features: &HostFeatures, home: &Path, flags: &[&str], args: 
         }
     }
     let pid: Pid = child.0.id();
-    let config = CaptureConfig { hz: 997, measure: true, ..CaptureConfig::default() };
+    let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
     let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
     let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
     let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
@@ -237,8 +254,14 @@ fn seen(test: &str, features: &HostFeatures, home: &Path, flags: &[&str], args: 
         }
     }
     let is_java = |f: &UserFrame| f.kind != FrameKindTag::Address as u8;
-    let java = stacks.into_values().filter(|(stack, _)| stack.user.first().is_some_and(is_java)).collect();
-    Some(Seen { java, samples, entry, before, after })
+    let (java, native): (Vec<_>, Vec<_>) =
+        stacks.into_values().partition(|(stack, _)| stack.user.first().is_some_and(is_java));
+    let mut seen = Seen { java, samples, entry, below: (0, 0), before, after };
+    for (stack, count) in native.iter().filter(|(stack, _)| stack.user.iter().any(is_java)) {
+        seen.below.0 += count;
+        seen.below.1 += if seen.rooted(stack) { *count } else { 0 };
+    }
+    Some(seen)
 }
 
 /// How long each is sampled.
@@ -277,45 +300,51 @@ macro_rules! rooted {
 }
 
 rooted! {
-    plain_17: 17, [], ["mix"];
-    plain_25: 25, [], ["mix"];
-    plain_11: 11, [], ["mix"];
-    plain_21: 21, [], ["mix"];
-    interpreted_17: 17, ["-Xint"], ["mix"];
-    interpreted_25: 25, ["-Xint"], ["mix"];
-    interpreted_11: 11, ["-Xint"], ["mix"];
-    interpreted_21: 21, ["-Xint"], ["mix"];
-    c1_17: 17, ["-XX:TieredStopAtLevel=1"], ["mix"];
-    c1_25: 25, ["-XX:TieredStopAtLevel=1"], ["mix"];
-    c1_profiled_17: 17, ["-XX:TieredStopAtLevel=3"], ["mix"];
-    c2_17: 17, ["-XX:-TieredCompilation"], ["mix"];
-    c2_25: 25, ["-XX:-TieredCompilation"], ["mix"];
-    parallel_17: 17, ["-XX:+UseParallelGC"], ["mix"];
-    parallel_25: 25, ["-XX:+UseParallelGC"], ["mix"];
-    serial_17: 17, ["-XX:+UseSerialGC"], ["mix"];
-    serial_25: 25, ["-XX:+UseSerialGC"], ["mix"];
-    zgc_17: 17, ["-XX:+UseZGC"], ["mix"];
-    zgc_25: 25, ["-XX:+UseZGC"], ["mix"];
-    zgc_21: 21, ["-XX:+UseZGC", "-XX:+ZGenerational"], ["mix"];
-    g1_17: 17, ["-XX:+UseG1GC"], ["mix"];
-    g1_25: 25, ["-XX:+UseG1GC"], ["mix"];
-    one_code_heap_17: 17, ["-XX:-SegmentedCodeCache"], ["mix"];
-    one_code_heap_25: 25, ["-XX:-SegmentedCodeCache"], ["mix"];
-    frame_pointers_17: 17, ["-XX:+PreserveFramePointer"], ["mix"];
-    frame_pointers_25: 25, ["-XX:+PreserveFramePointer"], ["mix"];
-    thrown_17: 17, [], ["throw", "100"];
-    thrown_25: 25, [], ["throw", "100"];
-    reflected_17: 17, [], ["reflect"];
-    reflected_25: 25, [], ["reflect"];
-    deoptimised_17: 17, [], ["deopt"];
-    deoptimised_25: 25, [], ["deopt"];
+    plain_17: 17, [], ["Walk", "mix"];
+    plain_25: 25, [], ["Walk", "mix"];
+    plain_11: 11, [], ["Walk", "mix"];
+    plain_21: 21, [], ["Walk", "mix"];
+    interpreted_17: 17, ["-Xint"], ["Walk", "mix"];
+    interpreted_25: 25, ["-Xint"], ["Walk", "mix"];
+    interpreted_11: 11, ["-Xint"], ["Walk", "mix"];
+    interpreted_21: 21, ["-Xint"], ["Walk", "mix"];
+    c1_17: 17, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
+    c1_25: 25, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
+    c1_profiled_17: 17, ["-XX:TieredStopAtLevel=3"], ["Walk", "mix"];
+    c2_17: 17, ["-XX:-TieredCompilation"], ["Walk", "mix"];
+    c2_25: 25, ["-XX:-TieredCompilation"], ["Walk", "mix"];
+    parallel_17: 17, ["-XX:+UseParallelGC"], ["Walk", "mix"];
+    parallel_25: 25, ["-XX:+UseParallelGC"], ["Walk", "mix"];
+    serial_17: 17, ["-XX:+UseSerialGC"], ["Walk", "mix"];
+    serial_25: 25, ["-XX:+UseSerialGC"], ["Walk", "mix"];
+    zgc_17: 17, ["-XX:+UseZGC"], ["Walk", "mix"];
+    zgc_25: 25, ["-XX:+UseZGC"], ["Walk", "mix"];
+    zgc_21: 21, ["-XX:+UseZGC", "-XX:+ZGenerational"], ["Walk", "mix"];
+    g1_17: 17, ["-XX:+UseG1GC"], ["Walk", "mix"];
+    g1_25: 25, ["-XX:+UseG1GC"], ["Walk", "mix"];
+    one_code_heap_17: 17, ["-XX:-SegmentedCodeCache"], ["Walk", "mix"];
+    one_code_heap_25: 25, ["-XX:-SegmentedCodeCache"], ["Walk", "mix"];
+    frame_pointers_17: 17, ["-XX:+PreserveFramePointer"], ["Walk", "mix"];
+    frame_pointers_25: 25, ["-XX:+PreserveFramePointer"], ["Walk", "mix"];
+    thrown_17: 17, [], ["Walk", "throw", "100"];
+    thrown_25: 25, [], ["Walk", "throw", "100"];
+    reflected_17: 17, [], ["Walk", "reflect"];
+    reflected_25: 25, [], ["Walk", "reflect"];
+    deoptimised_17: 17, [], ["Walk", "deopt"];
+    deoptimised_25: 25, [], ["Walk", "deopt"];
+    virtual_threads_21: 21, [], ["Virtual", "30"];
+    virtual_threads_25: 25, [], ["Virtual", "30"];
+    virtual_threads_interpreted_25: 25, ["-Xint"], ["Virtual", "30"];
+    virtual_threads_without_inlining_25: 25, ["-XX:-Inline"], ["Virtual", "30"];
 }
 
 /// Recursions that deep are whole: most samples are below all of it.
 fn deep(test: &str, major: u32, depth: usize, flags: &[&str]) {
     let Some((features, _guard)) = host(test) else { return };
     let Some(home) = java(test, major) else { return };
-    let Some(seen) = seen(test, &features, &home, flags, &["deep", &depth.to_string()]) else { return };
+    let Some(seen) = seen(test, &features, &home, flags, &["Walk", "deep", &depth.to_string()]) else {
+        return;
+    };
     seen.print(&format!("JDK {major} {flags:?} {depth} deep"));
     // Without inlining a frame a call.
     let whole = seen.count(|stack| seen.rooted(stack) && stack.user.len() >= depth);
@@ -343,6 +372,19 @@ fn deep_480_is_whole_25() {
 #[test]
 fn deep_480_interpreted_is_whole_17() {
     deep("deep_480_interpreted_is_whole_17", 17, 480, &["-Xint"]);
+}
+
+/// What a sample costs where most is in Java, 60 calls deep, at the usual rate: printed.
+#[test]
+fn cost_of_a_deep_sample() {
+    const TEST: &str = "cost_of_a_deep_sample";
+    for major in [17, 25] {
+        let Some((features, _guard)) = host(TEST) else { return };
+        let Some(home) = java(TEST, major) else { continue };
+        let args = ["Walk", "deep", "60", "2"];
+        let Some(seen) = sampled(TEST, &features, &home, &["-XX:-Inline"], &args, 99) else { return };
+        seen.print(&format!("JDK {major} at 99 Hz"));
+    }
 }
 
 #[test]

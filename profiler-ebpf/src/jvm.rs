@@ -71,7 +71,7 @@ pub struct JvmLayout {
     /// `StubRoutines::_call_stub_return_address`: where Java returns to the C++ that called it.
     pub call_stub_return: u64,
     /// `StubRoutines::_cont_returnBarrier`, where a virtual thread's lowest thawed frame returns; 0: none or
-    /// not known.
+    /// not known. A frame with this address stands for those that are frozen.
     pub cont_return_barrier: u64,
     /// A number that no other JVM of this daemon has had: the key of what the walker remembers of its code.
     pub incarnation: u32,

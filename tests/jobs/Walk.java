@@ -17,21 +17,21 @@ public class Walk {
     public static void main(String[] args) throws Exception {
         String what = args[0];
         int depth = args.length > 1 ? Integer.parseInt(args[1]) : 0;
-        Thread worker = new Thread(() -> {
+        int threads = args.length > 2 ? Integer.parseInt(args[2]) : 1;
+        Runnable work = () -> {
             for (long round = 0; ; round++) {
                 switch (what) {
                     case "mix": mix(round); break;
-                    case "deep": sink += deep(depth, round); break;
+                    case "deep": sink += deep(depth, -round); break;
                     case "throw": thrown(depth); break;
                     case "reflect": reflect(); break;
                     case "deopt": deopt(round); break;
                     default: throw new IllegalArgumentException(what);
                 }
             }
-        }, "worker");
-        worker.start();
+        };
+        for (int i = 0; i < threads; i++) new Thread(work, "worker").start();
         System.out.println("ready");
-        worker.join();
     }
 
     static void mix(long seed) {
@@ -52,7 +52,7 @@ public class Walk {
         StringBuilder text = new StringBuilder();
         words.forEach(w -> text.append(w).append(','));
         sink += hash.hashCode() + tree.hashCode() + grouped.size() + numbers[17] + text.toString().hashCode()
-            + deep(60, seed) + (long) (Math.sin(seed) * 100) + text.indexOf("zzzz");
+            + deep(60, seed + 1_000_000) + (long) (Math.sin(seed) * 100) + text.indexOf("zzzz");
     }
 
     static long deep(int depth, long x) {
@@ -63,7 +63,8 @@ public class Walk {
 
     static long leaf(long x) {
         byte[] bytes = new byte[64];
-        for (int i = 0; i < 20000; i++) {
+        int steps = x <= 100_000 ? 2_000_000 : 20_000;
+        for (int i = 0; i < steps; i++) {
             x = x * 6364136223846793005L + 1442695040888963407L;
             bytes[(int) (x >>> 58)]++;
         }
@@ -90,7 +91,7 @@ public class Walk {
     static void reflect() {
         try {
             java.lang.reflect.Method method = Walk.class.getDeclaredMethod("leaf", long.class);
-            for (int i = 0; i < 50; i++) sink += (Long) method.invoke(null, (long) i);
+            for (int i = 0; i < 50; i++) sink += (Long) method.invoke(null, 1_000_000L + i);
         } catch (ReflectiveOperationException e) {
             throw new AssertionError(e);
         }
@@ -112,6 +113,6 @@ public class Walk {
         }
         double sum = 0;
         for (Shape shape : shapes) sum += shape.area();
-        sink += (long) sum + deep(20, round);
+        sink += (long) sum + deep(20, round + 1_000_000);
     }
 }

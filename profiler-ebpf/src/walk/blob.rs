@@ -28,6 +28,7 @@ const INTERPRETER: u64 = u64::from_le_bytes(*b"Interpre");
 const STUB_ROUTINES: u64 = u64::from_le_bytes(*b"StubRout");
 const ADAPTERS: u64 = u64::from_le_bytes(*b"I2C/C2I ");
 const METHOD_HANDLES: u64 = u64::from_le_bytes(*b"MethodHa");
+const FLUSH_ICACHE: u64 = u64::from_le_bytes(*b"flush_ic");
 const JNI_FAST: u64 = u64::from_le_bytes(*b"jni_fast");
 const DEOPTIMIZATION: u64 = u64::from_le_bytes(*b"Deoptimi");
 const UNCOMMON_TRAP: u64 = u64::from_le_bytes(*b"Uncommon");
@@ -78,7 +79,7 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
             STUB_ROUTINES if leaf => leaf::of_stub(scratch, (*jvm).call_stub_return),
             STUB_ROUTINES => Kind::Stub as u64,
             ADAPTERS | METHOD_HANDLES => Kind::Adapter as u64,
-            JNI_FAST => Kind::ReturnOnTopAny as u64,
+            JNI_FAST | FLUSH_ICACHE => Kind::ReturnOnTopAny as u64,
             UPCALL => Kind::Entry as u64,
             _ if size == 0 => Kind::ReturnOnTop as u64,
             _ if size > 0xffff => Kind::Stub as u64,
@@ -99,6 +100,23 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
             how: id | size << 32 | in_frame << 48,
         };
         true
+    }
+}
+
+/// Whether the frame is made everywhere in the segment with this key, which is that of the pc that was just
+/// resolved.
+///
+/// # Safety
+/// As for [`resolve`].
+#[inline(always)]
+pub unsafe fn made_in_segment(scratch: *mut Scratch, key: u64) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let blob = &(*scratch).blob;
+        let from = key & 0xffff_ffff_ffff;
+        (blob.name == NMETHOD || blob.name == NATIVE_NMETHOD)
+            && blob.frame_size != 0
+            && from >= blob.begin.wrapping_add(blob.frame_complete)
     }
 }
 

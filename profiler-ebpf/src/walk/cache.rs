@@ -1,7 +1,8 @@
 //! What was found out about a pc, for the next time.
 //!
 //! In: incarnation, pc, and whether it was interrupted there. Out: a [`Rule`], without any read of user memory.
-//! Sets of two entries in an array, a cache line each.
+//! Sets of two entries in an array, a cache line each. An interrupted pc differs from sample to sample, so that the
+//! segment it is in has an entry too: which method, and that its frame is made there.
 //!
 //! An nmethod can be freed and its memory used again. So an entry of one is believed for [`FRESH`] (50 ms); then
 //! the compile id in the JVM's memory is read, and has to be the same. What slips through is code that was freed,
@@ -10,7 +11,7 @@
 #![allow(unsafe_code)]
 
 use super::stack::read;
-use super::state::Rule;
+use super::state::{Rule, Walk};
 use crate::maps::{CODE, CODE_SETS, Scratch};
 use profiler_ebpf::{FrameKindTag, JvmLayout};
 
@@ -42,8 +43,8 @@ fn folded(what: u64, how: u64, of: u64) -> u64 {
 }
 
 #[inline(always)]
-fn set_of(pc: u64, incarnation: u64) -> Option<*mut Entry> {
-    let hash = (pc ^ incarnation << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+fn set_of(key: u64, incarnation: u64) -> Option<*mut Entry> {
+    let hash = (key ^ incarnation << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     CODE.get_ptr_mut(hash as u32 & (CODE_SETS - 1)).map(|set| set.cast::<Entry>())
 }
 
@@ -65,18 +66,29 @@ pub fn fresh(pc: u64, incarnation: u64, now: u64) -> Option<Rule> {
     None
 }
 
-/// Puts what is known of the walk's pc into the scratch's rule; whether anything is.
+/// The key of the walk's pc: a return address, or the interrupted one. No user address has the highest bits.
+#[inline(always)]
+pub fn key_of_pc(walk: &Walk) -> u64 {
+    walk.pc | walk.leaf << 63
+}
+
+/// The key of the segment that the walk's pc is in, as far as it lies behind a method's prologue.
+#[inline(always)]
+pub fn key_of_segment(walk: &Walk, jvm: &JvmLayout) -> u64 {
+    let shift = u64::from(jvm.segment_shift & 31);
+    walk.pc >> shift << shift | 1 << 62
+}
+
+/// Puts what is known under a key into the scratch's rule; whether anything is.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(never)]
-pub unsafe fn find(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+pub unsafe fn find(scratch: *mut Scratch, jvm: *const JvmLayout, key: u64) -> bool {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
-        let walk = &mut (*scratch).walk;
-        // No user address has the highest bit.
-        let key = walk.pc | walk.leaf << 63;
-        let Some(set) = set_of(walk.pc, walk.incarnation) else { return false };
+        let walk = &(*scratch).walk;
+        let Some(set) = set_of(key, walk.incarnation) else { return false };
         for way in 0..2 {
             let entry = set.add(way).read();
             if entry.check ^ folded(entry.what, entry.how, entry.of) != key
@@ -100,17 +112,16 @@ pub unsafe fn find(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
     }
 }
 
-/// Keeps the scratch's rule for the walk's pc.
+/// Keeps the scratch's rule under a key.
 ///
 /// # Safety
 /// As for [`find`].
 #[inline(never)]
-pub unsafe fn keep(scratch: *mut Scratch) {
+pub unsafe fn keep(scratch: *mut Scratch, key: u64) {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let Some(set) = set_of(walk.pc, walk.incarnation) else { return };
-        let key = walk.pc | walk.leaf << 63;
+        let Some(set) = set_of(key, walk.incarnation) else { return };
         // The older of the two goes.
         let (first, second) = ((*set).of >> 32, (*set.add(1)).of >> 32);
         let way = usize::from(
@@ -121,7 +132,7 @@ pub unsafe fn keep(scratch: *mut Scratch) {
 }
 
 #[inline(always)]
-unsafe fn write(entry: *mut Entry, key: u64, what: u64, how: u64, walk: &super::state::Walk) {
+unsafe fn write(entry: *mut Entry, key: u64, what: u64, how: u64, walk: &Walk) {
     let of = walk.incarnation | (walk.now & 0xffff_ffff) << 32;
     // SAFETY: the caller's entry; words are written whole.
     unsafe { entry.write(Entry { check: key ^ folded(what, how, of), what, how, of }) };

@@ -8,7 +8,9 @@
 
 use super::stack::{PAIR, checked};
 use super::state::Kind;
-use super::{GUESSED, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp, mix_frame, push, search};
+use super::{
+    GUESSED, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp, leaf, mix_frame, push, search,
+};
 use crate::maps::{BODY_WORDS, FETCH_BYTES, JVMS, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{FrameKindTag, JvmLayout, MAX_USER_FRAMES, StackEnd};
@@ -84,23 +86,15 @@ fn second(what: u64, how: u64) -> u64 {
 unsafe fn step(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
-        let stub = (FrameKindTag::JavaStub as u64) << 32;
-        let walk = &mut (*scratch).walk;
+        let walk = &(*scratch).walk;
         let Some(jvm) = JVMS.get_ptr(walk.pid as u32) else {
-            walk.end = StackEnd::JvmNotReady as u64;
-            return false;
+            return lost(scratch, StackEnd::JvmNotReady as u64);
         };
         if walk.leaf == 0 && walk.pc == (*jvm).cont_return_barrier {
             return search::continuation(scratch, jvm);
         }
         if !rule(scratch, jvm) {
-            // The last frame is kept, and why there is no other.
-            let walk = &(*scratch).walk;
-            let end = walk.end;
-            if push(scratch, walk.pc, stub | returned(scratch)) {
-                (*scratch).walk.end = end;
-            }
-            return false;
+            return lost(scratch, (*scratch).walk.end);
         }
         let what = (*scratch).rule.what >> 56;
         if what == Kind::Interpreted as u64 {
@@ -129,15 +123,42 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
 pub unsafe fn rule(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
     // SAFETY: as above.
     unsafe {
-        if cache::find(scratch, jvm) {
+        let key = cache::key_of_pc(&(*scratch).walk);
+        if cache::find(scratch, jvm, key) {
             return true;
         }
-        if !blob::resolve(scratch, jvm) {
-            return false;
+        let segment = cache::key_of_segment(&(*scratch).walk, &*jvm);
+        if (*scratch).walk.leaf != 0 && cache::find(scratch, jvm, segment) {
+            let kind = leaf::at_exit(scratch);
+            let rule = &mut (*scratch).rule;
+            rule.what = rule.what & 0xff_ffff_ffff_ffff | kind << 56;
+        } else {
+            if !blob::resolve(scratch, jvm) {
+                return false;
+            }
+            if (*scratch).walk.leaf != 0 && blob::made_in_segment(scratch, segment) {
+                cache::keep(scratch, segment);
+            }
         }
-        cache::keep(scratch);
+        cache::keep(scratch, key);
         true
     }
+}
+
+/// Ends the walk; the last frame is kept, and why there is no other.
+///
+/// # Safety
+/// As for [`steps`].
+#[inline(always)]
+pub unsafe fn lost(scratch: *mut Scratch, end: u64) -> bool {
+    let stub = (FrameKindTag::JavaStub as u64) << 32;
+    // SAFETY: as above.
+    unsafe {
+        if push(scratch, (*scratch).walk.pc, stub | returned(scratch)) {
+            (*scratch).walk.end = end;
+        }
+    }
+    false
 }
 
 /// Flags of a frame with an address, in its second word.

@@ -6,6 +6,7 @@
 //! rbx and the caller's sp in r13 (templateInterpreterGenerator_x86.cpp, generate_fixed_frame).
 #![allow(unsafe_code)]
 
+use super::hotspot::lost;
 use super::stack::{checked, is_user_address, offset_of, pair};
 use super::{caller as caller_at, ended, in_code, push};
 use crate::maps::{FETCH_BYTES, Scratch};
@@ -47,18 +48,18 @@ pub unsafe fn leaf(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
             return whole(scratch, jvm, r13);
         }
         let Some((first, second)) = pair(scratch, sp) else {
-            return ended(scratch, StackEnd::ReadFailed);
+            return lost(scratch, StackEnd::ReadFailed as u64);
         };
         let walk = &(*scratch).walk;
         let (method, ax) = (walk.bx, walk.ax);
-        let made = fp.wrapping_sub(sp) <= 8;
+        let made = fp.wrapping_sub(sp) <= 16;
         let (pc, rbp) = if made && fp == sp {
             // push rbp; mov rbp,rsp.
             (second, first)
         } else if made {
-            // And push r13.
+            // And push r13, push 0.
             let Some((rbp, pc)) = pair(scratch, fp) else {
-                return ended(scratch, StackEnd::ReadFailed);
+                return lost(scratch, StackEnd::ReadFailed as u64);
             };
             (pc, rbp)
         } else if in_code(walk, first) {
@@ -85,11 +86,11 @@ unsafe fn whole(scratch: *mut Scratch, jvm: *const JvmLayout, bcp: u64) -> bool 
         let walk = &(*scratch).walk;
         let (sp, fp, leaf, bx) = (walk.sp, walk.fp, walk.leaf, walk.bx);
         if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 {
-            return ended(scratch, StackEnd::BadJavaFrame);
+            return lost(scratch, StackEnd::BadJavaFrame as u64);
         }
         let at = offset_of(scratch, fp - BELOW * 8, SLOTS_BYTES);
         if at > FETCH_BYTES as u64 - SLOTS_BYTES {
-            return ended(scratch, StackEnd::ReadFailed);
+            return lost(scratch, StackEnd::ReadFailed as u64);
         }
         let slots = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
         let bcp_slot = checked((BELOW as i64 + i64::from((*jvm).bcp_slot)) as u64 & 7);
@@ -112,7 +113,7 @@ unsafe fn whole(scratch: *mut Scratch, jvm: *const JvmLayout, bcp: u64) -> bool 
             bytecode = 0;
         }
         if sender <= fp || method & 7 != 0 || !is_user_address(method) {
-            return ended(scratch, StackEnd::BadJavaFrame);
+            return lost(scratch, StackEnd::BadJavaFrame as u64);
         }
         if !told(scratch, method, bytecode) {
             return false;

@@ -42,7 +42,7 @@ pub unsafe fn of_nmethod(scratch: *mut Scratch) -> u64 {
                 return kind;
             }
         }
-        epilogue(scratch)
+        at_exit(scratch)
     }
 }
 
@@ -154,9 +154,12 @@ unsafe fn pushed(scratch: *mut Scratch, sub: u64, offset: u64) -> u64 {
     }
 }
 
-/// At the walk's pc.
-#[inline(always)]
-unsafe fn epilogue(scratch: *mut Scratch) -> u64 {
+/// At the walk's pc, which is behind the prologue.
+///
+/// # Safety
+/// As for [`of_nmethod`].
+#[inline(never)]
+pub unsafe fn at_exit(scratch: *mut Scratch) -> u64 {
     // SAFETY: as above.
     unsafe {
         if !code(scratch, (*scratch).walk.pc, 16) {

@@ -8,10 +8,10 @@
 
 use super::frames::frame_bytes;
 use super::stack::{checked, is_user_address, offset_of, pair, read};
-use super::{GUESSED, caller, ended, hotspot, in_code};
+use super::{GUESSED, RETURN_ADDRESS, caller, ended, hotspot, in_code, push};
 use crate::maps::{FETCH_BYTES, Scratch};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{JvmLayout, StackEnd};
+use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
 
 /// Words that the interrupted code may have pushed.
 const LEAF_WORDS: u64 = 8;
@@ -86,7 +86,7 @@ pub unsafe fn top(scratch: *mut Scratch) -> bool {
 
 /// The lowest thawed frame of a virtual thread returns to a barrier; the carrier goes on in
 /// `Continuation.enterSpecial`, whose frame lies above the arguments of that frame (JDK 21 on,
-/// continuationFreezeThaw.cpp). No frame is told here: the next round has one.
+/// continuationFreezeThaw.cpp). What is between them is frozen, in the heap: the barrier's own frame stands for it.
 ///
 /// # Safety
 /// As for [`body`].
@@ -96,7 +96,11 @@ pub unsafe fn continuation(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool
     unsafe {
         let returns = read::<u64>(scratch, (*jvm).cont_entry_return).unwrap_or(0);
         if !is_user_address(returns) || !in_code(&(*scratch).walk, returns) {
-            return ended(scratch, StackEnd::ContinuationUnknown);
+            return hotspot::lost(scratch, StackEnd::ContinuationUnknown as u64);
+        }
+        let stub = (FrameKindTag::JavaStub as u64) << 32;
+        if !push(scratch, (*scratch).walk.pc, stub | RETURN_ADDRESS) {
+            return false;
         }
         (*scratch).walk.pc = returns;
         if !hotspot::rule(scratch, jvm) {

@@ -219,3 +219,77 @@ impl Fields<'_> {
         Ok(Field { from_code: 1, ..self.must("nmethod::_verified_entry_offset")? })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hotspot::LibjvmFiles;
+    use crate::target::jdks::{Java, jdks};
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    const SLEEP: &str = "public class Sleep { public static void main(String[] a) throws Exception \
+        { Thread.sleep(60_000); } }";
+
+    #[test]
+    fn a_jvm_is_known_soon_after_its_start_and_until_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("Sleep.java"), SLEEP).unwrap();
+        for (jdk, flags) in jdks()
+            .iter()
+            .flat_map(|jdk| ["-XX:+SegmentedCodeCache", "-XX:-SegmentedCodeCache"].map(|flag| (jdk, flag)))
+        {
+            let mut command = Command::new(jdk.join("bin/java"));
+            command.args(["-XX:ReservedCodeCacheSize=240m", flags]).arg(dir.path().join("Sleep.java"));
+            let java = Java(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+            let begun = Instant::now();
+            let proc = format!("/proc/{}", java.pid());
+            let read = || {
+                let jvm = Jvm::open(Path::new(&proc), 0, &mut LibjvmFiles::default())?;
+                layout(&jvm, 7)
+            };
+            let found = loop {
+                match read() {
+                    Ok(found) => break found,
+                    Err(problem) => {
+                        assert!(problem.may_pass(), "{jdk:?}: {problem}");
+                        assert_eq!(unknown(&problem).state, JvmLayout::NOT_READY);
+                        assert!(begun.elapsed() < Duration::from_secs(20), "{jdk:?}: {problem}");
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                }
+            };
+            println!("{jdk:?} {flags}: known {:?} after its start", begun.elapsed());
+            let heaps = found.heaps.iter().filter(|heap| heap.low != 0).count();
+            assert_eq!(heaps, if flags.contains('+') { 3 } else { 1 }, "{found:x?}");
+            assert!((found.low..found.high).contains(&found.call_stub_return), "{found:x?}");
+            assert!(found.heaps.iter().all(|h| h.low == 0 || found.low <= h.low && h.high <= found.high));
+            assert_eq!((found.state, found.incarnation), (JvmLayout::KNOWN, 7));
+            assert!(found.head_bytes > 0 && usize::from(found.head_bytes) <= MAX_BLOB_HEAD);
+            // Nothing of it changes.
+            assert_eq!(read().unwrap(), found);
+            drop(java);
+            assert!(matches!(read(), Err(JvmProblem::Gone | JvmProblem::NoLibjvm)));
+        }
+    }
+
+    #[test]
+    fn what_will_never_be_known_is_told_from_what_is_not_ready() {
+        assert_eq!(unknown(&JvmProblem::NotReady).state, JvmLayout::NOT_READY);
+        assert_eq!(unknown(&JvmProblem::OpenJ9).state, JvmLayout::NOT_KNOWN);
+        assert_eq!(unknown(&JvmProblem::OpenJ9).high, 0);
+    }
+
+    #[test]
+    fn tables_without_code_heaps_are_missing_something() {
+        struct Nothing;
+        impl Memory for Nothing {
+            fn read(&self, _: u64, _: &mut [u8]) -> Result<(), crate::target::memory::ReadError> {
+                Err(crate::target::memory::ReadError::Fault)
+            }
+        }
+        let problem = from_tables(&Nothing, &VmStructs::default(), &|_| None, 1).unwrap_err();
+        assert!(matches!(problem, JvmProblem::Missing(_)), "{problem}");
+    }
+}
