@@ -88,7 +88,7 @@ impl Truth {
             // Below the carrier's own frames.
             let carried =
                 |at: &usize| names.iter().take(*at).any(|name| *name == "jdk.internal.vm.Continuation.run");
-            match starts.filter(carried).last() {
+            match starts.rev().find(carried) {
                 Some(at) => at,
                 None => return false,
             }
