@@ -64,7 +64,9 @@ fn unpack(dir: &Path) -> Result<()> {
                 "Dir::Etc::sourceparts=-",
             ])
             .args(["-o", &option("Dir::State::lists", "lists"), "-o", &option("Dir::Cache", "cache")])
-            .args(["-o", "APT::Sandbox::User=root"]);
+            .args(["-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"])
+            // Descriptions and icons of programs: most of what a suite lists.
+            .args(["-o", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false"]);
         apt
     };
     let mend = "check that apt reaches Debian's mirror";
