@@ -58,10 +58,12 @@ impl Truth {
             return Verdict::Another;
         }
         if !java.iter().any(|frame| is_own(&frame.name)) {
-            let code =
-                stack.user().any(|frame| frame.is_java() || frame.is_nameless_java() || frame.kind == "stub");
+            // Code of the JIT that nothing names may be the program's.
+            let nameless = stack.user().any(Frame::is_nameless_java);
+            let code = nameless || stack.user().any(|frame| frame.is_java() || frame.kind == "stub");
             return match (stack.is_rooted(), code) {
-                (true, _) => Verdict::Another,
+                (true, _) if !nameless => Verdict::Another,
+                (true, _) => Verdict::Different("whole, and no frame of the program has a name".to_owned()),
                 (false, true) => Verdict::Different(format!("cut before any own frame: {}", end_of(stack))),
                 (false, false) => Verdict::Nobodys,
             };
@@ -215,6 +217,7 @@ mod tests {
         );
         assert_eq!(judge(&[("native", "read")]), Verdict::Nobodys);
         assert_eq!(judge(&[ROOT, RUN, ("java", "java.lang.ref.Cleaner.run")]), Verdict::Another);
+        assert!(matches!(judge(&[ROOT, RUN, ("unknown", "[unloaded]")]), Verdict::Different(_)));
         assert_eq!(judge(&[ROOT, RUN, down, leaf, ("java", "Oracle.note")]), Verdict::Another);
         // A wrong inlined frame is a difference, unless it says that it is borrowed.
         assert!(matches!(judge(&[ROOT, RUN, down, ("java-inlined", "P.other")]), Verdict::Different(_)));

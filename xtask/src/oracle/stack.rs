@@ -16,6 +16,9 @@ const STARTS: [&str; 8] = [
     "ThreadJavaMain",
 ];
 
+/// Modules that stand for functions without a symbol where threads start.
+const C_LIBRARY: [&str; 2] = ["libc.so", "libpthread"];
+
 /// A frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -74,12 +77,19 @@ impl Stack {
             .is_some_and(|leaf| leaf.is_java() || leaf.kind == "stub" || leaf.is_nameless_java())
     }
 
-    /// Whether it reaches the function that started the thread.
+    /// Whether it reaches the function that started the thread. Where libjvm has no symbols: the C library's code
+    /// that calls into it.
     pub fn is_rooted(&self) -> bool {
-        self.user().any(|frame| {
-            frame.kind == "native"
-                && STARTS.iter().any(|start| frame.name.split(['(', '@']).next() == Some(start))
-        })
+        let starts = |frame: &Frame| {
+            let name = frame.name.split(['(', '@']).next().unwrap_or_default();
+            frame.kind == "native" && STARTS.contains(&name)
+        };
+        let module = |frame: Option<&Frame>, modules: &[&str]| {
+            frame.is_some_and(|frame| modules.iter().any(|module| frame.name.starts_with(module)))
+        };
+        let mut outer = self.user().skip_while(|frame| module(Some(frame), &C_LIBRARY));
+        self.user().any(starts)
+            || module(self.user().next(), &C_LIBRARY) && module(outer.next(), &["libjvm.so"])
     }
 
     /// User frames that lie on the stack: the inlined ones do not.
@@ -154,5 +164,14 @@ mod tests {
         assert_eq!((found[1].label("thread_class"), found[1].physical()), (Some("other"), 2));
         assert!(found[2].has_java_leaf() && found[2].is_rooted() && !found[0].has_java_leaf());
         assert!(stacks(&json!({})).is_empty());
+        let of = |names: &[&str]| Stack {
+            frames: names
+                .iter()
+                .map(|n| Rc::new(Frame { name: (*n).to_owned(), ..Frame::default() }))
+                .collect(),
+            ..Stack::default()
+        };
+        assert!(of(&["libc.so.6+0x1", "libc.so.6", "libjvm.so+0x2"]).is_rooted());
+        assert!(!of(&["libc.so.6", "libz.so"]).is_rooted() && !of(&["libjvm.so+0x2"]).is_rooted());
     }
 }
