@@ -21,8 +21,8 @@ import java.util.zip.CRC32;
  * Run with {@code -XX:+UnlockDiagnosticVMOptions -XX:+ShowHiddenFrames}, so that nothing is left out.
  */
 public final class Oracle {
-    /** A call of {@link #leaf} takes some milliseconds, so what leads there is next to nothing. */
-    static final int STEPS = 2_000_000;
+    /** A call of {@link #leaf} takes ten milliseconds or so, and what leads there next to nothing. */
+    static final int STEPS = 6_000_000;
     private static final long WARM_UP_MS = 2500;
     private static final long LATE_MS = 100;
     private static final int MOST_STACKS = 500;
@@ -224,7 +224,7 @@ final class Programs {
         LongUnaryOperator made = Oracle::leaf;
         for (int i = 0; i < 8; i++) {
             LongUnaryOperator inner = made;
-            made = i % 2 == 0 ? x -> inner.applyAsLong(x) + 1 : x -> inner.andThen(y -> y ^ 1).applyAsLong(x);
+            made = i % 2 == 0 ? x -> inner.applyAsLong(x) + 1 : inner.andThen(y -> y ^ 1);
         }
         LongUnaryOperator all = made;
         return x -> all.applyAsLong(x);
@@ -290,7 +290,7 @@ final class Programs {
         if (Oracle.due()) {
             Oracle.note();
         }
-        for (int i = 0; i < 300; i++) {
+        for (int i = 0; i < 1000; i++) {
             System.arraycopy(FROM, (int) (x + i & 7), TO, 3, FROM.length - 16);
         }
         return x + TO[5];
@@ -301,7 +301,7 @@ final class Programs {
             Oracle.note();
         }
         CRC32 sum = new CRC32();
-        for (int i = 0; i < 200; i++) {
+        for (int i = 0; i < 500; i++) {
             sum.update(FROM, 0, FROM.length);
         }
         return x + sum.getValue();
@@ -311,7 +311,7 @@ final class Programs {
         if (Oracle.due()) {
             Oracle.note();
         }
-        for (int i = 0; i < 3000; i++) {
+        for (int i = 0; i < 5000; i++) {
             x += LEFT.compareTo(RIGHT);
         }
         return x;

@@ -61,6 +61,9 @@ struct Options {
     /// Windows of ten seconds of a Spark job
     #[arg(long, default_value_t = 6)]
     windows: u64,
+    /// A daemon that is built already, instead of this source's
+    #[arg(long)]
+    binary: Option<PathBuf>,
     /// More flags for every JVM, as one word each
     #[arg(long, value_delimiter = ' ', allow_hyphen_values = true)]
     java_flags: Vec<String>,
@@ -181,7 +184,10 @@ fn java(major: u32, skipped: &mut Vec<String>, what: &str) -> Option<Runtime> {
 /// Entry of the command.
 pub fn run(arguments: &[String]) -> Result<()> {
     let options = Options::parse_from(std::iter::once("stacks".to_owned()).chain(arguments.iter().cloned()));
-    let binary = build::run()?;
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => build::run()?,
+    };
     let work = places::target().join("bench/stacks");
     let _ = std::fs::remove_dir_all(&work);
     std::fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
