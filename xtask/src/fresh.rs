@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-mod apt;
+pub mod apt;
 
 /// Where the clone is, inside.
 const CLONE: &str = "/root/emberscope";

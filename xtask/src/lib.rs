@@ -12,6 +12,7 @@ pub mod ci;
 pub mod demo;
 pub mod fresh;
 pub mod launch;
+pub mod oracle;
 pub mod places;
 pub mod root;
 pub mod said;

