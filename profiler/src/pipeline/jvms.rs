@@ -280,6 +280,7 @@ impl Jvms {
                     Err(error) => error.to_string(),
                 }
             }
+            Err(JvmProblem::Gone) => return,
             Err(problem) if jvm.layout.failed(&problem, Instant::now()) => return,
             Err(problem) => problem.to_string(),
         };
