@@ -118,6 +118,9 @@ fn function(file: &Path, symbol: &str) -> Option<Range<u64>> {
     None
 }
 
+/// How a stack ended: reason, rooted, kinds of the first and the last frame (9: there is none).
+type How = (&'static str, bool, u8, u8);
+
 /// What was seen of a JVM.
 struct Seen {
     /// Stacks with a Java leaf, with how many samples had each.
@@ -161,19 +164,14 @@ impl Seen {
             (stats.stack_reads - before.stack_reads) as f64 / samples as f64,
         );
         println!("    {} of {} with native code below Java do", self.below.1, self.below.0);
-        let mut ends: BTreeMap<(&str, bool, u8, u8, u8), (usize, &RawStack)> = BTreeMap::new();
+        let mut ends: BTreeMap<How, (usize, &RawStack)> = BTreeMap::new();
         for (stack, count) in &self.java {
             let kind = |frame: Option<&UserFrame>| frame.map_or(9, |f| f.kind);
-            let key = (
-                stack.end.slug(),
-                self.rooted(stack),
-                kind(stack.user.first()),
-                kind(stack.user.last()),
-                if stack.user.len() == 1 { 1 } else { 2 },
-            );
+            let key =
+                (stack.end.slug(), self.rooted(stack), kind(stack.user.first()), kind(stack.user.last()));
             ends.entry(key).or_insert((0, stack)).0 += count;
         }
-        for ((end, rooted, leaf, last, _), (count, stack)) in ends {
+        for ((end, rooted, leaf, last), (count, stack)) in ends {
             println!("    {count:6} {end} rooted {rooted} leaf kind {leaf} last kind {last}");
             if !rooted {
                 let shown = |f: &UserFrame| format!("{}:{:x}/{:x}/{}", f.kind, f.value, f.cookie, f.flags);
@@ -286,7 +284,7 @@ fn all_rooted(test: &str, major: u32, flags: &[&str], args: &[&str]) {
     seen.print(&format!("JDK {major} {flags:?} {args:?}"));
     let all = seen.count(|_| true);
     let rooted = seen.count(|stack| seen.rooted(stack));
-    assert!(all > 300, "{all} samples with a Java leaf");
+    assert!(all > 50, "{all} samples with a Java leaf");
     assert!(rooted * 100 >= all * 99, "{rooted} of {all}");
 }
 

@@ -63,7 +63,7 @@ public class Walk {
 
     static long leaf(long x) {
         byte[] bytes = new byte[64];
-        int steps = x <= 100_000 ? 2_000_000 : 20_000;
+        int steps = x <= 500_000 ? 2_000_000 : 20_000;
         for (int i = 0; i < steps; i++) {
             x = x * 6364136223846793005L + 1442695040888963407L;
             bytes[(int) (x >>> 58)]++;

@@ -75,8 +75,10 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
             // SAFETY: the callback fetches its scratch itself and takes no context.
             bpf_loop(MAX_ROUNDS, step as *const () as *mut c_void, null_mut(), 0);
         } else {
-            for _ in 0..MAX_USER_FRAMES_BOUNDED.div_ceil(STEPS_A_ROUND) {
-                if !native::steps(scratch, MAX_USER_FRAMES_BOUNDED as u64) {
+            // With the state in the scratch after each step, the ways through it meet again: the verifier would
+            // else look at all of them.
+            for _ in 0..=MAX_USER_FRAMES_BOUNDED {
+                if !native::steps::<1>(scratch, MAX_USER_FRAMES_BOUNDED as u64) {
                     break;
                 }
             }
@@ -113,7 +115,7 @@ unsafe extern "C" fn round(_: u32, _: *mut c_void) -> i64 {
         let goes_on = if in_code(walk, walk.pc) {
             hotspot::steps(scratch)
         } else {
-            native::steps(scratch, MAX_USER_FRAMES as u64)
+            native::steps::<STEPS_A_ROUND>(scratch, MAX_USER_FRAMES as u64)
         };
         if goes_on { 0 } else { 1 }
     }

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::stack::{PAIR, checked, is_user_address, offset_of};
-use super::{MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, mix_frame};
+use super::{MAX_FRAME_BYTES, RETURN_ADDRESS, mix_frame};
 use crate::maps::{BODY_WORDS, FETCH_BYTES, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::StackEnd;
@@ -13,12 +13,12 @@ use profiler_ebpf::StackEnd;
 /// No `StackEnd`: the walk has not ended.
 const GOES_ON: u64 = u64::MAX;
 
-/// Some steps, each from a frame to its caller's; false at the end.
+/// At most so many steps, each from a frame to its caller's; false at the end.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
-pub unsafe fn steps(scratch: *mut Scratch, max_frames: u64) -> bool {
+pub unsafe fn steps<const STEPS: usize>(scratch: *mut Scratch, max_frames: u64) -> bool {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &mut (*scratch).walk;
@@ -26,7 +26,7 @@ pub unsafe fn steps(scratch: *mut Scratch, max_frames: u64) -> bool {
         let (mut hash, mut words, mut frames) = (walk.hash, walk.words, walk.frames);
         let (low, high) = (walk.low, walk.high);
         let mut end = GOES_ON;
-        for _ in 0..STEPS_A_ROUND {
+        for _ in 0..STEPS {
             if frames >= max_frames || words > BODY_WORDS as u64 - 2 {
                 end = StackEnd::DepthLimit as u64;
                 break;
