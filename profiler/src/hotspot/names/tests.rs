@@ -2,10 +2,12 @@
 //! its name compared with what the JVM itself says (`jcmd Compiler.codelist`), chains with what the program
 //! can do.
 
+use super::code::Code;
 use super::*;
 use crate::hotspot::{Jvm, LibjvmFiles};
 use crate::target::jdks::{Java, all_jdks, jdks};
 use crate::target::memory::ProcessMemory;
+use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
