@@ -130,7 +130,13 @@ impl<'a, M: Memory> Batch<'a, M> {
         let known = self.namer.codes.get(compile_id).map(|code| Arc::clone(code));
         let inside = |code: &Arc<Code>| (code.head.code.0..code.head.code.1).contains(&pc);
         if let Some(code) = known.filter(inside) {
-            return self.methods_at(&code, pc, caller, false);
+            let shaped = code.has_structure();
+            let frames = self.methods_at(&code, pc, caller, false);
+            if code.has_structure() != shaped {
+                let bytes = code.bytes();
+                self.namer.codes.insert(compile_id, code, bytes);
+            }
+            return frames;
         }
         let head = self.find(pc)?;
         if head.compile_id != compile_id || !self.is_nmethod(&head)? {
@@ -152,10 +158,16 @@ impl<'a, M: Memory> Batch<'a, M> {
         caller: bool,
         fresh: bool,
     ) -> Result<Vec<JavaFrame>, Unnamed> {
+        let exact = caller || self.namer.facts.debug_non_safepoints;
+        if !exact && !code.has_structure() {
+            let shape = code.shape(self.memory).filter(|_| self.is_still(code));
+            code.set_structure(shape.unwrap_or_default());
+        }
         let mut read = Vec::new();
         let mut frames = None;
-        if let Some((scopes, source)) = code.chain(pc, caller) {
-            let approximate = source == Source::Borrowed && !self.namer.facts.debug_non_safepoints;
+        let scope = code.scope(pc, caller);
+        if let Some((scopes, source)) = scope.and_then(|(scope, source)| Some((code.chain(scope)?, source))) {
+            let approximate = source == Source::Borrowed && !exact;
             frames = self.chain(code, &scopes, approximate, &mut read).ok();
         }
         let frames = match frames {
@@ -166,16 +178,18 @@ impl<'a, M: Memory> Batch<'a, M> {
             }
         };
         // Its methods live as long as it does.
-        if fresh || !read.is_empty() {
-            let now = blobs::head(self.memory, &self.namer.code_layout, code.head.blob)?;
-            if !now.still(&code.head, &self.namer.code_layout) {
-                return Err(Unnamed::Unloaded);
-            }
+        if (fresh || !read.is_empty()) && !self.is_still(code) {
+            return Err(Unnamed::Unloaded);
         }
         for (index, method) in read {
             code.set_named(index, method);
         }
         Ok(frames)
+    }
+
+    fn is_still(&self, code: &Code) -> bool {
+        let now = blobs::head(self.memory, &self.namer.code_layout, code.head.blob);
+        now.is_ok_and(|now| now.still(&code.head, &self.namer.code_layout))
     }
 
     fn chain(

@@ -18,6 +18,9 @@ mod kept;
 mod layout;
 mod methods;
 mod numbers;
+#[cfg(test)]
+mod split;
+mod structure;
 mod stubs;
 #[cfg(test)]
 mod tests;

@@ -26,7 +26,8 @@ fn classes() -> &'static Path {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut javac = Command::new(jdks().first().unwrap().join("bin/javac"));
         javac.args(["--release", "11", "-d"]).arg(dir.path());
-        let files = ["hotspot/testdata/Chain.java", "symbolize/testdata/Work.java"];
+        let files =
+            ["hotspot/testdata/Chain.java", "hotspot/testdata/Split.java", "symbolize/testdata/Work.java"];
         let done = javac.args(files.map(|file| source.join(file))).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         dir
@@ -35,7 +36,7 @@ fn classes() -> &'static Path {
 }
 
 /// Starts a program and waits until it is ready; None where the JVM refuses the flags.
-fn start(jdk: &Path, flags: &[&str], program: &[&str], warm: Duration) -> Option<Java> {
+pub(super) fn start(jdk: &Path, flags: &[&str], program: &[&str], warm: Duration) -> Option<Java> {
     let mut command = Command::new(jdk.join("bin/java"));
     command.args(["-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-Xmx128m"]);
     command.args(flags).arg("-cp").arg(classes()).args(program);
@@ -50,7 +51,7 @@ fn start(jdk: &Path, flags: &[&str], program: &[&str], warm: Duration) -> Option
 }
 
 /// Memory that counts its reads.
-struct Counted(ProcessMemory, Cell<u64>);
+pub(super) struct Counted(ProcessMemory, Cell<u64>);
 
 impl Memory for Counted {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), ReadError> {
@@ -59,7 +60,7 @@ impl Memory for Counted {
     }
 }
 
-fn namer(java: &Java) -> (Namer, Counted) {
+pub(super) fn namer(java: &Java) -> (Namer, Counted) {
     let dir = format!("/proc/{}", java.pid());
     let jvm = Jvm::open(Path::new(&dir), 0, &mut LibjvmFiles::default()).unwrap();
     let (namer, memory) = jvm.namer(Limits::default()).unwrap();
@@ -67,7 +68,7 @@ fn namer(java: &Java) -> (Namer, Counted) {
 }
 
 /// All blobs of a JVM, nmethods and others.
-fn blobs(namer: &mut Namer, memory: &Counted) -> (Vec<blobs::Head>, Vec<blobs::Head>) {
+pub(super) fn blobs(namer: &mut Namer, memory: &Counted) -> (Vec<blobs::Head>, Vec<blobs::Head>) {
     let layout = namer.code_layout;
     let (mut nmethods, mut others) = (Vec::new(), Vec::new());
     for heap in blobs::heaps(memory, &layout).unwrap() {
