@@ -7,7 +7,7 @@
 
 use super::Unnamed;
 use super::java_text;
-use super::layout::MethodLayout;
+use super::method_layout::MethodLayout;
 use super::numbers;
 use crate::target::memory::{Memory, at};
 use crate::target::text::MAX_NAME;

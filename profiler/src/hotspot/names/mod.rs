@@ -9,6 +9,8 @@
 
 mod batch;
 mod blobs;
+#[cfg(test)]
+mod chains;
 mod code;
 mod facts;
 #[cfg(test)]
@@ -16,6 +18,7 @@ mod fake;
 pub mod java_text;
 mod kept;
 mod layout;
+mod method_layout;
 mod methods;
 mod numbers;
 #[cfg(test)]
@@ -34,7 +37,8 @@ use blobs::Heap;
 use code::Code;
 pub use facts::JvmFacts;
 use kept::Kept;
-use layout::{CodeLayout, MethodLayout};
+use layout::CodeLayout;
+use method_layout::MethodLayout;
 use methods::Method;
 use std::sync::Arc;
 use stubs::Stubs;

@@ -16,8 +16,6 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-const CHAIN: &str = include_str!("../testdata/Chain.java");
-
 /// The programs, compiled for JDK 11 and on.
 fn classes() -> &'static Path {
     static CLASSES: OnceLock<tempfile::TempDir> = OnceLock::new();
@@ -87,7 +85,7 @@ pub(super) fn blobs(namer: &mut Namer, memory: &Counted) -> (Vec<blobs::Head>, V
     (nmethods, others)
 }
 
-fn frame(kind: FrameKindTag, value: u64, cookie: u32, flags: u8) -> UserFrame {
+pub(super) fn frame(kind: FrameKindTag, value: u64, cookie: u32, flags: u8) -> UserFrame {
     UserFrame { value, cookie, kind: kind as u8, flags, pad: 0 }
 }
 
@@ -217,63 +215,5 @@ fn every_nmethod_has_the_name_that_the_jvm_gives() {
         let modes = if jdks().contains(&jdk) { &MODES[..] } else { &MODES[..4] };
         let done = modes.iter().filter(|flags| check(&jdk, flags)).count();
         assert!(done >= modes.len() - 3, "{jdk:?} took only {done}");
-    }
-}
-
-/// Lines of Chain.java that are marked: calls by (caller, callee), and others by method.
-fn marks() -> (HashMap<(String, String), u32>, HashMap<String, HashSet<u32>>) {
-    let (mut calls, mut inside) = (HashMap::new(), HashMap::<_, HashSet<_>>::new());
-    for (line, text) in (1..).zip(CHAIN.lines()) {
-        let Some((_, mark)) = text.split_once(" // ") else { continue };
-        if let Some((from, to)) = mark.split_once('>') {
-            calls.insert((from.to_owned(), to.to_owned()), line);
-            inside.entry(from.to_owned()).or_default().insert(line);
-        } else if let Some(method) = mark.strip_prefix("in ") {
-            inside.entry(method.to_owned()).or_default().insert(line);
-        }
-    }
-    (calls, inside)
-}
-
-#[test]
-fn chains_of_inlining_are_those_of_the_program() {
-    let (calls, inside) = marks();
-    assert_eq!((calls.len(), inside.len()), (5, 6));
-    for jdk in all_jdks() {
-        for more in [&[][..], &["-XX:+DebugNonSafepoints"]] {
-            let flags = [&["-XX:CompileCommand=inline,Chain.*", "-XX:-TieredCompilation"], more].concat();
-            let java = start(&jdk, &flags, &["Chain"], Duration::from_millis(1000)).unwrap();
-            let (mut namer, memory) = namer(&java);
-            assert_eq!(namer.facts().debug_non_safepoints, !more.is_empty());
-            let (nmethods, _) = blobs(&mut namer, &memory);
-            let mut seen = HashMap::<Vec<String>, u32>::new();
-            let mut batch = namer.batch(&memory);
-            for head in nmethods {
-                for pc in head.code.0..head.code.1 {
-                    let leaf = frame(FrameKindTag::JavaCompiled, pc, head.compile_id, 0);
-                    let Ok(named) = batch.name(&leaf) else { break };
-                    let Some(names) =
-                        named.iter().map(|f| f.name.strip_prefix("Chain.")).collect::<Option<Vec<_>>>()
-                    else {
-                        break;
-                    };
-                    if names.contains(&"main") {
-                        break;
-                    }
-                    assert!(named.iter().all(|f| f.source.as_deref() == Some("Chain.java")));
-                    let chain: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-                    for (pair, lines) in names.windows(2).zip(named.windows(2)) {
-                        let call = calls.get(&(pair[1].to_owned(), pair[0].to_owned()));
-                        assert_eq!(call, Some(&lines[1].line), "{jdk:?} {named:?}");
-                    }
-                    assert!(named[0].line == 0 || inside[names[0]].contains(&named[0].line), "{named:?}");
-                    assert!(named[0].approximate == more.is_empty() || named[0].line == 0, "{named:?}");
-                    *seen.entry(chain).or_default() += 1;
-                }
-            }
-            println!("{jdk:?} {more:?}: {seen:?}");
-            let whole = ["d", "c", "b", "a", "run"].map(str::to_owned).to_vec();
-            assert!(seen.contains_key(&whole), "{jdk:?} {seen:?}");
-        }
     }
 }
