@@ -3,11 +3,9 @@
 //! somewhere. Its first 160 bytes are what the exported symbols point to.
 #![no_main]
 
-use emberscope::symbolize::hotspot::{
-    View,
-    memory::{Memory, Pages, ReadError},
-    vm_structs::{SYMBOLS, VmStructs},
-};
+use emberscope::hotspot::View;
+use emberscope::hotspot::vm_structs::{SYMBOLS, VmStructs};
+use emberscope::target::memory::{Memory, Pages, ReadError};
 use libfuzzer_sys::fuzz_target;
 
 struct Input<'a>(&'a [u8]);

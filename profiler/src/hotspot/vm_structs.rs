@@ -115,6 +115,15 @@ impl VmStructs {
         Ok(all)
     }
 
+    /// Tables that are known without reading them: fields by `type::name`, sizes of types, constants.
+    pub fn known(
+        fields: impl IntoIterator<Item = (String, Field)>,
+        sizes: impl IntoIterator<Item = (String, u64)>,
+        constants: impl IntoIterator<Item = (String, u64)>,
+    ) -> Self {
+        let (fields, sizes) = (fields.into_iter().collect(), sizes.into_iter().collect());
+        Self { fields, sizes, constants: constants.into_iter().collect() }
+    }
     /// The field `type::name`.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.get(name)

@@ -9,6 +9,7 @@ use super::blobs::Head;
 use super::layout::CodeLayout;
 use super::methods::Method;
 use super::numbers::{self, Scope};
+use super::structure::{self, Structure};
 use crate::target::memory::{Memory, ReadError};
 use std::sync::{Arc, OnceLock};
 
@@ -39,6 +40,7 @@ pub struct Code {
     metadata: Box<[u64]>,
     /// Those that had to be named so far: the nmethod's own, then by index in the metadata.
     named: Box<[OnceLock<Arc<Method>>]>,
+    structure: OnceLock<Structure>,
     excluded: u8,
 }
 
@@ -71,13 +73,19 @@ impl Code {
             scopes: scopes.into(),
             named: (0..=metadata.len()).map(|_| OnceLock::new()).collect(),
             metadata,
+            structure: OnceLock::new(),
             excluded: layout.excluded,
         })
     }
 
     /// About so many bytes of memory.
     pub fn bytes(&self) -> usize {
-        512 + self.head.bytes.len() + 8 * self.pcs.len() + self.scopes.len() + 24 * self.metadata.len()
+        let shape = self.structure.get().map_or(0, Structure::bytes);
+        512 + self.head.bytes.len()
+            + shape
+            + 8 * self.pcs.len()
+            + self.scopes.len()
+            + 24 * self.metadata.len()
     }
 
     /// The `Method*` that a scope names by its index.
@@ -98,22 +106,47 @@ impl Code {
         }
     }
 
-    /// The chain at `pc`, innermost first; None where there is no debug info for it. A caller's address is
-    /// the one that it is returned to.
-    pub fn chain(&self, pc: u64, caller: bool) -> Option<(Vec<Scope>, Source)> {
+    /// The scope at `pc`; None where there is no debug info for it. A caller's address is the one that it is
+    /// returned to.
+    pub fn scope(&self, pc: u64, caller: bool) -> Option<(u32, Source)> {
         let offset = u32::try_from(pc.checked_sub(self.head.code.0)?).ok()?;
-        let (scope, source) = if caller {
+        if caller {
             let at = self.pcs.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
-            (self.pcs.get(at)?.1, Source::Exact)
-        } else {
-            let above = self.pcs.partition_point(|(at, _)| *at <= offset);
-            (self.pcs.get(above)?.1, Source::Borrowed)
-        };
+            return Some((self.pcs.get(at)?.1, Source::Exact));
+        }
+        let told = self.structure.get().and_then(|structure| structure.scope(offset));
+        let above =
+            || self.pcs.get(self.pcs.partition_point(|(at, _)| *at <= offset)).map(|(_, scope)| *scope);
+        told.or_else(above).map(|scope| (scope, Source::Borrowed))
+    }
+
+    /// The chain of a scope, innermost first; None where it makes no sense.
+    pub fn chain(&self, scope: u32) -> Option<Vec<Scope>> {
         let chain = numbers::chain(&self.scopes, scope, self.excluded)?;
         // The outermost is the nmethod's own; 0 stands for no method.
         let outermost = self.method(chain.last()?.method)?;
         (outermost == self.head.method && chain.iter().all(|scope| scope.method != Self::OWN))
-            .then_some((chain, source))
+            .then_some(chain)
+    }
+
+    /// Finds out what the code's shape tells, for addresses between entries. To be believed once the nmethod
+    /// was seen to be the same afterwards.
+    pub fn shape<M: Memory>(&self, memory: &M) -> Option<Structure> {
+        let (from, to) = self.head.code;
+        if self.pcs.is_empty() || to - from > structure::MAX_CODE {
+            return None;
+        }
+        let mut bytes = vec![0; (to - from) as usize];
+        memory.read(from, &mut bytes).ok()?;
+        Some(Structure::of(&bytes, &self.pcs))
+    }
+    /// Whether [`Self::set_structure`] was called.
+    pub fn has_structure(&self) -> bool {
+        self.structure.get().is_some()
+    }
+    /// Takes over what [`Self::shape`] gave.
+    pub fn set_structure(&self, structure: Structure) {
+        let _ = self.structure.set(structure);
     }
 
     /// Offsets of the entries.

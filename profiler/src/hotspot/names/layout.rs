@@ -1,4 +1,4 @@
-//! Where things are in a JVM's code blobs, methods and constant pools: vmStructs in, offsets out.
+//! Where things are in a JVM's code blobs: vmStructs in, offsets out.
 //!
 //! Three shapes of an nmethod's debug info are known (vmStructs.cpp, nmethod.hpp): inside the blob (JDK 8 to
 //! 22), beside it but for the metadata (23 and 24), all beside it (25). Which one a JVM has is told by the
@@ -222,68 +222,5 @@ impl CodeLayout {
         };
         let plain = [self.name, self.begin.number(), self.end.number(), self.compile_id, self.method];
         plain.into_iter().chain(debug)
-    }
-}
-
-/// Methods, their constant pools and classes.
-#[derive(Clone, Copy, Debug)]
-pub struct MethodLayout {
-    pub const_method: u64,
-    /// Bytes of a ConstMethod, behind which its bytecodes are.
-    pub const_method_size: u64,
-    pub constants: Number,
-    /// Words of the ConstMethod with all that follows it.
-    pub words: Number,
-    pub flags: Number,
-    pub has_lines: i64,
-    pub code_size: Number,
-    pub name_index: Number,
-    pub signature_index: Number,
-    pub pool_size: u64,
-    pub pool_holder: Number,
-    /// Index of the source file's name in the pool: kept there from JDK 15 on, in the class before.
-    pub pool_source: Option<Number>,
-    pub class_source: Option<Number>,
-    pub class_name: Number,
-    pub class_constants: Number,
-    pub symbol_length: u64,
-    pub symbol_body: u64,
-}
-
-impl MethodLayout {
-    /// From vmStructs.
-    pub fn of(vm: &VmStructs) -> Result<Self, JvmProblem> {
-        Self::find(vm).ok_or(JvmProblem::Missing("what its methods have"))
-    }
-
-    fn find(vm: &VmStructs) -> Option<Self> {
-        let number = |name: &str| Number::of(vm, name);
-        let flags = number("ConstMethod::_flags._flags").or_else(|| number("ConstMethod::_flags"))?;
-        let has_lines = vm.constant("ConstMethodFlags::_misc_has_linenumber_table");
-        let has_lines = has_lines.or_else(|| vm.constant("ConstMethod::_has_linenumber_table"));
-        // The length shares four bytes with the count of references in JDK 12 to 15.
-        let shared = || vm.offset("Symbol::_length_and_refcount").map(|at| at + 2);
-        let layout = Self {
-            const_method: vm.offset("Method::_constMethod")?,
-            const_method_size: vm.size("ConstMethod")?,
-            constants: number("ConstMethod::_constants")?,
-            words: number("ConstMethod::_constMethod_size")?,
-            flags,
-            has_lines: has_lines.map_or(1, |bits| bits as i64),
-            code_size: number("ConstMethod::_code_size")?,
-            name_index: number("ConstMethod::_name_index")?,
-            signature_index: number("ConstMethod::_signature_index")?,
-            pool_size: vm.size("ConstantPool")?,
-            pool_holder: number("ConstantPool::_pool_holder")?,
-            pool_source: number("ConstantPool::_source_file_name_index"),
-            class_source: number("InstanceKlass::_source_file_name_index"),
-            class_name: number("Klass::_name")?,
-            class_constants: number("InstanceKlass::_constants")?,
-            symbol_length: vm.offset("Symbol::_length").or_else(shared)?,
-            symbol_body: vm.offset("Symbol::_body").or_else(|| vm.offset("Symbol::_body[0]"))?,
-        };
-        let small = |size: u64| size <= 512;
-        (small(layout.const_method_size) && small(layout.pool_size) && small(layout.symbol_body))
-            .then_some(layout)
     }
 }

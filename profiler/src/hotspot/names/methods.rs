@@ -7,7 +7,7 @@
 
 use super::Unnamed;
 use super::java_text;
-use super::layout::MethodLayout;
+use super::method_layout::MethodLayout;
 use super::numbers;
 use crate::target::memory::{Memory, at};
 use crate::target::text::MAX_NAME;
@@ -132,7 +132,7 @@ impl Method {
 
 fn origin<M: Memory>(memory: &M, layout: &MethodLayout, method: u64) -> Result<(Origin, u64, i64), Unnamed> {
     // Metaspace is aligned to words.
-    if method == 0 || method % 8 != 0 {
+    if method == 0 || !method.is_multiple_of(8) {
         return Err(Unnamed::Unreadable);
     }
     let const_method = memory.u64(at(method, layout.const_method)?)?;
@@ -153,7 +153,7 @@ type ConstPart = (u64, (i64, i64), u32, u64, i64);
 
 /// Pool, indexes of name and signature, bytes of code, words, flags.
 fn const_part<M: Memory>(memory: &M, layout: &MethodLayout, const_method: u64) -> Result<ConstPart, Unnamed> {
-    if const_method == 0 || const_method % 8 != 0 {
+    if const_method == 0 || !const_method.is_multiple_of(8) {
         return Err(Unnamed::Unreadable);
     }
     let mut bytes = [0u8; 512];

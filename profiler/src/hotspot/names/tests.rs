@@ -2,10 +2,12 @@
 //! its name compared with what the JVM itself says (`jcmd Compiler.codelist`), chains with what the program
 //! can do.
 
+use super::code::Code;
 use super::*;
 use crate::hotspot::{Jvm, LibjvmFiles};
 use crate::target::jdks::{Java, all_jdks, jdks};
 use crate::target::memory::ProcessMemory;
+use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
@@ -13,8 +15,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-
-const CHAIN: &str = include_str!("../testdata/Chain.java");
 
 /// The programs, compiled for JDK 11 and on.
 fn classes() -> &'static Path {
@@ -24,7 +24,8 @@ fn classes() -> &'static Path {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut javac = Command::new(jdks().first().unwrap().join("bin/javac"));
         javac.args(["--release", "11", "-d"]).arg(dir.path());
-        let files = ["hotspot/testdata/Chain.java", "symbolize/testdata/Work.java"];
+        let files =
+            ["hotspot/testdata/Chain.java", "hotspot/testdata/Split.java", "symbolize/testdata/Work.java"];
         let done = javac.args(files.map(|file| source.join(file))).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         dir
@@ -33,7 +34,7 @@ fn classes() -> &'static Path {
 }
 
 /// Starts a program and waits until it is ready; None where the JVM refuses the flags.
-fn start(jdk: &Path, flags: &[&str], program: &[&str], warm: Duration) -> Option<Java> {
+pub(super) fn start(jdk: &Path, flags: &[&str], program: &[&str], warm: Duration) -> Option<Java> {
     let mut command = Command::new(jdk.join("bin/java"));
     command.args(["-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-Xmx128m"]);
     command.args(flags).arg("-cp").arg(classes()).args(program);
@@ -48,7 +49,7 @@ fn start(jdk: &Path, flags: &[&str], program: &[&str], warm: Duration) -> Option
 }
 
 /// Memory that counts its reads.
-struct Counted(ProcessMemory, Cell<u64>);
+pub(super) struct Counted(ProcessMemory, Cell<u64>);
 
 impl Memory for Counted {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), ReadError> {
@@ -57,7 +58,7 @@ impl Memory for Counted {
     }
 }
 
-fn namer(java: &Java) -> (Namer, Counted) {
+pub(super) fn namer(java: &Java) -> (Namer, Counted) {
     let dir = format!("/proc/{}", java.pid());
     let jvm = Jvm::open(Path::new(&dir), 0, &mut LibjvmFiles::default()).unwrap();
     let (namer, memory) = jvm.namer(Limits::default()).unwrap();
@@ -65,7 +66,7 @@ fn namer(java: &Java) -> (Namer, Counted) {
 }
 
 /// All blobs of a JVM, nmethods and others.
-fn blobs(namer: &mut Namer, memory: &Counted) -> (Vec<blobs::Head>, Vec<blobs::Head>) {
+pub(super) fn blobs(namer: &mut Namer, memory: &Counted) -> (Vec<blobs::Head>, Vec<blobs::Head>) {
     let layout = namer.code_layout;
     let (mut nmethods, mut others) = (Vec::new(), Vec::new());
     for heap in blobs::heaps(memory, &layout).unwrap() {
@@ -84,7 +85,7 @@ fn blobs(namer: &mut Namer, memory: &Counted) -> (Vec<blobs::Head>, Vec<blobs::H
     (nmethods, others)
 }
 
-fn frame(kind: FrameKindTag, value: u64, cookie: u32, flags: u8) -> UserFrame {
+pub(super) fn frame(kind: FrameKindTag, value: u64, cookie: u32, flags: u8) -> UserFrame {
     UserFrame { value, cookie, kind: kind as u8, flags, pad: 0 }
 }
 
@@ -214,63 +215,5 @@ fn every_nmethod_has_the_name_that_the_jvm_gives() {
         let modes = if jdks().contains(&jdk) { &MODES[..] } else { &MODES[..4] };
         let done = modes.iter().filter(|flags| check(&jdk, flags)).count();
         assert!(done >= modes.len() - 3, "{jdk:?} took only {done}");
-    }
-}
-
-/// Lines of Chain.java that are marked: calls by (caller, callee), and others by method.
-fn marks() -> (HashMap<(String, String), u32>, HashMap<String, HashSet<u32>>) {
-    let (mut calls, mut inside) = (HashMap::new(), HashMap::<_, HashSet<_>>::new());
-    for (line, text) in (1..).zip(CHAIN.lines()) {
-        let Some((_, mark)) = text.split_once(" // ") else { continue };
-        if let Some((from, to)) = mark.split_once('>') {
-            calls.insert((from.to_owned(), to.to_owned()), line);
-            inside.entry(from.to_owned()).or_default().insert(line);
-        } else if let Some(method) = mark.strip_prefix("in ") {
-            inside.entry(method.to_owned()).or_default().insert(line);
-        }
-    }
-    (calls, inside)
-}
-
-#[test]
-fn chains_of_inlining_are_those_of_the_program() {
-    let (calls, inside) = marks();
-    assert_eq!((calls.len(), inside.len()), (5, 6));
-    for jdk in all_jdks() {
-        for more in [&[][..], &["-XX:+DebugNonSafepoints"]] {
-            let flags = [&["-XX:CompileCommand=inline,Chain.*", "-XX:-TieredCompilation"], more].concat();
-            let java = start(&jdk, &flags, &["Chain"], Duration::from_millis(1000)).unwrap();
-            let (mut namer, memory) = namer(&java);
-            assert_eq!(namer.facts().debug_non_safepoints, !more.is_empty());
-            let (nmethods, _) = blobs(&mut namer, &memory);
-            let mut seen = HashMap::<Vec<String>, u32>::new();
-            let mut batch = namer.batch(&memory);
-            for head in nmethods {
-                for pc in head.code.0..head.code.1 {
-                    let leaf = frame(FrameKindTag::JavaCompiled, pc, head.compile_id, 0);
-                    let Ok(named) = batch.name(&leaf) else { break };
-                    let Some(names) =
-                        named.iter().map(|f| f.name.strip_prefix("Chain.")).collect::<Option<Vec<_>>>()
-                    else {
-                        break;
-                    };
-                    if names.contains(&"main") {
-                        break;
-                    }
-                    assert!(named.iter().all(|f| f.source.as_deref() == Some("Chain.java")));
-                    let chain: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-                    for (pair, lines) in names.windows(2).zip(named.windows(2)) {
-                        let call = calls.get(&(pair[1].to_owned(), pair[0].to_owned()));
-                        assert_eq!(call, Some(&lines[1].line), "{jdk:?} {named:?}");
-                    }
-                    assert!(named[0].line == 0 || inside[names[0]].contains(&named[0].line), "{named:?}");
-                    assert!(named[0].approximate == more.is_empty() || named[0].line == 0, "{named:?}");
-                    *seen.entry(chain).or_default() += 1;
-                }
-            }
-            println!("{jdk:?} {more:?}: {seen:?}");
-            let whole = ["d", "c", "b", "a", "run"].map(str::to_owned).to_vec();
-            assert!(seen.contains_key(&whole), "{jdk:?} {seen:?}");
-        }
     }
 }

@@ -1,0 +1,231 @@
+//! One batch of frames: what the walker recorded in, methods out, from what is kept or the JVM's memory.
+//!
+//! Whatever is read of an nmethod is believed only if the nmethod is the same afterwards, and kept only then;
+//! methods are looked at again in each batch. See [`Namer`] for what is kept.
+
+use super::blobs::{self, Heap};
+use super::code::{Code, Source};
+use super::methods::Method;
+use super::numbers::Scope;
+use super::{JavaFrame, Key, Known, Namer, Unnamed};
+use crate::model::FrameKind;
+use crate::target::memory::Memory;
+use profiler_ebpf::{FrameKindTag, UserFrame};
+use std::sync::Arc;
+
+/// Frames that are named together.
+pub struct Batch<'a, M> {
+    namer: &'a mut Namer,
+    memory: &'a M,
+    heaps_read: bool,
+}
+
+impl<'a, M: Memory> Batch<'a, M> {
+    pub(super) fn of(namer: &'a mut Namer, memory: &'a M) -> Self {
+        Self { namer, memory, heaps_read: false }
+    }
+
+    /// The methods of one frame, innermost first: for compiled code those inlined at its address and then the
+    /// one that was compiled; else one.
+    pub fn name(&mut self, frame: &UserFrame) -> Result<Arc<[JavaFrame]>, Unnamed> {
+        self.namer.counts.frames += 1;
+        let caller = frame.flags & UserFrame::FLAG_RETURN_ADDRESS;
+        let key = (frame.value, frame.cookie, u16::from(frame.kind) << 8 | u16::from(caller));
+        match FrameKindTag::from_number(frame.kind) {
+            Some(FrameKindTag::JavaInterpreted) => self.interpreted(key),
+            Some(FrameKindTag::JavaCompiled) => {
+                self.kept(key, |batch| batch.compiled(frame.value, frame.cookie, caller != 0))
+            }
+            Some(FrameKindTag::JavaStub) => self.kept(key, |batch| batch.stub(frame.value)),
+            Some(FrameKindTag::Address) | None => Err(Unnamed::NotJava),
+        }
+    }
+
+    fn kept(
+        &mut self,
+        key: Key,
+        read: impl FnOnce(&mut Self) -> Result<Vec<JavaFrame>, Unnamed>,
+    ) -> Result<Arc<[JavaFrame]>, Unnamed> {
+        if let Some(known) = self.namer.frames.get(key) {
+            self.namer.counts.known += 1;
+            return Ok(Arc::clone(&known.frames));
+        }
+        let frames = read(self)?;
+        Ok(self.keep(key, frames, None))
+    }
+
+    fn keep(&mut self, key: Key, frames: Vec<JavaFrame>, method: Option<Arc<Method>>) -> Arc<[JavaFrame]> {
+        // The strings are the methods'.
+        let bytes = 80 + size_of::<JavaFrame>() * frames.len();
+        let frames: Arc<[JavaFrame]> = frames.into();
+        self.namer.frames.insert(key, Known { frames: Arc::clone(&frames), method }, bytes);
+        frames
+    }
+
+    fn interpreted(&mut self, key: Key) -> Result<Arc<[JavaFrame]>, Unnamed> {
+        let (address, bcp, _) = key;
+        let method = self.method(address)?;
+        if let Some(known) = self.namer.frames.get(key)
+            && known.method.as_ref().is_some_and(|known| Arc::ptr_eq(known, &method))
+        {
+            self.namer.counts.known += 1;
+            return Ok(Arc::clone(&known.frames));
+        }
+        let line = match bcp {
+            0 => 0,
+            // Another method lies there now.
+            _ => method.line(method.bci(bcp).ok_or(Unnamed::Unloaded)? as i32),
+        };
+        let frame = named(&method, FrameKind::JavaInterpreted, line, false);
+        Ok(self.keep(key, vec![frame], Some(method)))
+    }
+
+    /// The method at an address, which is there now.
+    fn method(&mut self, address: u64) -> Result<Arc<Method>, Unnamed> {
+        let namer = &mut *self.namer;
+        if let Some((method, seen)) = namer.methods.get(address)
+            && (*seen == namer.batches || method.is_still_at(self.memory, &namer.method_layout, address))
+        {
+            *seen = namer.batches;
+            return Ok(Arc::clone(method));
+        }
+        let excluded = namer.code_layout.excluded;
+        let method = Arc::new(Method::read(self.memory, &namer.method_layout, excluded, address)?);
+        namer.counts.methods += 1;
+        namer.methods.insert(address, (Arc::clone(&method), namer.batches), method.bytes());
+        Ok(method)
+    }
+
+    fn find(&mut self, pc: u64) -> Result<blobs::Head, Unnamed> {
+        let inside = |heap: &Heap| (heap.low..heap.high).contains(&pc);
+        if !self.heaps_read && !self.namer.heaps.iter().any(inside) {
+            self.heaps_read = true;
+            self.namer.heaps = blobs::heaps(self.memory, &self.namer.code_layout)?;
+        }
+        blobs::find(self.memory, &self.namer.code_layout, &self.namer.heaps, pc)
+    }
+
+    fn stub(&mut self, pc: u64) -> Result<Vec<JavaFrame>, Unnamed> {
+        let head = self.find(pc)?;
+        if self.is_nmethod(&head)? {
+            return Err(Unnamed::Unloaded);
+        }
+        let (name, approximate) = self.namer.stubs.name(self.memory, &head, pc)?;
+        Ok(vec![JavaFrame {
+            kind: FrameKind::Stub,
+            name,
+            signature: None,
+            source: None,
+            line: 0,
+            approximate,
+        }])
+    }
+
+    fn is_nmethod(&mut self, head: &blobs::Head) -> Result<bool, Unnamed> {
+        let name = self.namer.stubs.blob(self.memory, head)?;
+        Ok(matches!(&*name, "nmethod" | "native nmethod"))
+    }
+
+    fn compiled(&mut self, pc: u64, compile_id: u32, caller: bool) -> Result<Vec<JavaFrame>, Unnamed> {
+        let known = self.namer.codes.get(compile_id).map(|code| Arc::clone(code));
+        let inside = |code: &Arc<Code>| (code.head.code.0..code.head.code.1).contains(&pc);
+        if let Some(code) = known.filter(inside) {
+            let shaped = code.has_structure();
+            let frames = self.methods_at(&code, pc, caller, false);
+            if code.has_structure() != shaped {
+                let bytes = code.bytes();
+                self.namer.codes.insert(compile_id, code, bytes);
+            }
+            return frames;
+        }
+        let head = self.find(pc)?;
+        if head.compile_id != compile_id || !self.is_nmethod(&head)? {
+            return Err(Unnamed::Unloaded);
+        }
+        let code = Arc::new(Code::read(self.memory, &self.namer.code_layout, head)?);
+        self.namer.counts.codes += 1;
+        let frames = self.methods_at(&code, pc, caller, true)?;
+        let bytes = code.bytes();
+        self.namer.codes.insert(compile_id, code, bytes);
+        Ok(frames)
+    }
+
+    /// Those that are inlined at `pc`, then the nmethod's own.
+    fn methods_at(
+        &mut self,
+        code: &Code,
+        pc: u64,
+        caller: bool,
+        fresh: bool,
+    ) -> Result<Vec<JavaFrame>, Unnamed> {
+        let exact = caller || self.namer.facts.debug_non_safepoints;
+        if !exact && !code.has_structure() {
+            let shape = code.shape(self.memory).filter(|_| self.is_still(code));
+            code.set_structure(shape.unwrap_or_default());
+        }
+        let mut read = Vec::new();
+        let mut frames = None;
+        let scope = code.scope(pc, caller);
+        if let Some((scopes, source)) = scope.and_then(|(scope, source)| Some((code.chain(scope)?, source))) {
+            let approximate = source == Source::Borrowed && !exact;
+            frames = self.chain(code, &scopes, approximate, &mut read).ok();
+        }
+        let frames = match frames {
+            Some(frames) => frames,
+            None => {
+                let own = self.method_of(code, Code::OWN, &mut read)?;
+                vec![named(&own, FrameKind::JavaCompiled, 0, false)]
+            }
+        };
+        // Its methods live as long as it does.
+        if (fresh || !read.is_empty()) && !self.is_still(code) {
+            return Err(Unnamed::Unloaded);
+        }
+        for (index, method) in read {
+            code.set_named(index, method);
+        }
+        Ok(frames)
+    }
+
+    fn is_still(&self, code: &Code) -> bool {
+        let now = blobs::head(self.memory, &self.namer.code_layout, code.head.blob);
+        now.is_ok_and(|now| now.still(&code.head, &self.namer.code_layout))
+    }
+
+    fn chain(
+        &mut self,
+        code: &Code,
+        scopes: &[Scope],
+        approximate: bool,
+        read: &mut Vec<(u32, Arc<Method>)>,
+    ) -> Result<Vec<JavaFrame>, Unnamed> {
+        let mut frames = Vec::with_capacity(scopes.len());
+        for (depth, scope) in scopes.iter().enumerate() {
+            let method = self.method_of(code, scope.method, read)?;
+            let outermost = depth + 1 == scopes.len();
+            let kind = if outermost { FrameKind::JavaCompiled } else { FrameKind::JavaInlined };
+            frames.push(named(&method, kind, method.line(scope.bci), approximate));
+        }
+        Ok(frames)
+    }
+
+    fn method_of(
+        &mut self,
+        code: &Code,
+        index: u32,
+        read: &mut Vec<(u32, Arc<Method>)>,
+    ) -> Result<Arc<Method>, Unnamed> {
+        if let Some(method) = code.named(index) {
+            return Ok(Arc::clone(method));
+        }
+        let method = self.method(code.method(index).ok_or(Unnamed::Unreadable)?)?;
+        read.push((index, Arc::clone(&method)));
+        Ok(method)
+    }
+}
+
+fn named(method: &Method, kind: FrameKind, line: u32, approximate: bool) -> JavaFrame {
+    let (name, signature, source) =
+        (Arc::clone(&method.name), method.signature.clone(), method.source.clone());
+    JavaFrame { kind, name, signature, source, line, approximate }
+}
