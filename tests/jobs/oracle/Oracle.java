@@ -152,6 +152,15 @@ final class Programs {
         return Long.compare(a, b);
     };
 
+    private static final ClassNotFoundException NOTHING = new ClassNotFoundException("nothing");
+    private static final ClassLoader FINDS_NOTHING = new ClassLoader(null) {
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            Oracle.sink = Oracle.leaf(Oracle.sink);
+            throw NOTHING;
+        }
+    };
+
     private Programs() {}
 
     static String match(String name) {
@@ -262,15 +271,8 @@ final class Programs {
 
     /** The JVM calls a loader, which works and finds nothing. */
     static long load(long x) {
-        ClassLoader loader = new ClassLoader(null) {
-            @Override
-            protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-                Oracle.sink = Oracle.leaf(x);
-                throw new ClassNotFoundException(name);
-            }
-        };
         try {
-            Class.forName("is.not.There", false, loader);
+            Class.forName("is.not.There", false, FINDS_NOTHING);
         } catch (ClassNotFoundException expected) {
             return x + 1;
         }
