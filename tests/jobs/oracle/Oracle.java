@@ -21,8 +21,8 @@ import java.util.zip.CRC32;
  * Run with {@code -XX:+UnlockDiagnosticVMOptions -XX:+ShowHiddenFrames}, so that nothing is left out.
  */
 public final class Oracle {
-    /** A call of {@link #leaf} takes ten milliseconds or so, and what leads there next to nothing. */
-    static final int STEPS = 6_000_000;
+    /** A call of {@link #leaf} takes tens of milliseconds, and what leads there next to nothing. */
+    static final int STEPS = 20_000_000;
     private static final long WARM_UP_MS = 2500;
     private static final long LATE_MS = 100;
     private static final int MOST_STACKS = 500;
@@ -140,7 +140,7 @@ public final class Oracle {
 /**
  * The programs by name, and how the stack of a sample compares with those told: {@code whole}, or with words of
  * {@code jdk} (it may go on in methods of the JDK), {@code prefix} (it may end early: frames come and go all the
- * time), {@code tail} (a carrier thread's frames come before), {@code none} (other figures are taken of it).
+ * time), {@code tail} (a carrier thread's frames come before), {@code gap} (frames that are frozen may lack), {@code none} (other figures are taken of it).
  */
 final class Programs {
     private static final byte[] FROM = new byte[256 * 1024];
@@ -152,6 +152,15 @@ final class Programs {
         return Long.compare(a, b);
     };
 
+    private static final ClassNotFoundException NOTHING = new ClassNotFoundException("nothing");
+    private static final ClassLoader FINDS_NOTHING = new ClassLoader(null) {
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            Oracle.sink = Oracle.leaf(Oracle.sink);
+            throw NOTHING;
+        }
+    };
+
     private Programs() {}
 
     static String match(String name) {
@@ -160,8 +169,10 @@ final class Programs {
                 return "jdk";
             case "exceptions":
                 return "prefix jdk";
-            case "virtual": case "thaw":
+            case "virtual":
                 return "tail";
+            case "thaw":
+                return "tail gap";
             case "split": case "line": case "sweep": case "unload":
                 return "none";
             default:
@@ -181,7 +192,7 @@ final class Programs {
         }
         switch (name) {
             case "lambdas": return lambdas();
-            case "streams": return x -> Arrays.stream(new long[] {x}).map(y -> y + 1).map(Oracle::leaf).sum();
+            case "streams": return x -> Arrays.stream(new long[] {x, 2, 3}).map(y -> y + 1).map(Oracle::leaf).sum();
             case "inlined": return Programs::first;
             case "reflect": return reflect();
             case "privileged": return Programs::privileged;
@@ -260,15 +271,8 @@ final class Programs {
 
     /** The JVM calls a loader, which works and finds nothing. */
     static long load(long x) {
-        ClassLoader loader = new ClassLoader(null) {
-            @Override
-            protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-                Oracle.sink = Oracle.leaf(x);
-                throw new ClassNotFoundException(name);
-            }
-        };
         try {
-            Class.forName("is.not.There", false, loader);
+            Class.forName("is.not.There", false, FINDS_NOTHING);
         } catch (ClassNotFoundException expected) {
             return x + 1;
         }

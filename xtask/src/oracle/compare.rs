@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// Threads of the JVM's own, by their class.
 const JVM_CLASSES: [&str; 3] = ["gc", "jit", "vm"];
 
+/// The carrier's method that calls what a virtual thread runs.
+const CARRIES: &str = "jdk.internal.vm.Continuation.run";
+
 /// How stacks match, and the stacks that were told.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
@@ -22,6 +25,8 @@ pub struct Truth {
     pub prefix: bool,
     /// A carrier thread's frames come before.
     pub tail: bool,
+    /// Of a virtual thread's frames those that are frozen, not on the stack, may lack: the outermost.
+    pub gap: bool,
 }
 
 /// What a stack is.
@@ -82,14 +87,23 @@ impl Truth {
         Verdict::Different(self.difference(stack, &java, &whole))
     }
 
+    /// Whether names are a carrier's frames and then the innermost ones of a stack told.
+    fn fits_with_gap(names: &[&str], told: &[String]) -> bool {
+        let same = names.iter().rev().zip(told.iter().rev()).take_while(|(name, told)| *name == told).count();
+        let carrier = names.get(..names.len() - same).unwrap_or_default();
+        same > 1 && carrier.iter().all(|name| is_jdk(name)) && carrier.contains(&CARRIES)
+    }
+
     /// Whether names are a stack told; with `early` a beginning of it that has a frame of the program's is enough.
     fn fits(&self, names: &[&str], told: &[String], early: bool) -> bool {
+        if self.gap && Self::fits_with_gap(names, told) {
+            return true;
+        }
         let at = if self.tail {
             let first = told.first().map(String::as_str);
             let starts = names.iter().enumerate().filter(|(_, name)| Some(**name) == first).map(|(at, _)| at);
             // Below the carrier's own frames.
-            let carried =
-                |at: &usize| names.iter().take(*at).any(|name| *name == "jdk.internal.vm.Continuation.run");
+            let carried = |at: &usize| names.iter().take(*at).any(|name| *name == CARRIES);
             match starts.rev().find(carried) {
                 Some(at) => at,
                 None => return false,
@@ -107,6 +121,19 @@ impl Truth {
 
     /// What differs first from the stack told that is longest the same.
     fn difference(&self, stack: &Stack, java: &[&Frame], names: &[&str]) -> String {
+        if self.tail {
+            // The carrier's frames are not told: what follows them tells most.
+            let own = names.iter().position(|name| is_own(name)).unwrap_or(names.len());
+            let around = |from: usize, until: usize| {
+                names.get(from..until.min(names.len())).unwrap_or_default().join(", ")
+            };
+            return format!(
+                "after {}: own frames begin with {} and end with {}",
+                around(own.saturating_sub(3), own),
+                around(own, own + 2),
+                around(names.len().saturating_sub(2), names.len())
+            );
+        }
         let none = Vec::new();
         let same =
             |told: &Vec<String>| names.iter().zip(told).take_while(|(name, told)| *name == told).count();
@@ -247,6 +274,11 @@ mod tests {
         ];
         assert_eq!(tail.judge(&stack(&carried)), Verdict::Equal);
         assert!(matches!(tail.judge(&stack(&carried[2..])), Verdict::Different(_)));
+        let told = ["jdk.internal.vm.Continuation.enter", "P.outer", "P.up", "P.leaf"];
+        let thawed = [ROOT, carried[1], carried[3], ("java", "P.leaf")];
+        let gap = Truth { tail: true, gap: true, ..truth(&told) };
+        assert_eq!(gap.judge(&stack(&thawed)), Verdict::Equal);
+        assert!(matches!(Truth { gap: false, ..gap }.judge(&stack(&thawed)), Verdict::Different(_)));
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn told(text: &str, name: &str) -> Told {
     Told {
         name: name.to_owned(),
         range,
-        truth: Truth { stacks, jdk: is("jdk"), prefix: is("prefix"), tail: is("tail") },
+        truth: Truth { stacks, jdk: is("jdk"), prefix: is("prefix"), tail: is("tail"), gap: is("gap") },
     }
 }
 

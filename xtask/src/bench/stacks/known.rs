@@ -20,6 +20,8 @@ const LINES: f64 = 98.0;
 const DEPTH: usize = 512;
 /// What keeps debug info for every instruction.
 const DEBUG: &[&str] = &["-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"];
+/// C2 would else leave alone what is compiled already and large: what it inlines is what is held.
+const INLINED: [&str; 2] = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=inline,Known::*"];
 /// Seconds of a program whose shares are compared.
 const SECONDS: u64 = 20;
 
@@ -43,7 +45,7 @@ pub fn split(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     for major in bench.majors(&[17, 25]) {
         let Some(java) = java(major, skipped, "split") else { continue };
         for (how, flags) in [("no flag", &[][..]), ("DebugNonSafepoints", DEBUG)] {
-            let seen = run(bench, &java, flags, "split", SECONDS)?;
+            let seen = run(bench, &java, &[&INLINED[..], flags].concat(), "split", SECONDS)?;
             let inside = |stack: &&Stack| stack.java().iter().any(|frame| frame.name.starts_with("Known."));
             let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();
             for stack in seen.stacks.iter().filter(inside) {
@@ -55,6 +57,10 @@ pub fn split(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
             for ((name, kind), n) in &found {
                 println!("   Java {major}, {how}: {:.2} % {name} ({kind}), {n} samples", percent(*n, all));
             }
+            let inlined: usize =
+                found.iter().filter(|((_, kind), _)| kind == "java-inlined").map(|(_, n)| n).sum();
+            let what = format!("split: Java {major}, {how}, samples whose leaf is inlined");
+            rows.push(Row::told(what, format!("{:.2} %", percent(inlined, all)), all));
             for (method, truth) in SHARES {
                 let n: usize = found.iter().filter(|((name, _), _)| name == method).map(|(_, n)| n).sum();
                 let share = percent(n, all);

@@ -98,8 +98,10 @@ impl Count {
                 "class and method differ"
             } else if Some(*class) != first {
                 "another class than the stack's others"
-            } else if *class < low || *class > high {
-                "a class that did not live then"
+            } else if *class < low {
+                "a class that had gone"
+            } else if *class > high {
+                "a class that had not come"
             } else {
                 continue;
             };
@@ -111,7 +113,11 @@ impl Count {
         let known =
             |name: &str| name.starts_with("Storm") || name.starts_with("Made.") || name.starts_with("java.");
         if let Some(frame) = called.filter(|frame| !known(&frame.name)) {
-            *self.wrong.entry(format!("{} called by Unload.once", frame.name)).or_default() += stack.count;
+            let how = match frame.name.chars().all(|c| c.is_ascii_graphic()) {
+                true => format!("{} called by Unload.once", frame.name),
+                false => "bytes that are no name".to_owned(),
+            };
+            *self.wrong.entry(how).or_default() += stack.count;
         }
         self.nameless += stack.count * stack.user().filter(|frame| frame.is_nameless_java()).count();
     }
