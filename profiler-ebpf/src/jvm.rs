@@ -86,8 +86,8 @@ pub struct JvmLayout {
     pub bcp_slot: i8,
     /// Bytes of a blob's head that hold all the fields below.
     pub head_bytes: u16,
-    /// [`JvmLayout::KNOWN`], or why the rest is empty.
-    pub state: u16,
+    /// Zero.
+    pub pad: u16,
     /// `CodeBlob::_name`: a C string.
     pub name: Field,
     /// `CodeBlob::_frame_size`, in words.
@@ -109,19 +109,10 @@ pub struct JvmLayout {
     /// `nmethod::_verified_entry_point`.
     pub verified_entry: Field,
     /// Zero.
-    pub pad: u32,
+    pub pad2: u32,
     /// Where the JVM keeps `ContinuationEntry::_return_pc` (it is set with the first virtual thread), at which a
     /// carrier goes on below a mounted virtual thread; 0: none or not known.
     pub cont_entry_return: u64,
-}
-
-impl JvmLayout {
-    /// `state`: all of it is there.
-    pub const KNOWN: u16 = 0;
-    /// `state`: the JVM is starting, and its code heaps are not known yet.
-    pub const NOT_READY: u16 = 1;
-    /// `state`: a virtual machine that this daemon does not know.
-    pub const NOT_KNOWN: u16 = 2;
 }
 
 const _: () = {

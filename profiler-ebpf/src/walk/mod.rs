@@ -22,7 +22,7 @@ use crate::regs::{UserRegs, near_stack_top};
 use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
-use profiler_ebpf::{JvmLayout, MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
+use profiler_ebpf::{MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
 use stack::FIRST_FETCH_BYTES;
 pub use stack::checked;
 
@@ -63,11 +63,13 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
         (walk.pc, walk.sp, walk.fp, walk.leaf) = (regs.ip, regs.sp, regs.fp, 1);
         (walk.ax, walk.bx, walk.r13) = (regs.ax, regs.bx, regs.r13);
         (walk.base, walk.limit, walk.budget) = (0, 0, FIRST_FETCH_BYTES);
-        (walk.low, walk.high, walk.guessed, walk.unready) = (0, 0, 0, 0);
+        (walk.low, walk.high, walk.guessed) = (0, 0, 0);
         walk.end = StackEnd::DepthLimit as u64;
         if LOOP {
             if let Some(jvm) = JVMS.get_ptr(pid) {
-                of_jvm(walk, &*jvm);
+                let jvm = &*jvm;
+                (walk.low, walk.high) = (jvm.low, jvm.high);
+                walk.incarnation = u64::from(jvm.incarnation);
                 walk.pid = u64::from(pid);
                 walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
             }
@@ -87,22 +89,6 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
         if walk.end == StackEnd::Root as u64 && !near_stack_top(walk.sp) {
             walk.end = StackEnd::NoFramePointer as u64;
         }
-        // Without its code heaps a JVM's frames look like code without frame pointers.
-        let lost = walk.end == StackEnd::NoFramePointer as u64
-            || walk.end == StackEnd::BadReturnAddress as u64
-            || walk.end == StackEnd::ReadFailed as u64;
-        if walk.unready != 0 && lost {
-            let not_yet = walk.unready == u64::from(JvmLayout::NOT_READY);
-            walk.end = if not_yet { StackEnd::JvmNotReady } else { StackEnd::JvmNotKnown } as u64;
-        }
-    }
-}
-
-#[inline(always)]
-fn of_jvm(walk: &mut state::Walk, jvm: &JvmLayout) {
-    walk.unready = u64::from(jvm.state);
-    if jvm.state == JvmLayout::KNOWN {
-        (walk.low, walk.high, walk.incarnation) = (jvm.low, jvm.high, u64::from(jvm.incarnation));
     }
 }
 

@@ -48,8 +48,6 @@ pub struct Walk {
     pub end: u64,
     /// `UserFrame::FLAG_GUESSED`, in the second word of a frame, when the next frame is a guess; else 0.
     pub guessed: u64,
-    /// The layout's state, where there is no code yet (`JvmLayout::state`); 0: there is, or no JVM.
-    pub unready: u64,
     /// The process.
     pub pid: u64,
     /// Registers of the interrupted instruction.

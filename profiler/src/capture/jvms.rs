@@ -24,8 +24,7 @@ unsafe impl aya::Pod for Layout {}
 pub(super) struct Jvms(pub(super) HashMap<MapData, u32, Layout>);
 
 impl Capture {
-    /// From now on, the process's stacks are walked by this layout. One whose `state` is not
-    /// [`JvmLayout::KNOWN`] says why its Java frames are not walked. A second call replaces the first; a layout of
+    /// From now on, the process's stacks are walked by this layout. A second call replaces the first; a layout of
     /// other code needs another `incarnation`, never 0.
     pub fn set_jvm(&mut self, pid: Pid, layout: &JvmLayout) -> Result<(), CaptureError> {
         self.jvms.0.insert(pid, Layout(*layout), 0).map_err(|error| match error {

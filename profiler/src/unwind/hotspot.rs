@@ -23,12 +23,6 @@ pub fn layout(jvm: &Jvm, incarnation: u32) -> Result<JvmLayout, JvmProblem> {
     jvm.with(|memory, vm| from_tables(memory, vm, &local, incarnation))
 }
 
-/// The layout that stands for a JVM whose frames cannot be walked (yet).
-pub fn unknown(problem: &JvmProblem) -> JvmLayout {
-    let state = if problem.may_pass() { JvmLayout::NOT_READY } else { JvmLayout::NOT_KNOWN };
-    JvmLayout { state, ..JvmLayout::default() }
-}
-
 /// The layout, from a JVM's tables; `local` knows where symbols of libjvm's .symtab are.
 pub fn from_tables<M: Memory>(
     memory: &M,
@@ -71,7 +65,7 @@ pub fn from_tables<M: Memory>(
         // Another slot came with JDK 9 (frame_x86.hpp: the mirror); and so did the array of heaps.
         bcp_slot: if vm.address("CodeCache::_heap").is_some() { -7 } else { -8 },
         head_bytes: 0,
-        state: JvmLayout::KNOWN,
+        pad: 0,
         name: fields.must("CodeBlob::_name")?,
         frame_size: fields.must("CodeBlob::_frame_size")?,
         frame_complete: fields.must("CodeBlob::_frame_complete_offset")?,
@@ -88,7 +82,7 @@ pub fn from_tables<M: Memory>(
         deopt_mh: fields
             .any(&["CompiledMethod::_deopt_mh_handler_begin", "nmethod::_deopt_mh_handler_offset"]),
         verified_entry: fields.entry()?,
-        pad: 0,
+        pad2: 0,
         cont_entry_return: entry_return.unwrap_or(0),
     };
     let last = [
@@ -254,7 +248,6 @@ mod tests {
                     Ok(found) => break found,
                     Err(problem) => {
                         assert!(problem.may_pass(), "{jdk:?}: {problem}");
-                        assert_eq!(unknown(&problem).state, JvmLayout::NOT_READY);
                         assert!(begun.elapsed() < Duration::from_secs(20), "{jdk:?}: {problem}");
                         std::thread::sleep(Duration::from_millis(2));
                     }
@@ -265,20 +258,13 @@ mod tests {
             assert_eq!(heaps, if flags.contains('+') { 3 } else { 1 }, "{found:x?}");
             assert!((found.low..found.high).contains(&found.call_stub_return), "{found:x?}");
             assert!(found.heaps.iter().all(|h| h.low == 0 || found.low <= h.low && h.high <= found.high));
-            assert_eq!((found.state, found.incarnation), (JvmLayout::KNOWN, 7));
+            assert_eq!(found.incarnation, 7);
             assert!(found.head_bytes > 0 && usize::from(found.head_bytes) <= MAX_BLOB_HEAD);
             // Nothing of it changes.
             assert_eq!(read().unwrap(), found);
             drop(java);
             assert!(matches!(read(), Err(JvmProblem::Gone | JvmProblem::NoLibjvm)));
         }
-    }
-
-    #[test]
-    fn what_will_never_be_known_is_told_from_what_is_not_ready() {
-        assert_eq!(unknown(&JvmProblem::NotReady).state, JvmLayout::NOT_READY);
-        assert_eq!(unknown(&JvmProblem::OpenJ9).state, JvmLayout::NOT_KNOWN);
-        assert_eq!(unknown(&JvmProblem::OpenJ9).high, 0);
     }
 
     #[test]
