@@ -4,7 +4,7 @@ final class Known {
 
     /** A fifth in one, three tenths in two, half in three: the same loop over so many steps, all inlined by C2. */
     static long split(long x) {
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < 1_000; i++) {
             x = mix(x);
         }
         return x;
@@ -15,7 +15,7 @@ final class Known {
     }
 
     private static long one(long x) {
-        for (int i = 0; i < 20_000; i++) {
+        for (int i = 0; i < 2_000; i++) {
             x = x * 6364136223846793005L + 1442695040888963407L;
             x ^= x >>> 29;
         }
@@ -23,7 +23,7 @@ final class Known {
     }
 
     private static long two(long x) {
-        for (int i = 0; i < 30_000; i++) {
+        for (int i = 0; i < 3_000; i++) {
             x = x * 6364136223846793005L + 1442695040888963407L;
             x ^= x >>> 29;
         }
@@ -31,7 +31,7 @@ final class Known {
     }
 
     private static long three(long x) {
-        for (int i = 0; i < 50_000; i++) {
+        for (int i = 0; i < 5_000; i++) {
             x = x * 6364136223846793005L + 1442695040888963407L;
             x ^= x >>> 29;
         }
@@ -49,7 +49,7 @@ final class Known {
     private static long line(long x) {
         for (int i = 0; i < 5_000;
             i++) {
-            x = (((((((((((x * 31 ^ 7) * 37 ^ 5) * 41 ^ 3) * 43 ^ 9) * 47 ^ 11) * 53 ^ 13) * 59 ^ 15) * 61 ^ 17) * 67 ^ 19) * 71 ^ 21) * 73 ^ 23) * 79; // HOT
+            x = x * 6364136223846793005L + 1442695040888963407L; x ^= x >>> 29; x = x * 6364136223846793005L + 1442695040888963407L; x ^= x >>> 29; x = x * 6364136223846793005L + 1442695040888963407L; x ^= x >>> 29; // HOT
         }
         return x;
     }
