@@ -8,8 +8,8 @@
 use anyhow::{Context, Result, bail, ensure};
 use emberscope::export::{ExportOptions, Format, Unit, methods, render, sort};
 use emberscope::model::{
-    DropReason, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LostCounts, Query, Row, SampleKind,
-    Selection, Stack, StackEnd, TimeRange, UnknownReason, WallTime, Window,
+    Detail, DropReason, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LostCounts, Query, Row,
+    SampleKind, Selection, Stack, StackEnd, TimeRange, UnknownReason, WallTime, Window,
 };
 use emberscope::store::{MemoryStore, MemoryStoreConfig, Store};
 use serde_json::Value;
@@ -53,6 +53,7 @@ fn outputs(case: &str) -> Result<Vec<(&'static str, Vec<u8>)>> {
         selection: Selection::all(),
         kind: SampleKind::Cpu,
         group: list(&asked["group"]).filter_map(Value::as_str).filter_map(LabelKey::from_name).collect(),
+        detail: Detail { kinds: true, ..Detail::default() },
     };
     let answer = store.merge(&query)?;
     let unit = asked["unit"].as_str().and_then(Unit::from_slug).context("unit")?;
