@@ -6,7 +6,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use emberscope::model::{ThreadClass, WallTime};
-use emberscope_tests::{Daemon, FRAME_POINTERS, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_visible};
+use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ fn attribution(here: &Here) -> Result<()> {
     let from = WallTime::now().as_millis();
     let mut job = SparkJob::java(&TASK_JOBS, &here.venv, &here.java, &dir.path().join("spark"))
         .master("local-cluster[1,2,1024]")
-        .java_options(format!("{FRAME_POINTERS} {NOT_INLINED}"))
+        .java_options(NOT_INLINED)
         .conf("spark.scheduler.mode", "FAIR")
         .event_log()
         .arg("short:100:2")

@@ -54,6 +54,7 @@ fn a_spark_job_has_two_executor_jvms_and_ends_with_all_of_them() {
     };
     let dir = tempfile::tempdir().unwrap();
     let job = SparkJob::new("demo.py", &venv, &java, dir.path()).arg("--seconds").arg("600").event_log();
+    let job = job.java_options(FRAME_POINTERS);
     let mut job = job.start().unwrap();
     let app = job.wait_fact("app", WARM_UP).unwrap();
     let begun = Instant::now();

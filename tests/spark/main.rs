@@ -100,7 +100,6 @@ fn samples_are_the_cpu_time_that_the_kernel_accounts() -> Result<()> {
     let source = include_str!("../jobs/Split.java");
     let mut split = here
         .java("Split", source)
-        .flag(FRAME_POINTERS)
         .flag("-XX:CompileCommand=quiet")
         .flag("-XX:CompileCommand=dontinline,Split::*")
         .arg("120")

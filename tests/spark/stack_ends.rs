@@ -1,4 +1,5 @@
-//! Without frame pointers stacks are cut: why is said, and no name is made up.
+//! A JVM without any flag gives stacks as deep as one with frame pointers; each that is cut says why, and no name
+//! is made up.
 
 use super::apps::{App, number};
 use super::ask::ask_json;
@@ -25,14 +26,14 @@ pub fn without_frame_pointers_stacks_say_why_they_end(
     };
     let (deep, shallow) = (depth(&with["quality"])?, depth(quality)?);
     println!("mean depth: {deep:.1} with frame pointers, {shallow:.1} without");
-    ensure!(shallow < deep);
-    let truncated = number(&quality["truncated"])?;
-    ensure!(truncated > 0, "no stack says that it was cut: {quality}");
+    // The applications do the same work, but not the same at each instant.
+    ensure!(shallow > deep * 0.7);
     // Each sample has a reason.
     let ends = quality["ends"].as_object().context("no ends")?;
     let ended: u64 = ends.values().filter_map(Value::as_u64).sum();
     ensure!(ended == number(&quality["samples"])?, "{quality}");
-    ensure!(ends.contains_key("no_frame_pointer") || ends.contains_key("bad_return_address"), "{quality}");
+    let whole = ends.get("root").and_then(Value::as_u64).unwrap_or(0);
+    ensure!(whole * 2 > ended, "most stacks are cut: {quality}");
     // Nothing made up: no address outside of all code, and every class named is one that this JVM has.
     let nowhere = quality["unnamed"]["no mapping"].as_u64().unwrap_or(0);
     ensure!(nowhere * 1000 <= number(&quality["frames"])?, "frames that are nowhere: {quality}");

@@ -11,7 +11,8 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What HotSpot is asked for so that frame pointers lead through its code.
+/// What HotSpot is asked for so that frame pointers lead through its code: for comparing with stacks that need no
+/// flag.
 pub const FRAME_POINTERS: &str = "-XX:+PreserveFramePointer";
 /// The classes of the jobs whose tasks work in methods of telling names, for [`SparkJob::java`].
 pub const TASK_JOBS: [&str; 3] = ["TaskJobs", "TaskWork", "BadNames"];
@@ -60,7 +61,7 @@ impl SparkJob {
             arguments: Vec::new(),
             master: "local-cluster[2,1,1024]".to_owned(),
             confs: Vec::new(),
-            java_options: FRAME_POINTERS.to_owned(),
+            java_options: String::new(),
             java_home: java_home.to_owned(),
             venv: venv.to_owned(),
             work_dir: work_dir.to_owned(),
@@ -85,7 +86,7 @@ impl SparkJob {
         self
     }
 
-    /// Replaces the flags of driver and executors, which are [`FRAME_POINTERS`].
+    /// Flags for the JVMs of driver and executors.
     pub fn java_options(mut self, options: impl Into<String>) -> Self {
         self.java_options = options.into();
         self

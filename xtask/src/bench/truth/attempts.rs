@@ -4,10 +4,11 @@
 use super::clock::now;
 use super::labels;
 use super::row::Row;
-use super::tasks::{Ran, java_options};
+use super::tasks::Ran;
 use super::{Bench, TIMEOUT};
 use crate::bench::procfs;
 use crate::launch::asked::Verdict;
+use crate::launch::spark::NOT_INLINED;
 use crate::launch::spark::TASK_JOBS;
 use crate::launch::{SparkJob, Standalone};
 use anyhow::{Context as _, Result};
@@ -19,7 +20,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let cluster = Standalone::start(&bench.kit, &["127.0.0.1", "127.0.0.2"], &bench.work.join("cluster"))?;
     let mut job = SparkJob::java(&TASK_JOBS, &bench.kit.venv, &bench.kit.jdk.home, &work)
         .master(cluster.url())
-        .java_options(java_options(bench))
+        .java_options(NOT_INLINED)
         .conf("spark.executor.memory", "800m")
         .conf("spark.scheduler.minRegisteredResourcesRatio", "1.0")
         .conf("spark.cores.max", "2")

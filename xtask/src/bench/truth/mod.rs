@@ -61,9 +61,6 @@ struct Options {
     /// Runs of the application with the task jobs; their samples are pooled
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Leave frame pointers out of the JVMs: rows that need whole stacks are left out
-    #[arg(long)]
-    no_frame_pointers: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -90,12 +87,9 @@ struct Bench {
 }
 
 impl Bench {
-    /// Whether these rows are asked for, and can be had.
+    /// Whether these rows are asked for.
     fn wants(&self, rows: Rows) -> bool {
-        use Rows::{Attempts, Cpu, Python, Short, Slow, Split, Two};
-        let of_stacks = matches!(rows, Attempts | Cpu | Python | Short | Slow | Split | Two);
-        let asked = self.options.rows.is_empty() || self.options.rows.contains(&rows);
-        asked && !(of_stacks && self.options.no_frame_pointers)
+        self.options.rows.is_empty() || self.options.rows.contains(&rows)
     }
 }
 

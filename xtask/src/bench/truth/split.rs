@@ -4,7 +4,7 @@ use super::clock::{WINDOW_MS, over_windows};
 use super::row::Row;
 use super::{Bench, TIMEOUT};
 use crate::bench::procfs;
-use crate::launch::{JavaProgram, spark::FRAME_POINTERS};
+use crate::launch::JavaProgram;
 use crate::places;
 use anyhow::{Context as _, Result, bail};
 use std::time::Duration;
@@ -17,7 +17,6 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
         .context("reading tests/jobs/Split.java")?;
     let seconds = bench.options.windows * WINDOW_MS / 1000 + 30;
     let mut program = JavaProgram::new("Split", &source, &bench.kit.jdk.home)
-        .flag(FRAME_POINTERS)
         .flag("-XX:CompileCommand=quiet")
         .flag("-XX:CompileCommand=dontinline,Split::*")
         .arg(seconds.to_string())

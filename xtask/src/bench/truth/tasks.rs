@@ -8,7 +8,7 @@ use super::clock::{now, sleep_until_visible};
 use super::row::Row;
 use super::{Bench, Rows, TIMEOUT, delay, labels, ledger, sampled, slow, tax};
 use crate::bench::procfs::{self, Machine};
-use crate::launch::spark::{FRAME_POINTERS, NOT_INLINED, TASK_JOBS};
+use crate::launch::spark::{NOT_INLINED, TASK_JOBS};
 use crate::launch::{EventLog, Job, SparkJob};
 use anyhow::{Context as _, Result};
 use std::path::Path;
@@ -107,17 +107,11 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
 fn start(bench: &Bench, work: &Path, phases: &[&str]) -> Result<Job> {
     let mut job = SparkJob::java(&TASK_JOBS, &bench.kit.venv, &bench.kit.jdk.home, work)
         .master("local-cluster[1,2,1024]")
-        .java_options(java_options(bench))
+        .java_options(NOT_INLINED)
         .conf("spark.scheduler.mode", "FAIR")
         .event_log();
     for phase in phases {
         job = job.arg(*phase);
     }
     job.start()
-}
-
-/// Flags of the JVMs.
-pub fn java_options(bench: &Bench) -> String {
-    let pointers = if bench.options.no_frame_pointers { "" } else { FRAME_POINTERS };
-    format!("{pointers} {NOT_INLINED}")
 }
