@@ -21,6 +21,7 @@ mod symbols;
 mod tests;
 mod threads;
 mod tids;
+mod unloads;
 pub mod vm_structs;
 
 use crate::model::{StringLayout, Tid};

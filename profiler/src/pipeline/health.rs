@@ -214,6 +214,7 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value 
     let labels: Map<String, Value> =
         record.labels.iter().map(|(key, value)| (key.name().to_owned(), (**value).into())).collect();
     let naming = probes.naming(record.key).unwrap_or(&Naming::Opening);
+    let java = symbolizer.java_facts(record.key);
     let walking = probes.walking(record.key).unwrap_or(&Walking::Opening);
     json!({
         "pid": record.key.pid,
@@ -222,6 +223,8 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value 
         "version": facts.as_ref().map(|f| f.version.as_str()).unwrap_or_default(),
         "names": source,
         "names_say": says,
+        "debug_non_safepoints": java.map(|java| java.debug_non_safepoints),
+        "jit": java.map(|java| if java.jvmci_compiler { "jvmci" } else { "hotspot" }),
         "stacks": walking.slug(),
         "stacks_say": walking.says(),
         "threads": naming.slug(),

@@ -70,7 +70,7 @@ impl Symbolizer {
             for frame in raw.user.iter().rev() {
                 frames.push(if is_java(frame) {
                     self.java_wanted.insert(target.key);
-                    PendingFrame::Java(process.java.of(frame, now))
+                    PendingFrame::Java(process.java.of(frame, raw.time_ns, now))
                 } else {
                     self.user_frame(&dir, &mut process, lookup_address(frame))
                 });
@@ -211,6 +211,11 @@ impl Symbolizer {
     /// What is known of a process's JVM; None when it is none, or none of its user code was sampled yet.
     pub fn jvm_facts(&self, key: ProcessKey) -> Option<JvmFacts> {
         self.processes.get(&key)?.facts()
+    }
+
+    /// What a JVM's memory tells of it; None until it was read.
+    pub fn java_facts(&self, key: ProcessKey) -> Option<&crate::hotspot::JvmFacts> {
+        self.processes.get(&key)?.jvm.as_ref()?.facts.as_ref()
     }
 
     /// Why kernel frames have no names, for people; None when they have.

@@ -84,7 +84,9 @@ impl<'a, M: Memory> Batch<'a, M> {
     fn method(&mut self, address: u64) -> Result<Arc<Method>, Unnamed> {
         let namer = &mut *self.namer;
         if let Some((method, seen)) = namer.methods.get(address)
-            && (*seen == namer.batches || method.is_still_at(self.memory, &namer.method_layout, address))
+            && (*seen == namer.batches
+                || namer.unloads.is_known()
+                || method.is_still_at(self.memory, &namer.method_layout, address))
         {
             *seen = namer.batches;
             return Ok(Arc::clone(method));

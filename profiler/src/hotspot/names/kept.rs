@@ -51,6 +51,12 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         self.young.insert(key, (value, bytes));
         self.young_bytes += bytes;
     }
+    /// All of them; nothing is kept then.
+    pub fn take(&mut self) -> impl Iterator<Item = (K, V)> + use<K, V> {
+        (self.young_bytes, self.old_bytes) = (0, 0);
+        let all = std::mem::take(&mut self.old).into_iter().chain(std::mem::take(&mut self.young));
+        all.map(|(key, (value, _))| (key, value))
+    }
     /// Bytes of what is kept.
     pub fn bytes(&self) -> usize {
         self.young_bytes + self.old_bytes

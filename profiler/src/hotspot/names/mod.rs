@@ -29,6 +29,7 @@ mod stubs;
 mod tests;
 
 use super::problem::JvmProblem;
+use super::unloads::Unloads;
 use super::vm_structs::VmStructs;
 use crate::model::{FrameKind, UnknownReason};
 use crate::target::memory::{Memory, ReadError};
@@ -40,6 +41,7 @@ use kept::Kept;
 use layout::CodeLayout;
 use method_layout::MethodLayout;
 use methods::Method;
+use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::sync::Arc;
 use stubs::Stubs;
 
@@ -143,6 +145,9 @@ pub struct Namer {
     frames: Kept<Key, Known>,
     /// With the batch in which they were last seen to be there.
     methods: Kept<u64, (Arc<Method>, u64)>,
+    /// Those from before classes were unloaded last.
+    older: Kept<u64, Arc<Method>>,
+    unloads: Unloads,
     codes: Kept<u32, Arc<Code>>,
     batches: u64,
     counts: NamerCounts,
@@ -171,6 +176,8 @@ impl Namer {
             heaps: Vec::new(),
             frames: Kept::new(limits.frames),
             methods: Kept::new(limits.methods),
+            older: Kept::new(limits.methods),
+            unloads: Unloads::find(memory, vm),
             codes: Kept::new(limits.codes),
             batches: 0,
             counts: NamerCounts::default(),
@@ -185,8 +192,44 @@ impl Namer {
     /// What was done so far, and what is kept.
     pub fn counts(&self) -> NamerCounts {
         let dropped = self.frames.dropped() + self.methods.dropped() + self.codes.dropped();
-        let bytes = self.frames.bytes() + self.methods.bytes() + self.codes.bytes();
+        let bytes = self.frames.bytes() + self.methods.bytes() + self.older.bytes() + self.codes.bytes();
         NamerCounts { dropped, bytes, ..self.counts }
+    }
+
+    /// Names frames that were recorded at `since_ns` or later (CLOCK_MONOTONIC, as `now` tells). Where the JVM
+    /// unloaded classes since, an interpreted frame keeps its name only if the same method was known there before:
+    /// another's may have come into its place.
+    pub fn name_all<M: Memory>(
+        &mut self,
+        memory: &M,
+        frames: &[UserFrame],
+        since_ns: u64,
+        now: impl Fn() -> u64,
+    ) -> Vec<Result<Arc<[JavaFrame]>, Unnamed>> {
+        if self.unloads.read(memory, &now) {
+            for (address, (method, _)) in self.methods.take() {
+                let bytes = method.bytes();
+                self.older.insert(address, method, bytes);
+            }
+        }
+        let mut batch = self.batch(memory);
+        let mut names: Vec<_> = frames.iter().map(|frame| batch.name(frame)).collect();
+        let unloading = self.unloads.read(memory, &now);
+        if !unloading && self.unloads.none_since(since_ns) {
+            return names;
+        }
+        // What was read now may be of what came later.
+        drop(self.methods.take());
+        for (frame, name) in frames.iter().zip(&mut names) {
+            let Ok(read) = name else { continue };
+            if frame.kind == FrameKindTag::JavaInterpreted as u8 {
+                let known = self.older.get(frame.value).map(|method| &method.name);
+                if known != read.first().map(|frame| &frame.name) {
+                    *name = Err(Unnamed::Unloaded);
+                }
+            }
+        }
+        names
     }
 
     /// Begins to name frames. All those given to one batch must have been recorded before it began: what is

@@ -4,7 +4,7 @@
 //! is known of a JVM (its tables, its methods) is kept here while it lives, for [`MAX_JVMS`] of them. A batch that
 //! cannot be handed over stays with its process and goes with the next.
 
-use super::slot::Slot;
+use super::slot::{Slot, Wanted};
 use crate::hotspot::{JavaFrame, Jvm, JvmFacts, JvmProblem, LibjvmFiles, Limits, Namer, Unnamed};
 use crate::model::ProcessKey;
 use crate::target::memory::ProcessMemory;
@@ -22,11 +22,8 @@ const MAX_JVMS: usize = 256;
 /// A JVM that could not be read is tried again after this.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Frames to be named.
-pub type Batch = Vec<(UserFrame, Slot)>;
-
 enum Job {
-    Name { key: ProcessKey, dir: PathBuf, batch: Batch },
+    Name { key: ProcessKey, dir: PathBuf, wanted: Wanted },
     Forget(ProcessKey),
 }
 
@@ -57,9 +54,9 @@ impl Reader {
     }
 
     /// Hands over frames; gives them back when too many wait.
-    pub fn submit(&mut self, key: ProcessKey, dir: PathBuf, batch: Batch) -> Result<(), Batch> {
-        match self.send(Job::Name { key, dir, batch }) {
-            Err(Job::Name { batch, .. }) => Err(batch),
+    pub fn submit(&mut self, key: ProcessKey, dir: PathBuf, wanted: Wanted) -> Result<(), Wanted> {
+        match self.send(Job::Name { key, dir, wanted }) {
+            Err(Job::Name { wanted, .. }) => Err(wanted),
             _ => Ok(()),
         }
     }
@@ -107,10 +104,10 @@ fn run(queue: &Receiver<Job>, out: &Sender<Named>) {
     for job in queue {
         match job {
             Job::Forget(key) => drop(open.remove(&key)),
-            Job::Name { key, dir, batch } => {
+            Job::Name { key, dir, wanted } => {
                 let begun = Instant::now();
                 let jvm = opened(&mut open, &mut files, key, &dir, begun);
-                let (frames, facts) = name(jvm, batch);
+                let (frames, facts) = name(jvm, wanted);
                 if out.send(Named { key, frames, facts, took: begun.elapsed() }).is_err() {
                     return;
                 }
@@ -139,20 +136,23 @@ fn opened<'a>(
     known
 }
 
-fn name(open: &mut Open, wanted: Batch) -> (Vec<(UserFrame, Slot, Answer)>, Result<JvmFacts, JvmProblem>) {
-    match &mut open.jvm {
+fn name(open: &mut Open, wanted: Wanted) -> (Vec<(UserFrame, Slot, Answer)>, Result<JvmFacts, JvmProblem>) {
+    let (answers, facts): (Vec<Answer>, _) = match &mut open.jvm {
         Ok((namer, memory)) => {
-            let facts = namer.facts().clone();
-            let mut batch = namer.batch(memory);
-            let name = |(frame, slot): (UserFrame, Slot)| {
-                let names = batch.name(&frame);
-                (frame, slot, names)
-            };
-            (wanted.into_iter().map(name).collect(), Ok(facts))
+            let frames: Vec<UserFrame> = wanted.frames.iter().map(|(frame, _)| *frame).collect();
+            (namer.name_all(memory, &frames, wanted.since_ns, monotonic_ns), Ok(namer.facts().clone()))
         }
         Err(problem) => {
             let why = if *problem == JvmProblem::Gone { Unnamed::Gone } else { Unnamed::Unreadable };
-            (wanted.into_iter().map(|(frame, slot)| (frame, slot, Err(why))).collect(), Err(problem.clone()))
+            (vec![Err(why); wanted.frames.len()], Err(problem.clone()))
         }
-    }
+    };
+    let named = wanted.frames.into_iter().zip(answers).map(|((frame, slot), answer)| (frame, slot, answer));
+    (named.collect(), facts)
+}
+
+/// CLOCK_MONOTONIC, the kernel side's clock.
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -2,8 +2,8 @@
 //!
 //! In: frames as the kernel's walker recorded them. Out: a [`Slot`] for each, which the reader of the JVM's memory
 //! fills a moment later; equal frames share one. What names a compiled frame (its pc and compile id) never means
-//! another method, so its slot is kept while it is used. A `Method*` may be another's once its class is
-//! unloaded, so the slot of an interpreted frame is for [`RENEW`] and stacks taken later get a new one.
+//! another method, so its slot is kept while it is used. A `Method*` may be another's once its class is unloaded, so
+//! the slot of an interpreted frame is for the stacks of one batch, and those that come later get a new one.
 
 use crate::model::Frame;
 use profiler_ebpf::{FrameKindTag, UserFrame};
@@ -12,9 +12,6 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long the name of an interpreted frame or a stub holds: less than it takes to unload a class and to load
-/// another into its memory while no stack is read.
-pub const RENEW: Duration = Duration::from_secs(1);
 /// Slots of one process; beyond, those that were not used for [`UNUSED`] go, and if that does not help all do.
 pub const MAX_SLOTS: usize = 16_384;
 /// Stacks are sent again each epoch of ten seconds, so what was not used for two is no longer sampled.
@@ -53,45 +50,61 @@ type Key = (u64, u32, u8, u8);
 
 struct Known {
     slot: Slot,
-    asked: Instant,
+    /// The batch in which it is wanted.
+    batch: u64,
     used: Instant,
+}
+
+/// What is to be read at once.
+#[derive(Default)]
+pub struct Wanted {
+    /// Frames and their slots.
+    pub frames: Vec<(UserFrame, Slot)>,
+    /// When the first of them was recorded, CLOCK_MONOTONIC, nanoseconds.
+    pub since_ns: u64,
 }
 
 /// The slots of a process.
 #[derive(Default)]
 pub struct Slots {
     known: HashMap<Key, Known>,
-    wanted: Vec<(UserFrame, Slot)>,
+    wanted: Wanted,
+    batch: u64,
     /// Slots given up because there were too many.
     pub dropped: u64,
 }
 
 impl Slots {
-    /// The slot of a frame; a new one is put on the list of what is wanted.
-    pub fn of(&mut self, frame: &UserFrame, now: Instant) -> Slot {
+    /// The slot of a frame recorded at `recorded_ns`; a new one is put on the list of what is wanted.
+    pub fn of(&mut self, frame: &UserFrame, recorded_ns: u64, now: Instant) -> Slot {
         let key = (frame.value, frame.cookie, frame.kind, frame.flags);
-        let renews = frame.kind != FrameKindTag::JavaCompiled as u8;
+        let lasts = frame.kind == FrameKindTag::JavaCompiled as u8;
+        if self.wanted.frames.is_empty() || recorded_ns < self.wanted.since_ns {
+            self.wanted.since_ns = recorded_ns;
+        }
         if let Some(known) = self.known.get_mut(&key)
-            && !(renews && now.duration_since(known.asked) >= RENEW)
+            && (lasts || known.batch == self.batch)
         {
             known.used = now;
             return known.slot.clone();
         }
         self.make_room(now);
         let slot = Slot::default();
-        self.wanted.push((*frame, slot.clone()));
-        self.known.insert(key, Known { slot: slot.clone(), asked: now, used: now });
+        self.wanted.frames.push((*frame, slot.clone()));
+        self.known.insert(key, Known { slot: slot.clone(), batch: self.batch, used: now });
         slot
     }
 
     /// What is to be read, once.
-    pub fn take_wanted(&mut self) -> Vec<(UserFrame, Slot)> {
+    pub fn take_wanted(&mut self) -> Wanted {
+        self.batch += 1;
         std::mem::take(&mut self.wanted)
     }
 
     /// Back on the list: it could not be handed over.
-    pub fn put_back(&mut self, wanted: Vec<(UserFrame, Slot)>) {
-        self.wanted.extend(wanted);
+    pub fn put_back(&mut self, wanted: Wanted) {
+        let newer = std::mem::replace(&mut self.wanted, wanted);
+        self.wanted.frames.extend(newer.frames);
     }
 
     fn make_room(&mut self, now: Instant) {
@@ -120,26 +133,34 @@ mod tests {
     fn equal_frames_share_a_slot_and_are_wanted_once() {
         let (mut slots, now) = (Slots::default(), Instant::now());
         let compiled = frame(FrameKindTag::JavaCompiled, 0x7000, 4);
-        let first = slots.of(&compiled, now);
-        assert_eq!(slots.of(&compiled, now + RENEW * 9), first);
-        assert_ne!(slots.of(&frame(FrameKindTag::JavaCompiled, 0x7000, 5), now), first, "compiled anew");
-        assert_eq!(slots.take_wanted().len(), 2);
-        assert!(slots.take_wanted().is_empty());
+        let first = slots.of(&compiled, 30, now);
+        assert_eq!(slots.of(&compiled, 20, now), first);
+        assert_ne!(slots.of(&frame(FrameKindTag::JavaCompiled, 0x7000, 5), 40, now), first, "compiled anew");
+        let wanted = slots.take_wanted();
+        assert_eq!((wanted.frames.len(), wanted.since_ns), (2, 20));
+        assert!(slots.take_wanted().frames.is_empty());
         first.set([Arc::new(Frame::new(FrameKind::JavaCompiled, "a.B.c", ""))].into());
-        assert_eq!(&*slots.of(&compiled, now).get().unwrap()[0].name, "a.B.c");
+        assert_eq!(&*slots.of(&compiled, 50, now).get().unwrap()[0].name, "a.B.c");
     }
 
     #[test]
-    fn an_interpreted_frame_is_asked_for_again_and_older_stacks_keep_what_they_had() {
+    fn an_interpreted_frame_is_asked_for_in_each_batch_and_older_stacks_keep_what_they_had() {
         let (mut slots, now) = (Slots::default(), Instant::now());
         let interpreted = frame(FrameKindTag::JavaInterpreted, 0x8000, 7);
-        let first = slots.of(&interpreted, now);
-        assert_eq!(slots.of(&interpreted, now + RENEW / 2), first);
-        let second = slots.of(&interpreted, now + RENEW);
+        let first = slots.of(&interpreted, 10, now);
+        assert_eq!(slots.of(&interpreted, 11, now), first);
+        let waits = slots.take_wanted();
+        let second = slots.of(&interpreted, 12, now);
         assert_ne!(second, first);
         second.set([].into());
         assert!(first.get().is_none());
-        assert_eq!(slots.take_wanted().len(), 2);
+        slots.put_back(waits);
+        let wanted = slots.take_wanted();
+        assert_eq!(
+            (wanted.frames.len(), wanted.since_ns),
+            (2, 10),
+            "what could not be handed over goes first"
+        );
     }
 
     #[test]
@@ -147,11 +168,11 @@ mod tests {
         let (mut slots, now) = (Slots::default(), Instant::now());
         let at = |value| frame(FrameKindTag::JavaCompiled, value, 1);
         for value in 0..MAX_SLOTS as u64 {
-            slots.of(&at(value), now);
+            slots.of(&at(value), 1, now);
         }
-        let used = slots.of(&at(3), now + UNUSED);
-        slots.of(&at(u64::MAX), now + UNUSED);
+        let used = slots.of(&at(3), 1, now + UNUSED);
+        slots.of(&at(u64::MAX), 1, now + UNUSED);
         assert_eq!((slots.known.len(), slots.dropped), (2, MAX_SLOTS as u64 - 1));
-        assert_eq!(slots.of(&at(3), now + UNUSED), used);
+        assert_eq!(slots.of(&at(3), 1, now + UNUSED), used);
     }
 }
