@@ -110,6 +110,8 @@ pub struct JvmLayout {
     pub verified_entry: Field,
     /// Zero.
     pub pad2: u32,
+    /// Where the JVM counts the classes that it has unloaded, 8 bytes; 0: it does not.
+    pub unloads: u64,
     /// Where the JVM keeps `ContinuationEntry::_return_pc` (it is set with the first virtual thread), at which a
     /// carrier goes on below a mounted virtual thread; 0: none or not known.
     pub cont_entry_return: u64,
@@ -118,5 +120,5 @@ pub struct JvmLayout {
 const _: () = {
     assert!(size_of::<CodeHeap>() == 24);
     assert!(size_of::<Field>() == 4);
-    assert!(size_of::<JvmLayout>() == 192);
+    assert!(size_of::<JvmLayout>() == 200);
 };

@@ -100,6 +100,9 @@ pub struct StackRecord {
     pub end: u8,
     /// Zero.
     pub pad: [u8; 3],
+    /// One more than the classes that its JVM had unloaded by then; 0: not known. Part of the hash: a `Method*` means the
+    /// same method as long as this is the same.
+    pub unloads: u64,
 }
 
 /// Kind of a user frame as the kernel's walker saw it.
@@ -238,7 +241,7 @@ const _: () = {
     assert!(size_of::<ThreadRecord>() == 128);
     assert!(size_of::<RecordHeader>() == 8);
     assert!(size_of::<SampleRecord>() == 64);
-    assert!(size_of::<StackRecord>() == 40);
+    assert!(size_of::<StackRecord>() == 48);
     assert!(size_of::<UserFrame>() == 16);
     assert!(size_of::<TaskRecord>() == 32);
 };

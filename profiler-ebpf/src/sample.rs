@@ -58,6 +58,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         walk.words = 0;
         walk.frames = 0;
         walk.reads = 0;
+        walk.unloads = 0;
         let registers = if in_kernel {
             kernel_stack(ctx, &counts, scratch);
             regs::from_task()
@@ -87,6 +88,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
                 user_frames: walk.frames as u16,
                 end: walk.end as u8,
                 pad: [0; 3],
+                unloads: walk.unloads,
             };
             if !send_stack(scratch) {
                 counts.lost(ctx, DropReason::RingFullStack);

@@ -19,6 +19,7 @@ pub mod state;
 
 use crate::maps::{BODY_WORDS, JVMS, SCRATCH, Scratch};
 use crate::regs::{UserRegs, near_stack_top};
+use aya_ebpf::helpers::bpf_probe_read_user;
 use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
@@ -70,6 +71,8 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
                 let jvm = &*jvm;
                 (walk.low, walk.high) = (jvm.low, jvm.high);
                 walk.incarnation = u64::from(jvm.incarnation);
+                walk.unloads = unloads(jvm.unloads);
+                walk.hash = mix(walk.hash, walk.unloads);
                 walk.pid = u64::from(pid);
                 walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
             }
@@ -90,6 +93,16 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
             walk.end = StackEnd::NoFramePointer as u64;
         }
     }
+}
+
+/// One more than the count of unloaded classes; 0 where it cannot be read.
+#[inline(always)]
+fn unloads(address: u64) -> u64 {
+    if address == 0 {
+        return 0;
+    }
+    // SAFETY: a read that fails is an error value.
+    unsafe { bpf_probe_read_user(address as *const u64) }.map_or(0, |count| count.wrapping_add(1))
 }
 
 /// Some steps, by the kind of code; 1 at the end.

@@ -48,6 +48,8 @@ pub struct Walk {
     pub end: u64,
     /// `UserFrame::FLAG_GUESSED`, in the second word of a frame, when the next frame is a guess; else 0.
     pub guessed: u64,
+    /// As in the stack's record.
+    pub unloads: u64,
     /// The process.
     pub pid: u64,
     /// Registers of the interrupted instruction.

@@ -96,6 +96,7 @@ fn stack(bytes: &[u8]) -> Result<RawStack, DecodeError> {
         user.chunks_exact(size_of::<UserFrame>()).map(user_frame).collect();
     Ok(RawStack {
         hash: u64_at(bytes, offset_of!(StackRecord, hash))?,
+        unloads: u64_at(bytes, offset_of!(StackRecord, unloads))?,
         time_ns: u64_at(bytes, offset_of!(StackRecord, time_ns))?,
         pid: u32_at(bytes, offset_of!(StackRecord, pid))?,
         kernel: kernel?,

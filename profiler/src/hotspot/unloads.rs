@@ -1,7 +1,7 @@
 //! How many classes a JVM has unloaded: what tells whether a `Method*` can be another's by now.
 //!
 //! In: the JVM's performance counters, in its own memory (perfMemory.hpp, perfData.hpp: a prologue, then entries,
-//! little endian on x86-64; JDK 8 to 25). Out: the count, and since when it has been that. The counter goes up
+//! little endian on x86-64; JDK 8 to 25). Out: the count, which is read with each stack and again with its names. It goes up
 //! before any memory of the class is freed (`ClassLoadingService::notify_class_unloaded`). With
 //! `-XX:-UsePerfData` there is none, and nothing is known.
 
@@ -17,31 +17,23 @@ const MAX_ENTRIES: u32 = 4096;
 /// Counters take 32 KB (`PerfDataMemorySize`).
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The count of one JVM.
+/// The count of one JVM, as it was read last.
 #[derive(Debug, Default)]
 pub struct Unloads {
     counter: Option<u64>,
     count: Option<u64>,
-    /// CLOCK_MONOTONIC, nanoseconds.
-    since_ns: u64,
 }
 
 impl Unloads {
     /// Finds the counter; a JVM without it is fine.
     pub fn find<M: Memory>(memory: &M, vm: &VmStructs) -> Self {
-        Self { counter: counter(memory, vm).ok().flatten(), ..Self::default() }
+        Self { counter: unload_counter(memory, vm), count: None }
     }
 
-    /// Reads it. True when the count is not what it was. `now` is asked afterwards.
-    pub fn read<M: Memory>(&mut self, memory: &M, now: impl FnOnce() -> u64) -> bool {
+    /// Reads it. True when the count is not what it was.
+    pub fn read<M: Memory>(&mut self, memory: &M) -> bool {
         let count = self.counter.and_then(|counter| memory.u64(counter).ok());
-        if count == self.count {
-            return false;
-        }
-        // Nothing was ever unloaded: so it has been from the start.
-        self.since_ns = if count == Some(0) { 0 } else { now() };
-        self.count = count;
-        true
+        std::mem::replace(&mut self.count, count) != count
     }
 
     /// Whether there is such a count.
@@ -49,10 +41,15 @@ impl Unloads {
         self.count.is_some()
     }
 
-    /// Nothing was unloaded from this instant to the last [`Unloads::read`]; true where nobody knows.
-    pub fn none_since(&self, ns: u64) -> bool {
-        self.count.is_none() || self.since_ns <= ns
+    /// Whether it is what it was when a stack was recorded, as [`profiler_ebpf::StackRecord`] has it.
+    pub fn is(&self, recorded: u64) -> bool {
+        self.count.is_some_and(|count| count.wrapping_add(1) == recorded)
     }
+}
+
+/// Where a JVM counts the classes that it has unloaded, 8 bytes; None where it does not.
+pub fn unload_counter<M: Memory>(memory: &M, vm: &VmStructs) -> Option<u64> {
+    counter(memory, vm).ok().flatten()
 }
 
 fn counter<M: Memory>(memory: &M, vm: &VmStructs) -> Result<Option<u64>, JvmProblem> {
@@ -97,16 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn since_when_nothing_was_unloaded() {
-        let (memory, mut unloads) = (One(Cell::new(0)), Unloads { counter: Some(8), ..Unloads::default() });
-        assert!(unloads.read(&memory, || 50));
-        assert!(unloads.none_since(0), "nothing ever was");
+    fn the_count_of_a_stack_and_the_one_of_now() {
+        let (memory, mut unloads) = (One(Cell::new(0)), Unloads { counter: Some(8), count: None });
+        assert!(unloads.read(&memory) && unloads.is(1) && !unloads.is(0), "0 is not known");
+        assert!(!unloads.read(&memory));
         memory.0.set(3);
-        assert!(unloads.read(&memory, || 70));
-        assert!(!unloads.none_since(69) && unloads.none_since(70));
-        assert!(!unloads.read(&memory, || 90));
-        assert!(unloads.none_since(70), "still the same");
+        assert!(unloads.read(&memory) && unloads.is(4) && !unloads.is(1));
         let mut unknown = Unloads::default();
-        assert!(!unknown.read(&memory, || 1) && unknown.none_since(0) && !unknown.is_known());
+        assert!(!unknown.read(&memory) && !unknown.is_known() && !unknown.is(0) && !unknown.is(1));
     }
 }

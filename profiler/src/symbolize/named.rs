@@ -17,7 +17,7 @@ impl Symbolizer {
             let dir = self.process_dir(key.pid);
             let Some(process) = self.processes.get_mut(&key) else { continue };
             let wanted = process.java.take_wanted();
-            if wanted.frames.is_empty() {
+            if wanted.is_empty() {
                 continue;
             }
             match self.reader.submit(key, dir, wanted) {

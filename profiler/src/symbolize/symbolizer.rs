@@ -70,7 +70,7 @@ impl Symbolizer {
             for frame in raw.user.iter().rev() {
                 frames.push(if is_java(frame) {
                     self.java_wanted.insert(target.key);
-                    PendingFrame::Java(process.java.of(frame, raw.time_ns, now))
+                    PendingFrame::Java(process.java.of(frame, raw.unloads, now))
                 } else {
                     self.user_frame(&dir, &mut process, lookup_address(frame))
                 });

@@ -6,7 +6,7 @@
 //! [`JvmProblem::NotReady`].
 
 use crate::hotspot::vm_structs::VmStructs;
-use crate::hotspot::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Jvm, JvmProblem};
+use crate::hotspot::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Jvm, JvmProblem, unload_counter};
 use crate::target::memory::{Memory, at};
 use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
 
@@ -83,6 +83,7 @@ pub fn from_tables<M: Memory>(
             .any(&["CompiledMethod::_deopt_mh_handler_begin", "nmethod::_deopt_mh_handler_offset"]),
         verified_entry: fields.entry()?,
         pad2: 0,
+        unloads: unload_counter(memory, vm).unwrap_or(0),
         cont_entry_return: entry_return.unwrap_or(0),
     };
     let last = [

@@ -196,40 +196,43 @@ impl Namer {
         NamerCounts { dropped, bytes, ..self.counts }
     }
 
-    /// Names frames that were recorded at `since_ns` or later (CLOCK_MONOTONIC, as `now` tells). Where the JVM
-    /// unloaded classes since, an interpreted frame keeps its name only if the same method was known there before:
-    /// another's may have come into its place.
+    /// Names frames, each with the count of unloaded classes that its stack was recorded with (0: not known). Where
+    /// the JVM unloaded classes since, an interpreted frame keeps its name only if the same method was known there
+    /// before: another's may have come into its place.
     pub fn name_all<M: Memory>(
         &mut self,
         memory: &M,
-        frames: &[UserFrame],
-        since_ns: u64,
-        now: impl Fn() -> u64,
+        frames: impl Iterator<Item = (UserFrame, u64)>,
     ) -> Vec<Result<Arc<[JavaFrame]>, Unnamed>> {
-        if self.unloads.read(memory, &now) {
+        if self.unloads.read(memory) {
             for (address, (method, _)) in self.methods.take() {
                 let bytes = method.bytes();
                 self.older.insert(address, method, bytes);
             }
         }
         let mut batch = self.batch(memory);
-        let mut names: Vec<_> = frames.iter().map(|frame| batch.name(frame)).collect();
-        let unloading = self.unloads.read(memory, &now);
-        if !unloading && self.unloads.none_since(since_ns) {
-            return names;
+        let named: Vec<_> = frames.map(|(frame, unloads)| (frame, unloads, batch.name(&frame))).collect();
+        let unloading = self.unloads.read(memory);
+        if unloading {
+            // What was read now may be of what came meanwhile.
+            drop(self.methods.take());
         }
-        // What was read now may be of what came later.
-        drop(self.methods.take());
-        for (frame, name) in frames.iter().zip(&mut names) {
-            let Ok(read) = name else { continue };
-            if frame.kind == FrameKindTag::JavaInterpreted as u8 {
-                let known = self.older.get(frame.value).map(|method| &method.name);
-                if known != read.first().map(|frame| &frame.name) {
-                    *name = Err(Unnamed::Unloaded);
-                }
+        let sure = |unloads: u64| unloads == 0 || (!unloading && self.unloads.is(unloads));
+        let mut kept = |frame: UserFrame, unloads, read: Arc<[JavaFrame]>| {
+            if frame.kind != FrameKindTag::JavaInterpreted as u8 || sure(unloads) {
+                return Ok(read);
             }
-        }
-        names
+            let known = self.older.get(frame.value).map(|method| &method.name);
+            if known.is_some() && known == read.first().map(|frame| &frame.name) {
+                Ok(read)
+            } else {
+                Err(Unnamed::Unloaded)
+            }
+        };
+        named
+            .into_iter()
+            .map(|(frame, unloads, read)| read.and_then(|read| kept(frame, unloads, read)))
+            .collect()
     }
 
     /// Begins to name frames. All those given to one batch must have been recorded before it began: what is

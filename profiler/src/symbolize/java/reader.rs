@@ -139,20 +139,14 @@ fn opened<'a>(
 fn name(open: &mut Open, wanted: Wanted) -> (Vec<(UserFrame, Slot, Answer)>, Result<JvmFacts, JvmProblem>) {
     let (answers, facts): (Vec<Answer>, _) = match &mut open.jvm {
         Ok((namer, memory)) => {
-            let frames: Vec<UserFrame> = wanted.frames.iter().map(|(frame, _)| *frame).collect();
-            (namer.name_all(memory, &frames, wanted.since_ns, monotonic_ns), Ok(namer.facts().clone()))
+            let frames = wanted.iter().map(|(frame, unloads, _)| (*frame, *unloads));
+            (namer.name_all(memory, frames), Ok(namer.facts().clone()))
         }
         Err(problem) => {
             let why = if *problem == JvmProblem::Gone { Unnamed::Gone } else { Unnamed::Unreadable };
-            (vec![Err(why); wanted.frames.len()], Err(problem.clone()))
+            (vec![Err(why); wanted.len()], Err(problem.clone()))
         }
     };
-    let named = wanted.frames.into_iter().zip(answers).map(|((frame, slot), answer)| (frame, slot, answer));
+    let named = wanted.into_iter().zip(answers).map(|((frame, _, slot), answer)| (frame, slot, answer));
     (named.collect(), facts)
-}
-
-/// CLOCK_MONOTONIC, the kernel side's clock.
-fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

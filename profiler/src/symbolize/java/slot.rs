@@ -3,7 +3,8 @@
 //! In: frames as the kernel's walker recorded them. Out: a [`Slot`] for each, which the reader of the JVM's memory
 //! fills a moment later; equal frames share one. What names a compiled frame (its pc and compile id) never means
 //! another method, so its slot is kept while it is used. A `Method*` may be another's once its class is unloaded, so
-//! the slot of an interpreted frame is for the stacks of one batch, and those that come later get a new one.
+//! the slot of an interpreted frame is for stacks with the same count of unloaded classes; where the JVM has no such
+//! count, for the stacks of one batch.
 
 use crate::model::Frame;
 use profiler_ebpf::{FrameKindTag, UserFrame};
@@ -46,7 +47,7 @@ impl Hash for Slot {
 }
 
 /// What makes two recorded frames the same.
-type Key = (u64, u32, u8, u8);
+type Key = (u64, u32, u8, u8, u64);
 
 struct Known {
     slot: Slot,
@@ -55,14 +56,8 @@ struct Known {
     used: Instant,
 }
 
-/// What is to be read at once.
-#[derive(Default)]
-pub struct Wanted {
-    /// Frames and their slots.
-    pub frames: Vec<(UserFrame, Slot)>,
-    /// When the first of them was recorded, CLOCK_MONOTONIC, nanoseconds.
-    pub since_ns: u64,
-}
+/// What is to be read: a frame, the count of unloaded classes that its stack was recorded with, its slot.
+pub type Wanted = Vec<(UserFrame, u64, Slot)>;
 
 /// The slots of a process.
 #[derive(Default)]
@@ -75,13 +70,13 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The slot of a frame recorded at `recorded_ns`; a new one is put on the list of what is wanted.
-    pub fn of(&mut self, frame: &UserFrame, recorded_ns: u64, now: Instant) -> Slot {
-        let key = (frame.value, frame.cookie, frame.kind, frame.flags);
-        let lasts = frame.kind == FrameKindTag::JavaCompiled as u8;
-        if self.wanted.frames.is_empty() || recorded_ns < self.wanted.since_ns {
-            self.wanted.since_ns = recorded_ns;
-        }
+    /// The slot of a frame of a stack recorded with this count of unloaded classes ([`crate::model::RawStack`]); a
+    /// new one is put on the list of what is wanted.
+    pub fn of(&mut self, frame: &UserFrame, unloads: u64, now: Instant) -> Slot {
+        let compiled = frame.kind == FrameKindTag::JavaCompiled as u8;
+        let unloads = if compiled { 0 } else { unloads };
+        let key = (frame.value, frame.cookie, frame.kind, frame.flags, unloads);
+        let lasts = compiled || unloads != 0;
         if let Some(known) = self.known.get_mut(&key)
             && (lasts || known.batch == self.batch)
         {
@@ -90,7 +85,7 @@ impl Slots {
         }
         self.make_room(now);
         let slot = Slot::default();
-        self.wanted.frames.push((*frame, slot.clone()));
+        self.wanted.push((*frame, unloads, slot.clone()));
         self.known.insert(key, Known { slot: slot.clone(), batch: self.batch, used: now });
         slot
     }
@@ -104,7 +99,7 @@ impl Slots {
     /// Back on the list: it could not be handed over.
     pub fn put_back(&mut self, wanted: Wanted) {
         let newer = std::mem::replace(&mut self.wanted, wanted);
-        self.wanted.frames.extend(newer.frames);
+        self.wanted.extend(newer);
     }
 
     fn make_room(&mut self, now: Instant) {
@@ -133,34 +128,40 @@ mod tests {
     fn equal_frames_share_a_slot_and_are_wanted_once() {
         let (mut slots, now) = (Slots::default(), Instant::now());
         let compiled = frame(FrameKindTag::JavaCompiled, 0x7000, 4);
-        let first = slots.of(&compiled, 30, now);
-        assert_eq!(slots.of(&compiled, 20, now), first);
-        assert_ne!(slots.of(&frame(FrameKindTag::JavaCompiled, 0x7000, 5), 40, now), first, "compiled anew");
-        let wanted = slots.take_wanted();
-        assert_eq!((wanted.frames.len(), wanted.since_ns), (2, 20));
-        assert!(slots.take_wanted().frames.is_empty());
+        let first = slots.of(&compiled, 1, now);
+        assert_eq!(slots.of(&compiled, 2, now), first);
+        assert_ne!(slots.of(&frame(FrameKindTag::JavaCompiled, 0x7000, 5), 1, now), first, "compiled anew");
+        assert_eq!(slots.take_wanted().len(), 2);
+        assert!(slots.take_wanted().is_empty());
         first.set([Arc::new(Frame::new(FrameKind::JavaCompiled, "a.B.c", ""))].into());
-        assert_eq!(&*slots.of(&compiled, 50, now).get().unwrap()[0].name, "a.B.c");
+        assert_eq!(&*slots.of(&compiled, 3, now).get().unwrap()[0].name, "a.B.c");
     }
 
     #[test]
-    fn an_interpreted_frame_is_asked_for_in_each_batch_and_older_stacks_keep_what_they_had() {
+    fn an_interpreted_frame_is_another_once_classes_were_unloaded() {
         let (mut slots, now) = (Slots::default(), Instant::now());
         let interpreted = frame(FrameKindTag::JavaInterpreted, 0x8000, 7);
-        let first = slots.of(&interpreted, 10, now);
-        assert_eq!(slots.of(&interpreted, 11, now), first);
+        let first = slots.of(&interpreted, 5, now);
+        slots.take_wanted();
+        assert_eq!(slots.of(&interpreted, 5, now), first);
+        assert_ne!(slots.of(&interpreted, 6, now), first);
+        assert_eq!(slots.take_wanted().len(), 1);
+    }
+
+    #[test]
+    fn without_a_count_it_is_asked_for_in_each_batch_and_older_stacks_keep_what_they_had() {
+        let (mut slots, now) = (Slots::default(), Instant::now());
+        let interpreted = frame(FrameKindTag::JavaInterpreted, 0x8000, 7);
+        let first = slots.of(&interpreted, 0, now);
+        assert_eq!(slots.of(&interpreted, 0, now), first);
         let waits = slots.take_wanted();
-        let second = slots.of(&interpreted, 12, now);
+        let second = slots.of(&interpreted, 0, now);
         assert_ne!(second, first);
         second.set([].into());
         assert!(first.get().is_none());
         slots.put_back(waits);
         let wanted = slots.take_wanted();
-        assert_eq!(
-            (wanted.frames.len(), wanted.since_ns),
-            (2, 10),
-            "what could not be handed over goes first"
-        );
+        assert!(wanted.len() == 2 && wanted[0].2 == first, "what could not be handed over goes first");
     }
 
     #[test]
