@@ -77,10 +77,14 @@ impl Method {
             // The lowest bits mark pseudo strings.
             symbol(memory, layout, memory.u64(slot)? & !3)
         };
-        let mut name = java_text::class(&symbol(memory, layout, origin.holder_name)?);
-        name.push('.');
-        name.push_str(&java_text::plain(&entry(origin.constants, origin.indexes.0)?));
-        let signature = java_text::signature(&entry(origin.constants, origin.indexes.1)?);
+        let class = text(symbol(memory, layout, origin.holder_name)?)?;
+        let own = text(entry(origin.constants, origin.indexes.0)?)?;
+        let descriptor = text(entry(origin.constants, origin.indexes.1)?)?;
+        if !descriptor.starts_with(b"(") {
+            return Err(Unnamed::Unreadable);
+        }
+        let name = format!("{}.{}", java_text::class(&class), java_text::plain(&own));
+        let signature = java_text::signature(&descriptor);
         // The file is the class's, whichever pool the method has.
         let source = match (layout.pool_source, layout.class_source) {
             (Some(index), _) => memory.u16(at(origin.holder_pool, index.offset)?)?,
@@ -190,6 +194,12 @@ fn class_part<M: Memory>(memory: &M, layout: &MethodLayout, class: u64) -> Resul
 }
 
 /// A Symbol's text, as far as [`MAX_SYMBOL`] bytes of it.
+/// What can be a name: memory that was freed and used for something else is none for long.
+fn text(bytes: Vec<u8>) -> Result<Vec<u8>, Unnamed> {
+    let sound = !bytes.is_empty() && bytes.iter().all(|byte| *byte >= b' ' && *byte != 0x7f);
+    if sound { Ok(bytes) } else { Err(Unnamed::Unreadable) }
+}
+
 fn symbol<M: Memory>(memory: &M, layout: &MethodLayout, address: u64) -> Result<Vec<u8>, Unnamed> {
     let (body, length_at) = (layout.symbol_body as usize, layout.symbol_length as usize);
     let length = |bytes: &[u8]| {
