@@ -12,7 +12,7 @@ const LIMIT: &str = "300";
 /// How a command ended.
 #[derive(Debug)]
 pub struct Ran {
-    /// The exit code; 124 after [`LIMIT`].
+    /// The exit code; 124 after `LIMIT`.
     pub code: i32,
     /// Standard output.
     pub out: String,

@@ -47,7 +47,7 @@ pub struct SymbolizerCounters {
     pub jit_dropped: u64,
     /// Java frames named from a JVM's memory.
     pub java_named: u64,
-    /// Java frames that its memory did not name, by [`crate::hotspot::Unnamed::slug`].
+    /// Java frames that its memory did not name, by the slug of [`crate::model::UnknownReason`].
     pub java_unnamed: BTreeMap<&'static str, u64>,
     /// Time the reader of JVMs' memory took, nanoseconds.
     pub java_read_ns: u64,

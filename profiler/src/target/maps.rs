@@ -1,7 +1,7 @@
 //! Reads `/proc/PID/maps`: bytes in, the executable mappings out, sorted by address.
 //!
 //! A pure parser; lines it does not understand are left out. Only executable mappings are kept, at most
-//! [`MAX_MAPPINGS`] of them, and paths up to [`MAX_PATH`] bytes. Format: proc_pid_maps(5); the kernel
+//! [`MAX_MAPPINGS`] of them, and paths up to `MAX_PATH` bytes. Format: proc_pid_maps(5); the kernel
 //! writes a newline in a path as `\012` and adds ` (deleted)` to the path of an unlinked file.
 
 use std::ffi::OsStr;

@@ -7,7 +7,7 @@ use std::process::Command;
 /// The suites that the system gets; the README asks for the same.
 const SUITES: [&str; 3] = ["bookworm", "bookworm-updates", "bookworm-security"];
 
-/// Suite and mirror, for each of [`SUITES`].
+/// Suite and mirror, for each of `SUITES`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sources(Vec<(&'static str, String)>);
 

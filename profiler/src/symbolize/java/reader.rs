@@ -30,12 +30,15 @@ enum Job {
 /// The names of one frame, root first, or why there are none.
 pub type Answer = Result<Arc<[JavaFrame]>, Unnamed>;
 
+/// Each frame with its place and its names.
+pub type Answers = Vec<(UserFrame, Slot, Answer)>;
+
 /// What came of a batch.
 pub struct Named {
     /// Whose frames.
     pub key: ProcessKey,
     /// Each with its names.
-    pub frames: Vec<(UserFrame, Slot, Answer)>,
+    pub frames: Answers,
     /// What is known of the JVM, or why it cannot be read.
     pub facts: Result<JvmFacts, JvmProblem>,
     /// How long it took.
@@ -136,7 +139,7 @@ fn opened<'a>(
     known
 }
 
-fn name(open: &mut Open, wanted: Wanted) -> (Vec<(UserFrame, Slot, Answer)>, Result<JvmFacts, JvmProblem>) {
+fn name(open: &mut Open, wanted: Wanted) -> (Answers, Result<JvmFacts, JvmProblem>) {
     let (answers, facts): (Vec<Answer>, _) = match &mut open.jvm {
         Ok((namer, memory)) => {
             let frames = wanted.iter().map(|(frame, unloads, _)| (*frame, *unloads));
