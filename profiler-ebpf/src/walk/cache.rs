@@ -6,8 +6,8 @@
 //!
 //! An nmethod can be freed and its memory used again. So an entry of one is believed for [`FRESH`] (50 ms); then
 //! the compile id in the JVM's memory is read, and has to be the same. What slips through is code that was freed,
-//! made anew and reached again at the very same return address within that time. Its frame would carry the old
-//! compile id, which the daemon finds nowhere: it would be nameless, not named wrongly.
+//! made anew and reached again at the very same return address within that time: its frame would be taken for one
+//! of the code that was there before.
 #![allow(unsafe_code)]
 
 use super::stack::read;
