@@ -180,7 +180,7 @@ pub(super) mod tests {
             .u32s(&[5, 6])
             .u16s(&[1, 2])
             .u32s(&[u32::from_ne_bytes([StackEnd::Root as u8, 0, 0, 0])])
-            .u64s(&[0xffff_ffff_8100_0000, 0x40_1000, 0])
+            .u64s(&[12, 0xffff_ffff_8100_0000, 0x40_1000, 0])
             .u64s(&[0x40_2000, 1 << 40])
             .done()
     }
@@ -212,7 +212,7 @@ pub(super) mod tests {
     fn a_stack_comes_out_as_it_went_in() {
         let Ok(RawEvent::Stack(stack)) = decode(&a_stack()) else { panic!("not a stack") };
         assert_eq!((stack.hash, stack.time_ns, stack.pid, stack.end), (77, 1000, 5, StackEnd::Root));
-        assert_eq!(*stack.kernel, [0xffff_ffff_8100_0000]);
+        assert_eq!((&*stack.kernel, stack.unloads), (&[0xffff_ffff_8100_0000][..], 12));
         let flags = UserFrame::FLAG_RETURN_ADDRESS;
         assert_eq!(
             *stack.user,

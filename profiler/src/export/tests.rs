@@ -284,7 +284,7 @@ fn json_says_what_it_rests_on() {
         json["quality"],
         serde_json::json!({
             "samples": 10, "lost": 3, "truncated": 2, "frames": 30, "unnamed_frames": 4,
-            "sampling_error": 0.1f64.sqrt(), "ends": {"root": 8}, "unnamed": {"no perf map": 4},
+            "approximate": 0, "sampling_error": 0.1f64.sqrt(), "ends": {"root": 8}, "unnamed": {"no perf map": 4},
             "lost_by_reason": {"ring_full_sample": 3, "ring_full_stack": 9},
         })
     );
