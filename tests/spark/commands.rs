@@ -34,7 +34,7 @@ pub fn commands_ask_the_daemon(here: &Here, daemon: &Daemon, a: &App, b: &App, d
     let rows = rows["executors"].as_array().context("no rows")?.clone();
     let jvms: Vec<_> = rows.iter().filter(|row| row["role"] == "executor").collect();
     ensure!(jvms.len() == 2 && jvms.iter().all(|row| row["app"] == *a.id), "{rows:?}");
-    ensure!(jvms.iter().all(|row| row["jvm"]["names"] == "asked"), "{rows:?}");
+    ensure!(jvms.iter().all(|row| row["jvm"]["names"] == "memory"), "{rows:?}");
     let top = ask(&["top", "--app", &a.id, "--role", "executor", "--limit", "40"])?.good()?;
     ensure!(top.out.trim_start().starts_with("SELF") && top.out.lines().count() >= 41, "{top:#?}");
     ensure!(top.out.contains("org.apache.spark.unsafe.types.UTF8String.levenshteinDistance"), "{top:#?}");
