@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
 
 /// A driver and nine executors.
-const MASTER: &str = "local-cluster[9,1,640]";
+const MASTER: &str = "local-cluster[9,1,1024]";
 /// Of the machine, in percent; microseconds a sample; MB.
 const SHARE: f64 = 0.5;
 const SAMPLE_US: f64 = 50.0;

@@ -46,6 +46,8 @@ pub fn job(
     let mut job = SparkJob::new("fixed_work.py", &kit.venv, &kit.jdk.home, work)
         .master(master)
         .java_options(flags.clone())
+        // The work overflows on purpose, which newer Sparks refuse otherwise.
+        .conf("spark.sql.ansi.enabled", "false")
         .arg(ROWS);
     if !executor.is_empty() {
         job = job.conf("spark.executor.extraJavaOptions", format!("{flags} {executor}").trim());
