@@ -340,16 +340,26 @@ fn all_is_counted(before: &KernelStats, lost: u64, after: &KernelStats) {
     assert!(before.samples + lost <= busy(after) + cpus, "{lost} lost between {before:?} and {after:?}");
 }
 
+/// Waits, reading nothing, until so many are lost for this reason.
+fn fill(capture: &Capture, reason: DropReason, count: u64) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while capture.lost().get(reason) < count {
+        assert!(Instant::now() < end, "{:?}", capture.lost());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn a_full_ring_is_counted_and_its_stacks_come_later() {
     let Some((features, _guard)) = host("losses") else { return };
     let spin = Spin::start(&["20", "thread"]);
     let config = CaptureConfig { ring_bytes: Some(4096), ..at_999_hz() };
     let mut capture = start(&config, &features);
-    std::thread::sleep(Duration::from_secs(1));
+    fill(&capture, DropReason::RingFullSample, 100);
+    // A stack that is first seen when there is no room left.
+    let late = Spin::start(&["20", "thread"]);
+    fill(&capture, DropReason::RingFullStack, 1);
     let (before, lost, after) = (capture.stats(), capture.lost(), capture.stats());
-    assert!(lost.get(DropReason::RingFullSample) > 100, "{lost:?}");
-    assert!(lost.get(DropReason::RingFullStack) > 0, "{lost:?}");
     all_is_counted(&before, lost.get(DropReason::RingFullSample), &after);
 
     // Once the ring is read, stacks that did not fit are sent, within the same epoch too.
@@ -359,9 +369,11 @@ fn a_full_ring_is_counted_and_its_stacks_come_later() {
         capture.read(Duration::from_millis(2), &mut got.events).expect("read");
     }
     let stacks = got.stacks();
-    let samples = got.samples(spin.pid());
-    let named = samples.iter().filter(|s| stacks.contains_key(&s.stack)).count();
-    assert!(named * 10 > samples.len() * 5 && named > 0, "{named} of {}", samples.len());
+    for pid in [spin.pid(), late.pid()] {
+        let samples = got.samples(pid);
+        let named = samples.iter().filter(|s| stacks.contains_key(&s.stack)).count();
+        assert!(named * 10 > samples.len() * 5 && named > 0, "{named} of {}", samples.len());
+    }
     drop(capture);
     assert_eq!(start(&at_99_hz(), &features).lost().samples(), 0);
 }

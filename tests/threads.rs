@@ -4,7 +4,7 @@
 
 use emberscope::capture::{Capture, CaptureConfig, CaptureError, FileId, HostFeatures, NameProbe};
 use emberscope::model::{DropReason, Pid, RawEvent, RawSample, RawThread, StringLayout, ThreadCause, Tid};
-use emberscope_tests::{JavaProgram, skip};
+use emberscope_tests::{JavaProgram, function, skip};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -54,30 +54,6 @@ fn start(config: &CaptureConfig, features: &HostFeatures) -> Capture {
     Capture::start(config, features).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Where in an ELF file a function's code is.
-fn offset_of(file: &Path, symbol: &str) -> Option<u64> {
-    let bytes = std::fs::read(file).expect("readable");
-    let int = |at: usize, len: usize| -> u64 {
-        let mut word = [0; 8];
-        word[..len].copy_from_slice(&bytes[at..at + len]);
-        u64::from_le_bytes(word)
-    };
-    let (headers, count) = (int(0x28, 8) as usize, int(0x3c, 2) as usize);
-    let section = |i: usize| headers + i * 64;
-    for table in (0..count).map(section).filter(|at| [2, 11].contains(&int(at + 4, 4))) {
-        let (from, len) = (int(table + 24, 8) as usize, int(table + 32, 8) as usize);
-        let names = int(section(int(table + 40, 4) as usize) + 24, 8) as usize;
-        for at in (from..from + len).step_by(24) {
-            let name = &bytes[names + int(at, 4) as usize..];
-            if name.starts_with(symbol.as_bytes()) && name.get(symbol.len()) == Some(&0) {
-                let code = section(int(at + 6, 2) as usize);
-                return Some(int(at + 8, 8) - int(code + 16, 8) + int(code + 24, 8));
-            }
-        }
-    }
-    None
-}
-
 /// Watches a file's naming function.
 fn watch(capture: &mut Capture, path: &Path, symbol: &str) -> FileId {
     watch_by(capture, path, symbol, |offset| NameProbe::NativeName { offset })
@@ -87,7 +63,7 @@ fn watch_by(capture: &mut Capture, path: &Path, symbol: &str, probe: fn(u64) -> 
     let file = File::open(path).expect("opens");
     let about = file.metadata().expect("stat");
     let id = FileId { dev: about.dev(), ino: about.ino() };
-    let offset = offset_of(path, symbol).expect("has the symbol");
+    let offset = function(path, symbol).expect("has the symbol").offset;
     for _ in 0..2 {
         capture.watch_names(id, file.as_fd(), probe(offset)).unwrap_or_else(|e| panic!("{e}"));
     }

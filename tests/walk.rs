@@ -7,7 +7,7 @@ use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures, Ke
 use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles};
 use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
 use emberscope::unwind::hotspot::layout;
-use emberscope_tests::skip;
+use emberscope_tests::{function, skip};
 use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
@@ -93,29 +93,6 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Where a function of an ELF file is, as linked.
-fn function(file: &Path, symbol: &str) -> Option<Range<u64>> {
-    let bytes = std::fs::read(file).expect("readable");
-    let int = |at: usize, len: usize| -> u64 {
-        let mut word = [0; 8];
-        word[..len].copy_from_slice(&bytes[at..at + len]);
-        u64::from_le_bytes(word)
-    };
-    let (headers, count) = (int(0x28, 8) as usize, int(0x3c, 2) as usize);
-    let section = |i: usize| headers + i * 64;
-    for table in (0..count).map(section).filter(|at| [2, 11].contains(&int(at + 4, 4))) {
-        let (from, len) = (int(table + 24, 8) as usize, int(table + 32, 8) as usize);
-        let names = int(section(int(table + 40, 4) as usize) + 24, 8) as usize;
-        for at in (from..from + len).step_by(24) {
-            let name = &bytes[names + int(at, 4) as usize..];
-            if name.starts_with(symbol.as_bytes()) && name.get(symbol.len()) == Some(&0) {
-                return Some(int(at + 8, 8)..int(at + 8, 8) + int(at + 16, 8));
-            }
-        }
-    }
-    None
 }
 
 /// How a stack ended: reason, rooted, kinds of the first and the last frame (9: there is none).
@@ -223,7 +200,7 @@ fn sampled(
     let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
     let told = layout(&jvm, incarnation).unwrap_or_else(|e| panic!("{} {flags:?}: {e}", home.display()));
     capture.set_jvm(pid, &told).expect("room");
-    let linked = function(&home.join("lib/server/libjvm.so"), THREAD_ENTRY).expect("the symbol");
+    let linked = function(&home.join("lib/server/libjvm.so"), THREAD_ENTRY).expect("the symbol").linked;
     let bias = jvm.libjvm().bias;
     let entry = linked.start.wrapping_add(bias)..linked.end.wrapping_add(bias);
 

@@ -21,10 +21,12 @@
 //! ```
 
 mod command;
+mod elf;
 mod here;
 mod visible;
 
 pub use command::{Ran, ran};
+pub use elf::{Function, function};
 pub use here::{Here, WARM_UP, jdk, required};
 pub use visible::{VISIBLE, wait_visible};
 pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};

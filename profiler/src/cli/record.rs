@@ -34,7 +34,8 @@ pub struct RecordArgs {
     /// Samples a second and CPU, 1 to 1000.
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     hz: Option<Hz>,
-    /// Ask JVMs for the names of their compiled code (HotSpot's attach protocol, JDK 17 and newer).
+    /// Ask JVMs whose memory does not tell it for the names of their compiled code (HotSpot's attach
+    /// protocol, JDK 17 and newer).
     #[arg(long, value_name = "BOOL", help_heading = "Sampling")]
     ask_jvms: Option<bool>,
     /// Which of our own messages are logged: error, warn, info, debug, trace, or target=level with

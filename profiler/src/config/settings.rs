@@ -96,7 +96,8 @@ settings! {
     required executors ("executors", "LIST"): Executors = "*";
     /// Share of the executors that is kept, above 0, up to 1; the same ones on every node.
     required fraction ("fraction", "SHARE"): Fraction = "1";
-    /// Ask JVMs for the names of their compiled code (HotSpot's attach protocol, JDK 17 and newer).
+    /// Ask JVMs whose memory does not tell it for the names of their compiled code (HotSpot's attach
+    /// protocol, JDK 17 and newer).
     /// When false, only perf maps that are already there are read.
     required ask_jvms ("ask-jvms", "BOOL"): bool = "true";
     /// Shortest time between two such questions to the same JVM; failures make it longer.

@@ -23,8 +23,8 @@ pub enum Job {
     Library(ProcessKey),
     /// What its threads are called.
     Names(ProcessKey),
-    /// Where its code is and how it is laid out.
-    Layout(ProcessKey),
+    /// Where its code is and how it is laid out; the layout gets this incarnation.
+    Layout(ProcessKey, u32),
 }
 
 /// The libjvm of a JVM, and where in it namings can be seen.
@@ -56,7 +56,7 @@ pub enum Found {
     Library(ProcessKey, Result<Library, JvmProblem>),
     /// Of [`Job::Names`].
     Names(ProcessKey, Names),
-    /// Of [`Job::Layout`]; its incarnation is for who hands it on.
+    /// Of [`Job::Layout`].
     Layout(ProcessKey, Result<JvmLayout, JvmProblem>),
 }
 
@@ -95,7 +95,7 @@ fn run(queue: &Receiver<Job>, out: &Sender<Found>) {
         let found = match job {
             Job::Library(key) => Found::Library(key, library(key, &mut files)),
             Job::Names(key) => Found::Names(key, names(key, &mut files)),
-            Job::Layout(key) => Found::Layout(key, layout(key, &mut files)),
+            Job::Layout(key, incarnation) => Found::Layout(key, layout(key, incarnation, &mut files)),
         };
         if out.send(found).is_err() {
             return;
@@ -119,9 +119,9 @@ fn library(key: ProcessKey, files: &mut LibjvmFiles) -> Result<Library, JvmProbl
     Ok(Library { id, file, probe, strings })
 }
 
-fn layout(key: ProcessKey, files: &mut LibjvmFiles) -> Result<JvmLayout, JvmProblem> {
+fn layout(key: ProcessKey, incarnation: u32, files: &mut LibjvmFiles) -> Result<JvmLayout, JvmProblem> {
     let jvm = Jvm::open(&dir_of(key), key.start_ticks, files)?;
-    unwind::hotspot::layout(&jvm, 0)
+    unwind::hotspot::layout(&jvm, incarnation)
 }
 
 fn names(key: ProcessKey, files: &mut LibjvmFiles) -> Names {

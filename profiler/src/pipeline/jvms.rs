@@ -137,7 +137,7 @@ pub struct Jvms {
     known: HashMap<ProcessKey, Jvm>,
     /// Files with a probe.
     probed: HashSet<FileId>,
-    /// Number of the JVM whose code heaps were read last.
+    /// Number of the JVM whose code heaps were asked for last.
     incarnation: u32,
     refused: u64,
 }
@@ -267,19 +267,14 @@ impl Jvms {
     ) {
         let Some(jvm) = self.known.get_mut(&key) else { return };
         let why = match layout {
-            Ok(layout) => {
-                // Never 0: that is what an empty place of the walker's memory holds.
-                self.incarnation = self.incarnation.checked_add(1).unwrap_or(1);
-                let layout = JvmLayout { incarnation: self.incarnation, ..layout };
-                match capture.set_jvm(key.pid, &layout) {
-                    Ok(()) => {
-                        jvm.walking = Walking::CodeTables;
-                        symbolizer.jvm_walked(key, Walked::From(ClockReading::take().monotonic_ns));
-                        return;
-                    }
-                    Err(error) => error.to_string(),
+            Ok(layout) => match capture.set_jvm(key.pid, &layout) {
+                Ok(()) => {
+                    jvm.walking = Walking::CodeTables;
+                    symbolizer.jvm_walked(key, Walked::From(ClockReading::take().monotonic_ns));
+                    return;
                 }
-            }
+                Err(error) => error.to_string(),
+            },
             Err(JvmProblem::Gone) => return,
             Err(problem) if jvm.layout.failed(&problem, Instant::now()) => return,
             Err(problem) => problem.to_string(),
@@ -295,8 +290,12 @@ impl Jvms {
         let now = Instant::now();
         for (key, jvm) in &mut self.known {
             jvm.wanted |= pids.contains(&key.pid);
-            if jvm.layout.due(now) && self.reader.submit(Job::Layout(*key)) {
-                jvm.layout.next = None;
+            if jvm.layout.due(now) {
+                // Never 0: that is what an empty place of the walker's memory holds.
+                self.incarnation = self.incarnation.checked_add(1).unwrap_or(1);
+                if self.reader.submit(Job::Layout(*key, self.incarnation)) {
+                    jvm.layout.next = None;
+                }
             }
             if jvm.library.due(now) && self.reader.submit(Job::Library(*key)) {
                 jvm.library.next = None;

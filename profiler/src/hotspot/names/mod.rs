@@ -100,12 +100,12 @@ impl From<ReadError> for Unnamed {
     }
 }
 
-/// How much a [`Namer`] keeps, bytes. Ten JVMs with all of it are a third of the daemon's 64 MB.
+/// How much a [`Namer`] keeps, bytes. Ten JVMs with all of it are less than half of the daemon's 64 MB.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Named frames by address.
     pub frames: usize,
-    /// Methods by their address.
+    /// Methods by their address; as much again for those from before classes were unloaded last.
     pub methods: usize,
     /// Debug info of nmethods.
     pub codes: usize,
@@ -236,7 +236,8 @@ impl Namer {
     }
 
     /// Begins to name frames. All those given to one batch must have been recorded before it began: what is
-    /// still there now was there then, so each method is looked at once in a batch.
+    /// still there now was there then, so each method is looked at once in a batch, and not at all while the count
+    /// of unloaded classes is the same.
     pub fn batch<'a, M: Memory>(&'a mut self, memory: &'a M) -> Batch<'a, M> {
         self.batches += 1;
         Batch::of(self, memory)
