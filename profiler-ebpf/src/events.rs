@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::globals::{SIGNAL_LIVE, TASK_PID, TASK_SIGNAL, TASK_TGID};
-use crate::maps::JVMS;
+use crate::maps::{JVMS, PROCESSES};
 use crate::output::{lost_event, room_for_events, send};
 use crate::threads;
 use aya_ebpf::EbpfContext;
@@ -20,7 +20,7 @@ pub fn task_exec(ctx: RawTracePointContext) -> i32 {
     // the program. TP_PROTO(struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm).
     let ids = bpf_get_current_pid_tgid();
     threads::forget(ids as u32);
-    forget_jvm((ids >> 32) as u32);
+    forget_code((ids >> 32) as u32);
     threads::forget(ctx.arg::<u64>(1) as u32);
     current(&ctx, RecordKind::Exec);
     0
@@ -32,7 +32,7 @@ pub fn task_exit(ctx: RawTracePointContext) -> i32 {
     let ids = bpf_get_current_pid_tgid();
     threads::ended(&ctx, (ids >> 32) as u32, ids as u32);
     if last_thread(ids) {
-        forget_jvm((ids >> 32) as u32);
+        forget_code((ids >> 32) as u32);
     }
     current(&ctx, RecordKind::Exit);
     0
@@ -40,8 +40,9 @@ pub fn task_exit(ctx: RawTracePointContext) -> i32 {
 
 /// The process's code is gone, and whoever gets its pid has other code.
 #[inline(always)]
-fn forget_jvm(pid: u32) {
+fn forget_code(pid: u32) {
     let _ = JVMS.remove(pid);
+    let _ = PROCESSES.remove(pid);
 }
 
 /// Whether no thread of the current one's process is left: `signal->live` was counted down just before this

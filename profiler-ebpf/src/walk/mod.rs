@@ -2,8 +2,8 @@
 //!
 //! In: the thread's registers, and what the daemon told of its JVM. Out: frames in the scratch's `body`, a hash
 //! over them, and the reason why the walk ended. Code in a JVM's code heaps is stepped by HotSpot's rules
-//! (`hotspot`), all other by frame pointers (`native`). At most 512 frames with `bpf_loop`; else 127, by frame
-//! pointers only.
+//! (`hotspot`), native code by its file's unwind table (`table`), and code that has none by frame pointers (`native`).
+//! At most 512 frames with `bpf_loop`; else 127, by frame pointers only.
 #![allow(unsafe_code)]
 
 mod blob;
@@ -16,6 +16,7 @@ mod native;
 mod search;
 mod stack;
 pub mod state;
+mod table;
 
 use crate::maps::{BODY_WORDS, JVMS, SCRATCH, Scratch};
 use crate::regs::{UserRegs, near_stack_top};
@@ -66,7 +67,10 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
         (walk.base, walk.limit, walk.budget) = (0, 0, FIRST_FETCH_BYTES);
         (walk.low, walk.high, walk.guessed) = (0, 0, 0);
         walk.end = StackEnd::DepthLimit as u64;
+        table::begin(walk);
         if LOOP {
+            table::of_process(walk, pid);
+            walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
             if let Some(jvm) = JVMS.get_ptr(pid) {
                 let jvm = &*jvm;
                 (walk.low, walk.high) = (jvm.low, jvm.high);
@@ -74,7 +78,6 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
                 walk.unloads = unloads(jvm.unloads);
                 walk.hash = mix(walk.hash, walk.unloads);
                 walk.pid = u64::from(pid);
-                walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
             }
             let step = round as unsafe extern "C" fn(u32, *mut c_void) -> i64;
             // SAFETY: the callback fetches its scratch itself and takes no context.
@@ -89,9 +92,10 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
             }
         }
         let walk = &mut (*scratch).walk;
-        if walk.end == StackEnd::Root as u64 && !near_stack_top(walk.sp) {
+        if walk.end == StackEnd::Root as u64 && walk.marked == 0 && !near_stack_top(walk.sp) {
             walk.end = StackEnd::NoFramePointer as u64;
         }
+        table::told(walk);
     }
 }
 
@@ -113,6 +117,8 @@ unsafe extern "C" fn round(_: u32, _: *mut c_void) -> i64 {
         let walk = &(*scratch).walk;
         let goes_on = if in_code(walk, walk.pc) {
             hotspot::steps(scratch)
+        } else if walk.ranges != 0 {
+            table::steps(scratch)
         } else {
             native::steps::<STEPS_A_ROUND>(scratch, MAX_USER_FRAMES as u64)
         };

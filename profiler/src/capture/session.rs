@@ -13,6 +13,7 @@ use super::perf_ring::PerfRing;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::stats::{self, Counters, KernelStats, ProgramStats};
+use super::tables::TableMaps;
 use super::threads::Threads;
 use crate::model::{LostCounts, RawEvent};
 use aya::Ebpf;
@@ -22,6 +23,7 @@ use aya::programs::perf_event::{
 };
 use aya::programs::{PerfEvent, ProgramError};
 use profiler_ebpf::DropReason;
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -55,6 +57,7 @@ pub struct Capture {
     pub(super) names: NameProbes,
     pub(super) threads: Threads,
     pub(super) jvms: Jvms,
+    pub(super) tables: Option<TableMaps>,
     /// Came out of the ring while it was made room in.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
@@ -99,6 +102,13 @@ impl Capture {
             proc: (!iterator).then(ProcThreads::default),
         };
         let jvms = Jvms(take(&mut ebpf, "JVMS")?);
+        let tables = TableMaps {
+            slabs: take(&mut ebpf, "SLABS")?,
+            rules: take(&mut ebpf, "RULES")?,
+            processes: take(&mut ebpf, "PROCESSES")?,
+            made: HashMap::new(),
+            nothing: None,
+        };
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
@@ -111,6 +121,7 @@ impl Capture {
             names: NameProbes::default(),
             threads,
             jvms,
+            tables: Some(tables),
             early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
             config: config.clone(),

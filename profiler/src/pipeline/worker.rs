@@ -12,6 +12,7 @@ use super::jvm_reader;
 use super::jvms::Jvms;
 use super::relabels::Relabels;
 use super::stacks::{Entry, StackCache, StackToken};
+use super::tables::Tables;
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
 use crate::model::{
@@ -57,6 +58,8 @@ pub struct Worker {
     pub(super) threads: Threads,
     /// What tells it of JVMs.
     pub(super) jvm_probes: Jvms,
+    /// How native code is walked.
+    pub(super) tables: Tables,
     /// What was lost up to the last window that closed.
     pub(super) lost: LostCounts,
     /// When free memory is given back.
@@ -106,6 +109,7 @@ impl Worker {
             RawEvent::Thread(raw) => self.book(&raw),
             RawEvent::Mmap { pid, .. } => {
                 self.registry.on_mmap(pid);
+                self.tables.mapped(pid);
                 if let Some(key) = self.registry.known(pid) {
                     self.symbolizer.on_mmap(key);
                 }
@@ -114,6 +118,7 @@ impl Worker {
                 let key = self.registry.known(task.pid);
                 self.registry.on_task(&task);
                 self.threads.on_task(&task);
+                self.tables.on_task(&task);
                 match (task.event, key) {
                     (TaskEvent::Exec, Some(key)) => {
                         self.stacks.forget_tokens(task.pid);
@@ -122,6 +127,7 @@ impl Worker {
                     }
                     (TaskEvent::Exit, Some(key)) if self.registry.by_key(key).is_some_and(|p| p.exited) => {
                         self.symbolizer.on_exit(key);
+                        self.tables.ended(task.pid);
                         self.jvms.remove(&key);
                     }
                     _ => {}
@@ -136,6 +142,7 @@ impl Worker {
             self.health.not_kept();
             return;
         }
+        self.tables.sampled(sample.pid);
         let (key, jvm, target) = (process.key, process.jvm, target_of(process));
         let owner = owner_of(process);
         if sample.name_seq == 0 && self.threads.is_new(&owner, sample.tid) {
@@ -192,12 +199,13 @@ impl Worker {
         }
         self.update_health();
         self.health.windows(self.windows.counters());
+        self.tables.tick();
         self.trim.tick();
         Ok(())
     }
 
     fn update_health(&self) {
-        let (threads, interner) = ((&self.threads, &self.jvm_probes), &self.interner);
+        let (threads, interner) = ((&self.threads, &self.jvm_probes, &self.tables), &self.interner);
         self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, interner, threads);
     }
 

@@ -1,0 +1,362 @@
+//! Steps through native code by the unwind tables of its files.
+//!
+//! In: the walk's registers, and the tables that the daemon built from .eh_frame. Out: frames, until code of another
+//! kind or an end. A rule that the cache has costs a cache line; else it is searched: the range of the process that
+//! the address lies in, the page's rows, the row. All three searches are bounded. Addresses without a table go by
+//! frame pointer, a frame at a time, and if that leads nowhere the walk ends with the reason why there was none.
+//! Registers other than rsp and rbp are not followed.
+#![allow(unsafe_code)]
+
+use super::stack::{PAIR, checked, is_user_address, pair};
+use super::state::{Rule, Walk};
+use super::{
+    GUESSED, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, caller, ended, mix_frame, native,
+    push,
+};
+use crate::maps::{BODY_WORDS, FETCH_BYTES, PROCESSES, RULES, SLABS, Scratch};
+use core::ptr::{addr_of, addr_of_mut, read_volatile, write_volatile};
+use profiler_ebpf::{
+    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, MAX_USER_FRAMES, NoTable, PAGE_SHIFT, RULE_BITS, RbpRule,
+    SLAB_GRANULES, SLAB_WORDS, StackEnd,
+};
+
+/// First word of a cached [`Rule`] that is a word of `UnwindRule`. No JVM's has this kind.
+const NATIVE: u64 = 0x80 << 56;
+/// Rows of a page, at most.
+const MAX_ROWS: u32 = 1 << PAGE_SHIFT;
+/// From where a signal's frame keeps rsp to where it keeps others (`struct sigcontext`,
+/// arch/x86/include/uapi/asm/sigcontext.h).
+const SIGNAL_RBP: u64 = 40;
+const SIGNAL_RAX: u64 = 16;
+const SIGNAL_R13: u64 = 80;
+
+/// No tables, nothing met.
+#[inline(always)]
+pub fn begin(walk: &mut Walk) {
+    (walk.ranges, walk.untabled, walk.marked) = (0, 0, 0);
+}
+
+/// Takes the process's list.
+#[inline(always)]
+pub fn of_process(walk: &mut Walk, pid: u32) {
+    if let Some(tables) = PROCESSES.get_ptr(pid) {
+        // SAFETY: an entry of the map; each word is read whole.
+        let tables = unsafe { tables.read() };
+        (walk.list, walk.ranges) = (u64::from(tables.list), u64::from(tables.ranges));
+        walk.tables = u64::from(tables.incarnation);
+    }
+}
+
+/// A walk that a frame pointer ended says why there was no table for it.
+#[inline(always)]
+pub fn told(walk: &mut Walk) {
+    let lost = walk.end == StackEnd::NoFramePointer as u64 || walk.end == StackEnd::BadReturnAddress as u64;
+    if walk.untabled != 0 && lost {
+        walk.end = walk.untabled;
+    }
+}
+
+/// Some steps; false at the end.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(always)]
+pub unsafe fn steps(scratch: *mut Scratch) -> bool {
+    // SAFETY: valid by contract; the verifier checks each access.
+    unsafe { if known(scratch) { step(scratch) } else { true } }
+}
+
+/// Steps by rules that the cache has, with the state in registers; whether it met something else.
+#[inline(always)]
+unsafe fn known(scratch: *mut Scratch) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &mut (*scratch).walk;
+        if walk.guessed != 0 {
+            return true;
+        }
+        let (mut pc, mut sp, mut fp, mut leaf) = (walk.pc, walk.sp, walk.fp, walk.leaf);
+        let (mut hash, mut words, mut frames) = (walk.hash, walk.words, walk.frames);
+        let (low, high, incarnation, now) = (walk.low, walk.high, walk.tables, walk.now);
+        let (base, limit) = (walk.base, walk.limit);
+        let mut other = false;
+        for _ in 0..STEPS_A_ROUND {
+            other = true;
+            let Some(rule) = cache::fresh(looked_up(pc, leaf), incarnation, now) else { break };
+            let kind = rule.how & 0xff;
+            if rule.what != NATIVE || kind == 0 || kind > CfaRule::Rbp as u64 {
+                break;
+            }
+            let from = if kind == CfaRule::Rsp as u64 { sp } else { fp };
+            let cfa = from.wrapping_add(((rule.how as i64) >> 32) as u64);
+            if cfa.wrapping_sub(sp).wrapping_sub(8) > MAX_FRAME_BYTES || cfa & 7 != 0 {
+                break;
+            }
+            let at = cfa.wrapping_sub(PAIR).wrapping_sub(base);
+            if at > limit || at > FETCH_BYTES as u64 - PAIR {
+                break;
+            }
+            let fetched = addr_of_mut!((*scratch).fetched).cast::<u8>();
+            let return_address = fetched.add(checked(at)).cast::<u64>().add(1).read();
+            if !is_user_address(return_address) {
+                break;
+            }
+            let saved = rule.how >> 8 & 0xff;
+            if saved == RbpRule::AtCfa as u64 {
+                let slot = cfa.wrapping_add((rule.how >> 16) as i16 as u64).wrapping_sub(base);
+                if slot > limit || slot > FETCH_BYTES as u64 - PAIR {
+                    break;
+                }
+                fp = fetched.add(checked(slot)).cast::<u64>().read();
+            } else if saved != RbpRule::Same as u64 {
+                break;
+            }
+            if frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
+                break;
+            }
+            let second = if leaf != 0 { 0 } else { RETURN_ADDRESS };
+            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+            frame.write(pc);
+            frame.add(1).write(second);
+            hash = mix_frame(hash, pc, second);
+            words += 2;
+            frames += 1;
+            (pc, sp, leaf) = (return_address, cfa, 0);
+            other = false;
+            if pc >= low && pc < high {
+                break;
+            }
+        }
+        let walk = &mut (*scratch).walk;
+        (walk.pc, walk.sp, walk.fp, walk.leaf) = (pc, sp, fp, leaf);
+        (walk.hash, walk.words, walk.frames) = (hash, words, frames);
+        other
+    }
+}
+
+/// The address whose rule holds: that of the call, not where it returns to, which may be another function.
+#[inline(always)]
+fn looked_up(pc: u64, leaf: u64) -> u64 {
+    if leaf != 0 { pc } else { pc.wrapping_sub(1) }
+}
+
+/// One step, of any kind; false at the end.
+#[inline(never)]
+unsafe fn step(scratch: *mut Scratch) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let (pc, leaf) = (walk.pc, walk.leaf);
+        let address = looked_up(pc, leaf);
+        let incarnation = walk.tables;
+        match cache::fresh(address, incarnation, walk.now) {
+            Some(rule) if rule.what == NATIVE => (*scratch).rule = rule,
+            _ => {
+                let why = find(scratch, address);
+                if why != 0 {
+                    (*scratch).walk.untabled = why;
+                    return native::steps::<1>(scratch, MAX_USER_FRAMES as u64);
+                }
+                cache::keep_of(scratch, address, incarnation);
+            }
+        }
+        let second = if leaf != 0 { 0 } else { RETURN_ADDRESS };
+        push(scratch, pc, second | (*scratch).walk.guessed & GUESSED) && apply(scratch)
+    }
+}
+
+/// A word of the space.
+#[inline(always)]
+fn word(at: u32) -> Option<u32> {
+    let granule = SLABS.get_value(at / SLAB_WORDS, &(at / GRANULE_WORDS % SLAB_GRANULES))?;
+    granule.get((at % GRANULE_WORDS) as usize).copied()
+}
+
+/// The first page and the length of a range of the process.
+#[inline(always)]
+fn key(list: u32, index: u32) -> Option<u64> {
+    let at = list.wrapping_add(index.wrapping_mul(CodeRange::WORDS));
+    let granule = SLABS.get_value(at / SLAB_WORDS, &(at / GRANULE_WORDS % SLAB_GRANULES))?;
+    let at = (at % GRANULE_WORDS & !1) as usize;
+    Some(u64::from(*granule.get(at)?) | u64::from(*granule.get(at + 1)?) << 32)
+}
+
+/// The rule of an address, into the scratch's; 0, or the `StackEnd` that tells why there is none.
+#[inline(never)]
+unsafe fn find(scratch: *mut Scratch, address: u64) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        let page = address >> PAGE_SHIFT;
+        let Some((table, nth)) = range(scratch, page) else { return StackEnd::TableNotReady as u64 };
+        if table < GRANULE_WORDS {
+            return if table == NoTable::Building as u32 {
+                StackEnd::TableNotReady as u64
+            } else if table == NoTable::None as u32 {
+                StackEnd::NoTable as u64
+            } else {
+                StackEnd::TableRefused as u64
+            };
+        }
+        let index = table.wrapping_add(nth);
+        let (Some(from), Some(to)) = (word(index), word(index.wrapping_add(1))) else {
+            return StackEnd::TableNotReady as u64;
+        };
+        let rows = to.wrapping_sub(from);
+        let Some(row) = row(scratch, table.wrapping_add(from), rows, address as u32 % MAX_ROWS) else {
+            return StackEnd::NoUnwindRow as u64;
+        };
+        let Some(rule) = RULES.get(row & ((1 << RULE_BITS) - 1)) else { return StackEnd::NoUnwindRow as u64 };
+        let rule = *rule;
+        if rule & 0xff == CfaRule::Gap as u64 {
+            return StackEnd::NoUnwindRow as u64;
+        }
+        (*scratch).rule = Rule { what: NATIVE, how: rule };
+        0
+    }
+}
+
+/// Searches the range with this page: its table, and which page of the file's code it is.
+#[inline(always)]
+unsafe fn range(scratch: *mut Scratch, page: u64) -> Option<(u32, u32)> {
+    // SAFETY: as above.
+    unsafe {
+        let walk = addr_of!((*scratch).walk);
+        let (list, ranges) = ((*walk).list as u32, (*walk).ranges as u32);
+        let wanted = page << CodeRange::PAGES_BITS | CodeRange::MAX_PAGES;
+        // The position is kept in the map, so that the two ways through a step meet again before the next: the
+        // verifier would else look at all their combinations.
+        let at = addr_of_mut!((*scratch).walk.at);
+        write_volatile(at, 0);
+        let mut half = MAX_RANGES / 2;
+        while half > 0 {
+            let next = read_volatile(at) as u32 + half;
+            if next < ranges && key(list, next)? <= wanted {
+                write_volatile(at, u64::from(next));
+            }
+            half /= 2;
+        }
+        let found = read_volatile(at) as u32;
+        let key = key(list, found)?;
+        let nth = page.wrapping_sub(key >> CodeRange::PAGES_BITS);
+        if nth >= key & CodeRange::MAX_PAGES {
+            return None;
+        }
+        let at = list.wrapping_add(found.wrapping_mul(CodeRange::WORDS));
+        let (table, first) = (word(at.wrapping_add(2))?, word(at.wrapping_add(3))?);
+        Some((table, first.wrapping_add(nth as u32)))
+    }
+}
+
+/// Searches the row that holds at an offset in a page.
+#[inline(always)]
+unsafe fn row(scratch: *mut Scratch, rows: u32, count: u32, offset: u32) -> Option<u32> {
+    if count == 0 || count > MAX_ROWS {
+        return None;
+    }
+    // SAFETY: as above.
+    unsafe {
+        let at = addr_of_mut!((*scratch).walk.at);
+        write_volatile(at, 0);
+        let mut half = MAX_ROWS / 2;
+        while half > 0 {
+            let next = read_volatile(at) as u32 + half;
+            if next < count && word(rows.wrapping_add(next))? >> RULE_BITS <= offset {
+                write_volatile(at, u64::from(next));
+            }
+            half /= 2;
+        }
+        word(rows.wrapping_add(read_volatile(at) as u32))
+    }
+}
+
+/// Goes to the caller by the scratch's rule; false at the end.
+#[inline(never)]
+unsafe fn apply(scratch: *mut Scratch) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let rule = (*scratch).rule.how;
+        let walk = &(*scratch).walk;
+        let (pc, sp, fp) = (walk.pc, walk.sp, walk.fp);
+        let kind = rule & 0xff;
+        let offset = ((rule as i64) >> 32) as u64;
+        if kind == CfaRule::Signal as u64 {
+            return interrupted(scratch, sp.wrapping_add(offset));
+        }
+        let cfa = if kind == CfaRule::Rsp as u64 {
+            sp.wrapping_add(offset)
+        } else if kind == CfaRule::Rbp as u64 {
+            fp.wrapping_add(offset)
+        } else if kind == CfaRule::Plt as u64 {
+            let pushed = if pc & 15 >= rule >> 16 & 0xffff { 8 } else { 0 };
+            sp.wrapping_add(offset).wrapping_add(pushed)
+        } else if kind == CfaRule::AtRsp as u64 || kind == CfaRule::AtRbp as u64 {
+            let at = if kind == CfaRule::AtRsp as u64 { sp } else { fp };
+            let Some((cfa, _)) = pair(scratch, at.wrapping_add(offset)) else {
+                return ended(scratch, StackEnd::ReadFailed);
+            };
+            cfa
+        } else {
+            // A mark, wherever this stack lies: not the frame pointer's two zeros, which may be by chance.
+            let end = if kind == CfaRule::End as u64 { StackEnd::Root } else { StackEnd::RuleNotSupported };
+            (*scratch).walk.marked = u64::from(kind == CfaRule::End as u64);
+            return ended(scratch, end);
+        };
+        if cfa.wrapping_sub(sp).wrapping_sub(8) > MAX_FRAME_BYTES || cfa & 7 != 0 {
+            return ended(scratch, StackEnd::BadNativeFrame);
+        }
+        let saved = rule >> 8 & 0xff;
+        let mut rbp = fp;
+        if kind != CfaRule::Plt as u64 && saved != RbpRule::Same as u64 {
+            let from = if saved == RbpRule::AtCfa as u64 { cfa } else { fp };
+            let Some((found, _)) = pair(scratch, from.wrapping_add((rule >> 16) as i16 as u64)) else {
+                return ended(scratch, StackEnd::ReadFailed);
+            };
+            rbp = found;
+        }
+        let Some((_, return_address)) = pair(scratch, cfa.wrapping_sub(PAIR)) else {
+            return ended(scratch, StackEnd::ReadFailed);
+        };
+        goes_on(scratch, return_address, cfa, rbp)
+    }
+}
+
+/// On to the caller, unless its address is none.
+#[inline(always)]
+unsafe fn goes_on(scratch: *mut Scratch, pc: u64, sp: u64, fp: u64) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        if !is_user_address(pc) {
+            // A thread's first function that has no mark has a zero above it; whether it is the root is told by
+            // where the stack ends.
+            (*scratch).walk.sp = sp;
+            return ended(scratch, if pc == 0 { StackEnd::Root } else { StackEnd::BadNativeFrame });
+        }
+        caller(scratch, pc, sp, fp)
+    }
+}
+
+/// On to the code that a signal interrupted, which is as good as the walk's first: its registers are all there.
+#[inline(never)]
+unsafe fn interrupted(scratch: *mut Scratch, at: u64) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let Some((sp, pc)) = pair(scratch, at) else { return ended(scratch, StackEnd::ReadFailed) };
+        let Some((fp, bx)) = pair(scratch, at.wrapping_sub(SIGNAL_RBP)) else {
+            return ended(scratch, StackEnd::ReadFailed);
+        };
+        let Some((ax, _)) = pair(scratch, at.wrapping_sub(SIGNAL_RAX)) else {
+            return ended(scratch, StackEnd::ReadFailed);
+        };
+        let Some((r13, _)) = pair(scratch, at.wrapping_sub(SIGNAL_R13)) else {
+            return ended(scratch, StackEnd::ReadFailed);
+        };
+        if !is_user_address(pc) || !is_user_address(sp) {
+            return ended(scratch, StackEnd::BadNativeFrame);
+        }
+        // No check that the stack grows: a handler may have a stack of its own.
+        let walk = &mut (*scratch).walk;
+        (walk.pc, walk.sp, walk.fp, walk.leaf) = (pc, sp, fp, 1);
+        (walk.ax, walk.bx, walk.r13) = (ax, bx, r13);
+        true
+    }
+}
