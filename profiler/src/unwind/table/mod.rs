@@ -13,6 +13,8 @@ mod keeper;
 mod ranges;
 mod rules;
 mod space;
+#[cfg(test)]
+mod tests;
 
 pub use build::Table;
 pub use disk::Disk;
