@@ -135,7 +135,7 @@ fn sampled(features: &HostFeatures, pid: Pid, tables: bool, before: impl FnOnce(
     let mut keeper = Keeper::new(maps, None, Limits::default()).expect("a keeper");
     if tables {
         let begun = Instant::now();
-        keeper.look(Path::new(&format!("/proc/{pid}")), pid).expect("tables");
+        keeper.look(Path::new(&format!("/proc/{pid}")), pid, u64::MAX).expect("tables");
         println!("    tables in {:?}: {:?}", begun.elapsed(), keeper.counts());
     }
     let mut events = Vec::new();

@@ -95,7 +95,7 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
         if walk.end == StackEnd::Root as u64 && walk.marked == 0 && !near_stack_top(walk.sp) {
             walk.end = StackEnd::NoFramePointer as u64;
         }
-        table::told(walk);
+        table::told::<LOOP>(walk);
     }
 }
 

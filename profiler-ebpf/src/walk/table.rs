@@ -22,6 +22,8 @@ use profiler_ebpf::{
 
 /// First word of a cached [`Rule`] that is a word of `UnwindRule`. No JVM's has this kind.
 const NATIVE: u64 = 0x80 << 56;
+/// Number of the rule `Unsupported`, the first that the daemon tells.
+const UNSUPPORTED: u32 = 1;
 /// Rows of a page, at most.
 const MAX_ROWS: u32 = 1 << PAGE_SHIFT;
 /// From where a signal's frame keeps rsp to where it keeps others (`struct sigcontext`,
@@ -49,10 +51,15 @@ pub fn of_process(walk: &mut Walk, pid: u32) {
 
 /// A walk that a frame pointer ended says why there was no table for it.
 #[inline(always)]
-pub fn told(walk: &mut Walk) {
-    let lost = walk.end == StackEnd::NoFramePointer as u64 || walk.end == StackEnd::BadReturnAddress as u64;
-    if walk.untabled != 0 && lost {
+pub fn told<const LOOP: bool>(walk: &mut Walk) {
+    if walk.end != StackEnd::NoFramePointer as u64 && walk.end != StackEnd::BadReturnAddress as u64 {
+        return;
+    }
+    if walk.untabled != 0 {
         walk.end = walk.untabled;
+    } else if LOOP && walk.ranges == 0 && matches!(RULES.get(UNSUPPORTED), Some(rule) if *rule != 0) {
+        // The daemon makes tables, and this process has none yet.
+        walk.end = StackEnd::TableNotReady as u64;
     }
 }
 

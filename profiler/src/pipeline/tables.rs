@@ -24,6 +24,8 @@ const DELAY: Duration = Duration::from_millis(30);
 const SWEEP: Duration = Duration::from_secs(10);
 /// Below the sampling thread and what the machine is there for, but not starved on a busy one.
 const NICE: i32 = 10;
+/// Files with more unwind information than this wait until every process was looked at. libjvm's has 4 MB.
+const LARGE: u64 = 8 << 20;
 
 enum Ask {
     Mapped(Pid),
@@ -73,7 +75,7 @@ impl Tables {
             // Of this thread alone (setpriority(2), C library/kernel differences).
             let _ = rustix::process::setpriority_process(None, NICE);
             match Keeper::new(Maps(maps), disk, Limits::default()) {
-                Ok(keeper) => Thread { keeper, due: VecDeque::new(), waiting: HashSet::new(), counts }.run(&queue),
+                Ok(keeper) => Thread { keeper, due: VecDeque::new(), large: VecDeque::new(), waiting: HashSet::new(), counts }.run(&queue),
                 Err(error) => tracing::warn!(%error, "native code is walked by frame pointers only"),
             }
         };
@@ -140,6 +142,8 @@ struct Thread {
     keeper: Keeper<Maps>,
     /// Who is looked at, in order.
     due: VecDeque<(Instant, Pid)>,
+    /// Who has large files, for when nobody is due.
+    large: VecDeque<Pid>,
     waiting: HashSet<Pid>,
     counts: Arc<Mutex<TableCounts>>,
 }
@@ -149,7 +153,8 @@ impl Thread {
         let mut sweep = Instant::now() + SWEEP;
         loop {
             let now = Instant::now();
-            let next = self.due.front().map_or(sweep, |(due, _)| *due).min(sweep);
+            let idle = if self.large.is_empty() { sweep } else { now };
+            let next = self.due.front().map_or(sweep, |(due, _)| *due).min(idle);
             match asks.recv_timeout(next.saturating_duration_since(now)) {
                 Ok(ask) => {
                     self.take(ask);
@@ -160,7 +165,11 @@ impl Thread {
             }
             if let Some((_, pid)) = self.due.pop_front_if(|(due, _)| *due <= now) {
                 self.waiting.remove(&pid);
-                self.look(pid);
+                if self.look(pid, LARGE) && !self.large.contains(&pid) {
+                    self.large.push_back(pid);
+                }
+            } else if let Some(pid) = self.large.pop_front() {
+                self.look(pid, u64::MAX);
             }
             if now >= sweep {
                 sweep = now + SWEEP;
@@ -199,19 +208,21 @@ impl Thread {
         }
     }
 
-    fn look(&mut self, pid: Pid) {
+    /// Whether something large is left.
+    fn look(&mut self, pid: Pid, most: u64) -> bool {
         let dir = PathBuf::from(format!("/proc/{pid}"));
-        if let Err(error) = self.keeper.look(&dir, pid) {
+        self.keeper.look(&dir, pid, most).unwrap_or_else(|error| {
             tracing::debug!(pid, %error, "no unwind tables for this process");
             self.keeper.forget(pid);
-        }
+            false
+        })
     }
 
     fn publish(&self) {
         let counts = TableCounts {
             tables: self.keeper.counts(),
             slab_bytes: self.keeper.walker().0.bytes(),
-            waiting: self.due.len(),
+            waiting: self.due.len() + self.large.len(),
             turned_away: 0,
         };
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;

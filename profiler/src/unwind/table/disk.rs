@@ -153,7 +153,7 @@ mod tests {
     fn table() -> (u64, Table) {
         let path = "/usr/lib/x86_64-linux-gnu/libc.so.6";
         let file = std::fs::File::open(path).unwrap();
-        let image = Image::of_file(&file, file.metadata().unwrap().len()).unwrap();
+        let image = Image::of_file(&file, file.metadata().unwrap().len(), u64::MAX).unwrap();
         (image.key(), table_of(&image).unwrap())
     }
 

@@ -82,14 +82,14 @@ impl Bytes for &[u8] {
 }
 
 impl Image {
-    /// Of a file with this many bytes.
-    pub fn of_file(file: &File, size: u64) -> Result<Self, TableError> {
-        read(&OfFile(file, size))
+    /// Of a file with this many bytes, when it has at most `most` bytes of unwind information.
+    pub fn of_file(file: &File, size: u64, most: u64) -> Result<Self, TableError> {
+        read(&OfFile(file, size), most)
     }
 
     /// Of memory that holds a whole file.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, TableError> {
-        read(&bytes)
+        read(&bytes, MAX_SECTION)
     }
 
     /// First and one past the last address of the code.
@@ -127,7 +127,7 @@ impl Image {
     }
 }
 
-fn read(bytes: &dyn Bytes) -> Result<Image, TableError> {
+fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
     let head = bytes.part(0, 64).map_err(|_| TableError::NotElf)?;
     if !head.starts_with(b"\x7fELF\x02\x01") || u16_at(&head, 18) != MACHINE_X86_64 {
         return Err(TableError::NotElf);
@@ -154,6 +154,9 @@ fn read(bytes: &dyn Bytes) -> Result<Image, TableError> {
     let found = |section: &Found| -> Result<Section, TableError> {
         if section.size > MAX_SECTION {
             return Err(TableError::TooMuch("bytes of unwind information"));
+        }
+        if section.size > most {
+            return Err(TableError::Large);
         }
         let bytes = bytes.part(section.offset, section.size)?;
         Ok(Section { address: section.address, bytes })
@@ -268,6 +271,6 @@ mod tests {
         other[18] = 183;
         assert_eq!(Image::of_bytes(&other), Err(TableError::NotElf));
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert_eq!(Image::of_file(&file, 0), Err(TableError::NotElf));
+        assert_eq!(Image::of_file(&file, 0, MAX_SECTION), Err(TableError::NotElf));
     }
 }

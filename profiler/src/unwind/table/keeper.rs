@@ -177,18 +177,19 @@ impl<W: Walker> Keeper<W> {
         }
     }
 
-    /// The code of a process changed, or it is new: its mappings are read. `dir` is its directory in /proc.
-    pub fn look(&mut self, dir: &Path, pid: Pid) -> Result<(), WalkerError> {
+    /// The code of a process changed, or it is new: its mappings are read. `dir` is its directory in /proc. Files with
+    /// more than `most` bytes of unwind information are left for another time; whether there are any.
+    pub fn look(&mut self, dir: &Path, pid: Pid, most: u64) -> Result<bool, WalkerError> {
         let text = open::read_bounded(&dir.join("maps"), MAX_MAPS).unwrap_or_default();
         let (mappings, _) = maps::parse(&text);
         if mappings.is_empty() {
             // It ended, or it is a kernel thread.
             self.forget(pid);
-            return Ok(());
+            return Ok(false);
         }
         if !self.processes.contains_key(&pid) && self.processes.len() >= self.limits.processes {
             self.counts.refused += 1;
-            return Ok(());
+            return Ok(false);
         }
         // Files that are known are told at once; the others are built first, which takes a moment.
         let known: Vec<Option<Seen>> = mappings.iter().map(|mapping| self.recall(mapping)).collect();
@@ -201,14 +202,16 @@ impl<W: Walker> Keeper<W> {
         for (mapping, known) in mappings.iter().zip(known) {
             seen.push(match known {
                 Some(seen) => seen,
-                None => self.find(dir, mapping)?,
+                None => self.find(dir, mapping, most)?,
             });
         }
         for key in seen.iter().flatten() {
             self.rebuild_if_evicted(dir, &mappings, &seen, *key)?;
         }
+        let left = seen.contains(&Err(NoTable::Building));
         let ranges = self.ranges(&mappings, seen);
-        self.tell(pid, ranges)
+        self.tell(pid, ranges)?;
+        Ok(left)
     }
 
     /// A process was sampled: its tables are in use. True: it should be looked at, for it is new, a table of it was
@@ -268,12 +271,13 @@ impl<W: Walker> Keeper<W> {
     }
 
     /// Opens a mapping's file, and builds its table unless it has one.
-    fn find(&mut self, dir: &Path, mapping: &Mapping) -> Result<Seen, WalkerError> {
+    fn find(&mut self, dir: &Path, mapping: &Mapping, most: u64) -> Result<Seen, WalkerError> {
         let image = match &mapping.backing {
             Backing::Vdso => vdso(dir, mapping),
-            _ => file(dir, mapping),
+            _ => file(dir, mapping, most),
         };
         let seen = match image {
+            Err(TableError::Large) => return Ok(Err(NoTable::Building)),
             Ok(image) => self.of_image(image)?,
             Err(error) => Err(self.refuse(&error, mapping)),
         };
@@ -422,7 +426,7 @@ impl<W: Walker> Keeper<W> {
         };
         let image = match &mapping.backing {
             Backing::Vdso => vdso(dir, mapping),
-            _ => file(dir, mapping),
+            _ => file(dir, mapping, u64::MAX),
         };
         let table = image.ok().filter(|image| image.key().max(1) == key).map(|image| table_of(&image));
         let state = match table {
@@ -513,9 +517,9 @@ impl<W: Walker> Keeper<W> {
     }
 }
 
-fn file(dir: &Path, mapping: &Mapping) -> Result<Image, TableError> {
+fn file(dir: &Path, mapping: &Mapping, most: u64) -> Result<Image, TableError> {
     let (file, stat) = open::mapped_file(dir, mapping).map_err(|_| TableError::Unreadable)?;
-    Image::of_file(&file, u64::try_from(stat.st_size).unwrap_or(0))
+    Image::of_file(&file, u64::try_from(stat.st_size).unwrap_or(0), most)
 }
 
 fn vdso(dir: &Path, mapping: &Mapping) -> Result<Image, TableError> {

@@ -36,6 +36,9 @@ pub enum TableError {
     /// Neither .eh_frame nor .debug_frame.
     #[error("it has no unwind information")]
     Nothing,
+    /// Over what was asked for.
+    #[error("it has much unwind information")]
+    Large,
     /// Over a limit.
     #[error("its {0} are more than the limit")]
     TooMuch(&'static str),

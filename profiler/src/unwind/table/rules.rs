@@ -8,7 +8,7 @@
 use super::{Image, TableError};
 use gimli::{
     BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry,
-    LittleEndian, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindOffset, UnwindSection,
+    LittleEndian, Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression, UnwindOffset, UnwindSection,
     UnwindTableRow,
 };
 use profiler_ebpf::{CfaRule, RbpRule, UnwindRule};
@@ -28,6 +28,15 @@ const BREG_RSP: u8 = 0x77;
 const PLT_HEAD: [u8; 4] = [0x80, 0x00, 0x3f, 0x1a];
 const PLT_TAIL: [u8; 4] = [0x2a, 0x33, 0x24, 0x22];
 const LIT0: u8 = 0x30;
+
+/// Rows in the making: x86-64 has 17 registers that compilers tell of, and states are remembered one or two deep. gimli's
+/// own storage is copied for each function and is six times as large.
+struct Small;
+
+impl UnwindContextStorage<usize> for Small {
+    type Rules = [(Register, RegisterRule<usize>); 32];
+    type Stack = Box<[UnwindTableRow<usize, Self>; 8]>;
+}
 
 /// Entries; libtorch_cpu has 700,000.
 const MAX_ENTRIES: usize = 2 << 20;
@@ -108,7 +117,7 @@ where
 {
     let mut rules = Rules::default();
     let mut heads: HashMap<usize, Cie<'a>> = HashMap::new();
-    let mut context = UnwindContext::new();
+    let mut context = UnwindContext::<usize, Small>::new_in();
     let mut run = 0u64;
     let mut all = section.entries(bases);
     // A broken entry hides what follows it: the lengths lead from one to the next.
@@ -147,7 +156,7 @@ fn function<'a, S: UnwindSection<Bytes<'a>>>(
     section: &S,
     bases: &BaseAddresses,
     entry: &FrameDescriptionEntry<Bytes<'a>>,
-    context: &mut UnwindContext<usize>,
+    context: &mut UnwindContext<usize, Small>,
     rules: &mut Rules,
 ) -> Result<(), TableError> {
     let start = entry.initial_address();
@@ -193,7 +202,7 @@ fn function<'a, S: UnwindSection<Bytes<'a>>>(
 /// What the walker can do with a row.
 fn rule<'a, S: UnwindSection<Bytes<'a>>>(
     section: &S,
-    row: &UnwindTableRow<usize>,
+    row: &UnwindTableRow<usize, Small>,
     signal: bool,
 ) -> UnwindRule {
     let bytes = |expression: &UnwindExpression<usize>| {

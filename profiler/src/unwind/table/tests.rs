@@ -10,7 +10,7 @@ use std::time::Instant;
 
 fn image(path: &Path) -> Option<Image> {
     let file = std::fs::File::open(path).ok()?;
-    Image::of_file(&file, file.metadata().ok()?.len()).ok()
+    Image::of_file(&file, file.metadata().ok()?.len(), u64::MAX).ok()
 }
 
 fn libraries() -> Vec<PathBuf> {
