@@ -117,7 +117,10 @@ impl Seen {
         share
     }
     fn print(&self, title: &str) {
-        println!("{title}: {} samples, {} ns a run, {:.1} user frames a sample", self.all, self.ns, self.frames);
+        println!(
+            "{title}: {} samples, {} ns a run, {:.1} user frames a sample",
+            self.all, self.ns, self.frames
+        );
         let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
         for (stack, count) in &self.stacks {
             *ends.entry(stack.end.slug()).or_default() += count;
@@ -167,7 +170,8 @@ fn sampled(features: &HostFeatures, pid: Pid, tables: bool, before: impl FnOnce(
         stacks: stacks.into_values().filter(|(_, count)| *count > 0).collect(),
         all,
         ns: (now.1 - then.1) / (now.0 - then.0).max(1),
-        frames: (ended.user_frames - began.user_frames) as f64 / (ended.samples - began.samples).max(1) as f64,
+        frames: (ended.user_frames - began.user_frames) as f64
+            / (ended.samples - began.samples).max(1) as f64,
     }
 }
 
@@ -194,8 +198,14 @@ fn compiled(compiler: &str, source: &str, flags: &[&str], output: &str) -> PathB
     program
 }
 
-const C_FLAGS: [&str; 6] =
-    ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-g0", "-fno-inline-small-functions"];
+const C_FLAGS: [&str; 6] = [
+    "-O2",
+    "-fomit-frame-pointer",
+    "-fno-optimize-sibling-calls",
+    "-pthread",
+    "-g0",
+    "-fno-inline-small-functions",
+];
 
 fn native() -> PathBuf {
     compiled("cc", "native.c", &C_FLAGS, "native")
@@ -230,7 +240,8 @@ fn known(test: &str, args: &[&OsStr], right: &[String]) {
         std::thread::sleep(Duration::from_millis(1500));
     }
     let addresses = program.first_line.split_whitespace();
-    let addresses = addresses.map(|w| u64::from_str_radix(w.trim_start_matches("0x"), 16).expect("hexadecimal"));
+    let addresses =
+        addresses.map(|w| u64::from_str_radix(w.trim_start_matches("0x"), 16).expect("hexadecimal"));
     let mut functions: Vec<(u64, char)> = addresses.zip(LETTERS).collect();
     functions.sort_unstable();
     let own = program.own_code();
@@ -288,7 +299,8 @@ fn the_c_librarys_own_code_in_a_thread() {
 
 #[test]
 fn a_signals_handler_and_what_it_interrupts() {
-    let right = ["lh.ldddddwm.s", "ldddddwm.s", "lh.l.ldddddwm.s", "lh.dddddwm.s", "h.ldddddwm.s", ".ldddddwm.s"];
+    let right =
+        ["lh.ldddddwm.s", "ldddddwm.s", "lh.l.ldddddwm.s", "lh.dddddwm.s", "h.ldddddwm.s", ".ldddddwm.s"];
     known_c("signal", &["signal", "5"], &right);
     known_c("altstack", &["altstack", "5"], &right);
 }
@@ -300,7 +312,12 @@ fn functions_that_align_their_stack() {
 
 #[test]
 fn a_library_that_is_opened_later() {
-    let library = compiled("cc", "loaded.c", &["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-shared", "-fPIC"], "loaded.so");
+    let library = compiled(
+        "cc",
+        "loaded.c",
+        &["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-shared", "-fPIC"],
+        "loaded.so",
+    );
     let args = [OsStr::new("load"), library.as_os_str()];
     known("load", &args, &["lk.wm.s", "k.wm.s", ".wm.s"].map(str::to_owned));
 }
@@ -360,7 +377,8 @@ fn zip(test: &str, major: u32) {
             capture.set_jvm(pid, &told).expect("room");
         });
         seen.print(&format!("JDK {major} over zlib, {} tables", if tables { "with" } else { "without" }));
-        let native_leaf = |s: &RawStack| s.user.first().is_some_and(|f| f.kind == FrameKindTag::Address as u8);
+        let native_leaf =
+            |s: &RawStack| s.user.first().is_some_and(|f| f.kind == FrameKindTag::Address as u8);
         seen.share("have a native leaf", native_leaf);
         let entered = |s: &RawStack| s.user.iter().any(|f| f.kind == 0 && entry.contains(&f.value));
         let java = |s: &RawStack| s.user.iter().any(|f| f.kind == FrameKindTag::JavaCompiled as u8);

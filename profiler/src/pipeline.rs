@@ -33,12 +33,12 @@ use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig,
 use health::{Health, Shared};
 use jvms::Jvms;
 use stacks::{Entry, StackCache, StackToken};
-use tables::Tables;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tables::Tables;
 use worker::Worker;
 
 /// How long a window waits for samples that are still on their way.

@@ -10,8 +10,7 @@
 use super::stack::{PAIR, checked, is_user_address, pair};
 use super::state::{Rule, Walk};
 use super::{
-    GUESSED, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, caller, ended, mix_frame, native,
-    push,
+    GUESSED, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, caller, ended, mix_frame, native, push,
 };
 use crate::maps::{BODY_WORDS, FETCH_BYTES, PROCESSES, RULES, SLABS, Scratch};
 use core::ptr::{addr_of, addr_of_mut, read_volatile, write_volatile};

@@ -37,7 +37,9 @@ impl TableMaps {
             for (to, from) in granule.iter_mut().zip(words) {
                 *to = *from;
             }
-            self.slab(at / SLAB_GRANULES)?.set(at % SLAB_GRANULES, granule, 0).map_err(|e| error("SLABS", e))?;
+            self.slab(at / SLAB_GRANULES)?
+                .set(at % SLAB_GRANULES, granule, 0)
+                .map_err(|e| error("SLABS", e))?;
         }
         Ok(())
     }
@@ -90,7 +92,6 @@ impl TableMaps {
     pub fn bytes(&self) -> u64 {
         (self.made.len() + usize::from(self.nothing.is_some())) as u64 * u64::from(SLAB_WORDS) * 4
     }
-
 }
 
 impl Capture {

@@ -75,7 +75,14 @@ impl Tables {
             // Of this thread alone (setpriority(2), C library/kernel differences).
             let _ = rustix::process::setpriority_process(None, NICE);
             match Keeper::new(Maps(maps), disk, Limits::default()) {
-                Ok(keeper) => Thread { keeper, due: VecDeque::new(), large: VecDeque::new(), waiting: HashSet::new(), counts }.run(&queue),
+                Ok(keeper) => Thread {
+                    keeper,
+                    due: VecDeque::new(),
+                    large: VecDeque::new(),
+                    waiting: HashSet::new(),
+                    counts,
+                }
+                .run(&queue),
                 Err(error) => tracing::warn!(%error, "native code is walked by frame pointers only"),
             }
         };

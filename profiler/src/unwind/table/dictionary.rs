@@ -83,7 +83,10 @@ mod tests {
     fn numbers_are_shared_given_back_and_bounded() {
         let mut all = Dictionary::new(4);
         assert_eq!(all.take(UnwindRule::GAP), (0, false));
-        assert_eq!((all.take(rule(8)), all.take(rule(8)), all.take(rule(16))), ((2, true), (2, false), (3, true)));
+        assert_eq!(
+            (all.take(rule(8)), all.take(rule(8)), all.take(rule(16))),
+            ((2, true), (2, false), (3, true))
+        );
         assert_eq!((all.take(rule(24)), all.refused, all.len()), ((1, false), 1, 2));
         all.give(rule(8));
         assert_eq!(all.take(rule(24)).0, 1, "still one user");

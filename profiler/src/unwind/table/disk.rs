@@ -51,7 +51,8 @@ impl Disk {
         }
         let table = decode(&std::fs::read(&path).ok()?, key)?;
         // Its use: what is longest unused goes first.
-        let _ = std::fs::File::options().append(true).open(&path).and_then(|f| f.set_modified(SystemTime::now()));
+        let _ =
+            std::fs::File::options().append(true).open(&path).and_then(|f| f.set_modified(SystemTime::now()));
         Some(table)
     }
 
@@ -136,7 +137,8 @@ fn decode(bytes: &[u8], key: u64) -> Option<Table> {
     }
     let (rule_bytes, body) = body.split_at_checked(rules * 8)?;
     let rules = rule_bytes.as_chunks::<8>().0.iter();
-    let rules = rules.map(|word| UnwindRule::from_word(u64::from_le_bytes(*word))).collect::<Option<Vec<_>>>()?;
+    let rules =
+        rules.map(|word| UnwindRule::from_word(u64::from_le_bytes(*word))).collect::<Option<Vec<_>>>()?;
     let (first, second) = body.split_at_checked(index * 4)?;
     let words = |bytes: &[u8]| bytes.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect();
     let table = Table { page, index: words(first), rows: words(second), rules, read, functions };

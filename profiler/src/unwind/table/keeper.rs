@@ -165,7 +165,8 @@ impl<W: Walker> Keeper<W> {
 
     /// The counts.
     pub fn counts(&self) -> Counts {
-        let rows = |known: &Known| if let State::Built { rows, .. } = known.state { Some(rows) } else { None };
+        let rows =
+            |known: &Known| if let State::Built { rows, .. } = known.state { Some(rows) } else { None };
         Counts {
             bytes: self.space.bytes(),
             files: self.files.values().filter_map(rows).count(),
@@ -401,7 +402,8 @@ impl<W: Walker> Keeper<W> {
 
     fn drop_table(&mut self, key: u64, now: Instant) -> usize {
         let Some(known) = self.files.get_mut(&key) else { return 0 };
-        let State::Built { address, words, rules, .. } = std::mem::replace(&mut known.state, State::Evicted) else {
+        let State::Built { address, words, rules, .. } = std::mem::replace(&mut known.state, State::Evicted)
+        else {
             return 0;
         };
         self.space.give(address, words, now);
@@ -458,7 +460,8 @@ impl<W: Walker> Keeper<W> {
         let Some(address) = known.segments.address_at(mapping.offset).filter(|at| at & 0xfff == 0) else {
             return Code::Without(NoTable::None);
         };
-        let first = (address >> PAGE_SHIFT).checked_sub(known.page).and_then(|first| u32::try_from(first).ok());
+        let first =
+            (address >> PAGE_SHIFT).checked_sub(known.page).and_then(|first| u32::try_from(first).ok());
         match first.and_then(|first| Some((first, known.pages.checked_sub(first)?))) {
             Some((first, pages)) if pages > 0 => Code::With { file, table, first, pages },
             _ => Code::Without(NoTable::None),

@@ -8,8 +8,8 @@
 use super::{Image, TableError};
 use gimli::{
     BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry,
-    LittleEndian, Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression, UnwindOffset, UnwindSection,
-    UnwindTableRow,
+    LittleEndian, Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression,
+    UnwindOffset, UnwindSection, UnwindTableRow,
 };
 use profiler_ebpf::{CfaRule, RbpRule, UnwindRule};
 use std::collections::HashMap;

@@ -15,10 +15,11 @@ fn image(path: &Path) -> Option<Image> {
 
 fn libraries() -> Vec<PathBuf> {
     let system = Path::new("/usr/lib/x86_64-linux-gnu");
-    let mut all: Vec<PathBuf> = ["libc.so.6", "libz.so.1", "libstdc++.so.6", "libcrypto.so.3", "ld-linux-x86-64.so.2"]
-        .iter()
-        .map(|name| system.join(name))
-        .collect();
+    let mut all: Vec<PathBuf> =
+        ["libc.so.6", "libz.so.1", "libstdc++.so.6", "libcrypto.so.3", "ld-linux-x86-64.so.2"]
+            .iter()
+            .map(|name| system.join(name))
+            .collect();
     all.extend(crate::target::jdks::jdks().iter().map(|jdk| jdk.join("lib/server/libjvm.so")));
     all.push("/proc/self/exe".into());
     all.retain(|path| path.exists());
@@ -128,7 +129,10 @@ fn rows_gaps_and_ends_of_a_small_function() {
     // 4 bytes on: CFA rsp + 16, rbp at CFA - 16; 4 more: CFA by r10; 4 more: no return address.
     let table = table_of(&small(&[0x44, 0x0e, 16, 0x86, 2, 0x44, 0x0d, 10, 0x44, 0x07, 16])).unwrap();
     let rule = |address| table.rule(address).unwrap();
-    assert_eq!(rule(0x1000), UnwindRule { cfa: CfaRule::Rsp, cfa_offset: 8, rbp: RbpRule::Same, rbp_offset: 0 });
+    assert_eq!(
+        rule(0x1000),
+        UnwindRule { cfa: CfaRule::Rsp, cfa_offset: 8, rbp: RbpRule::Same, rbp_offset: 0 }
+    );
     let pushed = UnwindRule { cfa: CfaRule::Rsp, cfa_offset: 16, rbp: RbpRule::AtCfa, rbp_offset: -16 };
     assert_eq!((rule(0x1003).cfa_offset, rule(0x1004), rule(0x1007)), (8, pushed, pushed));
     assert_eq!((rule(0x1008), rule(0x100b)), (UnwindRule::UNSUPPORTED, UnwindRule::UNSUPPORTED));
@@ -151,7 +155,10 @@ fn code_that_is_too_large_is_refused() {
     assert_eq!(table_of(&image), Err(TableError::Malformed));
     image.segments.clear();
     assert_eq!(table_of(&image), Err(TableError::Nothing));
-    assert_eq!(rules::read(&Image { frames: image::Section::default(), ..small(&[]) }).unwrap_err(), TableError::Nothing);
+    assert_eq!(
+        rules::read(&Image { frames: image::Section::default(), ..small(&[]) }).unwrap_err(),
+        TableError::Nothing
+    );
 }
 
 proptest! {
