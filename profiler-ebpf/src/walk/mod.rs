@@ -13,6 +13,7 @@ mod hotspot;
 mod interp;
 mod leaf;
 mod native;
+mod rows;
 mod search;
 mod stack;
 pub mod state;
