@@ -23,7 +23,7 @@ const DELAY: Duration = Duration::from_millis(30);
 /// How often what is not used any more goes.
 const SWEEP: Duration = Duration::from_secs(10);
 /// Below the sampling thread and what the machine is there for, but not starved on a busy one.
-const NICE: i32 = 10;
+const NICE: i32 = 5;
 /// Files with more unwind information than this wait until every process was looked at. libjvm's has 4 MB.
 const LARGE: u64 = 8 << 20;
 

@@ -21,7 +21,9 @@ impl<W: Walker> Keeper<W> {
             Backing::File { path, .. } => {
                 let (major, minor) = mapping.device;
                 let (seen, at) = self.inodes.get(&(major, minor, mapping.inode, path.clone()))?;
-                (at.elapsed() < INODE_FRESH).then_some(*seen)
+                // As long as a process has it mapped it is the same: who writes into mapped code breaks it.
+                let mapped = seen.is_ok_and(|key| self.files.get(&key).is_some_and(|known| known.users > 0));
+                (mapped || at.elapsed() < INODE_FRESH).then_some(*seen)
             }
             Backing::Vdso => None,
             Backing::Anonymous | Backing::Special(_) => Some(Err(NoTable::None)),

@@ -249,8 +249,11 @@ impl<W: Walker> Keeper<W> {
             self.files.remove(&key);
         }
         self.inodes.retain(|_, (seen, at)| {
-            seen.map_or(true, |key| self.files.contains_key(&key))
-                && now.saturating_duration_since(*at) < INODE_FRESH
+            let fresh = now.saturating_duration_since(*at) < INODE_FRESH;
+            match seen {
+                Ok(key) => self.files.get(key).is_some_and(|known| fresh || known.users > 0),
+                Err(_) => fresh,
+            }
         });
         self.space.settle(now);
         let space = &self.space;
