@@ -76,7 +76,7 @@ fn tables_say_what_gimli_says() {
         let bases = BaseAddresses::default().set_eh_frame(image.frames.address);
         // A linear search each, so not too many in the large ones.
         let samples = (20_000_000 / table.read.max(1)).clamp(40, 400) as u64;
-        let step = (high - low) / samples | 1;
+        let step = ((high - low) / samples) | 1;
         let (mut same, mut asked) = (0, 0);
         for address in (low..high).step_by(step as usize) {
             let Some(want) = by_gimli(&image, &bases, address) else { continue };

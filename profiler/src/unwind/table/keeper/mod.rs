@@ -121,6 +121,8 @@ struct Process {
     looked: Instant,
 }
 
+/// A mapped file, as the kernel prints it: device, inode, path.
+type Inode = (u32, u32, u64, Box<Path>);
 /// What a file was found to be.
 type Seen = Result<u64, NoTable>;
 
@@ -132,7 +134,7 @@ pub struct Keeper<W> {
     space: Space,
     rules: Dictionary,
     files: HashMap<u64, Known>,
-    inodes: HashMap<(u32, u32, u64, Box<Path>), (Seen, Instant)>,
+    inodes: HashMap<Inode, (Seen, Instant)>,
     processes: HashMap<Pid, Process>,
     incarnation: u32,
     counts: Counts,
