@@ -13,13 +13,14 @@ mod hotspot;
 mod interp;
 mod leaf;
 mod native;
+pub mod recent;
 mod search;
 mod stack;
 pub mod state;
 
-use crate::maps::{BODY_WORDS, JVMS, SCRATCH, Scratch};
+use crate::maps::{BODY_WORDS, SCRATCH, Scratch};
 use crate::regs::{UserRegs, near_stack_top};
-use aya_ebpf::helpers::bpf_probe_read_user;
+use crate::threads;
 use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
@@ -57,7 +58,12 @@ fn mix_frame(hash: u64, value: u64, second: u64) -> u64 {
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
-pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserRegs, pid: u32, now_ns: u64) {
+pub unsafe fn user_stack<const LOOP: bool>(
+    scratch: *mut Scratch,
+    regs: &UserRegs,
+    (pid, tid): (u32, u32),
+    now_ns: u64,
+) {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &mut (*scratch).walk;
@@ -67,19 +73,15 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
         (walk.low, walk.high, walk.guessed) = (0, 0, 0);
         walk.end = StackEnd::DepthLimit as u64;
         if LOOP {
-            if let Some(jvm) = JVMS.get_ptr(pid) {
-                let jvm = &*jvm;
-                (walk.low, walk.high) = (jvm.low, jvm.high);
-                walk.incarnation = u64::from(jvm.incarnation);
-                walk.unloads = unloads(jvm.unloads);
-                walk.hash = mix(walk.hash, walk.unloads);
-                walk.pid = u64::from(pid);
-                walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
-            }
+            recent::begin(scratch, pid, tid, now_ns);
+            let walk = &mut (*scratch).walk;
+            walk.hash = mix(walk.hash, walk.unloads);
             let step = round as unsafe extern "C" fn(u32, *mut c_void) -> i64;
             // SAFETY: the callback fetches its scratch itself and takes no context.
             bpf_loop(MAX_ROUNDS, step as *const () as *mut c_void, null_mut(), 0);
+            recent::end(&(*scratch).walk);
         } else {
+            walk.name_seq = u64::from(threads::number_of(tid));
             // With the state in the scratch after each step, the ways through it meet again: the verifier would
             // else look at all of them.
             for _ in 0..=MAX_USER_FRAMES_BOUNDED {
@@ -93,16 +95,6 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
             walk.end = StackEnd::NoFramePointer as u64;
         }
     }
-}
-
-/// One more than the count of unloaded classes; 0 where it cannot be read.
-#[inline(always)]
-fn unloads(address: u64) -> u64 {
-    if address == 0 {
-        return 0;
-    }
-    // SAFETY: a read that fails is an error value.
-    unsafe { bpf_probe_read_user(address as *const u64) }.map_or(0, |count| count.wrapping_add(1))
 }
 
 /// Some steps, by the kind of code; 1 at the end.

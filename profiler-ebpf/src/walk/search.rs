@@ -8,7 +8,7 @@
 
 use super::frames::frame_bytes;
 use super::stack::{checked, is_user_address, offset_of, pair, read};
-use super::{GUESSED, RETURN_ADDRESS, caller, ended, hotspot, in_code, push};
+use super::{GUESSED, RETURN_ADDRESS, blob, caller, ended, hotspot, in_code, push};
 use crate::maps::{FETCH_BYTES, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
@@ -91,7 +91,7 @@ pub unsafe fn top(scratch: *mut Scratch) -> bool {
 /// # Safety
 /// As for [`body`].
 #[inline(never)]
-pub unsafe fn continuation(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+pub unsafe fn continuation(scratch: *mut Scratch, jvm: *mut JvmLayout) -> bool {
     // SAFETY: as above.
     unsafe {
         let returns = read::<u64>(scratch, (*jvm).cont_entry_return).unwrap_or(0);
@@ -113,8 +113,14 @@ pub unsafe fn continuation(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool
                 && let Some((_, pc)) = pair(scratch, sp + bytes - 16 + i * 16)
                 && in_code(&(*scratch).walk, pc)
             {
-                (*scratch).walk.sp = sp + i * 16;
-                return true;
+                // The heaps are large, and what lies on the stack may look like an address in them.
+                (*scratch).walk.pc = pc;
+                let is_code = blob::is_there(scratch, jvm);
+                (*scratch).walk.pc = returns;
+                if is_code {
+                    (*scratch).walk.sp = sp + i * 16;
+                    return true;
+                }
             }
         }
         ended(scratch, StackEnd::ContinuationUnknown)

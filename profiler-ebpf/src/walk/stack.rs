@@ -38,6 +38,13 @@ pub fn checked(mut index: u64) -> usize {
     index as usize
 }
 
+/// Whether the `bytes` from `address` up are in what was fetched from `base` on.
+#[inline(always)]
+pub fn covered(base: u64, limit: u64, address: u64, bytes: u64) -> bool {
+    let at = address.wrapping_sub(base);
+    at <= limit && at + bytes <= limit + PAIR
+}
+
 /// Where in `fetched` the `bytes` (16 to 1024) from `address` up are, after a fetch where needed; [`NOWHERE`]: they
 /// cannot be read. The answer is bounded by the caller once more: the verifier does not follow it.
 ///
@@ -48,9 +55,8 @@ pub unsafe fn offset_of(scratch: *mut Scratch, address: u64, bytes: u64) -> u64 
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &mut (*scratch).walk;
-        let at = address.wrapping_sub(walk.base);
-        if at <= walk.limit && at + bytes <= walk.limit + PAIR {
-            return at;
+        if covered(walk.base, walk.limit, address, bytes) {
+            return address.wrapping_sub(walk.base);
         }
         if fetch(scratch, address, bytes) { 0 } else { NOWHERE }
     }
@@ -80,7 +86,7 @@ pub unsafe fn pair(scratch: *mut Scratch, address: u64) -> Option<(u64, u64)> {
 /// # Safety
 /// As for [`offset_of`].
 #[inline(never)]
-unsafe fn fetch(scratch: *mut Scratch, address: u64, least: u64) -> bool {
+pub unsafe fn fetch(scratch: *mut Scratch, address: u64, least: u64) -> bool {
     // SAFETY: the buffer is FETCH_BYTES long and no read is longer.
     unsafe {
         let walk = &mut (*scratch).walk;
