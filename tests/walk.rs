@@ -196,10 +196,11 @@ fn sampled(
     let pid: Pid = child.0.id();
     let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
     let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
+    capture.expect_jvm(pid).expect("room");
     let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
     let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
     let told = layout(&jvm, incarnation).unwrap_or_else(|e| panic!("{} {flags:?}: {e}", home.display()));
-    capture.set_jvm(pid, &told).expect("room");
+    assert!(capture.set_jvm(pid, &told).expect("room"), "the JVM ended");
     let linked = function(&home.join("lib/server/libjvm.so"), THREAD_ENTRY).expect("the symbol").linked;
     let bias = jvm.libjvm().bias;
     let entry = linked.start.wrapping_add(bias)..linked.end.wrapping_add(bias);
