@@ -203,14 +203,7 @@ fn jvms(registry: &Registry, symbolizer: &Symbolizer, probes: &Jvms) -> Vec<Valu
 
 fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value {
     let facts = symbolizer.jvm_facts(record.key);
-    let (source, says) = match facts.as_ref().map(|facts| &facts.names) {
-        None => ("none yet", "no sample of its code yet".to_owned()),
-        Some(NameSource::Waiting(why)) => ("waiting", why.clone()),
-        Some(NameSource::Memory) => ("memory", "the JVM's own structures, read from its memory".to_owned()),
-        Some(NameSource::Asked) => ("asked", "perf map asked of the JVM".to_owned()),
-        Some(NameSource::Found) => ("found", "perf map that was already there".to_owned()),
-        Some(NameSource::None(why)) => ("none", why.clone()),
-    };
+    let names = facts.as_ref().map(|facts| &facts.names);
     let labels: Map<String, Value> =
         record.labels.iter().map(|(key, value)| (key.name().to_owned(), (**value).into())).collect();
     let naming = probes.naming(record.key).unwrap_or(&Naming::Opening);
@@ -221,8 +214,8 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value 
         "program": record.program,
         "labels": labels,
         "version": facts.as_ref().map(|f| f.version.as_str()).unwrap_or_default(),
-        "names": source,
-        "names_say": says,
+        "names": names.map_or("none yet", NameSource::slug),
+        "names_say": names.map_or("no sample of its code yet", NameSource::says),
         "debug_non_safepoints": java.map(|java| java.debug_non_safepoints),
         "jit": java.map(|java| if java.jvmci_compiler { "jvmci" } else { "hotspot" }),
         "stacks": walking.slug(),

@@ -21,8 +21,6 @@ mod layout;
 mod method_layout;
 mod methods;
 mod numbers;
-#[cfg(test)]
-mod split;
 mod structure;
 mod stubs;
 #[cfg(test)]
