@@ -113,14 +113,7 @@ impl<'a, M: Memory> Batch<'a, M> {
             return Err(Unnamed::Unloaded);
         }
         let (name, approximate) = self.namer.stubs.name(self.memory, &head, pc)?;
-        Ok(vec![JavaFrame {
-            kind: FrameKind::Stub,
-            name,
-            signature: None,
-            source: None,
-            line: 0,
-            approximate,
-        }])
+        Ok(vec![JavaFrame { kind: FrameKind::Stub, name, signature: None, line: 0, approximate }])
     }
 
     fn is_nmethod(&mut self, head: &blobs::Head) -> Result<bool, Unnamed> {
@@ -227,7 +220,6 @@ impl<'a, M: Memory> Batch<'a, M> {
 }
 
 fn named(method: &Method, kind: FrameKind, line: u32, approximate: bool) -> JavaFrame {
-    let (name, signature, source) =
-        (Arc::clone(&method.name), method.signature.clone(), method.source.clone());
-    JavaFrame { kind, name, signature, source, line, approximate }
+    let (name, signature) = (Arc::clone(&method.name), method.signature.clone());
+    JavaFrame { kind, name, signature, line, approximate }
 }

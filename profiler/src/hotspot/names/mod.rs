@@ -21,8 +21,6 @@ mod layout;
 mod method_layout;
 mod methods;
 mod numbers;
-#[cfg(test)]
-mod split;
 mod structure;
 mod stubs;
 #[cfg(test)]
@@ -54,8 +52,6 @@ pub struct JavaFrame {
     pub name: Arc<str>,
     /// `(byte[], int)long`.
     pub signature: Option<Arc<str>>,
-    /// The source file's name, without a directory.
-    pub source: Option<Arc<str>>,
     /// 0 when not known.
     pub line: u32,
     /// The inlined methods and the line (a stub: the name) are those of the nearest place that the JVM knows.
