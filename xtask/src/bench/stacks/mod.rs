@@ -144,7 +144,8 @@ fn seen(daemon: &Daemon, selection: &str, (from, until): (u64, u64)) -> Result<S
 
 /// What the daemon says of a program, judged.
 fn judged(daemon: &Daemon, ran: &Ran, told: &Told, range: (u64, u64)) -> Result<(Report, Seen)> {
-    let seen = seen(daemon, &format!("pid={}", ran.jvm.pid()), range)?;
+    // Inlined frames are told from compiled ones.
+    let seen = seen(daemon, &format!("pid={}&annotate=1", ran.jvm.pid()), range)?;
     let mut report = Report::default();
     report.add(&told.truth, &seen.stacks);
     Ok((report, seen))
