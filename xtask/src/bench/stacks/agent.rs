@@ -6,7 +6,7 @@
 //! Compared are the shares of Java methods among samples whose leaf is one, over the executors' whole lives. Both
 //! are sampled, so both have an error.
 
-use super::spark::{TIMEOUT, job, kit};
+use super::spark::{ROWS, TIMEOUT, job, kit};
 use super::{Bench, seen};
 use crate::bench::clock::{now, sleep_until_visible};
 use crate::bench::row::Row;
@@ -109,7 +109,8 @@ fn together(bench: &Bench, kit: &SparkKit, agent: &Path) -> Result<(Shares, Shar
 
 /// The job, to its end; its application.
 fn run(bench: &Bench, kit: &SparkKit, work: &Path, executor: &str) -> Result<String> {
-    let mut job = job(kit, work, "local-cluster[2,1,1024]", &bench.options.java_flags, executor, RUNS)?;
+    let mut job =
+        job(kit, work, "local-cluster[2,1,1024]", &bench.options.java_flags, executor, (ROWS, RUNS))?;
     let app = job.wait_fact("app", TIMEOUT)?;
     job.wait_fact(&format!("run.{RUNS}"), TIMEOUT * 2)?;
     // What ran last is named while it lives.

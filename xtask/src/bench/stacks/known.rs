@@ -52,7 +52,7 @@ pub fn split(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     for major in bench.majors(&[17, 25]) {
         let Some(java) = java(major, skipped, "split") else { continue };
         for (how, flags) in [("no flag", &[][..]), ("DebugNonSafepoints", DEBUG)] {
-            let seen = run(bench, &java, &[&INLINED[..], flags].concat(), ("split", SECONDS), "")?;
+            let seen = run(bench, &java, &[&INLINED[..], flags].concat(), ("split", SECONDS), "&annotate=1")?;
             let inside = |stack: &&Stack| stack.java().iter().any(|frame| frame.name.starts_with("Known."));
             let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();
             for stack in seen.stacks.iter().filter(inside) {

@@ -79,6 +79,8 @@ enum Rows {
     Depth,
     Unload,
     Cost,
+    /// The part of `cost` that takes ten JVMs
+    Ten,
     Ready,
     Async,
 }
@@ -203,7 +205,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ("lines", &[Rows::Lines], known::lines),
         ("depth", &[Rows::Depth], known::depth),
         ("unload", &[Rows::Unload], unload::rows),
-        ("ten JVMs", &[Rows::Cost], resident::rows),
+        ("ten JVMs", &[Rows::Cost, Rows::Ten], resident::rows),
         ("ready", &[Rows::Ready], ready::rows),
         ("async-profiler", &[Rows::Async], agent::rows),
     ];
