@@ -96,8 +96,8 @@ impl From<ReadError> for Unnamed {
     }
 }
 
-/// How much a [`Namer`] keeps, bytes. Ten JVMs with all of it are less than half of the daemon's 64 MB.
-#[derive(Clone, Copy, Debug)]
+/// How much a [`Namer`] keeps, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Named frames by address.
     pub frames: usize,
@@ -107,9 +107,24 @@ pub struct Limits {
     pub codes: usize,
 }
 
+/// Bytes that the namers of all JVMs keep together, as far as each has its least.
+const TOGETHER: usize = 12 << 20;
+/// The most and the least that one keeps.
+const MOST: usize = 3 << 20;
+const LEAST: usize = 640 << 10;
+
+impl Limits {
+    /// For each of so many JVMs.
+    pub fn of_each(jvms: usize) -> Self {
+        let all = (TOGETHER / jvms.max(1)).clamp(LEAST, MOST);
+        // Methods count twice.
+        Self { frames: all / 5, methods: all / 5, codes: all / 5 * 2 }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { frames: 640 << 10, methods: 640 << 10, codes: 1 << 20 }
+        Self::of_each(1)
     }
 }
 
@@ -183,6 +198,14 @@ impl Namer {
     /// What the JVM says of itself.
     pub fn facts(&self) -> &JvmFacts {
         &self.facts
+    }
+
+    /// Keeps no more than this from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.frames.set_limit(limits.frames);
+        self.methods.set_limit(limits.methods);
+        self.older.set_limit(limits.methods);
+        self.codes.set_limit(limits.codes);
     }
 
     /// What was done so far, and what is kept.

@@ -13,8 +13,11 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Slots of one process; beyond, those that were not used for [`UNUSED`] go, and if that does not help all do.
+/// Slots of one process; if all are used, beyond this all go.
 pub const MAX_SLOTS: usize = 16_384;
+/// From so many on those that were not used for [`UNUSED`] go, each time that there are twice as many again. The
+/// reader still knows most of their names.
+const SWEPT: usize = 2_048;
 /// Stacks are sent again each epoch of ten seconds, so what was not used for two is no longer sampled.
 const UNUSED: Duration = Duration::from_secs(20);
 
@@ -65,6 +68,8 @@ pub struct Slots {
     known: HashMap<Key, Known>,
     wanted: Wanted,
     batch: u64,
+    /// At how many to look for unused ones next.
+    sweep_at: usize,
     /// Slots given up because there were too many.
     pub dropped: u64,
 }
@@ -103,7 +108,7 @@ impl Slots {
     }
 
     fn make_room(&mut self, now: Instant) {
-        if self.known.len() < MAX_SLOTS {
+        if self.known.len() < self.sweep_at.clamp(SWEPT, MAX_SLOTS) {
             return;
         }
         let before = self.known.len();
@@ -112,6 +117,7 @@ impl Slots {
             self.known.clear();
         }
         self.dropped += (before - self.known.len()) as u64;
+        self.sweep_at = 2 * self.known.len();
     }
 }
 
@@ -175,5 +181,10 @@ mod tests {
         slots.of(&at(u64::MAX), 1, now + UNUSED);
         assert_eq!((slots.known.len(), slots.dropped), (2, MAX_SLOTS as u64 - 1));
         assert_eq!(slots.of(&at(3), 1, now + UNUSED), used);
+        // Not only when there is no room left.
+        for value in 0..SWEPT as u64 {
+            slots.of(&at(value), 1, now + 3 * UNUSED);
+        }
+        assert_eq!(slots.known.len(), SWEPT);
     }
 }
