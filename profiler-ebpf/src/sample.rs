@@ -11,6 +11,7 @@ use crate::regs;
 use crate::seen::Room;
 use crate::threads;
 use crate::walk::{mix, user_stack};
+use aya_ebpf::bindings::bpf_perf_event_data;
 use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::perf_event;
@@ -40,7 +41,7 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
     let Some(counts) = Counts::of_this_cpu() else { return };
     counts.add(Counter::Ticks, 1);
     let ids = bpf_get_current_pid_tgid();
-    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    let pid = (ids >> 32) as u32;
     if pid == 0 {
         counts.add(Counter::Idle, 1);
         return;
@@ -61,7 +62,8 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         walk.unloads = 0;
         let registers = if in_kernel {
             kernel_stack(ctx, &counts, scratch);
-            regs::from_task()
+            // Nothing was fetched yet.
+            regs::from_task(addr_of_mut!((*scratch).fetched).cast())
         } else {
             Ok(regs::from_event(ctx.ctx))
         };
@@ -70,6 +72,21 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
             Ok(registers) => user_stack::<LOOP>(scratch, &registers, pid, now),
             Err(end) => walk.end = end as u64,
         }
+        tell(ctx.ctx, scratch, kernel_frames, now, ids);
+    }
+}
+
+/// Sends the stack, if it is new, and the sample. A function of its own: what it needs of the program's 512 bytes of
+/// stack is not there for the walk, which is called before it (Linux 6.13 is the first to count otherwise).
+#[inline(never)]
+unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch, kernel_frames: u64, now: u64, ids: u64) {
+    let ctx = &PerfEventContext::new(ctx);
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    let Some(counts) = Counts::of_this_cpu() else { return };
+    // SAFETY: as for the caller.
+    unsafe {
+        let in_kernel = regs::in_kernel(ctx.ctx);
+        let walk = &(*scratch).walk;
         // How it ended and where the kernel half stops belong to the key: the record tells them.
         let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
         counts.add(Counter::UserFrames, walk.frames);

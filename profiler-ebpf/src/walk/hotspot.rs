@@ -6,7 +6,7 @@
 //! interpreted frames need it, and steers nothing.
 #![allow(unsafe_code)]
 
-use super::stack::{PAIR, checked};
+use super::stack::{PAIR, at_most};
 use super::state::Kind;
 use super::{
     GUESSED, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp, leaf, mix_frame, push, search,
@@ -14,6 +14,11 @@ use super::{
 use crate::maps::{BODY_WORDS, FETCH_BYTES, JVMS, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{FrameKindTag, JvmLayout, MAX_USER_FRAMES, StackEnd};
+
+/// Where the last two words of `fetched` are.
+const LAST_PAIR: u64 = FETCH_BYTES as u64 - PAIR;
+/// Where the last frame of `body` is.
+const LAST_FRAME: u64 = BODY_WORDS as u64 - 2;
 
 /// Some steps; false at the end.
 ///
@@ -47,19 +52,20 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
             }
             let bytes = (rule.how >> 32 & 0xffff) * 8;
             let at = sp.wrapping_add(bytes).wrapping_sub(PAIR).wrapping_sub(base);
-            if at > limit || at > FETCH_BYTES as u64 - PAIR {
+            if at > limit || at > LAST_PAIR {
                 break;
             }
-            let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+            let pair =
+                addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
             let (rbp, return_address) = (pair.read(), pair.add(1).read());
             if return_address < low || return_address >= high {
                 break;
             }
-            if frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
+            if frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
                 break;
             }
             let second = second(rule.what, rule.how);
-            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(at_most::<LAST_FRAME>(words));
             frame.write(pc);
             frame.add(1).write(second);
             hash = mix_frame(hash, pc, second);

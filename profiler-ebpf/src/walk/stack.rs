@@ -38,6 +38,18 @@ pub fn checked(mut index: u64) -> usize {
     index as usize
 }
 
+/// A checked index again, for the verifier: `index`, or 0 where it is above `MAX`, which the caller has ruled out.
+/// Where the compiler keeps the index on the program's stack, kernels before 6.8 check one copy and use another, of
+/// which they know nothing (kernel/bpf/verifier.c: a spilled number got no id).
+#[inline(always)]
+pub fn at_most<const MAX: u64>(mut index: u64) -> usize {
+    // SAFETY: compares a register, and may write that register.
+    unsafe {
+        asm!("if {0} <= {1} goto +1", "{0} = 0", inout(reg) index, const MAX, options(nomem, nostack));
+    }
+    index as usize
+}
+
 /// Where in `fetched` the `bytes` (16 to 1024) from `address` up are, after a fetch where needed; [`NOWHERE`]: they
 /// cannot be read. The answer is bounded by the caller once more: the verifier does not follow it.
 ///
