@@ -20,14 +20,20 @@ pub(super) struct Layout(JvmLayout);
 // SAFETY: integers without padding between them (its size is asserted where it is made).
 unsafe impl aya::Pod for Layout {}
 
-/// The map.
-pub(super) struct Jvms(pub(super) HashMap<MapData, u32, Layout>);
+/// The map, and whether this kernel's sampler looks in it: only the one with `bpf_loop` does.
+pub(super) struct Jvms {
+    pub(super) map: HashMap<MapData, u32, Layout>,
+    pub(super) walked: bool,
+}
 
 impl Capture {
     /// From now on, the process's stacks are walked by this layout. A second call replaces the first; a layout of
-    /// other code needs another `incarnation`, never 0.
+    /// other code needs another `incarnation`, never 0. An error where this kernel walks by frame pointers only.
     pub fn set_jvm(&mut self, pid: Pid, layout: &JvmLayout) -> Result<(), CaptureError> {
-        self.jvms.0.insert(pid, Layout(*layout), 0).map_err(|error| match error {
+        if !self.jvms.walked {
+            return Err(CaptureError::NoJvmWalk);
+        }
+        self.jvms.map.insert(pid, Layout(*layout), 0).map_err(|error| match error {
             MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
                 CaptureError::TooMany { what: "JVMs", limit: MAX_JVMS as usize }
             }
@@ -38,11 +44,11 @@ impl Capture {
     /// Whether the kernel still has the process's layout: it drops those of processes that ended or run another
     /// program.
     pub fn has_jvm(&self, pid: Pid) -> bool {
-        self.jvms.0.get(&pid, 0).is_ok()
+        self.jvms.map.get(&pid, 0).is_ok()
     }
 
     /// Drops a process's layout; a process without one is fine.
     pub fn forget_jvm(&mut self, pid: Pid) {
-        let _ = self.jvms.0.remove(&pid);
+        let _ = self.jvms.map.remove(&pid);
     }
 }
