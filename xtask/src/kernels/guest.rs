@@ -1,8 +1,9 @@
 //! Boots a kernel in qemu, lets it run the check, and fetches what that left.
 //!
 //! In: an unpacked kernel and the system. Out: an [`Outcome`]. The guest has two CPUs, no network, a disk that it only
-//! reads, and one that it writes a tar archive to. By emulation (TCG) unless /dev/kvm works. Whatever happens, qemu
-//! ends with us: by time-out, when this is dropped, or when we die.
+//! reads, and one that it writes a tar archive to. By emulation (TCG) unless told: where a virtual machine offers
+//! /dev/kvm, guests may start and fail in it. Whatever happens, qemu ends with us: by time-out, when this is dropped,
+//! or when we die.
 
 use super::outcome::Outcome;
 use super::packages::Kernel;
@@ -39,7 +40,7 @@ pub fn run(
     system: &System,
     busybox: &Path,
     dir: &Path,
-    mode: Mode,
+    (mode, kvm): (Mode, bool),
 ) -> Result<Outcome> {
     let _ = std::fs::remove_dir_all(dir);
     let out = dir.join("out");
@@ -53,10 +54,8 @@ pub fn run(
 
     let drive = |path: &Path, more: &str| format!("file={},if=virtio,format=raw{more}", path.display());
     let mut command = Command::new(qemu);
-    if std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok() {
-        command.args(["-accel", "kvm"]);
-    }
-    command.args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", MEMORY]);
+    let accel = if kvm { "kvm" } else { "tcg,thread=multi" };
+    command.args(["-accel", accel, "-cpu", "max", "-smp", "2", "-m", MEMORY]);
     command.args(["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]);
     command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(&initrd);
     // A panic ends qemu, as there is no reboot.

@@ -46,12 +46,15 @@ pub struct Options {
     /// Read Debian's lists anew, for newer releases
     #[arg(long)]
     update: bool,
-    /// Write docs/reference/kernels.md
-    #[arg(long, conflicts_with = "quick")]
+    /// Write docs/reference/kernels.md, when all the usual kernels have run
+    #[arg(long, conflicts_with_all = ["quick", "kernels"])]
     write_docs: bool,
     /// Take target/release/emberscope as it is
     #[arg(long)]
     no_build: bool,
+    /// Let qemu use /dev/kvm
+    #[arg(long)]
+    kvm: bool,
 }
 
 /// How much is checked.
@@ -96,10 +99,10 @@ pub fn run(options: &Options) -> Result<()> {
     };
     let with_host = asked.is_empty() || asked.iter().any(|name| name == HOST);
     if !releases.is_empty() || with_host {
-        rows.extend(all(&releases, with_host, mode, options.no_build)?);
+        rows.extend(all(&releases, with_host, mode, options)?);
     }
     print!("\n{}", table::terminal(&rows));
-    if options.write_docs {
+    if options.write_docs && rows.iter().all(|row| row.result.is_ok()) {
         let page = places::workspace().join(PAGE);
         std::fs::write(&page, table::page(&rows)).with_context(|| format!("writing {}", page.display()))?;
         println!("wrote {PAGE}");
@@ -128,8 +131,8 @@ fn chosen(there: &[Release], asked: &[String]) -> Result<Vec<Release>> {
     })
 }
 
-fn all(releases: &[Release], with_host: bool, mode: Mode, no_build: bool) -> Result<Vec<Row>> {
-    let binary = match no_build {
+fn all(releases: &[Release], with_host: bool, mode: Mode, options: &Options) -> Result<Vec<Row>> {
+    let binary = match options.no_build {
         true => places::target().join("release").join("emberscope"),
         false => build::run()?,
     };
@@ -151,7 +154,7 @@ fn all(releases: &[Release], with_host: bool, mode: Mode, no_build: bool) -> Res
         println!("== booting Linux {} ...", release.release);
         let begun = Instant::now();
         let at = dir().join(&release.series);
-        let outcome = guest::run(&qemu, &kernel, &system, &busybox, &at, mode);
+        let outcome = guest::run(&qemu, &kernel, &system, &busybox, &at, (mode, options.kvm));
         rows.push(judged(&release.series, outcome, mode, begun));
     }
     if with_host {

@@ -76,6 +76,12 @@ pub fn terminal(rows: &[Row]) -> String {
     text
 }
 
+/// `6.1` of `6.1.0-50-cloud-amd64`.
+fn series(release: &str) -> &str {
+    let end = release.match_indices(|c: char| !c.is_ascii_digit()).nth(1).map_or(release.len(), |(at, _)| at);
+    release.get(..end).unwrap_or_default()
+}
+
 fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -96,7 +102,11 @@ pub fn page(rows: &[Row]) -> String {
     let mut text = String::from(HEAD);
     for (name, verdict) in &verdicts {
         let release = verdict.release.as_deref().unwrap_or_default();
-        let kernel = if name == "host" { "the machine's own" } else { "Debian's" };
+        // What a machine's own is called says nothing to others.
+        let kernel = match name.as_str() {
+            "host" => format!("{}, not Debian's", series(release)),
+            _ => release.to_owned(),
+        };
         let depth = if verdict.bpf_loop { 512 } else { 127 };
         let java = match &verdict.java {
             Some(Java::Tables(_)) => "whole",
@@ -105,7 +115,7 @@ pub fn page(rows: &[Row]) -> String {
         let halves = if verdict.both.is_some() { "kernel and user" } else { "kernel only" };
         let state = if verdict.failures.is_empty() { "right" } else { "**wrong**" };
         text += &format!(
-            "| {kernel} {release} | {state} | {depth} | {halves} | {java} | {} |\n",
+            "| {kernel} | {state} | {depth} | {halves} | {java} | {} |\n",
             if verdict.names { "as they are given" } else { "by comm" }
         );
     }
@@ -144,3 +154,61 @@ the kernel that it runs on; features are probed for, never versions.
 | kernel | stacks | frames | in system calls | Java | names of threads |
 |---|---|---|---|---|---|
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Row> {
+        let share = |right| Share { right, of: 100, wrong: None };
+        let old = Verdict {
+            release: Some("5.10.0-46".into()),
+            loaded: true,
+            native: share(99),
+            kernel: Some(share(98)),
+            java: Some(Java::FramePointers("only by frame pointers".into())),
+            frame_pointers: Some(share(100)),
+            names: true,
+            lacks: vec![("bpf loop".into(), "No bpf_loop".into())],
+            ..Verdict::default()
+        };
+        let new = Verdict {
+            release: Some("6.18.1".into()),
+            bpf_loop: true,
+            both: Some(share(99)),
+            java: Some(Java::Tables(share(3))),
+            failures: vec!["Java stacks: 3 of 100 are right".into()],
+            ..old.clone()
+        };
+        let row = |name: &str, result| Row { name: name.into(), result, took: Duration::from_secs(90) };
+        vec![row("5.10", Ok(old)), row("host", Ok(new)), row("6.12", Err("no network".into()))]
+    }
+
+    #[test]
+    fn the_terminal_has_figures_failures_and_skips() {
+        let text = terminal(&rows());
+        for part in [
+            "99 of 100  98 of 100",
+            "by fp",
+            "5.10 lacks bpf loop: No bpf_loop\n",
+            "host FAILED: Java stacks: 3 of 100 are right\n",
+            "skipped: 6.12: no network\n",
+            "90 s",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_page_has_no_figures_that_change() {
+        let text = page(&rows());
+        for part in [
+            "| 5.10.0-46 | right | 127 | kernel only | by frame pointers | as they are given |\n",
+            "| 6.18, not Debian's | **wrong** | 512 | kernel and user | whole | as they are given |\n",
+            "| 5.10, host | bpf loop | No bpf_loop. |\n",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+        assert!(!text.contains(" of 100 |") && !text.contains("6.12 |"));
+    }
+}
