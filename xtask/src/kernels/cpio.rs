@@ -70,7 +70,7 @@ mod tests {
         // Mode, links and size of the second.
         assert_eq!(&text[130..138], "000081ed");
         assert_eq!(&text[116 + 54..116 + 62], "00000005");
-        assert_eq!(&text[226..240], "bin/sh\0\0hello\0");
+        assert_eq!(&text[226..241], "bin/sh\0\0\0\0hello");
         assert!(text.trim_end_matches('\0').ends_with("TRAILER!!!"));
     }
 }
