@@ -6,9 +6,13 @@ export PATH=/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
-for module in $(cat /modules/order); do insmod "/modules/$module"; done
+# Which of them needs which differs between releases: what is refused for what is not there yet has another turn.
+for turn in 1 2 3; do
+    for module in $(cat /modules/order); do insmod "/modules/$module" 2>/dev/null; done
+done
 tries=0
-while [ ! -e /dev/vdb ] && [ "$tries" -lt 50 ]; do sleep 0.2; tries=$((tries + 1)); done
+while [ ! -e /dev/vdb ] && [ "$tries" -lt 300 ]; do sleep 0.2; tries=$((tries + 1)); done
+[ -e /dev/vdb ] || { echo "init: the disks did not come"; dmesg | tail -n 40; }
 mount -t ext4 -o ro /dev/vda /system
 mount -t tmpfs tmpfs /system/tmp
 mount -t proc proc /system/proc

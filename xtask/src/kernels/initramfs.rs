@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// In the order in which they are loaded. Not each kernel has each (5.10 has no `virtio_pci_modern_dev`).
+/// Not each kernel has each (5.10 has no `virtio_pci_modern_dev`); `init.sh` finds the order.
 const MODULES: [&str; 6] =
     ["virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "virtio_blk"];
 const INIT: &str = include_str!("init.sh");
