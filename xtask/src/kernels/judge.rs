@@ -308,7 +308,8 @@ mod tests {
         let state = if bpf_loop { "ok" } else { "limited" };
         let walked = if bpf_loop { "code_tables" } else { "frame_pointers" };
         let jvm = |pid: u32, stacks: &str| json!({"pid": pid, "stacks": stacks, "stacks_say": "why", "threads": "probe"});
-        let read = [("native", "main"), ("native", "read"), ("kernel", "do_syscall_64"), ("kernel", "vfs_read")];
+        let read =
+            [("native", "main"), ("native", "read"), ("kernel", "do_syscall_64"), ("kernel", "vfs_read")];
         let read = if bpf_loop { &read[..] } else { &read[2..] };
         let run = if bpf_loop { RUN } else { ("stub", "Interpreter") };
         Outcome {
@@ -362,7 +363,10 @@ mod tests {
         outcome.stacks[4] = stack(4, 50, &java(RUN, 20));
         let verdict = judge(&outcome, false);
         assert_eq!(verdict.failures.len(), 2, "{:?}", verdict.failures);
-        assert!(verdict.failures[0].starts_with("the native program's stacks: 99 of 102 are right, most often libc"));
+        assert!(
+            verdict.failures[0]
+                .starts_with("the native program's stacks: 99 of 102 are right, most often libc")
+        );
         assert!(verdict.failures[1].starts_with("Java stacks with frame pointers: 0 of 50"));
     }
 
