@@ -22,6 +22,7 @@ finish() { for pid in $started; do kill "$pid" 2>/dev/null; done; }
 trap finish EXIT
 trap 'exit 1' INT TERM
 
+fact up "$(uname -r)"
 fact begun "$(uptime_of)"
 "$TOOLS/emberscope" doctor --json --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" \
     >"$OUT/doctor.json" 2>"$OUT/doctor.log"

@@ -87,6 +87,8 @@ pub struct Verdict {
     pub names: bool,
     /// Check and sentence of what the doctor finds lacking in the kernel.
     pub lacks: Vec<(String, String)>,
+    /// The daemon's warnings: on a slow guest some events are lost at the start.
+    pub notes: Vec<String>,
     /// What is wrong, a line each.
     pub failures: Vec<String>,
 }
@@ -123,7 +125,10 @@ pub fn judge(outcome: &Outcome, quick: bool) -> Verdict {
     if outcome.fact("doctor") != Some("0") {
         verdict.failures.push("the doctor says that nothing can be sampled".to_owned());
     }
-    verdict.failures.extend(outcome.warnings().into_iter().map(|line| format!("the daemon said: {line}")));
+    let (grave, notes): (Vec<&str>, _) =
+        outcome.warnings().into_iter().partition(|line| !line.contains(" WARN "));
+    verdict.failures.extend(grave.into_iter().map(|line| format!("the daemon said: {line}")));
+    verdict.notes = notes.into_iter().map(str::to_owned).collect();
     if !verdict.loaded {
         verdict.failures.push("nothing was sampled".to_owned());
         return verdict;
@@ -174,9 +179,8 @@ fn interrupted(stack: &Stack) -> bool {
 }
 
 fn java(outcome: &Outcome, verdict: &mut Verdict) {
-    let of_leaf = |stack: &Stack| {
-        stack.user().next_back().is_some_and(|leaf| leaf.name == "Walk.leaf" || leaf.name == "Walk.deep")
-    };
+    let of_walk = |frame: &Frame| frame.name == "Walk.leaf" || frame.name == "Walk.deep";
+    let of_leaf = |stack: &Stack| stack.user().next_back().is_some_and(of_walk);
     let jvm = |program: &str| {
         let jvms = outcome.status["jvms"].as_array().map_or(&[][..], Vec::as_slice);
         jvms.iter()
@@ -198,7 +202,10 @@ fn java(outcome: &Outcome, verdict: &mut Verdict) {
         }
     });
     let pointers = !verdict.bpf_loop;
-    let share = Share::of(&outcome.of("javafp"), of_leaf, |stack| is_java(stack, pointers));
+    let counts = |stack: &Stack| {
+        stack.user().next_back().is_some_and(|leaf| of_walk(leaf) || pointers && leaf.is_nameless_java())
+    };
+    let share = Share::of(&outcome.of("javafp"), counts, |stack| is_java(stack, pointers));
     verdict.expect("Java stacks with frame pointers", &share);
     verdict.frame_pointers = Some(share);
 }
@@ -219,27 +226,25 @@ fn is_native(stack: &Stack) -> bool {
         && leaf.name == "leaf"
 }
 
-/// Thread.run, the lambda's two frames, the calls of deep and perhaps leaf, and the thread's start above. By frame
-/// pointers interpreted frames have no names.
+/// Thread.run, the lambda's two frames, the calls of deep and perhaps leaf, and the thread's start above. Between two
+/// calls the last is one of deep. By frame pointers interpreted frames have no names, and others none until a perf map
+/// has them: then it is the whole depth that tells.
 fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
-    let frames: Vec<&Frame> = stack
-        .user()
-        .filter(|frame| frame.is_java() || by_frame_pointers && frame.name == "Interpreter")
-        .collect();
-    let is =
-        |frame: &Frame, name: &str| frame.name == name || by_frame_pointers && frame.name == "Interpreter";
-    let outer = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
-    let Some((begin, rest)) = frames.split_at_checked(outer.len()) else { return false };
-    let calls = rest.iter().take_while(|frame| is(frame, "Walk.deep")).count();
-    let left = rest.get(calls..).unwrap_or_default();
+    const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
+    let nameless = |frame: &Frame| by_frame_pointers && frame.is_nameless_java();
+    let frames: Vec<&Frame> = stack.user().filter(|frame| frame.is_java() || nameless(frame)).collect();
+    let whole = OUTER.len() + CALLS + 2;
+    let expected = |at: usize| match OUTER.get(at) {
+        Some(name) => name,
+        None if at + 1 < whole => "Walk.deep",
+        None => "Walk.leaf",
+    };
+    let deep_enough = frames.len() == whole || frames.last().is_some_and(|last| last.name == "Walk.deep");
     stack.is_rooted()
-        && begin.iter().zip(outer).all(|(frame, name)| is(frame, name))
-        && match left {
-            // Between two calls the leaf is one of them.
-            [] => calls <= CALLS + 1 && calls > 0,
-            [leaf] => calls == CALLS + 1 && is(leaf, "Walk.leaf"),
-            _ => false,
-        }
+        && deep_enough
+        && frames.len() > OUTER.len()
+        && frames.len() <= whole
+        && frames.iter().enumerate().all(|(at, frame)| frame.name == expected(at) || nameless(frame))
 }
 
 fn lacks(outcome: &Outcome) -> Vec<(String, String)> {

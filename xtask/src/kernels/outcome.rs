@@ -23,15 +23,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Reads it. `serial` is what the guest printed, where there was one.
-    pub fn read(dir: &Path, serial: &str) -> Self {
+    /// Reads it: the console, and what is in `out`.
+    pub fn read(dir: &Path) -> Self {
         let text = |name: &str| {
-            String::from_utf8_lossy(&std::fs::read(dir.join(name)).unwrap_or_default()).into_owned()
+            String::from_utf8_lossy(&std::fs::read(dir.join("out").join(name)).unwrap_or_default())
+                .into_owned()
         };
         let json = |name: &str| serde_json::from_str(&text(name)).unwrap_or(Value::Null);
         Self {
             // A guest that died half way has told some on its console.
-            facts: facts(&(serial.to_owned() + "\n" + &text("facts"))),
+            facts: facts(&(text("../console.log") + "\n" + &text("facts"))),
             doctor: json("doctor.json"),
             status: json("status.json"),
             stacks: stacks(&json("graph.json")),
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn an_empty_directory_is_an_empty_outcome() {
-        let outcome = Outcome::read(Path::new("/no/such/directory"), "");
+        let outcome = Outcome::read(Path::new("/no/such/directory"));
         assert!(outcome.facts.is_empty() && outcome.stacks.is_empty() && outcome.of("native").is_empty());
         assert_eq!(outcome.checked("btf"), None);
     }

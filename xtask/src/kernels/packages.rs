@@ -76,12 +76,13 @@ fn unpack(release: &Release, home: &Path) -> Result<()> {
     std::fs::remove_dir_all(&debs).with_context(|| format!("removing {}", debs.display()))
 }
 
-/// Before trixie modules are in /lib, then in /usr/lib.
+/// Before trixie modules are in /lib, then in /usr/lib; since 7.3 the image is with them.
 fn find(home: &Path, release: &str) -> Option<Kernel> {
-    let image = home.join(format!("boot/vmlinuz-{release}"));
     let modules = ["lib", "usr/lib"].map(|lib| home.join(lib).join("modules").join(release));
     let modules = modules.into_iter().find(|dir| dir.is_dir())?;
-    image.is_file().then_some(Kernel { image, modules })
+    let images = [home.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
+    let image = images.into_iter().find(|image| image.is_file())?;
+    Some(Kernel { image, modules })
 }
 
 fn dir() -> Result<PathBuf> {
@@ -142,7 +143,12 @@ mod tests {
             std::fs::create_dir_all(home.join("boot")).unwrap();
             std::fs::write(home.join(format!("boot/vmlinuz-{release}")), "").unwrap();
             let kernel = find(&home, release).unwrap();
-            assert!(kernel.modules.starts_with(home.join(lib)));
+            assert!(
+                kernel.modules.starts_with(home.join(lib)) && kernel.image.starts_with(home.join("boot"))
+            );
+            std::fs::write(kernel.modules.join("vmlinuz"), "").unwrap();
+            std::fs::remove_file(kernel.image).unwrap();
+            assert!(find(&home, release).is_some());
         }
         std::fs::remove_dir_all(home).unwrap();
     }

@@ -66,6 +66,9 @@ pub fn terminal(rows: &[Row]) -> String {
                 for (check, says) in &verdict.lacks {
                     text += &format!("{} lacks {check}: {says}\n", row.name);
                 }
+                for note in &verdict.notes {
+                    text += &format!("{} note: {note}\n", row.name);
+                }
                 for failure in &verdict.failures {
                     text += &format!("{} FAILED: {failure}\n", row.name);
                 }
