@@ -6,19 +6,15 @@
 //! interpreted frames need it, and steers nothing.
 #![allow(unsafe_code)]
 
-use super::stack::{PAIR, at_most};
+use super::stack::{LAST_PAIR, PAIR, at_most};
 use super::state::Kind;
 use super::{
-    GUESSED, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp, leaf, mix_frame, push, search,
+    GUESSED, LAST_FRAME, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp, leaf, mix_frame, push,
+    search,
 };
-use crate::maps::{BODY_WORDS, FETCH_BYTES, JVMS, Scratch};
+use crate::maps::{JVMS, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{FrameKindTag, JvmLayout, MAX_USER_FRAMES, StackEnd};
-
-/// Where the last two words of `fetched` are.
-const LAST_PAIR: u64 = FETCH_BYTES as u64 - PAIR;
-/// Where the last frame of `body` is.
-const LAST_FRAME: u64 = BODY_WORDS as u64 - 2;
 
 /// Some steps; false at the end.
 ///

@@ -52,6 +52,9 @@ fn mix_frame(hash: u64, value: u64, second: u64) -> u64 {
     mix(hash, value ^ second.wrapping_mul(0xc2b2_ae3d_27d4_eb4f))
 }
 
+/// Where the last frame of `body` is.
+const LAST_FRAME: u64 = BODY_WORDS as u64 - 2;
+
 /// Walks from `regs`; `scratch.walk` holds the outcome.
 ///
 /// # Safety
@@ -136,11 +139,11 @@ unsafe fn push(scratch: *mut Scratch, value: u64, second: u64) -> bool {
     unsafe {
         let walk = &mut (*scratch).walk;
         let words = walk.words;
-        if walk.frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
+        if walk.frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
             walk.end = StackEnd::DepthLimit as u64;
             return false;
         }
-        let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+        let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(stack::at_most::<LAST_FRAME>(words));
         frame.write(value);
         frame.add(1).write(second);
         walk.hash = mix_frame(walk.hash, value, second);

@@ -20,6 +20,8 @@ const PAGE: u64 = 4096;
 pub const FIRST_FETCH_BYTES: u64 = 1024;
 /// A saved frame pointer and a return address.
 pub const PAIR: u64 = 16;
+/// Where the last two words of `fetched` are.
+pub const LAST_PAIR: u64 = FETCH_BYTES as u64 - PAIR;
 /// No offset.
 pub const NOWHERE: u64 = u64::MAX;
 
@@ -77,10 +79,10 @@ pub unsafe fn pair(scratch: *mut Scratch, address: u64) -> Option<(u64, u64)> {
     // SAFETY: as above.
     unsafe {
         let at = offset_of(scratch, address, PAIR);
-        if at > FETCH_BYTES as u64 - PAIR {
+        if at > LAST_PAIR {
             return None;
         }
-        let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+        let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
         Some((pair.read(), pair.add(1).read()))
     }
 }
