@@ -228,7 +228,7 @@ fn is_native(stack: &Stack) -> bool {
 
 /// Thread.run, the lambda's two frames, the calls of deep and perhaps leaf, and the thread's start above. Between two
 /// calls the last is one of deep. By frame pointers interpreted frames have no names, and others none until a perf map
-/// has them: then it is the whole depth that tells.
+/// has them: then it is the whole depth that tells. What leaf calls (Arrays.hashCode) is one more.
 fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
     const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
     let nameless = |frame: &Frame| by_frame_pointers && frame.is_nameless_java();
@@ -239,6 +239,8 @@ fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
         None if at + 1 < whole => "Walk.deep",
         None => "Walk.leaf",
     };
+    let called = frames.len() == whole + 1 && frames.last().is_some_and(|last| nameless(last));
+    let frames = if called { frames.get(..whole).unwrap_or_default() } else { &frames[..] };
     let deep_enough = frames.len() == whole || frames.last().is_some_and(|last| last.name == "Walk.deep");
     stack.is_rooted()
         && deep_enough
@@ -384,6 +386,20 @@ mod tests {
         let verdict = judge(&outcome, false);
         assert!(!verdict.loaded);
         assert!(verdict.failures[0].contains("refuses the BPF program") && verdict.failures.len() == 2);
+    }
+
+    #[test]
+    fn by_frame_pointers_the_depth_tells_where_names_are_missing() {
+        let unnamed = ("unknown", "[unknown: not in perf map]");
+        let of = |calls: usize, callee: bool| {
+            let mut frames = java(unnamed, calls);
+            frames[2..].fill(unnamed);
+            frames.extend(callee.then_some(unnamed));
+            is_java(&stack(4, 1, &frames), true)
+        };
+        assert!(of(21, false) && of(21, true));
+        assert!(!of(20, false) && !of(22, true));
+        assert!(!is_java(&stack(4, 1, &java(unnamed, 21)), false));
     }
 
     #[test]
