@@ -10,7 +10,8 @@ use crate::output::{Counts, wake_flags};
 use crate::regs;
 use crate::seen::Room;
 use crate::threads;
-use crate::walk::{checked, mix, user_stack};
+use crate::walk::{at_most, mix, user_stack};
+use aya_ebpf::bindings::bpf_perf_event_data;
 use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::perf_event;
@@ -62,7 +63,8 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         walk.name_seq = 0;
         let registers = if in_kernel {
             kernel_stack(ctx, &counts, scratch);
-            regs::from_task()
+            // Nothing was fetched yet.
+            regs::from_task(addr_of_mut!((*scratch).fetched).cast())
         } else {
             Ok(regs::from_event(ctx.ctx))
         };
@@ -76,6 +78,21 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
                 }
             }
         }
+        tell(ctx.ctx, scratch, kernel_frames, now, ids);
+    }
+}
+
+/// Sends the stack, if it is new, and the sample. A function of its own: what it needs of the program's 512 bytes of
+/// stack is not there for the walk, which is called before it (Linux 6.13 is the first to count otherwise).
+#[inline(never)]
+unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch, kernel_frames: u64, now: u64, ids: u64) {
+    let ctx = &PerfEventContext::new(ctx);
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    let Some(counts) = Counts::of_this_cpu() else { return };
+    // SAFETY: as for the caller.
+    unsafe {
+        let in_kernel = regs::in_kernel(ctx.ctx);
+        let walk = &(*scratch).walk;
         // How it ended and where the kernel half stops belong to the key: the record tells them.
         let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
         counts.add(Counter::UserFrames, walk.frames);
@@ -87,7 +104,10 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         if words > BODY_WORDS as u64 {
             return;
         }
-        let sample = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words)).cast::<SampleRecord>();
+        let sample = addr_of_mut!((*scratch).body)
+            .cast::<u64>()
+            .add(at_most::<{ BODY_WORDS as u64 }>(words))
+            .cast::<SampleRecord>();
         sample.write(SampleRecord {
             header: RecordHeader {
                 kind: RecordKind::Sample as u16,
@@ -124,7 +144,9 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
                 unloads: walk.unloads,
             };
             // Both at once: each time that something is put into the ring costs as much as a look-up.
-            let bytes = size_of::<StackRecord>() + size_of::<SampleRecord>() + checked(words) * 8;
+            let bytes = size_of::<StackRecord>()
+                + size_of::<SampleRecord>()
+                + at_most::<{ BODY_WORDS as u64 }>(words) * 8;
             if output(addr_of_mut!((*scratch).record).cast(), bytes) {
                 counts.add(Counter::Stacks, 1);
                 counts.add(Counter::Samples, 1);

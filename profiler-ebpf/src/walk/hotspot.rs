@@ -7,13 +7,13 @@
 #![allow(unsafe_code)]
 
 use super::recent::Banks;
-use super::stack::{PAIR, checked, covered, fetch, is_user_address};
+use super::stack::{LAST_PAIR, PAIR, at_most, covered, fetch, is_user_address};
 use super::state::{Kind, Walk};
 use super::{
-    GUESSED, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp, mix_frame, push,
-    recent, search,
+    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp,
+    mix_frame, push, recent, search,
 };
-use crate::maps::{BODY_WORDS, FETCH_BYTES, JVMS, Scratch};
+use crate::maps::{JVMS, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{FrameKindTag, JvmLayout, MAX_USER_FRAMES, StackEnd};
 
@@ -48,7 +48,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
         let (interpreter, interpreter_len) = (walk.interpreter, walk.interpreter_len >> 32);
         for _ in 0..STEPS_A_ROUND {
             other = true;
-            if frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
+            if frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
                 break;
             }
             let (value, second, next);
@@ -68,10 +68,11 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                     break;
                 }
                 let at = fp.wrapping_sub(base);
-                if fp.wrapping_sub(sp) > MAX_FRAME_BYTES || fp & 7 != 0 || at > FETCH_BYTES as u64 - PAIR {
+                if fp.wrapping_sub(sp) > MAX_FRAME_BYTES || fp & 7 != 0 || at > LAST_PAIR {
                     break;
                 }
-                let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+                let pair =
+                    addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
                 let (rbp, return_address) = (pair.read(), pair.add(1).read());
                 if !is_user_address(return_address) {
                     break;
@@ -98,10 +99,11 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                     break;
                 }
                 let at = address.wrapping_sub(base);
-                if at > FETCH_BYTES as u64 - PAIR {
+                if at > LAST_PAIR {
                     break;
                 }
-                let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+                let pair =
+                    addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
                 let (rbp, return_address) = (pair.read(), pair.add(1).read());
                 if return_address < low || return_address >= high {
                     break;
@@ -110,7 +112,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 (value, second) = (pc, told | RETURN_ADDRESS);
                 next = (return_address, sp + bytes, rbp);
             }
-            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(at_most::<LAST_FRAME>(words));
             frame.write(value);
             frame.add(1).write(second);
             hash = mix_frame(hash, value, second);

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::hotspot::lost;
-use super::stack::{checked, is_user_address, offset_of, pair};
+use super::stack::{at_most, checked, is_user_address, offset_of, pair};
 use super::{MAX_FRAME_BYTES, caller as caller_at, ended, in_code, push};
 use crate::maps::{FETCH_BYTES, Scratch};
 use core::ptr::addr_of_mut;
@@ -16,6 +16,8 @@ use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
 /// Words below the frame pointer that are read; eight and the pair at it.
 pub const BELOW: u64 = 8;
 pub const SLOTS_BYTES: u64 = (BELOW + 2) * 8;
+/// Where in `fetched` the last place for them is.
+const LAST_SLOTS: u64 = FETCH_BYTES as u64 - SLOTS_BYTES;
 /// Expression stack, locks and locals of a method are no larger.
 const MAX_FRAME: u64 = 1 << 19;
 /// Locals of a method while its frame is built.
@@ -99,11 +101,12 @@ pub unsafe fn plain(
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let at = fp.wrapping_sub(BELOW * 8).wrapping_sub(base);
-        if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 || at > FETCH_BYTES as u64 - SLOTS_BYTES {
+        if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 || at > LAST_SLOTS {
             return None;
         }
         let bcp_slot = checked((*scratch).walk.interpreter_len & 7);
-        let slots = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+        let slots =
+            addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
         let bytecode = slots.add(bcp_slot).read();
         let (method, sender) = (slots.add(5).read(), slots.add(7).read());
         let (rbp, pc) = (slots.add(8).read(), slots.add(9).read());
@@ -130,10 +133,11 @@ unsafe fn whole(scratch: *mut Scratch, jvm: *const JvmLayout, bcp: u64) -> bool 
             return lost(scratch, StackEnd::BadJavaFrame as u64);
         }
         let at = offset_of(scratch, fp - BELOW * 8, SLOTS_BYTES);
-        if at > FETCH_BYTES as u64 - SLOTS_BYTES {
+        if at > LAST_SLOTS {
             return lost(scratch, StackEnd::ReadFailed as u64);
         }
-        let slots = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+        let slots =
+            addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
         let bcp_slot = checked(bcp_slot(&*jvm) & 7);
         let saved = slots.add(bcp_slot).read();
         let mut method = slots.add(5).read();

@@ -26,7 +26,7 @@ use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
 use profiler_ebpf::{MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
 use stack::FIRST_FETCH_BYTES;
-pub use stack::checked;
+pub use stack::{at_most, checked};
 
 /// Steps between two calls of the callback, whose call and look-up of the scratch cost as much as a step.
 const STEPS_A_ROUND: usize = 8;
@@ -52,6 +52,9 @@ pub fn mix(hash: u64, word: u64) -> u64 {
 fn mix_frame(hash: u64, value: u64, second: u64) -> u64 {
     mix(hash, value ^ second.wrapping_mul(0xc2b2_ae3d_27d4_eb4f))
 }
+
+/// Where the last frame of `body` is.
+const LAST_FRAME: u64 = BODY_WORDS as u64 - 2;
 
 /// Walks from `regs`; `scratch.walk` holds the outcome.
 ///
@@ -128,11 +131,11 @@ unsafe fn push(scratch: *mut Scratch, value: u64, second: u64) -> bool {
     unsafe {
         let walk = &mut (*scratch).walk;
         let words = walk.words;
-        if walk.frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
+        if walk.frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
             walk.end = StackEnd::DepthLimit as u64;
             return false;
         }
-        let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+        let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(stack::at_most::<LAST_FRAME>(words));
         frame.write(value);
         frame.add(1).write(second);
         walk.hash = mix_frame(walk.hash, value, second);

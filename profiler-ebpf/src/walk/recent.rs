@@ -10,7 +10,7 @@
 #![allow(unsafe_code)]
 
 use super::cache::{FRESH, UNIT_SHIFT};
-use super::stack::checked;
+use super::stack::{at_most, checked};
 use super::state::{Rule, Walk};
 use super::{interp, leaf};
 use crate::maps::{JVMS, RECENT, RECENT_SLOTS, Scratch};
@@ -29,6 +29,8 @@ const KEPT: u64 = 1000;
 const LEAVES: usize = 8;
 /// Frames that are kept of a walk: the innermost.
 pub const FRAMES: usize = 116;
+/// The last of them.
+const LAST: u64 = FRAMES as u64 - 1;
 /// Bits of a stack pointer that a frame keeps, less the lowest three.
 const PLACE: u64 = 0x7fff_ffff;
 /// Frames of the last walk that are passed at one of this.
@@ -292,7 +294,7 @@ impl Banks {
                 if cursor >= (*walk).count || cursor >= FRAMES as u64 {
                     return None;
                 }
-                found = self.from.add(checked(cursor)).read();
+                found = self.from.add(at_most::<LAST>(cursor)).read();
                 // 0: here; small: above.
                 if (found.id >> 33).wrapping_sub(place) & PLACE < PLACE / 2 {
                     break;
@@ -321,7 +323,7 @@ impl Banks {
             if kept < FRAMES as u64 {
                 let at = (pc | bytes << 45) ^ (*walk).mask;
                 let id = second & 0xffff_ffff | (second >> 33 & 1) << 32 | (sp >> 3 & PLACE) << 33;
-                self.to.add(checked(kept)).write(Frame { at, id });
+                self.to.add(at_most::<LAST>(kept)).write(Frame { at, id });
                 (*walk).kept = kept + 1;
             }
         }

@@ -98,7 +98,7 @@ impl Capture {
             names: take(&mut ebpf, "THREADS")?,
             proc: (!iterator).then(ProcThreads::default),
         };
-        let jvms = Jvms(take(&mut ebpf, "JVMS")?);
+        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: features.bpf_loop };
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
