@@ -101,6 +101,7 @@ unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch, kernel_fram
 
         let name_seq = walk.name_seq as u32;
         let words = walk.words;
+        // For the verifier: the walk adds no more.
         if words > BODY_WORDS as u64 {
             return;
         }

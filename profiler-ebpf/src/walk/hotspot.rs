@@ -1,8 +1,8 @@
 //! Steps through the code of HotSpot: compiled methods, interpreter, stubs.
 //!
 //! In: the walk's registers, with a pc in the JVM's code heaps. Out: frames, until code of another kind or an end.
-//! Compiled frames whose rule the cache has are stepped in a loop with the state in registers; all else goes by
-//! `step`, a frame at a time. rbp may hold anything in compiled code: it is restored at each frame, because
+//! Compiled frames that the thread's last walk met or whose rule the cache has, interpreted ones, and the call stub
+//! are stepped in a loop with the state in registers; all else goes by `step`, a frame at a time. rbp may hold anything in compiled code: it is restored at each frame, because
 //! interpreted frames need it, and steers nothing.
 #![allow(unsafe_code)]
 
@@ -27,7 +27,8 @@ pub unsafe fn steps(scratch: *mut Scratch) -> bool {
     unsafe { if known(scratch) { step(scratch) } else { true } }
 }
 
-/// Steps through compiled callers that the cache knows; whether it met something else in the JVM's code.
+/// Steps through callers that need no look at the JVM's memory but its stack; whether it met something else in the
+/// JVM's code.
 #[inline(always)]
 unsafe fn known(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.

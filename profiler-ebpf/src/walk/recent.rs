@@ -5,12 +5,12 @@
 //! last frames lie one behind the other. Slots by a hash of the tid, a page each; two threads that meet in one only
 //! take it from each other.
 //!
-//! A frame is believed as long as the JVM has neither unloaded a class nor finished compiling (it counts both), at
-//! most [`KEPT`] (a second); where it compiles all the time, or has no such counts, [`CLOSE`] (100 ms).
+//! A frame is believed as long as the JVM has neither unloaded a class nor finished compiling since it was looked up
+//! (it counts both), at most [`KEPT`] (a second). Of an interrupted method the compile id is read again each time.
 #![allow(unsafe_code)]
 
 use super::cache::{FRESH, UNIT_SHIFT};
-use super::stack::{at_most, checked};
+use super::stack::{at_most, checked, read};
 use super::state::{Rule, Walk};
 use super::{interp, leaf};
 use crate::maps::{JVMS, RECENT, RECENT_SLOTS, Scratch};
@@ -21,9 +21,7 @@ use profiler_ebpf::JvmLayout;
 
 /// How long a slot's layout and number are believed, in units of 2^20 ns: the daemon may have learned of the JVM.
 const LOOKED: u64 = 256;
-/// How long frames are believed whatever the JVM does since they were looked up.
-const CLOSE: u64 = 2 * FRESH as u64;
-/// How long they are believed at most.
+/// How long frames are believed at most.
 const KEPT: u64 = 1000;
 /// Methods that a thread was interrupted in.
 const LEAVES: usize = 8;
@@ -82,8 +80,9 @@ pub struct Slot {
     unloads: u64,
     /// Frames in the bank that was written last; which bank that is in bit 32; the next leaf in bits 40 to 47.
     held: u64,
-    /// The interpreter's first instruction, and in the upper half of the next word the bytes of its code, in the
-    /// lower one the slot of the bytecode pointer in its frames, as the walk counts them.
+    /// The interpreter's first instruction, and in the upper half of the next word the bytes of its code. In the lower
+    /// one the slot of the bytecode pointer in its frames, as the walk counts them, and from bit 8 on where a blob has
+    /// its compile id.
     interpreter: u64,
     interpreter_len: u64,
     entry: u64,
@@ -194,22 +193,16 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
         walk.unloads = count((*slot).unloads_at);
         let verified = (*slot).verified;
         let age = now.wrapping_sub(verified);
-        let mut holds = (*slot).unloads == walk.unloads;
-        if !holds || age > CLOSE {
-            let compiles = count((*slot).compiles_at);
-            if compiles != (*slot).compiles {
-                ((*slot).compiles, (*slot).since) = (compiles, now);
-            }
-            holds = holds && compiles != 0 && (*slot).since <= verified && age <= KEPT;
+        let compiles = count((*slot).compiles_at);
+        if compiles != (*slot).compiles {
+            ((*slot).compiles, (*slot).since) = (compiles, now);
         }
-        if !holds {
+        let unchanged = (*slot).unloads == walk.unloads && (*slot).since <= verified;
+        if !unchanged || compiles == 0 || age > KEPT {
             // What `CODE` says of a frame may be as old as that.
             (*slot).verified = now.wrapping_sub(u64::from(FRESH));
             (*slot).unloads = walk.unloads;
             walk.count = 0;
-            for i in 0..LEAVES {
-                (*slot).leaves[i].len = 0;
-            }
         }
     }
 }
@@ -234,6 +227,9 @@ unsafe fn look_up(slot: *mut Slot, pid: u32, tid: u32, now: u64) {
         let of = u64::from(pid) << 32 | u64::from(incarnation);
         if (*slot).named >> 32 != u64::from(tid) || (*slot).of != of {
             (*slot).held = 0;
+            for i in 0..LEAVES {
+                (*slot).leaves[i].len = 0;
+            }
             (*slot).verified = 0;
             (*slot).since = now;
         }
@@ -256,7 +252,7 @@ unsafe fn look_up(slot: *mut Slot, pid: u32, tid: u32, now: u64) {
 #[inline(always)]
 fn interpreter(jvm: &JvmLayout) -> (u64, u64) {
     let len = jvm.interpreter_high.wrapping_sub(jvm.interpreter_low) & 0xffff_ffff;
-    (jvm.interpreter_low, len << 32 | interp::bcp_slot(jvm))
+    (jvm.interpreter_low, len << 32 | u64::from(jvm.compile_id.offset) << 8 | interp::bcp_slot(jvm))
 }
 
 /// Where frames are read and written during a walk.
@@ -363,6 +359,12 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
             let leaf = &(*slot).leaves[i];
             let (from, len, what, how) = (leaf.from, leaf.len, leaf.what, leaf.how);
             if pc.wrapping_sub(from) < len >> 32 && len as u32 == leaf_check(from, what, how, mask) {
+                // Of all there is in a method, much is at the same place in the one that comes after it.
+                let id_at = (what & ADDRESS) + ((*slot).interpreter_len >> 8 & 0xffff);
+                if read::<u32>(scratch, id_at) != Some(how as u32) {
+                    (*slot).leaves[i].len = 0;
+                    return false;
+                }
                 let kind = leaf::at_exit(scratch);
                 (*scratch).rule = Rule { what: what | kind << 56, how };
                 return true;
