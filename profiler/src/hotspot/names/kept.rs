@@ -58,6 +58,15 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         self.young.insert(key, (value, bytes));
         self.young_bytes += bytes;
     }
+    /// Forgets one.
+    pub fn remove(&mut self, key: K) {
+        if let Some((_, bytes)) = self.young.remove(&key) {
+            self.young_bytes = self.young_bytes.saturating_sub(bytes);
+        }
+        if let Some((_, bytes)) = self.old.remove(&key) {
+            self.old_bytes = self.old_bytes.saturating_sub(bytes);
+        }
+    }
     /// What was used lately gets old, and what is old goes.
     fn turn(&mut self) {
         self.dropped += self.old.len() as u64;
@@ -105,5 +114,9 @@ mod tests {
         assert_eq!((kept.bytes(), kept.get(6)), (20, Some(&mut 2)), "the young stay where they fit");
         kept.set_limit(10);
         assert_eq!((kept.bytes(), kept.get(6)), (0, None));
+        kept.insert(7, 3, 5);
+        kept.remove(7);
+        kept.remove(8);
+        assert_eq!((kept.bytes(), kept.get(7)), (0, None));
     }
 }

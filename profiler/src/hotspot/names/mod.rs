@@ -217,7 +217,7 @@ impl Namer {
 
     /// Names frames, each with the count of unloaded classes that its stack was recorded with (0: not known). Where
     /// the JVM unloaded classes since, an interpreted frame keeps its name only if the same method was known there
-    /// before: another's may have come into its place.
+    /// before, and a compiled one only if it was known before: another's may have come into a method's place.
     pub fn name_all<M: Memory>(
         &mut self,
         memory: &M,
@@ -231,6 +231,7 @@ impl Namer {
         }
         let mut batch = self.batch(memory);
         let named: Vec<_> = frames.map(|(frame, unloads)| (frame, unloads, batch.name(&frame))).collect();
+        let made = batch.made();
         let unloading = self.unloads.read(memory);
         if unloading {
             // What was read now may be of what came meanwhile.
@@ -238,8 +239,18 @@ impl Namer {
         }
         let sure = |unloads: u64| unloads == 0 || (!unloading && self.unloads.is(unloads));
         let mut kept = |frame: UserFrame, unloads, read: Arc<[JavaFrame]>| {
-            if frame.kind != FrameKindTag::JavaInterpreted as u8 || sure(unloads) {
+            if sure(unloads) {
                 return Ok(read);
+            }
+            if frame.kind != FrameKindTag::JavaInterpreted as u8 {
+                let key = batch::key_of(&frame);
+                if !made.contains(&key) {
+                    return Ok(read);
+                }
+                // The code may be there still, and its methods gone.
+                self.frames.remove(key);
+                self.codes.remove(frame.cookie);
+                return Err(Unnamed::Unloaded);
             }
             let known = self.older.get(frame.value).map(|method| &method.name);
             if known.is_some() && known == read.first().map(|frame| &frame.name) {

@@ -2,11 +2,12 @@
 //!
 //! In: frames as the kernel's walker recorded them. Out: a [`Slot`] for each, which the reader of the JVM's memory
 //! fills a moment later; equal frames share one. What names a compiled frame (its pc and compile id) never means
-//! another method, so its slot is kept while it is used. A `Method*` may be another's once its class is unloaded, so
-//! the slot of an interpreted frame is for stacks with the same count of unloaded classes; where the JVM has no such
-//! count, for the stacks of one batch.
+//! another method, so its slot is kept while it is used; one that found it `[unloaded]` is asked for again with the next
+//! stack, since the code may have been there all the time, in doubt while some class was unloaded. A `Method*` may be
+//! another's once its class is unloaded, so the slot of an interpreted frame is for stacks with the same count of
+//! unloaded classes; where the JVM has no such count, for the stacks of one batch.
 
-use crate::model::Frame;
+use crate::model::{Frame, UnknownReason};
 use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -30,6 +31,11 @@ impl Slot {
     /// The frames, once they are known.
     pub fn get(&self) -> Option<&Arc<[Arc<Frame>]>> {
         self.0.get()
+    }
+    /// Whether it could not be known any more, or not be told from what came after it.
+    fn was_unloaded(&self) -> bool {
+        let unloaded = |frame: &Arc<Frame>| frame.unknown == Some(UnknownReason::Unloaded);
+        self.get().is_some_and(|frames| frames.iter().any(unloaded))
     }
     /// Fills it; the first answer stays.
     pub fn set(&self, frames: Arc<[Arc<Frame>]>) {
@@ -79,11 +85,11 @@ impl Slots {
     /// new one is put on the list of what is wanted.
     pub fn of(&mut self, frame: &UserFrame, unloads: u64, now: Instant) -> Slot {
         let compiled = frame.kind == FrameKindTag::JavaCompiled as u8;
-        let unloads = if compiled { 0 } else { unloads };
-        let key = (frame.value, frame.cookie, frame.kind, frame.flags, unloads);
+        let of_count = if compiled { 0 } else { unloads };
+        let key = (frame.value, frame.cookie, frame.kind, frame.flags, of_count);
         let lasts = compiled || unloads != 0;
         if let Some(known) = self.known.get_mut(&key)
-            && (lasts || known.batch == self.batch)
+            && (lasts && !(compiled && known.slot.was_unloaded()) || known.batch == self.batch)
         {
             known.used = now;
             return known.slot.clone();
