@@ -63,7 +63,7 @@ fn run(
     std::thread::sleep(VISIBLE_AFTER);
     for Told { name, range, truth } in &ran.told {
         let (from, until) = range.clone().map_err(anyhow::Error::msg)?;
-        let query = format!("pid={}&from={from}&until={until}&group=thread_class", ran.jvm.pid());
+        let query = format!("pid={}&from={from}&until={until}&group=thread_class&annotate=1", ran.jvm.pid());
         let answer = daemon.json(&format!("/api/v1/flamegraph?{query}&format=json"))?;
         let mut report = Report::default();
         report.add(truth, &stacks(&answer));

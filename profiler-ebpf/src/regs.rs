@@ -7,7 +7,10 @@
 use crate::globals::{HAS_TASK_PT_REGS, MM_START_STACK, TASK_FLAGS, TASK_FSBASE, TASK_MM};
 use aya_ebpf::bindings::{bpf_perf_event_data, pt_regs};
 use aya_ebpf::helpers::bpf_probe_read_kernel;
-use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs};
+use aya_ebpf::helpers::generated::{
+    bpf_get_current_task_btf, bpf_probe_read_kernel as copy_kernel, bpf_task_pt_regs,
+};
+use core::ffi::c_void;
 use core::ptr::{addr_of, read_volatile};
 use profiler_ebpf::StackEnd;
 
@@ -51,9 +54,13 @@ pub fn from_event(ctx: *const bpf_perf_event_data) -> UserRegs {
     }
 }
 
-/// Registers with which the current thread entered the kernel, or why there are none.
+/// Registers with which the current thread entered the kernel, or why there are none. All of them are copied to
+/// `copy`, since they would take a third of the 512 bytes that a program and all it calls have on the stack.
+///
+/// # Safety
+/// `copy` may be written.
 #[inline(always)]
-pub fn from_task() -> Result<UserRegs, StackEnd> {
+pub unsafe fn from_task(copy: *mut pt_regs) -> Result<UserRegs, StackEnd> {
     if HAS_TASK_PT_REGS.load() == 0 {
         return Err(StackEnd::NoUserRegisters);
     }
@@ -67,9 +74,11 @@ pub fn from_task() -> Result<UserRegs, StackEnd> {
         }
         // Copied out: were they read in place, the compiler would merge these loads with those of
         // `from_event`, and the verifier refuses one load through two kinds of pointer.
-        let Ok(regs) = bpf_probe_read_kernel(bpf_task_pt_regs(task) as *const pt_regs) else {
+        let from = bpf_task_pt_regs(task) as *const c_void;
+        if copy_kernel(copy.cast(), size_of::<pt_regs>() as u32, from) != 0 {
             return Err(StackEnd::NoUserRegisters);
-        };
+        }
+        let regs = &*copy;
         // A worker thread of io_uring or vhost has no PF_KTHREAD, but no user code either: copy_thread()
         // clears its ip.
         if regs.cs as u16 & USER_RPL != USER_RPL || regs.rip == 0 {

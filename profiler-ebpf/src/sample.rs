@@ -6,11 +6,12 @@
 
 use crate::globals::PERIOD_NS;
 use crate::maps::{BODY_WORDS, EVENTS, SCRATCH, Scratch};
-use crate::output::{Counts, send, wake_flags};
+use crate::output::{Counts, wake_flags};
 use crate::regs;
 use crate::seen::Room;
 use crate::threads;
-use crate::walk::{mix, user_stack};
+use crate::walk::{at_most, mix, user_stack};
+use aya_ebpf::bindings::bpf_perf_event_data;
 use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::perf_event;
@@ -59,49 +60,56 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         walk.frames = 0;
         walk.reads = 0;
         walk.unloads = 0;
+        walk.name_seq = 0;
         let registers = if in_kernel {
             kernel_stack(ctx, &counts, scratch);
-            regs::from_task()
+            // Nothing was fetched yet.
+            regs::from_task(addr_of_mut!((*scratch).fetched).cast())
         } else {
             Ok(regs::from_event(ctx.ctx))
         };
         let kernel_frames = walk.words;
         match registers {
-            Ok(registers) => user_stack::<LOOP>(scratch, &registers, pid, now),
-            Err(end) => walk.end = end as u64,
+            Ok(registers) => user_stack::<LOOP>(scratch, &registers, (pid, tid), now),
+            Err(end) => {
+                walk.end = end as u64;
+                if walk.end != StackEnd::KernelThread as u64 {
+                    walk.name_seq = u64::from(threads::number_of(tid));
+                }
+            }
         }
+        tell(ctx.ctx, scratch, kernel_frames, now, ids);
+    }
+}
+
+/// Sends the stack, if it is new, and the sample. A function of its own: what it needs of the program's 512 bytes of
+/// stack is not there for the walk, which is called before it (Linux 6.13 is the first to count otherwise).
+#[inline(never)]
+unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch, kernel_frames: u64, now: u64, ids: u64) {
+    let ctx = &PerfEventContext::new(ctx);
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    let Some(counts) = Counts::of_this_cpu() else { return };
+    // SAFETY: as for the caller.
+    unsafe {
+        let in_kernel = regs::in_kernel(ctx.ctx);
+        let walk = &(*scratch).walk;
         // How it ended and where the kernel half stops belong to the key: the record tells them.
         let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
         counts.add(Counter::UserFrames, walk.frames);
         counts.add(Counter::KernelFrames, kernel_frames);
         counts.add(Counter::StackReads, walk.reads);
 
-        let epoch = now / EPOCH_NS;
-        if let Some(room) = Room::unless_sent(hash, epoch) {
-            (*scratch).record = StackRecord {
-                header: RecordHeader { kind: RecordKind::Stack as u16, flags: 0, len: 0 },
-                hash,
-                time_ns: now,
-                pid,
-                tid,
-                kernel_frames: kernel_frames as u16,
-                user_frames: walk.frames as u16,
-                end: walk.end as u8,
-                pad: [0; 3],
-                unloads: walk.unloads,
-            };
-            if !send_stack(scratch) {
-                counts.lost(ctx, DropReason::RingFullStack);
-            } else {
-                counts.add(Counter::Stacks, 1);
-                if room.displaces {
-                    counts.lost(ctx, DropReason::SeenMapFull);
-                }
-                room.take();
-            }
+        let name_seq = walk.name_seq as u32;
+        let words = walk.words;
+        // For the verifier: the walk adds no more.
+        if words > BODY_WORDS as u64 {
+            return;
         }
-        let name_seq = if walk.end == StackEnd::KernelThread as u64 { 0 } else { threads::number_of(tid) };
-        let sent = send(SampleRecord {
+        let sample = addr_of_mut!((*scratch).body)
+            .cast::<u64>()
+            .add(at_most::<{ BODY_WORDS as u64 }>(words))
+            .cast::<SampleRecord>();
+        sample.write(SampleRecord {
             header: RecordHeader {
                 kind: RecordKind::Sample as u16,
                 flags: if in_kernel { SampleRecord::FLAG_KERNEL_MODE } else { 0 },
@@ -118,7 +126,40 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
             sample_kind: SampleKindTag::Cpu as u16,
             pad: [0; 3],
         });
-        if sent {
+        let epoch = now / EPOCH_NS;
+        if let Some(room) = Room::unless_sent(hash, epoch) {
+            (*scratch).record = StackRecord {
+                header: RecordHeader {
+                    kind: RecordKind::Stack as u16,
+                    flags: StackRecord::FLAG_SAMPLE_FOLLOWS,
+                    len: size_of::<StackRecord>() as u32 + words as u32 * 8,
+                },
+                hash,
+                time_ns: now,
+                pid,
+                tid,
+                kernel_frames: kernel_frames as u16,
+                user_frames: walk.frames as u16,
+                end: walk.end as u8,
+                pad: [0; 3],
+                unloads: walk.unloads,
+            };
+            // Both at once: each time that something is put into the ring costs as much as a look-up.
+            let bytes = size_of::<StackRecord>()
+                + size_of::<SampleRecord>()
+                + at_most::<{ BODY_WORDS as u64 }>(words) * 8;
+            if output(addr_of_mut!((*scratch).record).cast(), bytes) {
+                counts.add(Counter::Stacks, 1);
+                counts.add(Counter::Samples, 1);
+                if room.displaces {
+                    counts.lost(ctx, DropReason::SeenMapFull);
+                }
+                room.take();
+                return;
+            }
+            counts.lost(ctx, DropReason::RingFullStack);
+        }
+        if output(sample.cast(), size_of::<SampleRecord>()) {
             counts.add(Counter::Samples, 1);
         } else {
             counts.lost(ctx, DropReason::RingFullSample);
@@ -151,19 +192,9 @@ unsafe fn kernel_stack(ctx: &PerfEventContext, counts: &Counts, scratch: *mut Sc
     }
 }
 
-/// Sends the stack record in the scratch; whether the ring took it.
+/// Sends bytes of the scratch; whether the ring took them.
 #[inline(always)]
-unsafe fn send_stack(scratch: *mut Scratch) -> bool {
-    // SAFETY: the length is checked against the scratch's size.
-    unsafe {
-        let words = (*scratch).walk.words;
-        if words > BODY_WORDS as u64 {
-            return false;
-        }
-        let bytes = size_of::<StackRecord>() as u64 + words * 8;
-        (*scratch).record.header.len = bytes as u32;
-        let record =
-            core::slice::from_raw_parts(addr_of_mut!((*scratch).record).cast::<u8>(), bytes as usize);
-        EVENTS.output::<[u8]>(record, wake_flags()).is_ok()
-    }
+unsafe fn output(from: *const u8, bytes: usize) -> bool {
+    // SAFETY: by contract; the verifier checks the length.
+    EVENTS.output::<[u8]>(unsafe { core::slice::from_raw_parts(from, bytes) }, wake_flags()).is_ok()
 }

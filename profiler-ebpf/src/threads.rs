@@ -9,6 +9,7 @@
 use crate::accounts;
 use crate::maps::{EVENTS, THREADS, WATCHED};
 use crate::output::{Counts, room_for_events, wake_flags};
+use crate::walk::recent;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns, bpf_probe_read_user_str};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
@@ -105,7 +106,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
 #[inline(always)]
 fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
     let fresh = fresh_number(counts);
-    match THREADS.get_ptr_mut(tid) {
+    let numbers = match THREADS.get_ptr_mut(tid) {
         // SAFETY: only the thread itself writes its entry, and only its end removes it.
         Some(state) => unsafe {
             let previous = ThreadState(state.read());
@@ -117,7 +118,9 @@ fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u3
             counts.lost(ctx, DropReason::ThreadsFull);
             (0, 0)
         }
-    }
+    };
+    recent::renamed(tid, numbers.1);
+    numbers
 }
 
 /// Whether a thread has told all the names that it may in this second.
@@ -156,6 +159,7 @@ pub fn number_of(tid: u32) -> u32 {
 #[inline(always)]
 pub fn forget(tid: u32) {
     let _ = THREADS.remove(tid);
+    recent::forget(tid);
 }
 
 /// The current thread ends: what it used, if anyone wants to know.
@@ -164,6 +168,8 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     let name_seq = number_of(tid);
     if name_seq != 0 {
         forget(tid);
+    } else {
+        recent::forget(tid);
     }
     if name_seq == 0 && WATCHED.get_ptr(pid).is_none() {
         return;

@@ -38,7 +38,10 @@ pub fn run(options: &Options) -> Result<()> {
     clear(&dir)?;
 
     let port = Some(daemon::DEFAULT_PORT).filter(|port| daemon::is_free(*port));
-    let daemon = Daemon::start(&binary, &dir.join("data"), port, &[])?;
+    let daemon = match options.keep {
+        true => Daemon::start_to_stay(&binary, &dir.join("data"), port)?,
+        false => Daemon::start(&binary, &dir.join("data"), port, &[])?,
+    };
     println!("emberscope listens on {} (log: {})", daemon.url(), daemon.log().display());
     let job = work(&kit, &dir, options.seconds)?;
     let shown = show(&binary, &daemon, &job, &dir);

@@ -11,6 +11,7 @@ pub mod build;
 pub mod ci;
 pub mod demo;
 pub mod fresh;
+pub mod kernels;
 pub mod launch;
 pub mod oracle;
 pub mod places;
@@ -48,6 +49,8 @@ enum Command {
     Bench(bench::Options),
     /// Prove the commands in a bare Debian bookworm made by debootstrap (needs root)
     Fresh(fresh::Options),
+    /// Prove the daemon on Debian's kernels in qemu, and on this machine's own
+    Kernels(kernels::Options),
 }
 
 /// Parses the command line and runs the command. A failed command is one report on stderr and exit
@@ -61,6 +64,7 @@ pub fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Bench(options) => bench::run(&options),
         Command::Fresh(options) => fresh::run(&options),
+        Command::Kernels(options) => kernels::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -103,21 +103,40 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
     }
 }
 
-/// Whether the frame is made everywhere in the segment with this key, which is that of the pc that was just
-/// resolved.
+/// Where the interpreter's code is, if that was just resolved.
 ///
 /// # Safety
 /// As for [`resolve`].
 #[inline(always)]
-pub unsafe fn made_in_segment(scratch: *mut Scratch, key: u64) -> bool {
+pub unsafe fn interpreter(scratch: *mut Scratch) -> Option<(u64, u64)> {
     // SAFETY: as above.
     unsafe {
         let blob = &(*scratch).blob;
-        let from = key & 0xffff_ffff_ffff;
-        (blob.name == NMETHOD || blob.name == NATIVE_NMETHOD)
-            && blob.frame_size != 0
-            && from >= blob.begin.wrapping_add(blob.frame_complete)
+        (blob.name == INTERPRETER).then_some((blob.begin, blob.end))
     }
+}
+
+/// Whether what was just resolved is a method that makes a frame.
+///
+/// # Safety
+/// As for [`resolve`].
+#[inline(always)]
+pub unsafe fn makes_frame(scratch: *mut Scratch) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let blob = &(*scratch).blob;
+        (blob.name == NMETHOD || blob.name == NATIVE_NMETHOD) && blob.frame_size != 0
+    }
+}
+
+/// Whether there is a blob at the walk's pc.
+///
+/// # Safety
+/// As for [`resolve`].
+#[inline(always)]
+pub unsafe fn is_there(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+    // SAFETY: as above.
+    unsafe { find(scratch, jvm) == 0 }
 }
 
 /// Finds the blob's head and reads it; 0, or the `StackEnd`.

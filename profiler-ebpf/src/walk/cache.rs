@@ -18,7 +18,7 @@ use profiler_ebpf::{FrameKindTag, JvmLayout};
 /// Of an entry's time: 2^20 ns each.
 pub const UNIT_SHIFT: u32 = 20;
 /// How long an entry is believed.
-const FRESH: u32 = 48;
+pub const FRESH: u32 = 48;
 
 /// An entry: the key mixed with the other words, so that what two CPUs wrote at once or one is writing is not
 /// found, whichever words of it are whose.
@@ -70,13 +70,6 @@ pub fn fresh(pc: u64, incarnation: u64, now: u64) -> Option<Rule> {
 #[inline(always)]
 pub fn key_of_pc(walk: &Walk) -> u64 {
     walk.pc | walk.leaf << 63
-}
-
-/// The key of the segment that the walk's pc is in, as far as it lies behind a method's prologue.
-#[inline(always)]
-pub fn key_of_segment(walk: &Walk, jvm: &JvmLayout) -> u64 {
-    let shift = u64::from(jvm.segment_shift & 31);
-    walk.pc >> shift << shift | 1 << 62
 }
 
 /// Puts what is known under a key into the scratch's rule; whether anything is.

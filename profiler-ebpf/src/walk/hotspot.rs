@@ -1,17 +1,19 @@
 //! Steps through the code of HotSpot: compiled methods, interpreter, stubs.
 //!
 //! In: the walk's registers, with a pc in the JVM's code heaps. Out: frames, until code of another kind or an end.
-//! Compiled frames whose rule the cache has are stepped in a loop with the state in registers; all else goes by
-//! `step`, a frame at a time. rbp may hold anything in compiled code: it is restored at each frame, because
+//! Compiled frames that the thread's last walk met or whose rule the cache has, interpreted ones, and the call stub
+//! are stepped in a loop with the state in registers; all else goes by `step`, a frame at a time. rbp may hold anything in compiled code: it is restored at each frame, because
 //! interpreted frames need it, and steers nothing.
 #![allow(unsafe_code)]
 
-use super::stack::{PAIR, checked};
-use super::state::Kind;
+use super::recent::Banks;
+use super::stack::{LAST_PAIR, PAIR, at_most, covered, fetch, is_user_address};
+use super::state::{Kind, Walk};
 use super::{
-    GUESSED, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp, leaf, mix_frame, push, search,
+    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp,
+    mix_frame, push, recent, search,
 };
-use crate::maps::{BODY_WORDS, FETCH_BYTES, JVMS, Scratch};
+use crate::maps::{JVMS, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{FrameKindTag, JvmLayout, MAX_USER_FRAMES, StackEnd};
 
@@ -25,7 +27,8 @@ pub unsafe fn steps(scratch: *mut Scratch) -> bool {
     unsafe { if known(scratch) { step(scratch) } else { true } }
 }
 
-/// Steps through compiled callers that the cache knows; whether it met something else in the JVM's code.
+/// Steps through callers that need no look at the JVM's memory but its stack; whether it met something else in the
+/// JVM's code.
 #[inline(always)]
 unsafe fn known(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
@@ -38,47 +41,101 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
         let (mut hash, mut words, mut frames) = (walk.hash, walk.words, walk.frames);
         let (low, high, incarnation, now) = (walk.low, walk.high, walk.incarnation, walk.now);
         let (base, limit) = (walk.base, walk.limit);
+        let own: *mut Walk = addr_of_mut!((*scratch).walk);
+        let Some(banks) = Banks::of(walk) else { return true };
         let mut other = false;
+        let mut wanted = 0;
+        let entry = walk.entry;
+        let (interpreter, interpreter_len) = (walk.interpreter, walk.interpreter_len >> 32);
         for _ in 0..STEPS_A_ROUND {
             other = true;
-            let Some(rule) = cache::fresh(pc, incarnation, now) else { break };
-            if rule.what >> 56 != Kind::Whole as u64 {
+            if frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
                 break;
             }
-            let bytes = (rule.how >> 32 & 0xffff) * 8;
-            let at = sp.wrapping_add(bytes).wrapping_sub(PAIR).wrapping_sub(base);
-            if at > limit || at > FETCH_BYTES as u64 - PAIR {
-                break;
+            let (value, second, next);
+            if pc.wrapping_sub(interpreter) < interpreter_len {
+                if !covered(base, limit, fp.wrapping_sub(interp::BELOW * 8), interp::SLOTS_BYTES) {
+                    wanted = fp.wrapping_sub(interp::BELOW * 8);
+                    break;
+                }
+                let Some((frame, to)) = interp::plain(scratch, (sp, fp), base, (low, high)) else {
+                    break;
+                };
+                (value, second) = frame;
+                next = to;
+            } else if pc == entry {
+                if !covered(base, limit, fp, PAIR) {
+                    wanted = fp;
+                    break;
+                }
+                let at = fp.wrapping_sub(base);
+                if fp.wrapping_sub(sp) > MAX_FRAME_BYTES || fp & 7 != 0 || at > LAST_PAIR {
+                    break;
+                }
+                let pair =
+                    addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
+                let (rbp, return_address) = (pair.read(), pair.add(1).read());
+                if !is_user_address(return_address) {
+                    break;
+                }
+                (value, second) = (pc, (FrameKindTag::JavaStub as u64) << 32 | RETURN_ADDRESS);
+                next = (return_address, fp + PAIR, rbp);
+            } else {
+                let cursor = (*own).cursor;
+                let (bytes, told) = match banks.find(own, pc, sp) {
+                    Some(frame) => frame,
+                    None => {
+                        let Some(rule) = cache::fresh(pc, incarnation, now) else { break };
+                        if rule.what >> 56 != Kind::Whole as u64 {
+                            break;
+                        }
+                        ((rule.how >> 32 & 0xffff) * 8, kind_and_id(rule.what, rule.how))
+                    }
+                };
+                let address = sp.wrapping_add(bytes).wrapping_sub(PAIR);
+                if !covered(base, limit, address, PAIR) {
+                    // The frame is looked at once more then.
+                    (*own).cursor = cursor;
+                    wanted = address;
+                    break;
+                }
+                let at = address.wrapping_sub(base);
+                if at > LAST_PAIR {
+                    break;
+                }
+                let pair =
+                    addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
+                let (rbp, return_address) = (pair.read(), pair.add(1).read());
+                if return_address < low || return_address >= high {
+                    break;
+                }
+                banks.keep(own, (pc, sp), bytes, told);
+                (value, second) = (pc, told | RETURN_ADDRESS);
+                next = (return_address, sp + bytes, rbp);
             }
-            let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
-            let (rbp, return_address) = (pair.read(), pair.add(1).read());
-            if return_address < low || return_address >= high {
-                break;
-            }
-            if frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
-                break;
-            }
-            let second = second(rule.what, rule.how);
-            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
-            frame.write(pc);
+            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(at_most::<LAST_FRAME>(words));
+            frame.write(value);
             frame.add(1).write(second);
-            hash = mix_frame(hash, pc, second);
+            hash = mix_frame(hash, value, second);
             words += 2;
             frames += 1;
-            (pc, sp, fp) = (return_address, sp + bytes, rbp);
+            (pc, sp, fp) = next;
             other = false;
+            if pc < low || pc >= high {
+                break;
+            }
         }
         let walk = &mut (*scratch).walk;
         (walk.pc, walk.sp, walk.fp) = (pc, sp, fp);
         (walk.hash, walk.words, walk.frames) = (hash, words, frames);
-        other
+        other && (wanted == 0 || !fetch(scratch, wanted, interp::SLOTS_BYTES))
     }
 }
 
-/// Second word of the frame of a return address.
+/// Second word of a frame, without flags.
 #[inline(always)]
-fn second(what: u64, how: u64) -> u64 {
-    how & 0xffff_ffff | (what >> 48 & 0xff) << 32 | RETURN_ADDRESS
+fn kind_and_id(what: u64, how: u64) -> u64 {
+    how & 0xffff_ffff | (what >> 48 & 0xff) << 32
 }
 
 /// One step, of any kind; false at the end.
@@ -87,27 +144,39 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let Some(jvm) = JVMS.get_ptr(walk.pid as u32) else {
-            return lost(scratch, StackEnd::JvmNotReady as u64);
-        };
-        if walk.leaf == 0 && walk.pc == (*jvm).cont_return_barrier {
-            return search::continuation(scratch, jvm);
-        }
-        if !rule(scratch, jvm) {
-            return lost(scratch, (*scratch).walk.end);
+        if walk.leaf == 0 || !recent::leaf(scratch) {
+            let walk = &(*scratch).walk;
+            let Some(jvm) = JVMS.get_ptr_mut(walk.pid as u32) else {
+                return lost(scratch, StackEnd::JvmNotReady as u64);
+            };
+            if walk.leaf == 0 && walk.pc == (*jvm).cont_return_barrier {
+                return search::continuation(scratch, jvm);
+            }
+            if !rule(scratch, jvm) {
+                return lost(scratch, (*scratch).walk.end);
+            }
+            let what = (*scratch).rule.what >> 56;
+            if what == Kind::Interpreted as u64 {
+                return interp::caller(scratch, jvm);
+            }
+            if what == Kind::InterpretedLeaf as u64 {
+                return interp::leaf(scratch, jvm);
+            }
+            if what == Kind::Deoptimized as u64 {
+                return frames::deoptimized(scratch);
+            }
         }
         let what = (*scratch).rule.what >> 56;
-        if what == Kind::Interpreted as u64 {
-            return interp::caller(scratch, jvm);
-        }
-        if what == Kind::InterpretedLeaf as u64 {
-            return interp::leaf(scratch, jvm);
-        }
-        if what == Kind::Deoptimized as u64 {
-            return frames::deoptimized(scratch);
-        }
         let rule = &(*scratch).rule;
-        let second = second(rule.what, rule.how) & !RETURN_ADDRESS | returned(scratch);
+        let second = kind_and_id(rule.what, rule.how);
+        if what == Kind::Whole as u64
+            && (*scratch).walk.leaf == 0
+            && let Some(banks) = Banks::of(&(*scratch).walk)
+        {
+            let walk: *mut Walk = addr_of_mut!((*scratch).walk);
+            banks.keep(walk, ((*walk).pc, (*walk).sp), frames::frame_bytes(scratch), second);
+        }
+        let second = second | returned(scratch);
         if !push(scratch, (*scratch).walk.pc, second) {
             return false;
         }
@@ -120,25 +189,21 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
 /// # Safety
 /// As for [`steps`].
 #[inline(always)]
-pub unsafe fn rule(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+pub unsafe fn rule(scratch: *mut Scratch, jvm: *mut JvmLayout) -> bool {
     // SAFETY: as above.
     unsafe {
         let key = cache::key_of_pc(&(*scratch).walk);
         if cache::find(scratch, jvm, key) {
             return true;
         }
-        let segment = cache::key_of_segment(&(*scratch).walk, &*jvm);
-        if (*scratch).walk.leaf != 0 && cache::find(scratch, jvm, segment) {
-            let kind = leaf::at_exit(scratch);
-            let rule = &mut (*scratch).rule;
-            rule.what = rule.what & 0xff_ffff_ffff_ffff | kind << 56;
-        } else {
-            if !blob::resolve(scratch, jvm) {
-                return false;
-            }
-            if (*scratch).walk.leaf != 0 && blob::made_in_segment(scratch, segment) {
-                cache::keep(scratch, segment);
-            }
+        if !blob::resolve(scratch, jvm) {
+            return false;
+        }
+        if let Some((low, high)) = blob::interpreter(scratch) {
+            ((*jvm).interpreter_low, (*jvm).interpreter_high) = (low, high);
+        }
+        if (*scratch).walk.leaf != 0 && blob::makes_frame(scratch) {
+            recent::keep_leaf(scratch);
         }
         cache::keep(scratch, key);
         true

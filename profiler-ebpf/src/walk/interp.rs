@@ -7,15 +7,17 @@
 #![allow(unsafe_code)]
 
 use super::hotspot::lost;
-use super::stack::{checked, is_user_address, offset_of, pair};
-use super::{caller as caller_at, ended, in_code, push};
+use super::stack::{at_most, checked, is_user_address, offset_of, pair};
+use super::{MAX_FRAME_BYTES, caller as caller_at, ended, in_code, push};
 use crate::maps::{FETCH_BYTES, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
 
 /// Words below the frame pointer that are read; eight and the pair at it.
-const BELOW: u64 = 8;
-const SLOTS_BYTES: u64 = (BELOW + 2) * 8;
+pub const BELOW: u64 = 8;
+pub const SLOTS_BYTES: u64 = (BELOW + 2) * 8;
+/// Where in `fetched` the last place for them is.
+const LAST_SLOTS: u64 = FETCH_BYTES as u64 - SLOTS_BYTES;
 /// Expression stack, locks and locals of a method are no larger.
 const MAX_FRAME: u64 = 1 << 19;
 /// Locals of a method while its frame is built.
@@ -78,6 +80,48 @@ pub unsafe fn leaf(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
     }
 }
 
+/// The slot of the bytecode pointer, counted from [`BELOW`] words below the frame pointer.
+#[inline(always)]
+pub fn bcp_slot(jvm: &JvmLayout) -> u64 {
+    (BELOW as i64 + i64::from(jvm.bcp_slot)) as u64 & 7
+}
+
+/// Frame and caller of one that called, when all is as it should be; its slots are in the memory that was fetched. The
+/// words to add, and the caller's pc, sp and rbp. None: `caller` knows why.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(always)]
+pub unsafe fn plain(
+    scratch: *mut Scratch,
+    (sp, fp): (u64, u64),
+    base: u64,
+    (low, high): (u64, u64),
+) -> Option<((u64, u64), (u64, u64, u64))> {
+    // SAFETY: valid by contract; the verifier checks each access.
+    unsafe {
+        let at = fp.wrapping_sub(BELOW * 8).wrapping_sub(base);
+        if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 || at > LAST_SLOTS {
+            return None;
+        }
+        let bcp_slot = checked((*scratch).walk.interpreter_len & 7);
+        let slots =
+            addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
+        let bytecode = slots.add(bcp_slot).read();
+        let (method, sender) = (slots.add(5).read(), slots.add(7).read());
+        let (rbp, pc) = (slots.add(8).read(), slots.add(9).read());
+        if sender <= fp || sender & 7 != 0 || sender - sp > MAX_FRAME_BYTES {
+            return None;
+        }
+        if method & 7 != 0 || !is_user_address(method) || pc < low || pc >= high {
+            return None;
+        }
+        let bytecode = if is_user_address(bytecode) { bytecode & 0xffff_ffff } else { 0 };
+        let second = bytecode | (FrameKindTag::JavaInterpreted as u64) << 32;
+        Some(((method, second), (pc, sender, rbp)))
+    }
+}
+
 /// A frame with all its slots. `bcp` is the leaf's r13; 0 in a caller.
 #[inline(always)]
 unsafe fn whole(scratch: *mut Scratch, jvm: *const JvmLayout, bcp: u64) -> bool {
@@ -89,11 +133,12 @@ unsafe fn whole(scratch: *mut Scratch, jvm: *const JvmLayout, bcp: u64) -> bool 
             return lost(scratch, StackEnd::BadJavaFrame as u64);
         }
         let at = offset_of(scratch, fp - BELOW * 8, SLOTS_BYTES);
-        if at > FETCH_BYTES as u64 - SLOTS_BYTES {
+        if at > LAST_SLOTS {
             return lost(scratch, StackEnd::ReadFailed as u64);
         }
-        let slots = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
-        let bcp_slot = checked((BELOW as i64 + i64::from((*jvm).bcp_slot)) as u64 & 7);
+        let slots =
+            addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
+        let bcp_slot = checked(bcp_slot(&*jvm) & 7);
         let saved = slots.add(bcp_slot).read();
         let mut method = slots.add(5).read();
         let sender = slots.add(7).read();

@@ -13,21 +13,22 @@ mod hotspot;
 mod interp;
 mod leaf;
 mod native;
+pub mod recent;
 mod rows;
 mod search;
 mod stack;
 pub mod state;
 mod table;
 
-use crate::maps::{BODY_WORDS, JVMS, SCRATCH, Scratch};
+use crate::maps::{BODY_WORDS, SCRATCH, Scratch};
 use crate::regs::{UserRegs, near_stack_top};
-use aya_ebpf::helpers::bpf_probe_read_user;
+use crate::threads;
 use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
 use profiler_ebpf::{MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
 use stack::FIRST_FETCH_BYTES;
-pub use stack::checked;
+pub use stack::{at_most, checked};
 
 /// Steps between two calls of the callback, whose call and look-up of the scratch cost as much as a step.
 const STEPS_A_ROUND: usize = 8;
@@ -54,12 +55,20 @@ fn mix_frame(hash: u64, value: u64, second: u64) -> u64 {
     mix(hash, value ^ second.wrapping_mul(0xc2b2_ae3d_27d4_eb4f))
 }
 
+/// Where the last frame of `body` is.
+const LAST_FRAME: u64 = BODY_WORDS as u64 - 2;
+
 /// Walks from `regs`; `scratch.walk` holds the outcome.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
-pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserRegs, pid: u32, now_ns: u64) {
+pub unsafe fn user_stack<const LOOP: bool>(
+    scratch: *mut Scratch,
+    regs: &UserRegs,
+    (pid, tid): (u32, u32),
+    now_ns: u64,
+) {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &mut (*scratch).walk;
@@ -72,18 +81,15 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
         if LOOP {
             table::of_process(walk, pid);
             walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
-            if let Some(jvm) = JVMS.get_ptr(pid) {
-                let jvm = &*jvm;
-                (walk.low, walk.high) = (jvm.low, jvm.high);
-                walk.incarnation = u64::from(jvm.incarnation);
-                walk.unloads = unloads(jvm.unloads);
-                walk.hash = mix(walk.hash, walk.unloads);
-                walk.pid = u64::from(pid);
-            }
+            recent::begin(scratch, pid, tid, now_ns);
+            let walk = &mut (*scratch).walk;
+            walk.hash = mix(walk.hash, walk.unloads);
             let step = round as unsafe extern "C" fn(u32, *mut c_void) -> i64;
             // SAFETY: the callback fetches its scratch itself and takes no context.
             bpf_loop(MAX_ROUNDS, step as *const () as *mut c_void, null_mut(), 0);
+            recent::end(&(*scratch).walk);
         } else {
+            walk.name_seq = u64::from(threads::number_of(tid));
             // With the state in the scratch after each step, the ways through it meet again: the verifier would
             // else look at all of them.
             for _ in 0..=MAX_USER_FRAMES_BOUNDED {
@@ -98,16 +104,6 @@ pub unsafe fn user_stack<const LOOP: bool>(scratch: *mut Scratch, regs: &UserReg
         }
         table::told::<LOOP>(walk);
     }
-}
-
-/// One more than the count of unloaded classes; 0 where it cannot be read.
-#[inline(always)]
-fn unloads(address: u64) -> u64 {
-    if address == 0 {
-        return 0;
-    }
-    // SAFETY: a read that fails is an error value.
-    unsafe { bpf_probe_read_user(address as *const u64) }.map_or(0, |count| count.wrapping_add(1))
 }
 
 /// Some steps, by the kind of code; 1 at the end.
@@ -143,11 +139,11 @@ unsafe fn push(scratch: *mut Scratch, value: u64, second: u64) -> bool {
     unsafe {
         let walk = &mut (*scratch).walk;
         let words = walk.words;
-        if walk.frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
+        if walk.frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
             walk.end = StackEnd::DepthLimit as u64;
             return false;
         }
-        let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+        let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(stack::at_most::<LAST_FRAME>(words));
         frame.write(value);
         frame.add(1).write(second);
         walk.hash = mix_frame(walk.hash, value, second);

@@ -4,9 +4,9 @@
 //! address in a JVM's code. The state is in registers meanwhile.
 #![allow(unsafe_code)]
 
-use super::stack::{PAIR, checked, is_user_address, offset_of};
-use super::{MAX_FRAME_BYTES, RETURN_ADDRESS, mix_frame};
-use crate::maps::{BODY_WORDS, FETCH_BYTES, Scratch};
+use super::stack::{LAST_PAIR, PAIR, at_most, is_user_address, offset_of};
+use super::{LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, mix_frame};
+use crate::maps::Scratch;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::StackEnd;
 
@@ -27,12 +27,12 @@ pub unsafe fn steps<const STEPS: usize>(scratch: *mut Scratch, max_frames: u64) 
         let (low, high) = (walk.low, walk.high);
         let mut end = GOES_ON;
         for _ in 0..STEPS {
-            if frames >= max_frames || words > BODY_WORDS as u64 - 2 {
+            if frames >= max_frames || words > LAST_FRAME {
                 end = StackEnd::DepthLimit as u64;
                 break;
             }
             let second = if leaf != 0 { 0 } else { RETURN_ADDRESS };
-            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(at_most::<LAST_FRAME>(words));
             frame.write(pc);
             frame.add(1).write(second);
             hash = mix_frame(hash, pc, second);
@@ -45,11 +45,12 @@ pub unsafe fn steps<const STEPS: usize>(scratch: *mut Scratch, max_frames: u64) 
                 break;
             }
             let at = offset_of(scratch, fp, PAIR);
-            if at > FETCH_BYTES as u64 - PAIR {
+            if at > LAST_PAIR {
                 end = StackEnd::ReadFailed as u64;
                 break;
             }
-            let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+            let pair =
+                addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
             let (caller_fp, return_address) = (pair.read(), pair.add(1).read());
             if !is_user_address(return_address) {
                 let root = return_address == 0 && caller_fp == 0;

@@ -7,8 +7,8 @@
 #![allow(unsafe_code)]
 
 use super::frames::frame_bytes;
-use super::stack::{checked, is_user_address, offset_of, pair, read};
-use super::{GUESSED, RETURN_ADDRESS, caller, ended, hotspot, in_code, push};
+use super::stack::{at_most, is_user_address, offset_of, pair, read};
+use super::{GUESSED, RETURN_ADDRESS, blob, caller, ended, hotspot, in_code, push};
 use crate::maps::{FETCH_BYTES, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
@@ -17,6 +17,8 @@ use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
 const LEAF_WORDS: u64 = 8;
 /// Words that a barrier's stub may have saved: all registers.
 const SAVED_WORDS: u64 = 64;
+/// Where in `fetched` the last place for them is.
+const LAST_SAVED: u64 = FETCH_BYTES as u64 - (SAVED_WORDS * 8 + 8);
 /// Bytes of stack arguments between a virtual thread's lowest frame and its carrier's, in steps of 16.
 const ARGUMENT_STEPS: u64 = 8;
 
@@ -37,11 +39,12 @@ pub unsafe fn body(scratch: *mut Scratch) -> bool {
         let words = if leaf != 0 { LEAF_WORDS } else { SAVED_WORDS };
         let from = sp + bytes - 16;
         let at = offset_of(scratch, from, words * 8 + 8);
-        if at > FETCH_BYTES as u64 - (SAVED_WORDS * 8 + 8) {
+        if at > LAST_SAVED {
             return top(scratch);
         }
         let (low, high) = ((*scratch).walk.low, (*scratch).walk.high);
-        let first = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+        let first =
+            addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SAVED>(at)).cast::<u64>();
         for i in 0..SAVED_WORDS {
             if i >= words {
                 break;
@@ -91,7 +94,7 @@ pub unsafe fn top(scratch: *mut Scratch) -> bool {
 /// # Safety
 /// As for [`body`].
 #[inline(never)]
-pub unsafe fn continuation(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+pub unsafe fn continuation(scratch: *mut Scratch, jvm: *mut JvmLayout) -> bool {
     // SAFETY: as above.
     unsafe {
         let returns = read::<u64>(scratch, (*jvm).cont_entry_return).unwrap_or(0);
@@ -113,8 +116,14 @@ pub unsafe fn continuation(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool
                 && let Some((_, pc)) = pair(scratch, sp + bytes - 16 + i * 16)
                 && in_code(&(*scratch).walk, pc)
             {
-                (*scratch).walk.sp = sp + i * 16;
-                return true;
+                // The heaps are large, and what lies on the stack may look like an address in them.
+                (*scratch).walk.pc = pc;
+                let is_code = blob::is_there(scratch, jvm);
+                (*scratch).walk.pc = returns;
+                if is_code {
+                    (*scratch).walk.sp = sp + i * 16;
+                    return true;
+                }
             }
         }
         ended(scratch, StackEnd::ContinuationUnknown)

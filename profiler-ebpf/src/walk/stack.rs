@@ -20,6 +20,8 @@ const PAGE: u64 = 4096;
 pub const FIRST_FETCH_BYTES: u64 = 1024;
 /// A saved frame pointer and a return address.
 pub const PAIR: u64 = 16;
+/// Where the last two words of `fetched` are.
+pub const LAST_PAIR: u64 = FETCH_BYTES as u64 - PAIR;
 /// No offset.
 pub const NOWHERE: u64 = u64::MAX;
 
@@ -38,6 +40,25 @@ pub fn checked(mut index: u64) -> usize {
     index as usize
 }
 
+/// Whether the `bytes` from `address` up are in what was fetched from `base` on.
+#[inline(always)]
+pub fn covered(base: u64, limit: u64, address: u64, bytes: u64) -> bool {
+    let at = address.wrapping_sub(base);
+    at <= limit && at + bytes <= limit + PAIR
+}
+
+/// A checked index again, for the verifier: `index`, or 0 where it is above `MAX`, which the caller has ruled out.
+/// Where the compiler keeps the index on the program's stack, kernels before 6.8 check one copy and use another, of
+/// which they know nothing (kernel/bpf/verifier.c: a spilled number got no id).
+#[inline(always)]
+pub fn at_most<const MAX: u64>(mut index: u64) -> usize {
+    // SAFETY: compares a register, and may write that register.
+    unsafe {
+        asm!("if {0} <= {1} goto +1", "{0} = 0", inout(reg) index, const MAX, options(nomem, nostack));
+    }
+    index as usize
+}
+
 /// Where in `fetched` the `bytes` (16 to 1024) from `address` up are, after a fetch where needed; [`NOWHERE`]: they
 /// cannot be read. The answer is bounded by the caller once more: the verifier does not follow it.
 ///
@@ -48,9 +69,8 @@ pub unsafe fn offset_of(scratch: *mut Scratch, address: u64, bytes: u64) -> u64 
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &mut (*scratch).walk;
-        let at = address.wrapping_sub(walk.base);
-        if at <= walk.limit && at + bytes <= walk.limit + PAIR {
-            return at;
+        if covered(walk.base, walk.limit, address, bytes) {
+            return address.wrapping_sub(walk.base);
         }
         if fetch(scratch, address, bytes) { 0 } else { NOWHERE }
     }
@@ -65,10 +85,10 @@ pub unsafe fn pair(scratch: *mut Scratch, address: u64) -> Option<(u64, u64)> {
     // SAFETY: as above.
     unsafe {
         let at = offset_of(scratch, address, PAIR);
-        if at > FETCH_BYTES as u64 - PAIR {
+        if at > LAST_PAIR {
             return None;
         }
-        let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(checked(at)).cast::<u64>();
+        let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
         Some((pair.read(), pair.add(1).read()))
     }
 }
@@ -80,7 +100,7 @@ pub unsafe fn pair(scratch: *mut Scratch, address: u64) -> Option<(u64, u64)> {
 /// # Safety
 /// As for [`offset_of`].
 #[inline(never)]
-unsafe fn fetch(scratch: *mut Scratch, address: u64, least: u64) -> bool {
+pub unsafe fn fetch(scratch: *mut Scratch, address: u64, least: u64) -> bool {
     // SAFETY: the buffer is FETCH_BYTES long and no read is longer.
     unsafe {
         let walk = &mut (*scratch).walk;

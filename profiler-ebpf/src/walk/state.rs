@@ -50,6 +50,26 @@ pub struct Walk {
     pub guessed: u64,
     /// As in the stack's record.
     pub unloads: u64,
+    /// The thread's slot in `RECENT`.
+    pub slot: u64,
+    /// Its bank that the last walk wrote.
+    pub bank: u64,
+    /// Frames in it that may be believed.
+    pub count: u64,
+    /// The next of them.
+    pub cursor: u64,
+    /// Frames written for the next walk.
+    pub kept: u64,
+    /// The interpreter's first instruction; 0: not met yet.
+    pub interpreter: u64,
+    /// As in the thread's slot.
+    pub interpreter_len: u64,
+    /// Where Java returns to the C++ that called it.
+    pub entry: u64,
+    /// What frames are mixed with.
+    pub mask: u64,
+    /// Number of the thread's name.
+    pub name_seq: u64,
     /// The process.
     pub pid: u64,
     /// Registers of the interrupted instruction.

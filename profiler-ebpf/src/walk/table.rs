@@ -7,12 +7,12 @@
 #![allow(unsafe_code)]
 
 use super::rows::{NATIVE, find};
-use super::stack::{PAIR, checked, is_user_address, pair};
+use super::stack::{LAST_PAIR, PAIR, at_most, is_user_address, pair};
 use super::state::Walk;
 use super::{
-    GUESSED, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, caller, ended, mix_frame, native, push,
+    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, caller, ended, mix_frame, native, push,
 };
-use crate::maps::{BODY_WORDS, FETCH_BYTES, PROCESSES, RULES, Scratch};
+use crate::maps::{PROCESSES, RULES, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{CfaRule, MAX_USER_FRAMES, RbpRule, StackEnd};
 
@@ -92,29 +92,29 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 break;
             }
             let at = cfa.wrapping_sub(PAIR).wrapping_sub(base);
-            if at > limit || at > FETCH_BYTES as u64 - PAIR {
+            if at > limit || at > LAST_PAIR {
                 break;
             }
             let fetched = addr_of_mut!((*scratch).fetched).cast::<u8>();
-            let return_address = fetched.add(checked(at)).cast::<u64>().add(1).read();
+            let return_address = fetched.add(at_most::<LAST_PAIR>(at)).cast::<u64>().add(1).read();
             if !is_user_address(return_address) {
                 break;
             }
             let saved = rule.how >> 8 & 0xff;
             if saved == RbpRule::AtCfa as u64 {
                 let slot = cfa.wrapping_add((rule.how >> 16) as i16 as u64).wrapping_sub(base);
-                if slot > limit || slot > FETCH_BYTES as u64 - PAIR {
+                if slot > limit || slot > LAST_PAIR {
                     break;
                 }
-                fp = fetched.add(checked(slot)).cast::<u64>().read();
+                fp = fetched.add(at_most::<LAST_PAIR>(slot)).cast::<u64>().read();
             } else if saved != RbpRule::Same as u64 {
                 break;
             }
-            if frames >= MAX_USER_FRAMES as u64 || words > BODY_WORDS as u64 - 2 {
+            if frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
                 break;
             }
             let second = if leaf != 0 { 0 } else { RETURN_ADDRESS };
-            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(checked(words));
+            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(at_most::<LAST_FRAME>(words));
             frame.write(pc);
             frame.add(1).write(second);
             hash = mix_frame(hash, pc, second);

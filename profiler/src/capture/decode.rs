@@ -60,6 +60,16 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
     }
 }
 
+/// The bytes of the record behind one, if its flags say that there is one.
+pub fn following(bytes: &[u8]) -> Option<&[u8]> {
+    let kind = u16_at(bytes, offset_of!(RecordHeader, kind)).ok()?;
+    let flags = u16_at(bytes, offset_of!(RecordHeader, flags)).ok()?;
+    let len = u32_at(bytes, offset_of!(RecordHeader, len)).ok()? as usize;
+    // What follows has less to come behind it: a record is never empty.
+    let follows = kind == RecordKind::Stack as u16 && flags & StackRecord::FLAG_SAMPLE_FOLLOWS != 0;
+    bytes.get(len.max(size_of::<RecordHeader>())..).filter(|_| follows)
+}
+
 fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
     const CPU: u16 = SampleKindTag::Cpu as u16;
     let kind = match u16_at(bytes, offset_of!(SampleRecord, sample_kind))? {
@@ -221,6 +231,19 @@ pub(super) mod tests {
                 UserFrame { value: 0x40_2000, flags, ..Default::default() }
             ]
         );
+    }
+
+    #[test]
+    fn a_stack_is_followed_by_its_sample_where_it_says_so() {
+        let sample =
+            Bytes::new(RecordKind::Sample, 0).u64s(&[1, 2, 77, 4]).u32s(&[5, 6, 7, 8]).u16s(&[0; 4]).done();
+        let mut both = a_stack();
+        both.extend(&sample);
+        assert_eq!(following(&both), None);
+        both[2..4].copy_from_slice(&StackRecord::FLAG_SAMPLE_FOLLOWS.to_ne_bytes());
+        assert!(matches!(decode(&both), Ok(RawEvent::Stack(stack)) if stack.user.len() == 2));
+        assert_eq!(following(&both), Some(&sample[..]));
+        assert_eq!(following(&sample), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! quiet times and one wake-up brings many records. Edge-triggered epoll is what makes it so: poll(2)
 //! would return at once whenever anything at all is there.
 
-use super::decode::decode;
+use super::decode::{decode, following};
 use super::error::CaptureError;
 use crate::model::RawEvent;
 use aya::maps::{MapData, RingBuf};
@@ -48,9 +48,13 @@ impl EventRing {
         while taken < MAX_BATCH {
             let Some(record) = self.ring.next() else { break };
             taken += 1;
-            match decode(&record) {
-                Ok(event) => out.push(event),
-                Err(_) => self.undecodable += 1,
+            let mut next: Option<&[u8]> = Some(&record);
+            while let Some(bytes) = next {
+                match decode(bytes) {
+                    Ok(event) => out.push(event),
+                    Err(_) => self.undecodable += 1,
+                }
+                next = following(bytes);
             }
         }
         self.more = taken == MAX_BATCH;

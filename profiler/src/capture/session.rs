@@ -101,7 +101,7 @@ impl Capture {
             names: take(&mut ebpf, "THREADS")?,
             proc: (!iterator).then(ProcThreads::default),
         };
-        let jvms = Jvms(take(&mut ebpf, "JVMS")?);
+        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: features.bpf_loop };
         let tables = TableMaps {
             slabs: take(&mut ebpf, "SLABS")?,
             rules: take(&mut ebpf, "RULES")?,

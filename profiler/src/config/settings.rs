@@ -103,8 +103,9 @@ settings! {
     /// Shortest time between two such questions to the same JVM; failures make it longer.
     required ask_interval ("ask-interval", "DURATION"): Interval = "3s";
     /// Ask Spark drivers and standalone Workers over HTTP for an application's id or name where nothing
-    /// else on the node tells it, and drivers and history servers for the names of stages when an answer
-    /// is to show them. When false, such an application is called unknown, and only spark-url is asked.
+    /// else on the node tells it for sure, and drivers and history servers for the names of stages when an
+    /// answer is to show them. When false, an application that nothing tells is called unknown, one whose
+    /// name is not sure keeps it, and only spark-url is asked.
     required ask_drivers ("ask-drivers", "BOOL"): bool = "true";
     /// Spark history servers (or drivers) elsewhere that are asked for names of stages, jobs, SQL
     /// descriptions and Spark's own figures: a comma list of at most 8 URLs, http alone.

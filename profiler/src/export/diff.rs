@@ -107,17 +107,8 @@ fn side_of(grown: &[Growing], order: &[(NodeId, NodeId)], side: usize) -> Tree {
             total_weight: own.weight,
         })
     };
-    let mut nodes: Vec<Node> = order.iter().filter_map(node).collect();
-    for at in (1..nodes.len()).rev() {
-        let (before, rest) = nodes.split_at_mut(at);
-        if let Some(node) = rest.first()
-            && let Some(parent) = before.get_mut(node.parent as usize)
-        {
-            parent.total_count = parent.total_count.saturating_add(node.total_count);
-            parent.total_weight = parent.total_weight.saturating_add(node.total_weight);
-        }
-    }
-    Tree { nodes }
+    let nodes: Vec<Node> = order.iter().filter_map(node).collect();
+    Tree::with_totals(nodes)
 }
 
 /// How to write a difference.

@@ -1,4 +1,5 @@
-//! How many classes a JVM has unloaded: what tells whether a `Method*` can be another's by now.
+//! How many classes a JVM has unloaded: what tells whether a `Method*` can be another's by now. And how much it has
+//! compiled: what tells whether there can be other code at an address.
 //!
 //! In: the JVM's performance counters, in its own memory (perfMemory.hpp, perfData.hpp: a prologue, then entries,
 //! little endian on x86-64; JDK 8 to 25). Out: the count, which is read with each stack and again with its names. It goes up
@@ -9,7 +10,9 @@ use super::problem::JvmProblem;
 use super::vm_structs::VmStructs;
 use crate::target::memory::{Memory, ReadError, at};
 
-const NAME: &[u8] = b"java.cls.unloadedClasses";
+const UNLOADS: &[u8] = b"java.cls.unloadedClasses";
+/// Goes up when a compilation has ended (`CompileBroker::collect_statistics`).
+const COMPILES: &[u8] = b"sun.ci.totalCompiles";
 /// `PERFDATA_MAGIC` as its bytes lie.
 const MAGIC: u32 = u32::from_le_bytes([0xca, 0xfe, 0xc0, 0xc0]);
 /// JDK 25 has 250 to 400 counters.
@@ -49,10 +52,15 @@ impl Unloads {
 
 /// Where a JVM counts the classes that it has unloaded, 8 bytes; None where it does not.
 pub fn unload_counter<M: Memory>(memory: &M, vm: &VmStructs) -> Option<u64> {
-    counter(memory, vm).ok().flatten()
+    counter(memory, vm, UNLOADS).ok().flatten()
 }
 
-fn counter<M: Memory>(memory: &M, vm: &VmStructs) -> Result<Option<u64>, JvmProblem> {
+/// Where a JVM counts the compilations that have ended, 8 bytes; None where it does not.
+pub fn compile_counter<M: Memory>(memory: &M, vm: &VmStructs) -> Option<u64> {
+    counter(memory, vm, COMPILES).ok().flatten()
+}
+
+fn counter<M: Memory>(memory: &M, vm: &VmStructs, name: &[u8]) -> Result<Option<u64>, JvmProblem> {
     let start = vm.address("PerfMemory::_start").ok_or(JvmProblem::Missing("its performance counters"))?;
     let start = memory.u64(start)?;
     if start == 0 || memory.u32(start)? != MAGIC {
@@ -68,7 +76,7 @@ fn counter<M: Memory>(memory: &M, vm: &VmStructs) -> Result<Option<u64>, JvmProb
         }
         let (name_at, data_at) =
             (u64::from(memory.u32(at(entry, 4)?)?), u64::from(memory.u32(at(entry, 16)?)?));
-        if name_at < length && data_at + 8 <= length && is_name(memory, at(entry, name_at)?)? {
+        if name_at < length && data_at + 8 <= length && is_name(memory, at(entry, name_at)?, name)? {
             return Ok(Some(entry + data_at));
         }
         offset += length;
@@ -76,8 +84,8 @@ fn counter<M: Memory>(memory: &M, vm: &VmStructs) -> Result<Option<u64>, JvmProb
     Ok(None)
 }
 
-fn is_name<M: Memory>(memory: &M, address: u64) -> Result<bool, ReadError> {
-    Ok(memory.c_string(address, NAME.len())?.is_some_and(|name| name == NAME))
+fn is_name<M: Memory>(memory: &M, address: u64, name: &[u8]) -> Result<bool, ReadError> {
+    Ok(memory.c_string(address, name.len())?.is_some_and(|read| read == name))
 }
 
 #[cfg(test)]

@@ -31,6 +31,22 @@ pub struct Tree {
     pub nodes: Vec<Node>,
 }
 
+impl Tree {
+    /// A tree of nodes whose totals hold only what is their own so far; a parent stands before its children.
+    pub fn with_totals(mut nodes: Vec<Node>) -> Self {
+        for at in (1..nodes.len()).rev() {
+            let (before, rest) = nodes.split_at_mut(at);
+            if let Some(node) = rest.first()
+                && let Some(parent) = before.get_mut(node.parent as usize)
+            {
+                parent.total_count = parent.total_count.saturating_add(node.total_count);
+                parent.total_weight = parent.total_weight.saturating_add(node.total_weight);
+            }
+        }
+        Self { nodes }
+    }
+}
+
 /// What an answer rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quality {

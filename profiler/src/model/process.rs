@@ -76,6 +76,28 @@ pub enum NameSource {
     None(String),
 }
 
+impl NameSource {
+    /// Stable short name.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Waiting(_) => "waiting",
+            Self::Memory => "memory",
+            Self::Asked => "asked",
+            Self::Found => "found",
+            Self::None(_) => "none",
+        }
+    }
+    /// A sentence for people.
+    pub fn says(&self) -> &str {
+        match self {
+            Self::Waiting(why) | Self::None(why) => why,
+            Self::Memory => "the JVM's own structures, read from its memory",
+            Self::Asked => "its perf map, which this daemon asked for",
+            Self::Found => "a perf map that was already there",
+        }
+    }
+}
+
 /// What is known of a JVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JvmFacts {

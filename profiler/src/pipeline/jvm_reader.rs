@@ -56,8 +56,8 @@ pub enum Found {
     Library(ProcessKey, Result<Library, JvmProblem>),
     /// Of [`Job::Names`].
     Names(ProcessKey, Names),
-    /// Of [`Job::Layout`].
-    Layout(ProcessKey, Result<JvmLayout, JvmProblem>),
+    /// Of [`Job::Layout`], with its incarnation.
+    Layout(ProcessKey, u32, Result<JvmLayout, JvmProblem>),
 }
 
 /// The thread's door.
@@ -95,7 +95,9 @@ fn run(queue: &Receiver<Job>, out: &Sender<Found>) {
         let found = match job {
             Job::Library(key) => Found::Library(key, library(key, &mut files)),
             Job::Names(key) => Found::Names(key, names(key, &mut files)),
-            Job::Layout(key, incarnation) => Found::Layout(key, layout(key, incarnation, &mut files)),
+            Job::Layout(key, incarnation) => {
+                Found::Layout(key, incarnation, layout(key, incarnation, &mut files))
+            }
         };
         if out.send(found).is_err() {
             return;

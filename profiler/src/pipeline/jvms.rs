@@ -125,6 +125,9 @@ struct Jvm {
     library: Tries,
     /// At reading its code heaps.
     layout: Tries,
+    /// Number of the layout that was asked for last: one with another number was read from the program that the
+    /// process ran before.
+    incarnation: u32,
     /// Its threads' names were asked for.
     asked: Option<Instant>,
     /// Names that are missing.
@@ -218,6 +221,7 @@ impl Jvms {
                 file: None,
                 library: Tries::default(),
                 layout: at_once,
+                incarnation: 0,
                 asked: None,
                 wanted: true,
             };
@@ -226,11 +230,13 @@ impl Jvms {
         for found in self.reader.poll().collect::<Vec<_>>() {
             match found {
                 Found::Library(key, library) => self.opened(key, library, capture),
-                Found::Layout(key, layout) => self.laid_out(key, layout, capture, symbolizer),
+                Found::Layout(key, number, layout) => {
+                    self.laid_out((key, number), layout, capture, symbolizer);
+                }
                 Found::Names(key, names) => learn(key, &names, registry, threads),
             }
         }
-        self.ask_again(threads.take_nameless());
+        self.ask_again(threads.take_nameless(), capture, symbolizer);
         self.drop_probes(capture);
     }
 
@@ -260,17 +266,22 @@ impl Jvms {
     /// Hands a JVM's layout to the kernel's walker.
     fn laid_out(
         &mut self,
-        key: ProcessKey,
+        (key, incarnation): (ProcessKey, u32),
         layout: Result<JvmLayout, JvmProblem>,
         capture: &mut Capture,
         symbolizer: &mut Symbolizer,
     ) {
-        let Some(jvm) = self.known.get_mut(&key) else { return };
+        let Some(jvm) = self.known.get_mut(&key).filter(|jvm| jvm.incarnation == incarnation) else { return };
         let why = match layout {
             Ok(layout) => match capture.set_jvm(key.pid, &layout) {
-                Ok(()) => {
+                Ok(true) => {
                     jvm.walking = Walking::CodeTables;
                     symbolizer.jvm_walked(key, Walked::From(ClockReading::take().monotonic_ns));
+                    return;
+                }
+                // It runs another program by now, or ended, as an event will say; or that was lost.
+                Ok(false) => {
+                    jvm.layout.failed(&JvmProblem::NotReady, Instant::now());
                     return;
                 }
                 Err(error) => error.to_string(),
@@ -279,22 +290,30 @@ impl Jvms {
             Err(problem) if jvm.layout.failed(&problem, Instant::now()) => return,
             Err(problem) => problem.to_string(),
         };
-        tracing::warn!(pid = key.pid, problem = %why, "stacks of this JVM are followed by frame pointers only");
-        symbolizer.jvm_walked(key, Walked::Never);
-        jvm.walking = Walking::FramePointers(why);
+        never_walked(key, jvm, why, symbolizer);
     }
 
     /// Asks for libraries whose turn has come, and for names that are missing.
-    fn ask_again(&mut self, nameless: Vec<(Pid, u32)>) {
+    fn ask_again(&mut self, nameless: Vec<(Pid, u32)>, capture: &mut Capture, symbolizer: &mut Symbolizer) {
         let pids: HashSet<Pid> = nameless.into_iter().map(|(pid, _)| pid).collect();
         let now = Instant::now();
         for (key, jvm) in &mut self.known {
             jvm.wanted |= pids.contains(&key.pid);
+            if jvm.walking == Walking::CodeTables && !capture.has_jvm(key.pid) {
+                // The kernel dropped it: it ran another program or ended, and that event is on its way or lost.
+                jvm.walking = Walking::Opening;
+                jvm.layout = Tries { made: 0, next: Some(now) };
+            }
             if jvm.layout.due(now) {
                 // Never 0: that is what an empty place of the walker's memory holds.
                 self.incarnation = self.incarnation.checked_add(1).unwrap_or(1);
-                if self.reader.submit(Job::Layout(*key, self.incarnation)) {
+                if let Err(error) = capture.expect_jvm(key.pid) {
                     jvm.layout.next = None;
+                    never_walked(*key, jvm, error.to_string(), symbolizer);
+                    continue;
+                }
+                if self.reader.submit(Job::Layout(*key, self.incarnation)) {
+                    (jvm.layout.next, jvm.incarnation) = (None, self.incarnation);
                 }
             }
             if jvm.library.due(now) && self.reader.submit(Job::Library(*key)) {
@@ -329,6 +348,12 @@ fn attach(pid: Pid, library: &Library, capture: &mut Capture) -> Result<Naming, 
     }
     capture.watch_names(library.id, library.file.as_fd(), probe).map_err(|e| e.to_string())?;
     Ok(if library.strings.is_some() { Naming::Strings } else { Naming::Native })
+}
+
+fn never_walked(key: ProcessKey, jvm: &mut Jvm, why: String, symbolizer: &mut Symbolizer) {
+    tracing::warn!(pid = key.pid, problem = %why, "stacks of this JVM are followed by frame pointers only");
+    symbolizer.jvm_walked(key, Walked::Never);
+    jvm.walking = Walking::FramePointers(why);
 }
 
 fn learn(key: ProcessKey, names: &Names, registry: &Registry, threads: &mut Threads) {

@@ -8,9 +8,7 @@ use super::ServeState;
 use super::answer::{amount, instant, table};
 use super::error::ApiError;
 use super::run::Rendered;
-use crate::model::{
-    JvmFacts, LabelKey, LabelTotal, NameSource, ProcessRecord, Query, Role, Selection, TimeRange,
-};
+use crate::model::{JvmFacts, LabelKey, LabelTotal, ProcessRecord, Query, Role, Selection, TimeRange};
 use crate::store::Store;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
@@ -167,12 +165,5 @@ fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError>
 
 /// What is known of a JVM, for JSON.
 pub fn jvm(facts: &JvmFacts) -> Value {
-    let (names, detail) = match &facts.names {
-        NameSource::Waiting(why) => ("waiting", why.as_str()),
-        NameSource::Memory => ("memory", "the JVM's own structures, read from its memory"),
-        NameSource::Asked => ("asked", "its perf map, which this daemon asked for"),
-        NameSource::Found => ("found", "a perf map that was already there"),
-        NameSource::None(why) => ("none", why.as_str()),
-    };
-    json!({ "version": facts.version, "names": names, "names_detail": detail })
+    json!({ "version": facts.version, "names": facts.names.slug(), "names_detail": facts.names.says() })
 }

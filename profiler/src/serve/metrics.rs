@@ -4,113 +4,20 @@
 //! closed lists, so all their series exist from the start, at 0. No label carries text from a target: the
 //! number of series is bounded. docs/reference/metrics.md lists them; a test holds it to that.
 
+mod kinds;
+#[cfg(test)]
+mod tests;
+
 use super::own;
-use crate::model::{DropReason, LedgerSums, SampleKind, StackEnd, ThreadClass, UnknownReason};
+use crate::model::{DropReason, SampleKind, StackEnd, ThreadClass, UnknownReason};
 use crate::store::StoreUsage;
-use prometheus::core::Collector;
+use kinds::Builder;
+pub use kinds::{Declared, JvmCpu, PerReason, raise_to};
 use prometheus::{
-    Counter, CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
 use std::sync::Mutex;
-
-/// One series for each value of a closed list.
-pub struct PerReason<T: 'static> {
-    list: &'static [T],
-    counters: Vec<IntCounter>,
-}
-
-impl<T: Copy + PartialEq> PerReason<T> {
-    /// Adds to a reason's counter.
-    pub fn add(&self, reason: T, count: u64) {
-        if let Some(counter) = self.counter(reason) {
-            counter.inc_by(count);
-        }
-    }
-    /// Brings a reason's counter up to a total that is counted elsewhere (a BPF map).
-    pub fn raise_to(&self, reason: T, total: u64) {
-        if let Some(counter) = self.counter(reason) {
-            raise_to(counter, total);
-        }
-    }
-    /// What a reason's counter says.
-    pub fn get(&self, reason: T) -> u64 {
-        self.counter(reason).map_or(0, IntCounter::get)
-    }
-    fn counter(&self, reason: T) -> Option<&IntCounter> {
-        self.list.iter().position(|r| *r == reason).and_then(|i| self.counters.get(i))
-    }
-}
-
-/// CPU seconds of the node's JVMs by class of thread, in user mode and in the kernel.
-pub struct JvmCpu(Vec<[Counter; 2]>);
-
-impl JvmCpu {
-    /// Adds what threads of a class used, from a closed window's ledger.
-    pub fn add(&self, class: ThreadClass, sums: &LedgerSums) {
-        let (user, system) = sums.user_and_system_ns();
-        for (counter, ns) in self.0.get(class as usize).into_iter().flatten().zip([user, system]) {
-            counter.inc_by(ns as f64 / 1e9);
-        }
-    }
-}
-
-/// Brings a counter up to a total that is counted elsewhere; a total that went back changes nothing.
-/// For one writer a counter: two at once could both add the difference.
-pub fn raise_to(counter: &IntCounter, total: u64) {
-    counter.inc_by(total.saturating_sub(counter.get()));
-}
-
-/// A metric as it was declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Declared {
-    /// Its name.
-    pub name: &'static str,
-    /// What it says, in a sentence.
-    pub help: &'static str,
-}
-
-struct Builder {
-    registry: Registry,
-    declared: Vec<Declared>,
-}
-
-impl Builder {
-    fn put<C: Collector + Clone + 'static>(
-        &mut self,
-        name: &'static str,
-        help: &'static str,
-        metric: C,
-    ) -> prometheus::Result<C> {
-        self.registry.register(Box::new(metric.clone()))?;
-        self.declared.push(Declared { name, help });
-        Ok(metric)
-    }
-    fn counter(&mut self, name: &'static str, help: &'static str) -> prometheus::Result<IntCounter> {
-        self.put(name, help, IntCounter::new(name, help)?)
-    }
-    fn gauge(&mut self, name: &'static str, help: &'static str) -> prometheus::Result<IntGauge> {
-        self.put(name, help, IntGauge::new(name, help)?)
-    }
-    fn counters(
-        &mut self,
-        name: &'static str,
-        help: &'static str,
-        labels: &[&str],
-    ) -> prometheus::Result<IntCounterVec> {
-        self.put(name, help, IntCounterVec::new(Opts::new(name, help), labels)?)
-    }
-    fn per_reason<T: Copy>(
-        &mut self,
-        (name, help, label): (&'static str, &'static str, &str),
-        list: &'static [T],
-        slug: fn(T) -> &'static str,
-    ) -> prometheus::Result<PerReason<T>> {
-        let vec = self.counters(name, help, &[label])?;
-        let counters = list.iter().map(|r| vec.with_label_values(&[slug(*r)])).collect();
-        Ok(PerReason { list, counters })
-    }
-}
 
 /// The metrics.
 pub struct Metrics {
@@ -389,91 +296,4 @@ fn as_counter(family: &mut prometheus::proto::MetricFamily) {
 
 fn clamp(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
-
-    #[test]
-    fn every_metric_is_on_the_page_and_the_page_names_no_other() {
-        let metrics = Metrics::new("1").unwrap();
-        let declared: Vec<&str> = metrics.declared().iter().map(|d| d.name).collect();
-        let rows =
-            PAGE.lines().filter_map(|line| line.strip_prefix("| `")).filter_map(|l| l.split('`').next());
-        let on_page: Vec<&str> = rows.map(|name| name.split('{').next().unwrap_or(name)).collect();
-        for name in &declared {
-            assert!(on_page.contains(name), "{name} is missing from docs/reference/metrics.md");
-        }
-        for name in on_page.iter().filter(|n| n.starts_with("emberscope_") || n.starts_with("process_")) {
-            assert!(declared.contains(name), "docs/reference/metrics.md has {name}, which is not declared");
-        }
-    }
-
-    #[test]
-    fn every_reason_has_its_series_from_the_start_and_is_on_the_page() {
-        let text = Metrics::new("1").unwrap().text(&StoreUsage::default(), false).unwrap();
-        let slugs = DropReason::ALL.iter().map(|r| r.slug());
-        let slugs = slugs.chain(StackEnd::ALL.iter().map(|r| r.slug()));
-        for slug in slugs.chain(UnknownReason::ALL.iter().map(|r| r.slug())) {
-            assert!(text.contains(&format!("reason=\"{slug}\"}} 0\n")), "{slug}: {text}");
-            assert!(PAGE.contains(&format!("`{slug}`")), "{slug} is missing from docs/reference/metrics.md");
-        }
-        assert!(text.contains("emberscope_samples_total{type=\"cpu\"} 0\n"));
-    }
-
-    #[test]
-    fn cpu_of_jvms_by_class_and_mode() {
-        let metrics = Metrics::new("1").unwrap();
-        let mut sums = LedgerSums::default();
-        (sums.accounts.cpu_ns, sums.accounts.user_ns, sums.accounts.system_ns) = (4_000_000_000, 3, 1);
-        metrics.jvm_cpu.add(ThreadClass::Gc, &sums);
-        metrics.jvm_cpu.add(ThreadClass::Gc, &sums);
-        let text = metrics.text(&StoreUsage::default(), true).unwrap();
-        let series = |class: &str, mode: &str, value: &str| {
-            let labels = format!("{{mode=\"{mode}\",thread_class=\"{class}\"}}");
-            let line = format!("emberscope_jvm_cpu_seconds_total{labels} {value}\n");
-            assert!(text.contains(&line), "{line}{text}");
-        };
-        series("gc", "user", "6");
-        series("gc", "system", "2");
-        for class in ThreadClass::ALL.iter().filter(|class| **class != ThreadClass::Gc) {
-            series(class.slug(), "user", "0");
-            series(class.slug(), "system", "0");
-        }
-    }
-
-    #[test]
-    fn totals_from_elsewhere_only_rise() {
-        let metrics = Metrics::new("1").unwrap();
-        metrics.lost.raise_to(DropReason::RingFullSample, 5);
-        metrics.lost.raise_to(DropReason::RingFullSample, 3);
-        metrics.lost.add(DropReason::RingFullSample, 2);
-        assert_eq!(metrics.lost.get(DropReason::RingFullSample), 7);
-        let usage = StoreUsage { windows: 3, bytes: 9, dropped_for_age: 4, ..StoreUsage::default() };
-        let text = metrics.text(&usage, true).unwrap();
-        for line in [
-            "emberscope_store_windows 3",
-            "emberscope_store_bytes 9",
-            "emberscope_store_dropped_windows_total{reason=\"age\"} 4",
-            "emberscope_ready 1",
-            "# TYPE process_cpu_seconds_total counter",
-        ] {
-            assert!(text.lines().any(|l| l == line), "{line}: {text}");
-        }
-    }
-
-    #[test]
-    fn the_process_is_measured() {
-        let text = Metrics::new("1").unwrap().text(&StoreUsage::default(), true).unwrap();
-        let value = |name: &str| -> f64 {
-            let line = text.lines().find(|l| l.starts_with(name)).unwrap();
-            line.rsplit(' ').next().unwrap().parse().unwrap()
-        };
-        assert!(value("process_resident_memory_bytes") > 1e6);
-        assert!(value("process_cpu_seconds_total") >= 0.0);
-        assert!(value("process_start_time_seconds") > 1.6e9);
-    }
 }

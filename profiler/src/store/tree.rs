@@ -179,15 +179,6 @@ impl<'a> TreeBuilder<'a> {
             let own = order.get(first..).unwrap_or_default().iter().take_while(|&&c| parent_of(c) == id);
             pending.extend(own.map(|&child| (child, placed)));
         }
-        for at in (1..nodes.len()).rev() {
-            let (before, rest) = nodes.split_at_mut(at);
-            if let Some(node) = rest.first()
-                && let Some(parent) = before.get_mut(node.parent as usize)
-            {
-                parent.total_count = parent.total_count.saturating_add(node.total_count);
-                parent.total_weight = parent.total_weight.saturating_add(node.total_weight);
-            }
-        }
-        Tree { nodes }
+        Tree::with_totals(nodes)
     }
 }

@@ -4,10 +4,14 @@ use crate::model::Frame;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// From so many on unused frames go, each time that there are twice as many again.
+const SWEPT: usize = 8_192;
+
 /// Interns frames.
 pub struct FrameTable {
     all: HashSet<Arc<Frame>>,
     limit: usize,
+    sweep_at: usize,
     /// Times that it was full and unused frames were dropped.
     pub sweeps: u64,
 }
@@ -15,20 +19,22 @@ pub struct FrameTable {
 impl FrameTable {
     /// Keeps about `limit` frames; those still used elsewhere do not go.
     pub fn new(limit: usize) -> Self {
-        Self { all: HashSet::new(), limit: limit.max(16), sweeps: 0 }
+        let limit = limit.max(16);
+        Self { all: HashSet::new(), limit, sweep_at: limit.min(SWEPT), sweeps: 0 }
     }
     /// The shared copy of `frame`.
     pub fn intern(&mut self, frame: Frame) -> Arc<Frame> {
         if let Some(known) = self.all.get(&frame) {
             return Arc::clone(known);
         }
-        if self.all.len() >= self.limit {
-            self.sweeps += 1;
+        if self.all.len() >= self.sweep_at {
+            self.sweeps += u64::from(self.all.len() >= self.limit);
             self.all.retain(|f| Arc::strong_count(f) > 1);
             if self.all.len() >= self.limit {
                 // All in use: sharing is given up for what comes, not memory.
                 self.all.clear();
             }
+            self.sweep_at = (2 * self.all.len()).clamp(self.limit.min(SWEPT), self.limit);
         }
         let frame = Arc::new(frame);
         self.all.insert(Arc::clone(&frame));
@@ -56,5 +62,16 @@ mod tests {
             assert!(table.len() <= 16);
         }
         assert!(Arc::ptr_eq(&a, &table.intern(Frame::new(FrameKind::Native, "a", "m"))));
+        assert!(table.sweeps > 0);
+    }
+
+    #[test]
+    fn what_is_unused_goes_before_there_is_no_room() {
+        let mut table = FrameTable::new(10 * SWEPT);
+        let frame = |i: usize| Frame::new(FrameKind::Native, format!("f{i}"), "");
+        let used: Vec<_> = (0..SWEPT / 2).map(|i| table.intern(frame(i))).collect();
+        (SWEPT..2 * SWEPT).for_each(|i| drop(table.intern(frame(i))));
+        assert!(table.len() < SWEPT + 1 && table.sweeps == 0, "{}", table.len());
+        assert!(Arc::ptr_eq(&used[7], &table.intern(frame(7))));
     }
 }

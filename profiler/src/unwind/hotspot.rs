@@ -6,7 +6,9 @@
 //! [`JvmProblem::NotReady`].
 
 use crate::hotspot::vm_structs::VmStructs;
-use crate::hotspot::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Jvm, JvmProblem, unload_counter};
+use crate::hotspot::{
+    CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Jvm, JvmProblem, compile_counter, unload_counter,
+};
 use crate::target::memory::{Memory, at};
 use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
 
@@ -84,6 +86,10 @@ pub fn from_tables<M: Memory>(
         verified_entry: fields.entry()?,
         pad2: 0,
         unloads: unload_counter(memory, vm).unwrap_or(0),
+        compiles: compile_counter(memory, vm).unwrap_or(0),
+        // The walker finds it.
+        interpreter_low: 0,
+        interpreter_high: 0,
         cont_entry_return: entry_return.unwrap_or(0),
     };
     let last = [

@@ -2,6 +2,7 @@
 
 mod bpf_stats;
 mod clock;
+mod kit;
 mod overhead;
 mod probe;
 pub mod procfs;

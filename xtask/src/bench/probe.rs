@@ -8,11 +8,12 @@
 //! `--hz 1` all but leaves the sampling out.
 
 use super::bpf_stats::{self, BpfStats};
+use super::kit;
 use super::procfs;
 use super::stats::Summary;
 use crate::launch::spark::TASK_JOBS;
 use crate::launch::{Daemon, Job, SparkJob};
-use crate::{build, places, setup};
+use crate::{build, places};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use std::path::PathBuf;
@@ -40,12 +41,8 @@ struct Options {
     /// Samples a second and CPU
     #[arg(long, default_value_t = 99)]
     hz: u32,
-    /// Version of Spark
-    #[arg(long, default_value = setup::python::PYSPARK)]
-    spark: String,
-    /// Major version of the JDK; without it the one that all Sparks get
-    #[arg(long)]
-    jdk: Option<u32>,
+    #[command(flatten)]
+    kit: kit::Options,
 }
 
 /// One run of the job, in seconds.
@@ -70,8 +67,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if options.pairs < 2 {
         bail!("--pairs {} gives no interval: two at least", options.pairs);
     }
-    let kit = setup::spark_version(&options.spark, options.jdk)?;
-    println!("Spark {} on JDK {}", options.spark, kit.jdk.major);
+    let kit = options.kit.kit()?;
     let binary = build::run()?;
     let work = places::target().join("bench/probe");
     let _ = std::fs::remove_dir_all(&work);

@@ -17,6 +17,11 @@ impl Sources {
         &self.0[0].1
     }
 
+    /// The mirror of the security archive.
+    pub fn security(&self) -> &str {
+        &self.0[2].1
+    }
+
     /// A sources.list.
     pub fn list(&self) -> String {
         self.0.iter().map(|(suite, uri)| format!("deb {uri} {suite} main\n")).collect()

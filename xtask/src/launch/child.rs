@@ -30,10 +30,7 @@ impl Running {
     /// outlive the program: the kernel takes a thread's end for its parent's (prctl(2), PR_SET_PDEATHSIG).
     pub fn start(what: &str, command: &mut Command, log: &Path) -> Result<Self> {
         let output = File::create(log).with_context(|| format!("creating {}", log.display()))?;
-        // SAFETY: between fork and exec the closure makes one system call and touches no memory of ours.
-        unsafe {
-            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-        }
+        ends_with_us(command, Signal::KILL);
         let child = command
             .stdin(Stdio::null())
             .stdout(output.try_clone().context("duplicating the log's handle")?)
@@ -112,6 +109,15 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         let _ = self.child.wait();
+    }
+}
+
+/// The program gets a signal when the thread that starts it ends, and so when we do (prctl(2), PR_SET_PDEATHSIG).
+/// A setuid program like sudo forgets that.
+pub(super) fn ends_with_us(command: &mut Command, signal: Signal) {
+    // SAFETY: between fork and exec the closure makes one system call and touches no memory of ours.
+    unsafe {
+        command.pre_exec(move || Ok(set_parent_process_death_signal(Some(signal))?));
     }
 }
 

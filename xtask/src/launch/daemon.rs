@@ -44,8 +44,24 @@ impl Reply {
 
 impl Daemon {
     /// Starts `binary daemon --data-dir DATA_DIR --listen 127.0.0.1:PORT ARGUMENTS` and waits until
-    /// /readyz says 200. `port` None is any free one. Its output is `DATA_DIR.log`.
+    /// /readyz says 200. `port` None is any free one. Its output is `DATA_DIR.log`. It is stopped when the thread that
+    /// calls this ends, however that ends.
     pub fn start(binary: &Path, data_dir: &Path, port: Option<u16>, arguments: &[&str]) -> Result<Self> {
+        Self::run(binary, data_dir, port, arguments, true)
+    }
+
+    /// The same of one that may be [left](Self::leave).
+    pub fn start_to_stay(binary: &Path, data_dir: &Path, port: Option<u16>) -> Result<Self> {
+        Self::run(binary, data_dir, port, &[], false)
+    }
+
+    fn run(
+        binary: &Path,
+        data_dir: &Path,
+        port: Option<u16>,
+        arguments: &[&str],
+        ends_with_us: bool,
+    ) -> Result<Self> {
         std::fs::create_dir_all(data_dir).with_context(|| format!("creating {}", data_dir.display()))?;
         let mut log = data_dir.as_os_str().to_owned();
         log.push(".log");
@@ -58,6 +74,9 @@ impl Daemon {
         let mut command = root::command(binary, "profiling")?;
         command.arg("daemon").arg("--data-dir").arg(data_dir);
         command.args(["--listen", &format!("127.0.0.1:{port}")]).args(arguments);
+        if ends_with_us {
+            super::child::ends_with_us(&mut command, Signal::TERM);
+        }
         let child = command
             .stdin(Stdio::null())
             .stdout(output.try_clone().context("duplicating the log's handle")?)

@@ -1,8 +1,8 @@
 //! Judges stacks against those that a program told.
 //!
 //! A stack is equal when its Java methods, outermost first, inlined ones included, are those of a stack told (or
-//! what the program's way of matching allows). Frames at a leaf that say that they rest on borrowed debug info are
-//! left out of it and counted apart: another figure judges these. What the program does to tell, and other threads of
+//! what the program's way of matching allows). Frames that were interrupted themselves and say that they rest on
+//! borrowed debug info are left out of it and counted apart: another figure judges these. What the program does to tell, and other threads of
 //! its JVM, are no part of it.
 
 use super::stack::{Frame, Stack};
@@ -79,7 +79,8 @@ impl Truth {
         }
         let exact = java.iter().rposition(|frame| !(frame.approximate && frame.kind == "java-inlined"));
         let base = exact.map_or(&[][..], |last| whole.get(..=last).unwrap_or_default());
-        if java.last().is_some_and(|leaf| leaf.approximate)
+        // An answer marks a method in all places when it is borrowed in one; a frame that called has its own.
+        if stack.user().next_back().is_some_and(|leaf| leaf.is_java() && leaf.approximate)
             && self.stacks.iter().any(|told| self.fits(base, told, true))
         {
             return Verdict::Borrowed;
@@ -254,6 +255,8 @@ mod tests {
             judge(&[ROOT, RUN, ("java", "P.x"), ("java-inlined?", "P.leaf")]),
             Verdict::Different(_)
         ));
+        let called = [ROOT, RUN, down, ("java-inlined?", "P.other"), ("stub", "StubRoutines")];
+        assert!(matches!(judge(&called), Verdict::Different(_)));
     }
 
     #[test]

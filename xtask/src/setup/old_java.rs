@@ -15,6 +15,8 @@ const PACKAGES: [&str; 5] =
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// In the chroot.
 const JAVA: &str = "/usr/lib/jvm/java-8-openjdk-amd64/jre/bin/java";
+/// The same one's libjvm, in the chroot.
+pub const LIBJVM: &str = "usr/lib/jvm/java-8-openjdk-amd64/jre/lib/amd64/server/libjvm.so";
 /// A mount of /proc in a mount namespace of its own goes with the program.
 const RUN: &str = "mount -t proc proc \"$0/proc\" && exec chroot \"$0\" \"$@\"";
 
@@ -31,6 +33,16 @@ pub fn ensure() -> Result<Runtime> {
         unpack(&dir)?;
         std::fs::write(&stamp, "whole").with_context(|| format!("writing {}", stamp.display()))?;
     }
+    runtime(&dir)
+}
+
+/// What was installed before; nothing is fetched.
+pub fn installed() -> Option<Runtime> {
+    let dir = places::cache().ok()?.join("jdks/debian-8");
+    dir.join("stamp").is_file().then(|| runtime(&dir).ok()).flatten()
+}
+
+fn runtime(dir: &Path) -> Result<Runtime> {
     let root = dir.join("root");
     let path = root.to_str().context("the cache's name is not UTF-8")?;
     let command = ["unshare", "--mount", "sh", "-c", RUN, path, JAVA].map(str::to_owned).to_vec();

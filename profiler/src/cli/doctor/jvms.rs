@@ -1,6 +1,6 @@
-//! Which JVMs run here, and how the names of their compiled code can be had.
+//! Which JVMs run here, and how their stacks and the names of their code can be had.
 //!
-//! In: /proc. Out: a finding for each JVM. What a JVM's files say is read through /proc/PID/root with
+//! In: /proc, and whether this kernel walks by the JVM's own tables (it has `bpf_loop`). Out: a finding for each JVM. What a JVM's files say is read through /proc/PID/root with
 //! openat2, inside its own tree, regular files only, up to [`LIMIT`] bytes; a process that dies meanwhile
 //! is left out. At most [`SHOWN`] JVMs are listed, the rest counted.
 
@@ -18,7 +18,7 @@ const SHOWN: usize = 32;
 const PERFMAP_JDK: u32 = 17;
 
 /// Looks at all processes.
-pub fn check(proc: &Path) -> Vec<Finding> {
+pub fn check(proc: &Path, walks: bool) -> Vec<Finding> {
     let mut pids: Vec<u32> = std::fs::read_dir(proc)
         .into_iter()
         .flatten()
@@ -26,7 +26,7 @@ pub fn check(proc: &Path) -> Vec<Finding> {
         .collect();
     pids.sort_unstable();
     let mut jvms = pids.into_iter().filter_map(|pid| Jvm::read(proc, pid));
-    let mut findings: Vec<Finding> = jvms.by_ref().take(SHOWN).map(|jvm| jvm.finding()).collect();
+    let mut findings: Vec<Finding> = jvms.by_ref().take(SHOWN).map(|jvm| jvm.finding(walks)).collect();
     let more = jvms.count();
     if more > 0 {
         findings.push(Finding::ok("JVMs", format!("{more} more")));
@@ -48,6 +48,8 @@ struct Jvm {
     /// Its `/tmp/perf-PID.map` is there.
     has_map: bool,
     frame_pointers: bool,
+    /// OpenJ9 has a libjvm.so too; its own library is mapped beside it.
+    open_j9: bool,
 }
 
 impl Jvm {
@@ -71,16 +73,20 @@ impl Jvm {
             can_ask: handles_sigquit(&status) && !flag("-XX:+DisableAttachMechanism"),
             has_map: open_inside(&root, Path::new(&map)).is_some(),
             frame_pointers: flag("-XX:+PreserveFramePointer"),
+            open_j9: maps.contains("/libj9vm"),
         })
     }
 
-    fn finding(&self) -> Finding {
+    fn finding(&self, walks: bool) -> Finding {
         let check = format!("JVM {}", self.pid);
         let jdk = if self.version.is_empty() {
             "JDK of unknown version".to_owned()
         } else {
             format!("JDK {}", self.version)
         };
+        if walks && !self.open_j9 {
+            return Finding::ok(check, format!("{jdk}; whole stacks and names, from its own memory"));
+        }
         let askable = major(&self.version).is_some_and(|major| major >= PERFMAP_JDK);
         let (names, mend) = match (askable && self.can_ask, self.has_map) {
             (true, _) => ("names by asking it for a perf map", None),
@@ -186,17 +192,31 @@ mod tests {
     #[test]
     fn a_jdk_17_with_frame_pointers_is_all_good() {
         let proc = fake("JAVA_VERSION=\"17.0.15\"\n", "java\0-XX:+PreserveFramePointer\0Main\0", HANDLES);
-        let findings = check(proc.path());
+        let findings = check(proc.path(), false);
         assert_eq!(findings.len(), 1);
         assert_eq!((findings[0].check.as_str(), findings[0].status), ("JVM 42", Status::Ok));
         assert_eq!(findings[0].found, "JDK 17.0.15; names by asking it for a perf map; whole stacks");
     }
 
     #[test]
+    fn where_the_kernel_walks_java_nothing_is_to_be_mended() {
+        let proc = fake("JAVA_VERSION=\"1.8.0_402\"", "java\0", HANDLES);
+        let found = check(proc.path(), true).remove(0);
+        assert_eq!((found.status, found.mend), (Status::Ok, None));
+        assert_eq!(found.found, "JDK 1.8.0_402; whole stacks and names, from its own memory");
+        let maps = proc.path().join("42/maps");
+        let text = std::fs::read_to_string(&maps).unwrap()
+            + "7f04-7f05 r-xp 00000000 fe:00 3    /opt/jdk/lib/libj9vm29.so\n";
+        std::fs::write(&maps, text).unwrap();
+        let found = check(proc.path(), true).remove(0);
+        assert!(found.found.contains("stacks end at compiled code"), "{}", found.found);
+    }
+
+    #[test]
     fn what_stands_in_the_way_is_told() {
         let found = |release: &str, command: &str, sigcgt: &str| {
             let proc = fake(release, command, sigcgt);
-            check(proc.path()).remove(0)
+            check(proc.path(), false).remove(0)
         };
         let old = found("JAVA_VERSION=\"1.8.0_402\"", "java\0", HANDLES);
         assert!(old.found.contains("no Compiler.perfmap"), "{}", old.found);
@@ -213,13 +233,13 @@ mod tests {
         let proc = fake("JAVA_VERSION=\"11.0.2\"", "java\0", HANDLES);
         let map = proc.path().join("42/root/tmp/perf-7.map");
         symlink("/etc/hostname", &map).unwrap();
-        assert!(check(proc.path())[0].found.contains("no names"));
+        assert!(check(proc.path(), false)[0].found.contains("no names"));
         std::fs::remove_file(&map).unwrap();
         rustix::fs::mknodat(CWD, &map, FileType::Fifo, Mode::RUSR, 0).unwrap();
-        assert!(check(proc.path())[0].found.contains("no names"));
+        assert!(check(proc.path(), false)[0].found.contains("no names"));
         std::fs::remove_file(&map).unwrap();
         std::fs::write(&map, "").unwrap();
-        assert!(check(proc.path())[0].found.contains("from the perf map that is there"));
+        assert!(check(proc.path(), false)[0].found.contains("from the perf map that is there"));
     }
 
     #[test]

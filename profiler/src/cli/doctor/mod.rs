@@ -13,6 +13,7 @@ pub use finding::{Finding, Status};
 use super::table::{Align, Table};
 use super::text;
 use super::{CliError, code, output};
+use crate::capture::HostFeatures;
 use crate::config::{DaemonConfig, FilePath, Listen, Settings};
 use clap::Args;
 use std::io::{self, Write};
@@ -50,7 +51,7 @@ pub fn run(args: DoctorArgs) -> Result<u8, CliError> {
     let mut findings = host::kernel_side();
     findings.extend(host::surroundings(Path::new("/")));
     findings.extend(place::check(&config));
-    findings.extend(jvms::check(Path::new("/proc")));
+    findings.extend(jvms::check(Path::new("/proc"), HostFeatures::probe().bpf_loop));
     let sampling = findings.iter().all(|finding| finding.status != Status::Missing);
     if args.json {
         let json = serde_json::json!({ "sampling": sampling, "findings": findings });

@@ -11,6 +11,7 @@ use super::{JavaFrame, Key, Known, Namer, Unnamed};
 use crate::model::FrameKind;
 use crate::target::memory::Memory;
 use profiler_ebpf::{FrameKindTag, UserFrame};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Frames that are named together.
@@ -18,11 +19,13 @@ pub struct Batch<'a, M> {
     namer: &'a mut Namer,
     memory: &'a M,
     heaps_read: bool,
+    /// Frames of compiled code that were not known before.
+    made: HashSet<Key>,
 }
 
 impl<'a, M: Memory> Batch<'a, M> {
     pub(super) fn of(namer: &'a mut Namer, memory: &'a M) -> Self {
-        Self { namer, memory, heaps_read: false }
+        Self { namer, memory, heaps_read: false, made: HashSet::new() }
     }
 
     /// The methods of one frame, innermost first: for compiled code those inlined at its address and then the
@@ -30,15 +33,23 @@ impl<'a, M: Memory> Batch<'a, M> {
     pub fn name(&mut self, frame: &UserFrame) -> Result<Arc<[JavaFrame]>, Unnamed> {
         self.namer.counts.frames += 1;
         let caller = frame.flags & UserFrame::FLAG_RETURN_ADDRESS;
-        let key = (frame.value, frame.cookie, u16::from(frame.kind) << 8 | u16::from(caller));
+        let key = key_of(frame);
         match FrameKindTag::from_number(frame.kind) {
             Some(FrameKindTag::JavaInterpreted) => self.interpreted(key),
             Some(FrameKindTag::JavaCompiled) => {
+                if self.namer.frames.get(key).is_none() {
+                    self.made.insert(key);
+                }
                 self.kept(key, |batch| batch.compiled(frame.value, frame.cookie, caller != 0))
             }
             Some(FrameKindTag::JavaStub) => self.kept(key, |batch| batch.stub(frame.value)),
             Some(FrameKindTag::Address) | None => Err(Unnamed::NotJava),
         }
+    }
+
+    /// Frames of compiled code whose names were read in this batch.
+    pub(super) fn made(self) -> HashSet<Key> {
+        self.made
     }
 
     fn kept(
@@ -113,14 +124,7 @@ impl<'a, M: Memory> Batch<'a, M> {
             return Err(Unnamed::Unloaded);
         }
         let (name, approximate) = self.namer.stubs.name(self.memory, &head, pc)?;
-        Ok(vec![JavaFrame {
-            kind: FrameKind::Stub,
-            name,
-            signature: None,
-            source: None,
-            line: 0,
-            approximate,
-        }])
+        Ok(vec![JavaFrame { kind: FrameKind::Stub, name, signature: None, line: 0, approximate }])
     }
 
     fn is_nmethod(&mut self, head: &blobs::Head) -> Result<bool, Unnamed> {
@@ -226,8 +230,13 @@ impl<'a, M: Memory> Batch<'a, M> {
     }
 }
 
+/// What a frame's name is kept by.
+pub(super) fn key_of(frame: &UserFrame) -> Key {
+    let caller = frame.flags & UserFrame::FLAG_RETURN_ADDRESS;
+    (frame.value, frame.cookie, u16::from(frame.kind) << 8 | u16::from(caller))
+}
+
 fn named(method: &Method, kind: FrameKind, line: u32, approximate: bool) -> JavaFrame {
-    let (name, signature, source) =
-        (Arc::clone(&method.name), method.signature.clone(), method.source.clone());
-    JavaFrame { kind, name, signature, source, line, approximate }
+    let (name, signature) = (Arc::clone(&method.name), method.signature.clone());
+    JavaFrame { kind, name, signature, line, approximate }
 }

@@ -1,8 +1,10 @@
 //! An nmethod's debug info, read once: a JVM's memory in, the chain of inlined methods at an address out.
 //!
 //! PcDescs (pcDesc.hpp) are sorted by their offset in the code and lead to scopes. A return address has an
-//! entry of its own; between them, where a leaf may be, the entry above is what the JVM keeps nearest: an
-//! entry marks the end of the code that it describes. All three parts are read in one or two pieces.
+//! entry of its own; between them, where a leaf may be, the JVM takes the first entry that is not below
+//! (`match_desc`, nmethod.cpp, JDK 8 to 25): C2's entry lies at the start of the last instruction that it
+//! describes (`NonSafepointEmitter`, output.cpp), a poll's at the poll. All three parts are read in one or two
+//! pieces.
 
 use super::Unnamed;
 use super::blobs::Head;
@@ -25,7 +27,7 @@ const PC_DESC: usize = 16;
 pub enum Source {
     /// An entry for the very address.
     Exact,
-    /// The entry that is nearest above.
+    /// The first entry that is not below.
     Borrowed,
 }
 
@@ -115,9 +117,8 @@ impl Code {
             return Some((self.pcs.get(at)?.1, Source::Exact));
         }
         let told = self.structure.get().and_then(|structure| structure.scope(offset));
-        let above =
-            || self.pcs.get(self.pcs.partition_point(|(at, _)| *at <= offset)).map(|(_, scope)| *scope);
-        told.or_else(above).map(|scope| (scope, Source::Borrowed))
+        let next = || self.pcs.get(self.pcs.partition_point(|(at, _)| *at < offset)).map(|(_, scope)| *scope);
+        told.or_else(next).map(|scope| (scope, Source::Borrowed))
     }
 
     /// The chain of a scope, innermost first; None where it makes no sense.
@@ -189,4 +190,28 @@ fn parts<M: Memory>(memory: &M, parts: [(u64, u64); 3]) -> Result<[Vec<u8>; 3], 
         return Ok([metadata, scopes, both]);
     }
     Ok([metadata, read(scopes, scopes_len)?, read(pcs, pcs_len)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_tells_of_the_instruction_at_it_and_of_those_before() {
+        let head = Head { blob: 0, code: (100, 200), compile_id: 1, method: 8, name: 0, bytes: Vec::new() };
+        let code = Code {
+            head,
+            pcs: [(10, 1), (20, 2), (30, 3)].into(),
+            scopes: Box::default(),
+            metadata: Box::default(),
+            named: Box::default(),
+            structure: OnceLock::new(),
+            excluded: 0,
+        };
+        let leaf = [100, 110, 111, 120, 130, 131].map(|pc| code.scope(pc, false).map(|(scope, _)| scope));
+        assert_eq!(leaf, [Some(1), Some(1), Some(2), Some(2), Some(3), None]);
+        let caller = [110, 111].map(|pc| code.scope(pc, true));
+        assert_eq!(caller, [Some((1, Source::Exact)), None]);
+        assert_eq!(code.scope(99, false), None);
+    }
 }

@@ -22,7 +22,7 @@ pub struct JvmFacts {
     /// Compiled code keeps frame pointers.
     pub preserve_frame_pointer: bool,
     /// Its optimising compiler is Graal or another one that is plugged in (JVMCI): its code is walked and
-    /// named by the same rules, which are proven for C1 and C2 only.
+    /// named by the same rules, which were held against Graal 22.3 on JDK 17.
     pub jvmci_compiler: bool,
 }
 

@@ -23,6 +23,15 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         let (young, old) = (HashMap::new(), HashMap::new());
         Self { young, old, young_bytes: 0, old_bytes: 0, limit, dropped: 0 }
     }
+    /// Another limit from now on; what is over it goes.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        for _ in 0..2 {
+            if self.young_bytes > limit / 2 || self.old_bytes > limit / 2 {
+                self.turn();
+            }
+        }
+    }
     /// The value, which stays for a while longer.
     pub fn get(&mut self, key: K) -> Option<&mut V> {
         if let Some((value, bytes)) = self.old.remove(&key) {
@@ -44,12 +53,25 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
             return;
         }
         if self.young_bytes + bytes > self.limit / 2 {
-            self.dropped += self.old.len() as u64;
-            self.old = std::mem::take(&mut self.young);
-            self.old_bytes = std::mem::take(&mut self.young_bytes);
+            self.turn();
         }
         self.young.insert(key, (value, bytes));
         self.young_bytes += bytes;
+    }
+    /// Forgets one.
+    pub fn remove(&mut self, key: K) {
+        if let Some((_, bytes)) = self.young.remove(&key) {
+            self.young_bytes = self.young_bytes.saturating_sub(bytes);
+        }
+        if let Some((_, bytes)) = self.old.remove(&key) {
+            self.old_bytes = self.old_bytes.saturating_sub(bytes);
+        }
+    }
+    /// What was used lately gets old, and what is old goes.
+    fn turn(&mut self) {
+        self.dropped += self.old.len() as u64;
+        self.old = std::mem::take(&mut self.young);
+        self.old_bytes = std::mem::take(&mut self.young_bytes);
     }
     /// All of them; nothing is kept then.
     pub fn take(&mut self) -> impl Iterator<Item = (K, V)> + use<K, V> {
@@ -88,5 +110,13 @@ mod tests {
         kept.insert(6, 2, 20);
         assert_eq!(kept.get(6), Some(&mut 2));
         assert!(kept.bytes() <= 100);
+        kept.set_limit(40);
+        assert_eq!((kept.bytes(), kept.get(6)), (20, Some(&mut 2)), "the young stay where they fit");
+        kept.set_limit(10);
+        assert_eq!((kept.bytes(), kept.get(6)), (0, None));
+        kept.insert(7, 3, 5);
+        kept.remove(7);
+        kept.remove(8);
+        assert_eq!((kept.bytes(), kept.get(7)), (0, None));
     }
 }

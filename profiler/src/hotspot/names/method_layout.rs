@@ -23,9 +23,6 @@ pub struct MethodLayout {
     pub signature_index: Number,
     pub pool_size: u64,
     pub pool_holder: Number,
-    /// Index of the source file's name in the pool: kept there from JDK 15 on, in the class before.
-    pub pool_source: Option<Number>,
-    pub class_source: Option<Number>,
     pub class_name: Number,
     pub class_constants: Number,
     pub symbol_length: u64,
@@ -57,8 +54,6 @@ impl MethodLayout {
             signature_index: number("ConstMethod::_signature_index")?,
             pool_size: vm.size("ConstantPool")?,
             pool_holder: number("ConstantPool::_pool_holder")?,
-            pool_source: number("ConstantPool::_source_file_name_index"),
-            class_source: number("InstanceKlass::_source_file_name_index"),
             class_name: number("Klass::_name")?,
             class_constants: number("InstanceKlass::_constants")?,
             symbol_length: vm.offset("Symbol::_length").or_else(shared)?,

@@ -27,8 +27,6 @@ pub struct Method {
     pub name: Arc<str>,
     /// `(int)void`.
     pub signature: Option<Arc<str>>,
-    /// `HashMap.java`.
-    pub source: Option<Arc<str>>,
     /// Its first bytecode, and how many there are; none where it is native or abstract.
     pub code: (u64, u32),
     lines: Box<[u8]>,
@@ -56,7 +54,7 @@ impl Method {
     /// About so many bytes of memory.
     pub fn bytes(&self) -> usize {
         let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len() + 16);
-        256 + self.name.len() + text(&self.signature) + text(&self.source) + self.lines.len()
+        256 + self.name.len() + text(&self.signature) + self.lines.len()
     }
     /// The index of the bytecode at an address of which only the lower half is known.
     pub fn bci(&self, low: u32) -> Option<u32> {
@@ -85,16 +83,6 @@ impl Method {
         }
         let name = format!("{}.{}", java_text::class(&class), java_text::plain(&own));
         let signature = java_text::signature(&descriptor);
-        // The file is the class's, whichever pool the method has.
-        let source = match (layout.pool_source, layout.class_source) {
-            (Some(index), _) => memory.u16(at(origin.holder_pool, index.offset)?)?,
-            (None, Some(index)) => memory.u16(at(origin.holder, index.offset)?)?,
-            (None, None) => 0,
-        };
-        let source = match source {
-            0 => None,
-            index => Some(java_text::plain(&entry(origin.holder_pool, i64::from(index))?).into()),
-        };
         let first = at(origin.const_method, layout.const_method_size)?;
         let code_size = origin.code_size;
         let mut lines = Vec::new();
@@ -107,7 +95,6 @@ impl Method {
         let method = Self {
             name: name.into(),
             signature: signature.map(Into::into),
-            source,
             code: (first, code_size),
             lines: lines.into(),
             excluded,

@@ -21,8 +21,6 @@ mod layout;
 mod method_layout;
 mod methods;
 mod numbers;
-#[cfg(test)]
-mod split;
 mod structure;
 mod stubs;
 #[cfg(test)]
@@ -54,8 +52,6 @@ pub struct JavaFrame {
     pub name: Arc<str>,
     /// `(byte[], int)long`.
     pub signature: Option<Arc<str>>,
-    /// The source file's name, without a directory.
-    pub source: Option<Arc<str>>,
     /// 0 when not known.
     pub line: u32,
     /// The inlined methods and the line (a stub: the name) are those of the nearest place that the JVM knows.
@@ -100,8 +96,8 @@ impl From<ReadError> for Unnamed {
     }
 }
 
-/// How much a [`Namer`] keeps, bytes. Ten JVMs with all of it are less than half of the daemon's 64 MB.
-#[derive(Clone, Copy, Debug)]
+/// How much a [`Namer`] keeps, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Named frames by address.
     pub frames: usize,
@@ -111,9 +107,24 @@ pub struct Limits {
     pub codes: usize,
 }
 
+/// Bytes that the namers of all JVMs keep together, as far as each has its least.
+const TOGETHER: usize = 12 << 20;
+/// The most and the least that one keeps.
+const MOST: usize = 3 << 20;
+const LEAST: usize = 640 << 10;
+
+impl Limits {
+    /// For each of so many JVMs.
+    pub fn of_each(jvms: usize) -> Self {
+        let all = (TOGETHER / jvms.max(1)).clamp(LEAST, MOST);
+        // Methods count twice.
+        Self { frames: all / 5, methods: all / 5, codes: all / 5 * 2 }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { frames: 640 << 10, methods: 640 << 10, codes: 1 << 20 }
+        Self::of_each(1)
     }
 }
 
@@ -189,6 +200,14 @@ impl Namer {
         &self.facts
     }
 
+    /// Keeps no more than this from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.frames.set_limit(limits.frames);
+        self.methods.set_limit(limits.methods);
+        self.older.set_limit(limits.methods);
+        self.codes.set_limit(limits.codes);
+    }
+
     /// What was done so far, and what is kept.
     pub fn counts(&self) -> NamerCounts {
         let dropped = self.frames.dropped() + self.methods.dropped() + self.codes.dropped();
@@ -198,7 +217,7 @@ impl Namer {
 
     /// Names frames, each with the count of unloaded classes that its stack was recorded with (0: not known). Where
     /// the JVM unloaded classes since, an interpreted frame keeps its name only if the same method was known there
-    /// before: another's may have come into its place.
+    /// before, and a compiled one only if it was known before: another's may have come into a method's place.
     pub fn name_all<M: Memory>(
         &mut self,
         memory: &M,
@@ -212,6 +231,7 @@ impl Namer {
         }
         let mut batch = self.batch(memory);
         let named: Vec<_> = frames.map(|(frame, unloads)| (frame, unloads, batch.name(&frame))).collect();
+        let made = batch.made();
         let unloading = self.unloads.read(memory);
         if unloading {
             // What was read now may be of what came meanwhile.
@@ -219,8 +239,18 @@ impl Namer {
         }
         let sure = |unloads: u64| unloads == 0 || (!unloading && self.unloads.is(unloads));
         let mut kept = |frame: UserFrame, unloads, read: Arc<[JavaFrame]>| {
-            if frame.kind != FrameKindTag::JavaInterpreted as u8 || sure(unloads) {
+            if sure(unloads) {
                 return Ok(read);
+            }
+            if frame.kind != FrameKindTag::JavaInterpreted as u8 {
+                let key = batch::key_of(&frame);
+                if !made.contains(&key) {
+                    return Ok(read);
+                }
+                // The code may be there still, and its methods gone.
+                self.frames.remove(key);
+                self.codes.remove(frame.cookie);
+                return Err(Unnamed::Unloaded);
             }
             let known = self.older.get(frame.value).map(|method| &method.name);
             if known.is_some() && known == read.first().map(|frame| &frame.name) {

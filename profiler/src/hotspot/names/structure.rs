@@ -22,7 +22,7 @@ const MAX_SETUP: usize = 24;
 pub struct Structure {
     /// First byte and one past the last, the smallest first.
     loops: Box<[(u32, u32)]>,
-    /// End of the instruction, scope; ascending.
+    /// The last byte that it tells of, scope; ascending.
     hints: Box<[(u32, u32)]>,
 }
 
@@ -47,7 +47,7 @@ impl Structure {
             if target < end {
                 loops.push((target as u32, end as u32));
             } else if conditional && let Some(scope) = trap(code, target, pcs) {
-                hints.push((end as u32, scope));
+                hints.push((end as u32 - 1, scope));
             }
             if loops.len() >= MAX_KEPT || hints.len() >= pcs.len() + MAX_KEPT {
                 break;
@@ -68,11 +68,11 @@ impl Structure {
     /// or else the first; without a loop the next one.
     pub fn scope(&self, offset: u32) -> Option<u32> {
         let around = self.loops.iter().filter(|(from, to)| (*from..*to).contains(&offset));
-        let next = self.hints.partition_point(|(at, _)| *at <= offset);
+        let next = self.hints.partition_point(|(at, _)| *at < offset);
         for (from, to) in around {
-            let first = self.hints.partition_point(|(at, _)| at <= from);
+            let first = self.hints.partition_point(|(at, _)| at < from);
             let best = [next, first].into_iter().filter_map(|at| self.hints.get(at));
-            if let Some((_, scope)) = best.into_iter().find(|(at, _)| at <= to) {
+            if let Some((_, scope)) = best.into_iter().find(|(at, _)| at < to) {
                 return Some(*scope);
             }
         }

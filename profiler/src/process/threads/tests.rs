@@ -8,6 +8,9 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+mod sums;
+mod who;
+
 const MS: u64 = 1_000_000;
 /// The daemon began here; times in the tests are milliseconds after it.
 const START: u64 = 1_000_000 * MS;
@@ -216,86 +219,6 @@ fn only_what_was_used_since_the_daemon_began_is_booked() {
 }
 
 #[test]
-fn a_thread_without_a_name_waits_once_for_one() {
-    let mut w = World::new(Limits::default());
-    assert_eq!(w.record(asked(5, 0, 0, 10)), []);
-    assert_eq!(w.record(asked(5, 0, 10, 12)), [line("other unknown", 2, 10, 0)]);
-    assert_eq!(w.threads.take_nameless(), [(PID, 5)]);
-    w.learn_comm(5, "Executor task l");
-    assert_eq!(w.sample(5, 0), "task unknown");
-    w.learn(5, TASK_1);
-    assert_eq!(w.sample(5, 0), "task 3.0 1.0 7");
-    w.learn_comm(5, "java");
-    assert_eq!(w.record(asked(5, 0, 20, 20)), [line("task 3.0 1.0 7", 8, 10, 0)]);
-    let second = w.record(named(5, (0, 1), TASK_2, 30, 24));
-    assert_eq!(second, [line("task 3.0 1.0 7", 4, 10, 0), line("task 3.0 2.1 8", 0, 0, 1)]);
-    w.learn(5, TASK_1);
-    assert_eq!(w.sample(5, 1), "task 3.0 2.1 8", "the kernel's word stands");
-    // A young one that gets its name in between loses nothing.
-    assert_eq!(w.record(young(asked(6, 0, 10, 2), 5)), []);
-    w.learn_comm(6, "java");
-    assert_eq!(w.record(young(asked(6, 0, 20, 3), 5)), [line("vm", 3, 15, 0)]);
-    // The JVM's first thread needs none.
-    assert_eq!(w.sample(PID, 0), "vm");
-    assert_eq!(w.record(young(asked(PID, 0, 10, 1), 5)), [line("vm", 1, 5, 0)]);
-    // A task's name as the first of a thread that is older: there may have been another before.
-    w.record(asked(8, 0, 0, 0));
-    let first = w.record(named(8, (0, 3), TASK_1, 10, 6));
-    assert_eq!(first, [line("task unknown", 6, 10, 0), line("task 3.0 1.0 7", 0, 0, 1)]);
-}
-
-#[test]
-fn helpers_belong_to_the_task_that_made_them() {
-    let mut w = World::new(Limits::default());
-    w.record(named(5, (0, 1), TASK_1, 0, 0));
-    w.fork(6, 5, 10);
-    assert_eq!(w.sample(6, 0), "other 3.0 1.0 7", "before it has a name");
-    w.learn_comm(6, "Executor task l");
-    assert_eq!(w.sample(6, 0), "other 3.0 1.0 7", "its comm is its maker's");
-    let writer = young(named(6, (0, 2), "stdout writer for python3", 11, 1), 10);
-    assert_eq!(w.record(writer), [line("python 3.0 1.0 7", 1, 1, 0)]);
-    // What it makes is the task's as well.
-    w.fork(7, 6, 12);
-    w.record(young(named(7, (0, 3), "accept-connections", 13, 0), 12));
-    assert_eq!(w.sample(7, 3), "python 3.0 1.0 7");
-    // It outlives the name of its maker, and stays its task's.
-    w.record(named(5, (1, 4), TASK_2, 20, 0));
-    assert_eq!(w.record(young(asked(6, 2, 30, 9), 10)), [line("python 3.0 1.0 7", 8, 19, 0)]);
-    assert_eq!(w.sample(6, 2), "python 3.0 1.0 7");
-    // A pool that the task happened to start is everybody's.
-    w.fork(8, 5, 30);
-    let netty = young(named(8, (0, 5), "shuffle-client-4-1", 31, 1), 30);
-    assert_eq!(w.record(netty), [line("shuffle 3.0 2.1 8", 1, 1, 0)], "its start is the task's");
-    assert_eq!(w.sample(8, 5), "shuffle");
-    assert_eq!(w.record(young(asked(8, 5, 40, 3), 30)), [line("shuffle", 2, 9, 0)]);
-    // Made between two tasks, or by a thread that runs none.
-    w.record(named(5, (4, 6), IDLE, 50, 0));
-    w.fork(9, 5, 51);
-    w.record(young(named(9, (0, 7), "stdout writer for python3", 52, 0), 51));
-    assert_eq!(w.sample(9, 7), "python");
-    assert_eq!(w.threads.counters().inherited, 2);
-}
-
-#[test]
-fn user_code_may_name_its_thread() {
-    let mut w = World::new(Limits::default());
-    w.record(named(5, (0, 1), TASK_1, 0, 0));
-    assert_eq!(w.record(named(5, (1, 2), "my own\nname", 10, 5)), [line("task 3.0 1.0 7", 5, 10, 0)]);
-    assert_eq!(w.sample(5, 2), "task 3.0 1.0 7", "only the task can have done it");
-    assert_eq!(w.record(named(5, (2, 3), TASK_1, 20, 9)), [line("task 3.0 1.0 7", 4, 10, 0)], "begun once");
-    let evil = "Executor task launch worker for task evil";
-    let lines = w.record(named(5, (3, 4), evil, 30, 10));
-    assert_eq!(lines, [line("task 3.0 1.0 7", 1, 10, 0), line("task unknown", 0, 0, 1)]);
-    assert_eq!(w.sample(5, 4), "task unknown");
-    assert_eq!(w.threads.unknown_formats().collect::<Vec<_>>(), [evil]);
-    let counters = w.threads.counters();
-    assert_eq!((counters.unknown_formats, counters.renamed_in_task, counters.named), (1, 1, 4));
-    // Spark up to 3.0.
-    w.record(named(6, (0, 5), "Executor task launch worker for task 12", 40, 0));
-    assert_eq!(w.sample(6, 5), "task unknown 12");
-}
-
-#[test]
 fn a_tid_that_is_used_again_inherits_nothing() {
     let mut w = World::new(Limits::default());
     w.record(named(5, (0, 1), TASK_1, 0, 0));
@@ -377,77 +300,4 @@ fn an_evicted_thread_is_not_booked_twice() {
     w.learn_comm(1, "Executor task l");
     assert_eq!(w.record(young(asked(1, 1, 120, 12), 1)), [line("task unknown", 1, 10, 0)]);
     assert_eq!(w.sample(1, 1), "task unknown");
-}
-
-/// What happens to one thread of the pool.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Task,
-    Idle,
-    Other,
-    Asked,
-}
-
-proptest! {
-    /// Whatever records are lost: what is booked adds up to what was used, no task gets more than it used,
-    /// and no sample gets a task that its thread did not run.
-    #[test]
-    fn lines_add_up(steps in proptest::collection::vec(
-        (prop_oneof![Just(Step::Task), Just(Step::Idle), Just(Step::Other), Just(Step::Asked)], 0u64..9, any::<bool>()),
-        1..60,
-    )) {
-        let mut w = World::new(Limits::default());
-        let (mut seq, mut cpu, mut current) = (0u32, 0u64, None::<u32>);
-        let mut truth = HashMap::<u32, u64>::new();
-        let mut booked = HashMap::<String, u64>::new();
-        let (mut delivered, mut names) = (0u64, HashMap::<u32, Option<u32>>::new());
-        for (i, (step, used, lost)) in steps.iter().copied().enumerate() {
-            cpu += used;
-            if let Some(task) = current {
-                *truth.entry(task).or_default() += used;
-            }
-            let previous = seq;
-            let at = 10 * i as u64 + 10;
-            let record = match step {
-                Step::Asked => asked(5, seq, at, cpu),
-                Step::Task | Step::Idle | Step::Other => {
-                    seq += 1;
-                    let running = matches!(step, Step::Task).then_some(seq);
-                    let name = match step {
-                        Step::Task => format!("Executor task launch worker for task 0.0 in stage 0.0 (TID {seq})"),
-                        Step::Idle => IDLE.to_owned(),
-                        _ => "user's".to_owned(),
-                    };
-                    // A user's name in a task leaves it the task's.
-                    let kept = matches!(step, Step::Other).then(|| names.get(&previous).copied().flatten());
-                    names.insert(seq, running.or(kept.flatten()));
-                    if !matches!(step, Step::Idle) {
-                        current = names.get(&seq).copied().flatten();
-                    }
-                    named(5, (previous, seq), &name, at, cpu)
-                }
-            };
-            if !lost {
-                let before = booked.values().sum::<u64>();
-                for (who, cpu, ..) in w.record(young(record, 1)) {
-                    *booked.entry(who).or_default() += cpu;
-                }
-                // An answer with a number that was not heard of waits for the next record.
-                if booked.values().sum::<u64>() != before || !matches!(step, Step::Asked) {
-                    delivered = cpu;
-                }
-            }
-            let who = w.sample(5, seq);
-            if let Some(tid) = who.strip_prefix("task 0.0 0.0 ") {
-                prop_assert_eq!(names.get(&seq).copied().flatten(), tid.parse().ok(), "{}", who);
-            }
-        }
-        let total: u64 = booked.values().sum();
-        prop_assert_eq!(total, delivered);
-        for (who, cpu) in &booked {
-            if let Some(tid) = who.strip_prefix("task 0.0 0.0 ") {
-                prop_assert!(*cpu <= truth.get(&tid.parse().unwrap()).copied().unwrap_or(0), "{}", who);
-            }
-        }
-    }
 }

@@ -106,7 +106,11 @@ fn run(queue: &Receiver<Job>, out: &Sender<Named>) {
     let (mut files, mut open) = (LibjvmFiles::default(), HashMap::new());
     for job in queue {
         match job {
-            Job::Forget(key) => drop(open.remove(&key)),
+            Job::Forget(key) => {
+                if open.remove(&key).is_some() {
+                    share(&mut open, 0);
+                }
+            }
             Job::Name { key, dir, wanted } => {
                 let begun = Instant::now();
                 let jvm = opened(&mut open, &mut files, key, &dir, begun);
@@ -117,6 +121,13 @@ fn run(queue: &Receiver<Job>, out: &Sender<Named>) {
             }
         }
     }
+}
+
+/// What is kept of each JVM depends on how many there are, and those that come.
+fn share(open: &mut HashMap<ProcessKey, Open>, more: usize) {
+    let limits = Limits::of_each(open.len() + more);
+    let namers = open.values_mut().filter_map(|jvm| jvm.jvm.as_mut().ok());
+    namers.for_each(|(namer, _)| namer.set_limits(limits));
 }
 
 fn opened<'a>(
@@ -130,7 +141,11 @@ fn opened<'a>(
         let oldest = open.iter().min_by_key(|(_, jvm)| jvm.used).map(|(key, _)| *key);
         oldest.map(|key| open.remove(&key));
     }
-    let mut read = || Jvm::open(dir, key.start_ticks, files)?.namer(Limits::default());
+    if !open.contains_key(&key) {
+        share(open, 1);
+    }
+    let limits = Limits::of_each(open.len() + usize::from(!open.contains_key(&key)));
+    let mut read = || Jvm::open(dir, key.start_ticks, files)?.namer(limits);
     let known = open.entry(key).or_insert_with(|| Open { jvm: read(), used: now, opened: now });
     if known.jvm.is_err() && now.duration_since(known.opened) >= RETRY {
         *known = Open { jvm: read(), used: now, opened: now };

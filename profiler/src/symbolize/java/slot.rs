@@ -2,19 +2,23 @@
 //!
 //! In: frames as the kernel's walker recorded them. Out: a [`Slot`] for each, which the reader of the JVM's memory
 //! fills a moment later; equal frames share one. What names a compiled frame (its pc and compile id) never means
-//! another method, so its slot is kept while it is used. A `Method*` may be another's once its class is unloaded, so
-//! the slot of an interpreted frame is for stacks with the same count of unloaded classes; where the JVM has no such
-//! count, for the stacks of one batch.
+//! another method, so its slot is kept while it is used; one that found it `[unloaded]` is asked for again with the next
+//! stack, since the code may have been there all the time, in doubt while some class was unloaded. A `Method*` may be
+//! another's once its class is unloaded, so the slot of an interpreted frame is for stacks with the same count of
+//! unloaded classes; where the JVM has no such count, for the stacks of one batch.
 
-use crate::model::Frame;
+use crate::model::{Frame, UnknownReason};
 use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Slots of one process; beyond, those that were not used for [`UNUSED`] go, and if that does not help all do.
+/// Slots of one process; if all are used, beyond this all go.
 pub const MAX_SLOTS: usize = 16_384;
+/// From so many on those that were not used for [`UNUSED`] go, each time that there are twice as many again. The
+/// reader still knows most of their names.
+const SWEPT: usize = 2_048;
 /// Stacks are sent again each epoch of ten seconds, so what was not used for two is no longer sampled.
 const UNUSED: Duration = Duration::from_secs(20);
 
@@ -27,6 +31,11 @@ impl Slot {
     /// The frames, once they are known.
     pub fn get(&self) -> Option<&Arc<[Arc<Frame>]>> {
         self.0.get()
+    }
+    /// Whether it could not be known any more, or not be told from what came after it.
+    fn was_unloaded(&self) -> bool {
+        let unloaded = |frame: &Arc<Frame>| frame.unknown == Some(UnknownReason::Unloaded);
+        self.get().is_some_and(|frames| frames.iter().any(unloaded))
     }
     /// Fills it; the first answer stays.
     pub fn set(&self, frames: Arc<[Arc<Frame>]>) {
@@ -65,6 +74,8 @@ pub struct Slots {
     known: HashMap<Key, Known>,
     wanted: Wanted,
     batch: u64,
+    /// At how many to look for unused ones next.
+    sweep_at: usize,
     /// Slots given up because there were too many.
     pub dropped: u64,
 }
@@ -74,11 +85,11 @@ impl Slots {
     /// new one is put on the list of what is wanted.
     pub fn of(&mut self, frame: &UserFrame, unloads: u64, now: Instant) -> Slot {
         let compiled = frame.kind == FrameKindTag::JavaCompiled as u8;
-        let unloads = if compiled { 0 } else { unloads };
-        let key = (frame.value, frame.cookie, frame.kind, frame.flags, unloads);
+        let of_count = if compiled { 0 } else { unloads };
+        let key = (frame.value, frame.cookie, frame.kind, frame.flags, of_count);
         let lasts = compiled || unloads != 0;
         if let Some(known) = self.known.get_mut(&key)
-            && (lasts || known.batch == self.batch)
+            && (lasts && !(compiled && known.slot.was_unloaded()) || known.batch == self.batch)
         {
             known.used = now;
             return known.slot.clone();
@@ -103,7 +114,7 @@ impl Slots {
     }
 
     fn make_room(&mut self, now: Instant) {
-        if self.known.len() < MAX_SLOTS {
+        if self.known.len() < self.sweep_at.clamp(SWEPT, MAX_SLOTS) {
             return;
         }
         let before = self.known.len();
@@ -112,6 +123,7 @@ impl Slots {
             self.known.clear();
         }
         self.dropped += (before - self.known.len()) as u64;
+        self.sweep_at = 2 * self.known.len();
     }
 }
 
@@ -175,5 +187,10 @@ mod tests {
         slots.of(&at(u64::MAX), 1, now + UNUSED);
         assert_eq!((slots.known.len(), slots.dropped), (2, MAX_SLOTS as u64 - 1));
         assert_eq!(slots.of(&at(3), 1, now + UNUSED), used);
+        // Not only when there is no room left.
+        for value in 0..SWEPT as u64 {
+            slots.of(&at(value), 1, now + 3 * UNUSED);
+        }
+        assert_eq!(slots.known.len(), SWEPT);
     }
 }

@@ -1,10 +1,12 @@
-//! Methods with at least one percent of the samples, against async-profiler on separate runs of the same job: its
-//! agent turns DebugNonSafepoints on in the JVM, so both cannot look at one run.
+//! Methods with at least one percent of the samples, against async-profiler: on separate runs of the same job, since
+//! its agent turns DebugNonSafepoints on in the JVM, and on the run that it looks at. The first comparison shows what
+//! a JVM without any flag leaves open (which of the methods inlined around an instruction it belongs to), the second
+//! what is left when both have the same debug info.
 //!
 //! Compared are the shares of Java methods among samples whose leaf is one, over the executors' whole lives. Both
 //! are sampled, so both have an error.
 
-use super::spark::{TIMEOUT, job, kit};
+use super::spark::{ROWS, TIMEOUT, job, kit};
 use super::{Bench, seen};
 use crate::bench::clock::{now, sleep_until_visible};
 use crate::bench::row::Row;
@@ -17,7 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Runs of the job that both see.
-const RUNS: u32 = 6;
+const RUNS: u32 = 4;
 /// Methods with so many percent count; points that their shares may be apart, and the error of both.
 const LEAST: f64 = 1.0;
 const POINTS: f64 = 2.0;
@@ -39,9 +41,13 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     for major in bench.majors(&[17, 25]) {
         match kit(major) {
             Ok((version, kit)) => {
-                let ours = ours(bench, &kit)?;
-                let theirs = theirs(bench, &kit, &agent)?;
-                rows.extend(compare(&format!("async: Spark {version}, Java {major}"), &ours, &theirs));
+                let ours = plain(bench, &kit)?;
+                let (same, theirs) = together(bench, &kit, &agent)?;
+                let on = format!("async: Spark {version}, Java {major}");
+                println!("   no flag, separate runs:");
+                rows.extend(compare(&format!("{on}, no flag"), &ours, &theirs));
+                println!("   the run with the agent:");
+                rows.extend(compare(&format!("{on}, one run"), &same, &theirs));
             }
             Err(why) => skipped.push(format!("async with Java {major}: {why:#}")),
         }
@@ -49,13 +55,18 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Methods as this daemon sees them in a run without any flag.
+fn plain(bench: &Bench, kit: &SparkKit) -> Result<Shares> {
+    let work = bench.work.join(format!("async-plain-{}", kit.jdk.major));
+    watched(bench, kit, &work, "")
+}
+
 /// Methods as this daemon sees them.
-fn ours(bench: &Bench, kit: &SparkKit) -> Result<Shares> {
-    let work = bench.work.join(format!("async-ours-{}", kit.jdk.major));
+fn watched(bench: &Bench, kit: &SparkKit, work: &Path, flag: &str) -> Result<Shares> {
     let words = ["--hz", "99", "--store-bytes", "512MiB"];
     let daemon = Daemon::start(&bench.binary, &work.join("daemon"), None, &words)?;
     let from = now();
-    let app = run(bench, kit, &work, "")?;
+    let app = run(bench, kit, work, flag)?;
     let until = sleep_until_visible(now());
     let seen = seen(&daemon, &format!("app={app}&role=executor"), (from, until))?;
     daemon.stop()?;
@@ -68,12 +79,12 @@ fn ours(bench: &Bench, kit: &SparkKit) -> Result<Shares> {
     Ok(shares)
 }
 
-/// Methods as async-profiler sees them.
-fn theirs(bench: &Bench, kit: &SparkKit, agent: &Path) -> Result<Shares> {
-    let work = bench.work.join(format!("async-theirs-{}", kit.jdk.major));
+/// Methods as this daemon and async-profiler see them in one run.
+fn together(bench: &Bench, kit: &SparkKit, agent: &Path) -> Result<(Shares, Shares)> {
+    let work = bench.work.join(format!("async-together-{}", kit.jdk.major));
     let options = "start,event=ctimer,interval=10100us,jstackdepth=2048,collapsed,ann";
     let flag = format!("-agentpath:{}={options},file={}/%p.collapsed", agent.display(), work.display());
-    run(bench, kit, &work, &flag)?;
+    let ours = watched(bench, kit, &work, &flag)?;
     let mut shares = Shares::new();
     let begun = std::time::Instant::now();
     loop {
@@ -93,12 +104,13 @@ fn theirs(bench: &Bench, kit: &SparkKit, agent: &Path) -> Result<Shares> {
     if shares.is_empty() {
         bail!("async-profiler left no samples in {}", work.display());
     }
-    Ok(shares)
+    Ok((ours, shares))
 }
 
 /// The job, to its end; its application.
 fn run(bench: &Bench, kit: &SparkKit, work: &Path, executor: &str) -> Result<String> {
-    let mut job = job(kit, work, "local-cluster[2,1,1024]", &bench.options.java_flags, executor, RUNS)?;
+    let mut job =
+        job(kit, work, "local-cluster[2,1,1024]", &bench.options.java_flags, executor, (ROWS, RUNS))?;
     let app = job.wait_fact("app", TIMEOUT)?;
     job.wait_fact(&format!("run.{RUNS}"), TIMEOUT * 2)?;
     // What ran last is named while it lives.
@@ -114,13 +126,13 @@ fn leaf(line: &str) -> Option<(String, usize)> {
     let (stack, count) = line.rsplit_once(' ')?;
     let leaf = stack.rsplit(';').next()?;
     let name = ["_[j]", "_[i]", "_[0]", "_[1]"].iter().find_map(|suffix| leaf.strip_suffix(suffix))?;
-    Some((fold(&plain(name)), count.parse().ok()?))
+    Some((fold(&dotted(name)), count.parse().ok()?))
 }
 
 /// `java/util/A$$Lambda.0x000071e4.apply` as `java.util.A$$Lambda.apply`.
-fn plain(name: &str) -> String {
-    let dotted = name.replace('/', ".");
-    let parts = dotted.split('.').filter(|part| {
+fn dotted(name: &str) -> String {
+    let text = name.replace('/', ".");
+    let parts = text.split('.').filter(|part| {
         let digits = part.strip_prefix("0x").unwrap_or(part);
         let hidden = part.starts_with("0x") || part.len() > 4;
         !(hidden
@@ -170,8 +182,8 @@ mod tests {
     fn names_as_async_profiler_writes_them() {
         assert_eq!(leaf("a;java/lang/Thread.run_[j] 12"), Some(("java.lang.Thread.run".to_owned(), 12)));
         assert_eq!(leaf("a;[unknown] 12"), None);
-        assert_eq!(plain("org/A$$Lambda.0x000071e4c0.apply"), "org.A$$Lambda.apply");
-        assert_eq!(plain("a/feed.add"), "a.feed.add");
+        assert_eq!(dotted("org/A$$Lambda.0x000071e4c0.apply"), "org.A$$Lambda.apply");
+        assert_eq!(dotted("a/feed.add"), "a.feed.add");
     }
 
     #[test]

@@ -29,12 +29,19 @@ fn leaf(stack: &Stack) -> Option<&Frame> {
     stack.user().rfind(|frame| frame.is_java())
 }
 
-fn run(bench: &Bench, java: &Runtime, flags: &[&str], program: &str, seconds: u64) -> Result<Seen> {
+/// Runs a program; what the daemon says of it, with `detail` of frames.
+fn run(
+    bench: &Bench,
+    java: &Runtime,
+    flags: &[&str],
+    (program, seconds): (&str, u64),
+    detail: &str,
+) -> Result<Seen> {
     let daemon = bench.daemon("known-daemon")?;
     let ran = bench.programs(java, flags, &[program], seconds)?;
     let told = ran.told.first().context("the program told nothing")?;
     let range = told.range.clone().map_err(anyhow::Error::msg)?;
-    let seen = seen(&daemon, &format!("pid={}", ran.jvm.pid()), range)?;
+    let seen = seen(&daemon, &format!("pid={}{detail}", ran.jvm.pid()), range)?;
     daemon.stop()?;
     Ok(seen)
 }
@@ -45,7 +52,7 @@ pub fn split(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     for major in bench.majors(&[17, 25]) {
         let Some(java) = java(major, skipped, "split") else { continue };
         for (how, flags) in [("no flag", &[][..]), ("DebugNonSafepoints", DEBUG)] {
-            let seen = run(bench, &java, &[&INLINED[..], flags].concat(), "split", SECONDS)?;
+            let seen = run(bench, &java, &[&INLINED[..], flags].concat(), ("split", SECONDS), "&annotate=1")?;
             let inside = |stack: &&Stack| stack.java().iter().any(|frame| frame.name.starts_with("Known."));
             let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();
             for stack in seen.stacks.iter().filter(inside) {
@@ -94,11 +101,13 @@ pub fn lines(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     for major in bench.majors(&[17, 25]) {
         let Some(java) = java(major, skipped, "lines") else { continue };
         for (how, flags) in [("no flag", &[][..]), ("DebugNonSafepoints", DEBUG)] {
-            let seen = run(bench, &java, flags, "line", bench.options.seconds)?;
+            let seen = run(bench, &java, flags, ("line", bench.options.seconds), "&lines=1")?;
             let mut found: BTreeMap<(String, u64), usize> = BTreeMap::new();
             for (stack, leaf) in seen.stacks.iter().filter_map(|stack| Some((stack, leaf(stack)?))) {
                 if stack.java().iter().any(|frame| frame.name.starts_with("Known.")) {
-                    *found.entry((leaf.name.clone(), leaf.line)).or_default() += stack.count;
+                    // With lines told apart a name ends in its line.
+                    let name = leaf.name.split(':').next().unwrap_or_default();
+                    *found.entry((name.to_owned(), leaf.line)).or_default() += stack.count;
                 }
             }
             let all: usize = found.values().sum();
@@ -122,7 +131,7 @@ pub fn depth(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     let flags = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Sweep::dig"];
     for major in bench.majors(&[17, 25]) {
         let Some(java) = java(major, skipped, "depth") else { continue };
-        let seen = run(bench, &java, &flags, "sweep", bench.options.seconds.max(10))?;
+        let seen = run(bench, &java, &flags, ("sweep", bench.options.seconds.max(10)), "")?;
         let digs = |stack: &Stack| stack.java().iter().filter(|frame| frame.name == "Sweep.dig").count();
         let deep: Vec<&Stack> = seen.stacks.iter().filter(|stack| digs(stack) > 0).collect();
         let n = deep.iter().map(|stack| stack.count).sum();

@@ -79,6 +79,8 @@ enum Rows {
     Depth,
     Unload,
     Cost,
+    /// The part of `cost` that takes ten JVMs
+    Ten,
     Ready,
     Async,
 }
@@ -144,7 +146,8 @@ fn seen(daemon: &Daemon, selection: &str, (from, until): (u64, u64)) -> Result<S
 
 /// What the daemon says of a program, judged.
 fn judged(daemon: &Daemon, ran: &Ran, told: &Told, range: (u64, u64)) -> Result<(Report, Seen)> {
-    let seen = seen(daemon, &format!("pid={}", ran.jvm.pid()), range)?;
+    // Inlined frames are told from compiled ones.
+    let seen = seen(daemon, &format!("pid={}&annotate=1", ran.jvm.pid()), range)?;
     let mut report = Report::default();
     report.add(&told.truth, &seen.stacks);
     Ok((report, seen))
@@ -202,7 +205,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ("lines", &[Rows::Lines], known::lines),
         ("depth", &[Rows::Depth], known::depth),
         ("unload", &[Rows::Unload], unload::rows),
-        ("ten JVMs", &[Rows::Cost], resident::rows),
+        ("ten JVMs", &[Rows::Cost, Rows::Ten], resident::rows),
         ("ready", &[Rows::Ready], ready::rows),
         ("async-profiler", &[Rows::Async], agent::rows),
     ];

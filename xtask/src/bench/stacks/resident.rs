@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 
 /// A driver and nine executors.
 const MASTER: &str = "local-cluster[9,1,1024]";
+/// Rows that the job reads in a run: the first must end before anything is known of the job.
+const FEW_ROWS: &str = "2000000";
 /// Of the machine, in percent; microseconds a sample; MB.
 const SHARE: f64 = 0.5;
 const SAMPLE_US: f64 = 50.0;
@@ -34,8 +36,9 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
         let work = bench.work.join(format!("ten-{major}"));
         let _stats = BpfStats::enable()?;
         let daemon = Daemon::start(&bench.binary, &work.join("daemon"), None, &[])?;
-        let mut job = job(&kit, &work, MASTER, &bench.options.java_flags, "", 1000)?;
-        job.wait_fact("app", TIMEOUT)?;
+        let mut job = job(&kit, &work, MASTER, &bench.options.java_flags, "", (FEW_ROWS, 10_000))?;
+        // Ten JVMs start on what cores there are.
+        job.wait_fact("app", TIMEOUT * 3)?;
         let executors =
             job.fact("executors").unwrap_or_default().split(',').filter(|pid| !pid.is_empty()).count();
         let measure =

@@ -39,7 +39,7 @@ pub fn job(
     master: &str,
     flags: &[String],
     executor: &str,
-    runs: u32,
+    (rows, runs): (&str, u32),
 ) -> Result<Job> {
     let flags: Vec<&str> = flags.iter().map(String::as_str).filter(|flag| !flag.is_empty()).collect();
     let flags = flags.join(" ");
@@ -48,7 +48,7 @@ pub fn job(
         .java_options(flags.clone())
         // The work overflows on purpose, which newer Sparks refuse otherwise.
         .conf("spark.sql.ansi.enabled", "false")
-        .arg(ROWS);
+        .arg(rows);
     if !executor.is_empty() {
         job = job.conf("spark.executor.extraJavaOptions", format!("{flags} {executor}").trim());
     }
@@ -123,7 +123,7 @@ fn of_kit(bench: &Bench, on: &str, kit: &SparkKit) -> Result<Vec<Row>> {
     let _stats = BpfStats::enable()?;
     let words = ["--hz", "99", "--store-bytes", "512MiB"];
     let daemon = Daemon::start(&bench.binary, &work.join("daemon"), None, &words)?;
-    let mut job = job(kit, &work, "local-cluster[2,1,1024]", &bench.options.java_flags, "", 1000)?;
+    let mut job = job(kit, &work, "local-cluster[2,1,1024]", &bench.options.java_flags, "", (ROWS, 1000))?;
     let app = job.wait_fact("app", TIMEOUT)?;
     let (from, until, before, after) = over_windows(bench.options.windows, || Kernel::read(&daemon))?;
     let seen = seen(&daemon, &format!("app={app}&role=executor"), (from, until))?;

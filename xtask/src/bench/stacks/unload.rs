@@ -36,6 +36,8 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
             let lived = lived(&made, (from, from + WINDOW_MS));
             seen.stacks.iter().for_each(|stack| count.add(stack, lived));
         }
+        // A starved daemon counts them in a later window than theirs, where their class may have gone.
+        let late = daemon.json("/api/v1/status")?["quality"]["late_samples"].as_u64().unwrap_or(0);
         daemon.stop()?;
         let classes = made.last().map_or(0, |(number, _)| *number);
         println!(
@@ -45,6 +47,7 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
             count.nameless,
             percent(count.nameless, count.named + count.nameless)
         );
+        println!("   Java {major}: {late} samples came after their window had closed");
         let mut worst: Vec<(&str, usize)> = count.wrong.iter().map(|(how, n)| (how.as_str(), *n)).collect();
         worst.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
         worst.truncate(super::SHOWN);

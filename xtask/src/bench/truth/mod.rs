@@ -25,9 +25,9 @@ mod split;
 mod tasks;
 mod tax;
 
-use super::{clock, row};
+use super::{clock, kit, row};
 use crate::launch::Daemon;
-use crate::setup::{self, SparkKit};
+use crate::setup::SparkKit;
 use crate::{build, places};
 use anyhow::{Result, bail};
 use clap::Parser;
@@ -49,12 +49,8 @@ struct Options {
     /// Samples a second and CPU
     #[arg(long, default_value_t = 99)]
     hz: u32,
-    /// Version of Spark
-    #[arg(long, default_value = setup::python::PYSPARK)]
-    spark: String,
-    /// Major version of the JDK; without it the one that all Sparks get
-    #[arg(long)]
-    jdk: Option<u32>,
+    #[command(flatten)]
+    kit: kit::Options,
     /// Only these (default: all)
     #[arg(long, value_delimiter = ',')]
     rows: Vec<Rows>,
@@ -96,8 +92,7 @@ impl Bench {
 /// Entry of the command.
 pub fn run(arguments: &[String]) -> Result<()> {
     let options = Options::parse_from(std::iter::once("truth".to_owned()).chain(arguments.iter().cloned()));
-    let kit = setup::spark_version(&options.spark, options.jdk)?;
-    println!("Spark {} on JDK {} in {}", options.spark, kit.jdk.major, kit.jdk.home.display());
+    let kit = options.kit.kit()?;
     let binary = build::run()?;
     let work = places::target().join("bench/truth");
     let _ = std::fs::remove_dir_all(&work);

@@ -27,7 +27,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     job.wait_fact("app", TIMEOUT)?;
     let ran = Ran::finish(job, begun, &work)?;
     let samples = samples(&bench.daemon, &format!("{}&role=executor", ran.query()))?;
-    let class = if bench.options.spark.starts_with("3.") { "python" } else { "task" };
+    let class = if bench.options.kit.spark.starts_with("3.") { "python" } else { "task" };
     let digests = |sample: &Labelled| DIGEST.iter().any(|part| sample.stack.contains(part));
     let tasks: HashSet<_> = ran.log.tasks.iter().map(|task| (task.stage, task.index, task.tid)).collect();
     let mut verdict = Verdict::default();

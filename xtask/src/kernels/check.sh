@@ -1,0 +1,82 @@
+# Runs the daemon beside programs of known stacks and leaves what it says in $OUT. In: MODE (full or quick), and where
+# things are; the defaults are the guest's. Out: files, and lines `fact NAME=VALUE` in $OUT/facts. Judges nothing.
+: "${MODE:=full}" "${OUT:=/tmp/out}" "${WORK:=/tmp/work}" "${TOOLS:=/tools}" "${JAVA:=/jdk/bin/java}" "${PORT:=4099}"
+export HOME=/tmp EMBERSCOPE_URL="http://127.0.0.1:$PORT"
+mkdir -p "$OUT" "$WORK"
+cd "$WORK" || exit 1
+
+fact() { echo "fact $1=$2" | tee -a "$OUT/facts"; }
+uptime_of() { cut -d' ' -f1 /proc/uptime; }
+# In turns of a second; false after so many.
+wait_for() {
+    turns=$1
+    shift
+    while ! "$@"; do
+        turns=$((turns - 1))
+        [ "$turns" -gt 0 ] || return 1
+        sleep 1
+    done
+}
+started=
+finish() { for pid in $started; do kill "$pid" 2>/dev/null; done; }
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+fact up "$(uname -r)"
+fact begun "$(uptime_of)"
+"$TOOLS/emberscope" doctor --json --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" \
+    >"$OUT/doctor.json" 2>"$OUT/doctor.log"
+fact doctor $?
+
+if [ "$MODE" = quick ]; then
+    "$TOOLS/spin" 20 thread >/dev/null &
+    started=$!
+    fact native $!
+    "$TOOLS/emberscope" record --duration 4s --group pid --format json -o "$OUT/graph.json" >"$OUT/daemon.log" 2>&1
+    fact graph $?
+    fact ended "$(uptime_of)"
+    exit 0
+fi
+
+"$TOOLS/emberscope" daemon --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" --window 5s \
+    >"$OUT/daemon.log" 2>&1 &
+daemon=$!
+started=$daemon
+answers() {
+    kill -0 "$daemon" 2>/dev/null || return 0
+    "$TOOLS/emberscope" status --json >"$WORK/status" 2>/dev/null
+}
+wait_for 300 answers
+if ! kill -0 "$daemon" 2>/dev/null; then
+    fact daemon ended
+    exit 0
+fi
+fact daemon "$(uptime_of)"
+
+"$TOOLS/spin" 20 thread >/dev/null &
+started="$started $!"
+fact native $!
+"$TOOLS/spin" syscall >/dev/null &
+started="$started $!"
+fact syscall $!
+# Calls that are not inlined are frames in whatever way they are walked.
+walk() { exec "$JAVA" -Xmx128m -XX:+UseSerialGC -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,Walk::* "$@"; }
+(walk -cp "$TOOLS" Walk deep 20) >"$WORK/java" 2>&1 &
+started="$started $!"
+fact java $!
+(walk -XX:+PreserveFramePointer -cp "$TOOLS" Walk deep 20) >"$WORK/javafp" 2>&1 &
+started="$started $!"
+fact javafp $!
+ready() { grep -q ready "$WORK/java" && grep -q ready "$WORK/javafp"; }
+wait_for 300 ready || { fact java_late yes; cat "$WORK/java" "$WORK/javafp" >"$OUT/java.log"; }
+# Until all is compiled; then some windows of it.
+sleep 12
+from=$(($(date +%s) + 5))
+sleep 30
+"$TOOLS/emberscope" status --json >"$OUT/status.json" 2>"$OUT/status.log"
+"$TOOLS/emberscope" flamegraph --from "$from" --group pid --format json -o "$OUT/graph.json" >"$OUT/graph.log" 2>&1
+fact graph $?
+kill "$daemon"
+wait "$daemon"
+fact stopped $?
+fact ended "$(uptime_of)"

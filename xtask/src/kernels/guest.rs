@@ -1,0 +1,89 @@
+//! Boots a kernel in qemu, lets it run the check, and fetches what that left.
+//!
+//! In: an unpacked kernel and the system. Out: an [`Outcome`]. The guest has two CPUs, no network, a disk that it only
+//! reads, and one that it writes a tar archive to. By emulation (TCG) unless told: where a virtual machine offers
+//! /dev/kvm, guests may start and fail in it. Whatever happens, qemu ends with us: by time-out, when this is dropped,
+//! or when we die.
+
+use super::outcome::Outcome;
+use super::packages::Kernel;
+use super::system::System;
+use super::{Mode, initramfs};
+use crate::launch::Running;
+use crate::{places, root, step};
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const QEMU: &str = "qemu-system-x86_64";
+/// Memory of the guest, MB: two JVMs with small heaps, and the daemon while it reads symbols.
+const MEMORY: &str = "2048";
+/// Room for what comes back: answers and logs of some MB.
+const OUT_BYTES: u64 = 64 << 20;
+/// An emulated CPU is some thirty times slower, and this machine may be busy: five minutes are usual.
+const FULL: Duration = Duration::from_secs(900);
+const QUICK: Duration = Duration::from_secs(240);
+
+/// A panic ends qemu, as there is no reboot. On a busy machine an emulated timer ticks too late for the kernel's check of
+/// it, which would be such a panic.
+const BOOT: &str = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off";
+
+/// qemu, installed where there is none.
+pub fn ensure() -> Result<PathBuf> {
+    if places::on_path(QEMU).is_none() {
+        root::apt_install(&["qemu-system-x86"], "qemu")?;
+    }
+    places::on_path(QEMU).with_context(|| format!("qemu-system-x86 is installed, yet there is no {QEMU}"))
+}
+
+/// Runs the check on a kernel; its files are in `dir`.
+pub fn run(
+    qemu: &Path,
+    kernel: &Kernel,
+    system: &System,
+    busybox: &Path,
+    dir: &Path,
+    (mode, kvm): (Mode, bool),
+) -> Result<Outcome> {
+    let _ = std::fs::remove_dir_all(dir);
+    let out = dir.join("out");
+    std::fs::create_dir_all(&out).with_context(|| format!("creating {}", out.display()))?;
+    let initrd = dir.join("initramfs");
+    let archive = initramfs::make(kernel, busybox)?;
+    std::fs::write(&initrd, archive).with_context(|| format!("writing {}", initrd.display()))?;
+    let disk = dir.join("out.tar");
+    let file = std::fs::File::create(&disk).with_context(|| format!("creating {}", disk.display()))?;
+    file.set_len(OUT_BYTES).with_context(|| format!("making room in {}", disk.display()))?;
+
+    let drive = |path: &Path, more: &str| format!("file={},if=virtio,format=raw{more}", path.display());
+    let mut command = Command::new(qemu);
+    let accel = if kvm { "kvm" } else { "tcg,thread=multi" };
+    command.args(["-accel", accel, "-cpu", "max", "-smp", "2", "-m", MEMORY]);
+    command.args(["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]);
+    command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(&initrd);
+    command.args(["-append", &format!("{BOOT} MODE={}", mode.word())]);
+    command.args(["-drive", &drive(&system.image, ",readonly=on"), "-drive", &drive(&disk, "")]);
+    let log = dir.join("console.log");
+    let mut guest = Running::start("the guest", &mut command, &log)?;
+    let limit = if mode == Mode::Quick { QUICK } else { FULL };
+    let ended = guest.wait(limit);
+    drop(guest);
+    unpack(&disk, &out)?;
+    let outcome = Outcome::read(dir);
+    if let Err(error) = ended {
+        bail!("{error:#}\nall that it wrote is in {}", dir.display());
+    }
+    if outcome.fact("up").is_none() {
+        bail!("the kernel did not come up; its console's end:\n{}", step::tail(&log, 20));
+    }
+    Ok(outcome)
+}
+
+/// An archive that was never written is all zeros, and empty to tar.
+fn unpack(disk: &Path, out: &Path) -> Result<()> {
+    let mut tar = Command::new("tar");
+    tar.arg("-C").arg(out).arg("-xf").arg(disk);
+    step::run("reading what the guest left", &mut tar, "look at the guest's console.log").map(drop)?;
+    std::fs::remove_file(disk).with_context(|| format!("removing {}", disk.display()))
+}

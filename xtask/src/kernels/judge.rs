@@ -1,0 +1,414 @@
+//! What an outcome is worth: right stacks out of how many, and what must not be.
+//!
+//! In: an [`Outcome`]. Out: a [`Verdict`]. The programs' stacks are known: `spin 20 thread` is 20 calls of `down` below
+//! `work`, in `leaf`; `spin syscall` is in read(2); `Walk deep 20` is 21 calls of `deep` below the thread's lambda, in
+//! `leaf`, and no call is inlined. What a kernel cannot do is no failure where the daemon says so.
+
+use super::outcome::Outcome;
+use crate::oracle::stack::{Frame, Stack};
+use std::fmt;
+
+/// A program's stacks are right when so many of a hundred are: a tick may come between two instructions of a call.
+const BAR: usize = 98;
+/// Fewer samples than these say nothing.
+const ENOUGH: usize = 30;
+/// Calls of `down`, and of `deep` less one.
+const CALLS: usize = 20;
+
+/// How many of a program's samples have the stack they must have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Right ones.
+    pub right: usize,
+    /// All that were to be judged.
+    pub of: usize,
+    /// The commonest wrong one, root first.
+    pub wrong: Option<String>,
+}
+
+impl Share {
+    /// Judges the stacks that `counts` picks.
+    fn of(stacks: &[&Stack], counts: impl Fn(&Stack) -> bool, right: impl Fn(&Stack) -> bool) -> Self {
+        let mut share = Self::default();
+        let mut most = 0;
+        for stack in stacks.iter().filter(|stack| counts(stack)) {
+            share.of += stack.count;
+            if right(stack) {
+                share.right += stack.count;
+            } else if stack.count > most {
+                most = stack.count;
+                share.wrong = Some(shown(stack));
+            }
+        }
+        share
+    }
+
+    /// Whether the bar is held.
+    pub fn good(&self) -> bool {
+        self.of >= ENOUGH && self.right * 100 >= self.of * BAR
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.right, self.of)
+    }
+}
+
+/// How a JVM without flags is walked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Java {
+    /// By its own tables.
+    Tables(Share),
+    /// By frame pointers, which its code does not keep; status says so.
+    FramePointers(String),
+}
+
+/// What became of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// `uname -r`; None: it did not come up.
+    pub release: Option<String>,
+    /// The doctor says that bpf_loop is there.
+    pub bpf_loop: bool,
+    /// All programs were loaded and attached, and samples came.
+    pub loaded: bool,
+    /// `spin 20 thread`.
+    pub native: Share,
+    /// Samples of `spin syscall` in the kernel, right with kernel frames by name; None: not asked.
+    pub kernel: Option<Share>,
+    /// The same, with their user half; None: this kernel gives none.
+    pub both: Option<Share>,
+    /// `Walk deep 20`; None: not asked.
+    pub java: Option<Java>,
+    /// The same with -XX:+PreserveFramePointer.
+    pub frame_pointers: Option<Share>,
+    /// Names of threads come by a probe.
+    pub names: bool,
+    /// Check and sentence of what the doctor finds lacking in the kernel.
+    pub lacks: Vec<(String, String)>,
+    /// The daemon's warnings: on a slow guest some events are lost at the start.
+    pub notes: Vec<String>,
+    /// What is wrong, a line each.
+    pub failures: Vec<String>,
+}
+
+/// Checks of the doctor that are about the kernel, and not the guest's surroundings.
+const OF_KERNEL: [&str; 12] = [
+    "capabilities",
+    "ring buffer",
+    "perf event programs",
+    "btf",
+    "bpf loop",
+    "task pt regs",
+    "raw tracepoints",
+    "mmap events",
+    "uprobes",
+    "thread accounts",
+    "task iterator",
+    "kptr restrict",
+];
+
+/// Judges. `quick`: only what `MODE=quick` runs.
+pub fn judge(outcome: &Outcome, quick: bool) -> Verdict {
+    let mut verdict = Verdict {
+        release: outcome.fact("up").map(str::to_owned),
+        bpf_loop: outcome.checked("bpf loop") == Some("ok"),
+        loaded: outcome.fact("graph") == Some("0") && !outcome.stacks.is_empty(),
+        lacks: lacks(outcome),
+        ..Verdict::default()
+    };
+    if verdict.release.is_none() {
+        verdict.failures.push("the kernel did not come up".to_owned());
+        return verdict;
+    }
+    if outcome.fact("doctor") != Some("0") {
+        verdict.failures.push("the doctor says that nothing can be sampled".to_owned());
+    }
+    let (grave, notes): (Vec<&str>, _) =
+        outcome.warnings().into_iter().partition(|line| !line.contains(" WARN "));
+    verdict.failures.extend(grave.into_iter().map(|line| format!("the daemon said: {line}")));
+    verdict.notes = notes.into_iter().map(str::to_owned).collect();
+    if !verdict.loaded {
+        verdict.failures.push("nothing was sampled".to_owned());
+        return verdict;
+    }
+    let has_user = |stack: &Stack| stack.user().next().is_some();
+    verdict.native = Share::of(&outcome.of("native"), has_user, is_native);
+    verdict.expect("the native program's stacks", &verdict.native.clone());
+    if quick {
+        return verdict;
+    }
+    syscalls(outcome, &mut verdict);
+    java(outcome, &mut verdict);
+    if outcome.fact("stopped") != Some("0") {
+        verdict.failures.push("the daemon did not end well when it was asked to".to_owned());
+    }
+    verdict
+}
+
+impl Verdict {
+    fn expect(&mut self, what: &str, share: &Share) {
+        if !share.good() {
+            let wrong = share.wrong.as_ref().map(|stack| format!(", most often {stack}")).unwrap_or_default();
+            self.failures.push(format!("{what}: {share} are right{wrong}"));
+        }
+    }
+}
+
+fn syscalls(outcome: &Outcome, verdict: &mut Verdict) {
+    let stacks = outcome.of("syscall");
+    let reads = |stack: &Stack| names(stack, "kernel").any(|name| name.contains("vfs_read"));
+    let in_kernel = |stack: &Stack| names(stack, "kernel").next().is_some();
+    let kernel = Share::of(&stacks, in_kernel, |stack| reads(stack) || interrupted(stack));
+    verdict.expect("stacks in the kernel", &kernel);
+    verdict.kernel = Some(kernel);
+    if outcome.checked("task pt regs") == Some("ok") {
+        // read() of the C library leaves the frame pointer alone: its caller is left out, and main is there.
+        let both = Share::of(&stacks, reads, |stack| names(stack, "native").any(|name| name == "main"));
+        verdict.expect("user halves of stacks in the kernel", &both);
+        verdict.both = Some(both);
+    }
+}
+
+/// In the kernel for an interrupt and not for a system call.
+fn interrupted(stack: &Stack) -> bool {
+    let entries =
+        ["asm_", "ret_from", "entry_SYSCALL", "do_syscall", "error_entry", "irq", "common_interrupt"];
+    names(stack, "kernel").next().is_some_and(|name| entries.iter().any(|entry| name.starts_with(entry)))
+}
+
+fn java(outcome: &Outcome, verdict: &mut Verdict) {
+    let of_walk = |frame: &Frame| frame.name == "Walk.leaf" || frame.name == "Walk.deep";
+    let of_leaf = |stack: &Stack| stack.user().next_back().is_some_and(of_walk);
+    let jvm = |program: &str| {
+        let jvms = outcome.status["jvms"].as_array().map_or(&[][..], Vec::as_slice);
+        jvms.iter()
+            .find(|jvm| jvm["pid"].as_u64().map(|pid| pid.to_string()).as_deref() == outcome.fact(program))
+    };
+    let says =
+        |program: &str, what: &str| jvm(program).and_then(|jvm| jvm[what].as_str()).unwrap_or_default();
+    verdict.names = says("java", "threads") == "probe" && says("javafp", "threads") == "probe";
+    if !verdict.names && outcome.checked("uprobes") == Some("ok") {
+        verdict.failures.push(format!("names of threads: {}", says("java", "threads_say")));
+    }
+    let tables = |stack: &Stack| is_java(stack, false);
+    verdict.java = Some(match says("java", "stacks") {
+        "frame_pointers" if !verdict.bpf_loop => Java::FramePointers(says("java", "stacks_say").to_owned()),
+        _ => {
+            let share = Share::of(&outcome.of("java"), of_leaf, tables);
+            verdict.expect("Java stacks", &share);
+            Java::Tables(share)
+        }
+    });
+    let pointers = !verdict.bpf_loop;
+    let counts = |stack: &Stack| {
+        stack.user().next_back().is_some_and(|leaf| of_walk(leaf) || pointers && leaf.is_nameless_java())
+    };
+    let share = Share::of(&outcome.of("javafp"), counts, |stack| is_java(stack, pointers));
+    verdict.expect("Java stacks with frame pointers", &share);
+    verdict.frame_pointers = Some(share);
+}
+
+fn names<'a>(stack: &'a Stack, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    stack.frames.iter().filter(move |frame| frame.kind == kind).map(|frame| frame.name.as_str())
+}
+
+/// The C library's start of a thread, work, the calls of down, leaf.
+fn is_native(stack: &Stack) -> bool {
+    let frames: Vec<&Frame> = stack.user().collect();
+    let [start, work, down @ .., leaf] = &frames[..] else { return false };
+    let started = start.name.starts_with("libc.so") || start.name.starts_with("start_thread");
+    started
+        && work.name == "work"
+        && down.len() == CALLS
+        && down.iter().all(|frame| frame.name == "down")
+        && leaf.name == "leaf"
+}
+
+/// Thread.run, the lambda's two frames, the calls of deep and perhaps leaf, and the thread's start above. Between two
+/// calls the last is one of deep. By frame pointers interpreted frames have no names, and others none until a perf map
+/// has them: then it is the whole depth that tells. What leaf calls (Arrays.hashCode) is one more.
+fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
+    const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
+    let nameless = |frame: &Frame| by_frame_pointers && frame.is_nameless_java();
+    let frames: Vec<&Frame> = stack.user().filter(|frame| frame.is_java() || nameless(frame)).collect();
+    let whole = OUTER.len() + CALLS + 2;
+    let expected = |at: usize| match OUTER.get(at) {
+        Some(name) => name,
+        None if at + 1 < whole => "Walk.deep",
+        None => "Walk.leaf",
+    };
+    let called = frames.len() == whole + 1 && frames.last().is_some_and(|last| nameless(last));
+    let frames = if called { frames.get(..whole).unwrap_or_default() } else { &frames[..] };
+    let deep_enough = frames.len() == whole || frames.last().is_some_and(|last| last.name == "Walk.deep");
+    stack.is_rooted()
+        && deep_enough
+        && frames.len() > OUTER.len()
+        && frames.len() <= whole
+        && frames.iter().enumerate().all(|(at, frame)| frame.name == expected(at) || nameless(frame))
+}
+
+fn lacks(outcome: &Outcome) -> Vec<(String, String)> {
+    let findings = outcome.doctor["findings"].as_array().map_or(&[][..], Vec::as_slice);
+    let text = |finding: &serde_json::Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    findings
+        .iter()
+        .filter(|finding| finding["status"] != "ok")
+        .filter(|finding| finding["check"].as_str().is_some_and(|check| OF_KERNEL.contains(&check)))
+        .map(|finding| (text(finding, "check"), text(finding, "mend")))
+        .collect()
+}
+
+/// A stack in a line, its middle left out.
+fn shown(stack: &Stack) -> String {
+    let names: Vec<&str> = stack.frames.iter().map(|frame| frame.name.as_str()).collect();
+    if names.len() <= 12 {
+        return names.join(";");
+    }
+    let (head, tail) = (&names[..8], &names[names.len() - 4..]);
+    format!("{};({} more);{}", head.join(";"), names.len() - 12, tail.join(";"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use std::rc::Rc;
+
+    fn stack(pid: u32, count: usize, frames: &[(&str, &str)]) -> Stack {
+        let frame = |(kind, name): &(&str, &str)| {
+            Rc::new(Frame { kind: (*kind).to_owned(), name: (*name).to_owned(), ..Frame::default() })
+        };
+        Stack { frames: frames.iter().map(frame).collect(), labels: vec![format!("pid={pid}")], count }
+    }
+
+    fn native(calls: usize) -> Vec<(&'static str, &'static str)> {
+        let mut frames = vec![("native", "libc.so.6+0x891f4"), ("native", "work")];
+        frames.extend(vec![("native", "down"); calls]);
+        frames.push(("native", "leaf"));
+        frames
+    }
+
+    fn java(run: (&'static str, &'static str), calls: usize) -> Vec<(&'static str, &'static str)> {
+        let mut frames = vec![("native", "libc.so.6+0x891f4"), ("native", "thread_native_entry(Thread*)")];
+        frames.extend([run, ("java", "Walk$$Lambda.run"), ("java", "Walk.lambda$main$0")]);
+        frames.extend(vec![("java", "Walk.deep"); calls]);
+        frames.push(("java", "Walk.leaf"));
+        frames
+    }
+
+    const RUN: (&str, &str) = ("java", "java.lang.Thread.run");
+
+    /// A kernel on which all is as it must be.
+    fn good(bpf_loop: bool) -> Outcome {
+        let facts = [
+            ("up", "6.1.0"),
+            ("doctor", "0"),
+            ("graph", "0"),
+            ("stopped", "0"),
+            ("native", "1"),
+            ("syscall", "2"),
+            ("java", "3"),
+            ("javafp", "4"),
+        ];
+        let state = if bpf_loop { "ok" } else { "limited" };
+        let walked = if bpf_loop { "code_tables" } else { "frame_pointers" };
+        let jvm = |pid: u32, stacks: &str| json!({"pid": pid, "stacks": stacks, "stacks_say": "why", "threads": "probe"});
+        let read =
+            [("native", "main"), ("native", "read"), ("kernel", "do_syscall_64"), ("kernel", "vfs_read")];
+        let read = if bpf_loop { &read[..] } else { &read[2..] };
+        let run = if bpf_loop { RUN } else { ("stub", "Interpreter") };
+        Outcome {
+            facts: facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            doctor: json!({"findings": [
+                {"check": "bpf loop", "status": state, "mend": "No bpf_loop"},
+                {"check": "task pt regs", "status": state, "mend": "none"},
+                {"check": "cgroups", "status": "limited", "mend": "mount"},
+                {"check": "uprobes", "status": "ok", "mend": Value::Null},
+            ]}),
+            status: json!({"jvms": [jvm(3, walked), jvm(4, walked)]}),
+            stacks: vec![
+                stack(1, 99, &native(20)),
+                stack(1, 1, &native(19)),
+                stack(2, 50, read),
+                stack(3, 50, &java(RUN, 21)),
+                stack(4, 50, &java(run, 21)),
+            ],
+            log: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_good_kernel_has_no_failure() {
+        let verdict = judge(&good(true), false);
+        assert_eq!(verdict.failures, Vec::<String>::new());
+        assert_eq!(verdict.native.to_string(), "99 of 100");
+        assert!(verdict.both.is_some() && verdict.names && verdict.lacks.is_empty());
+        assert!(matches!(verdict.java, Some(Java::Tables(share)) if share.right == 50));
+    }
+
+    #[test]
+    fn what_an_old_kernel_cannot_do_is_no_failure_where_it_is_said() {
+        let mut outcome = good(false);
+        let verdict = judge(&outcome, false);
+        assert_eq!(verdict.failures, Vec::<String>::new());
+        assert_eq!(verdict.java, Some(Java::FramePointers("why".into())));
+        assert!(verdict.both.is_none());
+        assert_eq!(verdict.lacks.len(), 2);
+        // Claimed and not held.
+        outcome.status["jvms"][0]["stacks"] = json!("code_tables");
+        outcome.stacks[3] = stack(3, 50, &[("java", "Walk.leaf")]);
+        let verdict = judge(&outcome, false);
+        assert_eq!(verdict.failures, ["Java stacks: 0 of 50 are right, most often Walk.leaf"]);
+    }
+
+    #[test]
+    fn wrong_stacks_are_failures_with_the_commonest_of_them() {
+        let mut outcome = good(true);
+        outcome.stacks[1].count = 3;
+        outcome.stacks[4] = stack(4, 50, &java(RUN, 20));
+        let verdict = judge(&outcome, false);
+        assert_eq!(verdict.failures.len(), 2, "{:?}", verdict.failures);
+        assert!(
+            verdict.failures[0]
+                .starts_with("the native program's stacks: 99 of 102 are right, most often libc")
+        );
+        assert!(verdict.failures[1].starts_with("Java stacks with frame pointers: 0 of 50"));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_come_up_or_refuses_is_told() {
+        assert_eq!(judge(&Outcome::default(), false).failures, ["the kernel did not come up"]);
+        let mut outcome = good(true);
+        outcome.facts.insert("graph".into(), "4".into());
+        outcome.log = "emberscope: this kernel refuses the BPF program `sample`\n".into();
+        let verdict = judge(&outcome, false);
+        assert!(!verdict.loaded);
+        assert!(verdict.failures[0].contains("refuses the BPF program") && verdict.failures.len() == 2);
+    }
+
+    #[test]
+    fn by_frame_pointers_the_depth_tells_where_names_are_missing() {
+        let unnamed = ("unknown", "[unknown: not in perf map]");
+        let of = |calls: usize, callee: bool| {
+            let mut frames = java(unnamed, calls);
+            frames[2..].fill(unnamed);
+            frames.extend(callee.then_some(unnamed));
+            is_java(&stack(4, 1, &frames), true)
+        };
+        assert!(of(21, false) && of(21, true));
+        assert!(!of(20, false) && !of(22, true));
+        assert!(!is_java(&stack(4, 1, &java(unnamed, 21)), false));
+    }
+
+    #[test]
+    fn quick_judges_the_native_program_alone() {
+        let mut outcome = good(true);
+        outcome.stacks.truncate(1);
+        outcome.facts.remove("stopped");
+        assert!(judge(&outcome, true).failures.is_empty());
+        outcome.stacks[0].count = ENOUGH - 1;
+        assert_eq!(judge(&outcome, true).failures.len(), 1);
+    }
+}
