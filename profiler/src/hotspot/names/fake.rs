@@ -260,11 +260,13 @@ fn a_sound_one_is_named() {
         assert_eq!(told(batch.name(&compiled(0x20, caller))), [outer(false)]);
         assert_eq!(told(batch.name(&compiled(0x60, caller))), whole(false));
         assert_eq!(told(batch.name(&compiled(0x1f, 0))), [outer(true)]);
-        assert_eq!(told(batch.name(&compiled(0x20, 0))), whole(true), "the next one's region");
+        assert_eq!(told(batch.name(&compiled(0x20, 0))), [outer(true)], "an entry is for what ends there");
+        assert_eq!(told(batch.name(&compiled(0x21, 0))), whole(true), "the next one's region");
         // No entry: the method alone.
         let alone = (JavaCompiled, "a.Outer.run".to_owned(), 0, false);
         assert_eq!(told(batch.name(&compiled(0x21, caller))), vec![alone.clone()]);
-        assert_eq!(told(batch.name(&compiled(0x60, 0))), [alone]);
+        assert_eq!(told(batch.name(&compiled(0x60, 0))), whole(true));
+        assert_eq!(told(batch.name(&compiled(0x61, 0))), [alone]);
         let bcp = (fake.u64(fake.inner + 8).unwrap() + 48 + 7) as u32;
         let lines = |line| vec![(JavaInterpreted, "a.H$$Lambda.apply".to_owned(), line, false)];
         assert_eq!(told(batch.name(&interpreted(fake.inner, bcp))), lines(53));
