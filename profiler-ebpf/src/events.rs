@@ -4,7 +4,7 @@
 
 use crate::globals::{SIGNAL_LIVE, TASK_PID, TASK_SIGNAL, TASK_TGID};
 use crate::maps::{JVMS, PROCESSES};
-use crate::output::{lost_event, room_for_events, send};
+use crate::output::{WAKE_NOW, lost_event, room_for_events, send, wake_flags};
 use crate::threads;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
@@ -45,6 +45,16 @@ fn forget_code(pid: u32) {
     let _ = PROCESSES.remove(pid);
 }
 
+/// A new process has the code of the one that made it.
+#[inline(always)]
+fn inherit(parent: u32, child: u32) {
+    if let Some(tables) = PROCESSES.get_ptr(parent) {
+        // SAFETY: an entry of the map; each word is read whole, and the stamp tells what became of the list.
+        let tables = unsafe { tables.read() };
+        let _ = PROCESSES.insert(child, tables, 0);
+    }
+}
+
 /// Whether no thread of the current one's process is left: `signal->live` was counted down just before this
 /// tracepoint (do_exit, kernel/exit.c). Where the kernel does not tell its place: whether it is the first one.
 #[inline(always)]
@@ -76,6 +86,9 @@ pub fn task_fork(ctx: RawTracePointContext) -> i32 {
     };
     if let (Ok(pid), Ok(tid)) = (pid, tid) {
         let ids = bpf_get_current_pid_tgid();
+        if pid != (ids >> 32) as u32 {
+            inherit((ids >> 32) as u32, pid);
+        }
         task(&ctx, RecordKind::Fork, (pid, tid), ((ids >> 32) as u32, ids as u32));
     }
     0
@@ -90,15 +103,19 @@ fn current<C: EbpfContext>(ctx: &C, kind: RecordKind) {
 #[inline(always)]
 fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), parent: (u32, u32)) {
     let sent = room_for_events()
-        && send(TaskRecord {
-            header: RecordHeader { kind: kind as u16, flags: 0, len: size_of::<TaskRecord>() as u32 },
-            // SAFETY: the helper has no preconditions.
-            time_ns: unsafe { bpf_ktime_get_ns() },
-            pid,
-            tid,
-            parent_pid: parent.0,
-            parent_tid: parent.1,
-        });
+        && send(
+            TaskRecord {
+                header: RecordHeader { kind: kind as u16, flags: 0, len: size_of::<TaskRecord>() as u32 },
+                // SAFETY: the helper has no preconditions.
+                time_ns: unsafe { bpf_ktime_get_ns() },
+                pid,
+                tid,
+                parent_pid: parent.0,
+                parent_tid: parent.1,
+            },
+            // A program that just started is walked by its tables as soon as the daemon knows of it.
+            if matches!(kind, RecordKind::Exec) { WAKE_NOW } else { wake_flags() },
+        );
     if !sent {
         lost_event(ctx);
     }

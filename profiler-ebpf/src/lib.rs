@@ -22,6 +22,7 @@ pub use record::{
     ThreadRecord, UserFrame,
 };
 pub use table::{
+    STAMP_WORDS, VSYSCALL_PAGE,
     CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, MAX_RULES, MAX_SLABS, MAX_TABLED, NoTable, PAGE_SHIFT,
     ProcessTables, RULE_BITS, RbpRule, SLAB_GRANULES, SLAB_WORDS, UnwindRule, row,
 };

@@ -36,9 +36,13 @@ pub struct ProcessTables {
     pub ranges: u32,
     /// A number that no other list had whose addresses meant other code; never 0, highest bit set.
     pub incarnation: u32,
-    /// Zero.
-    pub pad: u32,
+    /// What the list's [`STAMP_WORDS`] begin with, as long as it is this list: a process that was forked has its
+    /// parent's, which the daemon may have given up meanwhile.
+    pub stamp: u32,
 }
+
+/// Words before a list's first range: its stamp, and zeros.
+pub const STAMP_WORDS: u32 = 4;
 
 /// A piece of a process's memory that holds code. Four words, of which the first two are the key, low half first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +71,10 @@ impl CodeRange {
         [key as u32, (key >> 32) as u32, self.table, self.first]
     }
 }
+
+/// The page of `[vsyscall]`: code that the kernel runs for its caller, whose return address is on top of the stack. Too
+/// high for a [`CodeRange`].
+pub const VSYSCALL_PAGE: u64 = 0xf_ffff_ffff_f600;
 
 /// Why a range has no table; no table is at such an address.
 #[repr(u32)]
@@ -182,5 +190,5 @@ pub const fn row(offset_in_page: u32, rule: u32) -> u32 {
 const _: () = {
     assert!(size_of::<ProcessTables>() == 16);
     assert!(MAX_RULES <= 1 << RULE_BITS);
-    assert!(GRANULE_WORDS.is_multiple_of(CodeRange::WORDS));
+    assert!(GRANULE_WORDS.is_multiple_of(CodeRange::WORDS) && STAMP_WORDS.is_multiple_of(CodeRange::WORDS));
 };

@@ -9,6 +9,7 @@ mod heap;
 mod idle;
 mod jvm_reader;
 mod jvms;
+mod pace;
 mod relabels;
 mod stacks;
 mod tables;
@@ -32,6 +33,7 @@ use crate::store::{AnswerLimits, MemoryStore, MemoryStoreConfig, Store, StoreErr
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
 use health::{Health, Shared};
 use jvms::Jvms;
+use pace::Pace;
 use stacks::{Entry, StackCache, StackToken};
 use std::collections::HashMap;
 use std::path::Path;
@@ -239,6 +241,7 @@ fn join(
         window_end: worker::Ticks::default(),
         threads,
         jvm_probes: Jvms::new().map_err(PipelineError::Runtime)?,
+        pace: Pace::new(),
         tables,
         trim: heap::Trim::soon(),
     };

@@ -8,8 +8,8 @@ use super::state::Rule;
 use crate::maps::{RULES, SLABS, Scratch};
 use core::ptr::{addr_of, addr_of_mut, read_volatile, write_volatile};
 use profiler_ebpf::{
-    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, NoTable, PAGE_SHIFT, RULE_BITS, SLAB_GRANULES, SLAB_WORDS,
-    StackEnd,
+    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, NoTable, PAGE_SHIFT, RULE_BITS, RbpRule, SLAB_GRANULES, SLAB_WORDS,
+    StackEnd, UnwindRule, VSYSCALL_PAGE,
 };
 
 /// First word of a cached [`Rule`] that is a word of `UnwindRule`. No JVM's has this kind.
@@ -17,9 +17,13 @@ pub const NATIVE: u64 = 0x80 << 56;
 /// Rows of a page, at most.
 const MAX_ROWS: u32 = 1 << PAGE_SHIFT;
 
+/// The rule of code that has no frame.
+const RETURN_ON_TOP: u64 =
+    UnwindRule { cfa: CfaRule::Rsp, cfa_offset: 8, rbp: RbpRule::Same, rbp_offset: 0 }.word();
+
 /// A word of the space.
 #[inline(always)]
-fn word(at: u32) -> Option<u32> {
+pub fn word(at: u32) -> Option<u32> {
     let granule = SLABS.get_value(at / SLAB_WORDS, &(at / GRANULE_WORDS % SLAB_GRANULES))?;
     granule.get((at % GRANULE_WORDS) as usize).copied()
 }
@@ -42,6 +46,10 @@ pub unsafe fn find(scratch: *mut Scratch, address: u64) -> u64 {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let page = address >> PAGE_SHIFT;
+        if page == VSYSCALL_PAGE {
+            (*scratch).rule = Rule { what: NATIVE, how: RETURN_ON_TOP };
+            return 0;
+        }
         let Some((table, nth)) = range(scratch, page) else { return StackEnd::TableNotReady as u64 };
         if table < GRANULE_WORDS {
             return if table == NoTable::Building as u32 {

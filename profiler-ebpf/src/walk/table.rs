@@ -6,7 +6,7 @@
 //! was none. Registers other than rsp and rbp are not followed.
 #![allow(unsafe_code)]
 
-use super::rows::{NATIVE, find};
+use super::rows::{self, NATIVE, find};
 use super::stack::{LAST_PAIR, PAIR, at_most, is_user_address, pair};
 use super::state::Walk;
 use super::{
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::maps::{PROCESSES, RULES, Scratch};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{CfaRule, MAX_USER_FRAMES, RbpRule, StackEnd};
+use profiler_ebpf::{CfaRule, MAX_USER_FRAMES, RbpRule, STAMP_WORDS, StackEnd};
 
 /// Number of the rule `Unsupported`, the first that the daemon tells.
 const UNSUPPORTED: u32 = 1;
@@ -30,12 +30,15 @@ pub fn begin(walk: &mut Walk) {
     (walk.ranges, walk.untabled, walk.marked) = (0, 0, 0);
 }
 
-/// Takes the process's list.
+/// Takes the process's list, unless it is given up.
 #[inline(always)]
 pub fn of_process(walk: &mut Walk, pid: u32) {
     if let Some(tables) = PROCESSES.get_ptr(pid) {
         // SAFETY: an entry of the map; each word is read whole.
         let tables = unsafe { tables.read() };
+        if rows::word(tables.list.wrapping_sub(STAMP_WORDS)) != Some(tables.stamp) {
+            return;
+        }
         (walk.list, walk.ranges) = (u64::from(tables.list), u64::from(tables.ranges));
         walk.tables = u64::from(tables.incarnation);
     }

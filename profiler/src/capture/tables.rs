@@ -60,7 +60,7 @@ impl TableMaps {
 
     /// From now on, the process is walked by this list.
     pub fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<(), CaptureError> {
-        let words = [tables.list, tables.ranges, tables.incarnation, 0];
+        let words = [tables.list, tables.ranges, tables.incarnation, tables.stamp];
         self.processes.insert(pid, words, 0).map_err(|failed| match failed {
             MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
                 CaptureError::TooMany { what: "processes with unwind tables", limit: MAX_TABLED as usize }

@@ -10,6 +10,7 @@ use super::heap::Trim;
 use super::idle::Idle;
 use super::jvm_reader;
 use super::jvms::Jvms;
+use super::pace::Pace;
 use super::relabels::Relabels;
 use super::stacks::{Entry, StackCache, StackToken};
 use super::tables::Tables;
@@ -26,8 +27,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a read of the ring waits: the delay of an event, and our wake-ups a second on an idle node.
-const READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// How often clocks, processes and metrics are looked at.
 const TICK: Duration = Duration::from_secs(1);
 /// How often JVMs are looked for and looked after: a new one's threads burn CPU before they are known.
@@ -58,6 +57,8 @@ pub struct Worker {
     pub(super) threads: Threads,
     /// What tells it of JVMs.
     pub(super) jvm_probes: Jvms,
+    /// When the ring is read.
+    pub(super) pace: Pace,
     /// How native code is walked.
     pub(super) tables: Tables,
     /// What was lost up to the last window that closed.
@@ -74,7 +75,9 @@ impl Worker {
         while !stopped() {
             // Up to the window's end and not beyond: what threads used is asked for at that instant.
             let window = self.store.window_length();
-            self.read(READ_TIMEOUT.min(until_end(window)), &mut events)?;
+            let (rest, timeout) = self.pace.next();
+            std::thread::sleep(rest.min(until_end(window)));
+            self.read(timeout.min(until_end(window)), &mut events)?;
             if self.window_end.passed(window, Duration::ZERO) {
                 self.ask_threads(&mut events)?;
             }
@@ -119,6 +122,9 @@ impl Worker {
                 self.registry.on_task(&task);
                 self.threads.on_task(&task);
                 self.tables.on_task(&task);
+                if task.event == TaskEvent::Exec {
+                    self.pace.started();
+                }
                 match (task.event, key) {
                     (TaskEvent::Exec, Some(key)) => {
                         self.stacks.forget_tokens(task.pid);
@@ -127,7 +133,6 @@ impl Worker {
                     }
                     (TaskEvent::Exit, Some(key)) if self.registry.by_key(key).is_some_and(|p| p.exited) => {
                         self.symbolizer.on_exit(key);
-                        self.tables.ended(task.pid);
                         self.jvms.remove(&key);
                     }
                     _ => {}

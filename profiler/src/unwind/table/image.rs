@@ -114,7 +114,8 @@ impl Image {
         hash.write_u64(self.frames.address);
         hash.write_u8(u8::from(self.debug));
         hash.write(&self.frames.bytes);
-        hash.finish()
+        // 0 stands for no file.
+        hash.finish().max(1)
     }
 
     /// The address, in the file's own space, of a mapping that begins at this offset of the file.

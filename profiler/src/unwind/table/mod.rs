@@ -1,13 +1,14 @@
 //! Unwind tables of native code: a program file in, rows for the kernel's walker out.
 //!
-//! `image` finds the unwind information in a file or in the vdso, `rules` reads it, `build` compacts it to a [`Table`]
-//! and `disk` keeps that. [`Keeper`] holds which file and which process has which table, in a space of words that
-//! `space` divides up, with rules that `dictionary` numbers. What a target's file says is bounded at each step: bytes,
-//! entries, instructions, rows.
+//! `elf` and `image` find the unwind information in a file or in the vdso, `rules` reads it, `build` compacts it to a
+//! [`Table`] and `disk` keeps that; `file` does all of it for a mapped file. [`Keeper`] holds which file and which
+//! process has which table, in a space of words that `space` divides up, with rules that `dictionary` numbers. What a
+//! target's file says is bounded at each step: bytes, entries, instructions, rows.
 
 mod build;
 mod dictionary;
 mod disk;
+mod file;
 mod image;
 mod keeper;
 mod ranges;
@@ -15,9 +16,11 @@ mod rules;
 mod space;
 #[cfg(test)]
 mod tests;
+mod vdso;
 
 pub use build::Table;
 pub use disk::Disk;
+pub use file::{Found, Inode, Keys, Made, New, Stamp, Wanted, make};
 pub use image::Image;
 pub use keeper::{Counts, Keeper, Limits, Walker, WalkerError};
 

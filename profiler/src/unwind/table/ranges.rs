@@ -2,7 +2,7 @@
 //!
 //! Ordered, at most [`MAX_RANGES`]; code without a file that lies side by side is one range.
 
-use profiler_ebpf::{CodeRange, MAX_RANGES, NoTable, PAGE_SHIFT};
+use profiler_ebpf::{CodeRange, MAX_RANGES, NoTable, PAGE_SHIFT, STAMP_WORDS};
 
 /// What a mapping has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +58,14 @@ impl Ranges {
         self.all.push((range, file));
     }
 
-    /// The words of the list.
-    pub fn words(&self) -> Vec<u32> {
-        self.all.iter().flat_map(|(range, _)| range.words()).collect()
+    /// The words of the list, after its stamp.
+    pub fn words(&self, stamp: u32) -> Vec<u32> {
+        let mut words = vec![0; STAMP_WORDS as usize];
+        words.extend(self.all.iter().flat_map(|(range, _)| range.words()));
+        if let Some(first) = words.first_mut() {
+            *first = stamp;
+        }
+        words
     }
 
     /// Whether code that had a rule here may have another one now: then what the walker remembers must not be
@@ -93,7 +98,8 @@ mod tests {
         ranges.add(0x9000, 0xa000, NONE);
         let all: Vec<_> = ranges.all.iter().map(|(r, file)| (r.page, r.pages, r.table, *file)).collect();
         assert_eq!(all, [(1, 3, NoTable::None as u32, 0), (4, 2, 160, 7), (9, 1, NoTable::None as u32, 0)]);
-        assert_eq!(ranges.words().get(4..8), Some(&[4u32 << 28 | 2, 0, 160, 3][..]));
+        assert_eq!(ranges.words(9).get(..4), Some(&[9u32, 0, 0, 0][..]));
+        assert_eq!(ranges.words(9).get(8..12), Some(&[4u32 << 28 | 2, 0, 160, 3][..]));
         for i in 0..2 * u64::from(MAX_RANGES) {
             ranges.add(0x10_0000 + i * 0x2000, 0x10_1000 + i * 0x2000, NONE);
         }

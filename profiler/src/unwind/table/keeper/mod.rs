@@ -1,40 +1,32 @@
 //! Which file and which process has which table, and what the walker is told of it.
 //!
-//! In: processes whose code was mapped, that ended, that were sampled. Out: tables, rules and lists of ranges in the
-//! walker's maps. A file's table is shared by all processes that map its contents, whatever its name or inode. When the
-//! room is used up the file whose processes were longest not sampled loses its table; its code is then walked by
-//! frame pointers and says so, until one of its processes is sampled again. Belongs on a thread of its own: files are
-//! read here.
+//! In: processes whose code was mapped, that ended, that were sampled; tables that were made. Out: tables, rules and
+//! lists of ranges in the walker's maps, and which files are wanted for them. A file's table is shared by all processes
+//! that map its contents, whatever its name or inode. When the room is used up the file whose processes were longest
+//! not sampled loses its table; its code is then walked by frame pointers and says so, until one of its processes is
+//! sampled again. Nothing here reads a target's file: what is known is told in some microseconds.
 
 mod files;
+mod lists;
+#[cfg(test)]
+mod tests;
 
 use super::dictionary::Dictionary;
-use super::disk::Disk;
+use super::file::{Inode, Keys, Stamp, Wanted};
 use super::image::Image;
-use super::ranges::{Code, Ranges};
+use super::ranges::Ranges;
 use super::space::Space;
+use super::vdso;
 use crate::model::Pid;
-use crate::target::maps::{self, Mapping};
-use crate::target::open;
-use profiler_ebpf::{MAX_TABLED, NoTable, PAGE_SHIFT, ProcessTables, UnwindRule};
+use profiler_ebpf::{MAX_TABLED, NoTable, ProcessTables, UnwindRule};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Of /proc/PID/maps; a line takes about 100 bytes.
-const MAX_MAPS: u64 = 8 << 20;
-/// Files whose inode is remembered; then all are forgotten at once.
-const MAX_INODES: usize = 16_384;
-/// How long an inode is believed to hold what it held.
-const INODE_FRESH: Duration = Duration::from_secs(60);
 /// How long a table stays that no process has.
 const UNUSED: Duration = Duration::from_secs(600);
-/// A table that was in use this shortly before does not go.
-const IN_USE: Duration = Duration::from_secs(30);
 /// How long a process's mappings are believed, once it is sampled again.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
-/// A vdso has two pages or four.
-const MAX_VDSO: u64 = 64 << 10;
 
 /// Telling the walker failed.
 #[derive(Debug, thiserror::Error)]
@@ -62,11 +54,13 @@ pub struct Limits {
     pub bytes: usize,
     /// Processes.
     pub processes: usize,
+    /// A table that was in use this shortly before does not go.
+    pub in_use: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 48 << 20, processes: MAX_TABLED as usize }
+        Self { bytes: 48 << 20, processes: MAX_TABLED as usize, in_use: Duration::from_secs(30) }
     }
 }
 
@@ -96,9 +90,14 @@ pub struct Counts {
 }
 
 enum State {
-    Built { address: u32, words: usize, rows: usize, rules: Vec<UnwindRule> },
-    Evicted,
-    Refused,
+    Built {
+        address: u32,
+        words: usize,
+        rows: usize,
+        rules: Vec<UnwindRule>,
+    },
+    /// Thrown out, or there was no room; not made again before this.
+    Evicted(Instant),
 }
 
 struct Known {
@@ -115,53 +114,78 @@ struct Process {
     list: u32,
     words: usize,
     incarnation: u32,
+    stamp: u32,
     /// A table of it was thrown out.
     lacking: bool,
     /// When its mappings were read.
     looked: Instant,
 }
 
-/// A mapped file, as the kernel prints it: device, inode, path.
-type Inode = (u32, u32, u64, Box<Path>);
-/// What a file was found to be.
+/// What a file was found to be: the key of its table.
 type Seen = Result<u64, NoTable>;
+
+struct Remembered {
+    seen: Seen,
+    stamp: Option<Stamp>,
+    at: Instant,
+}
 
 /// All of it.
 pub struct Keeper<W> {
     walker: W,
-    disk: Option<Disk>,
     limits: Limits,
     space: Space,
     rules: Dictionary,
     files: HashMap<u64, Known>,
-    inodes: HashMap<Inode, (Seen, Instant)>,
+    /// The same keys, for whoever makes tables.
+    keys: Keys,
+    inodes: HashMap<Inode, Remembered>,
+    /// Bytes that it takes, and its table.
+    vdso: Option<(u64, u64)>,
     processes: HashMap<Pid, Process>,
     incarnation: u32,
+    stamp: u32,
     counts: Counts,
 }
 
 impl<W: Walker> Keeper<W> {
-    /// Nothing yet.
-    pub fn new(mut walker: W, disk: Option<Disk>, limits: Limits) -> Result<Self, WalkerError> {
+    /// Knows the vdso only.
+    pub fn new(mut walker: W, limits: Limits) -> Result<Self, WalkerError> {
         walker.rule(0, UnwindRule::GAP.word())?;
         walker.rule(Dictionary::UNSUPPORTED, UnwindRule::UNSUPPORTED.word())?;
-        Ok(Self {
+        let mut keeper = Self {
             walker,
-            disk,
             limits,
             space: Space::new(limits.bytes),
             rules: Dictionary::default(),
             files: HashMap::new(),
+            keys: Keys::default(),
             inodes: HashMap::new(),
+            vdso: None,
             processes: HashMap::new(),
             incarnation: 0,
+            stamp: 0,
             counts: Counts::default(),
-        })
+        };
+        if let Some((len, image)) = vdso::own() {
+            keeper.vdso = keeper.learn_vdso(image)?.map(|key| (len, key));
+        }
+        Ok(keeper)
     }
 
     /// The walker's maps.
     pub fn walker(&self) -> &W {
         &self.walker
+    }
+
+    /// Whether a process has a list.
+    pub fn knows(&self, pid: Pid) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
+    /// The keys of all tables.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// The counts.
@@ -179,41 +203,33 @@ impl<W: Walker> Keeper<W> {
         }
     }
 
-    /// The code of a process changed, or it is new: its mappings are read. `dir` is its directory in /proc. Files with
-    /// more than `most` bytes of unwind information are left for another time; whether there are any.
-    pub fn look(&mut self, dir: &Path, pid: Pid, most: u64) -> Result<bool, WalkerError> {
-        let text = open::read_bounded(&dir.join("maps"), MAX_MAPS).unwrap_or_default();
-        let (mappings, _) = maps::parse(&text);
+    /// The code of a process changed, or it is new: its mappings are read, and what is known of them is told. `dir` is
+    /// its directory in /proc. The answer: files that must be made first.
+    pub fn look(&mut self, dir: &Path, pid: Pid) -> Result<Vec<Wanted>, WalkerError> {
+        let mappings = lists::mappings(dir, pid);
         if mappings.is_empty() {
             // It ended, or it is a kernel thread.
             self.forget(pid);
-            return Ok(false);
+            return Ok(Vec::new());
         }
         if !self.processes.contains_key(&pid) && self.processes.len() >= self.limits.processes {
             self.counts.refused += 1;
-            return Ok(false);
+            return Ok(Vec::new());
         }
-        // Files that are known are told at once; the others are built first, which takes a moment.
-        let known: Vec<Option<Seen>> = mappings.iter().map(|mapping| self.recall(mapping)).collect();
-        if known.iter().any(Option::is_none) {
-            let seen = known.iter().map(|seen| seen.unwrap_or(Err(NoTable::Building)));
-            let ranges = self.ranges(&mappings, seen.collect());
-            self.tell(pid, ranges)?;
-        }
+        let mut wanted: Vec<Wanted> = Vec::new();
         let mut seen = Vec::with_capacity(mappings.len());
-        for (mapping, known) in mappings.iter().zip(known) {
-            seen.push(match known {
-                Some(seen) => seen,
-                None => self.find(dir, mapping, most)?,
-            });
+        for mapping in &mappings {
+            let known = self.recall(dir, mapping);
+            if known.is_none_or(|seen| self.may_come_back(seen))
+                && let Some(inode) = Inode::of(mapping)
+                && wanted.iter().all(|other| other.inode != inode)
+            {
+                wanted.push(Wanted { dir: dir.to_owned(), mapping: mapping.clone(), inode });
+            }
+            seen.push(known.unwrap_or(Err(NoTable::Building)));
         }
-        for key in seen.iter().flatten() {
-            self.rebuild_if_evicted(dir, &mappings, &seen, *key)?;
-        }
-        let left = seen.contains(&Err(NoTable::Building));
-        let ranges = self.ranges(&mappings, seen);
-        self.tell(pid, ranges)?;
-        Ok(left)
+        self.tell(pid, &mappings, &seen)?;
+        Ok(wanted)
     }
 
     /// A process was sampled: its tables are in use. True: it should be looked at, for it is new, a table of it was
@@ -229,14 +245,6 @@ impl<W: Walker> Keeper<W> {
         process.lacking || now.saturating_duration_since(process.looked) >= LOOK_AGAIN
     }
 
-    /// A process ended or runs another program: the kernel has dropped its list already.
-    pub fn forget(&mut self, pid: Pid) {
-        let Some(process) = self.processes.remove(&pid) else { return };
-        self.walker.forget(pid);
-        self.space.give(process.list, process.words, Instant::now());
-        self.release(&process.ranges);
-    }
-
     /// From time to time: processes that ended unseen go, and tables that nobody has.
     pub fn sweep(&mut self, proc: &Path) {
         let gone = |pid: &&Pid| !proc.join(pid.to_string()).exists();
@@ -244,99 +252,20 @@ impl<W: Walker> Keeper<W> {
             self.forget(pid);
         }
         let now = Instant::now();
+        let vdso = self.vdso.map(|(_, key)| key);
         let unused = |known: &Known| known.users == 0 && now.saturating_duration_since(known.used) >= UNUSED;
         let unused = self.files.iter().filter(|(_, known)| unused(known)).map(|(key, _)| *key);
-        for key in unused.collect::<Vec<_>>() {
+        for key in unused.filter(|key| Some(*key) != vdso).collect::<Vec<_>>() {
             self.drop_table(key, now);
             self.files.remove(&key);
         }
-        self.inodes.retain(|_, (seen, at)| {
-            let fresh = now.saturating_duration_since(*at) < INODE_FRESH;
-            match seen {
-                Ok(key) => self.files.get(key).is_some_and(|known| fresh || known.users > 0),
-                Err(_) => fresh,
-            }
+        let files = &self.files;
+        self.inodes.retain(|_, known| match known.seen {
+            Ok(key) => files.contains_key(&key),
+            Err(_) => now.saturating_duration_since(known.at) < UNUSED,
         });
         self.space.settle(now);
         let space = &self.space;
         self.walker.free_slabs(&|slab| space.is_empty(slab));
-    }
-
-    /// The list of a process.
-    fn ranges(&self, mappings: &[Mapping], seen: Vec<Seen>) -> Ranges {
-        let mut ranges = Ranges::default();
-        for (mapping, seen) in mappings.iter().zip(seen) {
-            let code = seen.map_or_else(Code::Without, |key| self.code(key, mapping));
-            ranges.add(mapping.start, mapping.end, code);
-        }
-        ranges
-    }
-
-    fn code(&self, file: u64, mapping: &Mapping) -> Code {
-        let Some(known) = self.files.get(&file) else { return Code::Without(NoTable::Refused) };
-        let table = match known.state {
-            State::Built { address, .. } => address,
-            State::Evicted | State::Refused => NoTable::Refused as u32,
-        };
-        let Some(address) = known.segments.address_at(mapping.offset).filter(|at| at & 0xfff == 0) else {
-            return Code::Without(NoTable::None);
-        };
-        let first =
-            (address >> PAGE_SHIFT).checked_sub(known.page).and_then(|first| u32::try_from(first).ok());
-        match first.and_then(|first| Some((first, known.pages.checked_sub(first)?))) {
-            Some((first, pages)) if pages > 0 => Code::With { file, table, first, pages },
-            _ => Code::Without(NoTable::None),
-        }
-    }
-
-    /// Tells the walker a process's list, if it is another than before.
-    fn tell(&mut self, pid: Pid, ranges: Ranges) -> Result<(), WalkerError> {
-        let now = Instant::now();
-        if let Some(process) = self.processes.get_mut(&pid).filter(|process| process.ranges == ranges) {
-            process.looked = now;
-            return Ok(());
-        }
-        let words = ranges.words();
-        let Some(list) = self.room(words.len())? else {
-            self.counts.refused += 1;
-            self.forget(pid);
-            return Ok(());
-        };
-        self.counts.refused += ranges.cut as u64;
-        let before = self.processes.get(&pid);
-        let incarnation = match before {
-            Some(process) if !ranges.contradicts(&process.ranges) => process.incarnation,
-            _ => {
-                self.incarnation = self.incarnation.wrapping_add(1);
-                self.incarnation | 1 << 31
-            }
-        };
-        self.walker.write(list, &words)?;
-        let tables = ProcessTables { list, ranges: ranges.all.len() as u32, incarnation, pad: 0 };
-        self.walker.set(pid, tables)?;
-        for (_, file) in &ranges.all {
-            if let Some(known) = self.files.get_mut(file) {
-                known.users += 1;
-                known.used = Instant::now();
-            }
-        }
-        let refused = |(range, file): &(profiler_ebpf::CodeRange, u64)| {
-            *file != 0 && range.table == NoTable::Refused as u32
-        };
-        let lacking = ranges.all.iter().any(refused);
-        let new = Process { ranges, list, words: words.len(), incarnation, lacking, looked: now };
-        if let Some(old) = self.processes.insert(pid, new) {
-            self.space.give(old.list, old.words, Instant::now());
-            self.release(&old.ranges);
-        }
-        Ok(())
-    }
-
-    fn release(&mut self, ranges: &Ranges) {
-        for (_, file) in &ranges.all {
-            if let Some(known) = self.files.get_mut(file) {
-                known.users = known.users.saturating_sub(1);
-            }
-        }
     }
 }
