@@ -6,7 +6,7 @@ use crate::walk::{cache, recent};
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
-use aya_ebpf::maps::{Array, HashMap, PerCpuArray, RingBuf};
+use aya_ebpf::maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
     COUNTER_SLOTS, GRANULE_WORDS, JvmLayout, MAX_JVMS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS, MAX_TABLED,
     MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SLAB_GRANULES, SampleRecord, StackRecord,
@@ -106,6 +106,10 @@ pub static SLABS: btf_maps::ArrayOfMaps<Slab, { MAX_SLABS as usize }> = btf_maps
 /// What the rows' numbers mean: words of [`profiler_ebpf::UnwindRule`].
 #[map]
 pub static RULES: Array<u64> = Array::with_max_entries(MAX_RULES, 0);
+
+/// What a walk goes on with on a kernel without `bpf_loop`: `sample_more`.
+#[map]
+pub static NEXT: ProgramArray = ProgramArray::with_max_entries(1, 0);
 
 /// Losses and counts.
 #[map]

@@ -200,7 +200,7 @@ fn join(
         ..CaptureConfig::default()
     };
     let mut capture = Capture::start(&capture, &features)?;
-    let tables = capture.take_tables().filter(|_| features.bpf_loop);
+    let tables = capture.take_tables();
     let mut tables = Tables::start(tables, unwind_dir).map_err(PipelineError::Runtime)?;
     let started = ClockReading::take();
     let processes = registry.scan();

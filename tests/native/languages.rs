@@ -57,7 +57,8 @@ fn zip(test: &str, major: u32) {
     for tables in [false, true] {
         let seen = sampled(&features, pid, tables, |capture| {
             let told = layout(&jvm, major * 10 + u32::from(tables)).expect("a layout");
-            capture.set_jvm(pid, &told).expect("room");
+            capture.expect_jvm(pid).expect("room");
+            assert!(capture.set_jvm(pid, &told).expect("room"));
         });
         seen.print(&format!("JDK {major} over zlib, {} tables", if tables { "with" } else { "without" }));
         let native_leaf =

@@ -90,6 +90,10 @@ pub struct Walk {
     pub marked: u64,
     /// Where a search is.
     pub at: u64,
+    /// Kernel frames in `body`.
+    pub kernel_frames: u64,
+    /// When the sample was taken, nanoseconds.
+    pub taken_ns: u64,
 }
 
 /// How to step from a pc to its caller, as it is found or kept in the cache.

@@ -68,8 +68,9 @@ pub unsafe fn steps(scratch: *mut Scratch) -> bool {
     unsafe { if known(scratch) { step(scratch) } else { true } }
 }
 
-/// Steps by rules that the cache has, with the state in registers; whether it met something else.
-#[inline(always)]
+/// Steps by rules that the cache has, with the state in registers; whether it met something else. A function of its own:
+/// what it needs of the program's stack is not there for those that are called after it.
+#[inline(never)]
 unsafe fn known(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {

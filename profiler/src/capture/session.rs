@@ -17,7 +17,7 @@ use super::tables::TableMaps;
 use super::threads::Threads;
 use crate::model::{LostCounts, RawEvent};
 use aya::Ebpf;
-use aya::maps::Map;
+use aya::maps::{Map, MapData, ProgramArray};
 use aya::programs::perf_event::{
     PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent,
 };
@@ -64,6 +64,8 @@ pub struct Capture {
     config: CaptureConfig,
     map_bytes: u64,
     ring_bytes: u64,
+    /// While it is open, a walk goes on where the kernel has no `bpf_loop`.
+    _next: Option<ProgramArray<MapData>>,
     /// While it is open, the kernel times BPF programs.
     _timing: Option<OwnedFd>,
 }
@@ -85,7 +87,7 @@ impl Capture {
 
     /// Loads, attaches, samples.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
-        let Loaded { mut ebpf, sampler, iterator, .. } = loader::load(config, features)?;
+        let Loaded { mut ebpf, sampler, next, iterator, .. } = loader::load(config, features)?;
         let timing = match config.measure {
             true if features.capabilities.may_measure() => {
                 aya::sys::enable_stats(aya::sys::Stats::RunTime).ok()
@@ -101,7 +103,7 @@ impl Capture {
             names: take(&mut ebpf, "THREADS")?,
             proc: (!iterator).then(ProcThreads::default),
         };
-        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: features.bpf_loop };
+        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: sampler != loader::POINTERS };
         let tables = TableMaps {
             slabs: take(&mut ebpf, "SLABS")?,
             rules: take(&mut ebpf, "RULES")?,
@@ -127,6 +129,7 @@ impl Capture {
             config: config.clone(),
             map_bytes,
             ring_bytes: u64::from(config.ring_bytes(cpus)),
+            _next: next,
             _timing: timing,
         };
         capture.refresh_cpus()?;

@@ -14,6 +14,9 @@ use std::collections::HashMap as Map;
 /// What is written at once.
 type Granule = [u32; GRANULE_WORDS as usize];
 type Slab = Array<MapData, Granule>;
+/// bpf(2).
+const MUST_BE_NEW: u64 = 1;
+const MUST_EXIST: u64 = 2;
 /// `BPF_F_MMAPABLE`: granules are cache lines then. As the object declares it.
 const FLAGS: u32 = 1 << 10;
 
@@ -58,15 +61,22 @@ impl TableMaps {
         self.rules.set(number, rule, 0).map_err(|e| error("RULES", e))
     }
 
-    /// From now on, the process is walked by this list.
-    pub fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<(), CaptureError> {
+    /// Before a process's mappings are read: from now on the kernel notes whether it runs another program or ends.
+    pub fn expect(&mut self, pid: Pid) -> Result<(), CaptureError> {
+        match self.processes.insert(pid, [0; 4], MUST_BE_NEW) {
+            Err(MapError::SyscallError(e)) if e.io_error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+            other => other.map_err(failed),
+        }
+    }
+
+    /// From now on, the process is walked by this list, which was made after [`expect`](Self::expect). False: it has
+    /// ended or run another program meanwhile, and the list is nobody's.
+    pub fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<bool, CaptureError> {
         let words = [tables.list, tables.ranges, tables.incarnation, tables.stamp];
-        self.processes.insert(pid, words, 0).map_err(|failed| match failed {
-            MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
-                CaptureError::TooMany { what: "processes with unwind tables", limit: MAX_TABLED as usize }
-            }
-            failed => error("PROCESSES", failed),
-        })
+        match self.processes.insert(pid, words, MUST_EXIST) {
+            Err(MapError::SyscallError(e)) if e.io_error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+            other => other.map(|()| true).map_err(failed),
+        }
     }
 
     /// Drops a process's list; a process without one is fine.
@@ -95,9 +105,18 @@ impl TableMaps {
 }
 
 impl Capture {
-    /// The maps of unwind tables, once.
+    /// The maps of unwind tables, once; None where this kernel walks by frame pointers only.
     pub fn take_tables(&mut self) -> Option<TableMaps> {
-        self.tables.take()
+        self.tables.take().filter(|_| self.jvms.walked)
+    }
+}
+
+fn failed(failed: MapError) -> CaptureError {
+    match failed {
+        MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
+            CaptureError::TooMany { what: "processes with unwind tables", limit: MAX_TABLED as usize }
+        }
+        failed => error("PROCESSES", failed),
     }
 }
 

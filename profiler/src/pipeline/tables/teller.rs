@@ -220,7 +220,10 @@ impl Walker for Maps {
     fn rule(&mut self, number: u32, rule: u64) -> Result<(), WalkerError> {
         self.0.rule(number, rule).map_err(|e| WalkerError(e.to_string()))
     }
-    fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<(), WalkerError> {
+    fn expect(&mut self, pid: Pid) -> Result<(), WalkerError> {
+        self.0.expect(pid).map_err(|e| WalkerError(e.to_string()))
+    }
+    fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<bool, WalkerError> {
         self.0.set(pid, tables).map_err(|e| WalkerError(e.to_string()))
     }
     fn forget(&mut self, pid: Pid) {

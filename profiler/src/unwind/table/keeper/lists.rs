@@ -114,7 +114,12 @@ impl<W: Walker> Keeper<W> {
             incarnation,
             stamp: self.stamp,
         };
-        self.walker.set(pid, tables)?;
+        if !self.walker.set(pid, tables)? {
+            // It will be told of, and looked at again.
+            self.space.give(list, words, now);
+            self.forget(pid);
+            return Ok(());
+        }
         for (_, file) in &ranges.all {
             if let Some(known) = self.files.get_mut(file) {
                 known.users += 1;

@@ -39,8 +39,11 @@ pub trait Walker {
     fn write(&mut self, address: u32, words: &[u32]) -> Result<(), WalkerError>;
     /// A rule gets a number.
     fn rule(&mut self, number: u32, rule: u64) -> Result<(), WalkerError>;
-    /// From now on, this process is walked by this list.
-    fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<(), WalkerError>;
+    /// Before a process's mappings are read.
+    fn expect(&mut self, pid: Pid) -> Result<(), WalkerError>;
+    /// From now on, this process is walked by this list. False: it is another program's since
+    /// [`expect`](Self::expect).
+    fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<bool, WalkerError>;
     /// This process has none.
     fn forget(&mut self, pid: Pid);
     /// Slabs for which this holds are not needed any more.
@@ -206,14 +209,16 @@ impl<W: Walker> Keeper<W> {
     /// The code of a process changed, or it is new: its mappings are read, and what is known of them is told. `dir` is
     /// its directory in /proc. The answer: files that must be made first.
     pub fn look(&mut self, dir: &Path, pid: Pid) -> Result<Vec<Wanted>, WalkerError> {
+        if !self.processes.contains_key(&pid) && self.processes.len() >= self.limits.processes {
+            self.counts.refused += 1;
+            return Ok(Vec::new());
+        }
+        self.walker.expect(pid)?;
         let mappings = lists::mappings(dir, pid);
         if mappings.is_empty() {
             // It ended, or it is a kernel thread.
+            self.walker.forget(pid);
             self.forget(pid);
-            return Ok(Vec::new());
-        }
-        if !self.processes.contains_key(&pid) && self.processes.len() >= self.limits.processes {
-            self.counts.refused += 1;
             return Ok(Vec::new());
         }
         let mut wanted: Vec<Wanted> = Vec::new();

@@ -56,9 +56,12 @@ impl Walker for Fake {
         self.rules.insert(number, rule);
         Ok(())
     }
-    fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<(), WalkerError> {
-        self.lists.insert(pid, tables);
+    fn expect(&mut self, pid: Pid) -> Result<(), WalkerError> {
+        self.lists.entry(pid).or_default();
         Ok(())
+    }
+    fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<bool, WalkerError> {
+        Ok(self.lists.get_mut(&pid).map(|list| *list = tables).is_some())
     }
     fn forget(&mut self, pid: Pid) {
         self.lists.remove(&pid);
