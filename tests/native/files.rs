@@ -85,9 +85,11 @@ fn a_child_is_walked_from_its_first_instruction() {
     let mut capture = Capture::start(&config, &features).unwrap_or_else(|e| panic!("{e}"));
     let maps = Maps(capture.take_tables().expect("the maps"));
     let mut keeper = Keeper::new(maps, Limits::default()).expect("a keeper");
-    // Of the parent alone, before it has children.
+    // Of the parent alone; its children from then on are looked at.
     learn(&mut keeper, pid);
     let mut events = Vec::new();
+    record(&mut capture, Duration::from_millis(100), &mut events);
+    events.clear();
     record(&mut capture, seconds(), &mut events);
     let of_program = |event: &RawEvent| match event {
         RawEvent::Task(task) => {

@@ -206,6 +206,7 @@ impl Health {
             },
             "unwind_tables": {
                 "bytes": unwind.slab_bytes,
+                "table_bytes": unwind.tables.bytes,
                 "files": unwind.tables.files,
                 "rows": unwind.tables.rows,
                 "processes": unwind.tables.processes,
