@@ -19,7 +19,7 @@ pub struct Batch<'a, M> {
     namer: &'a mut Namer,
     memory: &'a M,
     heaps_read: bool,
-    /// Frames of compiled code that were not known before.
+    /// Frames of compiled code and stubs that were not known before.
     made: HashSet<Key>,
 }
 
@@ -37,9 +37,6 @@ impl<'a, M: Memory> Batch<'a, M> {
         match FrameKindTag::from_number(frame.kind) {
             Some(FrameKindTag::JavaInterpreted) => self.interpreted(key),
             Some(FrameKindTag::JavaCompiled) => {
-                if self.namer.frames.get(key).is_none() {
-                    self.made.insert(key);
-                }
                 self.kept(key, |batch| batch.compiled(frame.value, frame.cookie, caller != 0))
             }
             Some(FrameKindTag::JavaStub) => self.kept(key, |batch| batch.stub(frame.value)),
@@ -47,7 +44,7 @@ impl<'a, M: Memory> Batch<'a, M> {
         }
     }
 
-    /// Frames of compiled code whose names were read in this batch.
+    /// Frames of compiled code and stubs whose names were read in this batch.
     pub(super) fn made(self) -> HashSet<Key> {
         self.made
     }
@@ -62,6 +59,7 @@ impl<'a, M: Memory> Batch<'a, M> {
             return Ok(Arc::clone(&known.frames));
         }
         let frames = read(self)?;
+        self.made.insert(key);
         Ok(self.keep(key, frames, None))
     }
 

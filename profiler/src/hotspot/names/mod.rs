@@ -242,7 +242,10 @@ impl Namer {
             if sure(unloads) {
                 return Ok(read);
             }
-            if frame.kind != FrameKindTag::JavaInterpreted as u8 {
+            if frame.kind == FrameKindTag::JavaStub as u8 {
+                return Ok(read);
+            }
+            if frame.kind == FrameKindTag::JavaCompiled as u8 {
                 let key = batch::key_of(&frame);
                 if !made.contains(&key) {
                     return Ok(read);
