@@ -29,6 +29,8 @@ const MAX_TRIES: u32 = 20;
 /// How long after the first reading of a layout it is read again: HotSpot makes the return barrier of its virtual
 /// threads and its compiler's counters a moment after its code heaps (`init_globals`, JDK 17 to 25).
 const SETTLED: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(20)];
+/// How often it is looked whether the kernel still has the layouts.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the names of one JVM are read, at most.
 const NAMES_EVERY: Duration = Duration::from_secs(5);
 
@@ -148,6 +150,8 @@ pub struct Jvms {
     probed: HashSet<FileId>,
     /// Number of the JVM whose code heaps were asked for last.
     incarnation: u32,
+    /// When the kernel was asked last whether it still has the layouts.
+    looked: Option<Instant>,
     refused: u64,
 }
 
@@ -159,6 +163,7 @@ impl Jvms {
             known: HashMap::new(),
             probed: HashSet::new(),
             incarnation: 0,
+            looked: None,
             refused: 0,
         })
     }
@@ -316,9 +321,11 @@ impl Jvms {
     fn ask_again(&mut self, nameless: Vec<(Pid, u32)>, capture: &mut Capture, symbolizer: &mut Symbolizer) {
         let pids: HashSet<Pid> = nameless.into_iter().map(|(pid, _)| pid).collect();
         let now = Instant::now();
+        let look = self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK_EVERY);
+        self.looked = if look { Some(now) } else { self.looked };
         for (key, jvm) in &mut self.known {
             jvm.wanted |= pids.contains(&key.pid);
-            if jvm.walking == Walking::CodeTables && !capture.has_jvm(key.pid) {
+            if look && jvm.walking == Walking::CodeTables && !capture.has_jvm(key.pid) {
                 // The kernel dropped it: it ran another program or ended, and that event is on its way or lost.
                 jvm.walking = Walking::Opening;
                 jvm.layout = Tries { made: 0, next: Some(now) };

@@ -237,7 +237,7 @@ impl Namer {
             // What was read now may be of what came meanwhile.
             drop(self.methods.take());
         }
-        let sure = |unloads: u64| unloads == 0 || (!unloading && self.unloads.is(unloads));
+        let sure = |unloads: u64| !unloading && (unloads == 0 || self.unloads.is(unloads));
         let mut kept = |frame: UserFrame, unloads, read: Arc<[JavaFrame]>| {
             if sure(unloads) {
                 return Ok(read);
