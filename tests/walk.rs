@@ -319,7 +319,7 @@ fn sampled(
 /// How long each is sampled.
 fn seconds() -> Duration {
     Duration::from_secs(
-        std::env::var("EMBERSCOPE_WALK_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3),
+        std::env::var("EMBERSCOPE_WALK_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2),
     )
 }
 

@@ -9,7 +9,7 @@
 //! (it counts both), at most [`KEPT`] (a second). Of an interrupted method the compile id is read again each time.
 #![allow(unsafe_code)]
 
-use super::cache::{FRESH, UNIT_SHIFT};
+use super::cache::{FRESH, UNIT_SHIFT, folded};
 use super::stack::{at_most, checked, read};
 use super::state::{Rule, Walk};
 use super::{interp, leaf};
@@ -376,11 +376,7 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
 
 #[inline(always)]
 fn leaf_check(from: u64, what: u64, how: u64, mask: u64) -> u32 {
-    let mixed = from.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        ^ what.wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
-        ^ how.wrapping_mul(0x1656_67b1_9e37_79f9)
-        ^ mask;
-    (mixed >> 32) as u32
+    ((folded(from, what, how) ^ mask) >> 32) as u32
 }
 
 /// Keeps the method that was just resolved for an interrupted pc, if the frame is made there.

@@ -8,13 +8,12 @@
 //! recently used first, beyond a limit of bytes; names of addresses are cached within a limit of entries.
 
 use super::frames::FrameTable;
-use crate::model::{Frame, FrameKind};
+use crate::model::{FastMap, Frame, FrameKind};
 use crate::target::elf::{ElfError, Headers, Image};
 use crate::target::text;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use rustix::fs::Stat;
-use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -70,9 +69,9 @@ pub struct NativeCounters {
 
 /// Names of native code.
 pub struct Natives {
-    by_key: HashMap<ModuleKey, ModuleId>,
+    by_key: FastMap<ModuleKey, ModuleId>,
     modules: Vec<Module>,
-    names: HashMap<(ModuleId, u64), Arc<Frame>>,
+    names: FastMap<(ModuleId, u64), Arc<Frame>>,
     clock: u64,
     /// Goes up when all [`ModuleId`]s become invalid.
     pub generation: u64,
@@ -85,9 +84,9 @@ impl Natives {
     /// With limits: bytes of symbols over all files (a single one may take them all), cached addresses.
     pub fn new(max_table_bytes: u64, max_names: usize) -> Self {
         Self {
-            by_key: HashMap::new(),
+            by_key: FastMap::default(),
             modules: Vec::new(),
-            names: HashMap::new(),
+            names: FastMap::default(),
             clock: 0,
             generation: 0,
             max_table_bytes,

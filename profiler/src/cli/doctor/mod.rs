@@ -48,10 +48,11 @@ pub fn run(args: DoctorArgs) -> Result<u8, CliError> {
         ..Settings::default()
     };
     let config = DaemonConfig::load(args.config.as_deref(), flags)?;
-    let mut findings = host::kernel_side();
+    let features = HostFeatures::probe();
+    let mut findings = host::kernel_side(&features);
     findings.extend(host::surroundings(Path::new("/")));
     findings.extend(place::check(&config));
-    findings.extend(jvms::check(Path::new("/proc"), HostFeatures::probe().bpf_loop));
+    findings.extend(jvms::check(Path::new("/proc"), features.bpf_loop));
     let sampling = findings.iter().all(|finding| finding.status != Status::Missing);
     if args.json {
         let json = serde_json::json!({ "sampling": sampling, "findings": findings });
