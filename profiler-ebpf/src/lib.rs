@@ -22,9 +22,9 @@ pub use record::{
     ThreadRecord, UserFrame,
 };
 pub use table::{
-    STAMP_WORDS, VSYSCALL_PAGE,
     CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, MAX_RULES, MAX_SLABS, MAX_TABLED, NoTable, PAGE_SHIFT,
-    ProcessTables, RULE_BITS, RbpRule, SLAB_GRANULES, SLAB_WORDS, UnwindRule, row,
+    ProcessTables, RULE_BITS, RbpRule, SLAB_GRANULES, SLAB_WORDS, STAMP_WORDS, UnwindRule, VSYSCALL_PAGE,
+    row,
 };
 
 /// Deepest user stack the kernel keeps, in physical frames. A longer one ends with

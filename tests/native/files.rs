@@ -57,7 +57,11 @@ fn a_program_in_a_mount_namespace_of_its_own() {
     let Some((features, _guard)) = host("namespace") else { return };
     let (from, _) = copied();
     let to = tempfile::tempdir().expect("a directory");
-    let script = format!("mount --bind {0} {1} && exec {1}/native chain 10", from.path().display(), to.path().display());
+    let script = format!(
+        "mount --bind {0} {1} && exec {1}/native chain 10",
+        from.path().display(),
+        to.path().display()
+    );
     let program = Running::start(Command::new("unshare").args(["-m", "sh", "-c", &script]));
     if program.first_line.is_empty() {
         return skip("namespace", "no unshare, or not allowed");

@@ -220,4 +220,3 @@ const C_FLAGS: [&str; 6] = [
 fn native() -> PathBuf {
     compiled("cc", "native.c", &C_FLAGS, "native")
 }
-

@@ -133,4 +133,3 @@ fn the_page_of_code_that_the_kernel_stands_in_for() {
 fn the_kernels_own_page_of_code() {
     known_c("vdso", &["vdso"], &[".twm.s", "twm.s", "wm.s", "?twm.s"]);
 }
-

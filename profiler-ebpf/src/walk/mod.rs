@@ -7,6 +7,7 @@
 //! each; or at most 127, by frame pointers only.
 #![allow(unsafe_code)]
 
+mod apply;
 mod blob;
 pub mod cache;
 mod frames;

@@ -8,8 +8,8 @@ use super::state::Rule;
 use crate::maps::{RULES, SLABS, Scratch};
 use core::ptr::{addr_of, addr_of_mut, read_volatile, write_volatile};
 use profiler_ebpf::{
-    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, NoTable, PAGE_SHIFT, RULE_BITS, RbpRule, SLAB_GRANULES, SLAB_WORDS,
-    StackEnd, UnwindRule, VSYSCALL_PAGE,
+    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, NoTable, PAGE_SHIFT, RULE_BITS, RbpRule, SLAB_GRANULES,
+    SLAB_WORDS, StackEnd, UnwindRule, VSYSCALL_PAGE,
 };
 
 /// First word of a cached [`Rule`] that is a word of `UnwindRule`. No JVM's has this kind.

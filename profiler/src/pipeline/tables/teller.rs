@@ -159,7 +159,11 @@ impl Teller {
                 }
             } else if self.wanted.len() < MAX_FILES {
                 self.wanted.insert(file.inode.clone(), vec![pid]);
-                if first { self.files.push_front(Box::new(file)) } else { self.files.push_back(Box::new(file)) }
+                if first {
+                    self.files.push_front(Box::new(file))
+                } else {
+                    self.files.push_back(Box::new(file))
+                }
             }
         }
     }

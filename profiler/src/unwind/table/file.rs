@@ -103,7 +103,11 @@ impl Keys {
     }
     pub(super) fn set(&self, key: u64, there: bool) {
         let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if there { keys.insert(key) } else { keys.remove(&key) };
+        if there {
+            keys.insert(key)
+        } else {
+            keys.remove(&key)
+        };
     }
 }
 

@@ -1,6 +1,6 @@
 //! Unwind tables of native code: a program file in, rows for the kernel's walker out.
 //!
-//! `elf` and `image` find the unwind information in a file or in the vdso, `rules` reads it, `build` compacts it to a
+//! `elf` and `image` find the unwind information in a file or in the vdso, `rules` and `row` read it, `build` compacts it to a
 //! [`Table`] and `disk` keeps that; `file` does all of it for a mapped file. [`Keeper`] holds which file and which
 //! process has which table, in a space of words that `space` divides up, with rules that `dictionary` numbers. What a
 //! target's file says is bounded at each step: bytes, entries, instructions, rows.
@@ -8,10 +8,12 @@
 mod build;
 mod dictionary;
 mod disk;
+mod elf;
 mod file;
 mod image;
 mod keeper;
 mod ranges;
+mod row;
 mod rules;
 mod space;
 #[cfg(test)]

@@ -28,7 +28,12 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
         match kit(major) {
             Ok((version, kit)) => {
                 for codec in CODECS {
-                    rows.extend(of_codec(bench, &format!("Spark {version}, Java {major}, {codec}"), &kit, codec)?);
+                    rows.extend(of_codec(
+                        bench,
+                        &format!("Spark {version}, Java {major}, {codec}"),
+                        &kit,
+                        codec,
+                    )?);
                 }
             }
             Err(why) => skipped.push(format!("native stacks with Java {major}: {why:#}")),
@@ -59,7 +64,11 @@ fn of_codec(bench: &Bench, on: &str, kit: &SparkKit, codec: &str) -> Result<Vec<
     rows.push(whole(on, "all processes", &machine.0, MACHINE));
     let kernel = after.since(&before);
     let samples = kernel.samples.max(1.0);
-    let figure = format!("{:.0} ns, {:.1} frames walked a sample", kernel.sampling_ns / samples, kernel.frames / samples);
+    let figure = format!(
+        "{:.0} ns, {:.1} frames walked a sample",
+        kernel.sampling_ns / samples,
+        kernel.frames / samples
+    );
     rows.push(Row::told(format!("native: {on}, kernel ns a sample"), figure, kernel.samples as usize));
     Ok(rows)
 }
@@ -162,7 +171,8 @@ mod tests {
         };
         assert_eq!(offset_in(&frame("native", "libz.so.1+0x12af")), Some("libz.so.1"));
         assert_eq!(offset_in(&frame("native", "deflate")), None);
-        let frames = [("native", "start_thread"), ("java", "A.b"), ("native", "libz.so.1+0x1"), ("unknown", "[x]")];
+        let frames =
+            [("native", "start_thread"), ("java", "A.b"), ("native", "libz.so.1+0x1"), ("unknown", "[x]")];
         let frames = frames.iter().map(|(kind, name)| frame(kind, name)).collect();
         let rows = named("here", &[Stack { frames, labels: vec![], count: 3 }]);
         assert!(rows[0].fails(), "one of three");

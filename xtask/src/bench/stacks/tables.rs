@@ -106,7 +106,13 @@ pub fn memory(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
             more("build_ms")
         );
         let holds = mb > 0.0 && mb <= aim;
-        rows.push(Row::is(format!("tables: {what}"), figure, &format!("aim <= {aim} MB"), holds, more("files") as usize));
+        rows.push(Row::is(
+            format!("tables: {what}"),
+            figure,
+            &format!("aim <= {aim} MB"),
+            holds,
+            more("files") as usize,
+        ));
     };
     for major in bench.majors(&[17, 25]) {
         let Some(java) = java(major, skipped, "tables") else { continue };
@@ -163,8 +169,8 @@ pub fn restart(bench: &Bench, _: &mut Vec<String>) -> Result<Vec<Row>> {
         daemon.stop()?;
         let seconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64());
         let (useful, ready) = (seconds(useful), ready.as_secs_f64());
-        let (took, cpu, tables) =
-            complete.map_or((f64::INFINITY, f64::NAN, Value::Null), |(t, cpu, all)| (t.as_secs_f64(), cpu, all));
+        let (took, cpu, tables) = complete
+            .map_or((f64::INFINITY, f64::NAN, Value::Null), |(t, cpu, all)| (t.as_secs_f64(), cpu, all));
         let figure = format!("useful {useful:.1} s, complete {took:.1} s; ready {ready:.1} s");
         let holds = useful <= USEFUL_S && took <= COMPLETE_S;
         let bar = format!("{USEFUL_S}, {COMPLETE_S} s");
@@ -176,7 +182,11 @@ pub fn restart(bench: &Bench, _: &mut Vec<String>) -> Result<Vec<Row>> {
             tables["built"], tables["loaded"], tables["build_ms"]
         );
         // The verifier's look at the programs is in it.
-        rows.push(Row::told(format!("{on}, CPU until complete"), format!("{figure} (aim {CORE})"), PROCESSES));
+        rows.push(Row::told(
+            format!("{on}, CPU until complete"),
+            format!("{figure} (aim {CORE})"),
+            PROCESSES,
+        ));
     }
     Ok(rows)
 }

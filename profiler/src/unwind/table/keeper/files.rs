@@ -25,7 +25,8 @@ impl<W: Walker> Keeper<W> {
                 let known = self.inodes.get(&Inode::of(mapping)?)?;
                 // As long as a process has it mapped it is the same: who writes into mapped code breaks it. Else an
                 // inode may have been written, or be another file's.
-                let mapped = known.seen.is_ok_and(|key| self.files.get(&key).is_some_and(|file| file.users > 0));
+                let mapped =
+                    known.seen.is_ok_and(|key| self.files.get(&key).is_some_and(|file| file.users > 0));
                 let same = || known.stamp.is_some() && Stamp::now(dir, mapping) == known.stamp;
                 (mapped || same()).then_some(known.seen)
             }

@@ -29,7 +29,11 @@ pub(super) fn mappings(dir: &Path, pid: Pid) -> Vec<Mapping> {
     }
     let threads = std::fs::read_dir(dir.join("task")).into_iter().flatten().flatten();
     let others = threads.filter(|thread| *thread.file_name() != *pid.to_string());
-    others.take(MAX_THREADS).map(|thread| read(&thread.path())).find(|all| !all.is_empty()).unwrap_or_default()
+    others
+        .take(MAX_THREADS)
+        .map(|thread| read(&thread.path()))
+        .find(|all| !all.is_empty())
+        .unwrap_or_default()
 }
 
 impl<W: Walker> Keeper<W> {
@@ -126,8 +130,7 @@ impl<W: Walker> Keeper<W> {
                 known.used = now;
             }
         }
-        let refused =
-            |(range, file): &(CodeRange, u64)| *file != 0 && range.table == NoTable::Refused as u32;
+        let refused = |(range, file): &(CodeRange, u64)| *file != 0 && range.table == NoTable::Refused as u32;
         let lacking = ranges.all.iter().any(refused);
         let new = Process { ranges, list, words, incarnation, stamp: self.stamp, lacking, looked: now };
         if let Some(old) = self.processes.insert(pid, new) {

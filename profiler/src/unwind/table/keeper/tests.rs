@@ -3,7 +3,7 @@
 use super::super::{Found, make};
 use super::*;
 use crate::target::maps;
-use profiler_ebpf::{CfaRule, CodeRange, PAGE_SHIFT, RULE_BITS, STAMP_WORDS};
+use profiler_ebpf::{CfaRule, CodeRange, PAGE_SHIFT, ProcessTables, RULE_BITS, STAMP_WORDS};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -201,9 +201,9 @@ fn the_longest_unused_table_goes_and_comes_back() {
     let counts = keeper.counts();
     assert!(counts.bytes <= limits.bytes, "{counts:?}");
     assert!(counts.evicted > 0 || counts.refused > 0, "{counts:?}");
-    let lacking = ["sleep", "ld-linux", "libc.so"].into_iter().find(|name| {
-        keeper.walker().rule(process.pid(), process.code(name)) == Err(NoTable::Refused as u32)
-    });
+    let lacking = ["sleep", "ld-linux", "libc.so"]
+        .into_iter()
+        .find(|name| keeper.walker().rule(process.pid(), process.code(name)) == Err(NoTable::Refused as u32));
     assert!(lacking.is_some() && keeper.used(process.pid()), "it is looked at again");
     assert!(keeper.look(&process.1, process.pid()).unwrap().is_empty(), "but not made again at once");
 }
