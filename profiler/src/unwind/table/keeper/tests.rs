@@ -193,7 +193,7 @@ fn a_file_that_was_written_is_read_again_and_a_copy_is_not() {
 
 #[test]
 fn the_longest_unused_table_goes_and_comes_back() {
-    let limits = Limits { in_use: Duration::ZERO, bytes: 200 << 10, ..Limits::default() };
+    let limits = Limits { in_use: Duration::ZERO, bytes: 100 << 10, ..Limits::default() };
     let mut keeper = keeper(limits);
     let process = Waiting::start(&sleep());
     // The C library's table alone is larger than what is left beside the others'.
