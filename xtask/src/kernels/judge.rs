@@ -191,7 +191,7 @@ fn java(outcome: &Outcome, verdict: &mut Verdict) {
             Java::Tables(share)
         }
     });
-    let pointers = !verdict.bpf_loop;
+    let pointers = says("javafp", "stacks") == "frame_pointers";
     let counts = |stack: &Stack| {
         stack.user().next_back().is_some_and(|leaf| of_walk(leaf) || pointers && leaf.is_nameless_java())
     };
