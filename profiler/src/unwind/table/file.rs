@@ -32,7 +32,7 @@ pub struct Stamp([u64; 3]);
 
 impl Stamp {
     fn of(stat: &Stat) -> Self {
-        Self([stat.st_size as u64, stat.st_ctime as u64, stat.st_ctime_nsec as u64])
+        Self([stat.st_size as u64, stat.st_ctime as u64, stat.st_ctime_nsec])
     }
 
     /// Of the file behind a mapping as it is now; None where we may not look (CAP_CHECKPOINT_RESTORE).
