@@ -330,7 +330,11 @@ impl Symbolizer {
         if opened.is_none() && self.natives.wants_file(id) {
             opened = open().ok().map(|(file, _)| file);
         }
-        self.natives.name(id, offset, opened.as_ref(), &mut self.frames)
+        let path = match &mapping.backing {
+            Backing::File { path, .. } => path,
+            _ => std::path::Path::new(""),
+        };
+        self.natives.name(id, offset, opened.as_ref().map(|file| (file, path)), &mut self.frames)
     }
 
     fn kernel_frame(&mut self, address: u64) -> Arc<Frame> {

@@ -53,7 +53,7 @@ struct Options {
     /// Samples a second and CPU of programs; jobs are sampled at 99
     #[arg(long, default_value_t = 499)]
     hz: u32,
-    /// Seconds of each program
+    /// Seconds of each program, in whole windows
     #[arg(long, default_value_t = 6)]
     seconds: u64,
     /// Only these programs of the oracle
@@ -128,7 +128,8 @@ impl Bench {
             java: java.command.clone(),
             flags: all,
             programs: owned(programs),
-            seconds,
+            // Whole windows: one that is shared shows the program that comes next, too.
+            seconds: seconds.next_multiple_of(WINDOW_MS / 1000),
             window_ms: WINDOW_MS,
         };
         let ran = oracle.run(&java.place(&self.classes)?, &self.work.join("oracle.log"))?;
