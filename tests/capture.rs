@@ -156,7 +156,7 @@ fn at_999_hz() -> CaptureConfig {
 fn the_verifier_takes_every_program_this_host_can_run() {
     let Some((features, _guard)) = host("smoke") else { return };
     let report = Capture::smoke(&features).unwrap_or_else(|e| panic!("{e}"));
-    let sampler = if features.bpf_loop { "sample" } else { "sample_bounded" };
+    let sampler = if features.bpf_loop { "sample" } else { "sample_more" };
     for program in [sampler, "task_exec", "task_exit"] {
         assert!(report.programs.contains(&program), "{program} is missing in {report:?}");
     }
@@ -168,7 +168,7 @@ fn the_verifier_takes_every_program_this_host_can_run() {
     (old.bpf_loop, old.task_pt_regs) = (false, false);
     old.mmap_events = Err("not here".to_owned());
     let report = Capture::smoke(&old).unwrap_or_else(|e| panic!("{e}"));
-    assert!(report.programs.contains(&"sample_bounded") && report.mmap_cpus == 0, "{report:?}");
+    assert!(report.programs.contains(&"sample_more") && report.mmap_cpus == 0, "{report:?}");
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn four_hundred_calls_are_whole_and_six_hundred_say_that_they_were_cut() {
     }
     let mut old = features;
     old.bpf_loop = false;
-    assert_eq!(depth("100", &old), (103, StackEnd::Root));
-    assert_eq!(depth("400", &old), (127, StackEnd::DepthLimit));
+    assert_eq!(depth("400", &old), (403, StackEnd::Root));
+    assert_eq!(depth("600", &old), (512, StackEnd::DepthLimit));
 }
 
 #[test]

@@ -125,6 +125,21 @@ pub unsafe fn keep(scratch: *mut Scratch, key: u64) {
     }
 }
 
+/// Keeps a rule that never changes under a key and an incarnation of its own.
+///
+/// # Safety
+/// As for [`find`].
+#[inline(always)]
+pub unsafe fn keep_of(scratch: *mut Scratch, key: u64, incarnation: u64) {
+    // SAFETY: as above.
+    unsafe {
+        let jvm = (*scratch).walk.incarnation;
+        (*scratch).walk.incarnation = incarnation;
+        keep(scratch, key);
+        (*scratch).walk.incarnation = jvm;
+    }
+}
+
 #[inline(always)]
 unsafe fn write(entry: *mut Entry, key: u64, what: u64, how: u64, walk: &Walk) {
     let of = walk.incarnation | (walk.now & 0xffff_ffff) << 32;

@@ -28,8 +28,9 @@ pub unsafe fn steps(scratch: *mut Scratch) -> bool {
 }
 
 /// Steps through callers that need no look at the JVM's memory but its stack; whether it met something else in the
-/// JVM's code.
-#[inline(always)]
+/// JVM's code. A function of its own: what it needs of the program's stack is not there for those that are called after
+/// it.
+#[inline(never)]
 unsafe fn known(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {

@@ -191,7 +191,7 @@ fn java(outcome: &Outcome, verdict: &mut Verdict) {
             Java::Tables(share)
         }
     });
-    let pointers = !verdict.bpf_loop;
+    let pointers = says("javafp", "stacks") == "frame_pointers";
     let counts = |stack: &Stack| {
         stack.user().next_back().is_some_and(|leaf| of_walk(leaf) || pointers && leaf.is_nameless_java())
     };
@@ -236,6 +236,9 @@ mod tests {
 
     fn native(calls: usize) -> Vec<(&'static str, &'static str)> {
         let mut frames = vec![("native", "libc.so.6+0x891f4"), ("native", "work")];
+        if calls == 20 {
+            frames.insert(0, ("native", "libc.so.6+0x10989c"));
+        }
         frames.extend(vec![("native", "down"); calls]);
         frames.push(("native", "leaf"));
         frames

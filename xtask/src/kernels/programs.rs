@@ -20,12 +20,16 @@ pub fn names<'a>(stack: &'a Stack, kind: &'a str) -> impl Iterator<Item = &'a st
     stack.frames.iter().filter(move |frame| frame.kind == kind).map(|frame| frame.name.as_str())
 }
 
-/// The C library's start of a thread, work, the calls of down, leaf.
+/// The C library's start of a thread (of its two functions clone3 keeps no frame pointer, and may be left out), work,
+/// the calls of down, leaf.
 pub fn is_native(stack: &Stack) -> bool {
     let frames: Vec<&Frame> = stack.user().collect();
-    let [start, work, down @ .., leaf] = &frames[..] else { return false };
-    let started = start.name.starts_with("libc.so") || start.name.starts_with("start_thread");
-    started
+    let starts = |frame: &&&Frame| {
+        ["libc.so", "start_thread", "clone"].iter().any(|start| frame.name.starts_with(start))
+    };
+    let started = frames.iter().take_while(starts).count();
+    let Some([work, down @ .., leaf]) = frames.get(started..) else { return false };
+    (1..=2).contains(&started)
         && work.name == "work"
         && down.len() == CALLS
         && down.iter().all(|frame| frame.name == "down")
