@@ -387,10 +387,20 @@ fn a_quiet_ring_wakes_nobody_and_a_filling_one_does() {
     let mut capture = start(&CaptureConfig { hz: 1, ..at_99_hz() }, &features);
     let mut events = Vec::new();
     capture.read(Duration::from_millis(50), &mut events).expect("read");
-    let begin = Instant::now();
-    capture.read(Duration::from_millis(700), &mut events).expect("read");
-    assert!(begin.elapsed() >= Duration::from_millis(650), "{:?}", begin.elapsed());
+    // A program that starts, whosever, wakes the reader: some turns on a machine where others work.
+    let quiet = (0..10).any(|_| {
+        let begin = Instant::now();
+        events.clear();
+        capture.read(Duration::from_millis(700), &mut events).expect("read");
+        let execs = events.iter().filter(|e| matches!(e, RawEvent::Task(t) if t.event == TaskEvent::Exec));
+        let waited = begin.elapsed() >= Duration::from_millis(650);
+        assert!(waited || execs.count() > 0, "woken for nothing after {:?}", begin.elapsed());
+        waited
+    });
     drop(capture);
+    if !quiet {
+        return emberscope_tests::skip("wake_up", "programs start all the time on this machine");
+    }
 
     let _spin = Spin::start(&["400", "thread"]);
     // A quarter of it wakes; the rest takes seconds to fill, however late the reader gets a CPU.
