@@ -3,37 +3,18 @@
 //! Needs root and a binary with its BPF programs (`cargo xtask build`); skips else. One test at a time:
 //! each samples the whole machine.
 
-use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures, KernelStats};
+use emberscope::capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
 use emberscope::model::{DropReason, Pid, RawEvent, RawSample, RawStack, SampleKind, StackEnd, TaskEvent};
+use emberscope_tests::host;
 use profiler_ebpf::UserFrame;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[path = "capture/events.rs"]
 mod events;
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// The host's features, if the programs can be loaded here.
-fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !emberscope_tests::is_root() {
-        emberscope_tests::skip(test, "not root: BPF programs cannot be loaded");
-        return None;
-    }
-    let features = HostFeatures::probe();
-    match Capture::smoke(&features) {
-        Err(error @ CaptureError::NotBuilt) => {
-            emberscope_tests::skip(test, &error.to_string());
-            None
-        }
-        _ => Some((features, guard)),
-    }
-}
 
 /// A running fixture; killed when dropped.
 struct Spin {
