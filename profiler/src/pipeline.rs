@@ -40,6 +40,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+pub use tables::Maps;
 use tables::Tables;
 use worker::Worker;
 

@@ -9,60 +9,16 @@ mod files;
 mod languages;
 mod stacks;
 
-use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures, TableMaps};
+use emberscope::capture::{Capture, CaptureConfig, HostFeatures};
 use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
-use emberscope::unwind::table::{Keeper, Limits, Walker, WalkerError, make};
-use emberscope_tests::skip;
-use profiler_ebpf::ProcessTables;
+use emberscope::pipeline::Maps;
+use emberscope::unwind::table::{Keeper, Limits, make};
+use emberscope_tests::{skip, walking_host as host};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !emberscope_tests::is_root() {
-        skip(test, "not root: BPF programs cannot be loaded");
-        return None;
-    }
-    let mut features = HostFeatures::probe();
-    // As on a kernel before 5.17.
-    features.bpf_loop &= std::env::var_os("EMBERSCOPE_WALK_IN_PIECES").is_none();
-    match Capture::smoke(&features) {
-        Err(error @ CaptureError::NotBuilt) => {
-            skip(test, &error.to_string());
-            None
-        }
-        _ => Some((features, guard)),
-    }
-}
-
-struct Maps(TableMaps);
-
-impl Walker for Maps {
-    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), WalkerError> {
-        self.0.write(address, words).map_err(|e| WalkerError(e.to_string()))
-    }
-    fn rule(&mut self, number: u32, rule: u64) -> Result<(), WalkerError> {
-        self.0.rule(number, rule).map_err(|e| WalkerError(e.to_string()))
-    }
-    fn expect(&mut self, pid: Pid) -> Result<(), WalkerError> {
-        self.0.expect(pid).map_err(|e| WalkerError(e.to_string()))
-    }
-    fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<bool, WalkerError> {
-        self.0.set(pid, tables).map_err(|e| WalkerError(e.to_string()))
-    }
-    fn forget(&mut self, pid: Pid) {
-        self.0.forget(pid);
-    }
-    fn free_slabs(&mut self, empty: &dyn Fn(u32) -> bool) {
-        self.0.free_slabs(empty);
-    }
-}
 
 /// A running program; killed when dropped.
 struct Running {

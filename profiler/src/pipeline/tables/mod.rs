@@ -7,6 +7,7 @@
 
 mod budget;
 mod builder;
+mod maps;
 mod queue;
 mod teller;
 
@@ -18,6 +19,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+
+pub use maps::Maps;
 
 /// Requests that wait: a node's processes at the start, and some.
 const MAX_WAITING: usize = 32_768;

@@ -5,12 +5,12 @@
 //! meanwhile. Files that nobody knows go to the builder, those of sampled processes first and large ones last.
 
 use super::budget::Budget;
+use super::maps::Maps;
 use super::queue::Queue;
 use super::{Ask, MAX_WAITING, TableCounts, builder};
 use crate::capture::TableMaps;
 use crate::model::Pid;
-use crate::unwind::table::{Disk, Found, Inode, Keeper, Limits, Made, Walker, WalkerError, Wanted};
-use profiler_ebpf::ProcessTables;
+use crate::unwind::table::{Disk, Found, Inode, Keeper, Limits, Made, Wanted};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -211,29 +211,5 @@ impl Teller {
             turned_away: 0,
         };
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
-    }
-}
-
-/// The walker's maps.
-struct Maps(TableMaps);
-
-impl Walker for Maps {
-    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), WalkerError> {
-        self.0.write(address, words).map_err(|e| WalkerError(e.to_string()))
-    }
-    fn rule(&mut self, number: u32, rule: u64) -> Result<(), WalkerError> {
-        self.0.rule(number, rule).map_err(|e| WalkerError(e.to_string()))
-    }
-    fn expect(&mut self, pid: Pid) -> Result<(), WalkerError> {
-        self.0.expect(pid).map_err(|e| WalkerError(e.to_string()))
-    }
-    fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<bool, WalkerError> {
-        self.0.set(pid, tables).map_err(|e| WalkerError(e.to_string()))
-    }
-    fn forget(&mut self, pid: Pid) {
-        self.0.forget(pid);
-    }
-    fn free_slabs(&mut self, empty: &dyn Fn(u32) -> bool) {
-        self.0.free_slabs(empty);
     }
 }

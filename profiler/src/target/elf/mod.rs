@@ -223,13 +223,16 @@ fn build_id_in(mut notes: &[u8]) -> Option<Box<[u8]>> {
 fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..at + N).and_then(|s| s.try_into().ok()).unwrap_or([0; N])
 }
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
+/// A number at a place; 0 beyond the end.
+pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(array_at(bytes, at))
 }
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+/// The same of four bytes.
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, at))
 }
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+/// The same of eight bytes.
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }
 

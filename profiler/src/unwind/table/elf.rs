@@ -3,6 +3,7 @@
 
 use super::TableError;
 use super::image::Segment;
+use crate::target::elf::{u16_at, u32_at, u64_at};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -97,20 +98,4 @@ pub fn by_index(bytes: &dyn Bytes, segments: &[Segment], offset: u64, address: u
     let segment = segments.iter().find(holds)?;
     let skipped = from - segment.address;
     Some(Found { address: from, offset: segment.offset.checked_add(skipped)?, size: segment.size - skipped })
-}
-
-fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes.get(at..at + N).and_then(|s| s.try_into().ok()).unwrap_or([0; N])
-}
-/// A number at a place; 0 beyond the end.
-pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes(array_at(bytes, at))
-}
-/// The same of four bytes.
-pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(array_at(bytes, at))
-}
-/// The same of eight bytes.
-pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(array_at(bytes, at))
 }

@@ -4,7 +4,8 @@
 //! (PT_GNU_EH_FRAME); `.debug_frame` only where there is no `.eh_frame`. Limit: 64 MiB of unwind information. Layout: elf(5), 64 bits, little endian, x86-64.
 
 use super::TableError;
-use super::elf::{Bytes, Found, OfFile, by_index, sections, u16_at, u32_at, u64_at};
+use super::elf::{Bytes, Found, OfFile, by_index, sections};
+use crate::target::elf::{u16_at, u32_at, u64_at};
 use std::fs::File;
 use std::hash::Hasher;
 
