@@ -3,8 +3,9 @@
 //! a JVM without any flag leaves open (which of the methods inlined around an instruction it belongs to), the second
 //! what is left when both have the same debug info.
 //!
-//! Compared are the shares of Java methods among samples whose leaf is one, over the executors' whole lives. Both
-//! are sampled, so both have an error.
+//! Compared are the shares of Java methods among samples whose leaf is one, over the executors' whole lives: of the
+//! leaf, and of the method whose code it is in (what C2 inlined counted to the method that it compiled), which needs
+//! no debug info. Both are sampled, so both have an error.
 
 use super::spark::{ROWS, TIMEOUT, job, kit};
 use super::{Bench, seen};
@@ -28,6 +29,20 @@ const END: Duration = Duration::from_secs(60);
 
 type Shares = BTreeMap<String, usize>;
 
+/// Samples by leaf, and by the method whose code the leaf is in.
+#[derive(Default)]
+struct Methods {
+    leaf: Shares,
+    code: Shares,
+}
+
+impl Methods {
+    fn add(&mut self, leaf: &str, code: Option<&str>, count: usize) {
+        *self.leaf.entry(leaf.to_owned()).or_default() += count;
+        *self.code.entry(code.unwrap_or(leaf).to_owned()).or_default() += count;
+    }
+}
+
 /// Measures.
 pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     let agent = match async_profiler::ensure() {
@@ -45,9 +60,11 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
                 let (same, theirs) = together(bench, &kit, &agent)?;
                 let on = format!("async: Spark {version}, Java {major}");
                 println!("   no flag, separate runs:");
-                rows.extend(compare(&format!("{on}, no flag"), &ours, &theirs));
+                rows.extend(compare(&format!("{on}, no flag"), &ours.leaf, &theirs.leaf));
+                println!("   no flag, separate runs, by compiled method:");
+                rows.extend(compare(&format!("{on}, no flag, compiled methods"), &ours.code, &theirs.code));
                 println!("   the run with the agent:");
-                rows.extend(compare(&format!("{on}, one run"), &same, &theirs));
+                rows.extend(compare(&format!("{on}, one run"), &same.leaf, &theirs.leaf));
             }
             Err(why) => skipped.push(format!("async with Java {major}: {why:#}")),
         }
@@ -56,13 +73,13 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
 }
 
 /// Methods as this daemon sees them in a run without any flag.
-fn plain(bench: &Bench, kit: &SparkKit) -> Result<Shares> {
+fn plain(bench: &Bench, kit: &SparkKit) -> Result<Methods> {
     let work = bench.work.join(format!("async-plain-{}", kit.jdk.major));
     watched(bench, kit, &work, "")
 }
 
 /// Methods as this daemon sees them.
-fn watched(bench: &Bench, kit: &SparkKit, work: &Path, flag: &str) -> Result<Shares> {
+fn watched(bench: &Bench, kit: &SparkKit, work: &Path, flag: &str) -> Result<Methods> {
     let words = ["--hz", "99", "--store-bytes", "512MiB"];
     let daemon = Daemon::start(&bench.binary, &work.join("daemon"), None, &words)?;
     let from = now();
@@ -70,22 +87,23 @@ fn watched(bench: &Bench, kit: &SparkKit, work: &Path, flag: &str) -> Result<Sha
     let until = sleep_until_visible(now());
     let seen = seen(&daemon, &format!("app={app}&role=executor"), (from, until))?;
     daemon.stop()?;
-    let mut shares = Shares::new();
+    let mut methods = Methods::default();
     for stack in &seen.stacks {
         if let Some(leaf) = stack.user().next_back().filter(|frame| frame.is_java()) {
-            *shares.entry(leaf.name.clone()).or_default() += stack.count;
+            let code = stack.user().rfind(|frame| frame.is_java() && frame.kind != "java-inlined");
+            methods.add(&leaf.name, code.map(|frame| frame.name.as_str()), stack.count);
         }
     }
-    Ok(shares)
+    Ok(methods)
 }
 
 /// Methods as this daemon and async-profiler see them in one run.
-fn together(bench: &Bench, kit: &SparkKit, agent: &Path) -> Result<(Shares, Shares)> {
+fn together(bench: &Bench, kit: &SparkKit, agent: &Path) -> Result<(Methods, Methods)> {
     let work = bench.work.join(format!("async-together-{}", kit.jdk.major));
     let options = "start,event=ctimer,interval=10100us,jstackdepth=2048,collapsed,ann";
     let flag = format!("-agentpath:{}={options},file={}/%p.collapsed", agent.display(), work.display());
     let ours = watched(bench, kit, &work, &flag)?;
-    let mut shares = Shares::new();
+    let mut methods = Methods::default();
     let begun = std::time::Instant::now();
     loop {
         let files = std::fs::read_dir(&work).context("reading async-profiler's output")?.flatten();
@@ -95,16 +113,18 @@ fn together(bench: &Bench, kit: &SparkKit, agent: &Path) -> Result<(Shares, Shar
             for file in &files {
                 let text =
                     std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-                text.lines().filter_map(leaf).for_each(|(name, n)| *shares.entry(name).or_default() += n);
+                for (leaf, code, n) in text.lines().filter_map(methods_of) {
+                    methods.add(&leaf, code.as_deref(), n);
+                }
             }
             break;
         }
         std::thread::sleep(Duration::from_millis(500));
     }
-    if shares.is_empty() {
+    if methods.leaf.is_empty() {
         bail!("async-profiler left no samples in {}", work.display());
     }
-    Ok((ours, shares))
+    Ok((ours, methods))
 }
 
 /// The job, to its end; its application.
@@ -120,13 +140,17 @@ fn run(bench: &Bench, kit: &SparkKit, work: &Path, executor: &str) -> Result<Str
     Ok(app)
 }
 
-/// The leaf of a collapsed stack, if it is a Java method: `_[j]` compiled, `_[i]` inlined, `_[0]` interpreted,
-/// `_[1]` compiled by C1.
-fn leaf(line: &str) -> Option<(String, usize)> {
+/// The leaf of a collapsed stack, if it is a Java method, and the method whose code it is in: `_[j]` compiled, `_[i]`
+/// inlined, `_[0]` interpreted, `_[1]` compiled by C1.
+fn methods_of(line: &str) -> Option<(String, Option<String>, usize)> {
     let (stack, count) = line.rsplit_once(' ')?;
-    let leaf = stack.rsplit(';').next()?;
-    let name = ["_[j]", "_[i]", "_[0]", "_[1]"].iter().find_map(|suffix| leaf.strip_suffix(suffix))?;
-    Some((fold(&dotted(name)), count.parse().ok()?))
+    let of = |frame: &str, suffixes: &[&str]| {
+        let name = suffixes.iter().find_map(|suffix| frame.strip_suffix(suffix))?;
+        Some(fold(&dotted(name)))
+    };
+    let leaf = of(stack.rsplit(';').next()?, &["_[j]", "_[i]", "_[0]", "_[1]"])?;
+    let code = stack.rsplit(';').find_map(|frame| of(frame, &["_[j]", "_[0]", "_[1]"]));
+    Some((leaf, code, count.parse().ok()?))
 }
 
 /// `java/util/A$$Lambda.0x000071e4.apply` as `java.util.A$$Lambda.apply`.
@@ -180,8 +204,13 @@ mod tests {
 
     #[test]
     fn names_as_async_profiler_writes_them() {
-        assert_eq!(leaf("a;java/lang/Thread.run_[j] 12"), Some(("java.lang.Thread.run".to_owned(), 12)));
-        assert_eq!(leaf("a;[unknown] 12"), None);
+        let run = "java.lang.Thread.run".to_owned();
+        assert_eq!(
+            methods_of("a;java/lang/Thread.run_[j];b/C.d_[i] 12"),
+            Some(("b.C.d".to_owned(), Some(run.clone()), 12))
+        );
+        assert_eq!(methods_of("a;java/lang/Thread.run_[0] 1"), Some((run.clone(), Some(run), 1)));
+        assert_eq!(methods_of("a;[unknown] 12"), None);
         assert_eq!(dotted("org/A$$Lambda.0x000071e4c0.apply"), "org.A$$Lambda.apply");
         assert_eq!(dotted("a/feed.add"), "a.feed.add");
     }
