@@ -147,7 +147,7 @@ fn elf(parts: &[(&str, &[u8])]) -> Vec<u8> {
         headers.resize(at + 64, 0);
         let name_at = names.len();
         names.extend(name.bytes().chain([0]));
-        let bytes = if *name == ".shstrtab" { &names } else { *bytes };
+        let bytes = if *name == ".shstrtab" { &names[..] } else { *bytes };
         let address = if *name == ".text" { CODE.1 } else { file.len() as u64 };
         let fields = [
             (0, name_at as u64, 4),

@@ -197,7 +197,9 @@ proptest::proptest! {
         let file = crate::target::elf::memory_file().unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
         if let Ok(names) = names(&file, &[0, 0x3000, 0x5000, u64::MAX], 1 << 20) {
-            proptest::prop_assert!(names.iter().flatten().all(|name| name.len() <= crate::target::text::MAX_NAME));
+            // Cut ones end in a sign of three bytes.
+            let most = crate::target::text::MAX_NAME + 3;
+            proptest::prop_assert!(names.iter().flatten().all(|name| name.len() <= most));
         }
     }
 }
