@@ -233,13 +233,11 @@ pub fn run(arguments: &[String]) -> Result<()> {
                 row::print(&more);
                 rows.extend(more);
             }
-            Err(why) => rows.push(Row::is(
-                format!("{name}: could not be measured"),
-                format!("{why:#}"),
-                "-",
-                false,
-                0,
-            )),
+            Err(why) => {
+                println!("   {name}: {why:#}");
+                let what = format!("{name}: could not be measured");
+                rows.push(Row::is(what, format!("{why:#}"), "-", false, 0));
+            }
         }
     }
     row::print(&rows);
