@@ -1,4 +1,5 @@
-//! Tables with little room: that of a program which runs goes for another's, its stacks then say so, and it comes back.
+//! Tables with little room: those of a program that runs go for another's; it is walked by rules that the kernel has in its
+//! cache still, or says why not; and they come back.
 
 use super::stacks::{chains, shares};
 use super::*;
