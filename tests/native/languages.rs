@@ -1,5 +1,6 @@
 //! C++, Rust, Go and Java over C: programs whose stacks must reach the root.
 
+use super::stacks::chains;
 use super::*;
 use emberscope::hotspot::{Jvm, LibjvmFiles};
 use emberscope::unwind::hotspot::layout;
@@ -35,6 +36,42 @@ fn a_rust_program() {
         return skip("a_rust_program", "no rustc");
     }
     rooted("rust", &compiled("rustc", "spin.rs", &["-O", "-C", "force-frame-pointers=no"], "rust"), 99.5);
+}
+
+#[test]
+fn a_go_program() {
+    if Command::new("go").arg("version").output().is_err() {
+        return skip("a_go_program", "no Go here (Debian's golang-go)");
+    }
+    let Some((features, _guard)) = host("go") else { return };
+    let file = compiled("go", "spin.go", &["build"], "go");
+    let functions =
+        [("main.leaf", 'l'), ("main.down", 'd'), ("main.work", 'w'), ("runtime.goexit.abi0", 'g')];
+    let functions = functions.map(|(name, letter)| (function(&file, name).expect(name).linked, letter));
+    let letter = |frame: &profiler_ebpf::UserFrame| {
+        let at = frame.value - u64::from(frame.flags & profiler_ebpf::UserFrame::FLAG_RETURN_ADDRESS);
+        functions.iter().find(|(range, _)| range.contains(&at)).map_or('?', |(_, letter)| *letter)
+    };
+    let letters = |stack: &RawStack| stack.user.iter().map(letter).collect::<String>();
+    let right = chains(10, "wg");
+    let program = Running::start(&mut Command::new(&file));
+    for tables in [false, true] {
+        let mut seen = sampled(&features, program.pid(), tables, |_| {});
+        seen.print(&format!("go, {} tables", if tables { "with" } else { "without" }));
+        // Its collector and its scheduler have threads of their own, whose stacks are not known.
+        let own = |stack: &RawStack| stack.user.first().is_some_and(|leaf| "ldw".contains(letter(leaf)));
+        seen.stacks.retain(|(stack, _)| own(stack));
+        seen.all = seen.stacks.iter().map(|(_, count)| count).sum();
+        let exact = seen.share("are right, frame by frame", |s| right.contains(&letters(s)));
+        // Go does not mark the end: that it is reached is known by the name of the first frame (symbolize/thread_start).
+        seen.share("reach the function below which nothing is", |s| letters(s).ends_with('g'));
+        let mut others: Vec<_> = seen.stacks.iter().map(|(s, n)| (*n, letters(s), s.end.slug())).collect();
+        others.sort_unstable_by(|a, b| b.cmp(a));
+        others.iter().take(6).for_each(|how| println!("    {how:?}"));
+        if tables {
+            assert!(seen.all > 100 && exact >= 99.5, "{exact:.2} % of {} right", seen.all);
+        }
+    }
 }
 
 /// Java over zlib, with and without tables.

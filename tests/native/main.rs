@@ -3,10 +3,11 @@
 //!
 //! Needs root and a binary with its BPF programs (`cargo xtask build`), a C compiler, and JDKs for Java over zlib;
 //! skips else. One test at a time. `stacks`: a program whose stacks are known; `files`: where its code may lie;
-//! `languages`: others' programs.
+//! `languages`: others' programs; `room`: what happens when tables have little.
 
 mod files;
 mod languages;
+mod room;
 mod stacks;
 
 use emberscope::capture::{Capture, CaptureConfig, HostFeatures};
@@ -97,47 +98,67 @@ fn learn(keeper: &mut Keeper<Maps>, pid: Pid) {
 
 /// Samples a process for a while, with or without tables. `before` runs once the capture has begun.
 fn sampled(features: &HostFeatures, pid: Pid, tables: bool, before: impl FnOnce(&mut Capture)) -> Seen {
-    let config = CaptureConfig { hz: 997, measure: true, ..CaptureConfig::default() };
-    let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
-    before(&mut capture);
-    let maps = Maps(capture.take_tables().expect("the maps"));
-    let mut keeper = Keeper::new(maps, Limits::default()).expect("a keeper");
+    let mut watch = Watch::begin(features, Limits::default(), before);
     if tables {
         let begun = Instant::now();
-        learn(&mut keeper, pid);
-        println!("    tables in {:?}: {:?}", begun.elapsed(), keeper.counts());
+        learn(&mut watch.keeper, pid);
+        println!("    tables in {:?}: {:?}", begun.elapsed(), watch.keeper.counts());
     }
-    let mut events = Vec::new();
-    record(&mut capture, Duration::from_millis(100), &mut events);
-    // A stack is told once an epoch, so those from before are kept.
-    events.retain(|event| matches!(event, RawEvent::Stack(_)));
-    let began = capture.stats();
-    let mut stacks: HashMap<u64, (RawStack, usize)> = HashMap::new();
-    record(&mut capture, seconds(), &mut events);
-    let ended = capture.stats();
-    for event in events {
-        match event {
-            RawEvent::Stack(stack) if stack.pid == pid => {
-                stacks.entry(stack.hash).or_insert((stack, 0));
+    watch.see(pid)
+}
+
+/// The sampler, and the tables that it has.
+struct Watch {
+    capture: Capture,
+    keeper: Keeper<Maps>,
+    /// A stack is told once an epoch, so those from before are kept.
+    stacks: Vec<RawEvent>,
+}
+
+impl Watch {
+    fn begin(features: &HostFeatures, limits: Limits, before: impl FnOnce(&mut Capture)) -> Self {
+        let config = CaptureConfig { hz: 997, measure: true, ..CaptureConfig::default() };
+        let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
+        before(&mut capture);
+        let maps = Maps(capture.take_tables().expect("the maps"));
+        let keeper = Keeper::new(maps, limits).expect("a keeper");
+        Self { capture, keeper, stacks: Vec::new() }
+    }
+
+    /// What is seen of a process from now on for a while.
+    fn see(&mut self, pid: Pid) -> Seen {
+        let mut events = std::mem::take(&mut self.stacks);
+        record(&mut self.capture, Duration::from_millis(100), &mut events);
+        events.retain(|event| matches!(event, RawEvent::Stack(_)));
+        let began = self.capture.stats();
+        let mut stacks: HashMap<u64, (RawStack, usize)> = HashMap::new();
+        record(&mut self.capture, seconds(), &mut events);
+        let ended = self.capture.stats();
+        for event in events {
+            match event {
+                RawEvent::Stack(stack) if stack.pid == pid => {
+                    self.stacks.push(RawEvent::Stack(stack.clone()));
+                    stacks.entry(stack.hash).or_insert((stack, 0));
+                }
+                RawEvent::Sample(sample) if sample.pid == pid => {
+                    stacks.get_mut(&sample.stack).expect("told before").1 += 1;
+                }
+                _ => {}
             }
-            RawEvent::Sample(sample) if sample.pid == pid => {
-                stacks.get_mut(&sample.stack).expect("told before").1 += 1;
-            }
-            _ => {}
         }
-    }
-    let run = |stats: &emberscope::capture::KernelStats| {
-        let sampler = stats.programs.iter().find(|p| p.name == "sample");
-        sampler.map(|p| (p.run_count, p.run_time_ns)).unwrap_or_default()
-    };
-    let (now, then) = (run(&ended), run(&began));
-    let all = stacks.values().map(|(_, count)| count).sum();
-    Seen {
-        stacks: stacks.into_values().filter(|(_, count)| *count > 0).collect(),
-        all,
-        ns: (now.1 - then.1) / (now.0 - then.0).max(1),
-        frames: (ended.user_frames - began.user_frames) as f64
-            / (ended.samples - began.samples).max(1) as f64,
+        let run = |stats: &emberscope::capture::KernelStats| {
+            let sampler = stats.programs.iter().find(|p| p.name == "sample");
+            sampler.map(|p| (p.run_count, p.run_time_ns)).unwrap_or_default()
+        };
+        let (now, then) = (run(&ended), run(&began));
+        let all = stacks.values().map(|(_, count)| count).sum();
+        Seen {
+            stacks: stacks.into_values().filter(|(_, count)| *count > 0).collect(),
+            all,
+            ns: (now.1 - then.1) / (now.0 - then.0).max(1),
+            frames: (ended.user_frames - began.user_frames) as f64
+                / (ended.samples - began.samples).max(1) as f64,
+        }
     }
 }
 

@@ -37,13 +37,20 @@ fn known(test: &str, args: &[&OsStr], right: &[String]) {
 
 /// At least 99.5 of 100 samples of the C program are rooted and as one of `right`.
 pub fn judge(features: &HostFeatures, test: &str, program: &Running, right: &[String]) {
+    let seen = sampled(features, program.pid(), true, |_| {});
+    let (rooted, exact) = shares(test, program, right, &seen);
+    assert!(seen.all > 100, "{} samples", seen.all);
+    assert!(rooted >= 99.5 && exact >= 99.5, "{rooted:.2} % rooted, {exact:.2} % right");
+}
+
+/// How many of 100 samples of the C program are rooted, and how many are as one of `right`.
+pub fn shares(test: &str, program: &Running, right: &[String], seen: &Seen) -> (f64, f64) {
     let addresses = program.first_line.split_whitespace();
     let addresses =
         addresses.map(|w| u64::from_str_radix(w.trim_start_matches("0x"), 16).expect("hexadecimal"));
     let mut functions: Vec<(u64, char)> = addresses.zip(LETTERS).collect();
     functions.sort_unstable();
     let own = program.own_code();
-    let seen = sampled(features, program.pid(), true, |_| {});
     seen.print(test);
     let rooted = seen.share("reach the root", |s| s.end == StackEnd::Root);
     let exact = |s: &RawStack| right.iter().any(|r| *r == letters(s, &functions, &own));
@@ -55,8 +62,7 @@ pub fn judge(features: &HostFeatures, test: &str, program: &Running, right: &[St
     let mut others: Vec<_> = others.into_iter().collect();
     others.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     others.iter().take(8).for_each(|(how, count)| println!("    {count:6} {how:?}"));
-    assert!(seen.all > 100, "{} samples", seen.all);
-    assert!(rooted >= 99.5 && exact >= 99.5, "{rooted:.2} % rooted, {exact:.2} % right");
+    (rooted, exact)
 }
 
 fn known_c(test: &str, args: &[&str], right: &[&str]) {

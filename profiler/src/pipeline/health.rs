@@ -5,14 +5,15 @@
 
 use super::jvms::{Jvms, Naming, Walking};
 use super::stacks::StackCache;
-use super::tables::Tables;
+use super::tables::{TableCounts, Tables};
 use crate::aggregate::{Interner, WindowCounters};
 use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
 use crate::model::{DropReason, LabelKey, NameSource, ProcessRecord, SampleKind, ThreadClass, Window};
-use crate::process::Registry;
 use crate::process::threads::Threads;
+use crate::process::{Process, Registry};
 use crate::serve::{Metrics, raise_to};
 use crate::symbolize::Symbolizer;
+use crate::unwind::table::Held;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -216,8 +217,9 @@ impl Health {
                 "build_ms": unwind.tables.build_ns / 1_000_000,
                 "evicted": unwind.tables.evicted,
                 "refused": unwind.tables.refused,
+                "largest": unwind.largest.iter().map(held).collect::<Vec<_>>(),
             },
-            "jvms": jvms(registry, symbolizer, probes),
+            "jvms": jvms(registry, symbolizer, probes, &unwind),
         }));
     }
 }
@@ -234,12 +236,31 @@ fn state(state: FindingState) -> &'static str {
 const GRAAL: &str = "Graal (or another compiler that is plugged in by JVMCI): its code is walked and named as C2's is, \
     which was held against Graal 22.3 on JDK 17 only";
 
-fn jvms(registry: &Registry, symbolizer: &Symbolizer, probes: &Jvms) -> Vec<Value> {
-    let live = registry.iter().filter(|process| process.jvm && !process.exited);
-    live.take(MAX_LISTED).map(|process| jvm(&process.record, symbolizer, probes)).collect()
+fn held(table: &Held) -> Value {
+    json!({
+        "file": table.file.to_string_lossy(),
+        "bytes": table.bytes,
+        "rows": table.rows,
+        "mappings": table.mappings,
+        "ms": table.ns / 1_000_000,
+    })
 }
 
-fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value {
+fn jvms(registry: &Registry, symbolizer: &Symbolizer, probes: &Jvms, unwind: &TableCounts) -> Vec<Value> {
+    let live = registry.iter().filter(|process| process.jvm && !process.exited);
+    let one = |process: &Process| {
+        let share = unwind.shares.get(&process.record.key.pid).copied().unwrap_or_default();
+        jvm(&process.record, symbolizer, probes, share)
+    };
+    live.take(MAX_LISTED).map(one).collect()
+}
+
+fn jvm(
+    record: &ProcessRecord,
+    symbolizer: &Symbolizer,
+    probes: &Jvms,
+    (unwind_files, unwind_bytes): (usize, usize),
+) -> Value {
     let facts = symbolizer.jvm_facts(record.key);
     let names = facts.as_ref().map(|facts| &facts.names);
     let labels: Map<String, Value> =
@@ -261,5 +282,7 @@ fn jvm(record: &ProcessRecord, symbolizer: &Symbolizer, probes: &Jvms) -> Value 
         "stacks_say": walking.says(),
         "threads": naming.slug(),
         "threads_say": naming.says(),
+        "unwind_files": unwind_files,
+        "unwind_bytes": unwind_bytes,
     })
 }

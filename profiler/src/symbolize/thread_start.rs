@@ -11,6 +11,10 @@ use crate::model::Frame;
 /// JDK 9), and the launcher's for `main` (java_md.c).
 const STARTS: [&str; 4] = ["thread_native_entry", "java_start", "ThreadJavaMain", "JavaMain"];
 
+/// The caller of every goroutine's first function, which is never called itself (src/runtime/asm_amd64.s); Go's linker
+/// does not mark it as the end in its unwind information.
+const GOROUTINE: [&str; 2] = ["runtime.goexit", "runtime.goexit.abi0"];
+
 /// The first frame, or the second below one of the C library's, is a thread's start function.
 pub fn is_first(frames: &[PendingFrame]) -> bool {
     let named = |index: usize| match frames.get(index) {
@@ -18,7 +22,7 @@ pub fn is_first(frames: &[PendingFrame]) -> bool {
         _ => None,
     };
     let Some(first) = named(0) else { return false };
-    is_start(first) || (is_libc(first) && named(1).is_some_and(is_start))
+    GOROUTINE.contains(&&*first.name) || is_start(first) || (is_libc(first) && named(1).is_some_and(is_start))
 }
 
 fn is_start(frame: &Frame) -> bool {
@@ -53,6 +57,8 @@ mod tests {
             (vec![("start_thread", "libc.so.6"), ("JavaMain", "libjli.so")], true),
             (vec![libc, libc, start], false),
             (vec![("thread_native_entry(Thread*)", "liba.so")], false),
+            (vec![("runtime.goexit.abi0", "kubelet"), ("main.work", "kubelet")], true),
+            (vec![("main.work", "kubelet"), ("runtime.goexit", "kubelet")], false),
             (vec![("x", "liba.so"), start], false),
             (vec![libc], false),
             (vec![], false),

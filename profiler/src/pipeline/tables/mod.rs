@@ -14,8 +14,8 @@ mod teller;
 use crate::capture::TableMaps;
 use crate::model::{Pid, RawTask, TaskEvent};
 use crate::process::Registry;
-use crate::unwind::table::{Counts, Disk, Made};
-use std::collections::HashSet;
+use crate::unwind::table::{Counts, Disk, Held, Made};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,7 +44,7 @@ enum Ask {
 }
 
 /// What is shown.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TableCounts {
     /// Of the tables.
     pub tables: Counts,
@@ -54,6 +54,10 @@ pub struct TableCounts {
     pub waiting: usize,
     /// Requests that were turned away.
     pub turned_away: u64,
+    /// The largest tables.
+    pub largest: Arc<[Held]>,
+    /// Of each process with a list: its files, and the bytes of their tables.
+    pub shares: Arc<HashMap<Pid, (usize, usize)>>,
 }
 
 /// The threads' door.
@@ -135,7 +139,7 @@ impl Tables {
 
     /// What there is.
     pub fn counts(&self) -> TableCounts {
-        let counts = *self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         TableCounts { turned_away: self.turned_away, ..counts }
     }
 

@@ -1,20 +1,20 @@
 //! Which processes are looked at, and when: now, or a moment later, so that what happens to one meanwhile is one look.
 
 use crate::model::Pid;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Now,
-    Later,
+    Later(Instant),
 }
 
 /// Those that wait, each once.
 #[derive(Debug, Default)]
 pub struct Queue {
     now: VecDeque<Pid>,
-    later: VecDeque<(Instant, Pid)>,
+    later: BTreeSet<(Instant, Pid)>,
     waiting: HashMap<Pid, When>,
 }
 
@@ -26,22 +26,29 @@ impl Queue {
 
     /// As soon as those before it.
     pub fn now(&mut self, pid: Pid) {
-        if self.waiting.insert(pid, When::Now) != Some(When::Now) {
-            self.now.push_back(pid);
+        match self.waiting.insert(pid, When::Now) {
+            Some(When::Now) => return,
+            Some(When::Later(at)) => {
+                self.later.remove(&(at, pid));
+            }
+            None => {}
         }
+        self.now.push_back(pid);
     }
 
-    /// Then, unless it waits already. Times come in order.
+    /// Then, unless it waits already.
     pub fn later(&mut self, at: Instant, pid: Pid) {
         if let std::collections::hash_map::Entry::Vacant(entry) = self.waiting.entry(pid) {
-            entry.insert(When::Later);
-            self.later.push_back((at, pid));
+            entry.insert(When::Later(at));
+            self.later.insert((at, pid));
         }
     }
 
     /// It need not be looked at.
     pub fn forget(&mut self, pid: Pid) {
-        self.waiting.remove(&pid);
+        if let Some(When::Later(at)) = self.waiting.remove(&pid) {
+            self.later.remove(&(at, pid));
+        }
     }
 
     /// The next one that is due.
@@ -52,13 +59,10 @@ impl Queue {
                 return Some(pid);
             }
         }
-        while let Some((_, pid)) = self.later.pop_front_if(|(at, _)| *at <= now) {
-            if self.waiting.get(&pid) == Some(&When::Later) {
-                self.waiting.remove(&pid);
-                return Some(pid);
-            }
-        }
-        None
+        let (_, pid) = *self.later.first().filter(|(at, _)| *at <= now)?;
+        self.later.pop_first();
+        self.waiting.remove(&pid);
+        Some(pid)
     }
 
     /// When the next one is due; None: nobody waits.
@@ -66,7 +70,7 @@ impl Queue {
         if !self.now.is_empty() {
             return Some(now);
         }
-        self.later.front().map(|(at, _)| *at)
+        self.later.first().map(|(at, _)| *at)
     }
 }
 
@@ -91,6 +95,10 @@ mod tests {
         assert_eq!(queue.due(start), Some(then));
         assert_eq!((queue.next(then), queue.next(then)), (Some(1), None));
         assert_eq!((queue.len(), queue.due(then)), (0, None));
+        queue.later(then + Duration::from_millis(1), 8);
+        queue.later(then, 7);
+        assert_eq!((queue.next(then), queue.next(then)), (Some(7), None), "whenever it was asked for");
+        queue.forget(8);
         queue.now(5);
         queue.later(then, 6);
         queue.forget(5);

@@ -20,6 +20,13 @@ use std::time::{Duration, Instant};
 
 /// From a process's first new mapping to the look at it, where there is much to look at.
 const DELAY: Duration = Duration::from_millis(30);
+/// From a file's table to the look at a process that waits for it and was not sampled: others of its files come
+/// meanwhile.
+const GATHER: Duration = Duration::from_millis(300);
+/// How often what there is is told, while it changes.
+const TELL: Duration = Duration::from_millis(200);
+/// Tables that are told one by one.
+const LARGEST: usize = 128;
 /// Of a core, for looks at once.
 const SHARE: f64 = 0.1;
 /// What they may take ahead: a node's processes at the start.
@@ -71,7 +78,7 @@ struct Teller {
     large: VecDeque<Box<Wanted>>,
     /// All of them and the one that is read now, with the processes that wait for it.
     wanted: HashMap<Inode, Vec<Pid>>,
-    /// Were sampled without a list.
+    /// Were sampled since the last sweep.
     sampled: HashSet<Pid>,
     /// What is read now.
     busy: Option<Box<Wanted>>,
@@ -82,19 +89,24 @@ struct Teller {
 impl Teller {
     fn run(mut self, asks: &Receiver<Ask>) {
         let mut sweep = Instant::now() + SWEEP;
+        // When to tell what there is, if it changed.
+        let (mut tell, mut changed) = (Instant::now(), true);
         loop {
             let now = Instant::now();
             let next = self.queue.due(now).map_or(sweep, |due| due.min(sweep));
+            let next = if changed { next.min(tell) } else { next };
             match asks.recv_timeout(next.saturating_duration_since(now)) {
                 Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(ask) => {
                     self.take(ask);
+                    changed = true;
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let now = Instant::now();
             if let Some(pid) = self.queue.next(now) {
+                changed = true;
                 self.look(pid);
                 let _ = self.budget.take(now.elapsed(), Instant::now());
             }
@@ -103,9 +115,11 @@ impl Teller {
                 sweep = now + SWEEP;
                 self.keeper.sweep(Path::new("/proc"));
                 self.sampled.clear();
+                changed = true;
             }
-            if self.queue.len() == 0 || now >= sweep {
+            if changed && now >= tell {
                 self.publish();
+                (tell, changed) = (Instant::now() + TELL, false);
             }
         }
     }
@@ -123,8 +137,10 @@ impl Teller {
             Ask::Ended(pid) => self.queue.forget(pid),
             Ask::Used(pids) => {
                 for pid in pids {
-                    if self.keeper.used(pid) {
+                    if self.sampled.len() < MAX_WAITING {
                         self.sampled.insert(pid);
+                    }
+                    if self.keeper.used(pid) {
                         self.queue.now(pid);
                     }
                 }
@@ -139,8 +155,12 @@ impl Teller {
     }
 
     fn later(&mut self, pid: Pid) {
+        self.after(DELAY, pid);
+    }
+
+    fn after(&mut self, delay: Duration, pid: Pid) {
         if self.queue.len() < MAX_WAITING {
-            self.queue.later(Instant::now() + DELAY, pid);
+            self.queue.later(Instant::now() + delay, pid);
         }
     }
 
@@ -151,7 +171,7 @@ impl Teller {
             self.keeper.forget(pid);
             Vec::new()
         });
-        let first = self.sampled.remove(&pid);
+        let first = self.sampled.contains(&pid);
         for file in wanted {
             if let Some(pids) = self.wanted.get_mut(&file.inode) {
                 if !pids.contains(&pid) {
@@ -177,7 +197,11 @@ impl Teller {
         }
         let waiting = self.wanted.remove(&made.inode).unwrap_or_default();
         match self.keeper.learn(made) {
-            Ok(()) => waiting.into_iter().for_each(|pid| self.queue.now(pid)),
+            Ok(()) => {
+                for pid in waiting {
+                    if self.sampled.contains(&pid) { self.queue.now(pid) } else { self.after(GATHER, pid) }
+                }
+            }
             Err(error) => tracing::debug!(%error, "an unwind table is not taken"),
         }
         self.give_job();
@@ -209,6 +233,8 @@ impl Teller {
             slab_bytes: self.keeper.walker().0.bytes(),
             waiting: self.queue.len() + self.wanted.len(),
             turned_away: 0,
+            largest: self.keeper.largest(LARGEST).into(),
+            shares: Arc::new(self.keeper.pids().map(|pid| (pid, self.keeper.share(pid))).collect()),
         };
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
     }

@@ -56,7 +56,7 @@ impl GoTable {
         let mut functions = Vec::with_capacity(count);
         for nth in 0..count {
             let at = table.checked_add(8 * nth)?;
-            let record = table.checked_add(half(at + 4)? as usize)?;
+            let record = table.checked_add(half(at.checked_add(4)?)? as usize)?;
             functions.push((half(at)?, half(record.checked_add(4)?)?));
         }
         let end = half(table.checked_add(8 * count)?)?;

@@ -15,7 +15,7 @@ mod tests;
 
 use super::frames::FrameTable;
 use crate::model::{FastMap, Frame, FrameKind};
-use crate::target::elf::Headers;
+use crate::target::elf::{ElfError, Headers};
 use rustix::fs::Stat;
 use std::fs::File;
 use std::path::Path;
@@ -206,6 +206,12 @@ impl Natives {
         self.generation += 1;
         self.counters.cache_flushes += 1;
     }
+}
+
+/// The functions at offsets of a file, from symbols of at most about `limit` bytes, as frames of native code get them.
+pub fn names(file: &File, offsets: &[u64], limit: u64) -> Result<Vec<Option<String>>, ElfError> {
+    let table = Table::open(file, Path::new("/"), limit)?;
+    Ok(offsets.iter().map(|offset| table.name(*offset)).collect())
 }
 
 /// What an address is called that no symbol covers.

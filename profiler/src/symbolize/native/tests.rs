@@ -175,3 +175,31 @@ fn a_stripped_program_of_go_names_its_functions() {
         assert!(same > 1000, "{flags:?}: {same} of {}", all.len());
     }
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_spoilt_file_gives_names_or_none(
+        spoils in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0u8..), 1..40),
+        whole in proptest::prelude::any::<bool>(),
+    ) {
+        static SOUND: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+            std::fs::read("/usr/lib/x86_64-linux-gnu/libz.so.1").unwrap()
+        });
+        let mut bytes = SOUND.clone();
+        let headers = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+        for (at, value) in spoils {
+            // Anywhere in the first pages and the symbols, or in the section headers.
+            let place = if whole { at.index(0x3000) } else { headers + at.index(bytes.len() - headers) };
+            bytes[place] = value;
+        }
+        let file = crate::target::elf::memory_file().unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
+        if let Ok(names) = names(&file, &[0, 0x3000, 0x5000, u64::MAX], 1 << 20) {
+            // Cut ones end in a sign of three bytes.
+            let most = crate::target::text::MAX_NAME + 3;
+            proptest::prop_assert!(names.iter().flatten().all(|name| name.len() <= most));
+        }
+    }
+}

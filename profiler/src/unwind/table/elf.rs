@@ -1,10 +1,11 @@
-//! Finds sections in an ELF file: headers in, places out. Compressed sections are left out; limits: 4096 sections, 1 MiB of
-//! their names. Nothing that a header says is believed: what is read is bounded by the file's size.
+//! Finds sections in an ELF file: headers in, places out. Limits: 4096 sections, 1 MiB of their names. Nothing that a header says is believed: what is read is bounded by the file's size.
 
 use super::TableError;
 use super::image::Segment;
 use crate::target::elf::{u16_at, u32_at, u64_at};
+use flate2::read::ZlibDecoder;
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 /// Section headers.
@@ -13,6 +14,9 @@ const MAX_HEADERS: u64 = 4096;
 const MAX_NAMES: u64 = 1 << 20;
 const SHT_NOBITS: u32 = 8;
 const SHF_COMPRESSED: u64 = 0x800;
+/// Head of a compressed section (elf(5), Elf64_Chdr): type, reserved, size, alignment; and zlib's number.
+const CHDR: usize = 24;
+const ELFCOMPRESS_ZLIB: u32 = 1;
 /// `DW_EH_PE_pcrel | DW_EH_PE_sdata4`: how every linker writes the pointer in .eh_frame_hdr.
 const PCREL_SDATA4: u8 = 0x1b;
 
@@ -52,6 +56,26 @@ pub struct Found {
     pub offset: u64,
     /// Bytes.
     pub size: u64,
+    /// They are compressed: what Go's linker does with .debug_frame.
+    pub packed: bool,
+}
+
+/// What is in a compressed section, when it is at most `most` bytes: no more than that are ever unpacked.
+pub fn unpacked(bytes: &[u8], most: u64) -> Result<Vec<u8>, TableError> {
+    let (head, packed) = bytes.split_at_checked(CHDR).ok_or(TableError::Malformed)?;
+    let size = u64_at(head, 8);
+    if u32_at(head, 0) != ELFCOMPRESS_ZLIB {
+        return Err(TableError::Nothing);
+    }
+    if size > most {
+        return Err(TableError::TooMuch("bytes of unwind information"));
+    }
+    let mut all = Vec::new();
+    let read = ZlibDecoder::new(packed).take(size).read_to_end(&mut all);
+    match read {
+        Ok(read) if read as u64 == size => Ok(all),
+        _ => Err(TableError::Malformed),
+    }
 }
 
 /// `.eh_frame` and `.debug_frame`, by name.
@@ -72,13 +96,13 @@ pub fn sections(bytes: &dyn Bytes, head: &[u8]) -> Result<(Option<Found>, Option
     let mut found = (None, None);
     for header in headers.chunks_exact(64) {
         let name = names.get(u32_at(header, 0) as usize..).unwrap_or_default();
-        let usable = u32_at(header, 4) != SHT_NOBITS && u64_at(header, 8) & SHF_COMPRESSED == 0;
+        let packed = u64_at(header, 8) & SHF_COMPRESSED != 0;
         let size = u64_at(header, 32);
-        if !usable || size == 0 {
+        if u32_at(header, 4) == SHT_NOBITS || size == 0 {
             continue;
         }
-        let section = Some(Found { address: u64_at(header, 16), offset: u64_at(header, 24), size });
-        if name.starts_with(b".eh_frame\0") {
+        let section = Some(Found { address: u64_at(header, 16), offset: u64_at(header, 24), size, packed });
+        if name.starts_with(b".eh_frame\0") && !packed {
             found.0 = section;
         } else if name.starts_with(b".debug_frame\0") {
             found.1 = section;
@@ -97,5 +121,6 @@ pub fn by_index(bytes: &dyn Bytes, segments: &[Segment], offset: u64, address: u
     let holds = |s: &&Segment| from >= s.address && from - s.address < s.size;
     let segment = segments.iter().find(holds)?;
     let skipped = from - segment.address;
-    Some(Found { address: from, offset: segment.offset.checked_add(skipped)?, size: segment.size - skipped })
+    let size = segment.size - skipped;
+    Some(Found { address: from, offset: segment.offset.checked_add(skipped)?, size, packed: false })
 }

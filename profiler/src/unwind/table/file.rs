@@ -24,6 +24,11 @@ impl Inode {
         let Backing::File { path, .. } = &mapping.backing else { return None };
         Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path.clone()))
     }
+
+    /// Its path, as the process that maps it has it.
+    pub fn path(&self) -> &Path {
+        &self.3
+    }
 }
 
 /// What changes when a file is written: size, seconds and nanoseconds of its last change.

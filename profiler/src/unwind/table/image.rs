@@ -1,10 +1,11 @@
 //! Finds the unwind information in an ELF image: an open file or the bytes of a vdso in, sections out.
 //!
 //! `.eh_frame` by its section header, or where these are stripped by the program header of its index
-//! (PT_GNU_EH_FRAME); `.debug_frame` only where there is no `.eh_frame`. Limit: 64 MiB of unwind information. Layout: elf(5), 64 bits, little endian, x86-64.
+//! (PT_GNU_EH_FRAME); `.debug_frame`, which may be compressed, only where there is no `.eh_frame`.
+//! Limit: 64 MiB of unwind information, packed or not. Layout: elf(5), 64 bits, little endian, x86-64.
 
 use super::TableError;
-use super::elf::{Bytes, Found, OfFile, by_index, sections};
+use super::elf::{Bytes, Found, OfFile, by_index, sections, unpacked};
 use crate::target::elf::{u16_at, u32_at, u64_at};
 use std::fs::File;
 use std::hash::Hasher;
@@ -128,6 +129,7 @@ fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
             return Err(TableError::Large);
         }
         let bytes = bytes.part(section.offset, section.size)?;
+        let bytes = if section.packed { unpacked(&bytes, MAX_SECTION)? } else { bytes };
         Ok(Section { address: section.address, bytes })
     };
     let (section, debug) = match (eh_frame, debug_frame) {

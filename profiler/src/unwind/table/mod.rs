@@ -24,7 +24,7 @@ pub use build::Table;
 pub use disk::Disk;
 pub use file::{Found, Inode, Keys, Made, New, Stamp, Wanted, make};
 pub use image::Image;
-pub use keeper::{Counts, Keeper, Limits, Walker, WalkerError};
+pub use keeper::{Counts, Held, Keeper, Limits, Walker, WalkerError};
 
 /// Why a file has no table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -143,6 +143,25 @@ fn rows_gaps_and_ends_of_a_small_function() {
 }
 
 #[test]
+fn a_compressed_section_is_read_and_bounded() {
+    use std::io::Write;
+    let pack = |bytes: &[u8], kind: u32, size: u64| {
+        let mut writer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        writer.write_all(bytes).unwrap();
+        let head = [u64::from(kind), size, 1].map(u64::to_le_bytes).concat();
+        [head, writer.finish().unwrap()].concat()
+    };
+    let zeros = vec![0; 10 << 20];
+    assert_eq!(elf::unpacked(&pack(&zeros, 1, 10 << 20), 10 << 20), Ok(zeros.clone()));
+    assert_eq!(elf::unpacked(&pack(&zeros, 1, 100), 10 << 20).map(|all| all.len()), Ok(100), "as it says");
+    let too_much = Err(TableError::TooMuch("bytes of unwind information"));
+    assert_eq!(elf::unpacked(&pack(&zeros, 1, u64::MAX), 1 << 20), too_much);
+    assert_eq!(elf::unpacked(&pack(&zeros, 1, 11 << 20), 64 << 20), Err(TableError::Malformed));
+    assert_eq!(elf::unpacked(&pack(&zeros, 2, 1), 64 << 20), Err(TableError::Nothing));
+    assert_eq!(elf::unpacked(&[1; 23], 64 << 20), Err(TableError::Malformed));
+}
+
+#[test]
 fn code_that_is_too_large_is_refused() {
     let mut image = small(&[]);
     image.segments[0].size = 4 << 30;

@@ -10,12 +10,14 @@
 //! | [`resident`]: also `cost` | ten JVMs: CPU of daemon and kernel, memory with BPF maps |
 //! | [`ready`] | time from a JVM's start to its first whole stack |
 //! | [`native`]: `native` | Spark jobs with snappy, lz4 and zstd: all threads' first functions, the whole machine's too |
+//! | [`perf`]: `perf` | perf with DWARF call graphs on the same run of a C program |
 //! | [`tables`]: `tables`, `restart` | memory of unwind tables; a start on a node with 200 processes |
 //! | [`agent`]: `async` | async-profiler on separate runs of the same job |
 
 mod agent;
 mod known;
 mod native;
+mod perf;
 mod programs;
 mod ready;
 mod resident;
@@ -88,6 +90,7 @@ enum Rows {
     Ready,
     Async,
     Native,
+    Perf,
     Tables,
     Restart,
 }
@@ -206,7 +209,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let bench = Bench { options, binary, work, classes };
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     type Part = fn(&Bench, &mut Vec<String>) -> Result<Vec<Row>>;
-    let parts: [(&str, &[Rows], Part); 12] = [
+    let parts: [(&str, &[Rows], Part); 13] = [
         ("Spark", &[Rows::Rooted, Rows::Named, Rows::Cost], spark::rows),
         ("oracle", &[Rows::Oracle], programs::rows),
         ("split", &[Rows::Split], known::split),
@@ -217,6 +220,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ("ready", &[Rows::Ready], ready::rows),
         ("async-profiler", &[Rows::Async], agent::rows),
         ("native", &[Rows::Native], native::rows),
+        ("perf", &[Rows::Perf], perf::rows),
         ("tables", &[Rows::Tables], tables::memory),
         ("restart", &[Rows::Restart], tables::restart),
     ];
@@ -224,14 +228,16 @@ pub fn run(arguments: &[String]) -> Result<()> {
         println!("== {name} ({wanted:?})");
         // One that cannot be measured does not keep the others from it.
         match part(&bench, &mut skipped) {
-            Ok(more) => rows.extend(more),
-            Err(why) => rows.push(Row::is(
-                format!("{name}: could not be measured"),
-                format!("{why:#}"),
-                "-",
-                false,
-                0,
-            )),
+            Ok(more) => {
+                // The table comes at the end; who ends this before has what was measured so far.
+                row::print(&more);
+                rows.extend(more);
+            }
+            Err(why) => {
+                println!("   {name}: {why:#}");
+                let what = format!("{name}: could not be measured");
+                rows.push(Row::is(what, format!("{why:#}"), "-", false, 0));
+            }
         }
     }
     row::print(&rows);

@@ -59,7 +59,7 @@ impl<W: Walker> Keeper<W> {
             Found::New(new) => {
                 let which = if made.loaded { &mut self.counts.loaded } else { &mut self.counts.built };
                 *which += 1;
-                self.put(*new)?
+                self.put(*new, made.inode.path(), made.ns)?
             }
         };
         if self.inodes.len() >= MAX_INODES {
@@ -72,12 +72,12 @@ impl<W: Walker> Keeper<W> {
     /// The vdso's key.
     pub(super) fn learn_vdso(&mut self, image: Image) -> Result<Option<u64>, WalkerError> {
         match file::of_image(image, None, &mut false) {
-            Ok(Found::New(new)) => self.put(*new).map(Result::ok),
+            Ok(Found::New(new)) => self.put(*new, Path::new("[vdso]"), 0).map(Result::ok),
             _ => Ok(None),
         }
     }
 
-    fn put(&mut self, new: New) -> Result<Seen, WalkerError> {
+    fn put(&mut self, new: New, path: &Path, ns: u64) -> Result<Seen, WalkerError> {
         let New { key, segments, table } = new;
         let (page, pages) = (table.page, table.pages());
         let state = match self.files.get(&key).map(|known| &known.state) {
@@ -86,7 +86,10 @@ impl<W: Walker> Keeper<W> {
         };
         self.keys.set(key, matches!(state, State::Built { .. }));
         let users = self.files.get(&key).map_or(0, |known| known.users);
-        self.files.insert(key, Known { state, segments, page, pages, users, used: Instant::now() });
+        self.files.insert(
+            key,
+            Known { state, path: path.into(), ns, segments, page, pages, users, used: Instant::now() },
+        );
         Ok(Ok(key))
     }
 

@@ -23,7 +23,7 @@ use profiler_ebpf::{NoTable, UnwindRule};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
-pub use walker::{Counts, Limits, Walker, WalkerError};
+pub use walker::{Counts, Held, Limits, Walker, WalkerError};
 
 /// How long a table stays that no process has.
 const UNUSED: Duration = Duration::from_secs(600);
@@ -43,6 +43,10 @@ enum State {
 
 struct Known {
     state: State,
+    /// Where it was first met.
+    path: Box<Path>,
+    /// Nanoseconds that its table took.
+    ns: u64,
     segments: Image,
     page: u64,
     pages: u32,
@@ -142,6 +146,43 @@ impl<W: Walker> Keeper<W> {
             refused: self.counts.refused + self.rules.refused,
             ..self.counts
         }
+    }
+
+    /// The largest tables.
+    pub fn largest(&self, most: usize) -> Vec<Held> {
+        let held = |known: &Known| match &known.state {
+            State::Built { words, rows, .. } => Some(Held {
+                file: known.path.clone(),
+                bytes: words * 4,
+                rows: *rows,
+                mappings: known.users,
+                ns: known.ns,
+            }),
+            State::Evicted(_) => None,
+        };
+        let mut all: Vec<Held> = self.files.values().filter_map(held).collect();
+        all.sort_unstable_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.file.cmp(&b.file)));
+        all.truncate(most);
+        all
+    }
+
+    /// How many files a process's list names, and the bytes of their tables, which others may share.
+    pub fn share(&self, pid: Pid) -> (usize, usize) {
+        let ranges =
+            self.processes.get(&pid).map(|process| process.ranges.all.as_slice()).unwrap_or_default();
+        let mut files: Vec<u64> = ranges.iter().map(|(_, file)| *file).filter(|file| *file != 0).collect();
+        files.sort_unstable();
+        files.dedup();
+        let bytes = |file: &u64| match self.files.get(file).map(|known| &known.state) {
+            Some(State::Built { words, .. }) => words * 4,
+            _ => 0,
+        };
+        (files.len(), files.iter().map(bytes).sum())
+    }
+
+    /// Processes with a list.
+    pub fn pids(&self) -> impl Iterator<Item = Pid> {
+        self.processes.keys().copied()
     }
 
     /// The code of a process changed, or it is new: its mappings are read, and what is known of them is told. `dir` is

@@ -2,6 +2,7 @@
 
 use crate::model::Pid;
 use profiler_ebpf::{MAX_TABLED, ProcessTables};
+use std::path::Path;
 use std::time::Duration;
 
 /// Telling the walker failed.
@@ -41,6 +42,21 @@ impl Default for Limits {
     fn default() -> Self {
         Self { bytes: 48 << 20, processes: MAX_TABLED as usize, in_use: Duration::from_secs(30) }
     }
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// A file that has it, where a process mapped it.
+    pub file: Box<Path>,
+    /// Bytes.
+    pub bytes: usize,
+    /// Rows.
+    pub rows: usize,
+    /// Mappings of code that it is for, of all processes.
+    pub mappings: u32,
+    /// Nanoseconds that building or loading it took.
+    pub ns: u64,
 }
 
 /// What there is, and what was done since the start.
