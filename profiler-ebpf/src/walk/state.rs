@@ -88,6 +88,8 @@ pub struct Walk {
     pub ranges: u64,
     /// See `list`.
     pub tables: u64,
+    /// The range in it that was found last.
+    pub range: u64,
     /// Why code had no table and was walked by frame pointers (a `StackEnd`); 0: none was.
     pub untabled: u64,
     /// 1: a mark in the code said that the frame is the first.

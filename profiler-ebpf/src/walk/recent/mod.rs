@@ -27,8 +27,11 @@ use profiler_ebpf::JvmLayout;
 pub use banks::Banks;
 pub use leaves::{find as leaf, keep as keep_leaf};
 
-/// How long a slot's layout and number are believed, in units of 2^20 ns: the daemon may have learned of the JVM.
+/// How long it is believed that a process is no JVM, or one whose interpreter was not met yet, in units of 2^20 ns: the
+/// daemon may have learned of it.
 const LOOKED: u64 = 256;
+/// How long a JVM's layout is believed: the daemon completes it some seconds after the JVM's start.
+const KNOWN: u64 = 1000;
 /// How long frames are believed at most.
 const KEPT: u64 = 1000;
 const ADDRESS: u64 = 0xffff_ffff_ffff;
@@ -65,6 +68,8 @@ pub struct Slot {
     barrier: u64,
     /// The process's list, unless it was made for another.
     list: List,
+    /// The range in it that was found last.
+    range: u64,
     leaves: [Leaf; LEAVES],
     banks: [[Frame; FRAMES]; 2],
 }
@@ -140,10 +145,11 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
         if (*slot).named >> 32 != u64::from(tid)
             || (*slot).of >> 32 != u64::from(pid)
             || (*slot).check != check(slot, tid)
-            || now.wrapping_sub((*slot).looked) > LOOKED
+            || now.wrapping_sub((*slot).looked) > if (*slot).interpreter == 0 { LOOKED } else { KNOWN }
         {
             look_up(slot, pid, tid, now);
         }
+        walk.range = (*slot).range;
         if !(*slot).list.taken(walk) {
             let list = List::of_process(pid);
             (*slot).list = if list.taken(walk) && !list.is_inherited() { list } else { List::NONE };
@@ -232,7 +238,7 @@ unsafe fn look_up(slot: *mut Slot, pid: u32, tid: u32, now: u64) {
                 (*slot).barrier = jvm.cont_return_barrier;
             }
             // The rest is not looked at then.
-            None => ((*slot).low, (*slot).high) = (0, 0),
+            None => ((*slot).low, (*slot).high, (*slot).interpreter) = (0, 0, 0),
         }
         (*slot).list = List::NONE;
         (*slot).check = check(slot, tid);
@@ -263,6 +269,7 @@ pub unsafe fn end(walk: &Walk) {
         // SAFETY: in the map.
         unsafe {
             let leaf = (*slot).held & 0xff << 40;
+            (*slot).range = walk.range;
             (*slot).held = walk.kept | (walk.bank ^ 1) << 32 | leaf;
         }
     }
