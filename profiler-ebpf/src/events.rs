@@ -11,7 +11,7 @@ use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
-use profiler_ebpf::{RecordHeader, RecordKind, TaskRecord};
+use profiler_ebpf::{ProcessTables, RecordHeader, RecordKind, TaskRecord};
 
 /// The current process replaced its program.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
@@ -50,7 +50,8 @@ fn forget_code(pid: u32) {
 fn inherit(parent: u32, child: u32) {
     if let Some(tables) = PROCESSES.get_ptr(parent) {
         // SAFETY: an entry of the map; each word is read whole, and the stamp tells what became of the list.
-        let tables = unsafe { tables.read() };
+        let mut tables = unsafe { tables.read() };
+        tables.ranges |= ProcessTables::INHERITED;
         let _ = PROCESSES.insert(child, tables, 0);
     }
 }

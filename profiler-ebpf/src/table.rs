@@ -32,7 +32,7 @@ pub const RULE_BITS: u32 = 20;
 pub struct ProcessTables {
     /// Address of its first range.
     pub list: u32,
-    /// How many.
+    /// How many; [`Self::INHERITED`].
     pub ranges: u32,
     /// A number that no other list had whose addresses meant other code; never 0, highest bit set.
     pub incarnation: u32,
@@ -55,6 +55,12 @@ pub struct CodeRange {
     pub table: u32,
     /// Which page of the file's code the first one is.
     pub first: u32,
+}
+
+impl ProcessTables {
+    /// In `ranges`: the list was made for the process that this one was forked from. It stays as it is when this
+    /// one gets its own.
+    pub const INHERITED: u32 = 1 << 31;
 }
 
 impl CodeRange {

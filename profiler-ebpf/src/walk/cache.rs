@@ -10,10 +10,11 @@
 //! of the code that was there before.
 #![allow(unsafe_code)]
 
+use super::recent;
 use super::stack::read;
 use super::state::{Rule, Walk};
 use crate::maps::{CODE, CODE_SETS, Scratch};
-use profiler_ebpf::{FrameKindTag, JvmLayout};
+use profiler_ebpf::FrameKindTag;
 
 /// Of an entry's time: 2^20 ns each.
 pub const UNIT_SHIFT: u32 = 20;
@@ -78,7 +79,7 @@ pub fn key_of_pc(walk: &Walk) -> u64 {
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(never)]
-pub unsafe fn find(scratch: *mut Scratch, jvm: *const JvmLayout, key: u64) -> bool {
+pub unsafe fn find(scratch: *mut Scratch, key: u64) -> bool {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &(*scratch).walk;
@@ -93,7 +94,7 @@ pub unsafe fn find(scratch: *mut Scratch, jvm: *const JvmLayout, key: u64) -> bo
             let compiled = entry.what >> 48 & 0xff == FrameKindTag::JavaCompiled as u64;
             if compiled && (walk.now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH {
                 let blob = entry.what & 0xffff_ffff_ffff;
-                let id = read::<u32>(scratch, blob + u64::from((*jvm).compile_id.offset));
+                let id = read::<u32>(scratch, blob + recent::id_offset(walk.interpreter_len));
                 if id != Some(entry.how as u32) {
                     return false;
                 }

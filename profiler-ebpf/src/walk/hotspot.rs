@@ -15,7 +15,7 @@ use super::{
 };
 use crate::maps::{JVMS, Scratch};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{FrameKindTag, JvmLayout, MAX_USER_FRAMES, StackEnd};
+use profiler_ebpf::{FrameKindTag, MAX_USER_FRAMES, StackEnd};
 
 /// Some steps; false at the end.
 ///
@@ -81,9 +81,9 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 next = (return_address, fp + PAIR, rbp);
             } else {
                 let cursor = (*own).cursor;
-                let (bytes, told) = match banks.find(own, pc, sp) {
-                    Some(frame) => frame,
-                    None => {
+                let (bytes, told) = match banks.find(own, (*own).mask, pc, sp) {
+                    Some(frame) if (*own).believed != 0 => frame,
+                    _ => {
                         let Some(rule) = cache::fresh(pc, incarnation, now) else { break };
                         if rule.what >> 56 != Kind::Whole as u64 {
                             break;
@@ -106,7 +106,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 if return_address < low || return_address >= high {
                     break;
                 }
-                banks.keep(own, (pc, sp), bytes, told);
+                banks.keep(own, (*own).mask, (pc, sp), bytes, told);
                 (value, second) = (pc, told | RETURN_ADDRESS);
                 next = (return_address, sp + bytes, rbp);
             }
@@ -143,21 +143,18 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
         let walk = &(*scratch).walk;
         if walk.leaf == 0 || !recent::leaf(scratch) {
             let walk = &(*scratch).walk;
-            let Some(jvm) = JVMS.get_ptr_mut(walk.pid as u32) else {
-                return lost(scratch, StackEnd::JvmNotReady as u64);
-            };
-            if walk.leaf == 0 && walk.pc == (*jvm).cont_return_barrier {
-                return search::continuation(scratch, jvm);
+            if walk.leaf == 0 && walk.pc == walk.barrier {
+                return search::continuation(scratch);
             }
-            if !rule(scratch, jvm) {
+            if !rule(scratch) {
                 return lost(scratch, (*scratch).walk.end);
             }
             let what = (*scratch).rule.what >> 56;
             if what == Kind::Interpreted as u64 {
-                return interp::caller(scratch, jvm);
+                return interp::caller(scratch);
             }
             if what == Kind::InterpretedLeaf as u64 {
-                return interp::leaf(scratch, jvm);
+                return interp::leaf(scratch);
             }
             if what == Kind::Deoptimized as u64 {
                 return frames::deoptimized(scratch);
@@ -171,7 +168,8 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
             && let Some(banks) = Banks::of(&(*scratch).walk)
         {
             let walk: *mut Walk = addr_of_mut!((*scratch).walk);
-            banks.keep(walk, ((*walk).pc, (*walk).sp), frames::frame_bytes(scratch), second);
+            let frame = ((*walk).pc, (*walk).sp);
+            banks.keep(walk, (*walk).mask, frame, frames::frame_bytes(scratch), second);
         }
         let second = second | returned(scratch);
         if !push(scratch, (*scratch).walk.pc, second) {
@@ -186,13 +184,17 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
 /// # Safety
 /// As for [`steps`].
 #[inline(always)]
-pub unsafe fn rule(scratch: *mut Scratch, jvm: *mut JvmLayout) -> bool {
+pub unsafe fn rule(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let key = cache::key_of_pc(&(*scratch).walk);
-        if cache::find(scratch, jvm, key) {
+        if cache::find(scratch, key) {
             return true;
         }
+        let Some(jvm) = JVMS.get_ptr_mut((*scratch).walk.pid as u32) else {
+            (*scratch).walk.end = StackEnd::JvmNotReady as u64;
+            return false;
+        };
         if !blob::resolve(scratch, jvm) {
             return false;
         }

@@ -30,9 +30,9 @@ const MAX_CODE: u64 = 1 << 16;
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(never)]
-pub unsafe fn caller(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+pub unsafe fn caller(scratch: *mut Scratch) -> bool {
     // SAFETY: valid by contract; the verifier checks each access.
-    unsafe { whole(scratch, jvm, 0) }
+    unsafe { whole(scratch, 0) }
 }
 
 /// Interrupted in the interpreter.
@@ -40,14 +40,14 @@ pub unsafe fn caller(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
 /// # Safety
 /// As for [`caller`].
 #[inline(never)]
-pub unsafe fn leaf(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
+pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
         let (sp, fp, r13) = (walk.sp, walk.fp, walk.r13);
         // r13 is the bytecode pointer once there is a frame, and that never points up the stack.
         if r13 & 7 != 0 || r13 <= sp || r13 - sp > MAX_LOCALS {
-            return whole(scratch, jvm, r13);
+            return whole(scratch, r13);
         }
         let Some((first, second)) = pair(scratch, sp) else {
             return lost(scratch, StackEnd::ReadFailed as u64);
@@ -74,7 +74,7 @@ pub unsafe fn leaf(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
             (ax, fp)
         };
         if !in_code(&(*scratch).walk, pc) {
-            return whole(scratch, jvm, r13);
+            return whole(scratch, r13);
         }
         told(scratch, method, 0) && caller_at(scratch, pc, r13, rbp)
     }
@@ -124,7 +124,7 @@ pub unsafe fn plain(
 
 /// A frame with all its slots. `bcp` is the leaf's r13; 0 in a caller.
 #[inline(always)]
-unsafe fn whole(scratch: *mut Scratch, jvm: *const JvmLayout, bcp: u64) -> bool {
+unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
@@ -138,7 +138,7 @@ unsafe fn whole(scratch: *mut Scratch, jvm: *const JvmLayout, bcp: u64) -> bool 
         }
         let slots =
             addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
-        let bcp_slot = checked(bcp_slot(&*jvm) & 7);
+        let bcp_slot = checked((*scratch).walk.interpreter_len & 7);
         let saved = slots.add(bcp_slot).read();
         let mut method = slots.add(5).read();
         let sender = slots.add(7).read();

@@ -88,9 +88,6 @@ pub unsafe fn begin(scratch: *mut Scratch, regs: &UserRegs) {
 pub unsafe fn prepare(scratch: *mut Scratch, (pid, tid): (u32, u32), now_ns: u64) {
     // SAFETY: as above.
     unsafe {
-        let walk = &mut (*scratch).walk;
-        table::of_process(walk, pid);
-        walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
         recent::begin(scratch, pid, tid, now_ns);
         let walk = &mut (*scratch).walk;
         walk.hash = mix(walk.hash, walk.unloads);
@@ -107,10 +104,8 @@ pub unsafe fn in_a_loop(scratch: *mut Scratch) {
     // SAFETY: the callback fetches its scratch itself and takes no context.
     unsafe {
         bpf_loop(MAX_ROUNDS, step as *const () as *mut c_void, null_mut(), 0);
-        recent::end(&(*scratch).walk);
+        after_some(scratch);
     }
-    // SAFETY: as above.
-    unsafe { finish::<true>(scratch) };
 }
 
 /// Walks some rounds; false at the end.
@@ -128,7 +123,7 @@ pub unsafe fn some(scratch: *mut Scratch) -> bool {
     true
 }
 
-/// After the last of [`some`].
+/// After the last step.
 ///
 /// # Safety
 /// As for [`in_a_loop`].

@@ -78,6 +78,13 @@ pub unsafe fn find(scratch: *mut Scratch, address: u64) -> u64 {
     }
 }
 
+/// Which page of the range with this key it is, if it is in there.
+#[inline(always)]
+fn nth(key: u64, page: u64) -> Option<u64> {
+    let nth = page.wrapping_sub(key >> CodeRange::PAGES_BITS);
+    (nth < key & CodeRange::MAX_PAGES).then_some(nth)
+}
+
 /// Searches the range with this page: its table, and which page of the file's code it is.
 #[inline(always)]
 unsafe fn range(scratch: *mut Scratch, page: u64) -> Option<(u32, u32)> {
@@ -89,21 +96,23 @@ unsafe fn range(scratch: *mut Scratch, page: u64) -> Option<(u32, u32)> {
         // The position is kept in the map, so that the two ways through a step meet again before the next: the
         // verifier would else look at all their combinations.
         let at = addr_of_mut!((*scratch).walk.at);
-        write_volatile(at, 0);
-        let mut half = MAX_RANGES / 2;
-        while half > 0 {
-            let next = read_volatile(at) as u32 + half;
-            if next < ranges && key(list, next)? <= wanted {
-                write_volatile(at, u64::from(next));
+        // Mostly the one that was found last: that of the JVM's library.
+        let last = (*walk).range;
+        write_volatile(at, last);
+        if last >= u64::from(ranges) || nth(key(list, last as u32)?, page).is_none() {
+            write_volatile(at, 0);
+            let mut half = MAX_RANGES / 2;
+            while half > 0 {
+                let next = read_volatile(at) as u32 + half;
+                if next < ranges && key(list, next)? <= wanted {
+                    write_volatile(at, u64::from(next));
+                }
+                half /= 2;
             }
-            half /= 2;
         }
         let found = read_volatile(at) as u32;
-        let key = key(list, found)?;
-        let nth = page.wrapping_sub(key >> CodeRange::PAGES_BITS);
-        if nth >= key & CodeRange::MAX_PAGES {
-            return None;
-        }
+        let nth = nth(key(list, found)?, page)?;
+        (*scratch).walk.range = u64::from(found);
         let at = list.wrapping_add(found.wrapping_mul(CodeRange::WORDS));
         let (table, first) = (word(at.wrapping_add(2))?, word(at.wrapping_add(3))?);
         Some((table, first.wrapping_add(nth as u32)))

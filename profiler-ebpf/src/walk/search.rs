@@ -9,9 +9,9 @@
 use super::frames::frame_bytes;
 use super::stack::{at_most, is_user_address, offset_of, pair, read};
 use super::{GUESSED, RETURN_ADDRESS, blob, caller, ended, hotspot, in_code, push};
-use crate::maps::{FETCH_BYTES, Scratch};
+use crate::maps::{FETCH_BYTES, JVMS, Scratch};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
+use profiler_ebpf::{FrameKindTag, StackEnd};
 
 /// Words that the interrupted code may have pushed.
 const LEAF_WORDS: u64 = 8;
@@ -94,9 +94,12 @@ pub unsafe fn top(scratch: *mut Scratch) -> bool {
 /// # Safety
 /// As for [`body`].
 #[inline(never)]
-pub unsafe fn continuation(scratch: *mut Scratch, jvm: *mut JvmLayout) -> bool {
+pub unsafe fn continuation(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
+        let Some(jvm) = JVMS.get_ptr((*scratch).walk.pid as u32) else {
+            return hotspot::lost(scratch, StackEnd::JvmNotReady as u64);
+        };
         let returns = read::<u64>(scratch, (*jvm).cont_entry_return).unwrap_or(0);
         if !is_user_address(returns) || !in_code(&(*scratch).walk, returns) {
             return hotspot::lost(scratch, StackEnd::ContinuationUnknown as u64);
@@ -106,7 +109,7 @@ pub unsafe fn continuation(scratch: *mut Scratch, jvm: *mut JvmLayout) -> bool {
             return false;
         }
         (*scratch).walk.pc = returns;
-        if !hotspot::rule(scratch, jvm) {
+        if !hotspot::rule(scratch) {
             return false;
         }
         let bytes = frame_bytes(scratch);

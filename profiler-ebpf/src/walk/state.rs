@@ -54,8 +54,10 @@ pub struct Walk {
     pub slot: u64,
     /// Its bank that the last walk wrote.
     pub bank: u64,
-    /// Frames in it that may be believed.
+    /// Frames in it.
     pub count: u64,
+    /// 1: the compiled ones among them may be believed.
+    pub believed: u64,
     /// The next of them.
     pub cursor: u64,
     /// Frames written for the next walk.
@@ -66,6 +68,8 @@ pub struct Walk {
     pub interpreter_len: u64,
     /// Where Java returns to the C++ that called it.
     pub entry: u64,
+    /// What a virtual thread's lowest frame returns to.
+    pub barrier: u64,
     /// What frames are mixed with.
     pub mask: u64,
     /// Number of the thread's name.
@@ -84,6 +88,8 @@ pub struct Walk {
     pub ranges: u64,
     /// See `list`.
     pub tables: u64,
+    /// The range in it that was found last.
+    pub range: u64,
     /// Why code had no table and was walked by frame pointers (a `StackEnd`); 0: none was.
     pub untabled: u64,
     /// 1: a mark in the code said that the frame is the first.

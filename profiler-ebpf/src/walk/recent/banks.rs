@@ -1,6 +1,7 @@
-//! Compiled frames of a thread's last walk, in one of two banks, while the other is written.
+//! Frames of a thread's last walk, compiled and native ones, in one of two banks, while the other is written.
 //!
-//! In: a pc and a stack pointer. Out: the frame's size and who it is, if the last walk met it there.
+//! In: a pc and a stack pointer. Out: the frame's size and who it is, or a native one's rule, if the last walk met it
+//! there.
 #![allow(unsafe_code)]
 
 use super::ADDRESS;
@@ -10,25 +11,26 @@ use crate::walk::state::Walk;
 use core::ptr::addr_of_mut;
 
 /// Frames that are kept of a walk: the innermost.
-pub const FRAMES: usize = 116;
+pub const FRAMES: usize = 112;
 /// The last of them.
 const LAST: u64 = FRAMES as u64 - 1;
 /// Bits of a stack pointer that a frame keeps, less the lowest three.
 const PLACE: u64 = 0x7fff_ffff;
 /// Frames of the last walk that are passed at one of this.
 const PASSED: usize = 4;
-/// A compiled frame with the return address where its size says.
+/// A compiled frame with the return address where its size says, or a native one.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Frame {
-    /// Its pc, and its size in words in bits 48 to 63; mixed with the slot's owner, so that what another thread
-    /// writes meanwhile is not found.
+    /// Its pc, and its size in words in bits 48 to 63 (a native one's offset of the CFA); mixed with the slot's owner,
+    /// so that what another thread writes meanwhile is not found.
     pub(super) at: u64,
-    /// Compile id; whether it is a stub in bit 32; the stack pointer in bits 33 to 63.
+    /// Compile id, or the lower half of the rule; whether it is a stub in bit 32; the stack pointer in bits 33 to 63.
     pub(super) id: u64,
 }
 
 /// Where frames are read and written during a walk.
+#[derive(Clone, Copy)]
 pub struct Banks {
     from: *mut Frame,
     to: *mut Frame,
@@ -53,7 +55,7 @@ impl Banks {
     /// # Safety
     /// `walk` is this CPU's; the cursor stays in there, where the verifier does not follow it.
     #[inline(always)]
-    pub unsafe fn find(&self, walk: *mut Walk, pc: u64, sp: u64) -> Option<(u64, u64)> {
+    pub unsafe fn find(self, walk: *mut Walk, mask: u64, pc: u64, sp: u64) -> Option<(u64, u64)> {
         let place = sp >> 3 & PLACE;
         // SAFETY: by contract; the index is checked.
         unsafe {
@@ -70,7 +72,7 @@ impl Banks {
                 }
                 (*walk).cursor = cursor + 1;
             }
-            let at = found.at ^ (*walk).mask;
+            let at = found.at ^ mask;
             if found.id >> 33 != place || at & ADDRESS != pc {
                 return None;
             }
@@ -85,12 +87,12 @@ impl Banks {
     /// # Safety
     /// As for [`Self::find`].
     #[inline(always)]
-    pub unsafe fn keep(&self, walk: *mut Walk, (pc, sp): (u64, u64), bytes: u64, second: u64) {
+    pub unsafe fn keep(self, walk: *mut Walk, mask: u64, (pc, sp): (u64, u64), bytes: u64, second: u64) {
         // SAFETY: by contract; the index is checked.
         unsafe {
             let kept = (*walk).kept;
             if kept < FRAMES as u64 {
-                let at = (pc | bytes << 45) ^ (*walk).mask;
+                let at = (pc | bytes << 45) ^ mask;
                 let id = second & 0xffff_ffff | (second >> 33 & 1) << 32 | (sp >> 3 & PLACE) << 33;
                 self.to.add(at_most::<LAST>(kept)).write(Frame { at, id });
                 (*walk).kept = kept + 1;

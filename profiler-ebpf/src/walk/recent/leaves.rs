@@ -3,7 +3,7 @@
 //! In: an interrupted pc. Out: the rule of the method around it, if the thread was interrupted in it before.
 #![allow(unsafe_code)]
 
-use super::ADDRESS;
+use super::{ADDRESS, id_offset};
 use crate::maps::{RECENT, Scratch};
 use crate::walk::cache::folded;
 use crate::walk::leaf;
@@ -41,7 +41,7 @@ pub unsafe fn find(scratch: *mut Scratch) -> bool {
             let (from, len, what, how) = (leaf.from, leaf.len, leaf.what, leaf.how);
             if pc.wrapping_sub(from) < len >> 32 && len as u32 == check(from, what, how, mask) {
                 // Of all there is in a method, much is at the same place in the one that comes after it.
-                let id_at = (what & ADDRESS) + ((*slot).interpreter_len >> 8 & 0xffff);
+                let id_at = (what & ADDRESS) + id_offset((*slot).interpreter_len);
                 if read::<u32>(scratch, id_at) != Some(how as u32) {
                     (*slot).leaves[i].len = 0;
                     return false;

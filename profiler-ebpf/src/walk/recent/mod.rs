@@ -1,12 +1,12 @@
-//! What the last walk of each thread found: its JVM's code, the number of its name, and its compiled frames.
+//! What the last walk of each thread found: its process's code, the number of its name, and its frames.
 //!
 //! In: a thread and the time. Out: what a walk needs before its first step, and the rules of frames that are still
 //! where they were. Looking each of sixty return addresses up in `CODE` is sixty lines of cold memory; a thread's
 //! last frames lie one behind the other. Slots by a hash of the tid, a page each; two threads that meet in one only
 //! take it from each other.
 //!
-//! A frame is believed as long as the JVM has neither unloaded a class nor finished compiling since it was looked up
-//! (it counts both), at most [`KEPT`] (a second). Of an interrupted method the compile id is read again each time.
+//! A compiled frame is believed as long as the JVM has neither unloaded a class nor finished compiling since it was looked up
+//! (it counts both), at most [`KEPT`] (a second); a native one as long as the process has the same tables. Of an interrupted method the compile id is read again each time.
 #![allow(unsafe_code)]
 
 mod banks;
@@ -15,6 +15,7 @@ mod leaves;
 use super::cache::{FRESH, UNIT_SHIFT};
 use super::interp;
 use super::state::Walk;
+use super::table::List;
 use crate::maps::{JVMS, RECENT, RECENT_SLOTS, Scratch};
 use crate::threads;
 use aya_ebpf::helpers::bpf_probe_read_user;
@@ -26,8 +27,11 @@ use profiler_ebpf::JvmLayout;
 pub use banks::Banks;
 pub use leaves::{find as leaf, keep as keep_leaf};
 
-/// How long a slot's layout and number are believed, in units of 2^20 ns: the daemon may have learned of the JVM.
+/// How long it is believed that a process is no JVM, or one whose interpreter was not met yet, in units of 2^20 ns: the
+/// daemon may have learned of it.
 const LOOKED: u64 = 256;
+/// How long a JVM's layout is believed: the daemon completes it some seconds after the JVM's start.
+const KNOWN: u64 = 1000;
 /// How long frames are believed at most.
 const KEPT: u64 = 1000;
 const ADDRESS: u64 = 0xffff_ffff_ffff;
@@ -61,6 +65,11 @@ pub struct Slot {
     interpreter: u64,
     interpreter_len: u64,
     entry: u64,
+    barrier: u64,
+    /// The process's list, unless it was made for another.
+    list: List,
+    /// The range in it that was found last.
+    range: u64,
     leaves: [Leaf; LEAVES],
     banks: [[Frame; FRAMES]; 2],
 }
@@ -110,6 +119,9 @@ unsafe fn check(slot: *const Slot, tid: u32) -> u64 {
             ^ (*slot).interpreter.wrapping_mul(0x9fb2_1c65_1e98_df25)
             ^ (*slot).interpreter_len.wrapping_mul(0xd6e8_feb8_6659_fd93)
             ^ (*slot).entry.wrapping_mul(0x8ebc_6af0_9c88_c6e3)
+            ^ (*slot).barrier.wrapping_mul(0xe703_7ed1_a0b4_28db)
+            ^ (*slot).list.ranges.wrapping_mul(0xa076_1d64_78bd_642f)
+            ^ (*slot).list.of.wrapping_mul(0x9fb2_1c65_1e98_df27)
     }
 }
 
@@ -133,22 +145,25 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
         if (*slot).named >> 32 != u64::from(tid)
             || (*slot).of >> 32 != u64::from(pid)
             || (*slot).check != check(slot, tid)
-            || now.wrapping_sub((*slot).looked) > LOOKED
+            || now.wrapping_sub((*slot).looked) > if (*slot).interpreter == 0 { LOOKED } else { KNOWN }
         {
             look_up(slot, pid, tid, now);
+        }
+        walk.range = (*slot).range;
+        if !(*slot).list.taken(walk) {
+            let list = List::of_process(pid);
+            (*slot).list = if list.taken(walk) && !list.is_inherited() { list } else { List::NONE };
+            (*slot).check = check(slot, tid);
         }
         walk.name_seq = (*slot).named & 0xffff_ffff;
         walk.low = (*slot).low;
         walk.high = (*slot).high;
-        if walk.low == 0 {
-            return;
-        }
         walk.incarnation = (*slot).of & 0xffff_ffff;
         walk.pid = u64::from(pid);
         walk.now = now & 0xffff_ffff;
         walk.interpreter = (*slot).interpreter;
         walk.interpreter_len = (*slot).interpreter_len;
-        walk.entry = (*slot).entry;
+        (walk.entry, walk.barrier) = ((*slot).entry, (*slot).barrier);
         walk.mask = mask((*slot).of, tid);
         let held = (*slot).held;
         walk.bank = held >> 32 & 1;
@@ -156,7 +171,7 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
         if walk.count > FRAMES as u64 {
             walk.count = 0;
         }
-        (walk.cursor, walk.kept) = (0, 0);
+        (walk.cursor, walk.kept, walk.believed) = (0, 0, 1);
         // All of them at once: memory is slow, and many reads take no longer than one.
         let bank = addr_of_mut!((*slot).banks).cast::<Frame>().add(FRAMES * walk.bank as usize);
         for line in 0..FRAMES / 4 {
@@ -164,6 +179,9 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
                 break;
             }
             core::ptr::read_volatile(bank.add(line * 4).cast::<u64>());
+        }
+        if walk.low == 0 {
+            return;
         }
         walk.unloads = count((*slot).unloads_at);
         let verified = (*slot).verified;
@@ -177,7 +195,7 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
             // What `CODE` says of a frame may be as old as that.
             (*slot).verified = now.wrapping_sub(u64::from(FRESH));
             (*slot).unloads = walk.unloads;
-            walk.count = 0;
+            walk.believed = 0;
         }
     }
 }
@@ -217,10 +235,12 @@ unsafe fn look_up(slot: *mut Slot, pid: u32, tid: u32, now: u64) {
                 ((*slot).unloads_at, (*slot).compiles_at) = (jvm.unloads, jvm.compiles);
                 ((*slot).interpreter, (*slot).interpreter_len) = interpreter(jvm);
                 (*slot).entry = jvm.call_stub_return;
+                (*slot).barrier = jvm.cont_return_barrier;
             }
             // The rest is not looked at then.
-            None => ((*slot).low, (*slot).high) = (0, 0),
+            None => ((*slot).low, (*slot).high, (*slot).interpreter) = (0, 0, 0),
         }
+        (*slot).list = List::NONE;
         (*slot).check = check(slot, tid);
         (*slot).looked = now;
     }
@@ -233,18 +253,23 @@ fn interpreter(jvm: &JvmLayout) -> (u64, u64) {
     (jvm.interpreter_low, len << 32 | u64::from(jvm.compile_id.offset) << 8 | interp::bcp_slot(jvm))
 }
 
+/// Where a blob has its compile id.
+#[inline(always)]
+pub fn id_offset(interpreter_len: u64) -> u64 {
+    interpreter_len >> 8 & 0xffff
+}
+
 /// After the walk: what it met is what the next one finds.
 ///
 /// # Safety
 /// As for [`begin`].
 #[inline(always)]
 pub unsafe fn end(walk: &Walk) {
-    if walk.low != 0
-        && let Some(slot) = RECENT.get_ptr_mut(walk.slot as u32)
-    {
+    if let Some(slot) = RECENT.get_ptr_mut(walk.slot as u32) {
         // SAFETY: in the map.
         unsafe {
             let leaf = (*slot).held & 0xff << 40;
+            (*slot).range = walk.range;
             (*slot).held = walk.kept | (walk.bank ^ 1) << 32 | leaf;
         }
     }
