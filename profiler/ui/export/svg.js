@@ -44,7 +44,7 @@ export function svg(tree, layout, { colours, x0 = 0, x1 = 1, flame = false, titl
   return `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="sans-serif" font-size="11">
 <rect width="100%" height="100%" fill="#fff"/>
-<text x="4" y="18" font-size="15">${escaped(title)}</text><text x="4" y="35" fill="#666">${escaped(subtitle)}</text>
+<text x="4" y="18" font-size="15">${escaped(safe(title, 200))}</text><text x="4" y="35" fill="#666">${escaped(safe(subtitle, 300))}</text>
 ${parts.join('\n')}
 </svg>
 `;

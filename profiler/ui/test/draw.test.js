@@ -26,7 +26,7 @@ test('only what is a pixel wide and in sight is drawn by itself', () => {
   const boxes = draw(context, t, layout, view(t));
   const wide = [...Array(t.parent.length).keys()].filter((i) => layout.row[i] * ROW < 600 && (layout.x1[i] - layout.x0[i]) * 1000 >= 1).length;
   assert.ok(boxes <= wide && boxes > 20, `${boxes} of ${wide}`);
-  assert.ok(context.calls.rects.every(([x, , w]) => x >= 0 && x + w <= 1000.01 && w > 0));
+  assert.ok(context.calls.rects.every(([x, , w]) => x >= 0 && x + w <= 1000.6 && w > 0));
   // Zoomed to a box, that box fills the width.
   const deep = layout.lines[5][0];
   const zoomed = canvas();
