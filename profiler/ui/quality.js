@@ -15,7 +15,7 @@ const reasons = (title, list, what) => {
 export function qualityLine(answer, name = '') {
   const q = answer?.quality;
   if (!q) return null;
-  if (answer.windows === 0) return h('p', { class: 'quality' }, answer.note ?? 'No window lies in this range.');
+  if (answer.windows === 0) return null; // the view says why
   const { samples, lost, truncated, frames, unnamed_frames: unnamed } = q;
   const part = (n, of) => (of > 0 && n > 0 ? ` (${percent(n / of)})` : '');
   const item = (text, bad, title) => h('span', { class: bad ? 'bad' : null, title }, text);

@@ -44,7 +44,7 @@ export class Strip {
       if (this.asking !== mine) return;
       this.answer = answer;
       this.stages = list?.stages ?? [];
-      this.note.textContent = answer.windows === 0 ? answer.note ?? '' : '';
+      this.note.textContent = '';
       this.#show(this.store.state, by);
     } catch (error) {
       if (error.name === 'AbortError' || this.asking !== mine) return;

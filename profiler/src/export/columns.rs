@@ -154,6 +154,14 @@ mod tests {
             assert_eq!(column("parent"), parent);
         }
         assert_eq!(columns["columns"]["total_samples"][0], 6);
-        assert_eq!(columns["columns"]["self_samples"].as_array().unwrap().iter().filter_map(Value::as_u64).sum::<u64>(), 6);
+        assert_eq!(
+            columns["columns"]["self_samples"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter_map(Value::as_u64)
+                .sum::<u64>(),
+            6
+        );
     }
 }

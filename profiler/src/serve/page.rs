@@ -181,7 +181,9 @@ mod tests {
     fn nothing_inline_and_nothing_from_elsewhere() {
         for (name, bytes) in FILES {
             let text = std::str::from_utf8(bytes).unwrap();
-            for bad in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {
+            for bad in
+                ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"]
+            {
                 assert!(!text.contains(bad), "{name} has {bad}");
             }
             // An SVG file names its namespace; nothing is fetched from there.

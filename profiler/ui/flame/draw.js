@@ -64,7 +64,7 @@ function fitting(context, frame, room, font) {
   }
   if (name.width <= room) return name.whole;
   if (name.briefWidth <= room) return name.brief;
-  const keep = Math.floor((room / name.briefWidth) * name.brief.length) - 1;
+  const keep = Math.floor((room / name.briefWidth) * name.brief.length) - 2;
   if (keep < 3) return '';
   // Half a surrogate pair would be drawn as a box.
   return `${name.brief.slice(0, keep).replace(/[\ud800-\udbff]$/, '')}…`;
@@ -127,7 +127,7 @@ export function draw(context, tree, layout, view) {
     const text = fitting(context, tree.frames[tree.frame[id]], right - left - 9, theme.font);
     if (!text) continue;
     if (context.globalAlpha !== alpha) context.globalAlpha = alpha;
-    context.fillText(text, left + 4, top + ROW / 2);
+    context.fillText(text, left + 4, top + ROW / 2, right - left - 7);
   }
   context.globalAlpha = 1;
   outline(context, layout, view, view.hover, theme.hover, 1);

@@ -46,9 +46,20 @@ async fn a_token_opens_every_route_and_nothing_else_does() {
     for uri in ["/healthz", "/", "/ui/app.js"] {
         assert_eq!(send(app(), with(uri, None)).await.status, 200, "{uri}");
     }
-    for uri in
-        ["/readyz", "/metrics", "/api/v1/status", "/api/v1/apps", "/nowhere", "/healthz/", "//healthz", "/ui/", "/ui/nothing.js", "//", "/ui/../metrics", "/ui/%2e%2e/metrics"]
-    {
+    for uri in [
+        "/readyz",
+        "/metrics",
+        "/api/v1/status",
+        "/api/v1/apps",
+        "/nowhere",
+        "/healthz/",
+        "//healthz",
+        "/ui/",
+        "/ui/nothing.js",
+        "//",
+        "/ui/../metrics",
+        "/ui/%2e%2e/metrics",
+    ] {
         let got = send(app(), with(uri, None)).await;
         got.refused(401, "unauthorized", None);
         assert_eq!(got.header("www-authenticate"), "Bearer");
@@ -96,9 +107,16 @@ async fn large_bodies_are_refused_with_and_without_a_length() {
 
 #[tokio::test]
 async fn every_answer_carries_the_safe_headers() {
-    for uri in
-        ["/", "/ui/app.js", "/healthz", "/metrics", "/api/v1/apps", "/api/v1/flamegraph", "/nowhere", "/api/v1/apps?x=1"]
-    {
+    for uri in [
+        "/",
+        "/ui/app.js",
+        "/healthz",
+        "/metrics",
+        "/api/v1/apps",
+        "/api/v1/flamegraph",
+        "/nowhere",
+        "/api/v1/apps?x=1",
+    ] {
         let got = get(uri).await;
         assert_eq!(got.header("x-content-type-options"), "nosniff", "{uri}");
         assert_eq!(got.header("cross-origin-resource-policy"), "same-origin", "{uri}");
