@@ -138,7 +138,7 @@ impl Seen {
     }
     /// The graph has pixels of more than a few colours.
     fn drawn(&self) -> Result<()> {
-        self.browser.wait("(() => { const c = document.querySelector('.graph canvas'); if (!c?.width) return false; const d = c.getContext('2d').getImageData(0, 0, c.width, Math.min(60, c.height)).data; const s = new Set(); for (let i = 0; i < d.length; i += 40) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size > 2; })()")
+        self.browser.wait("(() => { const c = document.querySelector('.graph canvas'); if (!c?.width) return false; const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; const s = new Set(); for (let i = 0; i < d.length; i += 164) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size > 2; })()")
     }
     fn quiet(&self) -> Result<()> {
         let said = self.browser.console()?;
