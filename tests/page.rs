@@ -227,7 +227,7 @@ fn graph(seen: &Seen) -> Result<()> {
         seen.drawn()?;
     }
     seen.enter("#search", "^Job\\.work$")?;
-    seen.browser.wait("/^52\\.2 % in 2 boxes$/.test(document.querySelector('#found').textContent)")?;
+    seen.browser.wait("/^52\\.2 % in 1 box(es)?$/.test(document.querySelector('#found').textContent)")?;
     seen.enter("#search", "(")?;
     seen.text("Not a regular expression")?;
     seen.enter("#search", "")?;

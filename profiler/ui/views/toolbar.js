@@ -89,6 +89,6 @@ export class Toolbar {
   /** Says what a search found. */
   found(result) {
     this.search.setAttribute('aria-invalid', String(Boolean(result?.error)));
-    this.result.textContent = !result ? '' : result.error ? `Not a regular expression: ${result.error.replace(/^Invalid regular expression: /, '')}` : `${percent(result.share)} in ${result.nodes} boxes`;
+    this.result.textContent = !result ? '' : result.error ? `Not a regular expression: ${result.error.replace(/^Invalid regular expression: /, '')}` : `${percent(result.share)} in ${result.nodes} box${result.nodes === 1 ? '' : 'es'}`;
   }
 }
