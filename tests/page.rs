@@ -375,7 +375,7 @@ fn frame(seen: &Seen) -> Result<()> {
     seen.press("#live")?;
     seen.hash_has("live=1")?;
     seen.press("#copy-link")?;
-    seen.browser.wait("document.getElementById('say').textContent.includes('link')")?;
+    seen.browser.wait("document.getElementById('say').textContent.includes('link') || /from=\\d+&until=\\d+/.test(location.hash)")?;
     seen.choose("#range", "-15m")?;
     seen.hash_has("range=-15m")?;
     seen.press("#refresh")?;
