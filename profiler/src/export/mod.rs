@@ -5,6 +5,7 @@
 //! export ([`MAX_BYTES`]); the SVG also leaves out what is too narrow to see.
 
 mod cause;
+mod columns;
 mod diff;
 mod folded;
 mod json;
@@ -14,6 +15,7 @@ mod top;
 mod walk;
 
 pub use cause::{Cause, cause};
+pub use columns::render as render_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use json::{QualityJson, RangeJson};
 pub use top::{Cost, Method, methods, sort};
@@ -131,7 +133,7 @@ pub enum ExportError {
 
 /// An answer as bytes.
 pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Result<Vec<u8>, ExportError> {
-    let mut out = Bounded { bytes: Vec::new(), limit: MAX_BYTES, full: false };
+    let mut out = Bounded::new();
     let written = match format {
         Format::Folded => folded::write(&answer.tree, options, &mut out),
         Format::Svg => svg::write(answer, options, &mut out),
@@ -149,6 +151,12 @@ struct Bounded {
     bytes: Vec<u8>,
     limit: usize,
     full: bool,
+}
+
+impl Bounded {
+    fn new() -> Self {
+        Self { bytes: Vec::new(), limit: MAX_BYTES, full: false }
+    }
 }
 
 impl Write for Bounded {

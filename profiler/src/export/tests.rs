@@ -46,7 +46,7 @@ pub(super) fn tree(stacks: &[Stack<'_>]) -> Tree {
     Tree { nodes }
 }
 
-fn answer(tree: Tree) -> Answer {
+pub(super) fn answer(tree: Tree) -> Answer {
     let samples = tree.nodes[0].total_count;
     let range = TimeRange { from: WallTime::from_millis(0), until: WallTime::from_millis(10_000) };
     Answer { tree, range, windows: 1, quality: Quality { samples, ..Quality::default() } }

@@ -2,11 +2,12 @@
 //!
 //! In: a request and [`Access`]. Out: the same request, or an error. Without a token the Host header must
 //! be a name or address of this machine: a web page that had its own name point at 127.0.0.1 (DNS
-//! rebinding) sends its name there. With a token, every route but `/healthz` wants it; the comparison
+//! rebinding) sends its name there. With a token, every route but `/healthz` and the page's files wants it; the comparison
 //! takes the same time wherever the two differ. Also here: the largest request body.
 
 use super::config::Access;
 use super::error::{ApiError, shown};
+use super::page;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{StatusCode, header};
@@ -29,7 +30,7 @@ pub async fn gate(State(access): State<Arc<Access>>, request: Request, next: Nex
 fn check(access: &Access, request: &Request) -> Result<(), ApiError> {
     match access {
         Access::LocalHostOnly => check_host(request)?,
-        Access::Token(_) if request.uri().path() == "/healthz" => {}
+        Access::Token(_) if is_open(request.uri().path()) => {}
         Access::Token(token) => check_token(token, request)?,
     }
     let length = request.headers().get(header::CONTENT_LENGTH);
@@ -39,6 +40,12 @@ fn check(access: &Access, request: &Request) -> Result<(), ApiError> {
         return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large", message));
     }
     Ok(())
+}
+
+/// What wants no token: whether the daemon lives, and the page's own files. A browser cannot send a token with the
+/// first; the page asks for it, and sends it with all that it asks.
+fn is_open(path: &str) -> bool {
+    path == "/healthz" || page::is_public(path)
 }
 
 fn check_host(request: &Request) -> Result<(), ApiError> {

@@ -1,6 +1,6 @@
 //! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines or JSON.
 //!
-//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`. Out: what [`crate::export`]
+//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`, `columns`. Out: what [`crate::export`]
 //! writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is written
 //! to be opened on its own: its script may run, in a sandbox without our origin, so that even a name that
 //! got through the escaping could read nothing here.
@@ -11,7 +11,7 @@ use super::cut::cut;
 use super::error::ApiError;
 use super::params::Params;
 use super::run::Rendered;
-use crate::export::{ExportError, ExportOptions, Format, Unit, render};
+use crate::export::{ExportError, ExportOptions, Format, Unit, render, render_columns};
 use crate::model::{LabelKey, MatchOp, Query};
 use crate::store::Store;
 use axum::extract::{RawQuery, State};
@@ -27,7 +27,7 @@ pub const SVG_POLICY: &str =
 
 /// `/api/v1/flamegraph`
 pub async fn flamegraph(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
-    state.select(raw, &["format", "unit", "annotate", "lines", "group", "max_nodes"], tree).await
+    state.select(raw, &["format", "unit", "annotate", "lines", "group", "max_nodes", "columns"], tree).await
 }
 
 fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, ApiError> {
@@ -40,13 +40,20 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         title: title(query),
     };
     let max_nodes = params.number("max_nodes", 1, MAX_NODES)?;
+    let columns = params.flag("columns")?;
+    if columns && format != Format::Json {
+        return Err(ApiError::bad("columns", "`columns=1` goes with `format=json`"));
+    }
     let mut answer = store.merge(query)?;
     let cut = max_nodes.and_then(|max| cut(&answer.tree, max));
     let mut gone = 0;
     if let Some((tree, count)) = cut {
         (answer.tree, gone) = (tree, count);
     }
-    let mut body = render(format, &answer, &options)?;
+    let mut body = match columns {
+        true => render_columns(&answer, options.unit)?,
+        false => render(format, &answer, &options)?,
+    };
     let summary = summary_of(&answer);
     if format == Format::Json {
         body = head_of_tree(store, &summary, gone, body);

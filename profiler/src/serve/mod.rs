@@ -1,7 +1,7 @@
 //! The HTTP server: questions in, answers from the store out.
 //!
 //! In: a [`ServeState`] (the store's door, the daemon's status, its metrics) and a [`ServeConfig`]. Out:
-//! the routes of `plain::ROUTES`, and whatever router is merged in (Grafana's Pyroscope calls). Serving
+//! the routes of `plain::ROUTES`, the page's files, and whatever router is merged in (Grafana's Pyroscope calls). Serving
 //! never touches a target's /proc: names and labels came with the samples. Every request passes the
 //! same gate ([`access`]), gets the same headers, is counted, and is bounded: body, connections
 //! (`connection`), queries at once and their time (`run`). Every error is JSON (`error`).
@@ -21,6 +21,7 @@ mod labels;
 mod ledger;
 mod metrics;
 mod own;
+mod page;
 mod params;
 mod plain;
 mod processes;
@@ -125,7 +126,8 @@ impl ServeState {
 pub fn router(state: ServeState, access: Access, more: Router) -> Router {
     let state = Arc::new(state);
     let api = Router::new()
-        .route("/", get(plain::index))
+        .route("/", get(page::index))
+        .route("/ui/{*file}", get(page::file))
         .route("/healthz", get(plain::healthz))
         .route("/readyz", get(plain::readyz))
         .route("/metrics", get(plain::metrics))
@@ -155,16 +157,16 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .layer(from_fn_with_state(Arc::clone(&state.metrics), count))
 }
 
-/// Headers that every answer carries. A route that sets its own content policy keeps it.
+/// Headers that every answer carries. A route that sets its own content policy or caching keeps it.
 async fn secure(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));

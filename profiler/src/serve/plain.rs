@@ -1,6 +1,6 @@
-//! The routes that select nothing: the start page, health, metrics, status, and what is no route.
+//! The routes that select nothing: health, metrics, status, and what is no route.
 //!
-//! In: the state. Out: short answers. The start page is static text until there is a page to show.
+//! In: the state. Out: short answers.
 
 use super::ServeState;
 use super::answer::{instant, json};
@@ -10,13 +10,13 @@ use super::run::Rendered;
 use crate::model::WallTime;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// Every route, with a sentence each.
 pub const ROUTES: &[(&str, &str)] = &[
-    ("/", "This page."),
+    ("/", "The page: flame graphs, tables and timelines in a browser."),
     ("/healthz", "200 while the daemon answers."),
     ("/readyz", "200 once sampling has begun."),
     ("/metrics", "Prometheus metrics."),
@@ -35,42 +35,6 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("/api/v1/processes", "Who ran on the node."),
     ("/api/v1/series", "A selection over time."),
 ];
-
-/// `/`
-pub async fn index(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
-    if let Err(error) = Params::of(raw.as_deref(), &[]) {
-        return error.into_response();
-    }
-    let rows = ROUTES.iter().map(|(path, says)| match path.contains('{') {
-        true => format!("<tr><td><code>{path}</code><td>{says}\n"),
-        false => format!("<tr><td><a href=\"{path}\"><code>{path}</code></a><td>{says}\n"),
-    });
-    let page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Emberscope</title>\
-         <meta name=\"viewport\" content=\"width=device-width\">\
-         <style>body{{font:16px/1.5 sans-serif;margin:2em auto;max-width:50em;padding:0 1em}}td{{padding-right:2em}}</style>\
-         <h1>Emberscope</h1><p>Version {} on {}.</p><table>\n{}</table>",
-        html(&state.version),
-        html(&state.node),
-        rows.collect::<String>()
-    );
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    ([(header::CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response()
-}
-
-fn html(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, c| {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-        out
-    })
-}
 
 /// `/healthz`
 pub async fn healthz() -> &'static str {

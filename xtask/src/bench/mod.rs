@@ -4,6 +4,7 @@ mod bpf_stats;
 mod clock;
 mod kit;
 mod overhead;
+mod page;
 mod probe;
 pub mod procfs;
 mod row;
@@ -20,6 +21,7 @@ pub type Bench = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 /// All there are.
 pub const BENCHES: &[Bench] = &[
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
+    ("page", "the page in Chromium: first paint and zoom of a graph of 50,000 nodes", page::run),
     ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),
     (
         "stacks",

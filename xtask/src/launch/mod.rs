@@ -2,6 +2,7 @@
 //! program, the daemon. Each is ended when its value is dropped, with all that it started.
 
 pub mod asked;
+pub mod browser;
 pub mod daemon;
 pub mod event_log;
 pub mod java;
@@ -11,6 +12,7 @@ pub mod standalone;
 mod child;
 mod spark_java;
 
+pub use browser::Browser;
 pub use child::Running;
 pub use daemon::Daemon;
 pub use event_log::EventLog;

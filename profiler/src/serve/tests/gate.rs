@@ -42,10 +42,24 @@ async fn a_token_opens_every_route_and_nothing_else_does() {
         }
         request
     };
-    assert_eq!(send(app(), with("/healthz", None)).await.status, 200);
-    for uri in
-        ["/", "/readyz", "/metrics", "/api/v1/status", "/api/v1/apps", "/nowhere", "/healthz/", "//healthz"]
-    {
+    // The page's files say nothing of the node; it asks for the token itself.
+    for uri in ["/healthz", "/", "/ui/app.js"] {
+        assert_eq!(send(app(), with(uri, None)).await.status, 200, "{uri}");
+    }
+    for uri in [
+        "/readyz",
+        "/metrics",
+        "/api/v1/status",
+        "/api/v1/apps",
+        "/nowhere",
+        "/healthz/",
+        "//healthz",
+        "/ui/",
+        "/ui/nothing.js",
+        "//",
+        "/ui/../metrics",
+        "/ui/%2e%2e/metrics",
+    ] {
         let got = send(app(), with(uri, None)).await;
         got.refused(401, "unauthorized", None);
         assert_eq!(got.header("www-authenticate"), "Bearer");
@@ -93,13 +107,21 @@ async fn large_bodies_are_refused_with_and_without_a_length() {
 
 #[tokio::test]
 async fn every_answer_carries_the_safe_headers() {
-    for uri in
-        ["/", "/healthz", "/metrics", "/api/v1/apps", "/api/v1/flamegraph", "/nowhere", "/api/v1/apps?x=1"]
-    {
+    for uri in [
+        "/",
+        "/ui/app.js",
+        "/healthz",
+        "/metrics",
+        "/api/v1/apps",
+        "/api/v1/flamegraph",
+        "/nowhere",
+        "/api/v1/apps?x=1",
+    ] {
         let got = get(uri).await;
         assert_eq!(got.header("x-content-type-options"), "nosniff", "{uri}");
         assert_eq!(got.header("cross-origin-resource-policy"), "same-origin", "{uri}");
-        assert_eq!(got.header("cache-control"), "no-store", "{uri}");
+        let page = uri == "/" || uri.starts_with("/ui/");
+        assert_eq!(got.header("cache-control"), if page { "no-cache" } else { "no-store" }, "{uri}");
         let policy = got.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'"), "{uri}: {policy}");
         assert!(!got.headers.contains_key("access-control-allow-origin"), "{uri}");

@@ -1,0 +1,47 @@
+// What the pointer is over, in a few lines.
+//
+// In: an element, a laid-out tree and a node. Out: the element filled: name, where the code is from, shares and
+// times with their sampling error; of a comparison both sides.
+
+import { h } from '../dom.js';
+import { count, duration, percent, plusMinus, safe, signed } from '../format.js';
+import { KINDS, kindOf } from './colour.js';
+import { value } from './moves.js';
+
+const KIND = new Map(KINDS.map(([key, name]) => [key, name]));
+
+const line = (name, ...values) => h('tr', {}, h('th', { scope: 'row' }, name), values.map((v) => h('td', {}, v)));
+
+/** Fills the tooltip. */
+export function tip(element, tree, layout, node, unit) {
+  const frame = tree.frames[tree.frame[node]];
+  const where = [KIND.get(kindOf(frame)) ?? frame.kind, frame.module && safe(frame.module, 120), frame.line && `line ${frame.line}`];
+  element.replaceChildren(
+    h('p', { class: 'tip-name' }, safe(frame.name, 400)),
+    h('p', { class: 'tip-where' }, where.filter(Boolean).join(' · '), frame.approximate ? ' · borrowed debug info' : null),
+    h('table', {}, h('tbody', {}, tree.kind === 'diff' ? sides(tree, node) : figures(tree, node, unit))),
+  );
+}
+
+function figures(tree, node, unit) {
+  const [sum, samples] = tree.sum;
+  const caller = tree.parent[node];
+  const whole = sum[0] || 1;
+  return [
+    line('total', value(tree, sum[node], unit), percent(sum[node] / whole)),
+    line('itself', value(tree, tree.own[0][node], unit), percent(tree.own[0][node] / whole)),
+    node > 0 && sum[caller] > 0 ? line(tree.callers && node >= tree.callers ? 'of its callee' : 'of its caller', '', percent(sum[node] / sum[caller])) : null,
+    line('rests on', `${count(samples[node])} samples`, plusMinus(samples[node])),
+  ];
+}
+
+function sides(tree, node) {
+  const [right, left] = [tree.sum[0], tree.sum[1]];
+  const share = (column) => (column[0] > 0 ? percent(column[node] / column[0]) : '–');
+  const difference = right[node] - left[node];
+  return [
+    line('left', duration(left[node]), share(left)),
+    line('right', duration(right[node]), share(right)),
+    line('difference', signed(duration(difference), difference), left[node] > 0 ? signed(percent(difference / left[node]), difference) : 'new'),
+  ];
+}

@@ -1,0 +1,36 @@
+// What an answer rests on: one line, and why.
+//
+// In: `quality`, `range` and `windows` of an answer (of a comparison those of both sides). Out: an element: samples,
+// their error, what was lost, cut and unnamed; the reasons behind a button.
+
+import { h } from './dom.js';
+import { count, instant, percent, plusMinus } from './format.js';
+
+const reasons = (title, list, what) => {
+  const rows = Object.entries(list ?? {}).sort((a, b) => b[1] - a[1]);
+  return rows.length === 0 ? null : h('div', {}, h('h3', {}, title), h('table', {}, h('tbody', {}, rows.map(([name, n]) => h('tr', {}, h('th', { scope: 'row' }, name.replaceAll('_', ' ')), h('td', { class: 'number' }, count(n)), h('td', { class: 'muted' }, what))))));
+};
+
+/** The line of one answer. */
+export function qualityLine(answer, name = '') {
+  const q = answer?.quality;
+  if (!q) return null;
+  if (answer.windows === 0) return null; // the view says why
+  const { samples, lost, truncated, frames, unnamed_frames: unnamed } = q;
+  const part = (n, of) => (of > 0 && n > 0 ? ` (${percent(n / of)})` : '');
+  const item = (text, bad, title) => h('span', { class: bad ? 'bad' : null, title }, text);
+  return h('details', { class: 'quality' },
+    h('summary', {},
+      name ? h('b', {}, `${name}: `) : null,
+      item(`${count(samples)} samples ${plusMinus(samples)}`, samples > 0 && samples < 100, 'The sampling error of their sum. Few samples: read shares with care.'),
+      item(`${count(lost)} lost${part(lost, lost + samples)}`, lost > 0.01 * (lost + samples), 'Samples that the node lost meanwhile, whosever they were.'),
+      item(`${count(truncated)} cut short${part(truncated, samples)}`, truncated > 0.05 * samples, 'Stacks that do not reach the first frame of their thread.'),
+      item(`${count(unnamed)} frames unnamed${part(unnamed, frames)}`, unnamed > 0.05 * frames, 'Of all frames, those without a name.'),
+      h('span', { class: 'muted' }, `${count(answer.windows)} window${answer.windows === 1 ? '' : 's'}, ${instant(Date.parse(answer.range.from))} to ${instant(Date.parse(answer.range.until))}`)),
+    h('div', { class: 'why' },
+      reasons('How stacks ended', q.ends, 'samples'),
+      reasons('Why frames have no name', q.unnamed, 'frames'),
+      reasons('What was lost', q.lost_by_reason, 'records'),
+      h('p', { class: 'muted' }, q.approximate > 0 ? `${count(q.approximate)} samples have a frame whose debug info is borrowed from near by. ` : '',
+        'A time that rests on n samples is right within 1/√n, in two of three cases.')));
+}

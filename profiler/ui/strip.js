@@ -1,0 +1,88 @@
+// The strip above every view: the timeline, and for one stage where its time went.
+//
+// In: the state. Out: `/series` and `/stages` drawn. A trouble here is said in a line: the view below has its own.
+
+import { get } from './api.js';
+import { h, select } from './dom.js';
+import { duration, percent, safe } from './format.js';
+import { FRESH, outer, selection } from './state.js';
+import { Timeline } from './timeline.js';
+import * as stages from './views/stages.js';
+
+const BY = [['thread_class', 'thread class'], ['role', 'role'], ['executor', 'executor'], ['stage', 'stage'], ['app_name', 'application'], ['process', 'process']];
+
+/** The strip. */
+export class Strip {
+  constructor({ store, names }) {
+    this.store = store;
+    this.names = names;
+    this.timeline = new Timeline({
+      choose: (from, until) => store.set(from === null ? { from: '', until: '' } : { from: String(Math.max(0, from)), until: String(until), live: '' }),
+      pick: (lane) => store.set({ ...FRESH, view: 'flame', labels: lane.labels }),
+    });
+    this.by = select('Split by', BY, 'thread_class', (by) => store.set({ by }, { replace: true }), { id: 'by' });
+    this.note = h('p', { class: 'muted note' });
+    this.timeline.element.querySelector('.timeline-foot').append(this.by);
+    this.element = h('section', { class: 'strip', aria: { label: 'Timeline' } }, this.timeline.element, this.note);
+  }
+
+  /** Follows the state; asks again where the question is another one. */
+  async follow(state, again = false) {
+    const by = state.by || (state.labels.app || state.labels.pid ? 'thread_class' : 'app_name');
+    this.by.querySelector('select').value = by;
+    // A task's stage is not what the timeline is of: it shows when the stage ran in its application.
+    const seen = { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => !['task', 'task_index', 'task_attempt'].includes(name))) };
+    const pairs = [...selection(seen), ...Object.entries(outer(state.range))];
+    const key = JSON.stringify([pairs, by]);
+    if (key === this.asked && !again) { this.#show(state, by); return; }
+    this.asked = key;
+    this.asking?.abort();
+    const mine = (this.asking = new AbortController());
+    try {
+      const apps = state.labels.app?.length ? get('stages', [...selection({ ...state, labels: { app: state.labels.app }, query: '' }), ...Object.entries(outer(state.range)), ['join', 'no']], { signal: mine.signal }) : null;
+      const [answer, list] = await Promise.all([get('series', [...pairs, ['by', by]], { signal: mine.signal }), apps?.catch(() => null)]);
+      if (this.asking !== mine) return;
+      this.answer = answer;
+      this.stages = list?.stages ?? [];
+      this.note.textContent = '';
+      this.#show(this.store.state, by);
+    } catch (error) {
+      if (error.name === 'AbortError' || this.asking !== mine) return;
+      this.asked = null;
+      this.note.textContent = error.code === 'unauthorized' ? '' : `No timeline: ${safe(error.message, 300)}`;
+    }
+  }
+
+  #show(state, by) {
+    if (!this.answer) return;
+    const window = state.from && state.until ? { from: Number(state.from), until: Number(state.until) } : null;
+    const on = (s) => state.labels.stage?.includes(s.stage);
+    const spans = this.stages.filter((s) => s.stage !== 'unknown').map((s) => ({
+      from: Date.parse(s.first_seen), until: Date.parse(s.last_seen), on: on(s), name: `${stages.title(s)}: ${duration(stages.cpuOf(s))} CPU`,
+      labels: { app: [s.app], stage: [s.stage], stage_attempt: s.stage_attempt ? [s.stage_attempt] : [] },
+    }));
+    this.timeline.show(this.answer, by, window, spans);
+  }
+
+  /** Where the window goes when the newest has closed; null where none is chosen. */
+  newest(state) {
+    const end = Date.parse(this.answer?.span?.until);
+    if (!state.from || !end || Number(state.until) === end) return null;
+    return { from: String(end - (Number(state.until) - Number(state.from))), until: String(end) };
+  }
+
+  /** One stage's time in a line, where just one is selected. */
+  stage(state) {
+    const { app, stage } = state.labels;
+    if (!this.stages || app?.length !== 1 || stage?.length !== 1 || stage[0] === 'unknown') return null;
+    const found = this.stages.find((s) => s.stage === stage[0] && (!state.labels.stage_attempt || state.labels.stage_attempt.includes(s.stage_attempt)));
+    const parts = found && stages.parts(found);
+    if (!parts) return null;
+    const whole = found.exact.wall_seconds || 1;
+    const limited = state.from || state.labels.executor || state.labels.task ? ' (the whole stage)' : '';
+    return h('div', { class: 'where' },
+      h('p', {}, h('b', {}, `${stages.title(found)}${limited}`), `: its ${found.tasks} tasks took ${duration(whole)} in all. The graph below is of the part on the CPU. `, h('a', { href: this.store.href({ ...FRESH, view: 'slow' }) }, 'Slow tasks')),
+      stages.split(found),
+      h('ul', { class: 'legend' }, parts.map(([key, name, s, says]) => h('li', { title: says }, h('i', { class: key }), `${name} `, h('b', {}, duration(s)), ` ${percent(s / whole, 0)}`))));
+  }
+}

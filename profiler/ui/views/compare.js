@@ -1,0 +1,56 @@
+// What stands above a comparison's graph: its two sides and the verdict; of slow tasks who they are.
+//
+// In: the state and the answer. Out: elements. The left side is what is selected; the right side is the same but for
+// what is said here: other labels, or another time.
+
+import { button, h } from '../dom.js';
+import { clock, count, duration, safe } from '../format.js';
+import { times } from '../state.js';
+import { filterForm } from './filters.js';
+import { verdict } from './flame.js';
+import { words } from './source.js';
+
+const window_ = (state) => {
+  const { from, until } = times(state);
+  return until ? `${clock(Number(from))} to ${clock(Number(until))}` : `the last ${from.replace('-', '')}`;
+};
+
+/** Both sides of a comparison, and how to change the right one. */
+export function sides(state, store, answer) {
+  const { right } = state;
+  const drop = (name, value) => store.set({ right: { [name]: (right[name] ?? []).filter((v) => v !== value) } });
+  const own = Object.entries(right).filter(([name]) => !['from', 'until', 'query'].includes(name));
+  const chips = own.flatMap(([name, values]) => values.map((value) => h('span', { class: 'chip' }, `${name.replaceAll('_', ' ')} ${safe(value || '(none)', 60)}`, button('×', () => drop(name, value), { class: 'drop', aria: { label: `Take ${name} ${safe(value, 60)} away` } }))));
+  if (right.from) chips.push(h('span', { class: 'chip' }, `${clock(Number(right.from[0]))} to ${clock(Number(right.until[0]))}`, button('×', () => store.set({ right: { from: [], until: [] } }), { class: 'drop', aria: { label: 'The same time as the left side' } })));
+  const take = () => store.set({ right: { from: [state.from], until: [state.until] }, from: '', until: '' });
+  const swap = () => {
+    const labels = Object.fromEntries(own);
+    const back = Object.fromEntries(own.map(([name]) => [name, state.labels[name] ?? []]));
+    const change = { labels, right: back, zoom: '' };
+    if (right.from) Object.assign(change, { from: right.from[0], until: right.until[0], right: { ...back, from: state.from ? [state.from] : [], until: state.until ? [state.until] : [] } });
+    store.set(change);
+  };
+  return h('div', { class: 'sides' },
+    h('section', {}, h('h2', {}, 'Left'), h('p', {}, words(state.labels, state.query)), h('p', { class: 'muted' }, window_(state), ' · the filters and the timeline above')),
+    h('section', {}, h('h2', {}, 'Right'), h('p', {}, chips.length > 0 ? ['the same, but ', chips] : 'the same so far: say what is different'),
+      filterForm({ id: 'right', state, add: (name, value) => store.set({ right: { [name]: [...(right[name] ?? []), value] }, zoom: '' }), label: 'is' }),
+      h('p', { class: 'row' },
+        state.from ? button(`Take the window ${clock(Number(state.from))} to ${clock(Number(state.until))} as the right side’s`, take, { id: 'take-window' }) : h('span', { class: 'muted' }, 'Or drag a window on the timeline, and take it here.'),
+        chips.length > 0 ? button('Swap sides', swap, { id: 'swap' }) : null)),
+    answer ? verdict(answer) : null);
+}
+
+/** Who the slow tasks are. */
+export function slow(answer, store) {
+  const { slow: facts, left, right } = answer;
+  if (!facts) return verdict(answer);
+  const list = (side) => (side.tasks ?? []).slice(0, 12).map((t) => h('a', {
+    class: 'chip', href: store.href({ view: 'flame', labels: { task: [t.task] } }),
+    title: `task ${safe(t.task, 20)} on executor ${safe(t.executor, 20)}`,
+  }, `#${safe(t.task_index, 12)} ${duration(t.cpu_seconds)}`));
+  const side = (name, s, says) => h('section', {}, h('h2', {}, name), h('p', {}, `${count(s.task_count)} of ${count(facts.tasks)} tasks, ${says}`), h('p', { class: 'chips' }, list(s), (s.tasks ?? []).length > 12 ? h('span', { class: 'muted' }, `and ${s.task_count - 12} more`) : null));
+  return h('div', { class: 'sides' },
+    side('Usual tasks (left)', left, `${duration(facts.p40_cpu_seconds)} to ${duration(facts.p60_cpu_seconds)} CPU each`),
+    side('Slow tasks (right)', right, `above ${duration(facts.p90_cpu_seconds)} CPU each`),
+    verdict(answer));
+}

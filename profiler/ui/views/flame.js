@@ -1,0 +1,178 @@
+// The view of a flame graph, its table of methods, and comparisons: one thing, for they have the same controls.
+//
+// In: the state and answers of the daemon. Out: an element that follows the state: what must be asked again is asked,
+// what must be shaped again is shaped, else only drawn.
+
+import { h, say } from '../dom.js';
+import { count, duration, percent, safe } from '../format.js';
+import { colours, legend } from '../flame/colour.js';
+import { Engine } from '../flame/engine.js';
+import { Graph } from '../flame/graph.js';
+import { widths } from '../flame/layout.js';
+import { openMenu } from '../flame/menu.js';
+import { search } from '../flame/search.js';
+import { save } from '../export/save.js';
+import { qualityLine } from '../quality.js';
+import { nothing } from '../trouble.js';
+import { methodsTable } from './methods.js';
+import { span, title, treeOf } from './source.js';
+import { Toolbar } from './toolbar.js';
+
+const isDark = () => document.documentElement.dataset.theme === 'dark';
+
+/** The view. */
+export class FlameView {
+  constructor({ store, link }) {
+    this.store = store;
+    this.engine = new Engine();
+    this.toolbar = new Toolbar({
+      store,
+      save: (format) => this.#save(format),
+      copy: link,
+      reset: () => this.graph.zoomTo(0),
+      next: (step) => this.graph.nextFound(step),
+    });
+    this.graph = new Graph({
+      zoom: (zoom) => store.set({ zoom }),
+      menu: (node, x, y) => this.#menu(node, x, y),
+      say,
+    });
+    this.head = h('div', { class: 'graph-head' });
+    this.legend = h('ul', { class: 'legend' });
+    this.quality = h('div', { class: 'qualities' });
+    this.table = h('div');
+    this.note = h('div');
+    this.element = h('section', { class: 'flame-view', aria: { label: 'Flame graph' } }, this.head, this.toolbar.element, this.note, this.graph.element, this.table, this.legend, this.quality);
+    this.toolbar.sync(store.state);
+  }
+
+  /** Takes an answer of the daemon. */
+  async take(state, answer) {
+    performance.mark('answer');
+    this.answer = answer;
+    this.source = treeOf(state, answer);
+    this.engine.load(this.source);
+    this.shaped = null;
+    this.quality.replaceChildren(...(answer.left ? [qualityLine(answer.left, `Left, ${answer.left.name ?? 'the selection'}`), qualityLine(answer.right, `Right, ${answer.right.name ?? 'the other'}`)] : [qualityLine(answer)]).filter(Boolean));
+    await this.follow(state);
+  }
+
+  /** Follows the state. */
+  async follow(state) {
+    this.toolbar.sync(state);
+    if (!this.source) return;
+    const empty = this.source.parent.length <= 1 && !this.source.sum.some((column) => column[0] > 0);
+    const options = { hide: state.hide.split(',').filter(Boolean), detail: Boolean(state.detail || state.lines), invert: Boolean(state.invert), focus: state.focus, sort: state.sort, basis: state.width };
+    const key = JSON.stringify(options);
+    if (key !== this.shaped) {
+      this.shaped = key;
+      let result;
+      try {
+        result = await this.engine.shape(options);
+      } catch (error) {
+        this.note.replaceChildren(nothing('The graph could not be laid out', error.message));
+        return;
+      }
+      if (!result) return;
+      this.result = result;
+      this.drawn = null;
+      performance.mark('laid-out');
+    }
+    this.#show(this.store.state, empty);
+  }
+
+  #show(state, empty) {
+    const { tree } = this.result;
+    const pair = tree.kind === 'diff';
+    const asTable = state.view === 'methods' || (pair && state.table === '1');
+    this.graph.element.hidden = asTable || empty;
+    this.legend.hidden = asTable || empty;
+    this.table.hidden = !asTable || empty;
+    this.note.replaceChildren(...(empty ? [this.#empty()] : this.result.missing ? [h('p', { class: 'note' }, `${safe(state.focus, 120)} is not in this answer.`)] : []));
+    if (state.focus) this.toolbar.sandwich(safe(state.focus, 80), () => this.store.set({ focus: '', zoom: '' }));
+    const look = { colour: state.colour, contrast: state.contrast, dark: isDark() };
+    const key = JSON.stringify([look, state.order, state.zoom, state.unit]);
+    if (this.drawn !== key && !asTable) {
+      this.drawn = key;
+      this.graph.show(this.result, { ...look, order: state.order, zoom: state.zoom, unit: state.unit });
+      this.legend.replaceChildren(...legend(tree, look).map(([colour, name]) => h('li', {}, h('i', { style: { background: colour } }), safe(name, 40))));
+    }
+    const found = search(tree, state.q, widths(tree, state.width));
+    this.toolbar.found(found);
+    this.graph.mark(found);
+    if (asTable) this.table.replaceChildren(methodsTable(this.result, state, this.store));
+  }
+
+  #empty() {
+    const note = this.answer.note ?? this.answer.right?.note ?? this.answer.left?.note;
+    return nothing('No samples here', note ?? 'What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.', 'Choose a longer time, or take a filter away.');
+  }
+
+  /** The theme has changed. */
+  restyle() {
+    this.drawn = null;
+    if (this.result) this.#show(this.store.state, false);
+  }
+
+  #menu(node, x, y) {
+    const { tree } = this.graph;
+    const frame = tree.frames[tree.frame[node]];
+    const name = safe(frame.name, 60);
+    const { store } = this;
+    const copy = async () => {
+      try { await navigator.clipboard.writeText(frame.name); say(`Copied ${name}`); } catch { say('The browser does not let this page copy.'); }
+    };
+    const exact = frame.name.slice(0, 400).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+    openMenu(x, y, name, [
+      ['Zoom to it', () => this.graph.zoomTo(node)],
+      ['Sandwich: its callers and callees', () => store.set({ focus: frame.name, invert: '', zoom: '' })],
+      ['Copy its name', copy],
+      ['Search for it', () => store.set({ q: `^${exact}$` })],
+      ['See it in the table of methods', () => store.set(['compare', 'slow'].includes(store.state.view) ? { table: '1', tq: frame.name } : { view: 'methods', tq: frame.name, ts: '' })],
+      ['Whole graph', () => this.graph.zoomTo(0)],
+    ], this.graph.box);
+  }
+
+  async #save(format) {
+    const { state } = this.store;
+    const { tree, layout } = this.result ?? {};
+    if (!tree) return;
+    const quality = (this.answer.right ?? this.answer).quality;
+    const range = (this.answer.right ?? this.answer).range;
+    try {
+      await save(format, {
+        tree, layout, title: title(state), unit: state.unit, flame: state.order === 'flame',
+        x0: this.graph.view.x0, x1: this.graph.view.x1, colours: colours(tree, { colour: state.colour, contrast: state.contrast }),
+        subtitle: `${span(this.answer)}, ${count(quality.samples)} samples, ${count(quality.lost)} lost`,
+        from: Date.parse(range.from), until: Date.parse(range.until),
+      });
+      say('Saved.');
+    } catch (error) {
+      say(`It could not be saved: ${error.message}`);
+    }
+  }
+
+  /** What stands above the graph. */
+  about(...content) {
+    this.head.replaceChildren(...content.flat().filter(Boolean));
+  }
+
+  close() {
+    this.engine.close();
+    this.graph.close();
+  }
+}
+
+/** The totals of a comparison, in words. */
+export function verdict(answer) {
+  const { total, cause, left, right } = answer;
+  if (!total) return null;
+  const more = total.difference > 0 ? 'more' : 'less';
+  const sure = Number.isFinite(total.difference_error) && total.difference_error !== null ? ` ± ${duration(total.difference_error)}` : '';
+  const unit = answer.scale === 'task' ? ' for each task' : '';
+  const equal = answer.scale === 'equal';
+  return h('p', { class: 'verdict' },
+    equal ? `Shares of ${duration(right.cpu_seconds)} on the right and ${duration(left.cpu_seconds)} on the left are compared.`
+      : h('span', {}, 'Right ', h('b', {}, duration(total.right_seconds)), ', left ', h('b', {}, duration(total.left_seconds)), unit, ': ', h('b', {}, `${duration(Math.abs(total.difference))}${sure} ${more}`), total.left_seconds > 0 ? ` (${percent(Math.abs(total.difference) / total.left_seconds, 0)})` : '', '.'),
+    cause ? h('span', {}, ' Most of it comes from ', h('code', {}, safe(cause.name, 160)), '.') : null);
+}

@@ -1,0 +1,47 @@
+// Methods as a table: the graph's equal for those who want numbers, or hear the page.
+//
+// In: what is shown. Out: a table by own time and total; of a comparison by difference. A row leads to the method's
+// sandwich.
+
+import { h } from '../dom.js';
+import { duration, percent, plusMinus, safe, seconds, signed } from '../format.js';
+import { methods } from '../methods.js';
+import { table } from '../table.js';
+
+/** The table. */
+export function methodsTable({ tree }, state, store) {
+  const rows = methods(tree);
+  const name = { key: 'name', label: 'Method', text: true, value: (m) => m.frame.name, show: (m) => safe(m.frame.name, 160) };
+  const kind = { key: 'kind', label: 'Kind', text: true, value: (m) => m.frame.kind, show: (m) => m.frame.kind.replace('java-', '') };
+  const module = { key: 'module', label: 'From', text: true, value: (m) => m.frame.module ?? '', show: (m) => safe((m.frame.module ?? '').split('/').pop(), 40) };
+  return table({
+    caption: 'Methods', label: 'methods', rows,
+    columns: [name, ...(tree.kind === 'diff' ? compared(rows, tree) : plain(tree, state.unit)), kind, module],
+    order: state.ts, usual: '-own', search: state.tq,
+    set: (change) => store.set(change, { replace: true }),
+    link: (m) => store.href({ view: state.view === 'methods' ? 'flame' : state.view, focus: m.frame.name, table: '', zoom: '', invert: '', ts: '', tq: '' }),
+    none: 'There are no samples here.',
+  });
+}
+
+function plain(tree, unit) {
+  const whole = tree.sum[0][0] || 1;
+  const shown = (v) => (unit === 'samples' ? v.toLocaleString('en-US') : seconds(v / 1e9));
+  const label = unit === 'samples' ? '' : ', s';
+  const column = (key, text, of, samples, hint) => [
+    { key, label: `${text}${label}`, value: (m) => m[of][0], show: (m) => shown(m[of][0]), bar: (m) => m[of][0] / whole, hint },
+    { key: `${key}-share`, label: '%', value: (m) => m[of][0], show: (m) => percent(m[of][0] / whole), hint: 'Of all that is shown' },
+    { key: `${key}-error`, label: 'Error', value: (m) => -m[of][1], show: (m) => h('span', { class: 'muted' }, plusMinus(m[of][1])), hint: 'Sampling error' },
+  ];
+  return [...column('own', 'Itself', 'own', 1, 'Time in the method itself'), ...column('sum', 'Total', 'sum', 1, 'Time in it and all that it calls')];
+}
+
+function compared(rows, tree) {
+  const most = Math.max(...rows.map((m) => Math.abs(m.own[0] - m.own[1])), 1e-12);
+  const difference = (key, text, of, bar) => [
+    { key: `${key}-left`, label: 'Left', value: (m) => m[of][1], show: (m) => duration(m[of][1]) },
+    { key: `${key}-right`, label: 'Right', value: (m) => m[of][0], show: (m) => duration(m[of][0]) },
+    { key, label: text, value: (m) => m[of][0] - m[of][1], show: (m) => signed(duration(m[of][0] - m[of][1]), m[of][0] - m[of][1]), bar: bar ? (m) => Math.abs(m[of][0] - m[of][1]) / most : undefined, hint: 'Right less left' },
+  ];
+  return [...difference('own', 'Itself, difference', 'own', true), ...difference('sum', 'Total, difference', 'sum', false)];
+}

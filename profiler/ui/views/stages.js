@@ -1,0 +1,82 @@
+// The stages of what is selected: what each used, exactly and by samples.
+//
+// In: `/stages`. Out: a table; a row leads to the stage's flame graph. CPU is the ledger's where there is one, else
+// the samples'. `parts` is also what a single stage's strip is made of.
+
+import { h } from '../dom.js';
+import { count, duration, instant, percent, plusMinus, safe, seconds } from '../format.js';
+import { table } from '../table.js';
+import { nothing } from '../trouble.js';
+import { FRESH, selection, times } from '../state.js';
+
+/** What to ask. */
+export const ask = (state) => ['stages', [...selection(state), ...Object.entries(times(state))]];
+
+/** A stage's CPU: own threads and helpers; exact where it can be. */
+export function cpuOf(stage) {
+  const of = (side) => side?.exact?.cpu_seconds ?? side?.sampled?.cpu_seconds ?? 0;
+  return of(stage) + of(stage.helpers);
+}
+
+/** Where the time of a stage's tasks went: parts of their wall time; null without a ledger. */
+export function parts(stage) {
+  const e = stage.exact;
+  if (!e) return null;
+  return [
+    ['user', 'on the CPU', e.user_seconds, 'The tasks’ own code, the JVM’s and native code included'],
+    ['system', 'in the kernel', e.system_seconds, 'CPU time in system calls and page faults'],
+    ['delay', 'waiting for a CPU', e.run_delay_seconds, 'Runnable, and other threads had the cores: neighbours, or too few cores'],
+    ['blocked', 'blocked', Math.max(0, e.blocked_seconds), 'Waiting for the network, a disk, a lock, a Python worker or another stage'],
+  ];
+}
+
+/** A bar of the parts. */
+export function split(stage) {
+  const all = parts(stage);
+  const whole = stage.exact?.wall_seconds;
+  if (!all || !(whole > 0)) return null;
+  return h('span', { class: 'split', role: 'img', aria: { label: all.map(([, name, s]) => `${percent(s / whole, 0)} ${name}`).join(', ') }, title: all.map(([, name, s]) => `${name}: ${duration(s)} (${percent(s / whole)})`).join('\n') },
+    all.map(([key, , s]) => h('i', { class: key, style: { 'flex-grow': String(Math.max(0, s)) } })));
+}
+
+/** A stage's name in words. */
+export const title = (s) => `Stage ${s.stage}${s.stage_attempt && s.stage_attempt !== '0' ? ` (attempt ${s.stage_attempt})` : ''}`;
+
+/** What to show. */
+export function show(answer, { state, store }) {
+  const rows = answer.stages;
+  const app = state.labels.app?.[0];
+  if (rows.length === 0) {
+    return nothing('No stage was seen in this time',
+      answer.windows === 0 ? answer.note : 'What ran here was no task: a driver, a JVM that starts, or a job that waits.',
+      app ? h('a', { href: store.href({ view: 'flame', ...FRESH }) }, 'See the flame graph of all that it did') : 'Choose an application first.');
+  }
+  const most = Math.max(...rows.map(cpuOf));
+  const labels = (s) => ({ app: [s.app], stage: [s.stage], stage_attempt: s.stage_attempt ? [s.stage_attempt] : [] });
+  const columns = [
+    { key: 'stage', label: 'Stage', text: true, value: (s) => `${s.stage} ${s.stage_attempt ?? ''}`, show: (s) => title(s) },
+    ...(rows.some((s) => s.spark?.name) ? [{ key: 'name', label: 'What it does', text: true, value: (s) => s.spark?.description ?? s.spark?.name, show: (s) => safe(s.spark?.description ?? s.spark?.name ?? '–', 70) }] : []),
+    ...(app ? [] : [{ key: 'app', label: 'Application', text: true, value: (s) => s.app_name ?? s.app, show: (s) => safe(s.app_name ?? s.app, 40) }]),
+    { key: 'cpu', label: 'CPU, s', value: cpuOf, show: (s) => seconds(cpuOf(s)), bar: (s) => cpuOf(s) / most, hint: 'CPU time of its tasks and of the threads that they start' },
+    { key: 'sampled', label: 'Error of samples', value: (s) => s.sampled.samples, show: (s) => plusMinus(s.sampled.samples) || 'none', hint: 'What its flame graph rests on' },
+    { key: 'split', label: 'Where the tasks’ time went', plain: true, text: true, value: () => '', show: (s) => split(s) ?? '–' },
+    { key: 'wall', label: 'Task time, s', value: (s) => s.exact?.wall_seconds, show: (s) => seconds(s.exact?.wall_seconds), hint: 'Sum over its tasks' },
+    { key: 'delay', label: 'Waited, s', value: (s) => s.exact?.run_delay_seconds, show: (s) => seconds(s.exact?.run_delay_seconds), hint: 'Runnable, and waiting for a CPU' },
+    { key: 'blocked', label: 'Blocked, s', value: (s) => s.exact?.blocked_seconds, show: (s) => seconds(s.exact ? Math.max(0, s.exact.blocked_seconds) : NaN) },
+    { key: 'tasks', label: 'Tasks', value: (s) => s.tasks, show: (s) => count(s.tasks) },
+    { key: 'first', label: 'Began', value: (s) => Date.parse(s.first_seen), show: (s) => instant(Date.parse(s.first_seen)) },
+    { key: 'slow', label: 'Skew', plain: true, text: true, value: () => '', show: (s) => (s.tasks >= 4 && s.stage !== 'unknown' ? h('a', { href: store.href({ ...FRESH, view: 'slow', labels: labels(s) }) }, 'slow tasks') : '') },
+  ];
+  return h('div', {}, table({
+    caption: 'Stages', label: 'stages', columns, rows, order: state.ts, usual: 'stage', search: state.tq,
+    set: (change) => store.set(change, { replace: true }),
+    link: (s) => store.href({ ...FRESH, view: 'flame', labels: labels(s) }),
+    none: '',
+  }), splitLegend());
+}
+
+/** What the parts' colours mean. */
+export function splitLegend() {
+  const names = [['user', 'on the CPU'], ['system', 'in the kernel'], ['delay', 'waiting for a CPU'], ['blocked', 'blocked']];
+  return h('ul', { class: 'legend split-legend' }, names.map(([key, name]) => h('li', {}, h('i', { class: key }), name)));
+}
