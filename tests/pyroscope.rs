@@ -4,12 +4,16 @@
 //! Each call of the Go client is made in protobuf and in JSON, plain and packed: four answers, which
 //! must be the same. The store behind holds known rows.
 
+#[path = "pyroscope/comparing.rs"]
+mod comparing;
 #[path = "pyroscope/fake_store.rs"]
 mod fake_store;
+#[path = "pyroscope/sums.rs"]
+mod sums;
 
 use anyhow::{Context, Result, ensure};
 use emberscope::model::LabelKey::{App, Executor, Role, ServiceName, Stage};
-use emberscope::serve::pyroscope;
+use emberscope::serve::{Access, Metrics, Queries, ServeState, pyroscope};
 use fake_store::FakeStore;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -36,9 +40,20 @@ fn serve() -> Result<u16> {
     store.add(1010, &[(ServiceName, "bash"), (Role, "other")], "main", 5);
     store.add(2000, &[(ServiceName, "late"), (Role, "other")], "main", 7);
     let store: Arc<dyn emberscope::store::Store> = Arc::new(store);
-    let app = axum::Router::new()
+    let state = ServeState {
+        store: store.clone(),
+        status: Arc::new(|| json!({})),
+        metrics: Arc::new(Metrics::new("test")?),
+        ready: Arc::new(|| Ok(())),
+        node: "n1".into(),
+        version: "test".into(),
+        queries: Queries::default(),
+        spark: None,
+    };
+    let calls = axum::Router::new()
         .nest("/behind/a/proxy", pyroscope::router(store.clone()))
         .merge(pyroscope::router(store));
+    let app = emberscope::serve::router(state, Access::LocalHostOnly, calls);
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || -> Result<()> {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
@@ -244,7 +259,8 @@ fn profiles_and_series_answer_as_pyroscope_does() -> Result<()> {
             ("no time", "SelectMergeStacktraces", json!({"profileTypeID": CPU, "labelSelector": "{}"})),
             ("backwards", "SelectSeries", with(series(json!([])), "end", json!(1))),
             ("heatmap", "SelectHeatmap", select(CPU, "{}")),
-            ("diff", "Diff", json!({})),
+            ("diff of nothing", "Diff", json!({})),
+            ("analyze", "AnalyzeQuery", json!({"query": "{}"})),
         ],
     )?;
     let by_name = |name: &str| answers.iter().find(|a| a["name"] == name).expect("asked").clone();
@@ -293,7 +309,8 @@ fn profiles_and_series_answer_as_pyroscope_does() -> Result<()> {
     for (name, code) in [
         ("dot", "unimplemented"),
         ("heatmap", "unimplemented"),
-        ("diff", "unimplemented"),
+        ("diff of nothing", "invalid_argument"),
+        ("analyze", "unimplemented"),
         ("no step", "invalid_argument"),
         ("no type", "invalid_argument"),
         ("no time", "invalid_argument"),

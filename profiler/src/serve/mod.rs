@@ -20,6 +20,7 @@ mod flamegraph;
 mod labels;
 mod ledger;
 mod metrics;
+mod openapi;
 mod own;
 mod params;
 mod plain;
@@ -129,6 +130,7 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .route("/healthz", get(plain::healthz))
         .route("/readyz", get(plain::readyz))
         .route("/metrics", get(plain::metrics))
+        .route("/api/v1/openapi.json", get(openapi::openapi))
         .route("/api/v1/status", get(plain::status))
         .route("/api/v1/apps", get(apps::apps))
         .route("/api/v1/executors", get(apps::executors))

@@ -156,6 +156,24 @@ where
     tokio::time::timeout(time, run).await.map_err(|_| late())?
 }
 
+/// Answers a `GET` in plain JSON, with the same limits and errors as a call.
+pub async fn plain_json<F>(work: F) -> Response
+where
+    F: FnOnce() -> Result<serde_json::Value, CallError> + Send + 'static,
+{
+    let run = async {
+        let _turn = TURNS.acquire().await.map_err(|e| CallError::new(Code::Internal, e.to_string()))?;
+        tokio::task::spawn_blocking(move || work().map(|value| value.to_string().into_bytes()))
+            .await
+            .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))
+    };
+    let late = || CallError::new(Code::DeadlineExceeded, format!("no answer within {} s", MAX_TIME.as_secs()));
+    match tokio::time::timeout(MAX_TIME, run).await.map_err(|_| late()).flatten() {
+        Ok(body) => pack(Codec::Json, body, false),
+        Err(error) => error.into_response(),
+    }
+}
+
 /// How many samples, and how sure a sum over them is.
 fn basis(samples: u64) -> HeaderMap {
     let mut headers = HeaderMap::new();
