@@ -37,6 +37,7 @@ mod tax;
 mod tests;
 pub mod time;
 mod top;
+mod unread;
 mod work;
 
 pub use answer::share_error;

@@ -82,7 +82,7 @@ pub const ROUTES: &[Route] = &[
     plain("/healthz", "healthz", "200 while the daemon answers.", Answers::Text("text/plain")),
     plain("/readyz", "readyz", "200 once sampling has begun.", Answers::Text("text/plain")),
     plain("/metrics", "metrics", "Prometheus metrics.", Answers::Text("text/plain")),
-    plain("/api/v1/openapi.json", "openapi", "This document.", Answers::Json(&["openapi", "info", "paths", "components"])),
+    plain("/api/v1/openapi.json", "openapi", "This document.", Answers::Json(&["openapi", "info", "servers", "security", "paths", "components"])),
     plain(
         "/api/v1/status",
         "status",

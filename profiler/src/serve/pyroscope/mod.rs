@@ -34,6 +34,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use error::CallError;
+pub(super) use error::refused;
 use request::GetSettingsRequest;
 use response::GetSettingsResponse;
 use std::sync::Arc;
