@@ -2,8 +2,11 @@
 //! Pyroscope's command line makes (cmd/profilecli, `query.go` and `query-top.go`: a default time range, the
 //! selector `{}`, no node limit), which the test machine cannot build.
 
+use super::fake_store::FakeStore;
 use super::{CPU, END, SAMPLES, START, ask, client, raw, select, serve, with};
+use super::server;
 use anyhow::{Context, Result, ensure};
+use emberscope::model::LabelKey::{App, Executor, ServiceName};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -144,5 +147,50 @@ fn the_requests_of_pyroscopes_command_line_are_answered() -> Result<()> {
     assert_eq!(by_name("query series")["labelsSet"].as_array().map(Vec::len), Some(8));
     // Single profiles are not kept: no exemplar.
     assert!(!by_name("query profile-ids").to_string().contains("exemplar"));
+    Ok(())
+}
+
+/// Names come from programs on the node: they are text in every answer, and nothing but text.
+#[test]
+fn hostile_names_are_text_in_every_answer() -> Result<()> {
+    let Some(client) = client("pyroscope::hostile_names")? else { return Ok(()) };
+    const NAME: &str = "</script><img src=x onerror=alert(1)>\"'\\ {}%0a\u{202e}\u{0}";
+    let mut store = FakeStore::default();
+    store.add(1000, &[(ServiceName, NAME), (App, "app-1"), (Executor, "<b>")], NAME, 5);
+    let port = server::serve(store)?;
+    let url = format!("http://127.0.0.1:{port}");
+    let selector = format!("{{service_name={}}}", serde_json::to_string(NAME)?.replace("\\u0000", "\\x00"));
+    let answers = ask(
+        &client,
+        &url,
+        &[
+            ("values", "LabelValues", json!({"name": "service_name"})),
+            ("graph", "SelectMergeStacktraces", select(SAMPLES, &selector)),
+            ("profile", "SelectMergeProfile", select(SAMPLES, "{}")),
+            ("diff", "Diff", json!({"left": select(SAMPLES, "{}"), "right": select(SAMPLES, &selector)})),
+            ("no label", "LabelNames", json!({"matchers": ["{<b>=\"1\"}"]})),
+        ],
+    )?;
+    // A stack's text is split at `;`, of which the name has none.
+    assert_eq!(answers[0]["ok"]["names"], json!([NAME]));
+    assert_eq!(answers[1]["ok"]["flamegraph"]["names"], json!(["total", NAME]));
+    let texts = answers[2]["ok"]["stringTable"].as_array().context("texts")?;
+    assert!(texts.contains(&json!(NAME)), "{texts:?}");
+    assert_eq!(answers[3]["ok"]["flamegraph"]["rightTicks"], "5");
+    assert_eq!(answers[4]["code"], "invalid_argument");
+    for path in ["flamegraph?format=json&", "top?", "labels/service_name/values?", "apps?", "flamegraph?format=folded&"] {
+        let (head, body) = raw(port, &format!("GET /api/v1/{path}from=1000&until=1010"), "", b"")?;
+        // No browser takes it for a page, and no script runs in it.
+        ensure!(head.contains("x-content-type-options: nosniff"), "{head}");
+        ensure!(head.contains("application/json") || head.contains("text/plain"), "{head}");
+        ensure!(head.contains("default-src 'none'"), "{head}");
+        if path.contains("folded") {
+            let text = String::from_utf8(body)?;
+            ensure!(text.lines().count() == 1 && text.ends_with(" 5\n"), "{text:?}");
+        } else {
+            ensure!(body.windows(NAME.len()).all(|w| w != NAME.as_bytes()), "a quote or NUL is not escaped");
+            serde_json::from_slice::<Value>(&body)?;
+        }
+    }
     Ok(())
 }
