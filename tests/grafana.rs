@@ -160,7 +160,12 @@ fn there_is_a_dashboard_for_each_question() -> Result<()> {
     for (path, dashboard) in &all {
         let kinds: Vec<_> = list(dashboard, "panels").iter().filter_map(|p| p["type"].as_str()).collect();
         assert!(kinds.contains(&"timeseries"), "{}: {kinds:?}", path.display());
-        assert_eq!(kinds.contains(&"flamegraph"), dashboard["uid"] != "emberscope-health", "{}", path.display());
+        assert_eq!(
+            kinds.contains(&"flamegraph"),
+            dashboard["uid"] != "emberscope-health",
+            "{}",
+            path.display()
+        );
     }
     Ok(())
 }
@@ -183,7 +188,8 @@ fn links_lead_to_the_page_and_to_spark() -> Result<()> {
             to_page += 1;
             for pair in hash.split('&') {
                 let (key, value) = pair.split_once('=').context("key=value")?;
-                let known = ["view", "query", "range", "group"].contains(&key) || LabelKey::from_name(key).is_some();
+                let known =
+                    ["view", "query", "range", "group"].contains(&key) || LabelKey::from_name(key).is_some();
                 assert!(known, "{path}: {url}");
                 if key == "view" {
                     let views = ["apps", "stages", "executors", "processes", "flame", "slow"];
@@ -191,7 +197,8 @@ fn links_lead_to_the_page_and_to_spark() -> Result<()> {
                 }
                 if key == "query" {
                     let mut text = value.to_owned();
-                    for (code, sign) in [("%7B", "{"), ("%7D", "}"), ("%3D", "="), ("%60", "`"), ("%2C", ",")] {
+                    for (code, sign) in [("%7B", "{"), ("%7D", "}"), ("%3D", "="), ("%60", "`"), ("%2C", ",")]
+                    {
                         text = text.replace(code, sign);
                     }
                     check_selector(&text, &variables).with_context(|| format!("{path}: {url}"))?;
@@ -221,17 +228,23 @@ fn metrics_of(expression: &str) -> Result<usize> {
     // Labels: of `by (...)`, and before a comparison.
     let page = std::fs::read_to_string(grafana().join("../docs/reference/metrics.md"))?;
     let known = |label: &str| {
-        let documented = page.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('}')?.0.split_once('{'));
+        let documented =
+            page.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('}')?.0.split_once('{'));
         ["instance", "job"].contains(&label)
             || text.contains(&format!("{label}=\""))
             || documented.flat_map(|(_, labels)| labels.split(',')).any(|l| l == label)
     };
-    let grouped = expression.split("by (").skip(1).filter_map(|rest| rest.split_once(')')).map(|(labels, _)| labels);
+    let grouped =
+        expression.split("by (").skip(1).filter_map(|rest| rest.split_once(')')).map(|(labels, _)| labels);
     for label in grouped.flat_map(|labels| labels.split(',')).map(str::trim) {
         anyhow::ensure!(known(label), "there is no label {label}");
     }
     let bytes = expression.as_bytes();
-    for (at, _) in expression.match_indices("=\"").chain(expression.match_indices("=~\"")).chain(expression.match_indices("!~\"")) {
+    for (at, _) in expression
+        .match_indices("=\"")
+        .chain(expression.match_indices("=~\""))
+        .chain(expression.match_indices("!~\""))
+    {
         let begin = bytes[..at].iter().rposition(|b| !word(*b as char)).map_or(0, |i| i + 1);
         let label = &expression[begin..at];
         anyhow::ensure!(label.is_empty() || known(label), "there is no label {label}");

@@ -30,7 +30,9 @@ const HOSTILE: &str = r#"<img src=x onerror="document.title='run'">"#;
 
 /// Runs a step; None, and the skip recorded: it cannot be done here.
 fn step(what: &str, command: &mut Command) -> Result<Option<Output>> {
-    let skip = |why: &str| emberscope_tests::skip("panel::the_component_draws_our_answer", &format!("{what}: {why}"));
+    let skip = |why: &str| {
+        emberscope_tests::skip("panel::the_component_draws_our_answer", &format!("{what}: {why}"))
+    };
     match command.output() {
         Ok(out) if out.status.success() => Ok(Some(out)),
         Ok(out) => {
@@ -58,19 +60,23 @@ fn bundle() -> Result<Option<PathBuf>> {
     for (name, text) in FILES {
         std::fs::write(home.join(name), text)?;
     }
-    let install = ["install", "--legacy-peer-deps", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock"];
+    let install =
+        ["install", "--legacy-peer-deps", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock"];
     if step("npm install", Command::new("npm").args(install).current_dir(&home))?.is_none() {
         return Ok(None);
     }
     let mut esbuild = Command::new("node_modules/.bin/esbuild");
-    esbuild.current_dir(&home).args(["page.jsx", "--bundle", "--outfile=making.js", "--platform=browser"]).args([
-        "--format=iife",
-        "--define:global=window",
-        "--define:process.env.NODE_ENV=\"production\"",
-        "--alias:@grafana/assistant=./assistant.js",
-        "--loader:.svg=text",
-        "--loader:.ttf=empty",
-    ]);
+    esbuild
+        .current_dir(&home)
+        .args(["page.jsx", "--bundle", "--outfile=making.js", "--platform=browser"])
+        .args([
+            "--format=iife",
+            "--define:global=window",
+            "--define:process.env.NODE_ENV=\"production\"",
+            "--alias:@grafana/assistant=./assistant.js",
+            "--loader:.svg=text",
+            "--loader:.ttf=empty",
+        ]);
     if step("bundling", &mut esbuild)?.is_none() {
         return Ok(None);
     }
@@ -86,7 +92,12 @@ fn store() -> Result<FakeStore> {
         let (stack, count) = line.rsplit_once(' ').context("count")?;
         store.add(1000, &labels, stack, count.parse()?);
     }
-    store.add(1000, &labels, concat!("java.lang.Thread.run;", r#"<img src=x onerror="document.title='run'">"#), 99_999);
+    store.add(
+        1000,
+        &labels,
+        concat!("java.lang.Thread.run;", r#"<img src=x onerror="document.title='run'">"#),
+        99_999,
+    );
     Ok(store)
 }
 
@@ -114,7 +125,8 @@ fn draw(home: &Path, answer: &Value) -> Result<Option<Value>> {
     let page = String::from_utf8_lossy(&out.stdout).into_owned();
     let told = page.split_once("<pre id=\"shown\">").and_then(|(_, rest)| rest.split_once("</pre>"));
     let told = told.context("the page told nothing")?.0;
-    let told = told.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}").replace("&amp;", "&");
+    let told =
+        told.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}").replace("&amp;", "&");
     Ok(Some(serde_json::from_str(&told)?))
 }
 
@@ -125,7 +137,8 @@ fn the_component_draws_our_answer() -> Result<()> {
     let request = json!({"profileTypeID": "process_cpu:samples:count:cpu:nanoseconds",
         "labelSelector": "{app=\"app-1\"}", "start": 1_000_000, "end": 1_010_000});
     let stacks = format!("{url}/querier.v1.QuerierService/SelectMergeStacktraces");
-    let answer = ask(ureq::post(stacks).header("Content-Type", "application/json").send(request.to_string()))?;
+    let answer =
+        ask(ureq::post(stacks).header("Content-Type", "application/json").send(request.to_string()))?;
     let top = ask(ureq::get(format!("{url}/api/v1/top?app=app-1&from=1000&until=1010&limit=100000")).call())?;
     let Some(told) = draw(&home, &answer)? else { return Ok(()) };
     ensure!(told["error"].is_null(), "the component failed: {}", told["error"]);

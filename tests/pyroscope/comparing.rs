@@ -47,16 +47,27 @@ fn comparisons_answer_as_pyroscope_does() -> Result<()> {
 
     // The older call, which Grafana's app for profiles makes, has the same numbers.
     let side = |side: &str, stage: &str| {
-        format!("{side}Query=process_cpu%3Asamples%3Acount%3Acpu%3Ananoseconds%7Bstage%3D%22{stage}%22%7D&{side}From={}&{side}Until={}", START / 1000, END / 1000)
+        format!(
+            "{side}Query=process_cpu%3Asamples%3Acount%3Acpu%3Ananoseconds%7Bstage%3D%22{stage}%22%7D&{side}From={}&{side}Until={}",
+            START / 1000,
+            END / 1000
+        )
     };
-    let path = format!("/behind/a/proxy/pyroscope/render-diff?{}&{}&max-nodes=8192", side("left", "0"), side("right", "1"));
+    let path = format!(
+        "/behind/a/proxy/pyroscope/render-diff?{}&{}&max-nodes=8192",
+        side("left", "0"),
+        side("right", "1")
+    );
     let (head, body) = raw(port, &format!("GET {path}"), "", b"")?;
     ensure!(head.contains(" 200 ") && head.contains("content-type: application/json"), "{head}");
     let body: Value = serde_json::from_slice(&body)?;
     assert_eq!(body["flamebearer"]["names"], by_name("diff")["ok"]["flamegraph"]["names"]);
     assert_eq!(body["flamebearer"]["levels"][2], json!([0, 40, 0, 0, 55, 5, 2]));
     assert_eq!((&body["leftTicks"], &body["rightTicks"]), (&json!(40), &json!(55)));
-    assert_eq!((&body["flamebearer"]["numTicks"], &body["metadata"]["format"]), (&json!(95), &json!("double")));
+    assert_eq!(
+        (&body["flamebearer"]["numTicks"], &body["metadata"]["format"]),
+        (&json!(95), &json!("double"))
+    );
     let (head, body) = raw(port, "GET /pyroscope/render-diff?leftQuery=%3Cscript%3E", "", b"")?;
     ensure!(head.contains(" 400 ") && head.contains("content-type: application/json"), "{head}");
     assert_eq!(serde_json::from_slice::<Value>(&body)?["code"], "invalid_argument");
@@ -83,12 +94,17 @@ fn trees_and_call_sites_have_the_same_sums() -> Result<()> {
             ("site", "SelectMergeStacktraces", site(&["java", "Task.run", "hash"])),
             ("site's profile", "SelectMergeProfile", site(&["java", "Task.run"])),
             ("no such site", "SelectMergeStacktraces", site(&["Task.run"])),
-            ("pgo", "SelectMergeProfile", with(select(SAMPLES, "{}"), "stackTraceSelector", json!({"goPgo": {}}))),
+            (
+                "pgo",
+                "SelectMergeProfile",
+                with(select(SAMPLES, "{}"), "stackTraceSelector", json!({"goPgo": {}})),
+            ),
         ],
     )?;
     let by_name = |name: &str| answers.iter().find(|a| a["name"] == name).expect("asked").clone();
     let stacks = |name: &str| unmarshal(by_name(name)["ok"]["tree"].as_str().context("tree")?);
-    let expected = [("java;Task.run", 5), ("java;Task.run;hash", 50), ("java;Task.run;sort", 40), ("main", 5)];
+    let expected =
+        [("java;Task.run", 5), ("java;Task.run;hash", 50), ("java;Task.run;sort", 40), ("main", 5)];
     assert_eq!(stacks("tree")?, expected.map(|(stack, own)| (stack.to_owned(), own)));
     assert_eq!(stacks("of spans")?, stacks("tree")?);
     assert_eq!(
@@ -97,7 +113,10 @@ fn trees_and_call_sites_have_the_same_sums() -> Result<()> {
     );
     assert_eq!(by_name("nobody")["ok"], json!({}));
     let graph = by_name("site")["ok"]["flamegraph"].clone();
-    assert_eq!((&graph["total"], &graph["names"]), (&json!("50"), &json!(["total", "java", "Task.run", "hash"])));
+    assert_eq!(
+        (&graph["total"], &graph["names"]),
+        (&json!("50"), &json!(["total", "java", "Task.run", "hash"]))
+    );
     let profile = by_name("site's profile")["ok"]["sample"].as_array().context("samples")?.clone();
     let own = |s: &Value| s["value"][0].as_str().and_then(|v| v.parse::<i64>().ok());
     assert_eq!(profile.iter().filter_map(own).sum::<i64>(), 95);
@@ -108,7 +127,9 @@ fn trees_and_call_sites_have_the_same_sums() -> Result<()> {
 
 /// Reads the tree form as Pyroscope's `UnmarshalTree` does: stacks with a value of their own, in order.
 fn unmarshal(base64: &str) -> Result<Vec<(String, u64)>> {
-    let digit = |c: u8| b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".iter().position(|d| *d == c);
+    let digit = |c: u8| {
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".iter().position(|d| *d == c)
+    };
     let bits: Vec<u32> = base64.bytes().filter_map(digit).map(|d| d as u32).collect();
     let mut bytes = Vec::new();
     for four in bits.chunks(4) {

@@ -3,8 +3,8 @@
 //! selector `{}`, no node limit), which the test machine cannot build.
 
 use super::fake_store::FakeStore;
-use super::{CPU, END, SAMPLES, START, ask, client, raw, select, serve, with};
 use super::server;
+use super::{CPU, END, SAMPLES, START, ask, client, raw, select, serve, with};
 use anyhow::{Context, Result, ensure};
 use emberscope::model::LabelKey::{App, Executor, ServiceName};
 use serde_json::{Value, json};
@@ -178,7 +178,13 @@ fn hostile_names_are_text_in_every_answer() -> Result<()> {
     assert!(texts.contains(&json!(NAME)), "{texts:?}");
     assert_eq!(answers[3]["ok"]["flamegraph"]["rightTicks"], "5");
     assert_eq!(answers[4]["code"], "invalid_argument");
-    for path in ["flamegraph?format=json&", "top?", "labels/service_name/values?", "apps?", "flamegraph?format=folded&"] {
+    for path in [
+        "flamegraph?format=json&",
+        "top?",
+        "labels/service_name/values?",
+        "apps?",
+        "flamegraph?format=folded&",
+    ] {
         let (head, body) = raw(port, &format!("GET /api/v1/{path}from=1000&until=1010"), "", b"")?;
         // No browser takes it for a page, and no script runs in it.
         ensure!(head.contains("x-content-type-options: nosniff"), "{head}");

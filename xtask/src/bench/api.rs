@@ -210,7 +210,10 @@ fn hang_up(address: &str, until: Instant, count: &AtomicU64) {
 
 fn print(met: &BTreeMap<&str, Met>, seconds: u64) {
     let mut all = Met::default();
-    println!("{:<52} {:>8} {:>7} {:>9} {:>9} {:>9} {:>9}", "", "requests", "errors", "p50 ms", "p99 ms", "max ms", "MiB");
+    println!(
+        "{:<52} {:>8} {:>7} {:>9} {:>9} {:>9} {:>9}",
+        "", "requests", "errors", "p50 ms", "p99 ms", "max ms", "MiB"
+    );
     for (path, route) in met {
         line(path, route);
         all.seconds.extend(&route.seconds);

@@ -108,7 +108,9 @@ fn selection() -> Vec<(&'static str, &'static str, Value)> {
     let text = json!({ "type": "string" });
     let kinds: Vec<&str> = SampleKind::ALL.iter().map(|kind| kind.slug()).collect();
     let label = |key: &LabelKey| match key {
-        LabelKey::App => (key.name(), "An application's id, else its name. Given twice: either.", list.clone()),
+        LabelKey::App => {
+            (key.name(), "An application's id, else its name. Given twice: either.", list.clone())
+        }
         _ => (key.name(), "A label's value. Given twice: either; empty: without the label.", list.clone()),
     };
     let when = "RFC 3339, Unix seconds or milliseconds, now, now-15m or -15m. Absent: the last hour.";
@@ -128,9 +130,7 @@ fn own(own: &Own) -> Value {
     let words = |words: &[&str]| json!({ "type": "string", "enum": words });
     let schema = match &own.kind {
         Kind::Words(list) => words(list),
-        Kind::Formats => {
-            words(&crate::export::Format::ALL.iter().map(|f| f.slug()).collect::<Vec<_>>())
-        }
+        Kind::Formats => words(&crate::export::Format::ALL.iter().map(|f| f.slug()).collect::<Vec<_>>()),
         Kind::Number(most, None) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
         Kind::Number(most, Some(usual)) => {
             json!({ "type": "integer", "minimum": 1, "maximum": most, "default": usual })
@@ -161,12 +161,14 @@ fn operation(route: &Route) -> Value {
     }
     if route.selects != Selects::Nothing {
         let names = selection();
-        parameters.extend(names.iter().map(|(n, ..)| json!({ "$ref": format!("#/components/parameters/{n}") })));
+        parameters
+            .extend(names.iter().map(|(n, ..)| json!({ "$ref": format!("#/components/parameters/{n}") })));
     }
     if route.selects == Selects::TwoSides {
         for side in SIDES {
             let sided = selection().into_iter().filter(|(name, ..)| *name != "type");
-            parameters.extend(sided.map(|(name, says, schema)| parameter(&format!("{side}{name}"), says, &schema)));
+            parameters
+                .extend(sided.map(|(name, says, schema)| parameter(&format!("{side}{name}"), says, &schema)));
         }
     }
     parameters.extend(route.own.iter().map(own));

@@ -69,7 +69,8 @@ const fn own(name: &'static str, says: &'static str, kind: Kind) -> Own {
 }
 
 const SELF_OR_TOTAL: Kind = Kind::Words(&["self", "total"]);
-const JOIN: Own = own("join", "Whether Spark is asked for its names and figures.", Kind::Words(&["auto", "no"]));
+const JOIN: Own =
+    own("join", "Whether Spark is asked for its names and figures.", Kind::Words(&["auto", "no"]));
 
 /// A tree's or table's answer begins with these.
 macro_rules! headed {
@@ -82,7 +83,12 @@ pub const ROUTES: &[Route] = &[
     plain("/healthz", "healthz", "200 while the daemon answers.", Answers::Text("text/plain")),
     plain("/readyz", "readyz", "200 once sampling has begun.", Answers::Text("text/plain")),
     plain("/metrics", "metrics", "Prometheus metrics.", Answers::Text("text/plain")),
-    plain("/api/v1/openapi.json", "openapi", "This document.", Answers::Json(&["openapi", "info", "servers", "security", "paths", "components"])),
+    plain(
+        "/api/v1/openapi.json",
+        "openapi",
+        "This document.",
+        Answers::Json(&["openapi", "info", "servers", "security", "paths", "components"]),
+    ),
     plain(
         "/api/v1/status",
         "status",
@@ -91,7 +97,13 @@ pub const ROUTES: &[Route] = &[
     ),
     samples("/api/v1/apps", "apps", "Spark applications.", &[], headed!("apps")),
     samples("/api/v1/executors", "executors", "Their executors.", &[], headed!("executors")),
-    samples("/api/v1/stages", "stages", "Stages: what they used, exactly and by samples.", &[JOIN], headed!("count", "stages", "spark")),
+    samples(
+        "/api/v1/stages",
+        "stages",
+        "Stages: what they used, exactly and by samples.",
+        &[JOIN],
+        headed!("count", "stages", "spark"),
+    ),
     samples(
         "/api/v1/tasks",
         "tasks",
@@ -103,8 +115,20 @@ pub const ROUTES: &[Route] = &[
         ],
         headed!("count", "cut", "sort", "tasks", "spark"),
     ),
-    samples("/api/v1/ledger", "ledger", "Exact sums by any labels.", &[own("by", "Labels to split by.", Kind::Labels)], headed!("by", "count", "ledger")),
-    samples("/api/v1/tax", "tax", "CPU of JVMs by thread class.", &[], headed!("source", "stage", "total", "classes", "processes", "beside")),
+    samples(
+        "/api/v1/ledger",
+        "ledger",
+        "Exact sums by any labels.",
+        &[own("by", "Labels to split by.", Kind::Labels)],
+        headed!("by", "count", "ledger"),
+    ),
+    samples(
+        "/api/v1/tax",
+        "tax",
+        "CPU of JVMs by thread class.",
+        &[],
+        headed!("source", "stage", "total", "classes", "processes", "beside"),
+    ),
     Route {
         path: "/api/v1/diff",
         id: "diff",
@@ -113,7 +137,11 @@ pub const ROUTES: &[Route] = &[
         own: &[
             own("format", "Form of the answer.", Kind::Words(&["svg", "folded", "json"])),
             own("group", "Labels as prefix frames.", Kind::Labels),
-            own("scale", "What makes the sides comparable; task only with slow.", Kind::Words(&["equal", "absolute", "task"])),
+            own(
+                "scale",
+                "What makes the sides comparable; task only with slow.",
+                Kind::Words(&["equal", "absolute", "task"]),
+            ),
             own("slow", "A stage's slow tasks against those around the median.", Kind::Flag),
             own("sort", "Methods by the size of this difference.", SELF_OR_TOTAL),
             own("limit", "Most methods.", Kind::Number(100_000, Some(100))),
@@ -121,7 +149,20 @@ pub const ROUTES: &[Route] = &[
         ],
         answers: Answers::Formats(
             &["image/svg+xml", "text/plain"],
-            &["scale", "window_seconds", "span", "left", "right", "slow", "total", "cause", "sort", "methods", "cut", "diff"],
+            &[
+                "scale",
+                "window_seconds",
+                "span",
+                "left",
+                "right",
+                "slow",
+                "total",
+                "cause",
+                "sort",
+                "methods",
+                "cut",
+                "diff",
+            ],
         ),
     },
     samples("/api/v1/labels", "labels", "Names to select by.", &[], headed!("labels")),
@@ -203,7 +244,16 @@ pub const RENDER_DIFF: Route = Route {
         own("rightUntil", "A time.", Kind::Text),
         own("maxNodes", "The largest nodes only.", Kind::Number(1 << 20, Some(8192))),
     ],
-    answers: Answers::Json(&["version", "flamebearer", "metadata", "timeline", "groups", "heatmap", "leftTicks", "rightTicks"]),
+    answers: Answers::Json(&[
+        "version",
+        "flamebearer",
+        "metadata",
+        "timeline",
+        "groups",
+        "heatmap",
+        "leftTicks",
+        "rightTicks",
+    ]),
 };
 
 /// Pyroscope's calls, asked by `POST`: docs/grafana.md.

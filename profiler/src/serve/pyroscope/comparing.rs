@@ -130,7 +130,9 @@ fn profile_type(query: &str) -> Result<String, CallError> {
         .into_iter()
         .find(|m| m.name == "__profile_type__" && m.comparison == selector::Comparison::Equal);
     named.map(|m| m.value).ok_or_else(|| {
-        CallError::invalid("the query names no profile type: process_cpu:cpu:nanoseconds:cpu:nanoseconds{...}")
+        CallError::invalid(
+            "the query names no profile type: process_cpu:cpu:nanoseconds:cpu:nanoseconds{...}",
+        )
     })
 }
 
@@ -148,7 +150,12 @@ mod tests {
         assert_eq!((read.left.start, read.left.end, read.left.max_nodes), (1_000_000, 2_000_000, Some(7)));
         assert_eq!(read.left.profile_type_id, read.right.profile_type_id);
         assert_eq!(read.right.end - read.right.start, 900_000);
-        for bad in ["", "leftQuery={}", "leftQuery=x{}&rightQuery=x{}&maxNodes=a", "leftQuery=x{}&rightQuery=x{}&leftFrom=soon"] {
+        for bad in [
+            "",
+            "leftQuery={}",
+            "leftQuery=x{}&rightQuery=x{}&maxNodes=a",
+            "leftQuery=x{}&rightQuery=x{}&leftFrom=soon",
+        ] {
             assert!(RenderDiff::read(bad, NOW).is_err(), "{bad}");
         }
     }

@@ -179,7 +179,8 @@ where
         let held = Unread::shared().hold(body.len()).await;
         Ok((body, held))
     };
-    let late = || CallError::new(Code::DeadlineExceeded, format!("no answer within {} s", MAX_TIME.as_secs()));
+    let late =
+        || CallError::new(Code::DeadlineExceeded, format!("no answer within {} s", MAX_TIME.as_secs()));
     match tokio::time::timeout(MAX_TIME, run).await.map_err(|_| late()).flatten() {
         Ok((body, held)) => pack(Codec::Json, body, false, held),
         Err(error) => error.into_response(),

@@ -122,7 +122,8 @@ pub fn as_base64<S: Serializer>(bytes: &[u8], s: S) -> Result<S::Ok, S::Error> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
-        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        let bits =
+            three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
         for place in 0..4 {
             let digit = (bits >> (18 - 6 * place) & 63) as usize;
             out.push(if place <= three.len() { char::from(DIGITS[digit]) } else { '=' });
@@ -179,7 +180,9 @@ mod tests {
         #[derive(Serialize)]
         struct Bytes(#[serde(serialize_with = "as_base64")] Vec<u8>);
         // RFC 4648 §10, and all bits set.
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(serde_json::to_string(&Bytes(bytes.into())).expect("json"), format!("{text:?}"));
         }
         assert_eq!(serde_json::to_string(&Bytes(vec![0xff; 4])).expect("json"), r#""/////w==""#);

@@ -75,7 +75,8 @@ async fn listed_values_are_taken_and_others_are_not() {
             };
             let refused = get(&ask("none_of_them")).await;
             refused.refused(400, "bad_parameter", Some(own.name));
-            let choices: BTreeSet<String> = serde_json::from_value(refused.json()["error"]["choices"].clone()).unwrap();
+            let choices: BTreeSet<String> =
+                serde_json::from_value(refused.json()["error"]["choices"].clone()).unwrap();
             assert_eq!(choices, taken.into_iter().collect(), "{} {}", route.path, own.name);
         }
     }
@@ -102,7 +103,8 @@ async fn answers_have_the_fields_that_are_listed() {
         let known = fields.iter().copied().chain(["note"]).collect::<BTreeSet<_>>();
         // The daemon's own part of its status is not the server's to list.
         if !route.path.ends_with("/status") {
-            let more: Vec<_> = got.as_object().unwrap().keys().filter(|k| !known.contains(k.as_str())).collect();
+            let more: Vec<_> =
+                got.as_object().unwrap().keys().filter(|k| !known.contains(k.as_str())).collect();
             assert!(more.is_empty(), "{path}: not listed: {more:?}");
         }
     }
