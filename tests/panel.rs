@@ -56,6 +56,10 @@ fn bundle() -> Result<Option<PathBuf>> {
     if home.join("bundle.js").exists() {
         return Ok(Some(home));
     }
+    // Nothing is downloaded for a test that cannot run.
+    if step("chromium", Command::new("chromium").arg("--version"))?.is_none() {
+        return Ok(None);
+    }
     std::fs::create_dir_all(&home).with_context(|| home.display().to_string())?;
     for (name, text) in FILES {
         std::fs::write(home.join(name), text)?;
@@ -96,7 +100,7 @@ fn store() -> Result<FakeStore> {
         1000,
         &labels,
         concat!("java.lang.Thread.run;", r#"<img src=x onerror="document.title='run'">"#),
-        99_999,
+        800,
     );
     Ok(store)
 }
@@ -159,13 +163,13 @@ fn the_component_draws_our_answer() -> Result<()> {
         })
         .collect::<Result<_>>()?;
     let rows = told["rows"].as_array().context("rows")?;
-    ensure!(rows.len() >= 10, "the table has {} rows: {told}", rows.len());
+    ensure!(rows.len() >= 5, "the table has {} rows: {told}", rows.len());
     for row in rows {
         let cell = |at: usize| row[at].as_str().unwrap_or_default().to_owned();
         let row = (cell(0), cell(1), cell(2));
         ensure!(ours.contains(&row), "{row:?} is not in our JSON");
     }
-    assert_eq!(rows[0], json!([HOSTILE, "99999", "99999"]));
+    assert_eq!(rows[0], json!([HOSTILE, "800", "800"]));
     println!("{} rows of the component's table equal ours, {painted} pixels painted", rows.len());
     Ok(())
 }
