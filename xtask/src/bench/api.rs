@@ -54,9 +54,9 @@ struct Options {
     /// Clients that ask and hang up, five times a second
     #[arg(long, default_value_t = 10)]
     dropping: usize,
-    /// Seconds of samples before the clients come
-    #[arg(long, default_value_t = 30)]
-    warm_up: u64,
+    /// Windows of ten seconds that there must be before the clients come
+    #[arg(long, default_value_t = 3)]
+    windows: u64,
     /// A daemon to start instead of building one
     #[arg(long)]
     binary: Option<PathBuf>,
@@ -82,8 +82,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     };
     let work = places::target().join("bench").join("api");
     let daemon = Daemon::start(&binary, &work, None, &[])?;
-    println!("{} s of samples first", options.warm_up);
-    std::thread::sleep(Duration::from_secs(options.warm_up));
+    let samples = wait_for_windows(&daemon, options.windows)?;
+    println!("{} windows with {samples} samples are there", options.windows);
     let url = daemon.url().to_owned();
     let address = url.trim_start_matches("http://").to_owned();
     let before = rss(daemon.pid())?;
@@ -128,6 +128,25 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 const MIB: f64 = 1024.0 * 1024.0;
+/// How long the first windows may take: a daemon reads the node's files before it names anything.
+const WINDOWS_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Answers of nothing would measure nothing. How many samples there are.
+fn wait_for_windows(daemon: &Daemon, windows: u64) -> Result<u64> {
+    let begun = Instant::now();
+    loop {
+        let kept = daemon.json("/api/v1/status")?["store"]["windows"].as_u64().unwrap_or(0);
+        if kept >= windows {
+            let apps = daemon.json("/api/v1/apps")?;
+            return apps["quality"]["samples"].as_u64().context("the daemon does not say how many samples");
+        }
+        ensure!(
+            begun.elapsed() < WINDOWS_TIMEOUT,
+            "{kept} windows after {WINDOWS_TIMEOUT:?}: the machine is too busy, or this is a debug build"
+        );
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
 
 /// Resident memory now, in MiB.
 fn rss(pid: u32) -> Result<f64> {
