@@ -1,7 +1,7 @@
 //! What grafana/ holds is well formed, and asks only for what the query API has.
 //!
-//! Every profile type, label and selector in a dashboard is looked up in the daemon's own lists; every
-//! panel and variable uses the data source that the provisioning file makes.
+//! Every profile type, label, selector and metric in a dashboard is looked up in the daemon's own lists; every
+//! panel and variable uses a data source that a provisioning file makes; links carry what the page understands.
 
 use anyhow::{Context, Result};
 use emberscope::model::LabelKey;
@@ -68,10 +68,42 @@ fn the_provider_loads_dashboards_from_files() -> Result<()> {
 }
 
 #[test]
+fn the_metrics_come_from_grafanas_bundled_prometheus_source() -> Result<()> {
+    let file = yaml("provisioning/datasources/prometheus.yaml")?;
+    let [source] = list(&file, "datasources") else { anyhow::bail!("one data source") };
+    assert_eq!((&source["type"], &source["uid"]), (&"prometheus".into(), &"emberscope-prometheus".into()));
+    Ok(())
+}
+
+fn profiles() -> Value {
+    serde_json::json!({"type": "grafana-pyroscope-datasource", "uid": "emberscope"})
+}
+
+fn metrics_source() -> Value {
+    serde_json::json!({"type": "prometheus", "uid": "emberscope-prometheus"})
+}
+
+fn known_type(id: &Value) -> bool {
+    types::ALL.iter().any(|t| *id == t.id())
+}
+
+fn known_label(name: &Value) -> bool {
+    name.as_str().is_some_and(|n| LabelKey::from_name(n).is_some())
+}
+
+/// A selector that the daemon would take once Grafana has filled it.
+fn check_selector(text: &str, variables: &[&str]) -> Result<()> {
+    // A value with a dot comes escaped, `a\.b`: between quotes that would be no escape that PromQL knows.
+    anyhow::ensure!(!text.contains("=~\"$"), "a filled value stands between quotes, not backticks: {text}");
+    let text = filled(text, variables);
+    anyhow::ensure!(!text.contains('$'), "no such variable: {text}");
+    let selector = selector::parse(&text)?;
+    selector.to_selection(selector::UnknownLabels::Refuse).with_context(|| text)?;
+    Ok(())
+}
+
+#[test]
 fn dashboards_ask_for_what_there_is() -> Result<()> {
-    let source = serde_json::json!({"type": "grafana-pyroscope-datasource", "uid": "emberscope"});
-    let known_type = |id: &Value| types::ALL.iter().any(|t| *id == t.id());
-    let known_label = |name: &Value| name.as_str().is_some_and(|n| LabelKey::from_name(n).is_some());
     for (path, dashboard) in dashboards()? {
         let path = path.display();
         let variables: Vec<&str> = list(&dashboard["templating"], "list")
@@ -79,31 +111,143 @@ fn dashboards_ask_for_what_there_is() -> Result<()> {
             .map(|v| v["name"].as_str().unwrap_or_default())
             .collect();
         for variable in list(&dashboard["templating"], "list") {
-            assert_eq!(variable["datasource"], source, "{path}");
-            assert_eq!(variable["query"]["type"], "labelValue", "{path}");
-            assert!(known_type(&variable["query"]["profileTypeId"]), "{path}: {variable}");
-            assert!(known_label(&variable["query"]["labelName"]), "{path}: {variable}");
+            match variable["type"].as_str() {
+                Some("textbox") => {}
+                Some("query") if variable["datasource"] == metrics_source() => {
+                    metrics_of(variable["query"]["query"].as_str().context("query")?)?;
+                }
+                _ => {
+                    assert_eq!(variable["datasource"], profiles(), "{path}");
+                    assert_eq!(variable["query"]["type"], "labelValue", "{path}");
+                    assert!(known_type(&variable["query"]["profileTypeId"]), "{path}: {variable}");
+                    assert!(known_label(&variable["query"]["labelName"]), "{path}: {variable}");
+                }
+            }
         }
         let mut ids = std::collections::BTreeSet::new();
         for panel in list(&dashboard, "panels") {
             assert!(ids.insert(panel["id"].as_u64()), "{path}: two panels {}", panel["id"]);
-            assert_eq!(panel["datasource"], source, "{path}");
             assert!(!list(panel, "targets").is_empty(), "{path}: {} has no query", panel["title"]);
             for target in list(panel, "targets") {
-                assert_eq!(target["datasource"], source, "{path}");
+                assert_eq!(target["datasource"], panel["datasource"], "{path}");
+                if target["datasource"] == metrics_source() {
+                    let found = metrics_of(target["expr"].as_str().context("expr")?)
+                        .with_context(|| format!("{path}: {}", panel["title"]))?;
+                    assert!(found > 0, "{path}: {target}");
+                    continue;
+                }
+                assert_eq!(target["datasource"], profiles(), "{path}");
                 assert!(known_type(&target["profileTypeId"]), "{path}: {target}");
                 assert!(list(target, "groupBy").iter().all(known_label), "{path}: {target}");
                 let flame_graph = panel["type"] == "flamegraph";
                 assert_eq!(target["queryType"] == "profile", flame_graph, "{path}: {target}");
-                let text = filled(target["labelSelector"].as_str().context("labelSelector")?, &variables);
-                assert!(!text.contains('$'), "{path}: no such variable: {text}");
-                selector::parse(&text)?
-                    .to_selection(selector::UnknownLabels::Refuse)
-                    .with_context(|| format!("{path}: {text}"))?;
+                let text = target["labelSelector"].as_str().context("labelSelector")?;
+                check_selector(text, &variables).with_context(|| path.to_string())?;
             }
         }
-        let kinds: Vec<_> = list(&dashboard, "panels").iter().filter_map(|p| p["type"].as_str()).collect();
-        assert!(kinds.contains(&"flamegraph") && kinds.contains(&"timeseries"), "{path}: {kinds:?}");
     }
     Ok(())
+}
+
+#[test]
+fn there_is_a_dashboard_for_each_question() -> Result<()> {
+    let all = dashboards()?;
+    let uids: std::collections::BTreeSet<_> = all.iter().filter_map(|(_, d)| d["uid"].as_str()).collect();
+    assert_eq!(
+        uids.into_iter().collect::<Vec<_>>(),
+        ["emberscope-app", "emberscope-health", "emberscope-node", "emberscope-stage"]
+    );
+    for (path, dashboard) in &all {
+        let kinds: Vec<_> = list(dashboard, "panels").iter().filter_map(|p| p["type"].as_str()).collect();
+        assert!(kinds.contains(&"timeseries"), "{}: {kinds:?}", path.display());
+        assert_eq!(
+            kinds.contains(&"flamegraph"),
+            dashboard["uid"] != "emberscope-health",
+            "{}",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// Links to the page carry what its address knows, and a selector that the daemon takes; `view` and the other keys
+/// are those of profiler/ui/state.js.
+#[test]
+fn links_lead_to_the_page_and_to_spark() -> Result<()> {
+    let mut to_page = 0;
+    for (path, dashboard) in dashboards()? {
+        let path = path.display();
+        let variables: Vec<&str> =
+            list(&dashboard["templating"], "list").iter().filter_map(|v| v["name"].as_str()).collect();
+        let of_panels = list(&dashboard, "panels").iter().flat_map(|panel| list(panel, "links"));
+        for link in list(&dashboard, "links").iter().chain(of_panels) {
+            let url = link["url"].as_str().unwrap_or_default();
+            let left = filled(url, &variables).replace("${__from}", "").replace("${__to}", "");
+            assert!(!left.contains('$'), "{path}: no such variable: {url}");
+            let Some(hash) = url.strip_prefix("${page}/#") else { continue };
+            to_page += 1;
+            for pair in hash.split('&') {
+                let (key, value) = pair.split_once('=').context("key=value")?;
+                let known =
+                    ["view", "query", "range", "group"].contains(&key) || LabelKey::from_name(key).is_some();
+                assert!(known, "{path}: {url}");
+                if key == "view" {
+                    let views = ["apps", "stages", "executors", "processes", "flame", "slow"];
+                    assert!(views.contains(&value), "{path}: {url}");
+                }
+                if key == "query" {
+                    let mut text = value.to_owned();
+                    for (code, sign) in [("%7B", "{"), ("%7D", "}"), ("%3D", "="), ("%60", "`"), ("%2C", ",")]
+                    {
+                        text = text.replace(code, sign);
+                    }
+                    check_selector(&text, &variables).with_context(|| format!("{path}: {url}"))?;
+                }
+            }
+        }
+    }
+    assert!(to_page > 10, "{to_page} links to the page");
+    Ok(())
+}
+
+/// Checks that each metric of an expression, and each label that stands with one, is in our `/metrics`. How many.
+fn metrics_of(expression: &str) -> Result<usize> {
+    use emberscope::serve::Metrics;
+    let metrics = Metrics::new("test")?;
+    let text = metrics.text(&Default::default(), true)?;
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = 0;
+    // `label_values(metric, label)` ends with a label of Prometheus's own.
+    for name in expression.split(|c| !word(c)) {
+        let ours = name.starts_with("emberscope_") || name.starts_with("process_");
+        if ours {
+            anyhow::ensure!(metrics.declared().iter().any(|m| m.name == name), "there is no metric {name}");
+            found += 1;
+        }
+    }
+    // Labels: of `by (...)`, and before a comparison.
+    let page = std::fs::read_to_string(grafana().join("../docs/reference/metrics.md"))?;
+    let known = |label: &str| {
+        let documented =
+            page.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('}')?.0.split_once('{'));
+        ["instance", "job"].contains(&label)
+            || text.contains(&format!("{label}=\""))
+            || documented.flat_map(|(_, labels)| labels.split(',')).any(|l| l == label)
+    };
+    let grouped =
+        expression.split("by (").skip(1).filter_map(|rest| rest.split_once(')')).map(|(labels, _)| labels);
+    for label in grouped.flat_map(|labels| labels.split(',')).map(str::trim) {
+        anyhow::ensure!(known(label), "there is no label {label}");
+    }
+    let bytes = expression.as_bytes();
+    for (at, _) in expression
+        .match_indices("=\"")
+        .chain(expression.match_indices("=~\""))
+        .chain(expression.match_indices("!~\""))
+    {
+        let begin = bytes[..at].iter().rposition(|b| !word(*b as char)).map_or(0, |i| i + 1);
+        let label = &expression[begin..at];
+        anyhow::ensure!(label.is_empty() || known(label), "there is no label {label}");
+    }
+    Ok(found)
 }

@@ -4,18 +4,22 @@
 //! Each call of the Go client is made in protobuf and in JSON, plain and packed: four answers, which
 //! must be the same. The store behind holds known rows.
 
+#[path = "pyroscope/comparing.rs"]
+mod comparing;
 #[path = "pyroscope/fake_store.rs"]
 mod fake_store;
+#[path = "pyroscope/server.rs"]
+mod server;
+#[path = "pyroscope/sums.rs"]
+mod sums;
 
 use anyhow::{Context, Result, ensure};
 use emberscope::model::LabelKey::{App, Executor, Role, ServiceName, Stage};
-use emberscope::serve::pyroscope;
 use fake_store::FakeStore;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
@@ -23,7 +27,7 @@ const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 const START: i64 = 1_000_000;
 const END: i64 = 1_020_000;
 
-/// A server on a free port; it ends with the process.
+/// A server of a few known rows on a free port; it ends with the process.
 fn serve() -> Result<u16> {
     let mut store = FakeStore::default();
     let labels = |executor, stage| {
@@ -35,19 +39,7 @@ fn serve() -> Result<u16> {
     store.add(1010, &labels("1", "1"), "java;Task.run", 5);
     store.add(1010, &[(ServiceName, "bash"), (Role, "other")], "main", 5);
     store.add(2000, &[(ServiceName, "late"), (Role, "other")], "main", 7);
-    let store: Arc<dyn emberscope::store::Store> = Arc::new(store);
-    let app = axum::Router::new()
-        .nest("/behind/a/proxy", pyroscope::router(store.clone()))
-        .merge(pyroscope::router(store));
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || -> Result<()> {
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-            sender.send(listener.local_addr()?.port())?;
-            Ok(axum::serve(listener, app).await?)
-        })
-    });
-    receiver.recv().context("the server did not start")
+    server::serve(store)
 }
 
 /// Builds the Go client once. None: it cannot be built here, and the skip is recorded.
@@ -244,7 +236,8 @@ fn profiles_and_series_answer_as_pyroscope_does() -> Result<()> {
             ("no time", "SelectMergeStacktraces", json!({"profileTypeID": CPU, "labelSelector": "{}"})),
             ("backwards", "SelectSeries", with(series(json!([])), "end", json!(1))),
             ("heatmap", "SelectHeatmap", select(CPU, "{}")),
-            ("diff", "Diff", json!({})),
+            ("diff of nothing", "Diff", json!({})),
+            ("analyze", "AnalyzeQuery", json!({"query": "{}"})),
         ],
     )?;
     let by_name = |name: &str| answers.iter().find(|a| a["name"] == name).expect("asked").clone();
@@ -293,7 +286,8 @@ fn profiles_and_series_answer_as_pyroscope_does() -> Result<()> {
     for (name, code) in [
         ("dot", "unimplemented"),
         ("heatmap", "unimplemented"),
-        ("diff", "unimplemented"),
+        ("diff of nothing", "invalid_argument"),
+        ("analyze", "unimplemented"),
         ("no step", "invalid_argument"),
         ("no type", "invalid_argument"),
         ("no time", "invalid_argument"),

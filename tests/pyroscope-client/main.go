@@ -1,4 +1,4 @@
-// Calls a querier.v1.QuerierService with the client that Pyroscope's own protos generate, and prints
+// Calls a querier.v1.QuerierService, and settings.v1.SettingsService, with the client that Pyroscope's own protos generate, and prints
 // what it answered as JSON for the Rust test to judge.
 //
 // In: the base URL as the first argument, and on standard input a JSON list of
@@ -20,6 +20,8 @@ import (
 	profilev1 "github.com/grafana/pyroscope/api/gen/proto/go/google/v1"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
+	settingsv1 "github.com/grafana/pyroscope/api/gen/proto/go/settings/v1"
+	"github.com/grafana/pyroscope/api/gen/proto/go/settings/v1/settingsv1connect"
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -93,6 +95,11 @@ func run(url string, c call) (proto.Message, error) {
 		return invoke[querierv1.SelectHeatmapRequest, querierv1.SelectHeatmapResponse](c.Request, client.SelectHeatmap)
 	case "Diff":
 		return invoke[querierv1.DiffRequest, querierv1.DiffResponse](c.Request, client.Diff)
+	case "AnalyzeQuery":
+		return invoke[querierv1.AnalyzeQueryRequest, querierv1.AnalyzeQueryResponse](c.Request, client.AnalyzeQuery)
+	case "settings.v1.SettingsService/Get":
+		settings := settingsv1connect.NewSettingsServiceClient(http.DefaultClient, url, options...)
+		return invoke[settingsv1.GetSettingsRequest, settingsv1.GetSettingsResponse](c.Request, settings.Get)
 	case "GetProfileStats":
 		return invoke[typesv1.GetProfileStatsRequest, typesv1.GetProfileStatsResponse](c.Request, client.GetProfileStats)
 	}

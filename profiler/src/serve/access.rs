@@ -23,7 +23,11 @@ pub const MAX_BODY: usize = 1 << 20;
 pub async fn gate(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     match check(&access, &request) {
         Ok(()) => next.run(request).await,
-        Err(error) => error.into_response(),
+        // Pyroscope's clients read errors in another shape.
+        Err(error) => match super::pyroscope::refused(request.uri().path(), error.status, &error.message) {
+            Some(error) => error.into_response(),
+            None => error.into_response(),
+        },
     }
 }
 

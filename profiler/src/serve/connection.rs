@@ -17,8 +17,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Connections at once. A page and a dashboard use some ten.
-pub const MAX_CONNECTIONS: usize = 64;
+/// Connections at once. A page and a dashboard use some ten each; an idle one takes some 10 KiB.
+pub const MAX_CONNECTIONS: usize = 256;
 /// Time for a request's head, and between two requests.
 pub const HEADER_TIME: Duration = Duration::from_secs(15);
 /// Longest that a client may leave an answer unread (TCP_USER_TIMEOUT, tcp(7)).

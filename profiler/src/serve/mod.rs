@@ -20,6 +20,7 @@ mod flamegraph;
 mod labels;
 mod ledger;
 mod metrics;
+mod openapi;
 mod own;
 mod page;
 mod params;
@@ -37,6 +38,7 @@ mod tax;
 mod tests;
 pub mod time;
 mod top;
+mod unread;
 mod work;
 
 pub use answer::share_error;
@@ -131,6 +133,7 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .route("/healthz", get(plain::healthz))
         .route("/readyz", get(plain::readyz))
         .route("/metrics", get(plain::metrics))
+        .route("/api/v1/openapi.json", get(openapi::openapi))
         .route("/api/v1/status", get(plain::status))
         .route("/api/v1/apps", get(apps::apps))
         .route("/api/v1/executors", get(apps::executors))

@@ -20,6 +20,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("/healthz", "200 while the daemon answers."),
     ("/readyz", "200 once sampling has begun."),
     ("/metrics", "Prometheus metrics."),
+    ("/api/v1/openapi.json", "This API as an OpenAPI document."),
     ("/api/v1/status", "Version, host, JVMs and counters."),
     ("/api/v1/apps", "Spark applications."),
     ("/api/v1/executors", "Their executors."),

@@ -1,31 +1,25 @@
 //! Runs a query off the async threads, few at a time, and sends its answer.
 //!
-//! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run or wait
-//! to be read at once: a query keeps its place until its work is done and its answer is written, so that
-//! slow readers cannot pile up large answers. One that finds no place within [`WAIT`] is 503; one that
-//! takes longer than [`TIME`] is 504 (its thread ends by itself and keeps its place until then).
+//! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run at once: a query
+//! keeps its place until its work is done and there is room for its answer among those that are not read yet
+//! ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than [`TIME`] is 504 (its
+//! thread ends by itself and keeps its place until then).
 
 use super::error::ApiError;
-use axum::body::Body;
+use super::unread::{self, Held, Unread};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 /// Queries at once.
 pub const MAX_QUERIES: usize = 4;
-/// Longest wait for a place.
-pub const WAIT: Duration = Duration::from_secs(5);
+/// Longest wait for a place: 200 clients at once on a slow node wait some seconds each.
+pub const WAIT: Duration = Duration::from_secs(20);
 /// Longest a query may take.
 pub const TIME: Duration = Duration::from_secs(30);
-/// What is handed to the connection at a time.
-const CHUNK: usize = 64 * 1024;
 
 /// A finished answer.
 #[derive(Debug, Default)]
@@ -40,6 +34,7 @@ pub struct Rendered {
 #[derive(Clone, Debug)]
 pub struct Queries {
     places: Arc<Semaphore>,
+    unread: Unread,
     wait: Duration,
     time: Duration,
 }
@@ -53,7 +48,13 @@ impl Default for Queries {
 impl Queries {
     /// With limits of one's own.
     pub fn new(places: usize, wait: Duration, time: Duration) -> Self {
-        Self { places: Arc::new(Semaphore::new(places)), wait, time }
+        Self { places: Arc::new(Semaphore::new(places)), unread: Unread::shared(), wait, time }
+    }
+
+    /// The same with a limit of its own for answers that are not read yet.
+    #[must_use]
+    pub fn with_unread(self, bytes: usize) -> Self {
+        Self { unread: Unread::new(bytes), ..self }
     }
 
     /// Runs `work` on a thread that may block.
@@ -62,8 +63,8 @@ impl Queries {
         F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,
     {
         match self.answer(work).await {
-            Ok((rendered, place)) => {
-                let mut response = Body::new(Answer { rest: rendered.body, _place: place }).into_response();
+            Ok((rendered, held)) => {
+                let mut response = unread::body(rendered.body, held).into_response();
                 response.headers_mut().extend(rendered.headers);
                 response
             }
@@ -71,18 +72,23 @@ impl Queries {
         }
     }
 
-    async fn answer<F>(&self, work: F) -> Result<(Rendered, OwnedSemaphorePermit), ApiError>
+    async fn answer<F>(&self, work: F) -> Result<(Rendered, Held), ApiError>
     where
         F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,
     {
         let place = tokio::time::timeout(self.wait, Arc::clone(&self.places).acquire_owned()).await;
-        let Ok(Ok(place)) = place else {
-            let message = "Too many queries are running: try again.";
-            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message));
-        };
+        let busy = |message| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
+        let Ok(Ok(place)) = place else { return Err(busy("Too many queries are running: try again.")) };
         let task = tokio::task::spawn_blocking(move || work().map(|rendered| (rendered, place)));
         match tokio::time::timeout(self.time, task).await {
-            Ok(Ok(result)) => result,
+            Ok(Ok(result)) => {
+                let (rendered, _place) = result?;
+                let room = self.unread.hold(rendered.body.len());
+                match tokio::time::timeout(self.wait, room).await {
+                    Ok(held) => Ok((rendered, held)),
+                    Err(_) => Err(busy("Too many answers wait to be read: try again.")),
+                }
+            }
             Ok(Err(error)) => {
                 tracing::error!(%error, "a query failed");
                 Err(ApiError::internal("The query failed; the daemon's log says more."))
@@ -95,33 +101,5 @@ impl Queries {
                 Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "query_timeout", message))
             }
         }
-    }
-}
-
-/// An answer on its way out, in pieces; holds its place until the last is taken.
-struct Answer {
-    rest: Bytes,
-    _place: OwnedSemaphorePermit,
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.rest.is_empty() {
-            return Poll::Ready(None);
-        }
-        let length = self.rest.len().min(CHUNK);
-        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(length)))))
-    }
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty()
-    }
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.rest.len() as u64)
     }
 }

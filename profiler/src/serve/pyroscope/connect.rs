@@ -7,6 +7,7 @@
 
 use super::error::{CallError, Code};
 use crate::model::sampling_error;
+use crate::serve::unread::{self, Held, Unread};
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -110,8 +111,8 @@ where
     };
     let gzip = accepts_gzip(&parts.headers);
     match answer(&parts.headers, body, codec, work).await {
-        Ok((body, samples)) => {
-            let mut response = pack(codec, body, gzip);
+        Ok(Done { body, samples, held }) => {
+            let mut response = pack(codec, body, gzip, held);
             response.headers_mut().extend(samples.map(basis).unwrap_or_default());
             response
         }
@@ -119,12 +120,19 @@ where
     }
 }
 
+/// A call's answer, and its part of the limit for answers that are not read yet.
+struct Done {
+    body: Vec<u8>,
+    samples: Option<u64>,
+    held: Held,
+}
+
 async fn answer<Req, Res, F>(
     headers: &HeaderMap,
     body: Body,
     codec: Codec,
     work: F,
-) -> Result<(Vec<u8>, Option<u64>), CallError>
+) -> Result<Done, CallError>
 where
     Req: prost::Message + Default + DeserializeOwned + Send + 'static,
     Res: prost::Message + Serialize + Send + 'static,
@@ -146,14 +154,37 @@ where
             let Sampled { message, samples } = work(request)?;
             Ok((codec.encode(&message)?, samples))
         };
-        tokio::task::spawn_blocking(work)
+        let (body, samples) = tokio::task::spawn_blocking(work)
             .await
-            .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))
+            .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))?;
+        let held = Unread::shared().hold(body.len()).await;
+        Ok(Done { body, samples, held })
     };
     if time.is_zero() {
         return Err(late());
     }
     tokio::time::timeout(time, run).await.map_err(|_| late())?
+}
+
+/// Answers a `GET` in plain JSON, with the same limits and errors as a call.
+pub async fn plain_json<F>(work: F) -> Response
+where
+    F: FnOnce() -> Result<serde_json::Value, CallError> + Send + 'static,
+{
+    let run = async {
+        let _turn = TURNS.acquire().await.map_err(|e| CallError::new(Code::Internal, e.to_string()))?;
+        let body = tokio::task::spawn_blocking(move || work().map(|value| value.to_string().into_bytes()))
+            .await
+            .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))?;
+        let held = Unread::shared().hold(body.len()).await;
+        Ok((body, held))
+    };
+    let late =
+        || CallError::new(Code::DeadlineExceeded, format!("no answer within {} s", MAX_TIME.as_secs()));
+    match tokio::time::timeout(MAX_TIME, run).await.map_err(|_| late()).flatten() {
+        Ok((body, held)) => pack(Codec::Json, body, false, held),
+        Err(error) => error.into_response(),
+    }
 }
 
 /// How many samples, and how sure a sum over them is.
@@ -220,7 +251,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         })
 }
 
-fn pack(codec: Codec, body: Vec<u8>, gzip: bool) -> Response {
+fn pack(codec: Codec, body: Vec<u8>, gzip: bool, held: Held) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, codec.content_type());
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
@@ -231,8 +262,8 @@ fn pack(codec: Codec, body: Vec<u8>, gzip: bool) -> Response {
             && let Ok(packed) = encoder.finish()
         {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            return (headers, packed).into_response();
+            return (headers, unread::body(packed.into(), held)).into_response();
         }
     }
-    (headers, body).into_response()
+    (headers, unread::body(body.into(), held)).into_response()
 }

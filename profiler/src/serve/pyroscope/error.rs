@@ -13,6 +13,10 @@ use axum::response::{IntoResponse, Response};
 pub enum Code {
     /// The request is wrong.
     InvalidArgument,
+    /// Who asks did not say who they are, or not rightly.
+    Unauthenticated,
+    /// Who asks may not.
+    PermissionDenied,
     /// This server does not do that.
     Unimplemented,
     /// The answer would be larger than the limit.
@@ -28,6 +32,8 @@ impl Code {
     pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidArgument => "invalid_argument",
+            Self::Unauthenticated => "unauthenticated",
+            Self::PermissionDenied => "permission_denied",
             Self::Unimplemented => "unimplemented",
             Self::ResourceExhausted => "resource_exhausted",
             Self::DeadlineExceeded => "deadline_exceeded",
@@ -38,6 +44,8 @@ impl Code {
     pub const fn status(self) -> StatusCode {
         match self {
             Self::InvalidArgument => StatusCode::BAD_REQUEST,
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Self::PermissionDenied => StatusCode::FORBIDDEN,
             Self::Unimplemented => StatusCode::NOT_IMPLEMENTED,
             Self::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
             Self::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
@@ -83,6 +91,28 @@ impl IntoResponse for CallError {
     fn into_response(self) -> Response {
         let body = serde_json::json!({ "code": self.code.name(), "message": self.message });
         let json = HeaderValue::from_static("application/json");
-        (self.code.status(), [(header::CONTENT_TYPE, json)], body.to_string()).into_response()
+        let mut response =
+            (self.code.status(), [(header::CONTENT_TYPE, json)], body.to_string()).into_response();
+        if self.code == Code::Unauthenticated {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
     }
+}
+
+/// What the gate before the router refused, in the protocol's words; None: the path is no call's.
+pub fn refused(path: &str, status: StatusCode, message: &str) -> Option<CallError> {
+    // `.../package.v1.NameService/Method`
+    let service = path.rsplit('/').nth(1)?;
+    if !(service.contains('.') && service.ends_with("Service")) {
+        return None;
+    }
+    let code = match status {
+        StatusCode::UNAUTHORIZED => Code::Unauthenticated,
+        StatusCode::FORBIDDEN => Code::PermissionDenied,
+        StatusCode::PAYLOAD_TOO_LARGE => Code::ResourceExhausted,
+        status if status.is_client_error() => Code::InvalidArgument,
+        _ => Code::Internal,
+    };
+    Some(CallError::new(code, message))
 }

@@ -117,6 +117,21 @@ pub fn as_texts<S: Serializer, T: std::fmt::Display>(values: &[T], s: S) -> Resu
     seq.end()
 }
 
+/// Writes `bytes`: base64 with padding (RFC 4648 §4).
+pub fn as_base64<S: Serializer>(bytes: &[u8], s: S) -> Result<S::Ok, S::Error> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits =
+            three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for place in 0..4 {
+            let digit = (bits >> (18 - 6 * place) & 63) as usize;
+            out.push(if place <= three.len() { char::from(DIGITS[digit]) } else { '=' });
+        }
+    }
+    s.serialize_str(&out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +173,19 @@ mod tests {
         assert_eq!(read(r#"{"format":"PROFILE_FORMAT_PPROF"}"#).expect("name").format, 4);
         assert_eq!(read(r#"{"format":4}"#).expect("number").format, 4);
         assert!(read(r#"{"format":"PROFILE_FORMAT_SVG"}"#).is_err());
+    }
+
+    #[test]
+    fn bytes_are_written_as_base64() {
+        #[derive(Serialize)]
+        struct Bytes(#[serde(serialize_with = "as_base64")] Vec<u8>);
+        // RFC 4648 §10, and all bits set.
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(serde_json::to_string(&Bytes(bytes.into())).expect("json"), format!("{text:?}"));
+        }
+        assert_eq!(serde_json::to_string(&Bytes(vec![0xff; 4])).expect("json"), r#""/////w==""#);
     }
 
     #[test]

@@ -107,6 +107,27 @@ fn no_sample_is_no_graph() {
 }
 
 #[test]
+fn two_trees_share_one_layout() {
+    let left = tree(&[(0, "a", 3), (0, "b", 1)]);
+    let right = tree(&[(0, "c", 4), (0, "a", 1), (2, "d", 2)]);
+    let graph = flame_graph_diff([Some(&left), Some(&right)], Value::Count, 8192);
+    assert_eq!(graph.names, ["total", "a", "b", "c", "d"]);
+    let levels: Vec<_> = graph.levels.iter().map(|l| l.values.as_slice()).collect();
+    assert_eq!(
+        levels,
+        [
+            &[0, 4, 0, 0, 7, 0, 0][..],
+            &[0, 3, 3, 0, 3, 1, 1, 0, 1, 1, 0, 0, 0, 2, 0, 0, 0, 0, 4, 4, 3],
+            &[3, 0, 0, 1, 2, 2, 4],
+        ]
+    );
+    assert_eq!((graph.total, graph.left_ticks, graph.right_ticks, graph.max_self), (11, 4, 7, 4));
+    // Nothing on either side is a root alone.
+    let none = flame_graph_diff([None, None], Value::Count, 8192);
+    assert_eq!((none.names.len(), none.levels.len(), none.levels[0].values.as_slice()), (1, 1, &[0; 7][..]));
+}
+
+#[test]
 fn what_is_cut_becomes_other() {
     let tree = tree(&[(0, "a", 5), (0, "b", 1), (0, "c", 2), (1, "d", 3)]);
     let graph = flame_graph(&tree, Value::Count, 3).expect("samples");

@@ -2,13 +2,16 @@
 //! grafana-pyroscope-datasource speaks.
 //!
 //! In: `POST .../querier.v1.QuerierService/<Method>` in protobuf or JSON. Out: the store's windows as
-//! profile types, labels, flame graphs, pprof and time series. The router can be nested below any
-//! path; a tenant header (X-Scope-OrgID) is accepted and changes nothing, a node has one tenant.
-//! Who may ask is decided before the router. Written against Pyroscope's protos of
-//! github.com/grafana/pyroscope/api v1.6.0, by hand: the messages are few and no protoc is needed.
+//! profile types, labels, flame graphs, comparisons, pprof and time series. Beside it what Grafana's app for
+//! profiles asks: `GET .../pyroscope/render-diff`, and settings.v1.SettingsService/Get, of which there are
+//! none. The router can be nested below any path; a tenant header (X-Scope-OrgID) is accepted and changes
+//! nothing, a node has one tenant. Who may ask is decided before the router. Written against Pyroscope's
+//! protos of github.com/grafana/pyroscope/api v1.6.0, by hand: the messages are few and no protoc is needed.
 //!
-//! Not offered: SelectHeatmap, Diff, AnalyzeQuery (`unimplemented`), pushing, settings.
+//! Not offered: SelectHeatmap, AnalyzeQuery, keeping settings (`unimplemented`), pushing.
 
+mod asked;
+mod comparing;
 mod connect;
 mod error;
 mod json;
@@ -21,19 +24,44 @@ mod profiles;
 mod request;
 mod response;
 mod select;
+mod tree;
 pub mod types;
 
+use crate::model::WallTime;
 use crate::store::Store;
 use axum::Router;
-use axum::extract::{Path, Request, State};
-use axum::response::Response;
-use axum::routing::post;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use error::CallError;
+pub(super) use error::refused;
+use request::GetSettingsRequest;
+use response::GetSettingsResponse;
 use std::sync::Arc;
 
 /// The service's methods, answered from `store`.
 pub fn router(store: Arc<dyn Store>) -> Router {
-    Router::new().route("/querier.v1.QuerierService/{method}", post(querier)).with_state(store)
+    Router::new()
+        .route("/querier.v1.QuerierService/{method}", post(querier))
+        .route("/settings.v1.SettingsService/{method}", post(settings))
+        .route("/pyroscope/render-diff", get(render_diff))
+        .with_state(store)
+}
+
+/// `GET /pyroscope/render-diff`, an older call than Connect's: its errors are Connect's all the same.
+async fn render_diff(State(store): State<Arc<dyn Store>>, RawQuery(raw): RawQuery) -> Response {
+    let asked = match comparing::RenderDiff::read(raw.as_deref().unwrap_or_default(), WallTime::now()) {
+        Ok(asked) => asked,
+        Err(error) => return error.into_response(),
+    };
+    connect::plain_json(move || asked.answer(&*store)).await
+}
+
+async fn settings(Path(method): Path<String>, request: Request) -> Response {
+    match method.as_str() {
+        "Get" => connect::unary(request, |_: GetSettingsRequest| Ok(GetSettingsResponse {})).await,
+        _ => connect::refuse(request, CallError::unimplemented("settings are not kept here")).await,
+    }
 }
 
 async fn querier(
@@ -52,6 +80,7 @@ async fn querier(
         }
         "SelectMergeSpanProfile" => connect::sampled(request, move |r| profiles::spans(&*store, r)).await,
         "SelectMergeProfile" => connect::sampled(request, move |r| profiles::profile(&*store, r)).await,
+        "Diff" => connect::sampled(request, move |r| comparing::diff(&*store, r)).await,
         "SelectSeries" => connect::sampled(request, move |r| profiles::series(&*store, r)).await,
         _ => {
             let error = CallError::unimplemented(format!("{method:?} is not offered by this QuerierService"));

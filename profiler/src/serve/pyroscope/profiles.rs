@@ -1,40 +1,36 @@
 //! The calls about the samples themselves: merged stacks, in Pyroscope's forms, and sums over time.
 //!
-//! In: a profile type, a selector and a time range. Out: a flame graph, a pprof profile or series.
-//! What the store cannot know (spans, traces, single profiles) finds nothing; what it could but does
-//! not (call sites, DOT, Pyroscope's tree form, answers later) is `unimplemented`.
+//! In: a profile type, a selector and a time range. Out: a flame graph, Pyroscope's tree form, a pprof
+//! profile or series. What the store cannot know (spans, traces, single profiles) finds nothing; what it
+//! could but does not (DOT, Go's PGO form, call sites of series, answers later) is `unimplemented`.
 
+use super::asked::{Asked, call_site, max_nodes};
 use super::connect::Sampled;
 use super::error::CallError;
-use super::levels::flame_graph;
-use super::matching::{matched, range};
-use super::pprof;
 use super::profile::Profile;
 use super::response::{
-    FlameGraph, LabelPair, Point, PprofProfile, SelectMergeSpanProfileResponse,
-    SelectMergeStacktracesResponse, SelectSeriesResponse, Series,
+    LabelPair, Point, PprofProfile, SelectMergeSpanProfileResponse, SelectMergeStacktracesResponse,
+    SelectSeriesResponse, Series,
 };
 use super::select::{
     SelectMergeProfileRequest, SelectMergeSpanProfileRequest, SelectMergeStacktracesRequest,
-    SelectSeriesRequest, StackTraceSelector,
+    SelectSeriesRequest,
 };
 use super::types::Type;
-use crate::model::{Answer, Detail, LabelKey, Query, TimeRange};
+use crate::model::{Answer, LabelKey};
 use crate::store::{LabelledSeries, Store};
 use std::time::Duration;
 
-/// Bars of a flame graph when the request does not say, as Pyroscope's default.
-pub const DEFAULT_NODES: usize = 8192;
-/// Most bars that may be asked for.
-pub const MAX_NODES: usize = 1 << 20;
 /// Most steps of a time series: Prometheus' limit.
 pub const MAX_STEPS: u64 = 11_000;
 
-const UNSPECIFIED: i32 = 0;
-const FLAMEGRAPH: i32 = 1;
-const TREE: i32 = 2;
-const DOT: i32 = 3;
-const PPROF: i32 = 4;
+/// querier.v1.ProfileFormat.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    FlameGraph,
+    Tree,
+    Pprof,
+}
 
 /// `SelectMergeStacktraces`.
 pub fn stacktraces(
@@ -44,20 +40,20 @@ pub fn stacktraces(
     if request.r#async.is_some_and(|a| a.r#type != 0 || !a.request_id.is_empty()) {
         return Err(CallError::unimplemented("asynchronous queries are not offered: ask without `async`"));
     }
-    refuse_call_site(request.stack_trace_selector.as_ref())?;
+    let site = call_site(request.stack_trace_selector)?;
     let nodes = max_nodes(request.max_nodes)?;
     let nowhere = !(request.profile_id_selector.is_empty()
         && request.trace_id_selector.is_empty()
         && request.span_selector.is_empty());
     let asked = Asked::new(&request.profile_type_id, &request.label_selector, request.start, request.end)?;
-    let pprof = is_pprof(request.format)?;
-    let found = if nowhere { None } else { asked.merge(store)? };
+    let format = format(request.format)?;
+    let found = if nowhere { None } else { asked.merge(store, &site)? };
     let samples = samples(&found);
     let mut response = SelectMergeStacktracesResponse::default();
-    if pprof {
-        response.pprof = Some(PprofProfile { profile: Some(asked.pprof(found)?) });
-    } else {
-        response.flamegraph = asked.flame_graph(found, nodes);
+    match format {
+        Format::FlameGraph => response.flamegraph = asked.flame_graph(found, nodes),
+        Format::Tree => response.tree = asked.tree(found, nodes),
+        Format::Pprof => response.pprof = Some(PprofProfile { profile: Some(asked.pprof(found)?) }),
     }
     Ok(Sampled { message: response, samples })
 }
@@ -69,22 +65,27 @@ pub fn spans(
 ) -> Result<Sampled<SelectMergeSpanProfileResponse>, CallError> {
     let asked = Asked::new(&request.profile_type_id, &request.label_selector, request.start, request.end)?;
     let nodes = max_nodes(request.max_nodes)?;
-    if is_pprof(request.format)? {
-        return Err(CallError::unimplemented("spans are answered as a flame graph only"));
-    }
-    let found = if request.span_selector.is_empty() { asked.merge(store)? } else { None };
+    let format = format(request.format)?;
+    let found = if request.span_selector.is_empty() { asked.merge(store, &[])? } else { None };
     let samples = samples(&found);
-    let message = SelectMergeSpanProfileResponse { flamegraph: asked.flame_graph(found, nodes) };
+    let mut message = SelectMergeSpanProfileResponse::default();
+    match format {
+        Format::FlameGraph => message.flamegraph = asked.flame_graph(found, nodes),
+        Format::Tree => message.tree = asked.tree(found, nodes),
+        Format::Pprof => {
+            return Err(CallError::unimplemented("spans have no pprof form: ask for FLAMEGRAPH or TREE"));
+        }
+    }
     Ok(Sampled { message, samples })
 }
 
 /// `SelectMergeProfile`. The profile is whole: `max_nodes` is checked and not needed.
 pub fn profile(store: &dyn Store, request: SelectMergeProfileRequest) -> Result<Sampled<Profile>, CallError> {
-    refuse_call_site(request.stack_trace_selector.as_ref())?;
+    let site = call_site(request.stack_trace_selector)?;
     max_nodes(request.max_nodes)?;
     let asked = Asked::new(&request.profile_type_id, &request.label_selector, request.start, request.end)?;
     let nowhere = !(request.profile_id_selector.is_empty() && request.trace_id_selector.is_empty());
-    let found = if nowhere { None } else { asked.merge(store)? };
+    let found = if nowhere { None } else { asked.merge(store, &site)? };
     let samples = samples(&found);
     Ok(Sampled { message: asked.pprof(found)?, samples })
 }
@@ -100,7 +101,9 @@ pub fn series(
     store: &dyn Store,
     request: SelectSeriesRequest,
 ) -> Result<Sampled<SelectSeriesResponse>, CallError> {
-    refuse_call_site(request.stack_trace_selector.as_ref())?;
+    if !call_site(request.stack_trace_selector)?.is_empty() {
+        return Err(CallError::unimplemented("a series of a call site is not offered: ask for its profile"));
+    }
     if request.aggregation.is_some_and(|a| a != 0) {
         return Err(CallError::unimplemented("only the aggregation SUM is offered"));
     }
@@ -154,67 +157,12 @@ fn labelled(of: &Type, group_by: &[String], (labels, points): LabelledSeries, st
     Series { labels, points: points.iter().map(point).filter(|p| p.value > 0.0).collect() }
 }
 
-/// A request's type, selector and times, read. Without a type or query it finds nothing.
-struct Asked {
-    of: Option<&'static Type>,
-    query: Option<Query>,
-    range: TimeRange,
-}
-
-impl Asked {
-    fn new(type_id: &str, selector: &str, start: i64, end: i64) -> Result<Self, CallError> {
-        let of = Type::find(type_id)?;
-        let range = range(start, end)?;
-        let matched = matched(selector)?;
-        let query = of.filter(|of| matched.types.contains(of)).map(|of| Query {
-            range,
-            selection: matched.selection,
-            kind: of.kind,
-            group: Vec::new(),
-            detail: Detail::default(),
-        });
-        Ok(Self { of, query, range })
-    }
-    fn merge(&self, store: &dyn Store) -> Result<Option<Answer>, CallError> {
-        self.query.as_ref().map(|query| store.merge(query)).transpose().map_err(CallError::from)
-    }
-    fn flame_graph(&self, found: Option<Answer>, nodes: usize) -> Option<FlameGraph> {
-        let (of, answer) = (self.of?, found?);
-        flame_graph(&answer.tree, of.value, nodes)
-    }
-    fn pprof(&self, found: Option<Answer>) -> Result<Profile, CallError> {
-        match (self.of, found) {
-            (Some(of), Some(answer)) => pprof::profile(&answer.tree, answer.range, of),
-            _ => Ok(Profile::default()),
-        }
-    }
-}
-
-fn max_nodes(asked: Option<i64>) -> Result<usize, CallError> {
-    match usize::try_from(asked.unwrap_or(0)) {
-        Ok(0) => Ok(DEFAULT_NODES),
-        Ok(nodes) if nodes <= MAX_NODES => Ok(nodes),
-        _ => Err(CallError::invalid(format!("max_nodes must be 0 to {MAX_NODES}"))),
-    }
-}
-
-fn is_pprof(format: i32) -> Result<bool, CallError> {
-    match format {
-        UNSPECIFIED | FLAMEGRAPH => Ok(false),
-        PPROF => Ok(true),
-        TREE => {
-            Err(CallError::unimplemented("Pyroscope's tree form is not offered: ask for FLAMEGRAPH or PPROF"))
-        }
-        DOT => Err(CallError::unimplemented("DOT is not offered: ask for PPROF and let pprof draw it")),
+fn format(number: i32) -> Result<Format, CallError> {
+    match number {
+        0 | 1 => Ok(Format::FlameGraph),
+        2 => Ok(Format::Tree),
+        3 => Err(CallError::unimplemented("DOT is not offered: ask for PPROF and let pprof draw it")),
+        4 => Ok(Format::Pprof),
         other => Err(CallError::invalid(format!("there is no profile format {other}"))),
-    }
-}
-
-fn refuse_call_site(selector: Option<&StackTraceSelector>) -> Result<(), CallError> {
-    match selector {
-        Some(s) if !s.call_site.is_empty() || s.go_pgo.is_some() => {
-            Err(CallError::unimplemented("stack_trace_selector is not offered: ask without it"))
-        }
-        _ => Ok(()),
     }
 }

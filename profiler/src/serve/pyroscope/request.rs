@@ -88,3 +88,8 @@ pub struct SeriesRequest {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct GetProfileStatsRequest {}
+
+/// Asks for a user's settings.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct GetSettingsRequest {}

@@ -93,6 +93,10 @@ pub struct SelectMergeStacktracesResponse {
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flamegraph: Option<FlameGraph>,
+    /// As Pyroscope's tree.
+    #[prost(bytes = "vec", tag = "2")]
+    #[serde(serialize_with = "json::as_base64", skip_serializing_if = "Vec::is_empty")]
+    pub tree: Vec<u8>,
     /// As pprof.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,7 +111,54 @@ pub struct SelectMergeSpanProfileResponse {
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flamegraph: Option<FlameGraph>,
+    /// As Pyroscope's tree.
+    #[prost(bytes = "vec", tag = "2")]
+    #[serde(serialize_with = "json::as_base64", skip_serializing_if = "Vec::is_empty")]
+    pub tree: Vec<u8>,
 }
+
+/// Two profiles compared.
+#[derive(Clone, PartialEq, prost::Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiffResponse {
+    /// As a flame graph.
+    #[prost(message, optional, tag = "1")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flamegraph: Option<FlameGraphDiff>,
+}
+
+/// Two call trees laid out as bars.
+#[derive(Clone, PartialEq, prost::Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlameGraphDiff {
+    /// Functions; the first is `total`.
+    #[prost(string, repeated, tag = "1")]
+    pub names: Vec<String>,
+    /// Rows of bars, the root's first: seven numbers a bar, gap, total and self of the left side, the same of
+    /// the right, index of the name.
+    #[prost(message, repeated, tag = "2")]
+    pub levels: Vec<Level>,
+    /// Both roots' values.
+    #[prost(int64, tag = "3")]
+    #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
+    pub total: i64,
+    /// The largest value of a function by itself, on either side.
+    #[prost(int64, tag = "4")]
+    #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
+    pub max_self: i64,
+    /// The left root's value.
+    #[prost(int64, tag = "5")]
+    #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
+    pub left_ticks: i64,
+    /// The right root's value.
+    #[prost(int64, tag = "6")]
+    #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
+    pub right_ticks: i64,
+}
+
+/// Settings that a user stored: none are kept here.
+#[derive(Clone, PartialEq, prost::Message, Serialize)]
+pub struct GetSettingsResponse {}
 
 /// A wrapped pprof profile.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]

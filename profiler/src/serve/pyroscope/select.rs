@@ -58,6 +58,18 @@ pub struct SelectMergeStacktracesRequest {
     pub span_selector: Vec<String>,
 }
 
+/// Asks for two profiles compared. The format of each side means nothing.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct DiffRequest {
+    /// What it was.
+    #[prost(message, optional, tag = "1")]
+    pub left: Option<SelectMergeStacktracesRequest>,
+    /// What it is.
+    #[prost(message, optional, tag = "2")]
+    pub right: Option<SelectMergeStacktracesRequest>,
+}
+
 /// The older way to ask for spans.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]

@@ -110,6 +110,16 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_samples_is_offered_as_weight_and_as_count() {
+        for kind in SampleKind::ALL {
+            for value in [Value::Weight, Value::Count] {
+                let offered = ALL.iter().filter(|t| t.kind == *kind && t.value == value).count();
+                assert_eq!(offered, 1, "{kind:?} {value:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_type_that_is_not_there_finds_nothing_and_rubbish_is_an_error() {
         assert_eq!(Type::find("memory:alloc_space:bytes:space:bytes").expect("well formed"), None);
         assert!(Type::find("cpu").is_err());

@@ -153,3 +153,18 @@ async fn head_is_get_without_the_body() {
         assert_eq!(got.header("content-type"), get(uri).await.header("content-type"), "{uri}");
     }
 }
+
+#[tokio::test]
+async fn pyroscopes_clients_are_refused_in_their_own_words() {
+    let calls = || crate::serve::pyroscope::router(Arc::new(three_windows()));
+    let path = "/querier.v1.QuerierService/ProfileTypes";
+    let locked = router(state(three_windows()), Access::Token("s3cret".into()), calls());
+    let got = send(locked, request("POST", path)).await;
+    assert_eq!((got.status.as_u16(), got.json()["code"].as_str()), (401, Some("unauthenticated")));
+    assert_eq!(got.header("www-authenticate"), "Bearer");
+    let local = router(state(three_windows()), Access::LocalHostOnly, calls());
+    let mut foreign = request("POST", path);
+    foreign.headers_mut().insert(header::HOST, "evil.example".parse().unwrap());
+    let got = send(local, foreign).await;
+    assert_eq!((got.status.as_u16(), got.json()["code"].as_str()), (403, Some("permission_denied")));
+}

@@ -6,6 +6,7 @@ mod fake;
 mod gate;
 mod jobs;
 mod limits;
+mod openapi;
 mod refusals;
 mod spark;
 mod tasks;
