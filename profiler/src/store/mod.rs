@@ -5,13 +5,21 @@
 
 mod accounts;
 mod answer;
+mod block;
+mod disk;
+mod facts;
+mod journal;
 mod memory;
+mod part;
 mod pointer;
+mod read;
 mod relabel;
 mod sizes;
 mod tree;
 
 pub use answer::{AnswerLimits, NO_VALUE};
+pub use disk::{DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, SetAside};
+pub use journal::Fsync;
 pub use memory::{MemoryStore, MemoryStoreConfig};
 
 use crate::model::{
@@ -31,6 +39,15 @@ pub enum StoreError {
         what: &'static str,
         /// The limit.
         limit: usize,
+    },
+    /// Files of the store cannot be read, or are not as they were written. The store answers again
+    /// without them.
+    #[error("{} cannot be read: {says}", path.display())]
+    Unreadable {
+        /// Which.
+        path: std::path::PathBuf,
+        /// Why.
+        says: String,
     },
 }
 
@@ -85,6 +102,10 @@ pub trait Store: Send + Sync {
     fn forget(&self, labels: &LabelSet);
     /// What it holds: windows, bytes, and windows that the limits turned away.
     fn usage(&self) -> StoreUsage;
+    /// What it has on the disk, and how that goes; None when it has nothing to do with a disk.
+    fn disk(&self) -> Option<DiskUsage> {
+        None
+    }
 }
 
 /// What a store holds.
