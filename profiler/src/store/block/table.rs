@@ -303,7 +303,10 @@ impl<R: ChunkReader + 'static> TableReader<R> {
                         Some(text) => match std::str::from_utf8(text.data()) {
                             Ok(text) => take(Some(text)),
                             Err(_) => {
-                                return Err(BlockProblem::says(self.name, format!("is no UTF-8 in {column}")));
+                                return Err(BlockProblem::says(
+                                    self.name,
+                                    format!("is no UTF-8 in {column}"),
+                                ));
                             }
                         },
                     }

@@ -73,6 +73,12 @@ pub struct DiskUsage {
     pub set_aside_files: Vec<SetAside>,
 }
 
+impl DiskUsage {
+    /// What can fail: `journal` (appending), `sync` (flushing), `block` (writing one), `remove` (what is old).
+    pub const WHAT: [&'static str; 4] =
+        [Failing::Journal.slug(), Failing::Sync.slug(), Failing::Block.slug(), Failing::Remove.slug()];
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Health {
     failing: Vec<(Failing, String)>,

@@ -252,7 +252,7 @@ impl Part {
     }
 
     fn read_text(&self, reader: &mut Reader<'_>) -> Result<TextId, Malformed> {
-        Ok(reader.place(self.facts.labels.texts.len() + 1)?)
+        reader.place(self.facts.labels.texts.len() + 1)
     }
 
     fn read_word(&self, reader: &mut Reader<'_>) -> Result<&str, Malformed> {
@@ -276,10 +276,8 @@ impl Part {
     fn read_frame(&self, reader: &mut Reader<'_>) -> Result<Frame, Malformed> {
         let kind = self.read_slug(reader, FrameKind::ALL, |kind| kind.slug())?;
         let (name, module) = (self.read_shared(reader)?, self.read_shared(reader)?);
-        let signature = match reader.small()?.checked_sub(1) {
-            None => None,
-            Some(text) => Some(self.facts.labels.shared(text).cloned().unwrap_or_default()),
-        };
+        let signature = reader.small()?.checked_sub(1);
+        let signature = signature.map(|text| self.facts.labels.shared(text).cloned().unwrap_or_default());
         let (line, approximate) = (reader.small()?, reader.number()? != 0);
         let word = self.read_word(reader)?;
         let unknown = match word {
