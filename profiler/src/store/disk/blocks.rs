@@ -72,6 +72,10 @@ impl Shared {
                     held.blocks.sort_by_key(|block| block.part());
                     drop(held);
                     lock(&self.health).went_well(Failing::Block);
+                    if self.journal_bytes().1 == 0 {
+                        // What the journal could not take is in the block now.
+                        lock(&self.health).went_well(Failing::Journal);
+                    }
                     self.remove_journal(number);
                 }
                 Err(error) => {
