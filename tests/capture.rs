@@ -3,37 +3,18 @@
 //! Needs root and a binary with its BPF programs (`cargo xtask build`); skips else. One test at a time:
 //! each samples the whole machine.
 
-use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures, KernelStats};
+use emberscope::capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
 use emberscope::model::{DropReason, Pid, RawEvent, RawSample, RawStack, SampleKind, StackEnd, TaskEvent};
+use emberscope_tests::host;
 use profiler_ebpf::UserFrame;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[path = "capture/events.rs"]
 mod events;
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// The host's features, if the programs can be loaded here.
-fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !emberscope_tests::is_root() {
-        emberscope_tests::skip(test, "not root: BPF programs cannot be loaded");
-        return None;
-    }
-    let features = HostFeatures::probe();
-    match Capture::smoke(&features) {
-        Err(error @ CaptureError::NotBuilt) => {
-            emberscope_tests::skip(test, &error.to_string());
-            None
-        }
-        _ => Some((features, guard)),
-    }
-}
 
 /// A running fixture; killed when dropped.
 struct Spin {
@@ -156,7 +137,7 @@ fn at_999_hz() -> CaptureConfig {
 fn the_verifier_takes_every_program_this_host_can_run() {
     let Some((features, _guard)) = host("smoke") else { return };
     let report = Capture::smoke(&features).unwrap_or_else(|e| panic!("{e}"));
-    let sampler = if features.bpf_loop { "sample" } else { "sample_bounded" };
+    let sampler = if features.bpf_loop { "sample" } else { "sample_more" };
     for program in [sampler, "task_exec", "task_exit"] {
         assert!(report.programs.contains(&program), "{program} is missing in {report:?}");
     }
@@ -168,7 +149,7 @@ fn the_verifier_takes_every_program_this_host_can_run() {
     (old.bpf_loop, old.task_pt_regs) = (false, false);
     old.mmap_events = Err("not here".to_owned());
     let report = Capture::smoke(&old).unwrap_or_else(|e| panic!("{e}"));
-    assert!(report.programs.contains(&"sample_bounded") && report.mmap_cpus == 0, "{report:?}");
+    assert!(report.programs.contains(&"sample_more") && report.mmap_cpus == 0, "{report:?}");
 }
 
 #[test]
@@ -229,8 +210,8 @@ fn four_hundred_calls_are_whole_and_six_hundred_say_that_they_were_cut() {
     }
     let mut old = features;
     old.bpf_loop = false;
-    assert_eq!(depth("100", &old), (103, StackEnd::Root));
-    assert_eq!(depth("400", &old), (127, StackEnd::DepthLimit));
+    assert_eq!(depth("400", &old), (403, StackEnd::Root));
+    assert_eq!(depth("600", &old), (512, StackEnd::DepthLimit));
 }
 
 #[test]
@@ -387,10 +368,20 @@ fn a_quiet_ring_wakes_nobody_and_a_filling_one_does() {
     let mut capture = start(&CaptureConfig { hz: 1, ..at_99_hz() }, &features);
     let mut events = Vec::new();
     capture.read(Duration::from_millis(50), &mut events).expect("read");
-    let begin = Instant::now();
-    capture.read(Duration::from_millis(700), &mut events).expect("read");
-    assert!(begin.elapsed() >= Duration::from_millis(650), "{:?}", begin.elapsed());
+    // A program that starts, whosever, wakes the reader: some turns on a machine where others work.
+    let quiet = (0..10).any(|_| {
+        let begin = Instant::now();
+        events.clear();
+        capture.read(Duration::from_millis(700), &mut events).expect("read");
+        let execs = events.iter().filter(|e| matches!(e, RawEvent::Task(t) if t.event == TaskEvent::Exec));
+        let waited = begin.elapsed() >= Duration::from_millis(650);
+        assert!(waited || execs.count() > 0, "woken for nothing after {:?}", begin.elapsed());
+        waited
+    });
     drop(capture);
+    if !quiet {
+        return emberscope_tests::skip("wake_up", "programs start all the time on this machine");
+    }
 
     let _spin = Spin::start(&["400", "thread"]);
     // A quarter of it wakes; the rest takes seconds to fill, however late the reader gets a CPU.

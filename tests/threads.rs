@@ -2,7 +2,7 @@
 //!
 //! Needs root and a binary with its BPF programs (`cargo xtask build`); skips else. One test at a time.
 
-use emberscope::capture::{Capture, CaptureConfig, CaptureError, FileId, HostFeatures, NameProbe};
+use emberscope::capture::{Capture, CaptureConfig, FileId, HostFeatures, NameProbe};
 use emberscope::model::{DropReason, Pid, RawEvent, RawSample, RawThread, StringLayout, ThreadCause, Tid};
 use emberscope_tests::{JavaProgram, function, skip};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,15 +12,13 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 #[path = "threads/asked.rs"]
 mod asked;
 #[path = "threads/jvms.rs"]
 mod jvms;
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// `os::set_native_thread_name(char const*)`.
 const NATIVE_NAME: &str = "_ZN2os22set_native_thread_nameEPKc";
@@ -32,23 +30,12 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const TICK_NS: u64 = 12_000_000;
 
 fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !emberscope_tests::is_root() {
-        skip(test, "not root: BPF programs cannot be loaded");
-        return None;
-    }
-    let features = HostFeatures::probe();
+    let (features, guard) = emberscope_tests::host(test)?;
     if let Err(why) = &features.uprobes {
         skip(test, why);
         return None;
     }
-    match Capture::smoke(&features) {
-        Err(error @ CaptureError::NotBuilt) => {
-            skip(test, &error.to_string());
-            None
-        }
-        _ => Some((features, guard)),
-    }
+    Some((features, guard))
 }
 
 fn config() -> CaptureConfig {

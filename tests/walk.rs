@@ -3,19 +3,19 @@
 //!
 //! Needs root and a binary with its BPF programs (`cargo xtask build`), and JDKs; skips else. One test at a time.
 
-use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures, KernelStats};
+use emberscope::capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
 use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles};
 use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
 use emberscope::unwind::hotspot::layout;
-use emberscope_tests::{function, skip};
+use emberscope_tests::{function, skip, walking_host as host};
 use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use xtask::setup::old_java;
 use xtask::setup::runtime::Runtime;
@@ -23,30 +23,8 @@ use xtask::setup::runtime::Runtime;
 #[path = "walk/native.rs"]
 mod native;
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
 /// Where a thread of a JVM begins (os_linux.cpp).
 const THREAD_ENTRY: &str = "_ZL19thread_native_entryP6Thread";
-
-fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !emberscope_tests::is_root() {
-        skip(test, "not root: BPF programs cannot be loaded");
-        return None;
-    }
-    let features = HostFeatures::probe();
-    if !features.bpf_loop {
-        skip(test, "no bpf_loop (Linux 5.17): stacks are walked by frame pointers only");
-        return None;
-    }
-    match Capture::smoke(&features) {
-        Err(error @ CaptureError::NotBuilt) => {
-            skip(test, &error.to_string());
-            None
-        }
-        _ => Some((features, guard)),
-    }
-}
 
 /// A Java to run the programs with.
 struct Java {
@@ -321,7 +299,7 @@ fn sampled(
 /// How long each is sampled.
 fn seconds() -> Duration {
     Duration::from_secs(
-        std::env::var("EMBERSCOPE_WALK_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3),
+        std::env::var("EMBERSCOPE_WALK_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2),
     )
 }
 

@@ -3,8 +3,8 @@
 #![allow(unsafe_code)]
 
 use crate::globals::{SIGNAL_LIVE, TASK_PID, TASK_SIGNAL, TASK_TGID};
-use crate::maps::JVMS;
-use crate::output::{lost_event, room_for_events, send};
+use crate::maps::{JVMS, PROCESSES};
+use crate::output::{WAKE_NOW, lost_event, room_for_events, send, wake_flags};
 use crate::threads;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
@@ -20,7 +20,7 @@ pub fn task_exec(ctx: RawTracePointContext) -> i32 {
     // the program. TP_PROTO(struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm).
     let ids = bpf_get_current_pid_tgid();
     threads::forget(ids as u32);
-    forget_jvm((ids >> 32) as u32);
+    forget_code((ids >> 32) as u32);
     threads::forget(ctx.arg::<u64>(1) as u32);
     current(&ctx, RecordKind::Exec);
     0
@@ -32,7 +32,7 @@ pub fn task_exit(ctx: RawTracePointContext) -> i32 {
     let ids = bpf_get_current_pid_tgid();
     threads::ended(&ctx, (ids >> 32) as u32, ids as u32);
     if last_thread(ids) {
-        forget_jvm((ids >> 32) as u32);
+        forget_code((ids >> 32) as u32);
     }
     current(&ctx, RecordKind::Exit);
     0
@@ -40,8 +40,19 @@ pub fn task_exit(ctx: RawTracePointContext) -> i32 {
 
 /// The process's code is gone, and whoever gets its pid has other code.
 #[inline(always)]
-fn forget_jvm(pid: u32) {
+fn forget_code(pid: u32) {
     let _ = JVMS.remove(pid);
+    let _ = PROCESSES.remove(pid);
+}
+
+/// A new process has the code of the one that made it.
+#[inline(always)]
+fn inherit(parent: u32, child: u32) {
+    if let Some(tables) = PROCESSES.get_ptr(parent) {
+        // SAFETY: an entry of the map; each word is read whole, and the stamp tells what became of the list.
+        let tables = unsafe { tables.read() };
+        let _ = PROCESSES.insert(child, tables, 0);
+    }
 }
 
 /// Whether no thread of the current one's process is left: `signal->live` was counted down just before this
@@ -75,6 +86,9 @@ pub fn task_fork(ctx: RawTracePointContext) -> i32 {
     };
     if let (Ok(pid), Ok(tid)) = (pid, tid) {
         let ids = bpf_get_current_pid_tgid();
+        if pid != (ids >> 32) as u32 {
+            inherit((ids >> 32) as u32, pid);
+        }
         task(&ctx, RecordKind::Fork, (pid, tid), ((ids >> 32) as u32, ids as u32));
     }
     0
@@ -89,15 +103,19 @@ fn current<C: EbpfContext>(ctx: &C, kind: RecordKind) {
 #[inline(always)]
 fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), parent: (u32, u32)) {
     let sent = room_for_events()
-        && send(TaskRecord {
-            header: RecordHeader { kind: kind as u16, flags: 0, len: size_of::<TaskRecord>() as u32 },
-            // SAFETY: the helper has no preconditions.
-            time_ns: unsafe { bpf_ktime_get_ns() },
-            pid,
-            tid,
-            parent_pid: parent.0,
-            parent_tid: parent.1,
-        });
+        && send(
+            TaskRecord {
+                header: RecordHeader { kind: kind as u16, flags: 0, len: size_of::<TaskRecord>() as u32 },
+                // SAFETY: the helper has no preconditions.
+                time_ns: unsafe { bpf_ktime_get_ns() },
+                pid,
+                tid,
+                parent_pid: parent.0,
+                parent_tid: parent.1,
+            },
+            // A program that just started is walked by its tables as soon as the daemon knows of it.
+            if matches!(kind, RecordKind::Exec) { WAKE_NOW } else { wake_flags() },
+        );
     if !sent {
         lost_event(ctx);
     }

@@ -11,6 +11,7 @@ mod jvm;
 mod layout;
 mod reason;
 mod record;
+mod table;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use jvm::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
@@ -19,6 +20,11 @@ pub use reason::{DropReason, StackEnd};
 pub use record::{
     FrameKindTag, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
     ThreadRecord, UserFrame,
+};
+pub use table::{
+    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, MAX_RULES, MAX_SLABS, MAX_TABLED, NoTable, PAGE_SHIFT,
+    ProcessTables, RULE_BITS, RbpRule, SLAB_GRANULES, SLAB_WORDS, STAMP_WORDS, UnwindRule, VSYSCALL_PAGE,
+    row,
 };
 
 /// Deepest user stack the kernel keeps, in physical frames. A longer one ends with

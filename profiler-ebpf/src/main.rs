@@ -1,7 +1,7 @@
 //! The BPF programs: what runs in the kernel.
 //!
-//! `sample` (or `sample_bounded`, where the kernel has no `bpf_loop`) runs at each tick of a perf event
-//! and sends a sample, and its stack if that is new to the epoch; `events` reports exec, fork and exit; `threads` the names of a JVM's threads, and `asked`
+//! `sample` (`sample_first` and `sample_more`, or `sample_bounded`, where the kernel has no `bpf_loop`) runs at each tick
+//! of a perf event and sends a sample, and its stack if that is new to the epoch; `events` reports exec, fork and exit; `threads` the names of a JVM's threads, and `asked`
 //! what its threads used. Everything goes up through one ring buffer. What differs between kernels comes in as
 //! frozen globals, so that the verifier never looks at what this kernel cannot do.
 #![no_std]

@@ -4,11 +4,13 @@
 use crate::walk::state::{Blob, CODE_BYTES, HEAD_WORDS, Rule, Walk};
 use crate::walk::{cache, recent};
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
-use aya_ebpf::macros::map;
-use aya_ebpf::maps::{Array, HashMap, PerCpuArray, RingBuf};
+use aya_ebpf::btf_maps;
+use aya_ebpf::macros::{btf_map, map};
+use aya_ebpf::maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, JvmLayout, MAX_JVMS, MAX_KERNEL_FRAMES, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED,
-    SampleRecord, StackRecord, StringLayout,
+    COUNTER_SLOTS, GRANULE_WORDS, JvmLayout, MAX_JVMS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS, MAX_TABLED,
+    MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SLAB_GRANULES, SampleRecord, StackRecord,
+    StringLayout,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -88,6 +90,26 @@ pub const RECENT_SLOTS: u32 = 512;
 /// What the last walk of each thread found (see `walk::recent`). Mappable as `CODE` is.
 #[map]
 pub static RECENT: Array<recent::Slot> = Array::with_max_entries(RECENT_SLOTS, BPF_F_MMAPABLE);
+
+/// Which tables the code of a process is walked by, by pid (see `walk::table`).
+#[map]
+pub static PROCESSES: HashMap<u32, ProcessTables> = HashMap::with_max_entries(MAX_TABLED, 0);
+
+/// A slab. Mappable for the same reason as [`CODE`].
+pub type Slab =
+    btf_maps::Array<[u32; GRANULE_WORDS as usize], { SLAB_GRANULES as usize }, { BPF_F_MMAPABLE as usize }>;
+
+/// The space of tables.
+#[btf_map]
+pub static SLABS: btf_maps::ArrayOfMaps<Slab, { MAX_SLABS as usize }> = btf_maps::ArrayOfMaps::new();
+
+/// What the rows' numbers mean: words of [`profiler_ebpf::UnwindRule`].
+#[map]
+pub static RULES: Array<u64> = Array::with_max_entries(MAX_RULES, 0);
+
+/// What a walk goes on with on a kernel without `bpf_loop`: `sample_more`.
+#[map]
+pub static NEXT: ProgramArray = ProgramArray::with_max_entries(1, 0);
 
 /// Losses and counts.
 #[map]

@@ -62,11 +62,14 @@ pub fn lost_event<C: EbpfContext>(ctx: &C) {
     }
 }
 
+/// Flags for a record that the reader should have at once.
+pub const WAKE_NOW: u64 = BPF_RB_FORCE_WAKEUP as u64;
+
 /// Flags for a record: wake the reader only when enough waits to be worth it.
 #[inline(always)]
 pub fn wake_flags() -> u64 {
     if EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) >= WAKE_BYTES.load() {
-        u64::from(BPF_RB_FORCE_WAKEUP)
+        WAKE_NOW
     } else {
         u64::from(BPF_RB_NO_WAKEUP)
     }
@@ -79,13 +82,13 @@ pub fn room_for_events() -> bool {
     EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) < RING_BYTES.load() / 2
 }
 
-/// Sends a record of a fixed size; whether the ring took it.
+/// Sends a record of a fixed size, with the flags of [`wake_flags`] or [`WAKE_NOW`]; whether the ring took it.
 #[inline(always)]
-pub fn send<T: 'static>(record: T) -> bool {
+pub fn send<T: 'static>(record: T, flags: u64) -> bool {
     match EVENTS.reserve::<T>(0) {
         Some(mut entry) => {
             entry.write(record);
-            entry.submit(wake_flags());
+            entry.submit(flags);
             true
         }
         None => false,

@@ -51,6 +51,12 @@ reasons! {
         Deoptimizing = 16, "deoptimizing", "The JVM is replacing this thread's compiled frames by interpreted ones at this moment.";
         ContinuationUnknown = 17, "continuation_unknown", "A virtual thread's stack goes on in its carrier, and where was not found.";
         StackNotGrowing = 18, "stack_not_growing", "A caller's frame would lie below its callee's: a frame was read wrongly.";
+        TableNotReady = 19, "table_not_ready", "The unwind table of the file was not built yet: its code was just mapped.";
+        NoTable = 20, "no_unwind_table", "The code has no unwind table (memory without a file, or a file without .eh_frame), and its frame pointer led nowhere.";
+        TableRefused = 21, "unwind_table_refused", "The file's unwind information was refused, or there was no room for its table, and its frame pointer led nowhere.";
+        NoUnwindRow = 22, "no_unwind_row", "The file's unwind information leaves this address out, and its frame pointer led nowhere.";
+        RuleNotSupported = 23, "unwind_rule_unsupported", "The unwind rule of this address needs a register that the walker does not follow.";
+        BadNativeFrame = 24, "bad_native_frame", "A native frame that its unwind rule describes makes no sense: a frame below it was read wrongly.";
     }
 }
 

@@ -5,12 +5,12 @@
 #![allow(unsafe_code)]
 
 use crate::globals::PERIOD_NS;
-use crate::maps::{BODY_WORDS, EVENTS, SCRATCH, Scratch};
+use crate::maps::{BODY_WORDS, EVENTS, NEXT, SCRATCH, Scratch};
 use crate::output::{Counts, wake_flags};
 use crate::regs;
 use crate::seen::Room;
 use crate::threads;
-use crate::walk::{at_most, mix, user_stack};
+use crate::walk::{after_some, at_most, begin, by_frame_pointers, in_a_loop, mix, prepare, some};
 use aya_ebpf::bindings::bpf_perf_event_data;
 use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
@@ -25,19 +25,46 @@ use profiler_ebpf::{
 /// For kernels with `bpf_loop` (5.17): 512 user frames.
 #[perf_event]
 pub fn sample(ctx: PerfEventContext) -> u32 {
-    run::<true>(&ctx);
+    run::<LOOP>(&ctx);
     0
 }
 
-/// For kernels without: 127.
+/// For kernels without: begins a walk, on which [`sample_more`] goes.
+#[perf_event]
+pub fn sample_first(ctx: PerfEventContext) -> u32 {
+    run::<JUMPS>(&ctx);
+    0
+}
+
+/// Some steps more, and what comes after the last: it calls itself again. The kernel ends that after 33 calls.
+#[perf_event]
+pub fn sample_more(ctx: PerfEventContext) -> u32 {
+    let Some(scratch) = SCRATCH.get_ptr_mut(0) else { return 0 };
+    // SAFETY: this CPU's scratch, as `run` left it: nobody else uses it before the last call is over.
+    unsafe {
+        if some(scratch) {
+            let _ = NEXT.tail_call(&ctx, 0);
+        }
+        after_some(scratch);
+        tell(ctx.ctx, scratch);
+    }
+    0
+}
+
+/// Where that is refused: 127 frames, by frame pointers only.
 #[perf_event]
 pub fn sample_bounded(ctx: PerfEventContext) -> u32 {
-    run::<false>(&ctx);
+    run::<POINTERS>(&ctx);
     0
 }
 
+/// How to walk on: by `bpf_loop`, by tail calls, by frame pointers.
+const LOOP: u32 = 0;
+const JUMPS: u32 = 1;
+const POINTERS: u32 = 2;
+
 #[inline(always)]
-fn run<const LOOP: bool>(ctx: &PerfEventContext) {
+fn run<const HOW: u32>(ctx: &PerfEventContext) {
     let Some(counts) = Counts::of_this_cpu() else { return };
     counts.add(Counter::Ticks, 1);
     let ids = bpf_get_current_pid_tgid();
@@ -68,9 +95,23 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
         } else {
             Ok(regs::from_event(ctx.ctx))
         };
-        let kernel_frames = walk.words;
+        (walk.kernel_frames, walk.taken_ns) = (walk.words, now);
         match registers {
-            Ok(registers) => user_stack::<LOOP>(scratch, &registers, (pid, tid), now),
+            Ok(registers) => {
+                begin(scratch, &registers);
+                if HOW == POINTERS {
+                    by_frame_pointers(scratch, tid);
+                } else {
+                    prepare(scratch, (pid, tid), now);
+                }
+                if HOW == LOOP {
+                    in_a_loop(scratch);
+                }
+                if HOW == JUMPS {
+                    let _ = NEXT.tail_call(ctx, 0);
+                    after_some(scratch);
+                }
+            }
             Err(end) => {
                 walk.end = end as u64;
                 if walk.end != StackEnd::KernelThread as u64 {
@@ -78,21 +119,23 @@ fn run<const LOOP: bool>(ctx: &PerfEventContext) {
                 }
             }
         }
-        tell(ctx.ctx, scratch, kernel_frames, now, ids);
+        tell(ctx.ctx, scratch);
     }
 }
 
 /// Sends the stack, if it is new, and the sample. A function of its own: what it needs of the program's 512 bytes of
 /// stack is not there for the walk, which is called before it (Linux 6.13 is the first to count otherwise).
 #[inline(never)]
-unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch, kernel_frames: u64, now: u64, ids: u64) {
+unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
     let ctx = &PerfEventContext::new(ctx);
+    let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     let Some(counts) = Counts::of_this_cpu() else { return };
     // SAFETY: as for the caller.
     unsafe {
         let in_kernel = regs::in_kernel(ctx.ctx);
         let walk = &(*scratch).walk;
+        let (kernel_frames, now) = (walk.kernel_frames, walk.taken_ns);
         // How it ended and where the kernel half stops belong to the key: the record tells them.
         let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
         counts.add(Counter::UserFrames, walk.frames);

@@ -9,8 +9,10 @@ mod heap;
 mod idle;
 mod jvm_reader;
 mod jvms;
+mod pace;
 mod relabels;
 mod stacks;
+mod tables;
 mod worker;
 
 use crate::aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsConfig};
@@ -34,11 +36,15 @@ use crate::store::{
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
 use health::{Health, Shared};
 use jvms::Jvms;
+use pace::Pace;
 use stacks::{Entry, StackCache, StackToken};
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+pub use tables::Maps;
+use tables::Tables;
 use worker::Worker;
 
 /// How long a window waits for samples that are still on their way.
@@ -106,7 +112,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         retention_bytes: config.retention_bytes.0,
         ..DiskStoreConfig::new(config.data_dir.get().join("store"))
     })?);
-    let joined = join(&config, Arc::clone(&store))?;
+    let joined = join(&config, Arc::clone(&store), Some(&config.data_dir.get().join("unwind")))?;
     let ready = Arc::new(AtomicBool::new(false));
     let names = NamesConfig {
         urls: config.spark_url.as_ref().map(|urls| urls.get().to_vec()).unwrap_or_default(),
@@ -149,7 +155,7 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
         max_age: Duration::MAX,
         answers: AnswerLimits::default(),
     }));
-    let joined = join(&config.daemon, Arc::clone(&store))?;
+    let joined = join(&config.daemon, Arc::clone(&store), None)?;
     let until = std::time::Instant::now().checked_add(config.duration);
     let over = || until.is_some_and(|until| std::time::Instant::now() >= until);
     joined.worker.run(|| life.is_stopping() || over())?;
@@ -176,7 +182,11 @@ struct Joined {
     places: Places,
 }
 
-fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, PipelineError> {
+fn join(
+    config: &DaemonConfig,
+    store: Arc<dyn Store>,
+    unwind_dir: Option<&Path>,
+) -> Result<Joined, PipelineError> {
     let node = match &config.node {
         Some(name) => name.get().to_owned(),
         None => rustix::system::uname().nodename().to_string_lossy().into_owned(),
@@ -201,9 +211,12 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         ring_bytes: config.ring_bytes.as_ref().map(|size| u32::try_from(size.get().0).unwrap_or(u32::MAX)),
         ..CaptureConfig::default()
     };
-    let capture = Capture::start(&capture, &features)?;
+    let mut capture = Capture::start(&capture, &features)?;
+    let tables = capture.take_tables();
+    let mut tables = Tables::start(tables, unwind_dir).map_err(PipelineError::Runtime)?;
     let started = ClockReading::take();
     let processes = registry.scan();
+    tables.begin(&registry);
     tracing::info!(processes, cpus = capture.cpus(), kernel = %features.kernel, "read the node");
     let full_labels = LabelSetBuilder::new().set(LabelKey::Node, node.as_str()).build();
     let interner = Interner::new(InternLimits::default());
@@ -240,6 +253,8 @@ fn join(config: &DaemonConfig, store: Arc<dyn Store>) -> Result<Joined, Pipeline
         window_end: worker::Ticks::default(),
         threads,
         jvm_probes: Jvms::new().map_err(PipelineError::Runtime)?,
+        pace: Pace::new(),
+        tables,
         trim: heap::Trim::soon(),
     };
     Ok(Joined { worker, metrics, shared, node, places })

@@ -23,11 +23,13 @@
 mod command;
 mod elf;
 mod here;
+mod kernel;
 mod visible;
 
 pub use command::{Ran, ran};
 pub use elf::{Function, function};
 pub use here::{Here, WARM_UP, jdk, required};
+pub use kernel::{host, walking_host};
 pub use visible::{VISIBLE, wait_visible};
 pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};
 

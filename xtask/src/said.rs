@@ -43,6 +43,17 @@ impl Said {
         }
     }
 
+    /// Names of the failed tests.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tests.iter().map(|(test, _)| test.as_str())
+    }
+
+    /// Takes in what was said in another run.
+    pub fn append(&mut self, other: Self) {
+        self.tests.extend(other.tests);
+        self.tests.truncate(TESTS);
+    }
+
     /// All of it, to be printed.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         self.tests.iter().flat_map(|(test, lines)| {

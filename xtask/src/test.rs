@@ -2,7 +2,9 @@
 //!
 //! A part that fails does not keep the others from running. The last line is `N passed, N failed, N
 //! skipped`; before it stand the tests that could not run here, each with its reason, and what the failed ones
-//! said. A check that fails (formatting, clippy, rustdoc, licences, the build) counts as one failed.
+//! said. A check that fails (formatting, clippy, rustdoc, licences, the build) counts as one failed. Tests that
+//! fail run once more, by themselves, as long as they are few: one that passes then is passed, and is printed as
+//! unsteady with what it said.
 
 use crate::said::Said;
 use crate::setup::{self, SparkKit, jdk, lint, python};
@@ -13,6 +15,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+/// So many failed tests run once more; where more fail, it is not chance.
+const AGAIN: usize = 5;
 
 /// What to test.
 #[derive(clap::Args, Default)]
@@ -58,13 +63,13 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let filter = options.filter.as_deref();
     if wanted(Part::Unit) {
-        run.tests("unit tests", unit_tests(filter, &skip_log, &kit));
+        run.tests("unit tests", |again| unit_tests(filter, &skip_log, &kit, again));
         if filter.is_none() {
-            run.tests("the registry on real Spark", live_tests(&skip_log, &kit));
+            run.tests("the registry on real Spark", |again| live_tests(&skip_log, &kit, again));
         }
     }
     if let Some(binary) = binary {
-        run.tests("end-to-end tests", e2e_tests(filter, &skip_log, &binary, &kit)?);
+        run.tests("end-to-end tests", |again| e2e_tests(filter, &skip_log, &binary, &kit, again));
     }
     let skips = tally::parse_skips(&std::fs::read_to_string(&skip_log).unwrap_or_default());
     run.tally.apply_skips(&skips);
@@ -78,6 +83,8 @@ struct Run {
     failures: Vec<String>,
     /// What failed tests said.
     said: Said,
+    /// Tests that failed and then passed.
+    unsteady: Vec<String>,
     times: Vec<(String, f64)>,
 }
 
@@ -92,11 +99,24 @@ impl Run {
         self.times.push((what.to_owned(), begun.elapsed().as_secs_f64()));
     }
 
-    fn tests(&mut self, what: &str, mut command: Command) {
-        let mut seen = Tally::default();
+    /// Runs what `command` gives for the names of the tests that are to run again; for none, all of them.
+    fn tests(&mut self, what: &str, command: impl Fn(&[String]) -> Command) {
         let begun = Instant::now();
         println!("== {what} ...");
-        let result = stream(&mut command, &mut seen, &mut self.said);
+        let mut said = Said::default();
+        let (mut seen, mut result) = stream(&mut command(&[]), &mut said);
+        let failed: Vec<String> = said.names().map(str::to_owned).collect();
+        let few = 1..=AGAIN;
+        if result.is_err() && few.contains(&failed.len()) && seen.failed == failed.len() as u64 {
+            println!("== {what}: once more what failed ...");
+            let (second, outcome) = stream(&mut command(&failed), &mut said);
+            if outcome.is_ok() && second.passed == seen.failed {
+                seen = Tally { passed: seen.passed + second.passed, failed: 0, ..seen };
+                result = outcome;
+                self.unsteady.extend(failed);
+            }
+        }
+        self.said.append(said);
         self.tally.passed += seen.passed;
         self.tally.failed += seen.failed;
         self.tally.skipped += seen.skipped;
@@ -120,6 +140,9 @@ impl Run {
         }
         for line in self.said.lines() {
             println!("{line}");
+        }
+        for test in &self.unsteady {
+            println!("unsteady: {test} failed, and passed when it ran once more");
         }
         for what in &self.failures {
             println!("failed: {what}");
@@ -153,14 +176,16 @@ fn checks() -> Result<Vec<Check>> {
     ])
 }
 
-fn unit_tests(filter: Option<&str>, skip_log: &Path, kit: &SparkKit) -> Command {
+fn unit_tests(filter: Option<&str>, skip_log: &Path, kit: &SparkKit, again: &[String]) -> Command {
     let mut command = Command::new(places::cargo());
     command.args(["test", "--locked", "--workspace", "--exclude", "emberscope-tests", "--no-fail-fast"]);
     common(&mut command, filter, skip_log);
     with_spark(&mut command, kit);
+    command.arg("--");
     if filter.is_none() {
-        command.args(["--", "--skip", LIVE]);
+        command.args(["--skip", LIVE]);
     }
+    only(&mut command, again);
     command
 }
 
@@ -168,12 +193,13 @@ fn unit_tests(filter: Option<&str>, skip_log: &Path, kit: &SparkKit) -> Command 
 /// a time.
 const LIVE: &str = "process::live";
 
-fn live_tests(skip_log: &Path, kit: &SparkKit) -> Command {
+fn live_tests(skip_log: &Path, kit: &SparkKit, again: &[String]) -> Command {
     let mut command = Command::new(places::cargo());
     command.args(["test", "--locked", "--package", "emberscope", "--lib"]);
-    common(&mut command, Some(LIVE), skip_log);
+    common(&mut command, again.is_empty().then_some(LIVE), skip_log);
     with_spark(&mut command, kit);
     command.args(["--", "--test-threads", "1"]);
+    only(&mut command, again);
     command
 }
 
@@ -184,7 +210,13 @@ fn with_spark(command: &mut Command, kit: &SparkKit) {
     }
 }
 
-fn e2e_tests(filter: Option<&str>, skip_log: &Path, binary: &Path, kit: &SparkKit) -> Result<Command> {
+fn e2e_tests(
+    filter: Option<&str>,
+    skip_log: &Path,
+    binary: &Path,
+    kit: &SparkKit,
+    again: &[String],
+) -> Command {
     let mut command = Command::new(places::cargo());
     command.args(["test", "--locked", "--package", "emberscope-tests", "--no-fail-fast"]);
     common(&mut command, filter, skip_log);
@@ -205,7 +237,16 @@ fn e2e_tests(filter: Option<&str>, skip_log: &Path, binary: &Path, kit: &SparkKi
         let architecture = std::env::consts::ARCH.to_uppercase();
         command.env(format!("CARGO_TARGET_{architecture}_UNKNOWN_LINUX_GNU_RUNNER"), "sudo -E --");
     }
-    Ok(command)
+    command.arg("--");
+    only(&mut command, again);
+    command
+}
+
+/// Only the tests of these names, behind cargo's `--`; of none, all.
+fn only(command: &mut Command, names: &[String]) {
+    if !names.is_empty() {
+        command.arg("--exact").args(names);
+    }
 }
 
 fn common(command: &mut Command, filter: Option<&str>, skip_log: &Path) {
@@ -216,7 +257,13 @@ fn common(command: &mut Command, filter: Option<&str>, skip_log: &Path) {
 }
 
 /// Runs tests with their output shown as it comes, counts its result lines, and keeps what failed ones said.
-fn stream(command: &mut Command, tally: &mut Tally, said: &mut Said) -> Result<()> {
+fn stream(command: &mut Command, said: &mut Said) -> (Tally, Result<()>) {
+    let mut tally = Tally::default();
+    let result = follow(command, &mut tally, said);
+    (tally, result)
+}
+
+fn follow(command: &mut Command, tally: &mut Tally, said: &mut Said) -> Result<()> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -242,13 +289,56 @@ fn stream(command: &mut Command, tally: &mut Tally, said: &mut Said) -> Result<(
 mod tests {
     use super::*;
 
+    fn shell(script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        shell
+    }
+
     #[test]
     fn a_run_that_dies_uncounted_is_a_failure() {
         let mut run = Run::default();
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured'; exit 101"]);
-        run.tests("a test", shell);
+        run.tests("a test", |_| {
+            shell("echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured'; exit 101")
+        });
         assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
         assert!(run.report(&Default::default(), Instant::now()).is_err());
+    }
+
+    const FAILS: &str = "echo '---- a stdout ----'; echo 'test result: FAILED. 2 passed; 1 failed'; exit 101";
+
+    #[test]
+    fn a_test_that_fails_twice_has_failed() {
+        let mut run = Run::default();
+        run.tests("a test", |_| shell(FAILS));
+        assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
+        assert!(run.unsteady.is_empty() && run.report(&Default::default(), Instant::now()).is_err());
+        // Nor is it enough that nothing failed: it must have run.
+        let mut run = Run::default();
+        run.tests("a test", |again| shell(if again.is_empty() { FAILS } else { "true" }));
+        assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
+    }
+
+    #[test]
+    fn a_test_that_passes_when_it_runs_again_is_unsteady() {
+        let mut run = Run::default();
+        run.tests("a test", |again| {
+            shell(if again == ["a"] { "echo 'test result: ok. 1 passed; 0 failed'" } else { FAILS })
+        });
+        assert_eq!(run.tally, Tally { passed: 3, failed: 0, skipped: 0 });
+        assert_eq!(run.unsteady, ["a"]);
+        assert!(run.report(&Default::default(), Instant::now()).is_ok());
+    }
+
+    #[test]
+    fn many_that_fail_are_no_chance() {
+        let mut run = Run::default();
+        let many: String = (0..6).map(|n| format!("echo '---- t{n} stdout ----'; ")).collect();
+        let script = format!("{many} echo 'test result: FAILED. 2 passed; 6 failed'; exit 101");
+        run.tests("a test", |again| {
+            assert!(again.is_empty());
+            shell(&script)
+        });
+        assert_eq!(run.tally.failed, 6);
     }
 }

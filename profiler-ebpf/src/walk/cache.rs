@@ -1,8 +1,8 @@
 //! What was found out about a pc, for the next time.
 //!
 //! In: incarnation, pc, and whether it was interrupted there. Out: a [`Rule`], without any read of user memory.
-//! Sets of two entries in an array, a cache line each. An interrupted pc differs from sample to sample, so that the
-//! segment it is in has an entry too: which method, and that its frame is made there.
+//! Sets of two entries in an array, a cache line each. An interrupted pc differs from sample to sample: what method
+//! a thread was interrupted in is kept with the thread (`recent`).
 //!
 //! An nmethod can be freed and its memory used again. So an entry of one is believed for [`FRESH`] (50 ms); then
 //! the compile id in the JVM's memory is read, and has to be the same. What slips through is code that was freed,
@@ -35,8 +35,9 @@ pub struct Entry {
 /// A set.
 pub type Set = [Entry; 2];
 
+/// Three words in one.
 #[inline(always)]
-fn folded(what: u64, how: u64, of: u64) -> u64 {
+pub fn folded(what: u64, how: u64, of: u64) -> u64 {
     what.wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ how.wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
         ^ of.wrapping_mul(0x1656_67b1_9e37_79f9)
@@ -121,6 +122,21 @@ pub unsafe fn keep(scratch: *mut Scratch, key: u64) {
             (walk.now as u32).wrapping_sub(second as u32) > (walk.now as u32).wrapping_sub(first as u32),
         );
         write(set.add(way & 1), key, (*scratch).rule.what, (*scratch).rule.how, walk);
+    }
+}
+
+/// Keeps a rule that never changes under a key and an incarnation of its own.
+///
+/// # Safety
+/// As for [`find`].
+#[inline(always)]
+pub unsafe fn keep_of(scratch: *mut Scratch, key: u64, incarnation: u64) {
+    // SAFETY: as above.
+    unsafe {
+        let jvm = (*scratch).walk.incarnation;
+        (*scratch).walk.incarnation = incarnation;
+        keep(scratch, key);
+        (*scratch).walk.incarnation = jvm;
     }
 }
 

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::recent::Banks;
-use super::stack::{LAST_PAIR, PAIR, at_most, covered, fetch, is_user_address};
+use super::stack::{LAST_PAIR, PAIR, at_most, covered, fetch, is_user_address, pair_at};
 use super::state::{Kind, Walk};
 use super::{
     GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp,
@@ -28,8 +28,9 @@ pub unsafe fn steps(scratch: *mut Scratch) -> bool {
 }
 
 /// Steps through callers that need no look at the JVM's memory but its stack; whether it met something else in the
-/// JVM's code.
-#[inline(always)]
+/// JVM's code. A function of its own: what it needs of the program's stack is not there for those that are called after
+/// it.
+#[inline(never)]
 unsafe fn known(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
@@ -72,9 +73,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 if fp.wrapping_sub(sp) > MAX_FRAME_BYTES || fp & 7 != 0 || at > LAST_PAIR {
                     break;
                 }
-                let pair =
-                    addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
-                let (rbp, return_address) = (pair.read(), pair.add(1).read());
+                let (rbp, return_address) = pair_at(scratch, at);
                 if !is_user_address(return_address) {
                     break;
                 }
@@ -103,9 +102,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 if at > LAST_PAIR {
                     break;
                 }
-                let pair =
-                    addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
-                let (rbp, return_address) = (pair.read(), pair.add(1).read());
+                let (rbp, return_address) = pair_at(scratch, at);
                 if return_address < low || return_address >= high {
                     break;
                 }

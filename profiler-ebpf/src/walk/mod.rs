@@ -2,10 +2,12 @@
 //!
 //! In: the thread's registers, and what the daemon told of its JVM. Out: frames in the scratch's `body`, a hash
 //! over them, and the reason why the walk ended. Code in a JVM's code heaps is stepped by HotSpot's rules
-//! (`hotspot`), all other by frame pointers (`native`). At most 512 frames with `bpf_loop`; else 127, by frame
-//! pointers only.
+//! (`hotspot`), native code by its file's unwind table (`table`), and code that has none by frame pointers (`native`).
+//! At most 512 frames with `bpf_loop`; else a program calls itself again, up to 33 times (tail calls), for some rounds
+//! each; or at most 127, by frame pointers only.
 #![allow(unsafe_code)]
 
+mod apply;
 mod blob;
 pub mod cache;
 mod frames;
@@ -14,9 +16,11 @@ mod interp;
 mod leaf;
 mod native;
 pub mod recent;
+mod rows;
 mod search;
 mod stack;
 pub mod state;
+mod table;
 
 use crate::maps::{BODY_WORDS, SCRATCH, Scratch};
 use crate::regs::{UserRegs, near_stack_top};
@@ -32,6 +36,8 @@ pub use stack::{at_most, checked};
 const STEPS_A_ROUND: usize = 8;
 /// Callbacks at most: a frame each at least, but for a few that only change the pc.
 const MAX_ROUNDS: u32 = MAX_USER_FRAMES as u32 + 64;
+/// Rounds of a program that is called again and again: what the verifier of Linux 5.10 looks at.
+const ROUNDS_A_CALL: usize = 4;
 /// Second word of a [`UserFrame`] that holds a return address.
 const RETURN_ADDRESS: u64 = (UserFrame::FLAG_RETURN_ADDRESS as u64) << 40;
 /// The same of one that was found by searching.
@@ -56,17 +62,12 @@ fn mix_frame(hash: u64, value: u64, second: u64) -> u64 {
 /// Where the last frame of `body` is.
 const LAST_FRAME: u64 = BODY_WORDS as u64 - 2;
 
-/// Walks from `regs`; `scratch.walk` holds the outcome.
+/// Ready to walk from `regs`.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
-pub unsafe fn user_stack<const LOOP: bool>(
-    scratch: *mut Scratch,
-    regs: &UserRegs,
-    (pid, tid): (u32, u32),
-    now_ns: u64,
-) {
+pub unsafe fn begin(scratch: *mut Scratch, regs: &UserRegs) {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &mut (*scratch).walk;
@@ -75,28 +76,101 @@ pub unsafe fn user_stack<const LOOP: bool>(
         (walk.base, walk.limit, walk.budget) = (0, 0, FIRST_FETCH_BYTES);
         (walk.low, walk.high, walk.guessed) = (0, 0, 0);
         walk.end = StackEnd::DepthLimit as u64;
-        if LOOP {
-            recent::begin(scratch, pid, tid, now_ns);
-            let walk = &mut (*scratch).walk;
-            walk.hash = mix(walk.hash, walk.unloads);
-            let step = round as unsafe extern "C" fn(u32, *mut c_void) -> i64;
-            // SAFETY: the callback fetches its scratch itself and takes no context.
-            bpf_loop(MAX_ROUNDS, step as *const () as *mut c_void, null_mut(), 0);
-            recent::end(&(*scratch).walk);
-        } else {
-            walk.name_seq = u64::from(threads::number_of(tid));
-            // With the state in the scratch after each step, the ways through it meet again: the verifier would
-            // else look at all of them.
-            for _ in 0..=MAX_USER_FRAMES_BOUNDED {
-                if !native::steps::<1>(scratch, MAX_USER_FRAMES_BOUNDED as u64) {
-                    break;
-                }
+        table::begin(walk);
+    }
+}
+
+/// Looks up what is known of the process's and the thread's code.
+///
+/// # Safety
+/// As for [`begin`].
+#[inline(always)]
+pub unsafe fn prepare(scratch: *mut Scratch, (pid, tid): (u32, u32), now_ns: u64) {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &mut (*scratch).walk;
+        table::of_process(walk, pid);
+        walk.now = now_ns >> cache::UNIT_SHIFT & 0xffff_ffff;
+        recent::begin(scratch, pid, tid, now_ns);
+        let walk = &mut (*scratch).walk;
+        walk.hash = mix(walk.hash, walk.unloads);
+    }
+}
+
+/// Walks to the end, where the kernel has `bpf_loop`.
+///
+/// # Safety
+/// As for [`begin`], after [`prepare`].
+#[inline(always)]
+pub unsafe fn in_a_loop(scratch: *mut Scratch) {
+    let step = round as unsafe extern "C" fn(u32, *mut c_void) -> i64;
+    // SAFETY: the callback fetches its scratch itself and takes no context.
+    unsafe {
+        bpf_loop(MAX_ROUNDS, step as *const () as *mut c_void, null_mut(), 0);
+        recent::end(&(*scratch).walk);
+    }
+    // SAFETY: as above.
+    unsafe { finish::<true>(scratch) };
+}
+
+/// Walks some rounds; false at the end.
+///
+/// # Safety
+/// As for [`in_a_loop`].
+#[inline(always)]
+pub unsafe fn some(scratch: *mut Scratch) -> bool {
+    for _ in 0..ROUNDS_A_CALL {
+        // SAFETY: as above.
+        if unsafe { one(scratch) } != 0 {
+            return false;
+        }
+    }
+    true
+}
+
+/// After the last of [`some`].
+///
+/// # Safety
+/// As for [`in_a_loop`].
+#[inline(always)]
+pub unsafe fn after_some(scratch: *mut Scratch) {
+    // SAFETY: as above.
+    unsafe {
+        recent::end(&(*scratch).walk);
+        finish::<true>(scratch);
+    }
+}
+
+/// Walks by frame pointers only.
+///
+/// # Safety
+/// As for [`begin`].
+#[inline(always)]
+pub unsafe fn by_frame_pointers(scratch: *mut Scratch, tid: u32) {
+    // SAFETY: as above.
+    unsafe {
+        (*scratch).walk.name_seq = u64::from(threads::number_of(tid));
+        // With the state in the scratch after each step, the ways through it meet again: the verifier would else
+        // look at all of them.
+        for _ in 0..=MAX_USER_FRAMES_BOUNDED {
+            if !native::steps::<1>(scratch, MAX_USER_FRAMES_BOUNDED as u64) {
+                break;
             }
         }
+        finish::<false>(scratch);
+    }
+}
+
+/// Whether what looks like the root is it.
+#[inline(always)]
+unsafe fn finish<const TABLES: bool>(scratch: *mut Scratch) {
+    // SAFETY: as above.
+    unsafe {
         let walk = &mut (*scratch).walk;
-        if walk.end == StackEnd::Root as u64 && !near_stack_top(walk.sp) {
+        if walk.end == StackEnd::Root as u64 && walk.marked == 0 && !near_stack_top(walk.sp) {
             walk.end = StackEnd::NoFramePointer as u64;
         }
+        table::told::<TABLES>(walk);
     }
 }
 
@@ -104,10 +178,19 @@ pub unsafe fn user_stack<const LOOP: bool>(
 unsafe extern "C" fn round(_: u32, _: *mut c_void) -> i64 {
     let Some(scratch) = SCRATCH.get_ptr_mut(0) else { return 1 };
     // SAFETY: this CPU's scratch.
+    unsafe { one(scratch) }
+}
+
+/// The same.
+#[inline(always)]
+unsafe fn one(scratch: *mut Scratch) -> i64 {
+    // SAFETY: by contract.
     unsafe {
         let walk = &(*scratch).walk;
         let goes_on = if in_code(walk, walk.pc) {
             hotspot::steps(scratch)
+        } else if walk.ranges != 0 {
+            table::steps(scratch)
         } else {
             native::steps::<STEPS_A_ROUND>(scratch, MAX_USER_FRAMES as u64)
         };

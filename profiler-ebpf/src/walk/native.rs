@@ -4,7 +4,7 @@
 //! address in a JVM's code. The state is in registers meanwhile.
 #![allow(unsafe_code)]
 
-use super::stack::{LAST_PAIR, PAIR, at_most, is_user_address, offset_of};
+use super::stack::{LAST_PAIR, PAIR, at_most, is_user_address, offset_of, pair_at};
 use super::{LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, mix_frame};
 use crate::maps::Scratch;
 use core::ptr::addr_of_mut;
@@ -49,9 +49,7 @@ pub unsafe fn steps<const STEPS: usize>(scratch: *mut Scratch, max_frames: u64) 
                 end = StackEnd::ReadFailed as u64;
                 break;
             }
-            let pair =
-                addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
-            let (caller_fp, return_address) = (pair.read(), pair.add(1).read());
+            let (caller_fp, return_address) = pair_at(scratch, at);
             if !is_user_address(return_address) {
                 let root = return_address == 0 && caller_fp == 0;
                 end = if root { StackEnd::Root } else { StackEnd::BadReturnAddress } as u64;

@@ -85,11 +85,20 @@ pub unsafe fn pair(scratch: *mut Scratch, address: u64) -> Option<(u64, u64)> {
     // SAFETY: as above.
     unsafe {
         let at = offset_of(scratch, address, PAIR);
-        if at > LAST_PAIR {
-            return None;
-        }
+        (at <= LAST_PAIR).then(|| pair_at(scratch, at))
+    }
+}
+
+/// The two words at an offset in `fetched`, which the caller has bounded.
+///
+/// # Safety
+/// As for [`offset_of`].
+#[inline(always)]
+pub unsafe fn pair_at(scratch: *mut Scratch, at: u64) -> (u64, u64) {
+    // SAFETY: as above; no further than the last pair.
+    unsafe {
         let pair = addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_PAIR>(at)).cast::<u64>();
-        Some((pair.read(), pair.add(1).read()))
+        (pair.read(), pair.add(1).read())
     }
 }
 

@@ -78,6 +78,22 @@ pub struct Walk {
     pub bx: u64,
     /// See `ax`.
     pub r13: u64,
+    /// The process's list of tables, as [`profiler_ebpf::ProcessTables`] has it; `ranges` 0: it has none.
+    pub list: u64,
+    /// See `list`.
+    pub ranges: u64,
+    /// See `list`.
+    pub tables: u64,
+    /// Why code had no table and was walked by frame pointers (a `StackEnd`); 0: none was.
+    pub untabled: u64,
+    /// 1: a mark in the code said that the frame is the first.
+    pub marked: u64,
+    /// Where a search is.
+    pub at: u64,
+    /// Kernel frames in `body`.
+    pub kernel_frames: u64,
+    /// When the sample was taken, nanoseconds.
+    pub taken_ns: u64,
 }
 
 /// How to step from a pc to its caller, as it is found or kept in the cache.

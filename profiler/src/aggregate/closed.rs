@@ -4,9 +4,8 @@
 //! stacks in and makes the [`Window`] that the store keeps.
 
 use crate::model::{
-    LabelSet, LedgerRow, LostCounts, ProcessRecord, Row, SampleKind, Stack, TimeRange, Window,
+    FastMap, LabelSet, LedgerRow, LostCounts, ProcessRecord, Row, SampleKind, Stack, TimeRange, Window,
 };
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One line of a closed window.
@@ -48,7 +47,7 @@ impl<S> ClosedWindow<S> {
         mut name: impl FnMut(&S, &mut Arc<LabelSet>) -> Arc<Stack>,
     ) -> Window {
         let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
-        let mut seen = HashMap::with_capacity(self.rows.len());
+        let mut seen = FastMap::with_capacity_and_hasher(self.rows.len(), Default::default());
         for CountedRow { mut labels, stack, kind, count, weight } in self.rows {
             let stack = name(&stack, &mut labels);
             let at = *seen.entry((Arc::as_ptr(&labels), Arc::as_ptr(&stack), kind)).or_insert(rows.len());

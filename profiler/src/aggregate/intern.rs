@@ -6,8 +6,7 @@
 //! [`Interner::sweep`] drops what nobody else holds. Not shared between threads: the pipeline owns one.
 
 use super::stack_key::{StackEntry, StackKey};
-use crate::model::{Frame, Stack, StackEnd, UnknownReason};
-use std::collections::HashSet;
+use crate::model::{FastSet, Frame, Stack, StackEnd, UnknownReason};
 use std::sync::Arc;
 
 /// The two counters of an `Arc`, and its slot in the table with the table's empty part.
@@ -45,7 +44,7 @@ pub struct InternStats {
 #[derive(Debug)]
 pub struct Interner {
     limits: InternLimits,
-    stacks: HashSet<StackEntry>,
+    stacks: FastSet<StackEntry>,
     /// One for each [`StackEnd`], so that the quality of an answer still says how they ended.
     full_stacks: Vec<Arc<Stack>>,
     stats: InternStats,
@@ -58,7 +57,7 @@ impl Interner {
         let full = |end: &StackEnd| Arc::new(Stack { frames: [frame.clone()].into(), end: *end });
         Self {
             limits,
-            stacks: HashSet::new(),
+            stacks: FastSet::default(),
             full_stacks: StackEnd::ALL.iter().map(full).collect(),
             stats: InternStats::default(),
         }

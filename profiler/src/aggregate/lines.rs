@@ -4,13 +4,12 @@
 //! nothing booked is lost.
 
 use super::rows::Overflow;
-use crate::model::{LabelSet, LedgerRow, LedgerSums, TimeRange};
-use std::collections::HashMap;
+use crate::model::{FastMap, LabelSet, LedgerRow, LedgerSums, TimeRange};
 use std::sync::Arc;
 
 /// The lines.
 #[derive(Debug, Default)]
-pub(super) struct Lines(HashMap<Arc<LabelSet>, (LedgerSums, TimeRange)>);
+pub(super) struct Lines(FastMap<Arc<LabelSet>, (LedgerSums, TimeRange)>);
 
 impl Lines {
     /// Adds to the line of these labels; false when it had to be the overflow's.

@@ -5,8 +5,7 @@
 //! the labels become the overflow labels. So a table holds at most 9/8 of the limit, plus one row for
 //! each kind of sample.
 
-use crate::model::{LabelSet, SampleKind};
-use std::collections::HashMap;
+use crate::model::{FastMap, LabelSet, SampleKind};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -41,11 +40,11 @@ pub(super) struct Overflow<S> {
 
 /// The rows.
 #[derive(Debug)]
-pub(super) struct Rows<S>(HashMap<RowKey<S>, Sum>);
+pub(super) struct Rows<S>(FastMap<RowKey<S>, Sum>);
 
 impl<S: Clone + Eq + Hash> Rows<S> {
     pub(super) fn new() -> Self {
-        Self(HashMap::new())
+        Self(FastMap::default())
     }
 
     pub(super) fn add(&mut self, key: RowKey<S>, weight: u64, overflow: &Overflow<S>) -> Kept {

@@ -26,8 +26,8 @@ pub enum CaptureError {
         /// The configuration option that brings it.
         option: &'static str,
     },
-    /// Java frames need more steps than a program without `bpf_loop` may take.
-    #[error("this kernel has no bpf_loop, which Linux 5.17 brings")]
+    /// Where there is no `bpf_loop`, and the program that walks without it was refused.
+    #[error("this kernel has no bpf_loop and refused to walk without it; Linux 5.17 brings it")]
     NoJvmWalk,
     /// The rate is out of range.
     #[error("a rate of {hz} Hz cannot be sampled: choose 1 to {max}")]

@@ -20,7 +20,7 @@ pub struct HostFeatures {
     pub perf_event_programs: bool,
     /// BPF programs on raw tracepoints (4.17): exec, fork, exit.
     pub raw_tracepoints: bool,
-    /// `bpf_loop` (5.17): 512 user frames instead of 127.
+    /// `bpf_loop` (5.17): 512 user frames in any code; else 130 at least.
     pub bpf_loop: bool,
     /// `bpf_task_pt_regs` (5.15): user stacks of samples that hit the kernel.
     pub task_pt_regs: bool,
@@ -165,7 +165,7 @@ impl HostFeatures {
                 self.bpf_loop,
                 Degraded,
                 "User stacks are taken to 512 frames.",
-                "No bpf_loop: user stacks end at 127 frames; Linux 5.17 mends it.",
+                "No bpf_loop: user stacks are walked in pieces, 130 to 512 frames deep; Linux 5.17 mends it.",
             ),
             flag(
                 "task_pt_regs",

@@ -21,7 +21,7 @@ pub(super) struct Layout(JvmLayout);
 // SAFETY: integers without padding between them (its size is asserted where it is made).
 unsafe impl aya::Pod for Layout {}
 
-/// The map, and whether this kernel's sampler looks in it: only the one with `bpf_loop` does.
+/// The map, and whether the sampler looks in it: not the one that walks by frame pointers only.
 pub(super) struct Jvms {
     pub(super) map: HashMap<MapData, u32, Layout>,
     pub(super) walked: bool,

@@ -6,16 +6,27 @@ use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::probe::ACCOUNTS;
 use super::{asked, names};
+use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
+
+/// Walks by `bpf_loop`.
+const LOOP: &str = "sample";
+/// Walks by tail calls, together with [`MORE`].
+const JUMPS: &str = "sample_first";
+const MORE: &str = "sample_more";
+/// Walks by frame pointers only.
+pub(super) const POINTERS: &str = "sample_bounded";
 
 /// A loaded object and what was attached.
 pub(super) struct Loaded {
     pub(super) ebpf: Ebpf,
     /// Name of the sampling program that this host runs.
     pub(super) sampler: &'static str,
+    /// What makes it go on.
+    pub(super) next: Option<ProgramArray<MapData>>,
     /// Names of all programs loaded.
     pub(super) programs: Vec<&'static str>,
     /// The kernel lists threads for us.
@@ -50,10 +61,7 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     let mut ebpf = open(config, features)?;
     let mut programs = Vec::new();
 
-    let sampler = if features.bpf_loop { "sample" } else { "sample_bounded" };
-    let program: &mut PerfEvent = program(&mut ebpf, sampler)?;
-    program.load().map_err(|e| CaptureError::load(&features.kernel, sampler, e))?;
-    programs.push(sampler);
+    let (sampler, next) = sampler(&mut ebpf, features, &mut programs)?;
 
     if features.raw_tracepoints {
         let mut events = vec![("task_exec", "sched_process_exec"), ("task_exit", "sched_process_exit")];
@@ -83,7 +91,44 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     if iterator {
         programs.push(asked::PROGRAM);
     }
-    Ok(Loaded { ebpf, sampler, programs, iterator })
+    Ok(Loaded { ebpf, sampler, next, programs, iterator })
+}
+
+/// Loads the sampling program that this kernel can run.
+fn sampler(
+    ebpf: &mut Ebpf,
+    features: &HostFeatures,
+    programs: &mut Vec<&'static str>,
+) -> Result<(&'static str, Option<ProgramArray<MapData>>), CaptureError> {
+    let mut load = |ebpf: &mut Ebpf, name| {
+        let program: &mut PerfEvent = program(ebpf, name)?;
+        program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+        programs.push(name);
+        Ok(())
+    };
+    if features.bpf_loop {
+        load(ebpf, LOOP)?;
+        return Ok((LOOP, None));
+    }
+    match load(ebpf, JUMPS).and_then(|()| load(ebpf, MORE)).and_then(|()| next(ebpf)) {
+        Ok(next) => Ok((JUMPS, Some(next))),
+        Err(error) => {
+            tracing::warn!(%error, "stacks are walked by frame pointers only");
+            load(ebpf, POINTERS)?;
+            Ok((POINTERS, None))
+        }
+    }
+}
+
+/// Tells the first part of a walk what comes after it. The kernel forgets it with the map's last descriptor.
+fn next(ebpf: &mut Ebpf) -> Result<ProgramArray<MapData>, CaptureError> {
+    let error = |source: MapError| CaptureError::Map { name: "NEXT", source: source.into() };
+    let map = ebpf.take_map("NEXT").ok_or(CaptureError::Missing { name: "NEXT" })?;
+    let mut next = ProgramArray::try_from(map).map_err(error)?;
+    let program: &mut PerfEvent = program(ebpf, MORE)?;
+    let program = program.fd().map_err(|e| CaptureError::attach(MORE, e))?;
+    next.set(0, program, 0).map_err(error)?;
+    Ok(next)
 }
 
 fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, CaptureError> {

@@ -26,6 +26,7 @@ mod proc_threads;
 mod ring;
 mod session;
 mod stats;
+mod tables;
 mod thread_features;
 mod threads;
 
@@ -36,3 +37,4 @@ pub use error::CaptureError;
 pub use features::{Capabilities, Finding, FindingState, HostFeatures};
 pub use session::{Capture, SmokeReport};
 pub use stats::{KernelStats, ProgramStats};
+pub use tables::TableMaps;

@@ -13,15 +13,17 @@ use super::perf_ring::PerfRing;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::stats::{self, Counters, KernelStats, ProgramStats};
+use super::tables::TableMaps;
 use super::threads::Threads;
 use crate::model::{LostCounts, RawEvent};
 use aya::Ebpf;
-use aya::maps::Map;
+use aya::maps::{Map, MapData, ProgramArray};
 use aya::programs::perf_event::{
     PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent,
 };
 use aya::programs::{PerfEvent, ProgramError};
 use profiler_ebpf::DropReason;
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -55,12 +57,15 @@ pub struct Capture {
     pub(super) names: NameProbes,
     pub(super) threads: Threads,
     pub(super) jvms: Jvms,
+    pub(super) tables: Option<TableMaps>,
     /// Came out of the ring while it was made room in.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
     config: CaptureConfig,
     map_bytes: u64,
     ring_bytes: u64,
+    /// While it is open, a walk goes on where the kernel has no `bpf_loop`.
+    _next: Option<ProgramArray<MapData>>,
     /// While it is open, the kernel times BPF programs.
     _timing: Option<OwnedFd>,
 }
@@ -82,7 +87,7 @@ impl Capture {
 
     /// Loads, attaches, samples.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
-        let Loaded { mut ebpf, sampler, iterator, .. } = loader::load(config, features)?;
+        let Loaded { mut ebpf, sampler, next, iterator, .. } = loader::load(config, features)?;
         let timing = match config.measure {
             true if features.capabilities.may_measure() => {
                 aya::sys::enable_stats(aya::sys::Stats::RunTime).ok()
@@ -98,7 +103,14 @@ impl Capture {
             names: take(&mut ebpf, "THREADS")?,
             proc: (!iterator).then(ProcThreads::default),
         };
-        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: features.bpf_loop };
+        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: sampler != loader::POINTERS };
+        let tables = TableMaps {
+            slabs: take(&mut ebpf, "SLABS")?,
+            rules: take(&mut ebpf, "RULES")?,
+            processes: take(&mut ebpf, "PROCESSES")?,
+            made: HashMap::new(),
+            nothing: None,
+        };
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
@@ -111,11 +123,13 @@ impl Capture {
             names: NameProbes::default(),
             threads,
             jvms,
+            tables: Some(tables),
             early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
             config: config.clone(),
             map_bytes,
             ring_bytes: u64::from(config.ring_bytes(cpus)),
+            _next: next,
             _timing: timing,
         };
         capture.refresh_cpus()?;

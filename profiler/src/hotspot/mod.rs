@@ -35,7 +35,7 @@ pub use problem::JvmProblem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 pub use threads::{JavaThread, Snapshot, View};
-pub use unloads::{compile_counter, unload_counter};
+pub use unloads::Counters;
 use vm_structs::VmStructs;
 
 /// The Java threads of a JVM, by their ids here.

@@ -8,7 +8,7 @@
 
 use super::problem::JvmProblem;
 use super::vm_structs::VmStructs;
-use crate::target::memory::{Memory, ReadError, at};
+use crate::target::memory::{Memory, at};
 
 const UNLOADS: &[u8] = b"java.cls.unloadedClasses";
 /// Goes up when a compilation has ended (`CompileBroker::collect_statistics`).
@@ -30,7 +30,7 @@ pub struct Unloads {
 impl Unloads {
     /// Finds the counter; a JVM without it is fine.
     pub fn find<M: Memory>(memory: &M, vm: &VmStructs) -> Self {
-        Self { counter: unload_counter(memory, vm), count: None }
+        Self { counter: Counters::find(memory, vm).unloads, count: None }
     }
 
     /// Reads it. True when the count is not what it was.
@@ -50,47 +50,65 @@ impl Unloads {
     }
 }
 
-/// Where a JVM counts the classes that it has unloaded, 8 bytes; None where it does not.
-pub fn unload_counter<M: Memory>(memory: &M, vm: &VmStructs) -> Option<u64> {
-    counter(memory, vm, UNLOADS).ok().flatten()
+/// Where a JVM keeps its counts, 8 bytes each; None where it has no such count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    /// Of the classes that it has unloaded.
+    pub unloads: Option<u64>,
+    /// Of the compilations that have ended.
+    pub compiles: Option<u64>,
 }
 
-/// Where a JVM counts the compilations that have ended, 8 bytes; None where it does not.
-pub fn compile_counter<M: Memory>(memory: &M, vm: &VmStructs) -> Option<u64> {
-    counter(memory, vm, COMPILES).ok().flatten()
-}
-
-fn counter<M: Memory>(memory: &M, vm: &VmStructs, name: &[u8]) -> Result<Option<u64>, JvmProblem> {
-    let start = vm.address("PerfMemory::_start").ok_or(JvmProblem::Missing("its performance counters"))?;
-    let start = memory.u64(start)?;
-    if start == 0 || memory.u32(start)? != MAGIC {
-        return Ok(None);
+impl Counters {
+    /// Looks for them; a JVM without any is fine.
+    pub fn find<M: Memory>(memory: &M, vm: &VmStructs) -> Self {
+        let mut found = Self::default();
+        // What was found before an entry that cannot be read is right.
+        let _ = found.look(memory, vm);
+        found
     }
-    let used = u64::from(memory.u32(at(start, 8)?)?).min(MAX_BYTES);
-    let (mut offset, entries) = (u64::from(memory.u32(at(start, 24)?)?), memory.u32(at(start, 28)?)?);
-    for _ in 0..entries.min(MAX_ENTRIES) {
-        let entry = at(start, offset)?;
-        let length = u64::from(memory.u32(entry)?);
-        if length < 20 || offset + length > used {
-            return Ok(None);
-        }
-        let (name_at, data_at) =
-            (u64::from(memory.u32(at(entry, 4)?)?), u64::from(memory.u32(at(entry, 16)?)?));
-        if name_at < length && data_at + 8 <= length && is_name(memory, at(entry, name_at)?, name)? {
-            return Ok(Some(entry + data_at));
-        }
-        offset += length;
-    }
-    Ok(None)
-}
 
-fn is_name<M: Memory>(memory: &M, address: u64, name: &[u8]) -> Result<bool, ReadError> {
-    Ok(memory.c_string(address, name.len())?.is_some_and(|read| read == name))
+    fn look<M: Memory>(&mut self, memory: &M, vm: &VmStructs) -> Result<(), JvmProblem> {
+        let start =
+            vm.address("PerfMemory::_start").ok_or(JvmProblem::Missing("its performance counters"))?;
+        let start = memory.u64(start)?;
+        if start == 0 || memory.u32(start)? != MAGIC {
+            return Ok(());
+        }
+        let used = u64::from(memory.u32(at(start, 8)?)?).min(MAX_BYTES);
+        let (mut offset, entries) = (u64::from(memory.u32(at(start, 24)?)?), memory.u32(at(start, 28)?)?);
+        for _ in 0..entries.min(MAX_ENTRIES) {
+            let entry = at(start, offset)?;
+            let length = u64::from(memory.u32(entry)?);
+            if length < 20 || offset + length > used {
+                return Ok(());
+            }
+            let (name_at, data_at) =
+                (u64::from(memory.u32(at(entry, 4)?)?), u64::from(memory.u32(at(entry, 16)?)?));
+            if name_at < length && data_at + 8 <= length {
+                let name = memory.c_string(at(entry, name_at)?, UNLOADS.len())?;
+                let place = match name.as_deref() {
+                    Some(UNLOADS) => Some(&mut self.unloads),
+                    Some(COMPILES) => Some(&mut self.compiles),
+                    _ => None,
+                };
+                if let Some(place) = place {
+                    place.get_or_insert(entry + data_at);
+                }
+            }
+            if self.unloads.is_some() && self.compiles.is_some() {
+                return Ok(());
+            }
+            offset += length;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::memory::ReadError;
     use std::cell::Cell;
 
     struct One(Cell<u64>);

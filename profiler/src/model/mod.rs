@@ -5,6 +5,7 @@
 //! counted, [`Answer`] once merged for a [`Query`].
 
 mod answer;
+mod fast;
 mod frame;
 mod ids;
 mod labels;
@@ -22,6 +23,7 @@ mod window;
 pub use answer::{
     Answer, LabelTotal, LedgerTotal, Node, NodeId, Quality, SeriesPoint, Summary, Tree, sampling_error,
 };
+pub use fast::{FastMap, FastSet};
 pub use frame::{Frame, FrameKind, UnknownReason};
 pub use ids::{Pid, ProcessKey, Tid};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};

@@ -5,6 +5,7 @@
 
 use super::jvms::{Jvms, Naming, Walking};
 use super::stacks::StackCache;
+use super::tables::Tables;
 use crate::aggregate::{Interner, WindowCounters};
 use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
 use crate::model::{DropReason, LabelKey, NameSource, ProcessRecord, SampleKind, ThreadClass, Window};
@@ -107,7 +108,7 @@ impl Health {
         symbolizer: &Symbolizer,
         stacks: &StackCache,
         interner: &Interner,
-        (threads, probes): (&Threads, &Jvms),
+        (threads, probes, tables): (&Threads, &Jvms, &Tables),
     ) {
         let (m, kernel, lost) = (&self.metrics, capture.stats(), capture.lost());
         for reason in DropReason::ALL {
@@ -152,6 +153,26 @@ impl Health {
             m.registry_entries.with_label_values(&[table]).set(i64::try_from(held).unwrap_or(i64::MAX));
             raise_to(&m.registry_refused.with_label_values(&[table]), refused);
         }
+        let unwind = tables.counts();
+        m.unwind_table_bytes.set(i64::try_from(unwind.slab_bytes).unwrap_or(i64::MAX));
+        for (what, held) in [
+            ("files", unwind.tables.files),
+            ("rows", unwind.tables.rows),
+            ("rules", unwind.tables.rules),
+            ("processes", unwind.tables.processes),
+        ] {
+            m.unwind_table_entries.with_label_values(&[what]).set(i64::try_from(held).unwrap_or(i64::MAX));
+        }
+        for (result, count) in [
+            ("built", unwind.tables.built),
+            ("loaded", unwind.tables.loaded),
+            ("evicted", unwind.tables.evicted),
+            ("refused", unwind.tables.refused),
+            ("late", unwind.turned_away),
+        ] {
+            raise_to(&m.unwind_tables.with_label_values(&[result]), count);
+        }
+        raise_to(&m.unwind_table_build, unwind.tables.build_ns);
         let results = attribution.results();
         for (result, count) in results {
             raise_to(&m.thread_names.with_label_values(&[result]), count);
@@ -182,6 +203,19 @@ impl Health {
                 "name_probes": capture.name_probes(),
                 "names": results.into_iter().map(|(r, n)| (r.to_owned(), n.into())).collect::<Map<_, _>>(),
                 "unknown_formats": threads.unknown_formats().collect::<Vec<_>>(),
+            },
+            "unwind_tables": {
+                "bytes": unwind.slab_bytes,
+                "table_bytes": unwind.tables.bytes,
+                "files": unwind.tables.files,
+                "rows": unwind.tables.rows,
+                "processes": unwind.tables.processes,
+                "waiting": unwind.waiting,
+                "built": unwind.tables.built,
+                "loaded": unwind.tables.loaded,
+                "build_ms": unwind.tables.build_ns / 1_000_000,
+                "evicted": unwind.tables.evicted,
+                "refused": unwind.tables.refused,
             },
             "jvms": jvms(registry, symbolizer, probes),
         }));

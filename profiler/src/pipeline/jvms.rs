@@ -26,6 +26,11 @@ const RETRY: Duration = Duration::from_secs(2);
 const SOON: u32 = 10;
 /// Tries; then it stays as it is.
 const MAX_TRIES: u32 = 20;
+/// How long after the first reading of a layout it is read again: HotSpot makes the return barrier of its virtual
+/// threads and its compiler's counters a moment after its code heaps (`init_globals`, JDK 17 to 25).
+const SETTLED: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(20)];
+/// How often it is looked whether the kernel still has the layouts.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the names of one JVM are read, at most.
 const NAMES_EVERY: Duration = Duration::from_secs(5);
 
@@ -128,6 +133,9 @@ struct Jvm {
     /// Number of the layout that was asked for last: one with another number was read from the program that the
     /// process ran before.
     incarnation: u32,
+    /// The layout that the walker has, and when the next readings are due that may tell more.
+    given: Option<JvmLayout>,
+    settling: Vec<Instant>,
     /// Its threads' names were asked for.
     asked: Option<Instant>,
     /// Names that are missing.
@@ -142,6 +150,8 @@ pub struct Jvms {
     probed: HashSet<FileId>,
     /// Number of the JVM whose code heaps were asked for last.
     incarnation: u32,
+    /// When the kernel was asked last whether it still has the layouts.
+    looked: Option<Instant>,
     refused: u64,
 }
 
@@ -153,6 +163,7 @@ impl Jvms {
             known: HashMap::new(),
             probed: HashSet::new(),
             incarnation: 0,
+            looked: None,
             refused: 0,
         })
     }
@@ -222,6 +233,8 @@ impl Jvms {
                 library: Tries::default(),
                 layout: at_once,
                 incarnation: 0,
+                given: None,
+                settling: Vec::new(),
                 asked: None,
                 wanted: true,
             };
@@ -272,9 +285,20 @@ impl Jvms {
         symbolizer: &mut Symbolizer,
     ) {
         let Some(jvm) = self.known.get_mut(&key).filter(|jvm| jvm.incarnation == incarnation) else { return };
+        let settling = jvm.walking == Walking::CodeTables;
+        let same = |given: &JvmLayout, layout: &JvmLayout| JvmLayout { incarnation, ..*given } == *layout;
         let why = match layout {
+            Ok(layout) if settling && jvm.given.is_some_and(|given| same(&given, &layout)) => return,
+            // What the walker has is as right as before.
+            Err(_) if settling => return,
             Ok(layout) => match capture.set_jvm(key.pid, &layout) {
                 Ok(true) => {
+                    jvm.given = Some(layout);
+                    if settling {
+                        return;
+                    }
+                    let now = Instant::now();
+                    jvm.settling = SETTLED.iter().rev().map(|after| now + *after).collect();
                     jvm.walking = Walking::CodeTables;
                     symbolizer.jvm_walked(key, Walked::From(ClockReading::take().monotonic_ns));
                     return;
@@ -297,23 +321,31 @@ impl Jvms {
     fn ask_again(&mut self, nameless: Vec<(Pid, u32)>, capture: &mut Capture, symbolizer: &mut Symbolizer) {
         let pids: HashSet<Pid> = nameless.into_iter().map(|(pid, _)| pid).collect();
         let now = Instant::now();
+        let look = self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK_EVERY);
+        self.looked = if look { Some(now) } else { self.looked };
         for (key, jvm) in &mut self.known {
             jvm.wanted |= pids.contains(&key.pid);
-            if jvm.walking == Walking::CodeTables && !capture.has_jvm(key.pid) {
+            if look && jvm.walking == Walking::CodeTables && !capture.has_jvm(key.pid) {
                 // The kernel dropped it: it ran another program or ended, and that event is on its way or lost.
                 jvm.walking = Walking::Opening;
                 jvm.layout = Tries { made: 0, next: Some(now) };
             }
-            if jvm.layout.due(now) {
+            let settling = jvm.walking == Walking::CodeTables;
+            let due = jvm.settling.last().is_some_and(|at| now >= *at);
+            if jvm.layout.due(now) || settling && due {
                 // Never 0: that is what an empty place of the walker's memory holds.
                 self.incarnation = self.incarnation.checked_add(1).unwrap_or(1);
-                if let Err(error) = capture.expect_jvm(key.pid) {
+                let expected = if settling { Ok(()) } else { capture.expect_jvm(key.pid) };
+                if let Err(error) = expected {
                     jvm.layout.next = None;
                     never_walked(*key, jvm, error.to_string(), symbolizer);
                     continue;
                 }
                 if self.reader.submit(Job::Layout(*key, self.incarnation)) {
                     (jvm.layout.next, jvm.incarnation) = (None, self.incarnation);
+                    if settling {
+                        jvm.settling.pop();
+                    }
                 }
             }
             if jvm.library.due(now) && self.reader.submit(Job::Library(*key)) {

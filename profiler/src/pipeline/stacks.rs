@@ -5,10 +5,9 @@
 //! pending. Bounded: a stack that was not sent for two epochs is forgotten (the kernel sends every
 //! stack once an epoch, [`profiler_ebpf::EPOCH_NS`]), and over [`MAX_STACKS`] new ones are refused.
 
-use crate::model::{Frame, ProcessKey, RawStack, StackEnd, UnknownReason};
+use crate::model::{FastMap, Frame, ProcessKey, RawStack, StackEnd, UnknownReason};
 use crate::symbolize::{PendingFrame, PendingStack, Target};
 use profiler_ebpf::EPOCH_NS;
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -46,9 +45,9 @@ impl Hash for StackToken {
 /// Raw stacks by hash, and their tokens by process.
 #[derive(Debug, Default)]
 pub struct StackCache {
-    raw: HashMap<u64, RawStack>,
-    tokens: HashMap<(ProcessKey, u64), (StackToken, u64)>,
-    lost: HashMap<ProcessKey, StackToken>,
+    raw: FastMap<u64, RawStack>,
+    tokens: FastMap<(ProcessKey, u64), (StackToken, u64)>,
+    lost: FastMap<ProcessKey, StackToken>,
     swept_epoch: u64,
     refused: u64,
 }

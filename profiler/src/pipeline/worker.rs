@@ -10,8 +10,10 @@ use super::heap::Trim;
 use super::idle::Idle;
 use super::jvm_reader;
 use super::jvms::Jvms;
+use super::pace::Pace;
 use super::relabels::Relabels;
 use super::stacks::{Entry, StackCache, StackToken};
+use super::tables::Tables;
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
 use crate::model::{
@@ -25,8 +27,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a read of the ring waits: the delay of an event, and our wake-ups a second on an idle node.
-const READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// How often clocks, processes and metrics are looked at.
 const TICK: Duration = Duration::from_secs(1);
 /// How often JVMs are looked for and looked after: a new one's threads burn CPU before they are known.
@@ -57,6 +57,10 @@ pub struct Worker {
     pub(super) threads: Threads,
     /// What tells it of JVMs.
     pub(super) jvm_probes: Jvms,
+    /// When the ring is read.
+    pub(super) pace: Pace,
+    /// How native code is walked.
+    pub(super) tables: Tables,
     /// What was lost up to the last window that closed.
     pub(super) lost: LostCounts,
     /// When free memory is given back.
@@ -71,7 +75,9 @@ impl Worker {
         while !stopped() {
             // Up to the window's end and not beyond: what threads used is asked for at that instant.
             let window = self.store.window_length();
-            self.read(READ_TIMEOUT.min(until_end(window)), &mut events)?;
+            let (rest, timeout) = self.pace.next();
+            std::thread::sleep(rest.min(until_end(window)));
+            self.read(timeout.min(until_end(window)), &mut events)?;
             if self.window_end.passed(window, Duration::ZERO) {
                 self.ask_threads(&mut events)?;
             }
@@ -106,6 +112,7 @@ impl Worker {
             RawEvent::Thread(raw) => self.book(&raw),
             RawEvent::Mmap { pid, .. } => {
                 self.registry.on_mmap(pid);
+                self.tables.mapped(pid);
                 if let Some(key) = self.registry.known(pid) {
                     self.symbolizer.on_mmap(key);
                 }
@@ -114,6 +121,10 @@ impl Worker {
                 let key = self.registry.known(task.pid);
                 self.registry.on_task(&task);
                 self.threads.on_task(&task);
+                self.tables.on_task(&task);
+                if task.event == TaskEvent::Exec {
+                    self.pace.started();
+                }
                 match (task.event, key) {
                     (TaskEvent::Exec, Some(key)) => {
                         self.stacks.forget_tokens(task.pid);
@@ -136,6 +147,7 @@ impl Worker {
             self.health.not_kept();
             return;
         }
+        self.tables.sampled(sample.pid);
         let (key, jvm, target) = (process.key, process.jvm, target_of(process));
         let owner = owner_of(process);
         if sample.name_seq == 0 && self.threads.is_new(&owner, sample.tid) {
@@ -192,12 +204,13 @@ impl Worker {
         }
         self.update_health();
         self.health.windows(self.windows.counters());
+        self.tables.tick();
         self.trim.tick();
         Ok(())
     }
 
     fn update_health(&self) {
-        let (threads, interner) = ((&self.threads, &self.jvm_probes), &self.interner);
+        let (threads, interner) = ((&self.threads, &self.jvm_probes, &self.tables), &self.interner);
         self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, interner, threads);
     }
 

@@ -69,7 +69,8 @@ impl ProcRoot {
 
     /// Up to `limit` bytes of a file.
     pub fn read(&self, pid: Pid, name: &str, limit: usize) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = Vec::new();
+        // Most files there are smaller, and are read at once.
+        let mut bytes = Vec::with_capacity(limit.min(1024));
         let file = self.open(pid, name)?;
         match file.take(limit as u64).read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),

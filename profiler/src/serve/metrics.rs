@@ -61,6 +61,14 @@ pub struct Metrics {
     pub java_read: IntCounter,
     /// libjvm files with a probe on their naming function.
     pub name_probes: IntGauge,
+    /// Bytes of unwind tables.
+    pub unwind_table_bytes: IntGauge,
+    /// What these hold; labels: files, rows, rules, processes.
+    pub unwind_table_entries: IntGaugeVec,
+    /// What became of tables; labels: the result's slug, a closed list of the pipeline.
+    pub unwind_tables: IntCounterVec,
+    /// Nanoseconds that building and loading them took.
+    pub unwind_table_build: IntCounter,
     /// Nanoseconds in a BPF program; labels: the program's name. Only with bpf_stats_enabled.
     pub bpf_run_nanoseconds: IntCounterVec,
     /// Runs of a BPF program; labels: the program's name. Only with bpf_stats_enabled.
@@ -176,6 +184,23 @@ impl Metrics {
             name_probes: b.gauge(
                 "emberscope_name_probes",
                 "libjvm files with a probe on the function by which threads are named.",
+            )?,
+            unwind_table_bytes: b.gauge(
+                "emberscope_unwind_table_bytes",
+                "Memory of the unwind tables of native code, in the kernel.",
+            )?,
+            unwind_table_entries: {
+                let (name, help) = ("emberscope_unwind_table_entries", "What the unwind tables hold.");
+                b.put(name, help, IntGaugeVec::new(Opts::new(name, help), &["what"])?)?
+            },
+            unwind_tables: b.counters(
+                "emberscope_unwind_tables_total",
+                "Unwind tables of files, and requests for them, by what became of them.",
+                &["result"],
+            )?,
+            unwind_table_build: b.counter(
+                "emberscope_unwind_table_build_nanoseconds_total",
+                "Time that building unwind tables and loading them from the disk took.",
             )?,
             perf_map_asks: b.counters(
                 "emberscope_perf_map_asks_total",

@@ -1,7 +1,6 @@
 //! Frames that are equal share one allocation, within a bound.
 
-use crate::model::Frame;
-use std::collections::HashSet;
+use crate::model::{FastSet, Frame};
 use std::sync::Arc;
 
 /// From so many on unused frames go, each time that there are twice as many again.
@@ -9,7 +8,7 @@ const SWEPT: usize = 8_192;
 
 /// Interns frames.
 pub struct FrameTable {
-    all: HashSet<Arc<Frame>>,
+    all: FastSet<Arc<Frame>>,
     limit: usize,
     sweep_at: usize,
     /// Times that it was full and unused frames were dropped.
@@ -20,7 +19,7 @@ impl FrameTable {
     /// Keeps about `limit` frames; those still used elsewhere do not go.
     pub fn new(limit: usize) -> Self {
         let limit = limit.max(16);
-        Self { all: HashSet::new(), limit, sweep_at: limit.min(SWEPT), sweeps: 0 }
+        Self { all: FastSet::default(), limit, sweep_at: limit.min(SWEPT), sweeps: 0 }
     }
     /// The shared copy of `frame`.
     pub fn intern(&mut self, frame: Frame) -> Arc<Frame> {

@@ -12,12 +12,12 @@ use super::pending::{PendingFrame, PendingStack};
 use super::process::{FileState, ProcessState, Walked};
 use super::{thread_start, vdso};
 use crate::model::{
-    Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Stack, StackEnd, UnknownReason,
+    FastMap, FastSet, Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Stack, StackEnd,
+    UnknownReason,
 };
 use crate::target::maps::{self, Backing};
 use crate::target::open;
 use profiler_ebpf::{FrameKindTag, UserFrame};
-use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,14 +29,14 @@ const EARLY_SHARE: u32 = 200;
 /// Names stacks.
 pub struct Symbolizer {
     pub(super) config: SymbolizerConfig,
-    pub(super) processes: HashMap<ProcessKey, ProcessState>,
+    pub(super) processes: FastMap<ProcessKey, ProcessState>,
     kernel: KernelSymbols,
     natives: Natives,
     pub(super) frames: FrameTable,
     asker: Asker,
     pub(super) reader: Reader,
     /// Processes with Java frames that are to be read.
-    pub(super) java_wanted: HashSet<ProcessKey>,
+    pub(super) java_wanted: FastSet<ProcessKey>,
     pub(super) counters: SymbolizerCounters,
 }
 
@@ -44,13 +44,13 @@ impl Symbolizer {
     /// Reads nothing and starts no thread yet.
     pub fn new(config: SymbolizerConfig) -> Self {
         Self {
-            processes: HashMap::new(),
+            processes: FastMap::default(),
             kernel: KernelSymbols::new(&config.proc_root),
             natives: Natives::new(config.max_symbol_bytes, config.max_cached_addresses),
             frames: FrameTable::new(config.max_frames),
             asker: Asker::new(),
             reader: Reader::new(),
-            java_wanted: HashSet::new(),
+            java_wanted: FastSet::default(),
             counters: SymbolizerCounters::default(),
             config,
         }
@@ -330,7 +330,11 @@ impl Symbolizer {
         if opened.is_none() && self.natives.wants_file(id) {
             opened = open().ok().map(|(file, _)| file);
         }
-        self.natives.name(id, offset, opened.as_ref(), &mut self.frames)
+        let path = match &mapping.backing {
+            Backing::File { path, .. } => path,
+            _ => std::path::Path::new(""),
+        };
+        self.natives.name(id, offset, opened.as_ref().map(|file| (file, path)), &mut self.frames)
     }
 
     fn kernel_frame(&mut self, address: u64) -> Arc<Frame> {

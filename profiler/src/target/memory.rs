@@ -5,8 +5,8 @@
 //! process_vm_readv cannot promise. A read can wait for the target's disk, and where the target maps a
 //! file of a FUSE server of its own, as long as that server likes: callers give it a thread of its own.
 
+use crate::model::FastMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -15,6 +15,8 @@ use std::path::Path;
 const PAGE: u64 = 4096;
 /// Pages that [`Pages`] holds: vmStructs, its strings and the flags take about 120.
 const MAX_PAGES: usize = 1024;
+/// Pieces that [`Lines`] holds.
+const MAX_LINES: usize = 512;
 
 /// Why a read gave nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,35 +118,41 @@ fn reason(error: &std::io::Error) -> ReadError {
 }
 
 /// Memory that does not change, read by pages and each page once: for tables and their strings.
-pub struct Pages<'a, M> {
+pub type Pages<'a, M> = Pieces<'a, M, { PAGE as usize }, MAX_PAGES>;
+/// The same by a quarter of a page: for what lies scattered.
+pub type Lines<'a, M> = Pieces<'a, M, { PAGE as usize / 4 }, MAX_LINES>;
+
+/// Memory that does not change, read by pieces of `SIZE` bytes, of which a page holds a whole number, and each piece
+/// once, as long as there are not more than `MOST`.
+pub struct Pieces<'a, M, const SIZE: usize, const MOST: usize> {
     memory: &'a M,
-    pages: RefCell<HashMap<u64, Box<[u8; PAGE as usize]>>>,
+    pieces: RefCell<FastMap<u64, Box<[u8; SIZE]>>>,
 }
 
-impl<'a, M: Memory> Pages<'a, M> {
+impl<'a, M: Memory, const SIZE: usize, const MOST: usize> Pieces<'a, M, SIZE, MOST> {
     /// None read yet.
     pub fn of(memory: &'a M) -> Self {
-        Self { memory, pages: RefCell::default() }
+        Self { memory, pieces: RefCell::default() }
     }
 }
 
-impl<M: Memory> Memory for Pages<'_, M> {
+impl<M: Memory, const SIZE: usize, const MOST: usize> Memory for Pieces<'_, M, SIZE, MOST> {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), ReadError> {
-        let mut pages = self.pages.borrow_mut();
+        let mut pieces = self.pieces.borrow_mut();
         let mut done = 0usize;
         while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
             let at = address.checked_add(done as u64).ok_or(ReadError::Fault)?;
-            let (start, skip) = (at - at % PAGE, (at % PAGE) as usize);
-            if !pages.contains_key(&start) {
-                let page = self.memory.bytes(start)?;
-                if pages.len() >= MAX_PAGES {
-                    pages.clear();
+            let (start, skip) = (at - at % SIZE as u64, (at % SIZE as u64) as usize);
+            if !pieces.contains_key(&start) {
+                let piece = self.memory.bytes(start)?;
+                if pieces.len() >= MOST {
+                    pieces.clear();
                 }
-                pages.insert(start, Box::new(page));
+                pieces.insert(start, Box::new(piece));
             }
-            let page = pages.get(&start).ok_or(ReadError::Fault)?;
-            let len = rest.len().min(PAGE as usize - skip);
-            let (to, from) = (rest.get_mut(..len), page.get(skip..skip + len));
+            let piece = pieces.get(&start).ok_or(ReadError::Fault)?;
+            let len = rest.len().min(SIZE - skip);
+            let (to, from) = (rest.get_mut(..len), piece.get(skip..skip + len));
             to.ok_or(ReadError::Fault)?.copy_from_slice(from.ok_or(ReadError::Fault)?);
             done += len;
         }
@@ -171,6 +179,13 @@ mod tests {
         assert_eq!(pages.bytes::<11>(at).unwrap(), text);
         assert_eq!(pages.u8(0), Err(ReadError::Fault));
         assert_eq!(pages.u32(u64::MAX), Err(ReadError::Fault));
+        let page: Vec<u8> = (0..8192).map(|byte| (byte % 251) as u8).collect();
+        let lines = Lines::of(&memory);
+        for (from, len) in [(0, 3), (1000, 3000), (4095, 2), (5000, 3192)] {
+            let mut read = vec![0; len];
+            lines.read(page.as_ptr() as u64 + from as u64, &mut read).unwrap();
+            assert_eq!(read, page[from..from + len]);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! side effects on FIFOs and devices, before it is opened for reading.
 
 use super::maps::{Backing, Mapping};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read;
@@ -178,6 +178,14 @@ pub fn mapped_file(process_dir: &Path, mapping: &Mapping) -> Result<(File, Stat)
         }
     }
     Err(last)
+}
+
+/// What is known of the file behind a mapping, without opening it or asking a file system's server; None where
+/// `map_files` may not be followed (see [`mapped_file`]).
+pub fn mapped_stat(process_dir: &Path, mapping: &Mapping) -> Option<Statx> {
+    let direct = process_dir.join("map_files").join(format!("{:x}-{:x}", mapping.start, mapping.end));
+    let flags = AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(CWD, &direct, flags, StatxFlags::BASIC_STATS).ok()
 }
 
 /// Whether `stat` is the inode that the kernel printed in maps. Devices with major 0 (btrfs subvolumes,

@@ -3,12 +3,11 @@
 //! JDK 8 to 25, by the fields that are there: until 22 a blob has pointers to its code, before 9 and from 23 on
 //! offsets; what an nmethod has was in CompiledMethod from 9 to 22. Nothing read is trusted: every number is bounded
 //! here, and once more in the kernel. While the JVM starts, its code heaps or its call stub are missing:
-//! [`JvmProblem::NotReady`].
+//! [`JvmProblem::NotReady`]. The return barrier of virtual threads and the compiler's counter come a moment later
+//! (0 until then), so a layout of a JVM that has just started is to be read once more.
 
 use crate::hotspot::vm_structs::VmStructs;
-use crate::hotspot::{
-    CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Jvm, JvmProblem, compile_counter, unload_counter,
-};
+use crate::hotspot::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Counters, Jvm, JvmProblem};
 use crate::target::memory::{Memory, at};
 use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
 
@@ -45,7 +44,7 @@ pub fn from_tables<M: Memory>(
     if call_stub_return == 0 {
         return Err(JvmProblem::NotReady);
     }
-    // Made with the other stubs, before any virtual thread.
+    // Made after the call stub, before any virtual thread.
     let barrier = local(CONT_RETURN_BARRIER).map(|at| memory.u64(at)).transpose()?.unwrap_or(0);
     let entry_return = vm.address("ContinuationEntry::_return_pc").or_else(|| local(CONT_ENTRY_RETURN));
     let block_header = vm.size("HeapBlock").filter(|size| (1..=24).contains(size));
@@ -54,6 +53,7 @@ pub fn from_tables<M: Memory>(
         return Err(JvmProblem::Missing("the headers of its code"));
     };
     let fields = Fields(vm);
+    let counters = Counters::find(memory, vm);
     let layout = JvmLayout {
         heaps,
         low,
@@ -85,8 +85,8 @@ pub fn from_tables<M: Memory>(
             .any(&["CompiledMethod::_deopt_mh_handler_begin", "nmethod::_deopt_mh_handler_offset"]),
         verified_entry: fields.entry()?,
         pad2: 0,
-        unloads: unload_counter(memory, vm).unwrap_or(0),
-        compiles: compile_counter(memory, vm).unwrap_or(0),
+        unloads: counters.unloads.unwrap_or(0),
+        compiles: counters.compiles.unwrap_or(0),
         // The walker finds it.
         interpreter_low: 0,
         interpreter_high: 0,
@@ -267,10 +267,21 @@ mod tests {
             assert!(found.heaps.iter().all(|h| h.low == 0 || found.low <= h.low && h.high <= found.high));
             assert_eq!(found.incarnation, 7);
             assert!(found.head_bytes > 0 && usize::from(found.head_bytes) <= MAX_BLOB_HEAD);
-            // Nothing of it changes, but that the compiler's counters come a moment after the code heaps.
-            let again = read().unwrap();
-            assert_eq!(JvmLayout { compiles: found.compiles, ..again }, found);
-            assert!(found.compiles == 0 || again.compiles == found.compiles);
+            // Nothing of it changes, but that the return barrier and the compiler's counter come a moment later.
+            let again = loop {
+                let again = read().unwrap();
+                let (compiles, cont_return_barrier) = (found.compiles, found.cont_return_barrier);
+                assert!(compiles == 0 || again.compiles == compiles);
+                assert!(cont_return_barrier == 0 || again.cont_return_barrier == cont_return_barrier);
+                assert_eq!(JvmLayout { compiles, cont_return_barrier, ..again }, found);
+                if again.compiles != 0 {
+                    break again;
+                }
+                assert!(begun.elapsed() < Duration::from_secs(60), "{jdk:?}: no counter of compilations");
+                std::thread::sleep(Duration::from_millis(20));
+            };
+            // It has virtual threads where it knows their entry.
+            assert_eq!(again.cont_return_barrier != 0, again.cont_entry_return != 0, "{again:x?}");
             drop(java);
             assert!(matches!(read(), Err(JvmProblem::Gone | JvmProblem::NoLibjvm)));
         }

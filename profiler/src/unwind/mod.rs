@@ -2,3 +2,4 @@
 //! pipeline.
 
 pub mod hotspot;
+pub mod table;

@@ -27,7 +27,7 @@ const QUICK: Duration = Duration::from_secs(240);
 
 /// A panic ends qemu, as there is no reboot. On a busy machine an emulated timer ticks too late for the kernel's check of
 /// it, which would be such a panic.
-const BOOT: &str = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off";
+const BOOT: &str = "console=ttyS0 loglevel=5 panic=-1 no_timer_check mitigations=off";
 
 /// qemu, installed where there is none.
 pub fn ensure() -> Result<PathBuf> {

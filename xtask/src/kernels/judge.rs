@@ -1,10 +1,9 @@
 //! What an outcome is worth: right stacks out of how many, and what must not be.
 //!
-//! In: an [`Outcome`]. Out: a [`Verdict`]. The programs' stacks are known: `spin 20 thread` is 20 calls of `down` below
-//! `work`, in `leaf`; `spin syscall` is in read(2); `Walk deep 20` is 21 calls of `deep` below the thread's lambda, in
-//! `leaf`, and no call is inlined. What a kernel cannot do is no failure where the daemon says so.
+//! In: an [`Outcome`]. Out: a [`Verdict`]. What a kernel cannot do is no failure where the daemon says so.
 
 use super::outcome::Outcome;
+use super::programs::{interrupted, is_java, is_native, names};
 use crate::oracle::stack::{Frame, Stack};
 use std::fmt;
 
@@ -12,8 +11,6 @@ use std::fmt;
 const BAR: usize = 98;
 /// Fewer samples than these say nothing.
 const ENOUGH: usize = 30;
-/// Calls of `down`, and of `deep` less one.
-const CALLS: usize = 20;
 
 /// How many of a program's samples have the stack they must have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -171,13 +168,6 @@ fn syscalls(outcome: &Outcome, verdict: &mut Verdict) {
     }
 }
 
-/// In the kernel for an interrupt and not for a system call.
-fn interrupted(stack: &Stack) -> bool {
-    let entries =
-        ["asm_", "ret_from", "entry_SYSCALL", "do_syscall", "error_entry", "irq", "common_interrupt"];
-    names(stack, "kernel").next().is_some_and(|name| entries.iter().any(|entry| name.starts_with(entry)))
-}
-
 fn java(outcome: &Outcome, verdict: &mut Verdict) {
     let of_walk = |frame: &Frame| frame.name == "Walk.leaf" || frame.name == "Walk.deep";
     let of_leaf = |stack: &Stack| stack.user().next_back().is_some_and(of_walk);
@@ -201,52 +191,13 @@ fn java(outcome: &Outcome, verdict: &mut Verdict) {
             Java::Tables(share)
         }
     });
-    let pointers = !verdict.bpf_loop;
+    let pointers = says("javafp", "stacks") == "frame_pointers";
     let counts = |stack: &Stack| {
         stack.user().next_back().is_some_and(|leaf| of_walk(leaf) || pointers && leaf.is_nameless_java())
     };
     let share = Share::of(&outcome.of("javafp"), counts, |stack| is_java(stack, pointers));
     verdict.expect("Java stacks with frame pointers", &share);
     verdict.frame_pointers = Some(share);
-}
-
-fn names<'a>(stack: &'a Stack, kind: &'a str) -> impl Iterator<Item = &'a str> {
-    stack.frames.iter().filter(move |frame| frame.kind == kind).map(|frame| frame.name.as_str())
-}
-
-/// The C library's start of a thread, work, the calls of down, leaf.
-fn is_native(stack: &Stack) -> bool {
-    let frames: Vec<&Frame> = stack.user().collect();
-    let [start, work, down @ .., leaf] = &frames[..] else { return false };
-    let started = start.name.starts_with("libc.so") || start.name.starts_with("start_thread");
-    started
-        && work.name == "work"
-        && down.len() == CALLS
-        && down.iter().all(|frame| frame.name == "down")
-        && leaf.name == "leaf"
-}
-
-/// Thread.run, the lambda's two frames, the calls of deep and perhaps leaf, and the thread's start above. Between two
-/// calls the last is one of deep. By frame pointers interpreted frames have no names, and others none until a perf map
-/// has them: then it is the whole depth that tells. What leaf calls (Arrays.hashCode) is one more.
-fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
-    const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
-    let nameless = |frame: &Frame| by_frame_pointers && frame.is_nameless_java();
-    let frames: Vec<&Frame> = stack.user().filter(|frame| frame.is_java() || nameless(frame)).collect();
-    let whole = OUTER.len() + CALLS + 2;
-    let expected = |at: usize| match OUTER.get(at) {
-        Some(name) => name,
-        None if at + 1 < whole => "Walk.deep",
-        None => "Walk.leaf",
-    };
-    let called = frames.len() == whole + 1 && frames.last().is_some_and(|last| nameless(last));
-    let frames = if called { frames.get(..whole).unwrap_or_default() } else { &frames[..] };
-    let deep_enough = frames.len() == whole || frames.last().is_some_and(|last| last.name == "Walk.deep");
-    stack.is_rooted()
-        && deep_enough
-        && frames.len() > OUTER.len()
-        && frames.len() <= whole
-        && frames.iter().enumerate().all(|(at, frame)| frame.name == expected(at) || nameless(frame))
 }
 
 fn lacks(outcome: &Outcome) -> Vec<(String, String)> {
@@ -285,6 +236,9 @@ mod tests {
 
     fn native(calls: usize) -> Vec<(&'static str, &'static str)> {
         let mut frames = vec![("native", "libc.so.6+0x891f4"), ("native", "work")];
+        if calls == 20 {
+            frames.insert(0, ("native", "libc.so.6+0x10989c"));
+        }
         frames.extend(vec![("native", "down"); calls]);
         frames.push(("native", "leaf"));
         frames

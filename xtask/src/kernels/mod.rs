@@ -12,6 +12,7 @@ mod initramfs;
 mod judge;
 mod outcome;
 mod packages;
+mod programs;
 mod release;
 mod system;
 mod table;

@@ -19,7 +19,7 @@ pub struct Row {
 
 impl Row {
     fn sampler(verdict: &Verdict) -> &'static str {
-        if verdict.bpf_loop { "bpf_loop" } else { "bounded" }
+        if verdict.bpf_loop { "bpf_loop" } else { "pieces" }
     }
 }
 
@@ -110,7 +110,11 @@ pub fn page(rows: &[Row]) -> String {
             "host" => format!("{}, not Debian's", series(release)),
             _ => release.to_owned(),
         };
-        let depth = if verdict.bpf_loop { 512 } else { 127 };
+        let depth = match verdict.java {
+            Some(Java::FramePointers(_)) => "127",
+            _ if verdict.bpf_loop => "512",
+            _ => "130 to 512",
+        };
         let java = match &verdict.java {
             Some(Java::Tables(_)) => "whole",
             _ => "by frame pointers",

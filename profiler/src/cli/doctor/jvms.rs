@@ -1,6 +1,6 @@
 //! Which JVMs run here, and how their stacks and the names of their code can be had.
 //!
-//! In: /proc, and whether this kernel walks by the JVM's own tables (it has `bpf_loop`). Out: a finding for each JVM. What a JVM's files say is read through /proc/PID/root with
+//! In: /proc, and whether this kernel walks by the JVM's own tables. Out: a finding for each JVM. What a JVM's files say is read through /proc/PID/root with
 //! openat2, inside its own tree, regular files only, up to [`LIMIT`] bytes; a process that dies meanwhile
 //! is left out. At most [`SHOWN`] JVMs are listed, the rest counted.
 

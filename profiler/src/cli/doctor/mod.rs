@@ -48,10 +48,12 @@ pub fn run(args: DoctorArgs) -> Result<u8, CliError> {
         ..Settings::default()
     };
     let config = DaemonConfig::load(args.config.as_deref(), flags)?;
-    let mut findings = host::kernel_side();
+    let features = HostFeatures::probe();
+    let mut findings = host::kernel_side(&features);
     findings.extend(host::surroundings(Path::new("/")));
     findings.extend(place::check(&config));
-    findings.extend(jvms::check(Path::new("/proc"), HostFeatures::probe().bpf_loop));
+    // A kernel that refuses the program for it is told of when it does.
+    findings.extend(jvms::check(Path::new("/proc"), true));
     let sampling = findings.iter().all(|finding| finding.status != Status::Missing);
     if args.json {
         let json = serde_json::json!({ "sampling": sampling, "findings": findings });

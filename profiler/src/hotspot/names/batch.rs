@@ -9,7 +9,7 @@ use super::methods::Method;
 use super::numbers::Scope;
 use super::{JavaFrame, Key, Known, Namer, Unnamed};
 use crate::model::FrameKind;
-use crate::target::memory::Memory;
+use crate::target::memory::{Lines, Memory};
 use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,14 +18,16 @@ use std::sync::Arc;
 pub struct Batch<'a, M> {
     namer: &'a mut Namer,
     memory: &'a M,
+    /// What lies in metaspace stays there as long as no class is unloaded, and the frames are older than the batch.
+    metaspace: Lines<'a, M>,
     heaps_read: bool,
-    /// Frames of compiled code that were not known before.
+    /// Frames of compiled code and stubs that were not known before.
     made: HashSet<Key>,
 }
 
 impl<'a, M: Memory> Batch<'a, M> {
     pub(super) fn of(namer: &'a mut Namer, memory: &'a M) -> Self {
-        Self { namer, memory, heaps_read: false, made: HashSet::new() }
+        Self { namer, memory, metaspace: Lines::of(memory), heaps_read: false, made: HashSet::new() }
     }
 
     /// The methods of one frame, innermost first: for compiled code those inlined at its address and then the
@@ -37,9 +39,6 @@ impl<'a, M: Memory> Batch<'a, M> {
         match FrameKindTag::from_number(frame.kind) {
             Some(FrameKindTag::JavaInterpreted) => self.interpreted(key),
             Some(FrameKindTag::JavaCompiled) => {
-                if self.namer.frames.get(key).is_none() {
-                    self.made.insert(key);
-                }
                 self.kept(key, |batch| batch.compiled(frame.value, frame.cookie, caller != 0))
             }
             Some(FrameKindTag::JavaStub) => self.kept(key, |batch| batch.stub(frame.value)),
@@ -47,7 +46,7 @@ impl<'a, M: Memory> Batch<'a, M> {
         }
     }
 
-    /// Frames of compiled code whose names were read in this batch.
+    /// Frames of compiled code and stubs whose names were read in this batch.
     pub(super) fn made(self) -> HashSet<Key> {
         self.made
     }
@@ -62,6 +61,7 @@ impl<'a, M: Memory> Batch<'a, M> {
             return Ok(Arc::clone(&known.frames));
         }
         let frames = read(self)?;
+        self.made.insert(key);
         Ok(self.keep(key, frames, None))
     }
 
@@ -91,7 +91,8 @@ impl<'a, M: Memory> Batch<'a, M> {
         Ok(self.keep(key, vec![frame], Some(method)))
     }
 
-    /// The method at an address, which is there now.
+    /// The method at an address, which is there now; or, where the JVM counts the classes that it unloads, if it has
+    /// unloaded none since the batch began.
     fn method(&mut self, address: u64) -> Result<Arc<Method>, Unnamed> {
         let namer = &mut *self.namer;
         if let Some((method, seen)) = namer.methods.get(address)
@@ -102,8 +103,17 @@ impl<'a, M: Memory> Batch<'a, M> {
             *seen = namer.batches;
             return Ok(Arc::clone(method));
         }
-        let excluded = namer.code_layout.excluded;
-        let method = Arc::new(Method::read(self.memory, &namer.method_layout, excluded, address)?);
+        let (layout, excluded) = (&namer.method_layout, namer.code_layout.excluded);
+        let method = if namer.unloads.is_known() {
+            Method::read(&self.metaspace, layout, excluded, address)?
+        } else {
+            let method = Method::read(self.memory, layout, excluded, address)?;
+            if !method.is_still_at(self.memory, layout, address) {
+                return Err(Unnamed::Unloaded);
+            }
+            method
+        };
+        let method = Arc::new(method);
         namer.counts.methods += 1;
         namer.methods.insert(address, (Arc::clone(&method), namer.batches), method.bytes());
         Ok(method)

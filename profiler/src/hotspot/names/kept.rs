@@ -3,14 +3,14 @@
 //! Two generations: whatever is used moves to the young one, and when that has half of the bytes allowed,
 //! it becomes the old one and the old one is dropped. Costs a look-up more than a map, and no list.
 
-use std::collections::HashMap;
+use crate::model::FastMap;
 use std::hash::Hash;
 
 /// Values by key, of so many bytes in all.
 #[derive(Debug)]
 pub struct Kept<K, V> {
-    young: HashMap<K, (V, usize)>,
-    old: HashMap<K, (V, usize)>,
+    young: FastMap<K, (V, usize)>,
+    old: FastMap<K, (V, usize)>,
     young_bytes: usize,
     old_bytes: usize,
     limit: usize,
@@ -20,7 +20,7 @@ pub struct Kept<K, V> {
 impl<K: Hash + Eq + Copy, V> Kept<K, V> {
     /// Nothing yet; at most about `limit` bytes as [`Self::insert`] is told them.
     pub fn new(limit: usize) -> Self {
-        let (young, old) = (HashMap::new(), HashMap::new());
+        let (young, old) = (FastMap::default(), FastMap::default());
         Self { young, old, young_bytes: 0, old_bytes: 0, limit, dropped: 0 }
     }
     /// Another limit from now on; what is over it goes.

@@ -62,7 +62,7 @@ impl Method {
         Some(low.wrapping_sub(code as u32)).filter(|bci| *bci < size)
     }
 
-    /// Reads the method at `method`.
+    /// Reads the method at `address`. Nothing tells whether it was the same all the while.
     pub fn read<M: Memory>(
         memory: &M,
         layout: &MethodLayout,
@@ -92,16 +92,14 @@ impl Method {
             memory.read(from, &mut lines)?;
             lines.truncate(numbers::table_len(&lines, excluded));
         }
-        let method = Self {
+        Ok(Self {
             name: name.into(),
             signature: signature.map(Into::into),
             code: (first, code_size),
             lines: lines.into(),
             excluded,
             read_from: origin,
-        };
-        // It was the same all the while.
-        if method.is_still_at(memory, layout, address) { Ok(method) } else { Err(Unnamed::Unloaded) }
+        })
     }
 
     /// Whether the method at `address` is this one: three reads.

@@ -237,12 +237,15 @@ impl Namer {
             // What was read now may be of what came meanwhile.
             drop(self.methods.take());
         }
-        let sure = |unloads: u64| unloads == 0 || (!unloading && self.unloads.is(unloads));
+        let sure = |unloads: u64| !unloading && (unloads == 0 || self.unloads.is(unloads));
         let mut kept = |frame: UserFrame, unloads, read: Arc<[JavaFrame]>| {
             if sure(unloads) {
                 return Ok(read);
             }
-            if frame.kind != FrameKindTag::JavaInterpreted as u8 {
+            if frame.kind == FrameKindTag::JavaStub as u8 {
+                return Ok(read);
+            }
+            if frame.kind == FrameKindTag::JavaCompiled as u8 {
                 let key = batch::key_of(&frame);
                 if !made.contains(&key) {
                     return Ok(read);

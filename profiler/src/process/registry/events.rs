@@ -14,6 +14,9 @@ const MAX_FORKS: usize = 8192;
 const FORK_TICKS: u64 = 60;
 /// Execs and exits that wait for the next tick.
 const MAX_PENDING: usize = 8192;
+/// Ticks in which all processes are checked once, and checks a tick at least.
+const ROUND_TICKS: usize = 10;
+const LEAST_CHECKS: usize = 16;
 /// How long after its exec a `java` is asked whether it has mapped libjvm.
 const JVM_STARTS_WITHIN: Duration = Duration::from_secs(60);
 
@@ -159,7 +162,8 @@ impl Registry {
         if self.pending.round.is_empty() {
             self.pending.round = self.entries.keys().copied().collect();
         }
-        for _ in 0..self.config.limits.checks {
+        let share = (self.entries.len() / ROUND_TICKS).max(LEAST_CHECKS).min(self.config.limits.checks);
+        for _ in 0..share {
             let Some(key) = self.pending.round.pop() else { break };
             self.check(key);
         }

@@ -21,11 +21,10 @@ use super::identity::{Identity, Runtime, identify, with_parent};
 use super::labels::UNKNOWN_COMM;
 use super::procfs::{ProcRoot, ReadError};
 use super::users::Users;
-use crate::model::{LabelSet, Pid, ProcessKey, Role};
+use crate::model::{FastMap, LabelSet, Pid, ProcessKey, Role};
 use asks::Asks;
 use entry::Entry;
 use events::{Forks, Pending};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How far up the parents are read for a process seen first: worker, daemon, executor, Worker and some
@@ -49,8 +48,8 @@ pub struct Registry {
     config: RegistryConfig,
     root: ProcRoot,
     users: Users,
-    entries: HashMap<ProcessKey, Entry>,
-    by_pid: HashMap<Pid, ProcessKey>,
+    entries: FastMap<ProcessKey, Entry>,
+    by_pid: FastMap<Pid, ProcessKey>,
     forks: Forks,
     pending: Pending,
     asks: Asks,
@@ -72,8 +71,8 @@ impl Registry {
             users: Users::new(&config.passwd),
             discovery: Discovery::start(root.clone()),
             root,
-            entries: HashMap::new(),
-            by_pid: HashMap::new(),
+            entries: FastMap::default(),
+            by_pid: FastMap::default(),
             forks: Forks::default(),
             pending: Pending::default(),
             asks: Asks::default(),

@@ -10,8 +10,7 @@ use super::class::class_of;
 use super::counters::{ThreadCounters, UnknownFormats};
 use super::label::{LabelCache, ThreadLabel};
 use super::state::{Doing, Thread};
-use crate::model::{LabelSet, Pid, RawTask, Role, TaskEvent, Tid};
-use std::collections::{HashMap, HashSet};
+use crate::model::{FastMap, FastSet, LabelSet, Pid, RawTask, Role, TaskEvent, Tid};
 use std::sync::Arc;
 
 /// How long a thread that ended is kept: its samples may be on their way.
@@ -69,10 +68,10 @@ pub struct Threads {
     /// No thread that began before this is known to have been watched from its beginning.
     pub(super) whole_since_ns: u64,
     pub(super) counters: ThreadCounters,
-    pub(super) threads: HashMap<Tid, Thread>,
-    pub(super) processes: HashMap<Pid, Process>,
+    pub(super) threads: FastMap<Tid, Thread>,
+    pub(super) processes: FastMap<Pid, Process>,
     labels: LabelCache,
-    pub(super) nameless: HashSet<(Pid, Tid)>,
+    pub(super) nameless: FastSet<(Pid, Tid)>,
     pub(super) unknown_formats: UnknownFormats,
     pub(super) now_ns: u64,
 }
@@ -85,10 +84,10 @@ impl Threads {
             limits,
             whole_since_ns: started_ns,
             counters: ThreadCounters::default(),
-            threads: HashMap::new(),
-            processes: HashMap::new(),
+            threads: FastMap::default(),
+            processes: FastMap::default(),
             labels: LabelCache::default(),
-            nameless: HashSet::new(),
+            nameless: FastSet::default(),
             unknown_formats: UnknownFormats::default(),
             now_ns: started_ns,
         }

@@ -7,9 +7,8 @@
 //! another's once its class is unloaded, so the slot of an interpreted frame is for stacks with the same count of
 //! unloaded classes; where the JVM has no such count, for the stacks of one batch.
 
-use crate::model::{Frame, UnknownReason};
+use crate::model::{FastMap, Frame, UnknownReason};
 use profiler_ebpf::{FrameKindTag, UserFrame};
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -71,7 +70,7 @@ pub type Wanted = Vec<(UserFrame, u64, Slot)>;
 /// The slots of a process.
 #[derive(Default)]
 pub struct Slots {
-    known: HashMap<Key, Known>,
+    known: FastMap<Key, Known>,
     wanted: Wanted,
     batch: u64,
     /// At how many to look for unused ones next.

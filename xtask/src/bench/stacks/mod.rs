@@ -1,4 +1,4 @@
-//! `bench stacks`: whether Java stacks are whole, rightly named and cheap, with no flag on the JVM. A module for each
+//! `bench stacks`: whether stacks are whole, rightly named and cheap, with no flag on the JVM. A module for each
 //! thing that they are held against.
 //!
 //! | rows | held against |
@@ -9,15 +9,19 @@
 //! | [`unload`] | numbers in the names of 10,000 classes that come and go |
 //! | [`resident`]: also `cost` | ten JVMs: CPU of daemon and kernel, memory with BPF maps |
 //! | [`ready`] | time from a JVM's start to its first whole stack |
+//! | [`native`]: `native` | Spark jobs with snappy, lz4 and zstd: all threads' first functions, the whole machine's too |
+//! | [`tables`]: `tables`, `restart` | memory of unwind tables; a start on a node with 200 processes |
 //! | [`agent`]: `async` | async-profiler on separate runs of the same job |
 
 mod agent;
 mod known;
+mod native;
 mod programs;
 mod ready;
 mod resident;
 mod sets;
 mod spark;
+mod tables;
 mod unload;
 
 use super::row::{self, Row};
@@ -38,7 +42,7 @@ const VISIBLE_AFTER: Duration = Duration::from_secs(8);
 const SHOWN: usize = 10;
 
 #[derive(Parser)]
-#[command(name = "stacks", about = "Java stacks: whole, rightly named, cheap")]
+#[command(name = "stacks", about = "Stacks: whole, rightly named, cheap")]
 struct Options {
     /// Only these (default: all)
     #[arg(long, value_delimiter = ',')]
@@ -49,7 +53,7 @@ struct Options {
     /// Samples a second and CPU of programs; jobs are sampled at 99
     #[arg(long, default_value_t = 499)]
     hz: u32,
-    /// Seconds of each program
+    /// Seconds of each program, in whole windows
     #[arg(long, default_value_t = 6)]
     seconds: u64,
     /// Only these programs of the oracle
@@ -83,6 +87,9 @@ enum Rows {
     Ten,
     Ready,
     Async,
+    Native,
+    Tables,
+    Restart,
 }
 
 /// What every measurement needs.
@@ -121,7 +128,8 @@ impl Bench {
             java: java.command.clone(),
             flags: all,
             programs: owned(programs),
-            seconds,
+            // Whole windows: one that is shared shows the program that comes next, too.
+            seconds: seconds.next_multiple_of(WINDOW_MS / 1000),
             window_ms: WINDOW_MS,
         };
         let ran = oracle.run(&java.place(&self.classes)?, &self.work.join("oracle.log"))?;
@@ -198,7 +206,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let bench = Bench { options, binary, work, classes };
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     type Part = fn(&Bench, &mut Vec<String>) -> Result<Vec<Row>>;
-    let parts: [(&str, &[Rows], Part); 9] = [
+    let parts: [(&str, &[Rows], Part); 12] = [
         ("Spark", &[Rows::Rooted, Rows::Named, Rows::Cost], spark::rows),
         ("oracle", &[Rows::Oracle], programs::rows),
         ("split", &[Rows::Split], known::split),
@@ -208,6 +216,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ("ten JVMs", &[Rows::Cost, Rows::Ten], resident::rows),
         ("ready", &[Rows::Ready], ready::rows),
         ("async-profiler", &[Rows::Async], agent::rows),
+        ("native", &[Rows::Native], native::rows),
+        ("tables", &[Rows::Tables], tables::memory),
+        ("restart", &[Rows::Restart], tables::restart),
     ];
     for (name, wanted, part) in parts.iter().filter(|(_, wanted, _)| bench.wants(wanted)) {
         println!("== {name} ({wanted:?})");

@@ -39,18 +39,33 @@ pub fn job(
     master: &str,
     flags: &[String],
     executor: &str,
+    amount: (&str, u32),
+) -> Result<Job> {
+    let plain: Vec<&str> = flags.iter().map(String::as_str).filter(|flag| !flag.is_empty()).collect();
+    let all = format!("{} {executor}", plain.join(" "));
+    let conf = [("spark.executor.extraJavaOptions", all.trim())];
+    job_with(kit, work, master, flags, if executor.is_empty() { &[] } else { &conf }, amount)
+}
+
+/// The same with more of Spark's configuration.
+pub fn job_with(
+    kit: &SparkKit,
+    work: &Path,
+    master: &str,
+    flags: &[String],
+    conf: &[(&str, &str)],
     (rows, runs): (&str, u32),
 ) -> Result<Job> {
     let flags: Vec<&str> = flags.iter().map(String::as_str).filter(|flag| !flag.is_empty()).collect();
     let flags = flags.join(" ");
     let mut job = SparkJob::new("fixed_work.py", &kit.venv, &kit.jdk.home, work)
         .master(master)
-        .java_options(flags.clone())
+        .java_options(flags)
         // The work overflows on purpose, which newer Sparks refuse otherwise.
         .conf("spark.sql.ansi.enabled", "false")
         .arg(rows);
-    if !executor.is_empty() {
-        job = job.conf("spark.executor.extraJavaOptions", format!("{flags} {executor}").trim());
+    for (key, value) in conf {
+        job = job.conf(*key, *value);
     }
     std::fs::create_dir_all(work).with_context(|| format!("creating {}", work.display()))?;
     for run in 1..=runs {

@@ -1,23 +1,26 @@
 //! Names addresses of programs and libraries: an open file and a file offset in, a frame out.
 //!
-//! blazesym reads the symbols, from a bounded copy of a file's symbol tables ([`crate::target::elf`]), one
+//! Names of files without symbols of their own come from where those were put (`table`). blazesym reads the symbols, from a bounded copy of a file's symbol tables ([`crate::target::elf`]), one
 //! blazesym symbolizer a file so that dropping it frees all of it. Measured resident size: 5.6 MB for a
 //! libjvm 17 (57,000 symbols), 0.2 MB for libc. Files are told apart by build id, owner and size where
 //! there is a build id, so that the copies of one libjvm in ten containers cost one table; the owner is
 //! in the key so that nobody can hand in a file that stands for root's. Tables are evicted, least
 //! recently used first, beyond a limit of bytes; names of addresses are cached within a limit of entries.
 
+mod go;
+mod separate;
+mod table;
+#[cfg(test)]
+mod tests;
+
 use super::frames::FrameTable;
-use crate::model::{Frame, FrameKind};
-use crate::target::elf::{ElfError, Headers, Image};
-use crate::target::text;
-use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use crate::model::{FastMap, Frame, FrameKind};
+use crate::target::elf::Headers;
 use rustix::fs::Stat;
-use std::collections::HashMap;
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
+use table::Table;
 
 /// Files known at a time; beyond, all is forgotten and begins anew.
 const MAX_MODULES: usize = 4096;
@@ -33,12 +36,6 @@ pub struct ModuleId(u32);
 enum ModuleKey {
     BuildId { id: Box<[u8]>, owner: u32, size: u64 },
     File { device: u64, inode: u64, size: u64, modified: (i64, u64) },
-}
-
-struct Table {
-    symbolizer: Symbolizer,
-    source: Source<'static>,
-    image: Image,
 }
 
 struct Module {
@@ -70,9 +67,9 @@ pub struct NativeCounters {
 
 /// Names of native code.
 pub struct Natives {
-    by_key: HashMap<ModuleKey, ModuleId>,
+    by_key: FastMap<ModuleKey, ModuleId>,
     modules: Vec<Module>,
-    names: HashMap<(ModuleId, u64), Arc<Frame>>,
+    names: FastMap<(ModuleId, u64), Arc<Frame>>,
     clock: u64,
     /// Goes up when all [`ModuleId`]s become invalid.
     pub generation: u64,
@@ -85,9 +82,9 @@ impl Natives {
     /// With limits: bytes of symbols over all files (a single one may take them all), cached addresses.
     pub fn new(max_table_bytes: u64, max_names: usize) -> Self {
         Self {
-            by_key: HashMap::new(),
+            by_key: FastMap::default(),
             modules: Vec::new(),
-            names: HashMap::new(),
+            names: FastMap::default(),
             clock: 0,
             generation: 0,
             max_table_bytes,
@@ -137,16 +134,16 @@ impl Natives {
         &mut self,
         id: ModuleId,
         offset: u64,
-        file: Option<&File>,
+        file: Option<(&File, &Path)>,
         frames: &mut FrameTable,
     ) -> Arc<Frame> {
         if let Some(frame) = self.cached(id, offset) {
             return frame;
         }
         if self.wants_file(id)
-            && let Some(file) = file
+            && let Some((file, path)) = file
         {
-            self.load(id, file);
+            self.load(id, file, path);
         }
         self.clock += 1;
         let clock = self.clock;
@@ -154,7 +151,7 @@ impl Natives {
             return frames.intern(Frame::new(FrameKind::Native, format!("?+0x{offset:x}"), ""));
         };
         module.used = clock;
-        let name = module.table.as_ref().and_then(|t| lookup(t, offset));
+        let name = module.table.as_ref().and_then(|table| table.name(offset));
         let name = name.unwrap_or_else(|| offset_name(&module.name, offset));
         let frame = frames.intern(Frame::new(FrameKind::Native, name, Arc::clone(&module.name)));
         if self.names.len() >= self.max_names {
@@ -177,11 +174,11 @@ impl Natives {
     }
 
     fn table_bytes(&self) -> u64 {
-        self.modules.iter().filter_map(|m| m.table.as_ref()).map(|t| t.image.bytes).sum()
+        self.modules.iter().filter_map(|m| m.table.as_ref()).map(|table| table.bytes).sum()
     }
 
-    fn load(&mut self, id: ModuleId, file: &File) {
-        let loaded = open_table(file, self.max_table_bytes);
+    fn load(&mut self, id: ModuleId, file: &File, path: &Path) {
+        let loaded = Table::open(file, path, self.max_table_bytes);
         let Some(module) = self.modules.get_mut(id.0 as usize) else { return };
         match loaded {
             Ok(table) => module.table = Some(table),
@@ -214,73 +211,4 @@ impl Natives {
 /// What an address is called that no symbol covers.
 pub fn offset_name(module: &str, offset: u64) -> String {
     format!("{module}+0x{offset:x}")
-}
-
-fn open_table(file: &File, limit: u64) -> Result<Table, ElfError> {
-    let size = file.metadata()?.len();
-    let image = Headers::read(file, size)?.image(file, limit)?;
-    let mut source = Elf::new(format!("/proc/self/fd/{}", image.file.as_raw_fd()));
-    source.debug_syms = false;
-    let symbolizer = Symbolizer::builder()
-        .enable_code_info(false)
-        .enable_inlined_fns(false)
-        .enable_auto_reload(false)
-        .build();
-    Ok(Table { symbolizer, source: Source::Elf(source), image })
-}
-
-fn lookup(table: &Table, offset: u64) -> Option<String> {
-    match table.symbolizer.symbolize_single(&table.source, Input::FileOffset(offset)) {
-        Ok(Symbolized::Sym(symbol)) if !symbol.name.is_empty() => {
-            Some(text::bounded(symbol.name.as_bytes(), text::MAX_NAME))
-        }
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn libc() -> (File, Stat) {
-        let maps = std::fs::read("/proc/self/maps").unwrap();
-        let (maps, _) = crate::target::maps::parse(&maps);
-        let libc = maps.iter().find(|m| m.module_name().starts_with("libc")).unwrap();
-        crate::target::open::mapped_file(std::path::Path::new("/proc/self"), libc).unwrap()
-    }
-
-    #[test]
-    fn one_table_for_all_copies_of_a_file() {
-        let (file, stat) = libc();
-        let mut natives = Natives::new(64 << 20, 100);
-        let id = natives.module("libc.so.6", &file, &stat);
-        let copy = tempfile::NamedTempFile::new().unwrap();
-        std::io::copy(&mut &file, &mut copy.as_file()).unwrap();
-        let copied = rustix::fs::fstat(copy.as_file()).unwrap();
-        if copied.st_uid == stat.st_uid {
-            assert_eq!(natives.module("libc.so.6", copy.as_file(), &copied), id);
-        }
-        let mut theirs = copied;
-        theirs.st_uid = stat.st_uid + 1;
-        assert_ne!(natives.module("libc.so.6", copy.as_file(), &theirs), id, "nobody stands in for root");
-    }
-
-    #[test]
-    fn tables_and_names_are_bounded() {
-        let (file, stat) = libc();
-        let mut frames = FrameTable::new(1000);
-        // Half of it is what one file may take.
-        let mut natives = Natives::new(1000, 10);
-        let id = natives.module("libc.so.6", &file, &stat);
-        let frame = natives.name(id, 0x1234, Some(&file), &mut frames);
-        assert_eq!(&*frame.name, "libc.so.6+0x1234");
-        assert_eq!(natives.counters().files_without_symbols, 1);
-        assert!(!natives.wants_file(id), "tried once");
-        for offset in 0..100 {
-            natives.name(id, offset, None, &mut frames);
-        }
-        let counters = natives.counters();
-        assert!(counters.cached_addresses <= 10 && counters.cache_flushes >= 9, "{counters:?}");
-        assert_eq!((counters.tables, counters.table_bytes), (0, 0));
-    }
 }

@@ -9,53 +9,28 @@
 //! (it counts both), at most [`KEPT`] (a second). Of an interrupted method the compile id is read again each time.
 #![allow(unsafe_code)]
 
+mod banks;
+mod leaves;
+
 use super::cache::{FRESH, UNIT_SHIFT};
-use super::stack::{at_most, checked, read};
-use super::state::{Rule, Walk};
-use super::{interp, leaf};
+use super::interp;
+use super::state::Walk;
 use crate::maps::{JVMS, RECENT, RECENT_SLOTS, Scratch};
 use crate::threads;
 use aya_ebpf::helpers::bpf_probe_read_user;
+use banks::{FRAMES, Frame};
 use core::ptr::addr_of_mut;
+use leaves::{LEAVES, Leaf};
 use profiler_ebpf::JvmLayout;
+
+pub use banks::Banks;
+pub use leaves::{find as leaf, keep as keep_leaf};
 
 /// How long a slot's layout and number are believed, in units of 2^20 ns: the daemon may have learned of the JVM.
 const LOOKED: u64 = 256;
 /// How long frames are believed at most.
 const KEPT: u64 = 1000;
-/// Methods that a thread was interrupted in.
-const LEAVES: usize = 8;
-/// Frames that are kept of a walk: the innermost.
-pub const FRAMES: usize = 116;
-/// The last of them.
-const LAST: u64 = FRAMES as u64 - 1;
-/// Bits of a stack pointer that a frame keeps, less the lowest three.
-const PLACE: u64 = 0x7fff_ffff;
-/// Frames of the last walk that are passed at one of this.
-const PASSED: usize = 4;
 const ADDRESS: u64 = 0xffff_ffff_ffff;
-
-/// A method whose frame is made from `from` on.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Leaf {
-    from: u64,
-    /// Bytes of code in the upper half, a check in the lower.
-    len: u64,
-    what: u64,
-    how: u64,
-}
-
-/// A compiled frame with the return address where its size says.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Frame {
-    /// Its pc, and its size in words in bits 48 to 63; mixed with the slot's owner, so that what another thread
-    /// writes meanwhile is not found.
-    at: u64,
-    /// Compile id; whether it is a stub in bit 32; the stack pointer in bits 33 to 63.
-    id: u64,
-}
 
 /// Of a thread.
 #[repr(C)]
@@ -235,14 +210,17 @@ unsafe fn look_up(slot: *mut Slot, pid: u32, tid: u32, now: u64) {
         }
         (*slot).named = u64::from(tid) << 32 | u64::from(threads::number_of(tid));
         (*slot).of = of;
-        (*slot).low = jvm.map_or(0, |jvm| (*jvm).low);
-        (*slot).high = jvm.map_or(0, |jvm| (*jvm).high);
-        (*slot).unloads_at = jvm.map_or(0, |jvm| (*jvm).unloads);
-        (*slot).compiles_at = jvm.map_or(0, |jvm| (*jvm).compiles);
-        let (from, len) = jvm.map_or((0, 0), |jvm| interpreter(&*jvm));
-        (*slot).interpreter = from;
-        (*slot).interpreter_len = len;
-        (*slot).entry = jvm.map_or(0, |jvm| (*jvm).call_stub_return);
+        match jvm {
+            Some(jvm) => {
+                let jvm = &*jvm;
+                ((*slot).low, (*slot).high) = (jvm.low, jvm.high);
+                ((*slot).unloads_at, (*slot).compiles_at) = (jvm.unloads, jvm.compiles);
+                ((*slot).interpreter, (*slot).interpreter_len) = interpreter(jvm);
+                (*slot).entry = jvm.call_stub_return;
+            }
+            // The rest is not looked at then.
+            None => ((*slot).low, (*slot).high) = (0, 0),
+        }
         (*slot).check = check(slot, tid);
         (*slot).looked = now;
     }
@@ -253,77 +231,6 @@ unsafe fn look_up(slot: *mut Slot, pid: u32, tid: u32, now: u64) {
 fn interpreter(jvm: &JvmLayout) -> (u64, u64) {
     let len = jvm.interpreter_high.wrapping_sub(jvm.interpreter_low) & 0xffff_ffff;
     (jvm.interpreter_low, len << 32 | u64::from(jvm.compile_id.offset) << 8 | interp::bcp_slot(jvm))
-}
-
-/// Where frames are read and written during a walk.
-pub struct Banks {
-    from: *mut Frame,
-    to: *mut Frame,
-}
-
-impl Banks {
-    /// Of the walk's thread.
-    #[inline(always)]
-    pub unsafe fn of(walk: &Walk) -> Option<Self> {
-        let slot = RECENT.get_ptr_mut(walk.slot as u32)?;
-        // SAFETY: in the map.
-        unsafe {
-            let banks = addr_of_mut!((*slot).banks).cast::<Frame>();
-            let bank = (walk.bank & 1) as usize;
-            Some(Self { from: banks.add(FRAMES * bank), to: banks.add(FRAMES * (bank ^ 1)) })
-        }
-    }
-
-    /// The size in bytes and the second word of the frame at `sp` with this `pc`, if the last walk met it. The cursor
-    /// goes up the last walk's frames with this one's.
-    ///
-    /// # Safety
-    /// `walk` is this CPU's; the cursor stays in there, where the verifier does not follow it.
-    #[inline(always)]
-    pub unsafe fn find(&self, walk: *mut Walk, pc: u64, sp: u64) -> Option<(u64, u64)> {
-        let place = sp >> 3 & PLACE;
-        // SAFETY: by contract; the index is checked.
-        unsafe {
-            let mut found = Frame { at: 0, id: 0 };
-            for _ in 0..=PASSED {
-                let cursor = (*walk).cursor;
-                if cursor >= (*walk).count || cursor >= FRAMES as u64 {
-                    return None;
-                }
-                found = self.from.add(at_most::<LAST>(cursor)).read();
-                // 0: here; small: above.
-                if (found.id >> 33).wrapping_sub(place) & PLACE < PLACE / 2 {
-                    break;
-                }
-                (*walk).cursor = cursor + 1;
-            }
-            let at = found.at ^ (*walk).mask;
-            if found.id >> 33 != place || at & ADDRESS != pc {
-                return None;
-            }
-            // A JavaCompiled frame, or a JavaStub one.
-            let tag = 1 + (found.id >> 31 & 2);
-            Some(((at >> 48) * 8, found.id & 0xffff_ffff | tag << 32))
-        }
-    }
-
-    /// Keeps a frame for the next walk.
-    ///
-    /// # Safety
-    /// As for [`Self::find`].
-    #[inline(always)]
-    pub unsafe fn keep(&self, walk: *mut Walk, (pc, sp): (u64, u64), bytes: u64, second: u64) {
-        // SAFETY: by contract; the index is checked.
-        unsafe {
-            let kept = (*walk).kept;
-            if kept < FRAMES as u64 {
-                let at = (pc | bytes << 45) ^ (*walk).mask;
-                let id = second & 0xffff_ffff | (second >> 33 & 1) << 32 | (sp >> 3 & PLACE) << 33;
-                self.to.add(at_most::<LAST>(kept)).write(Frame { at, id });
-                (*walk).kept = kept + 1;
-            }
-        }
-    }
 }
 
 /// After the walk: what it met is what the next one finds.
@@ -340,69 +247,5 @@ pub unsafe fn end(walk: &Walk) {
             let leaf = (*slot).held & 0xff << 40;
             (*slot).held = walk.kept | (walk.bank ^ 1) << 32 | leaf;
         }
-    }
-}
-
-/// Puts the rule for an interrupted pc into the scratch, if it is in a method that the thread was interrupted in
-/// before.
-///
-/// # Safety
-/// As for [`begin`].
-#[inline(never)]
-pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        let walk = &(*scratch).walk;
-        let (pc, mask) = (walk.pc, walk.mask);
-        let Some(slot) = RECENT.get_ptr_mut(walk.slot as u32) else { return false };
-        for i in 0..LEAVES {
-            let leaf = &(*slot).leaves[i];
-            let (from, len, what, how) = (leaf.from, leaf.len, leaf.what, leaf.how);
-            if pc.wrapping_sub(from) < len >> 32 && len as u32 == leaf_check(from, what, how, mask) {
-                // Of all there is in a method, much is at the same place in the one that comes after it.
-                let id_at = (what & ADDRESS) + ((*slot).interpreter_len >> 8 & 0xffff);
-                if read::<u32>(scratch, id_at) != Some(how as u32) {
-                    (*slot).leaves[i].len = 0;
-                    return false;
-                }
-                let kind = leaf::at_exit(scratch);
-                (*scratch).rule = Rule { what: what | kind << 56, how };
-                return true;
-            }
-        }
-        false
-    }
-}
-
-#[inline(always)]
-fn leaf_check(from: u64, what: u64, how: u64, mask: u64) -> u32 {
-    let mixed = from.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        ^ what.wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
-        ^ how.wrapping_mul(0x1656_67b1_9e37_79f9)
-        ^ mask;
-    (mixed >> 32) as u32
-}
-
-/// Keeps the method that was just resolved for an interrupted pc, if the frame is made there.
-///
-/// # Safety
-/// As for [`begin`].
-#[inline(always)]
-pub unsafe fn keep_leaf(scratch: *mut Scratch) {
-    // SAFETY: as above.
-    unsafe {
-        let blob = &(*scratch).blob;
-        let from = blob.begin.wrapping_add(blob.frame_complete);
-        let len = blob.end.wrapping_sub(from);
-        if (*scratch).walk.pc.wrapping_sub(from) >= len || len >> 32 != 0 {
-            return;
-        }
-        let walk = &(*scratch).walk;
-        let Some(slot) = RECENT.get_ptr_mut(walk.slot as u32) else { return };
-        let (what, how) = ((*scratch).rule.what & 0xff_ffff_ffff_ffff, (*scratch).rule.how);
-        let next = (*slot).held >> 40 & (LEAVES as u64 - 1);
-        let len = len << 32 | u64::from(leaf_check(from, what, how, walk.mask));
-        (*slot).leaves[checked(next) & (LEAVES - 1)] = Leaf { from, len, what, how };
-        (*slot).held = (*slot).held & !(0xff << 40) | (next + 1 & 0xff) << 40;
     }
 }

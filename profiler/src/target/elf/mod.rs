@@ -1,15 +1,15 @@
-//! Takes the symbol tables out of a program file: an open file in, a sealed copy in memory out.
+//! The headers of a program file: an open file in, where its parts are out.
 //!
-//! The copy is a sparse memfd that holds the headers, the symbol and string tables and the notes at their
-//! own offsets and nothing else (5 MB for a libjvm of 29 MB). It is there because the reader of symbols
-//! maps the file: a target could truncate its own file meanwhile, and the daemon would die of SIGBUS; it
-//! also outlives the process and the file. Sizes are checked before anything is copied. Layout: elf(5),
-//! 64 bits, little endian.
+//! Nothing that they say is believed: sizes and places are checked against the file's. Layout: elf(5), 64 bits,
+//! little endian.
 
-use rustix::fs::{MemfdFlags, SealFlags};
+mod image;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+
+pub use image::{Image, memory_file};
 
 /// Largest section header table: 4096 sections.
 const MAX_HEADERS: u64 = 64 * 4096;
@@ -17,13 +17,17 @@ const MAX_HEADERS: u64 = 64 * 4096;
 const MAX_NOTE: u64 = 4096;
 /// Largest file; libraries of machine-learning packages reach 2 GB.
 const MAX_FILE: u64 = 16 << 30;
+/// Largest table of sections' names.
+const MAX_NAMES: u64 = 1 << 20;
 
 const PT_LOAD: u32 = 1;
 const PF_X: u32 = 1;
+const SHT_PROGBITS: u32 = 1;
 const SHT_SYMTAB: u32 = 2;
 const SHT_STRTAB: u32 = 3;
 const SHT_NOTE: u32 = 7;
 const SHT_DYNSYM: u32 = 11;
+const SHF_COMPRESSED: u64 = 1 << 11;
 const NT_GNU_BUILD_ID: u32 = 3;
 
 /// Why there are no symbols.
@@ -43,18 +47,12 @@ pub enum ElfError {
     TooLarge(u64),
 }
 
-/// What is needed of a file to name its addresses.
-#[derive(Debug)]
-pub struct Image {
-    /// The sparse copy.
-    pub file: File,
-    /// Bytes copied.
-    pub bytes: u64,
-}
-
 #[derive(Clone, Copy)]
 struct Section {
+    name: u32,
     kind: u32,
+    flags: u64,
+    address: u64,
     offset: u64,
     size: u64,
     link: u32,
@@ -111,8 +109,15 @@ impl Headers {
                 return Err(ElfError::Malformed);
             }
             for header in part(file, size, sections_at)?.chunks_exact(64) {
-                let (kind, link) = (u32_at(header, 4), u32_at(header, 40));
-                sections.push(Section { kind, offset: u64_at(header, 24), size: u64_at(header, 32), link });
+                sections.push(Section {
+                    name: u32_at(header, 0),
+                    kind: u32_at(header, 4),
+                    flags: u64_at(header, 8),
+                    address: u64_at(header, 16),
+                    offset: u64_at(header, 24),
+                    size: u64_at(header, 32),
+                    link: u32_at(header, 40),
+                });
             }
         }
         within(size, programs)?;
@@ -125,6 +130,11 @@ impl Headers {
             let bytes = part(file, self.size, (s.offset, s.size)).ok()?;
             build_id_in(&bytes)
         })
+    }
+
+    /// Address of its first instruction.
+    pub fn entry(&self) -> u64 {
+        u64_at(&self.raw, 24)
     }
 
     /// What is mapped of it.
@@ -144,6 +154,29 @@ impl Headers {
         Ok(loaded.map(segment).collect())
     }
 
+    /// The bytes of the section with this name, if there are at most `limit` and they are not compressed.
+    pub fn section(&self, file: &File, name: &str, limit: u64) -> Option<Vec<u8>> {
+        let found = self.named(file, name)?;
+        let plain = found.kind == SHT_PROGBITS && found.flags & SHF_COMPRESSED == 0 && found.size <= limit;
+        plain.then(|| part(file, self.size, (found.offset, found.size)).ok())?
+    }
+
+    /// Where the section with this name wants to be.
+    pub fn section_address(&self, file: &File, name: &str) -> Option<u64> {
+        self.named(file, name).map(|section| section.address)
+    }
+
+    fn named(&self, file: &File, name: &str) -> Option<Section> {
+        let names = self.sections.get(usize::from(u16_at(&self.raw, 62)))?;
+        let names = part(file, self.size, (names.offset, names.size.min(MAX_NAMES))).ok()?;
+        let called = |section: &&Section| {
+            let rest = names.get(section.name as usize..);
+            rest.and_then(|rest| rest.strip_prefix(name.as_bytes()))
+                .is_some_and(|rest| rest.first() == Some(&0))
+        };
+        self.sections.iter().find(called).copied()
+    }
+
     /// Its symbol tables that lie inside of it.
     pub fn symbol_tables(&self) -> Vec<SymbolTable> {
         let tables = self.sections.iter().filter(|s| matches!(s.kind, SHT_SYMTAB | SHT_DYNSYM));
@@ -158,52 +191,6 @@ impl Headers {
         let inside = |range| within(self.size, range).is_ok();
         found.filter(|t| inside(t.symbols) && inside(t.strings)).collect()
     }
-
-    /// Copies the symbols, when they take at most `limit` bytes.
-    pub fn image(&self, file: &File, limit: u64) -> Result<Image, ElfError> {
-        let mut parts = vec![(0, self.raw.len() as u64), self.programs, self.sections_at];
-        for section in &self.sections {
-            if matches!(section.kind, SHT_SYMTAB | SHT_DYNSYM) {
-                parts.push((section.offset, section.size));
-                if let Some(strings) =
-                    self.sections.get(section.link as usize).filter(|s| s.kind == SHT_STRTAB)
-                {
-                    parts.push((strings.offset, strings.size));
-                }
-            }
-        }
-        // The names of the sections: the symbol reader finds tables by name.
-        let names = self.sections.get(usize::from(u16_at(&self.raw, 62)));
-        parts.extend(names.filter(|s| s.kind == SHT_STRTAB).map(|s| (s.offset, s.size)));
-        let bytes = parts.iter().fold(0u64, |sum, p| sum.saturating_add(p.1));
-        if bytes > limit {
-            return Err(ElfError::TooLarge(bytes));
-        }
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let copy =
-            File::from(rustix::fs::memfd_create("emberscope-symbols", flags).map_err(io::Error::from)?);
-        copy.set_len(self.size)?;
-        for (offset, len) in parts {
-            copy_range(file, &copy, self.size, (offset, len))?;
-        }
-        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-        rustix::fs::fcntl_add_seals(&copy, seals).map_err(io::Error::from)?;
-        Ok(Image { file: copy, bytes })
-    }
-}
-
-fn copy_range(from: &File, to: &File, size: u64, range: (u64, u64)) -> Result<(), ElfError> {
-    within(size, range)?;
-    let mut buffer = vec![0u8; 64 << 10];
-    let (mut at, end) = (range.0, range.0 + range.1);
-    while at < end {
-        let len = (end - at).min(buffer.len() as u64) as usize;
-        let chunk = buffer.get_mut(..len).ok_or(ElfError::Malformed)?;
-        from.read_exact_at(chunk, at)?;
-        to.write_all_at(chunk, at)?;
-        at += len as u64;
-    }
-    Ok(())
 }
 
 fn part(file: &File, size: u64, range: (u64, u64)) -> Result<Vec<u8>, ElfError> {
@@ -236,86 +223,18 @@ fn build_id_in(mut notes: &[u8]) -> Option<Box<[u8]>> {
 fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..at + N).and_then(|s| s.try_into().ok()).unwrap_or([0; N])
 }
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
+/// A number at a place; 0 beyond the end.
+pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(array_at(bytes, at))
 }
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+/// The same of four bytes.
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, at))
 }
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+/// The same of eight bytes.
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::io::Write;
-
-    fn own() -> (File, u64) {
-        let file = File::open("/proc/self/exe").unwrap();
-        let size = file.metadata().unwrap().len();
-        (file, size)
-    }
-
-    fn file_of(bytes: &[u8]) -> File {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(bytes).unwrap();
-        file
-    }
-
-    #[test]
-    fn copies_symbols_and_nothing_else() {
-        let (file, size) = own();
-        let headers = Headers::read(&file, size).unwrap();
-        let image = headers.image(&file, 256 << 20).unwrap();
-        assert_eq!(image.file.metadata().unwrap().len(), size);
-        assert!(image.bytes > 10_000 && image.bytes < size);
-        let mut head = [0u8; 4];
-        image.file.read_exact_at(&mut head, 0).unwrap();
-        assert_eq!(&head, b"\x7fELF");
-        assert!(image.file.set_len(0).is_err(), "sealed");
-    }
-
-    #[test]
-    fn reads_the_build_id() {
-        let path =
-            ["/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6"]
-                .into_iter()
-                .find(|p| std::path::Path::new(p).exists())
-                .unwrap();
-        let file = File::open(path).unwrap();
-        let headers = Headers::read(&file, file.metadata().unwrap().len()).unwrap();
-        assert_eq!(headers.build_id(&file).unwrap().len(), 20);
-    }
-
-    #[test]
-    fn refuses_lies_and_excess() {
-        let (file, size) = own();
-        let headers = Headers::read(&file, size).unwrap();
-        assert!(matches!(headers.image(&file, 1000), Err(ElfError::TooLarge(_))));
-        assert!(matches!(Headers::read(&file_of(b"#!/bin/sh\n"), 10), Err(ElfError::NotElf)));
-        let mut head = [0u8; 64];
-        file.read_exact_at(&mut head, 0).unwrap();
-        let beyond = file_of(&head);
-        assert!(matches!(Headers::read(&beyond, 64), Err(ElfError::Malformed)));
-    }
-
-    proptest! {
-        #[test]
-        fn takes_any_headers(mut bytes in proptest::collection::vec(any::<u8>(), 64..512)) {
-            bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-            let file = file_of(&bytes);
-            if let Ok(headers) = Headers::read(&file, bytes.len() as u64) {
-                headers.build_id(&file);
-                let _ = headers.segments(&file);
-                headers.symbol_tables();
-                let _ = headers.image(&file, 1 << 20);
-            }
-        }
-        #[test]
-        fn takes_any_notes(bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
-            build_id_in(&bytes);
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,165 @@
+//! Steps through native code by the unwind tables of its files.
+//!
+//! In: the walk's registers, and the tables that the daemon built from .eh_frame. Out: frames, until code of another
+//! kind or an end. A rule that the cache has costs a cache line; else it is searched (`rows`). Addresses without a
+//! table go by frame pointer, a frame at a time, and if that leads nowhere the walk ends with the reason why there
+//! was none. Registers other than rsp and rbp are not followed.
+#![allow(unsafe_code)]
+
+use super::apply::apply;
+use super::rows::{self, NATIVE, find};
+use super::stack::{LAST_PAIR, PAIR, at_most, is_user_address};
+use super::state::Walk;
+use super::{
+    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, mix_frame, native, push,
+};
+use crate::maps::{PROCESSES, RULES, Scratch};
+use core::ptr::addr_of_mut;
+use profiler_ebpf::{CfaRule, MAX_USER_FRAMES, RbpRule, STAMP_WORDS, StackEnd};
+
+/// Number of the rule `Unsupported`, the first that the daemon tells.
+const UNSUPPORTED: u32 = 1;
+
+/// No tables, nothing met.
+#[inline(always)]
+pub fn begin(walk: &mut Walk) {
+    (walk.ranges, walk.untabled, walk.marked) = (0, 0, 0);
+}
+
+/// Takes the process's list, unless it is given up.
+#[inline(always)]
+pub fn of_process(walk: &mut Walk, pid: u32) {
+    if let Some(tables) = PROCESSES.get_ptr(pid) {
+        // SAFETY: an entry of the map; each word is read whole.
+        let tables = unsafe { tables.read() };
+        if rows::word(tables.list.wrapping_sub(STAMP_WORDS)) != Some(tables.stamp) {
+            return;
+        }
+        (walk.list, walk.ranges) = (u64::from(tables.list), u64::from(tables.ranges));
+        walk.tables = u64::from(tables.incarnation);
+    }
+}
+
+/// A walk that a frame pointer ended says why there was no table for it.
+#[inline(always)]
+pub fn told<const LOOP: bool>(walk: &mut Walk) {
+    if walk.end != StackEnd::NoFramePointer as u64 && walk.end != StackEnd::BadReturnAddress as u64 {
+        return;
+    }
+    if walk.untabled != 0 {
+        walk.end = walk.untabled;
+    } else if LOOP && walk.ranges == 0 && matches!(RULES.get(UNSUPPORTED), Some(rule) if *rule != 0) {
+        // The daemon makes tables, and this process has none yet.
+        walk.end = StackEnd::TableNotReady as u64;
+    }
+}
+
+/// Some steps; false at the end.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(always)]
+pub unsafe fn steps(scratch: *mut Scratch) -> bool {
+    // SAFETY: valid by contract; the verifier checks each access.
+    unsafe { if known(scratch) { step(scratch) } else { true } }
+}
+
+/// Steps by rules that the cache has, with the state in registers; whether it met something else. A function of its own:
+/// what it needs of the program's stack is not there for those that are called after it.
+#[inline(never)]
+unsafe fn known(scratch: *mut Scratch) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &mut (*scratch).walk;
+        if walk.guessed != 0 {
+            return true;
+        }
+        let (mut pc, mut sp, mut fp, mut leaf) = (walk.pc, walk.sp, walk.fp, walk.leaf);
+        let (mut hash, mut words, mut frames) = (walk.hash, walk.words, walk.frames);
+        let (low, high, incarnation, now) = (walk.low, walk.high, walk.tables, walk.now);
+        let (base, limit) = (walk.base, walk.limit);
+        let mut other = false;
+        for _ in 0..STEPS_A_ROUND {
+            other = true;
+            let Some(rule) = cache::fresh(looked_up(pc, leaf), incarnation, now) else { break };
+            let kind = rule.how & 0xff;
+            if rule.what != NATIVE || kind == 0 || kind > CfaRule::Rbp as u64 {
+                break;
+            }
+            let from = if kind == CfaRule::Rsp as u64 { sp } else { fp };
+            let cfa = from.wrapping_add(((rule.how as i64) >> 32) as u64);
+            if cfa.wrapping_sub(sp).wrapping_sub(8) > MAX_FRAME_BYTES || cfa & 7 != 0 {
+                break;
+            }
+            let at = cfa.wrapping_sub(PAIR).wrapping_sub(base);
+            if at > limit || at > LAST_PAIR {
+                break;
+            }
+            let fetched = addr_of_mut!((*scratch).fetched).cast::<u8>();
+            let return_address = fetched.add(at_most::<LAST_PAIR>(at)).cast::<u64>().add(1).read();
+            if !is_user_address(return_address) {
+                break;
+            }
+            let saved = rule.how >> 8 & 0xff;
+            if saved == RbpRule::AtCfa as u64 {
+                let slot = cfa.wrapping_add((rule.how >> 16) as i16 as u64).wrapping_sub(base);
+                if slot > limit || slot > LAST_PAIR {
+                    break;
+                }
+                fp = fetched.add(at_most::<LAST_PAIR>(slot)).cast::<u64>().read();
+            } else if saved != RbpRule::Same as u64 {
+                break;
+            }
+            if frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
+                break;
+            }
+            let second = if leaf != 0 { 0 } else { RETURN_ADDRESS };
+            let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(at_most::<LAST_FRAME>(words));
+            frame.write(pc);
+            frame.add(1).write(second);
+            hash = mix_frame(hash, pc, second);
+            words += 2;
+            frames += 1;
+            (pc, sp, leaf) = (return_address, cfa, 0);
+            other = false;
+            if pc >= low && pc < high {
+                break;
+            }
+        }
+        let walk = &mut (*scratch).walk;
+        (walk.pc, walk.sp, walk.fp, walk.leaf) = (pc, sp, fp, leaf);
+        (walk.hash, walk.words, walk.frames) = (hash, words, frames);
+        other
+    }
+}
+
+/// The address whose rule holds: that of the call, not where it returns to, which may be another function.
+#[inline(always)]
+fn looked_up(pc: u64, leaf: u64) -> u64 {
+    if leaf != 0 { pc } else { pc.wrapping_sub(1) }
+}
+
+/// One step, of any kind; false at the end.
+#[inline(never)]
+unsafe fn step(scratch: *mut Scratch) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let (pc, leaf) = (walk.pc, walk.leaf);
+        let address = looked_up(pc, leaf);
+        let incarnation = walk.tables;
+        match cache::fresh(address, incarnation, walk.now) {
+            Some(rule) if rule.what == NATIVE => (*scratch).rule = rule,
+            _ => {
+                let why = find(scratch, address);
+                if why != 0 {
+                    (*scratch).walk.untabled = why;
+                    return native::steps::<1>(scratch, MAX_USER_FRAMES as u64);
+                }
+                cache::keep_of(scratch, address, incarnation);
+            }
+        }
+        let second = if leaf != 0 { 0 } else { RETURN_ADDRESS };
+        push(scratch, pc, second | (*scratch).walk.guessed & GUESSED) && apply(scratch)
+    }
+}

@@ -1,0 +1,48 @@
+//! The thread that reads files and makes tables of them, one at a time, at low priority and at most half a core.
+
+use super::Ask;
+use super::budget::Budget;
+use crate::unwind::table::{Disk, Keys, Wanted, make};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Below the sampling thread and what the machine is there for, but not starved on a busy one.
+const NICE: i32 = 5;
+/// Of a core, once [`AHEAD`] is used up.
+const SHARE: f64 = 0.5;
+/// A JVM with all its libraries takes half a second.
+const AHEAD: Duration = Duration::from_secs(1);
+
+/// A file, and how many bytes of unwind information it may have.
+pub type Job = (Box<Wanted>, u64);
+
+/// Starts the thread; what it makes goes to `asks`. It ends when nobody has jobs for it.
+pub fn start(keys: Keys, disk: Option<Disk>, asks: SyncSender<Ask>) -> std::io::Result<SyncSender<Job>> {
+    let (jobs, queue) = sync_channel(1);
+    let run = move || run(&queue, &keys, disk.as_ref(), &asks);
+    std::thread::Builder::new().name("unwind-builder".into()).spawn(run)?;
+    Ok(jobs)
+}
+
+fn run(jobs: &Receiver<Job>, keys: &Keys, disk: Option<&Disk>, asks: &SyncSender<Ask>) {
+    // Of this thread alone (setpriority(2), C library/kernel differences).
+    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+        tracing::debug!(%error, "unwind tables are built at the usual priority");
+    }
+    let mut budget = Budget::new(SHARE, AHEAD);
+    while let Ok((wanted, most)) = jobs.recv() {
+        let before = used();
+        let made = make(&wanted, most, keys, disk);
+        if asks.send(Ask::Made(Box::new(made))).is_err() {
+            return;
+        }
+        std::thread::sleep(budget.take(used().saturating_sub(before), Instant::now()));
+    }
+}
+
+/// CPU time of this thread.
+fn used() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}

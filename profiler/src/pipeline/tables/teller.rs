@@ -1,0 +1,215 @@
+//! The thread that tells the walker which tables the code of a process has.
+//!
+//! In: requests, and files that were read. Out: the walker's maps. A program that started, or mapped code, is looked at
+//! at once, as long as that takes no more than a tenth of a core; else a moment later, together with what it mapped
+//! meanwhile. Files that nobody knows go to the builder, those of sampled processes first and large ones last.
+
+use super::budget::Budget;
+use super::maps::Maps;
+use super::queue::Queue;
+use super::{Ask, MAX_WAITING, TableCounts, builder};
+use crate::capture::TableMaps;
+use crate::model::Pid;
+use crate::unwind::table::{Disk, Found, Inode, Keeper, Limits, Made, Wanted};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// From a process's first new mapping to the look at it, where there is much to look at.
+const DELAY: Duration = Duration::from_millis(30);
+/// Of a core, for looks at once.
+const SHARE: f64 = 0.1;
+/// What they may take ahead: a node's processes at the start.
+const AHEAD: Duration = Duration::from_millis(100);
+/// How often what is not used any more goes.
+const SWEEP: Duration = Duration::from_secs(10);
+/// Files with more unwind information than this wait until all others were read. libjvm's has 4 MB.
+const LARGE: u64 = 8 << 20;
+/// Files that wait to be read; others come again with the next look at their process.
+const MAX_FILES: usize = 16_384;
+
+/// Starts it, and the builder.
+pub fn start(
+    maps: TableMaps,
+    disk: Option<Disk>,
+    (asks, queue): (SyncSender<Ask>, Receiver<Ask>),
+    counts: Arc<Mutex<TableCounts>>,
+) -> io::Result<()> {
+    let keeper = match Keeper::new(Maps(maps), Limits::default()) {
+        Ok(keeper) => keeper,
+        Err(error) => {
+            tracing::warn!(%error, "native code is walked by frame pointers only");
+            return Ok(());
+        }
+    };
+    let jobs = builder::start(keeper.keys().clone(), disk, asks)?;
+    let teller = Teller {
+        keeper,
+        queue: Queue::default(),
+        budget: Budget::new(SHARE, AHEAD),
+        files: VecDeque::new(),
+        large: VecDeque::new(),
+        wanted: HashMap::new(),
+        sampled: HashSet::new(),
+        busy: None,
+        jobs,
+        counts,
+    };
+    std::thread::Builder::new().name("unwind-tables".into()).spawn(move || teller.run(&queue)).map(|_| ())
+}
+
+struct Teller {
+    keeper: Keeper<Maps>,
+    queue: Queue,
+    budget: Budget,
+    /// To be read, in order.
+    files: VecDeque<Box<Wanted>>,
+    /// The same, when nothing else is.
+    large: VecDeque<Box<Wanted>>,
+    /// All of them and the one that is read now, with the processes that wait for it.
+    wanted: HashMap<Inode, Vec<Pid>>,
+    /// Were sampled without a list.
+    sampled: HashSet<Pid>,
+    /// What is read now.
+    busy: Option<Box<Wanted>>,
+    jobs: SyncSender<builder::Job>,
+    counts: Arc<Mutex<TableCounts>>,
+}
+
+impl Teller {
+    fn run(mut self, asks: &Receiver<Ask>) {
+        let mut sweep = Instant::now() + SWEEP;
+        loop {
+            let now = Instant::now();
+            let next = self.queue.due(now).map_or(sweep, |due| due.min(sweep));
+            match asks.recv_timeout(next.saturating_duration_since(now)) {
+                Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(ask) => {
+                    self.take(ask);
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let now = Instant::now();
+            if let Some(pid) = self.queue.next(now) {
+                self.look(pid);
+                let _ = self.budget.take(now.elapsed(), Instant::now());
+            }
+            self.give_job();
+            if now >= sweep {
+                sweep = now + SWEEP;
+                self.keeper.sweep(Path::new("/proc"));
+                self.sampled.clear();
+            }
+            if self.queue.len() == 0 || now >= sweep {
+                self.publish();
+            }
+        }
+    }
+
+    fn take(&mut self, ask: Ask) {
+        match ask {
+            Ask::Mapped(pid) => self.soon(pid),
+            Ask::Forked(pid) => self.later(pid),
+            Ask::Replaced(pid) => {
+                self.keeper.forget(pid);
+                self.soon(pid);
+            }
+            // Other threads of it may go on: its mappings tell.
+            Ask::Ended(pid) if self.keeper.knows(pid) => self.queue.now(pid),
+            Ask::Ended(pid) => self.queue.forget(pid),
+            Ask::Used(pids) => {
+                for pid in pids {
+                    if self.keeper.used(pid) {
+                        self.sampled.insert(pid);
+                        self.queue.now(pid);
+                    }
+                }
+            }
+            Ask::Made(made) => self.made(*made),
+            Ask::Stop => {}
+        }
+    }
+
+    fn soon(&mut self, pid: Pid) {
+        if self.budget.is_free(Instant::now()) { self.queue.now(pid) } else { self.later(pid) }
+    }
+
+    fn later(&mut self, pid: Pid) {
+        if self.queue.len() < MAX_WAITING {
+            self.queue.later(Instant::now() + DELAY, pid);
+        }
+    }
+
+    fn look(&mut self, pid: Pid) {
+        let dir = PathBuf::from(format!("/proc/{pid}"));
+        let wanted = self.keeper.look(&dir, pid).unwrap_or_else(|error| {
+            tracing::debug!(pid, %error, "no unwind tables for this process");
+            self.keeper.forget(pid);
+            Vec::new()
+        });
+        let first = self.sampled.remove(&pid);
+        for file in wanted {
+            if let Some(pids) = self.wanted.get_mut(&file.inode) {
+                if !pids.contains(&pid) {
+                    pids.push(pid);
+                }
+            } else if self.wanted.len() < MAX_FILES {
+                self.wanted.insert(file.inode.clone(), vec![pid]);
+                if first {
+                    self.files.push_front(Box::new(file))
+                } else {
+                    self.files.push_back(Box::new(file))
+                }
+            }
+        }
+    }
+
+    fn made(&mut self, made: Made) {
+        let file = self.busy.take();
+        if matches!(made.found, Found::Large) {
+            self.large.extend(file);
+            self.give_job();
+            return;
+        }
+        let waiting = self.wanted.remove(&made.inode).unwrap_or_default();
+        match self.keeper.learn(made) {
+            Ok(()) => waiting.into_iter().for_each(|pid| self.queue.now(pid)),
+            Err(error) => tracing::debug!(%error, "an unwind table is not taken"),
+        }
+        self.give_job();
+    }
+
+    /// Has the builder read the next file, if it does nothing.
+    fn give_job(&mut self) {
+        if self.busy.is_some() {
+            return;
+        }
+        let (file, most) = match self.files.pop_front() {
+            Some(file) => (file, LARGE),
+            None => match self.large.pop_front() {
+                Some(file) => (file, u64::MAX),
+                None => return,
+            },
+        };
+        if self.jobs.try_send((file.clone(), most)).is_ok() {
+            self.busy = Some(file);
+        } else {
+            // The builder is gone, or slow to take: the file is wanted again with its process's next look.
+            self.wanted.remove(&file.inode);
+        }
+    }
+
+    fn publish(&self) {
+        let counts = TableCounts {
+            tables: self.keeper.counts(),
+            slab_bytes: self.keeper.walker().0.bytes(),
+            waiting: self.queue.len() + self.wanted.len(),
+            turned_away: 0,
+        };
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+    }
+}

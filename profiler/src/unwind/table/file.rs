@@ -1,0 +1,160 @@
+//! Makes the table of a mapped file: a mapping in, a [`Made`] out. Slow, so on a thread of its own.
+//!
+//! The mapped inode itself is opened, whatever its path is now. What has the contents of a file that has a table
+//! already is not built again, nor what the disk has.
+
+use super::image::{Image, Section};
+use super::{Disk, Table, TableError, table_of};
+use crate::target::maps::{Backing, Mapping};
+use crate::target::open;
+use profiler_ebpf::NoTable;
+use rustix::fs::Stat;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// A mapped file, as the kernel prints it: device, inode, path. Some file systems give two files one number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Inode(u32, u32, u64, Box<Path>);
+
+impl Inode {
+    /// Of a mapping, if it has a file.
+    pub fn of(mapping: &Mapping) -> Option<Self> {
+        let Backing::File { path, .. } = &mapping.backing else { return None };
+        Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path.clone()))
+    }
+}
+
+/// What changes when a file is written: size, seconds and nanoseconds of its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp([u64; 3]);
+
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        Self([stat.st_size as u64, stat.st_ctime as u64, stat.st_ctime_nsec])
+    }
+
+    /// Of the file behind a mapping as it is now; None where we may not look (CAP_CHECKPOINT_RESTORE).
+    pub fn now(dir: &Path, mapping: &Mapping) -> Option<Self> {
+        let stat = open::mapped_stat(dir, mapping)?;
+        Some(Self([stat.stx_size, stat.stx_ctime.tv_sec as u64, u64::from(stat.stx_ctime.tv_nsec)]))
+    }
+}
+
+/// A file whose table is wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// A process that maps it: its directory in /proc.
+    pub dir: PathBuf,
+    /// Where.
+    pub mapping: Mapping,
+    /// Which file.
+    pub inode: Inode,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub struct Made {
+    /// Which file.
+    pub inode: Inode,
+    /// As it was read; None where it could not be opened.
+    pub stamp: Option<Stamp>,
+    /// The table.
+    pub found: Found,
+    /// It came from the disk.
+    pub loaded: bool,
+    /// Nanoseconds that it took.
+    pub ns: u64,
+}
+
+/// What a file was found to have.
+#[derive(Debug)]
+pub enum Found {
+    /// A new table.
+    New(Box<New>),
+    /// The contents of a file that has a table.
+    Known(u64),
+    /// No table.
+    Without(NoTable),
+    /// More unwind information than was asked for.
+    Large,
+}
+
+/// A new table.
+#[derive(Debug)]
+pub struct New {
+    /// See [`Image::key`]; never 0.
+    pub key: u64,
+    /// The image, without its unwind information.
+    pub segments: Image,
+    /// Its rows.
+    pub table: Table,
+}
+
+/// Keys of the tables that there are.
+#[derive(Clone, Debug, Default)]
+pub struct Keys(Arc<Mutex<HashSet<u64>>>);
+
+impl Keys {
+    /// Whether this one is there.
+    pub fn has(&self, key: u64) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    }
+    pub(super) fn set(&self, key: u64, there: bool) {
+        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if there {
+            keys.insert(key)
+        } else {
+            keys.remove(&key)
+        };
+    }
+}
+
+/// Reads a file and makes its table, when it has at most `most` bytes of unwind information.
+pub fn make(wanted: &Wanted, most: u64, keys: &Keys, disk: Option<&Disk>) -> Made {
+    let begun = Instant::now();
+    let (mut stamp, mut loaded) = (None, false);
+    let opened = open::mapped_file(&wanted.dir, &wanted.mapping).map_err(|_| TableError::Unreadable);
+    let image = opened.and_then(|(file, stat)| {
+        stamp = Some(Stamp::of(&stat));
+        Image::of_file(&file, u64::try_from(stat.st_size).unwrap_or(0), most)
+    });
+    let found = match image {
+        Ok(image) if keys.has(image.key()) => Found::Known(image.key()),
+        Ok(image) => of_image(image, disk, &mut loaded).unwrap_or_else(|error| refused(wanted, &error)),
+        Err(error) => refused(wanted, &error),
+    };
+    let ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Made { inode: wanted.inode.clone(), stamp, found, loaded, ns }
+}
+
+/// The table of an image, from the disk or built.
+pub(super) fn of_image(image: Image, disk: Option<&Disk>, loaded: &mut bool) -> Result<Found, TableError> {
+    let key = image.key();
+    let kept = disk.and_then(|disk| disk.get(key));
+    *loaded = kept.is_some();
+    let table = match kept {
+        Some(table) => table,
+        None => {
+            let table = table_of(&image)?;
+            if let Some(Err(error)) = disk.map(|disk| disk.put(key, &table)) {
+                tracing::debug!(%error, "an unwind table is not kept on disk");
+            }
+            table
+        }
+    };
+    let segments = Image { frames: Section::default(), ..image };
+    Ok(Found::New(Box::new(New { key, segments, table })))
+}
+
+fn refused(wanted: &Wanted, error: &TableError) -> Found {
+    match error {
+        TableError::Large => Found::Large,
+        TableError::Nothing => Found::Without(NoTable::None),
+        error => {
+            tracing::debug!(file = wanted.mapping.module_name(), %error, "no unwind table");
+            Found::Without(NoTable::Refused)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Unwind tables of native code: a program file in, rows for the kernel's walker out.
+//!
+//! `elf` and `image` find the unwind information in a file or in the vdso, `rules` and `row` read it, `build` compacts it to a
+//! [`Table`] and `disk` keeps that; `file` does all of it for a mapped file. [`Keeper`] holds which file and which
+//! process has which table, in a space of words that `space` divides up, with rules that `dictionary` numbers. What a
+//! target's file says is bounded at each step: bytes, entries, instructions, rows.
+
+mod build;
+mod dictionary;
+mod disk;
+mod elf;
+mod file;
+mod image;
+mod keeper;
+mod ranges;
+mod row;
+mod rules;
+mod space;
+#[cfg(test)]
+mod tests;
+mod vdso;
+
+pub use build::Table;
+pub use disk::Disk;
+pub use file::{Found, Inode, Keys, Made, New, Stamp, Wanted, make};
+pub use image::Image;
+pub use keeper::{Counts, Keeper, Limits, Walker, WalkerError};
+
+/// Why a file has no table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// Nothing to read.
+    #[error("it is no 64-bit little-endian ELF file for this machine")]
+    NotElf,
+    /// Headers that lie.
+    #[error("its headers point outside of it")]
+    Malformed,
+    /// Reading failed.
+    #[error("reading it failed")]
+    Unreadable,
+    /// Neither .eh_frame nor .debug_frame.
+    #[error("it has no unwind information")]
+    Nothing,
+    /// Over what was asked for.
+    #[error("it has much unwind information")]
+    Large,
+    /// Over a limit.
+    #[error("its {0} are more than the limit")]
+    TooMuch(&'static str),
+}
+
+/// Builds the table of an image.
+pub fn table_of(image: &Image) -> Result<Table, TableError> {
+    build::build(image.code()?, rules::read(image)?)
+}

@@ -1,0 +1,40 @@
+//! This machine's kernel for tests that load the BPF programs themselves.
+
+use crate::{is_root, skip};
+use emberscope::capture::{Capture, CaptureError, HostFeatures};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Each of these tests samples the whole machine.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The host's features, if the programs can be loaded here, and the right to do so until it is dropped; None after
+/// saying that `test` is skipped and why.
+pub fn host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
+    host_with(test, |_| {})
+}
+
+/// As [`host`], for tests of the walk: with EMBERSCOPE_WALK_IN_PIECES as on a kernel before 5.17.
+pub fn walking_host(test: &str) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
+    let in_pieces = std::env::var_os("EMBERSCOPE_WALK_IN_PIECES").is_some();
+    host_with(test, |features| features.bpf_loop &= !in_pieces)
+}
+
+fn host_with(
+    test: &str,
+    change: impl FnOnce(&mut HostFeatures),
+) -> Option<(HostFeatures, MutexGuard<'static, ()>)> {
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !is_root() {
+        skip(test, "not root: BPF programs cannot be loaded");
+        return None;
+    }
+    let mut features = HostFeatures::probe();
+    change(&mut features);
+    match Capture::smoke(&features) {
+        Err(error @ CaptureError::NotBuilt) => {
+            skip(test, &error.to_string());
+            None
+        }
+        _ => Some((features, guard)),
+    }
+}
