@@ -1,7 +1,7 @@
 //! Where closed windows are kept and merged: windows in, answers out.
 //!
-//! In memory for now, bounded by bytes and age. [`Store`] is the room's door: a store on disk replaces
-//! the inside.
+//! [`Store`] is the room's door. [`DiskStore`] keeps windows on disk, for the daemon; [`MemoryStore`] keeps them in
+//! memory, for a recording and for tests, and both answer alike.
 
 mod accounts;
 mod answer;

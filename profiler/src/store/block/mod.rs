@@ -13,8 +13,6 @@ mod order;
 mod read;
 mod rows;
 mod table;
-#[cfg(test)]
-mod tests;
 mod write;
 
 pub(super) use manifest::{FORMAT, Manifest};

@@ -7,27 +7,26 @@
 //! A disk that fails costs durability and never sampling: what could not be written is held and written
 //! later (`journaling`, `blocks`), counted and told (`health`). Limits: [`DiskStoreConfig`].
 
+mod answers;
 mod blocks;
 mod clock;
+mod config;
 mod health;
 mod journaling;
 mod start;
 #[cfg(test)]
 mod tests;
 
+pub use config::DiskStoreConfig;
 pub use health::{DiskUsage, SetAside};
 pub use start::DiskStoreError;
 
-use super::answer::AnswerLimits;
+use super::StoreError;
 use super::block::Block;
 use super::journal::Fsync;
 use super::part::Part;
-use super::read::{LedgerLines, Merge, Processes, Quantities, Series, Totals, View};
-use super::{LabelledSeries, Store, StoreError, StoreUsage};
-use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary, TimeRange,
-    WallTime, Window,
-};
+use super::read::View;
+use crate::model::{LabelSet, TimeRange, WallTime, Window};
 use blocks::Task;
 use clock::Clock;
 use health::Health;
@@ -41,47 +40,6 @@ use std::time::Duration;
 
 /// Files that a query may find unreadable before it gives up: each is set aside first.
 const MAX_UNREADABLE: usize = 16;
-
-/// How and how much is kept.
-#[derive(Clone, Debug)]
-pub struct DiskStoreConfig {
-    /// Directory of the store: `journal`, `blocks` and `damaged` are made in it.
-    pub dir: PathBuf,
-    /// Length of a window.
-    pub window_length: Duration,
-    /// Memory for windows that are not in a block yet. A part that takes half of it is sealed; over it the
-    /// oldest sealed parts leave memory though no block could be written.
-    pub memory_bytes: usize,
-    /// Memory for tables of blocks, beside what a query needs while it runs.
-    pub cache_bytes: usize,
-    /// A part holds the windows of one such stretch of wall-clock time.
-    pub block_length: Duration,
-    /// When the journal is flushed.
-    pub fsync: Fsync,
-    /// Blocks go when all their windows are older.
-    pub retention_age: Duration,
-    /// The oldest blocks go when all files together take more.
-    pub retention_bytes: u64,
-    /// How large an answer may be.
-    pub answers: AnswerLimits,
-}
-
-impl DiskStoreConfig {
-    /// The defaults for a directory.
-    pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self {
-            dir: dir.into(),
-            window_length: Duration::from_secs(10),
-            memory_bytes: 20 << 20,
-            cache_bytes: 12 << 20,
-            block_length: Duration::from_secs(3600),
-            fsync: Fsync::Window,
-            retention_age: Duration::from_secs(14 * 86_400),
-            retention_bytes: 10 << 30,
-            answers: AnswerLimits::default(),
-        }
-    }
-}
 
 /// A [`Store`] on disk.
 #[derive(Debug)]
@@ -209,128 +167,6 @@ impl Shared {
                 block.let_go();
             }
         }
-    }
-}
-
-impl Store for DiskStore {
-    fn append(&self, window: Window) {
-        self.shared.append(&window);
-    }
-
-    fn span(&self) -> Option<TimeRange> {
-        let held = read(&self.shared.held);
-        let open = read(&self.shared.open);
-        let parts = held.sealed.iter().filter_map(|(_, part)| part.facts.span());
-        let blocks = held.blocks.iter().map(|block| block.range());
-        super::facts::span(parts.chain(blocks).chain(open.part.facts.span()))
-    }
-
-    fn window_length(&self) -> Duration {
-        self.shared.config.window_length
-    }
-
-    fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        let shared = &self.shared;
-        shared.answer(|| {
-            let mut merge = Merge::new(query, &shared.config.answers);
-            shared.each(&query.range, |view| merge.add(view))?;
-            Ok(merge.finish(shared.config.window_length))
-        })
-    }
-
-    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
-        let shared = &self.shared;
-        shared.answer(|| {
-            let mut quantities = Quantities::new(query);
-            shared.each(&query.range, |view| {
-                quantities.add(view.facts());
-                Ok(())
-            })?;
-            Ok(quantities.finish(shared.config.window_length))
-        })
-    }
-
-    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
-        self.shared.answer(|| {
-            let mut totals = Totals::new(query, &self.shared.config.answers);
-            self.shared.each(&query.range, |view| totals.add(view))?;
-            Ok(totals.finish())
-        })
-    }
-
-    fn series(
-        &self,
-        query: &Query,
-        step: Duration,
-        by: &[LabelKey],
-    ) -> Result<Vec<LabelledSeries>, StoreError> {
-        let step = step.max(self.shared.config.window_length);
-        self.shared.answer(|| {
-            let mut series = Series::new(query, step, by, &self.shared.config.answers);
-            self.shared.each(&query.range, |view| series.add(view))?;
-            series.finish()
-        })
-    }
-
-    fn ledger(
-        &self,
-        range: TimeRange,
-        selection: &Selection,
-        by: &[LabelKey],
-    ) -> Result<Vec<LedgerTotal>, StoreError> {
-        self.shared.answer(|| {
-            let mut lines = LedgerLines::new(range, selection, by, &self.shared.config.answers);
-            self.shared.each(&range, |view| lines.add(view))?;
-            Ok(lines.finish())
-        })
-    }
-
-    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
-        let answer = self.shared.answer(|| {
-            let mut processes = Processes::default();
-            self.shared.each(&range, |view| {
-                processes.add(view, &range);
-                Ok(())
-            })?;
-            Ok(processes.finish(selection))
-        });
-        answer.unwrap_or_else(|error| {
-            tracing::warn!(%error, "processes are not told");
-            Vec::new()
-        })
-    }
-
-    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
-        self.shared.change(Task::Relabel { from: from.clone(), to: to.clone() });
-    }
-
-    fn forget(&self, labels: &LabelSet) {
-        self.shared.change(Task::Forget { labels: labels.clone() });
-    }
-
-    fn usage(&self) -> StoreUsage {
-        let held = read(&self.shared.held);
-        let open = read(&self.shared.open);
-        let parts = || held.sealed.iter().map(|(_, part)| &**part).chain([&open.part]);
-        let cached: usize = held.blocks.iter().map(|block| block.kept_bytes()).sum();
-        let of_blocks: u64 = held.blocks.iter().map(|block| block.windows()).sum();
-        let health = lock(&self.shared.health);
-        StoreUsage {
-            windows: parts().map(|part| part.facts.windows.len()).sum::<usize>() + of_blocks as usize,
-            bytes: parts().map(Part::bytes).sum::<usize>() + cached,
-            dropped_for_bytes: health.dropped_windows_for_bytes,
-            dropped_for_age: health.dropped_windows_for_age,
-        }
-    }
-
-    fn disk(&self) -> Option<DiskUsage> {
-        let (blocks, bytes) = {
-            let held = read(&self.shared.held);
-            (held.blocks.len(), held.blocks.iter().map(|block| block.bytes()).sum())
-        };
-        let (journal_bytes, pending_bytes) = self.shared.journal_bytes();
-        let health = lock(&self.shared.health);
-        Some(health.usage(blocks, bytes, journal_bytes, pending_bytes))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The store on disk: the same answers wherever the windows are, and what disks and kills do to it.
 
-use super::super::MemoryStore;
-use super::super::MemoryStoreConfig;
+use super::super::{MemoryStore, MemoryStoreConfig, Store};
 use super::*;
 use crate::model::{
-    Accounts, Detail, DropReason, Frame, FrameKind, JvmFacts, LabelSetBuilder, LedgerRow, LedgerSums,
-    LostCounts, MatchOp, Matcher, NameSource, ProcessKey, Row, SampleKind, Stack, StackEnd, UnknownReason,
+    Accounts, Detail, DropReason, Frame, FrameKind, JvmFacts, LabelKey, LabelSetBuilder, LedgerRow,
+    LedgerSums, LostCounts, MatchOp, Matcher, NameSource, ProcessKey, ProcessRecord, Query, Row, SampleKind,
+    Selection, Stack, StackEnd, UnknownReason,
 };
 use proptest::prelude::*;
 

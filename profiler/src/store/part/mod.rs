@@ -10,8 +10,7 @@
 mod codec;
 mod names;
 mod record;
-#[cfg(test)]
-mod tests;
+mod replay;
 
 pub(super) use codec::Malformed;
 pub(super) use record::{name_source, numbers};

@@ -1,28 +1,27 @@
-//! Reads a block's small tables into facts and stacks.
+//! Reads a block's small tables into facts.
 //!
 //! Every reference is checked here, so that what uses them need not.
 
 use super::super::super::facts::{
-    Facts, Flaw, FlawCount, Group, Labels, NO_TEXT, Record, Set, StackNode, Stacks, THREAD_KEYS, TextId,
-    WindowFacts,
+    Facts, Flaw, FlawCount, Group, Labels, NO_TEXT, Record, Set, THREAD_KEYS, TextId, WindowFacts,
 };
 use super::super::super::part::name_source;
 use super::super::*;
 use super::{Index, Lane};
 use crate::model::{
-    DropReason, Frame, FrameKind, JvmFacts, LabelKey, LostCounts, ProcessKey, ProcessRecord, SampleKind,
-    StackEnd, TimeRange, UnknownReason, WallTime,
+    DropReason, JvmFacts, LabelKey, LostCounts, ProcessKey, ProcessRecord, SampleKind, StackEnd, TimeRange,
+    UnknownReason, WallTime,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
 
-fn unknown(table: &str, word: &str) -> BlockProblem {
+pub(super) fn unknown(table: &str, word: &str) -> BlockProblem {
     BlockProblem::says(table, format!("has a kind or reason that is not known: {word:?}"))
 }
 
 /// Texts, one of each.
 #[derive(Default)]
-struct Texts {
+pub(super) struct Texts {
     all: Vec<Arc<str>>,
     ids: HashMap<Arc<str>, TextId>,
     /// The last one, which most often comes again.
@@ -47,7 +46,7 @@ impl Texts {
         self.last
     }
 
-    fn shared(&mut self, text: &str) -> Arc<str> {
+    pub fn shared(&mut self, text: &str) -> Arc<str> {
         let id = self.id(Some(text));
         self.all.get((id as usize).wrapping_sub(1)).cloned().unwrap_or_default()
     }
@@ -134,7 +133,7 @@ fn windows(block: &Block) -> Result<Vec<WindowFacts>, BlockProblem> {
     Ok(windows)
 }
 
-fn slugs<T: Copy>(
+pub(super) fn slugs<T: Copy>(
     table: &super::TableReader<bytes::Bytes>,
     column: &'static str,
     all: &[T],
@@ -265,59 +264,4 @@ fn processes(block: &Block, facts: &mut Facts) -> Result<(), BlockProblem> {
         }
     }
     Ok(())
-}
-
-/// Frames, tree and stacks.
-pub(super) fn stacks(block: &Block) -> Result<Stacks, BlockProblem> {
-    let mut stacks = Stacks { frames: frames(block)?, ..Stacks::default() };
-    let table = block.table(NODES)?;
-    let ups = table.all_ints("up")?;
-    let frames = table.all_places("frame", stacks.frames.len())?;
-    // The nodes from the root to the last one.
-    let mut way: Vec<u32> = vec![0];
-    stacks.nodes.reserve_exact(ups.len());
-    for (up, frame) in ups.into_iter().zip(frames) {
-        let keep = way.len().checked_sub(up as usize).filter(|keep| *keep > 0);
-        let keep = keep.ok_or_else(|| BlockProblem::says(NODES, "goes up beyond its root".to_owned()))?;
-        way.truncate(keep);
-        let parent = way.last().copied().unwrap_or(0);
-        way.push(stacks.nodes.len() as u32);
-        stacks.nodes.push(StackNode { parent, frame });
-    }
-    let table = block.table(STACKS)?;
-    let nodes = table.all_places("node", stacks.nodes.len())?;
-    let ends = slugs(&table, "end", StackEnd::ALL, StackEnd::slug)?;
-    stacks.stacks = nodes.into_iter().zip(ends).map(|(node, end)| stacks.line(node, end)).collect();
-    Ok(stacks)
-}
-
-fn frames(block: &Block) -> Result<Vec<Arc<Frame>>, BlockProblem> {
-    let table = block.table(FRAMES)?;
-    let kinds = slugs(&table, "kind", FrameKind::ALL, FrameKind::slug)?;
-    let mut texts = Texts::default();
-    let mut names: Vec<Arc<str>> = Vec::with_capacity(kinds.len());
-    table.all_texts("name", |name| names.push(texts.shared(name.unwrap_or_default())))?;
-    let mut modules: Vec<Arc<str>> = Vec::with_capacity(kinds.len());
-    table.all_texts("module", |module| modules.push(texts.shared(module.unwrap_or_default())))?;
-    let mut signatures: Vec<Option<Arc<str>>> = Vec::with_capacity(kinds.len());
-    table.all_texts("signature", |signature| signatures.push(signature.map(|text| texts.shared(text))))?;
-    let lines = table.all_ints("line")?;
-    let approximate = table.all_bools("approximate")?;
-    let (mut reasons, mut problem) = (Vec::with_capacity(kinds.len()), None);
-    table.all_texts("unknown", |slug| {
-        let reason = slug.map(|slug| UnknownReason::from_slug(slug).ok_or_else(|| unknown(FRAMES, slug)));
-        match reason.transpose() {
-            Ok(reason) => reasons.push(reason),
-            Err(error) => problem = Some(error),
-        }
-    })?;
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
-    let rest = lines.into_iter().zip(approximate).zip(reasons);
-    let frames = kinds.into_iter().zip(names).zip(modules.into_iter().zip(signatures)).zip(rest);
-    let frame = |(((kind, name), (module, signature)), ((line, approximate), unknown))| {
-        Arc::new(Frame { kind, name, module, signature, line, approximate, unknown })
-    };
-    Ok(frames.map(frame).collect())
 }
