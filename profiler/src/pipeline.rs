@@ -18,7 +18,7 @@ mod worker;
 use crate::aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsConfig};
 use crate::capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
 use crate::cli::Lifecycle;
-use crate::config::{DaemonConfig, FsyncWhen, RecordConfig, SelectError};
+use crate::config::{DaemonConfig, FsyncWhen, FullDisk, RecordConfig, SelectError};
 use crate::model::{
     Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, TimeRange,
     UnknownReason, WallTime,
@@ -31,7 +31,7 @@ use crate::process::{
 use crate::serve::{self, Metrics, Queries, ServeConfig, ServeError, ServeState};
 use crate::store::{
     AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, MemoryStore, MemoryStoreConfig, Store,
-    StoreError,
+    StoreError, WhenFull,
 };
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
 use health::{Health, Shared};
@@ -107,6 +107,10 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         fsync: match config.fsync {
             FsyncWhen::Window => Fsync::Window,
             FsyncWhen::Never => Fsync::Never,
+        },
+        when_full: match config.when_full {
+            FullDisk::Drop => WhenFull::DropOldest,
+            FullDisk::Stop => WhenFull::Stop,
         },
         retention_age: config.retention_age.get(),
         retention_bytes: config.retention_bytes.0,

@@ -113,7 +113,9 @@ pub fn run(dir: &Path, times: u64) -> Result<Vec<Line>, String> {
         store.series(&query(around(n), Vec::new()), step, &[LabelKey::Stage]).map(drop).map_err(says)
     })?;
     all.extend(lines("series by stage, step 15 s", &series, None, Some(20.0), Some(131.0)));
-    let values = timed(times, |n| store.totals(&query(around(n), Vec::new())).map(drop).map_err(says))?;
+    let values = timed(times, |n| {
+        store.values(&query(around(n), Vec::new()), LabelKey::Task).map(drop).map_err(says)
+    })?;
     all.extend(lines("values of task", &values, None, Some(10.0), Some(84.0)));
     Ok(all)
 }

@@ -120,6 +120,9 @@ settings! {
     required retention_age ("retention-age", "DURATION"): Interval = "14d";
     /// Disk space for windows: over it the oldest hours go.
     required retention_bytes ("retention-bytes", "SIZE"): ByteSize = "10GiB";
+    /// On a full disk: drop (the oldest block goes, the newest windows are kept) or stop (nothing new is
+    /// written until there is room; windows wait in memory as far as they fit).
+    required when_full ("when-full", "WHAT"): FullDisk = "drop";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
     /// given. Samples are lost, and counted, when it is full.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";

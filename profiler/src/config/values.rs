@@ -61,6 +61,7 @@ toml_kinds! {
     LogFilter = Text;
     LogFormat = Text;
     FsyncWhen = Text;
+    FullDisk = Text;
     NodeName = Text;
     SparkUrls = List;
 }
@@ -238,6 +239,35 @@ impl fmt::Display for FsyncWhen {
     }
 }
 
+/// What happens on a full disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FullDisk {
+    /// The oldest block goes.
+    Drop,
+    /// Nothing new is written.
+    Stop,
+}
+
+impl FromStr for FullDisk {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        match text {
+            "drop" => Ok(Self::Drop),
+            "stop" => Ok(Self::Stop),
+            _ => refused("drop or stop"),
+        }
+    }
+}
+
+impl fmt::Display for FullDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drop => "drop",
+            Self::Stop => "stop",
+        })
+    }
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -288,6 +318,7 @@ pub(super) mod tests {
         takes::<RingBytes>(&["4KiB", "8MiB"], &["0", "4095", "3MiB", "8MB", "2GiB"]);
         takes::<LogFilter>(&["info", "emberscope=debug,warn"], &["", "loud=very"]);
         takes::<FsyncWhen>(&["window", "never"], &["always", ""]);
+        takes::<FullDisk>(&["drop", "stop"], &["oldest", ""]);
         takes::<LogFormat>(&["text", "json"], &["xml", ""]);
         takes::<NodeName>(&["node-1.example"], &["", "a b", "x\u{1b}[31m"]);
         takes::<SparkUrls>(

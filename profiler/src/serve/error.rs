@@ -54,7 +54,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let code = match error {
             StoreError::TooLarge { .. } => "answer_too_large",
-            StoreError::Unreadable { .. } => return Self::internal(error.to_string()),
+            StoreError::Unreadable { .. } | StoreError::Unwanted => {
+                return Self::internal(error.to_string());
+            }
         };
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string())
     }

@@ -250,7 +250,7 @@ impl Metrics {
             declared: b.declared,
             scrape: Mutex::new(()),
         };
-        for reason in ["bytes", "age"] {
+        for reason in ["bytes", "age", "full"] {
             metrics.store_dropped.with_label_values(&[reason]);
         }
         Ok(metrics)
@@ -275,6 +275,7 @@ impl Metrics {
         self.store_bytes.set(clamp(usage.bytes));
         raise_to(&self.store_dropped.with_label_values(&["bytes"]), usage.dropped_for_bytes);
         raise_to(&self.store_dropped.with_label_values(&["age"]), usage.dropped_for_age);
+        raise_to(&self.store_dropped.with_label_values(&["full"]), usage.dropped_for_full);
         if let Some(disk) = disk {
             self.disk.set(disk);
         }

@@ -130,6 +130,7 @@ fn status_of(state: &ServeState) -> Value {
             "bytes": usage.bytes,
             "dropped_for_bytes": usage.dropped_for_bytes,
             "dropped_for_age": usage.dropped_for_age,
+            "dropped_for_full": usage.dropped_for_full,
             "window_seconds": state.store.window_length().as_secs_f64(),
             "span": span,
             "disk": state.store.disk().map(|disk| disk_of(&disk)),

@@ -3,9 +3,11 @@
 //! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run or wait
 //! to be read at once: a query keeps its place until its work is done and its answer is written, so that
 //! slow readers cannot pile up large answers. One that finds no place within [`WAIT`] is 503; one that
-//! takes longer than [`TIME`] is 504 (its thread ends by itself and keeps its place until then).
+//! takes longer than [`TIME`] is 504. A query whose client left, or whose time is up, is told so and ends at the next
+//! block of the store; it keeps its place until then.
 
 use super::error::ApiError;
+use crate::model::Waits;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -80,7 +82,11 @@ impl Queries {
             let message = "Too many queries are running: try again.";
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message));
         };
-        let task = tokio::task::spawn_blocking(move || work().map(|rendered| (rendered, place)));
+        // Goes with this future: when the client leaves, and when the time is up.
+        let waits = Waits::default();
+        let wanted = waits.wanted();
+        let work = move || wanted.run(work).map(|rendered| (rendered, place));
+        let task = tokio::task::spawn_blocking(work);
         match tokio::time::timeout(self.time, task).await {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => {

@@ -1,8 +1,8 @@
 //! The store's door: answers over open part, sealed parts and blocks.
 
 use super::super::facts;
-use super::super::read::{LedgerLines, Merge, Processes, Quantities, Series, Totals};
-use super::super::{LabelledSeries, Store, StoreUsage};
+use super::super::read::{LedgerLines, Merge, Processes, Quantities, Series, Totals, Values};
+use super::super::{LabelValue, LabelledSeries, Store, StoreUsage};
 use super::*;
 use crate::model::{Answer, LabelKey, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary};
 
@@ -49,6 +49,14 @@ impl Store for DiskStore {
             let mut totals = Totals::new(query, &self.shared.config.answers);
             self.shared.each(&query.range, |view| totals.add(view))?;
             Ok(totals.finish())
+        })
+    }
+
+    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
+        self.shared.answer(|| {
+            let mut values = Values::new(query, key, &self.shared.config.answers);
+            self.shared.each(&query.range, |view| values.add(view))?;
+            Ok(values.finish())
         })
     }
 
@@ -114,6 +122,7 @@ impl Store for DiskStore {
             bytes: parts().map(Part::bytes).sum::<usize>() + cached,
             dropped_for_bytes: health.dropped_windows_for_bytes,
             dropped_for_age: health.dropped_windows_for_age,
+            dropped_for_full: health.dropped_windows_for_full,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Sealed parts become blocks, old blocks go, late labels reach what is written: all on one thread.
+//! Sealed parts become blocks and late labels reach what is written, on one thread; old blocks go there too (`room`).
 //!
 //! A part leaves memory, and its journal the disk, only when its block is whole. Where a block cannot be
 //! written it is tried again every [`AGAIN`]; sealed parts that then take more than the memory they may
@@ -42,6 +42,7 @@ impl Shared {
     /// Does all there is to do, or all that the disk lets.
     pub(super) fn work(&self) {
         let _one = lock(&self.working);
+        self.make_room_for_journal();
         loop {
             self.write_blocks();
             // Sealed parts do not change: as blocks they can.
@@ -81,6 +82,9 @@ impl Shared {
                 Err(error) => {
                     let says = format!("{:#}", Chain(&error));
                     lock(&self.health).failed(Failing::Block, &says);
+                    if self.make_room(Failing::Block) {
+                        continue;
+                    }
                     self.drop_parts();
                     return;
                 }
@@ -134,42 +138,6 @@ impl Shared {
                 Ok(false) => return,
                 Err(error) => {
                     lock(&self.health).failed(Failing::Block, &format!("{:#}", Chain(&error)));
-                    return;
-                }
-            }
-        }
-    }
-
-    /// The oldest blocks go, by age and by bytes.
-    fn retain(&self) {
-        let oldest_kept = wall(self).minus(self.config.retention_age);
-        loop {
-            let (journal, _) = self.journal_bytes();
-            let held = read(&self.held);
-            let bytes = journal + held.blocks.iter().map(|block| block.bytes()).sum::<u64>();
-            let Some(oldest) = held.blocks.iter().min_by_key(|block| block.range().until).cloned() else {
-                return;
-            };
-            drop(held);
-            let (too_old, too_many) =
-                (oldest.range().until < oldest_kept, bytes > self.config.retention_bytes);
-            if !too_old && !too_many {
-                return;
-            }
-            // By a name that a start removes, so that half a block is never read.
-            let gone = oldest.dir().with_file_name(format!(".gone-{}", oldest.part()));
-            write(&self.held).blocks.retain(|block| block.part() != oldest.part());
-            let mut health = lock(&self.health);
-            match too_old {
-                true => health.dropped_windows_for_age += oldest.windows(),
-                false => health.dropped_windows_for_bytes += oldest.windows(),
-            }
-            drop(health);
-            let removed = fs::rename(oldest.dir(), &gone).and_then(|()| fs::remove_dir_all(&gone));
-            match removed {
-                Ok(()) => lock(&self.health).went_well(Failing::Remove),
-                Err(error) => {
-                    lock(&self.health).failed(Failing::Remove, &error.to_string());
                     return;
                 }
             }

@@ -5,6 +5,15 @@ use super::super::journal::Fsync;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What happens on a full disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// The oldest block goes, so that the newest windows are kept.
+    DropOldest,
+    /// Nothing new is written until there is room: what is on the disk stays.
+    Stop,
+}
+
 /// How and how much is kept.
 #[derive(Clone, Debug)]
 pub struct DiskStoreConfig {
@@ -25,6 +34,8 @@ pub struct DiskStoreConfig {
     pub retention_age: Duration,
     /// The oldest blocks go when all files together take more.
     pub retention_bytes: u64,
+    /// What happens on a full disk.
+    pub when_full: WhenFull,
     /// How large an answer may be.
     pub answers: AnswerLimits,
 }
@@ -41,6 +52,7 @@ impl DiskStoreConfig {
             fsync: Fsync::Window,
             retention_age: Duration::from_secs(14 * 86_400),
             retention_bytes: 10 << 30,
+            when_full: WhenFull::DropOldest,
             answers: AnswerLimits::default(),
         }
     }

@@ -88,6 +88,7 @@ pub(super) struct Health {
     pub recovered_windows: u64,
     pub dropped_windows_for_bytes: u64,
     pub dropped_windows_for_age: u64,
+    pub dropped_windows_for_full: u64,
     set_aside: u64,
     files: VecDeque<SetAside>,
 }
@@ -109,6 +110,13 @@ impl Health {
                 self.failing.push((what, error.to_owned()));
             }
         }
+    }
+
+    /// Whether it fails because the disk is full, or the quota is reached.
+    pub fn is_full(&self, what: Failing) -> bool {
+        // Parquet's errors keep only the text of the system's (ENOSPC, EDQUOT), which ends in its number.
+        let full = |says: &str| says.contains("(os error 28)") || says.contains("(os error 122)");
+        self.failing.iter().any(|(known, says)| *known == what && full(says))
     }
 
     /// It went well.

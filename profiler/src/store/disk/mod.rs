@@ -13,11 +13,12 @@ mod clock;
 mod config;
 mod health;
 mod journaling;
+mod room;
 mod start;
 #[cfg(test)]
 mod tests;
 
-pub use config::DiskStoreConfig;
+pub use config::{DiskStoreConfig, WhenFull};
 pub use health::{DiskUsage, SetAside};
 pub use start::DiskStoreError;
 
@@ -26,7 +27,7 @@ use super::block::Block;
 use super::journal::Fsync;
 use super::part::Part;
 use super::read::View;
-use crate::model::{LabelSet, TimeRange, WallTime, Window};
+use crate::model::{LabelSet, TimeRange, WallTime, Window, nobody_waits};
 use blocks::Task;
 use clock::Clock;
 use health::Health;
@@ -82,6 +83,11 @@ struct Shared {
     clock: Clock,
 }
 
+/// Refuses to go on with what nobody waits for.
+fn wanted() -> Result<(), StoreError> {
+    if nobody_waits() { Err(StoreError::Unwanted) } else { Ok(()) }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is in there is whole after every statement that can panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -128,9 +134,11 @@ impl Shared {
         }
         drop(open);
         for part in sealed {
+            wanted()?;
             take(&*part)?;
         }
         for block in &blocks {
+            wanted()?;
             take(&block.view(asked)?)?;
             self.trim();
         }
@@ -150,7 +158,14 @@ impl Shared {
 
     /// Takes an unreadable block out of what is answered for, and moves it away.
     fn set_aside(&self, path: &Path, says: &str) {
-        write(&self.held).blocks.retain(|block| block.dir() != path);
+        let mut held = write(&self.held);
+        let before = held.blocks.len();
+        held.blocks.retain(|block| block.dir() != path);
+        if held.blocks.len() == before {
+            // It went by itself while the query read it.
+            return;
+        }
+        drop(held);
         let aside = start::move_aside(&self.config.dir, path);
         lock(&self.health).set_aside(path, aside.as_deref(), says);
     }
@@ -191,9 +206,4 @@ impl Drop for DiskStore {
         }
         self.shared.flush();
     }
-}
-
-/// The wall clock's time for retention.
-fn wall(shared: &Shared) -> WallTime {
-    shared.clock.now()
 }

@@ -10,6 +10,8 @@ use crate::model::{
 use proptest::prelude::*;
 
 mod disks;
+mod errors;
+mod fixture;
 mod kills;
 mod same;
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Not looked up yet, or not selected.
 const NO_PLACE: usize = usize::MAX;
 
-fn is(list: &[bool], place: u32) -> bool {
+pub(super) fn is(list: &[bool], place: u32) -> bool {
     list.get(place as usize).copied().unwrap_or(false)
 }
 

@@ -7,10 +7,12 @@
 mod lists;
 mod merge;
 mod sums;
+mod values;
 
 pub(super) use lists::{LedgerLines, Processes, Series, Totals};
 pub(super) use merge::{Merge, Quantities};
 pub(super) use sums::Sums;
+pub(super) use values::Values;
 
 use super::StoreError;
 use super::facts::{Facts, LedgerLine, Stacks};

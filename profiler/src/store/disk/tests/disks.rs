@@ -3,7 +3,7 @@
 use super::*;
 use std::fs;
 
-fn files(dir: &Path) -> Vec<PathBuf> {
+pub(super) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     all.sort();
     all
@@ -178,10 +178,10 @@ fn directories_are_the_owners_alone() {
 }
 
 /// A file system of its own, of some size; None where this process may not mount.
-struct Tmpfs(PathBuf);
+pub(super) struct Tmpfs(pub PathBuf);
 
 impl Tmpfs {
-    fn mount(path: &Path, options: &str) -> Option<Self> {
+    pub(super) fn mount(path: &Path, options: &str) -> Option<Self> {
         fs::create_dir_all(path).unwrap();
         let mounted = std::process::Command::new("mount")
             .args(["-t", "tmpfs", "-o", options, "none"])

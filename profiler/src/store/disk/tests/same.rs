@@ -18,6 +18,9 @@ fn answers(store: &dyn Store, query: &Query) -> Vec<String> {
         out.push(format!("{:?}", store.series(query, step, by).unwrap()));
         out.push(format!("{:?}", store.ledger(query.range, &query.selection, by).unwrap()));
     }
+    for key in [LabelKey::Task, LabelKey::App, LabelKey::Node] {
+        out.push(format!("{:?}", store.values(query, key).unwrap()));
+    }
     out.extend(store.processes(query.range, &query.selection).iter().map(|p| format!("{p:?}")));
     out
 }
@@ -54,7 +57,7 @@ fn questions() -> Vec<Query> {
     ]
 }
 
-fn assert_same(expected: &dyn Store, store: &dyn Store, place: &str) {
+pub(super) fn assert_same(expected: &dyn Store, store: &dyn Store, place: &str) {
     for question in questions() {
         let (expected, got) = (answers(expected, &question), answers(store, &question));
         let first = expected.iter().zip(&got).find(|(expected, got)| expected != got);
