@@ -4,7 +4,7 @@ use super::figures::{Line, Times, lines};
 use super::hour::{EXECUTORS, Random, STAGES, at};
 use super::ingest::config;
 use emberscope::model::{Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange};
-use emberscope::store::{DiskStore, Store};
+use emberscope::store::{DiskStore, DiskStoreConfig, Store};
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::path::Path;
@@ -57,8 +57,9 @@ fn evict(dir: &Path) {
 }
 
 /// Asks.
-pub fn run(dir: &Path, times: u64) -> Result<Vec<Line>, String> {
-    let open = || DiskStore::open(config(dir)).map_err(|error| error.to_string());
+pub fn run(dir: &Path, times: u64, cache_mib: usize) -> Result<Vec<Line>, String> {
+    let config = || DiskStoreConfig { cache_bytes: cache_mib << 20, ..config(dir) };
+    let open = || DiskStore::open(config()).map_err(|error| error.to_string());
     let says = |error: emberscope::store::StoreError| error.to_string();
     let mut all = Vec::new();
 

@@ -20,17 +20,19 @@ struct Options {
     kills: u32,
     times: u64,
     memory_mib: usize,
+    cache_mib: usize,
     only: Option<String>,
     real: Option<PathBuf>,
 }
 
 const USAGE: &str = "bench store [--only ingest|asks|kills|real] [--dir DIR] [--kills 1000] [--times 100]\n\
-    \x20           [--memory-mib 20] [--real DATA-DIR]\n\
+    \x20           [--memory-mib 20] [--cache-mib 12] [--real DATA-DIR]\n\
     --dir     where the hour is written and left; one that is there is asked as it is\n\
     --real    the data directory of a stopped daemon, for bytes a sample of real data";
 
 fn options() -> Result<Options, String> {
-    let mut out = Options { dir: None, kills: 1000, times: 100, memory_mib: 20, only: None, real: None };
+    let mut out =
+        Options { dir: None, kills: 1000, times: 100, memory_mib: 20, cache_mib: 12, only: None, real: None };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value\n{USAGE}"));
@@ -40,6 +42,7 @@ fn options() -> Result<Options, String> {
             "--kills" => out.kills = number(value()?)? as u32,
             "--times" => out.times = number(value()?)?.max(1),
             "--memory-mib" => out.memory_mib = number(value()?)? as usize,
+            "--cache-mib" => out.cache_mib = number(value()?)? as usize,
             "--only" => out.only = Some(value()?),
             "--real" => out.real = Some(value()?.into()),
             _ => return Err(format!("unknown word {word}\n{USAGE}")),
@@ -57,7 +60,7 @@ fn run(options: &Options) -> Result<bool, String> {
         lines.extend(ingest::run(&dir, options.memory_mib)?);
     }
     if wants("asks") {
-        lines.extend(asks::run(&dir, options.times)?);
+        lines.extend(asks::run(&dir, options.times, options.cache_mib)?);
     }
     if wants("kills") {
         lines.extend(kills::run(&scratch.join("kills"), options.kills)?);
