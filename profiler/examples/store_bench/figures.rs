@@ -53,7 +53,7 @@ impl Line {
     }
     /// Whether it is over its bar.
     pub fn fails(&self) -> bool {
-        self.bar.is_some_and(|bar| !(self.figure <= bar))
+        self.bar.is_some_and(|bar| self.figure.is_nan() || self.figure > bar)
     }
 }
 
