@@ -18,7 +18,7 @@ mod worker;
 use crate::aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsConfig};
 use crate::capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
 use crate::cli::Lifecycle;
-use crate::config::{DaemonConfig, RecordConfig, SelectError};
+use crate::config::{DaemonConfig, FsyncWhen, FullDisk, RecordConfig, SelectError};
 use crate::model::{
     Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, TimeRange,
     UnknownReason, WallTime,
@@ -29,7 +29,10 @@ use crate::process::{
     SparkNames,
 };
 use crate::serve::{self, Metrics, Queries, ServeConfig, ServeError, ServeState};
-use crate::store::{AnswerLimits, MemoryStore, MemoryStoreConfig, Store, StoreError};
+use crate::store::{
+    AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, MemoryStore, MemoryStoreConfig, Store,
+    StoreError, WhenFull,
+};
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
 use health::{Health, Shared};
 use jvms::Jvms;
@@ -69,6 +72,9 @@ pub enum PipelineError {
     /// The answer of a recording is too large.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store on disk.
+    #[error(transparent)]
+    DiskStore(#[from] DiskStoreError),
     /// A metric was declared twice.
     #[error("the metrics cannot be set up: {0}")]
     Metrics(String),
@@ -95,12 +101,21 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     let access = listen.access()?;
     let listener = runtime.block_on(listen.bind())?;
     let address = listener.local_addr().map_err(PipelineError::Runtime)?;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryStoreConfig {
+    let store: Arc<dyn Store> = Arc::new(DiskStore::open(DiskStoreConfig {
         window_length: config.window.get().get(),
-        max_bytes: config.store_bytes.as_usize(),
-        max_age: config.store_age.get(),
-        answers: AnswerLimits::default(),
-    }));
+        memory_bytes: config.store_bytes.as_usize(),
+        fsync: match config.fsync {
+            FsyncWhen::Window => Fsync::Window,
+            FsyncWhen::Never => Fsync::Never,
+        },
+        when_full: match config.when_full {
+            FullDisk::Drop => WhenFull::DropOldest,
+            FullDisk::Stop => WhenFull::Stop,
+        },
+        retention_age: config.retention_age.get(),
+        retention_bytes: config.retention_bytes.0,
+        ..DiskStoreConfig::new(config.data_dir.get().join("store"))
+    })?);
     let joined = join(&config, Arc::clone(&store), Some(&config.data_dir.get().join("unwind")))?;
     let ready = Arc::new(AtomicBool::new(false));
     let names = NamesConfig {

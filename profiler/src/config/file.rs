@@ -89,7 +89,7 @@ mod tests {
             ask-jvms = false
             store-bytes = 67108864
             ring-bytes = "8MiB"
-            store-age = "1h30m"
+            retention-age = "1h30m"
         "#;
         let config = DaemonConfig::from_settings(parse(text, Path::new("x")).unwrap());
         assert_eq!(config.listen.to_string(), "[::1]:80");
@@ -100,7 +100,7 @@ mod tests {
         assert!(!config.ask_jvms);
         assert_eq!(config.store_bytes.0, 64 << 20);
         assert_eq!(config.ring_bytes.unwrap().get().0, 8 << 20);
-        assert_eq!(config.store_age.get().as_secs(), 5400);
+        assert_eq!(config.retention_age.get().as_secs(), 5400);
     }
 
     #[test]

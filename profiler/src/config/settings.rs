@@ -110,10 +110,19 @@ settings! {
     /// Spark history servers (or drivers) elsewhere that are asked for names of stages, jobs, SQL
     /// descriptions and Spark's own figures: a comma list of at most 8 URLs, http alone.
     optional spark_url ("spark-url", "URLS"): SparkUrls = "http://history:18080";
-    /// Memory for closed windows; the oldest go first.
+    /// Memory for windows that are not in a block on the disk yet: when half of it is used a block is made
+    /// before its hour is over.
     required store_bytes ("store-bytes", "SIZE"): ByteSize = "20MiB";
-    /// Age at which windows go, whatever room there is.
-    required store_age ("store-age", "DURATION"): Interval = "1d";
+    /// When the journal is flushed to the disk: window (a power cut costs at most the open window) or never
+    /// (it may cost what the kernel had not written yet; a kill costs nothing).
+    required fsync ("fsync", "WHEN"): FsyncWhen = "window";
+    /// Age at which windows go from the disk, by the hour.
+    required retention_age ("retention-age", "DURATION"): Interval = "14d";
+    /// Disk space for windows: over it the oldest hours go.
+    required retention_bytes ("retention-bytes", "SIZE"): ByteSize = "10GiB";
+    /// On a full disk: drop (the oldest block goes, the newest windows are kept) or stop (nothing new is
+    /// written until there is room; windows wait in memory as far as they fit).
+    required when_full ("when-full", "WHAT"): FullDisk = "drop";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
     /// given. Samples are lost, and counted, when it is full.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";

@@ -60,6 +60,8 @@ toml_kinds! {
     RingBytes = Size;
     LogFilter = Text;
     LogFormat = Text;
+    FsyncWhen = Text;
+    FullDisk = Text;
     NodeName = Text;
     SparkUrls = List;
 }
@@ -208,6 +210,64 @@ impl fmt::Display for FilePath {
     }
 }
 
+/// When the journal is flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FsyncWhen {
+    /// After each window.
+    Window,
+    /// When the kernel does.
+    Never,
+}
+
+impl FromStr for FsyncWhen {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        match text {
+            "window" => Ok(Self::Window),
+            "never" => Ok(Self::Never),
+            _ => refused("window or never"),
+        }
+    }
+}
+
+impl fmt::Display for FsyncWhen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Window => "window",
+            Self::Never => "never",
+        })
+    }
+}
+
+/// What happens on a full disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FullDisk {
+    /// The oldest block goes.
+    Drop,
+    /// Nothing new is written.
+    Stop,
+}
+
+impl FromStr for FullDisk {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        match text {
+            "drop" => Ok(Self::Drop),
+            "stop" => Ok(Self::Stop),
+            _ => refused("drop or stop"),
+        }
+    }
+}
+
+impl fmt::Display for FullDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drop => "drop",
+            Self::Stop => "stop",
+        })
+    }
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -257,6 +317,8 @@ pub(super) mod tests {
         takes::<WindowLength>(&["1s", "10s", "1m"], &["0s", "7s", "1500ms", "2m", "10"]);
         takes::<RingBytes>(&["4KiB", "8MiB"], &["0", "4095", "3MiB", "8MB", "2GiB"]);
         takes::<LogFilter>(&["info", "emberscope=debug,warn"], &["", "loud=very"]);
+        takes::<FsyncWhen>(&["window", "never"], &["always", ""]);
+        takes::<FullDisk>(&["drop", "stop"], &["oldest", ""]);
         takes::<LogFormat>(&["text", "json"], &["xml", ""]);
         takes::<NodeName>(&["node-1.example"], &["", "a b", "x\u{1b}[31m"]);
         takes::<SparkUrls>(

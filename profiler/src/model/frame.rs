@@ -26,6 +26,22 @@ pub enum FrameKind {
 }
 
 impl FrameKind {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Kernel,
+        Self::Native,
+        Self::JavaCompiled,
+        Self::JavaInlined,
+        Self::JavaInterpreted,
+        Self::Stub,
+        Self::Python,
+        Self::Unknown,
+        Self::Label,
+    ];
+    /// By its short name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.slug() == slug)
+    }
     /// Stable short name, for JSON and the store.
     pub const fn slug(self) -> &'static str {
         match self {
@@ -103,6 +119,10 @@ impl UnknownReason {
         Self::Unloaded,
         Self::JvmUnreadable,
     ];
+    /// By its short name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| reason.slug() == slug)
+    }
     /// Stable short name, for metrics and the frame's name.
     pub const fn slug(self) -> &'static str {
         match self {

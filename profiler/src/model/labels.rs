@@ -111,6 +111,13 @@ impl LabelSet {
     pub fn without_thread(&self) -> LabelSet {
         Self { process: self.process.clone(), thread: Box::default() }
     }
+    /// The set of a thread of this process. Its labels stand in key order, each key once, none of a process.
+    pub fn with_thread(&self, thread: Box<[(LabelKey, Arc<str>)]>) -> LabelSet {
+        debug_assert!(
+            thread.iter().all(|(key, _)| key.is_of_thread()) && thread.is_sorted_by_key(|(key, _)| *key)
+        );
+        Self { process: self.process.clone(), thread }
+    }
     /// The labels of another process, or of the same by another name, with this one's thread's.
     pub fn moved_to(&self, process: &LabelSet) -> LabelSet {
         Self { process: process.process.clone(), thread: self.thread.clone() }

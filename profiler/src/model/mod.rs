@@ -18,6 +18,7 @@ mod spark;
 mod stack;
 mod thread;
 mod time;
+mod wait;
 mod window;
 
 pub use answer::{
@@ -39,4 +40,5 @@ pub use spark::{
 pub use stack::Stack;
 pub use thread::{Accounts, LedgerRow, LedgerSums, RawThread, ThreadCause, ThreadClass};
 pub use time::{TimeRange, WallTime};
+pub use wait::{Waits, Wanted, nobody_waits};
 pub use window::{LostCounts, Row, Window};

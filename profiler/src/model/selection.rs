@@ -29,7 +29,10 @@ pub struct Matcher {
 impl Matcher {
     /// Whether a set of labels fulfils it.
     pub fn matches(&self, labels: &LabelSet) -> bool {
-        let value = labels.get(self.key);
+        self.accepts(labels.get(self.key))
+    }
+    /// Whether a value of its label fulfils it; the empty text is a label that is not set.
+    pub fn accepts(&self, value: &str) -> bool {
         match &self.op {
             MatchOp::In(values) => values.iter().any(|v| v == value),
             MatchOp::NotIn(values) => values.iter().all(|v| v != value),

@@ -54,6 +54,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let code = match error {
             StoreError::TooLarge { .. } => "answer_too_large",
+            StoreError::Unreadable { .. } | StoreError::Unwanted => {
+                return Self::internal(error.to_string());
+            }
         };
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string())
     }

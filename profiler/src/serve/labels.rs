@@ -12,7 +12,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Values answered unless told.
@@ -54,22 +54,12 @@ pub async fn values(
         .select(raw, &["limit"], move |store, params, query| {
             let limit = params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
             let summary = store.summary(query)?;
-            let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-            for total in store.totals(query)? {
-                let value = total.labels.get(key);
-                if !value.is_empty() {
-                    let sum = sums.entry(value.to_owned()).or_default();
-                    *sum = (sum.0.saturating_add(total.count), sum.1.saturating_add(total.weight));
-                }
-            }
-            let mut rows: Vec<(String, (u64, u64))> = sums.into_iter().collect();
-            // Stable: equal counts stay in the order of their names.
-            rows.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+            let mut rows = store.values(query, key)?;
             let cut = rows.len().saturating_sub(limit);
             rows.truncate(limit);
-            let rows = rows.into_iter().map(|(value, (count, weight))| {
-                let mut row = amount(query.kind, count, weight);
-                row.insert("value".into(), value.into());
+            let rows = rows.into_iter().map(|known| {
+                let mut row = amount(query.kind, known.count, known.weight);
+                row.insert("value".into(), (*known.value).into());
                 Value::Object(row)
             });
             let mut out = head(&summary, store);

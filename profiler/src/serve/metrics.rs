@@ -4,13 +4,15 @@
 //! closed lists, so all their series exist from the start, at 0. No label carries text from a target: the
 //! number of series is bounded. docs/reference/metrics.md lists them; a test holds it to that.
 
+mod disk;
 mod kinds;
 #[cfg(test)]
 mod tests;
 
 use super::own;
 use crate::model::{DropReason, SampleKind, StackEnd, ThreadClass, UnknownReason};
-use crate::store::StoreUsage;
+use crate::store::{DiskUsage, StoreUsage};
+use disk::Disk;
 use kinds::Builder;
 pub use kinds::{Declared, JvmCpu, PerReason, raise_to};
 use prometheus::{
@@ -81,6 +83,7 @@ pub struct Metrics {
     store_windows: IntGauge,
     store_bytes: IntGauge,
     store_dropped: IntCounterVec,
+    disk: Disk,
     own_cpu: Gauge,
     own_resident: IntGauge,
     own_start: Gauge,
@@ -153,6 +156,7 @@ impl Metrics {
                 "Windows dropped from the store because of its limits.",
                 &["reason"],
             )?,
+            disk: Disk::declare(&mut b)?,
             registry_entries: {
                 let (name, help) =
                     ("emberscope_registry_entries", "Entries of a bounded table of the daemon.");
@@ -246,7 +250,7 @@ impl Metrics {
             declared: b.declared,
             scrape: Mutex::new(()),
         };
-        for reason in ["bytes", "age"] {
+        for reason in ["bytes", "age", "full"] {
             metrics.store_dropped.with_label_values(&[reason]);
         }
         Ok(metrics)
@@ -258,7 +262,12 @@ impl Metrics {
     }
 
     /// The text of `/metrics`, with what is read at the scrape: the store, readiness, the process itself.
-    pub fn text(&self, usage: &StoreUsage, ready: bool) -> prometheus::Result<String> {
+    pub fn text(
+        &self,
+        usage: &StoreUsage,
+        disk: Option<&DiskUsage>,
+        ready: bool,
+    ) -> prometheus::Result<String> {
         // One scrape at a time: `raise_to` reads and then adds.
         let _one = self.scrape.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.ready.set(i64::from(ready));
@@ -266,6 +275,10 @@ impl Metrics {
         self.store_bytes.set(clamp(usage.bytes));
         raise_to(&self.store_dropped.with_label_values(&["bytes"]), usage.dropped_for_bytes);
         raise_to(&self.store_dropped.with_label_values(&["age"]), usage.dropped_for_age);
+        raise_to(&self.store_dropped.with_label_values(&["full"]), usage.dropped_for_full);
+        if let Some(disk) = disk {
+            self.disk.set(disk);
+        }
         if let Some(usage) = own::usage() {
             self.own_cpu.set(usage.cpu_seconds);
             self.own_resident.set(clamp(usage.resident_bytes));

@@ -8,6 +8,7 @@ use super::error::{ApiError, shown};
 use super::params::Params;
 use super::run::Rendered;
 use crate::model::WallTime;
+use crate::store::DiskUsage;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -54,7 +55,7 @@ pub async fn readyz(State(state): State<Arc<ServeState>>) -> Response {
 pub async fn metrics(State(state): State<Arc<ServeState>>) -> Response {
     let work = Arc::clone(&state);
     let work = move || {
-        let text = work.metrics.text(&work.store.usage(), (work.ready)().is_ok());
+        let text = work.metrics.text(&work.store.usage(), work.store.disk().as_ref(), (work.ready)().is_ok());
         let text = text.map_err(|e| ApiError::internal(format!("The metrics cannot be written: {e}")))?;
         let mut headers = HeaderMap::new();
         let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -94,11 +95,37 @@ fn status_of(state: &ServeState) -> Value {
             "bytes": usage.bytes,
             "dropped_for_bytes": usage.dropped_for_bytes,
             "dropped_for_age": usage.dropped_for_age,
+            "dropped_for_full": usage.dropped_for_full,
             "window_seconds": state.store.window_length().as_secs_f64(),
             "span": span,
+            "disk": state.store.disk().map(|disk| disk_of(&disk)),
         }),
     );
     Value::Object(out)
+}
+
+fn disk_of(disk: &DiskUsage) -> Value {
+    let shown = |path: &std::path::Path| path.display().to_string();
+    let counts = |list: &[(&'static str, u64)]| -> Map<String, Value> {
+        list.iter().map(|(what, count)| ((*what).to_owned(), (*count).into())).collect()
+    };
+    let aside = disk.set_aside_files.iter().map(
+        |file| json!({ "path": shown(&file.path), "now": file.now.as_deref().map(shown), "says": file.says }),
+    );
+    let failing = disk.failing.iter().map(|(what, says)| json!({ "what": what, "says": says }));
+    json!({
+        "blocks": disk.blocks,
+        "bytes": disk.bytes,
+        "journal_bytes": disk.journal_bytes,
+        "pending_bytes": disk.pending_bytes,
+        "failing": failing.collect::<Vec<_>>(),
+        "errors": counts(&disk.errors),
+        "unjournaled_windows": disk.unjournaled_windows,
+        "recovered_windows": disk.recovered_windows,
+        "cut_bytes": disk.cut_bytes,
+        "set_aside": disk.set_aside,
+        "set_aside_files": aside.collect::<Vec<_>>(),
+    })
 }
 
 /// 404

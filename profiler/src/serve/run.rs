@@ -2,11 +2,13 @@
 //!
 //! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run at once: a query
 //! keeps its place until its work is done and there is room for its answer among those that are not read yet
-//! ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than [`TIME`] is 504 (its
-//! thread ends by itself and keeps its place until then).
+//! ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than [`TIME`] is 504. A query
+//! whose client left, or whose time is up, is told so and ends at the next block of the store; it keeps its place until
+//! then.
 
 use super::error::ApiError;
 use super::unread::{self, Held, Unread};
+use crate::model::Waits;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -79,7 +81,11 @@ impl Queries {
         let place = tokio::time::timeout(self.wait, Arc::clone(&self.places).acquire_owned()).await;
         let busy = |message| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
         let Ok(Ok(place)) = place else { return Err(busy("Too many queries are running: try again.")) };
-        let task = tokio::task::spawn_blocking(move || work().map(|rendered| (rendered, place)));
+        // Goes with this future: when the client leaves, and when the time is up.
+        let waits = Waits::default();
+        let wanted = waits.wanted();
+        let work = move || wanted.run(work).map(|rendered| (rendered, place));
+        let task = tokio::task::spawn_blocking(work);
         match tokio::time::timeout(self.time, task).await {
             Ok(Ok(result)) => {
                 let (rendered, _place) = result?;

@@ -194,6 +194,7 @@ impl Store for MemoryStore {
             bytes: kept.sizes.bytes(),
             dropped_for_bytes: kept.dropped_for_bytes,
             dropped_for_age: kept.dropped_for_age,
+            dropped_for_full: 0,
         }
     }
 }

@@ -1,23 +1,32 @@
 //! Where closed windows are kept and merged: windows in, answers out.
 //!
-//! In memory for now, bounded by bytes and age. [`Store`] is the room's door: a store on disk replaces
-//! the inside.
+//! [`Store`] is the room's door. [`DiskStore`] keeps windows on disk, for the daemon; [`MemoryStore`] keeps them in
+//! memory, for a recording and for tests, and both answer alike.
 
 mod accounts;
 mod answer;
+mod block;
+mod disk;
+mod facts;
+mod journal;
 mod memory;
+mod part;
 mod pointer;
+mod read;
 mod relabel;
 mod sizes;
 mod tree;
 
 pub use answer::{AnswerLimits, NO_VALUE};
+pub use disk::{DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, SetAside, WhenFull};
+pub use journal::Fsync;
 pub use memory::{MemoryStore, MemoryStoreConfig};
 
 use crate::model::{
     Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, SeriesPoint,
     Summary, TimeRange, Window,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,10 +41,37 @@ pub enum StoreError {
         /// The limit.
         limit: usize,
     },
+    /// The client left, or its time was up: the work was not finished.
+    #[error("nobody waits for the answer any more")]
+    Unwanted,
+    /// Files of the store cannot be read, or are not as they were written. The store answers again
+    /// without them.
+    #[error("{} cannot be read: {says}", path.display())]
+    Unreadable {
+        /// Which.
+        path: std::path::PathBuf,
+        /// Why.
+        says: String,
+    },
 }
 
 /// A time series with its labels: those of `by`, in that order.
 pub type LabelledSeries = (Vec<(LabelKey, Arc<str>)>, Vec<SeriesPoint>);
+
+/// A value of a label, and the sums of all samples that have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelValue {
+    /// The value.
+    pub value: Arc<str>,
+    /// Samples.
+    pub count: u64,
+    /// Their weight.
+    pub weight: u64,
+}
+
+fn sort_values(values: &mut [LabelValue]) {
+    values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
+}
 
 /// Keeps windows and answers queries over them.
 pub trait Store: Send + Sync {
@@ -57,6 +93,20 @@ pub trait Store: Send + Sync {
     }
     /// Sums by label set, over the windows that `query` touches, sorted. `group` does not matter.
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError>;
+    /// Values of one label with their sums, over the windows that `query` touches: most samples first, then by text.
+    /// What does not have the label is not told.
+    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
+        let mut sums: HashMap<Arc<str>, (u64, u64)> = HashMap::new();
+        for total in self.totals(query)? {
+            let Some((_, value)) = total.labels.iter().find(|(known, _)| *known == key) else { continue };
+            let sum = sums.entry(value.clone()).or_default();
+            *sum = (sum.0.saturating_add(total.count), sum.1.saturating_add(total.weight));
+        }
+        let value = |(value, (count, weight))| LabelValue { value, count, weight };
+        let mut values: Vec<LabelValue> = sums.into_iter().map(value).collect();
+        sort_values(&mut values);
+        Ok(values)
+    }
     /// Sums by step and by the labels `by`, sorted by these. Steps begin at multiples of `step`, which
     /// is at least a window; a window counts in the step in which it begins. Where no window begins
     /// there is no point; where one does, a series without samples has a zero.
@@ -85,6 +135,10 @@ pub trait Store: Send + Sync {
     fn forget(&self, labels: &LabelSet);
     /// What it holds: windows, bytes, and windows that the limits turned away.
     fn usage(&self) -> StoreUsage;
+    /// What it has on the disk, and how that goes; None when it has nothing to do with a disk.
+    fn disk(&self) -> Option<DiskUsage> {
+        None
+    }
 }
 
 /// What a store holds.
@@ -98,4 +152,6 @@ pub struct StoreUsage {
     pub dropped_for_bytes: u64,
     /// Windows dropped since start because they were too old.
     pub dropped_for_age: u64,
+    /// Windows dropped since start because the disk was full.
+    pub dropped_for_full: u64,
 }

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Number of a distinct (kind, name).
-type Symbol = u32;
+pub(super) type Symbol = u32;
 
 /// A tree in the making. The frames given to it must outlive it (`'a`): it knows them by address.
 pub(super) struct TreeBuilder<'a> {
@@ -45,14 +45,18 @@ impl<'a> Symbols<'a> {
         if let Some(&symbol) = self.by_address.get(&address) {
             return symbol;
         }
-        let symbol = if self.detail.lines && frame.line > 0 {
+        let symbol = self.of_detail(frame);
+        self.by_address.insert(address, symbol);
+        symbol
+    }
+
+    fn of_detail(&mut self, frame: &Arc<Frame>) -> Symbol {
+        if self.detail.lines && frame.line > 0 {
             let name = format!("{}:{}", frame.name, frame.line).into();
             self.of_name(&Arc::new(Frame { name, ..Frame::clone(frame) }))
         } else {
             self.of_name(frame)
-        };
-        self.by_address.insert(address, symbol);
-        symbol
+        }
     }
 
     fn of_name(&mut self, frame: &Arc<Frame>) -> Symbol {
@@ -129,14 +133,25 @@ impl<'a> TreeBuilder<'a> {
             let symbol = self.symbols.of_frame(frame);
             at = self.child(at, symbol)?;
         }
-        if let Some(node) = self.nodes.get_mut(at as usize) {
-            node.count = node.count.saturating_add(count);
-            node.weight = node.weight.saturating_add(weight);
-        }
+        self.count(at, count, weight);
         Ok(())
     }
 
-    fn child(&mut self, parent: NodeId, symbol: Symbol) -> Result<NodeId, StoreError> {
+    /// What stands for a frame in this tree; the caller remembers it.
+    pub(super) fn symbol(&mut self, frame: &Arc<Frame>) -> Symbol {
+        self.symbols.of_detail(frame)
+    }
+
+    /// Adds samples that end at a node.
+    pub(super) fn count(&mut self, node: NodeId, count: u64, weight: u64) {
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.count = node.count.saturating_add(count);
+            node.weight = node.weight.saturating_add(weight);
+        }
+    }
+
+    /// The node of a frame under its caller's.
+    pub(super) fn child(&mut self, parent: NodeId, symbol: Symbol) -> Result<NodeId, StoreError> {
         if let Some(&node) = self.children.get(&(parent, symbol)) {
             return Ok(node);
         }

@@ -11,6 +11,7 @@ pub mod procfs;
 mod row;
 mod stacks;
 mod stats;
+mod store;
 mod truth;
 
 use anyhow::{Result, bail};
@@ -30,6 +31,7 @@ pub const BENCHES: &[Bench] = &[
         "Java stacks against programs that tell their own, a real Spark job, known splits",
         stacks::run,
     ),
+    ("store", "windows on disk: bytes a sample, ingest, answers, kills", store::run),
     ("truth", "samples, labels and ledger against the kernel, Spark's event log, known work", truth::run),
 ];
 

@@ -21,7 +21,7 @@ fn every_metric_is_on_the_page_and_the_page_names_no_other() {
 
 #[test]
 fn every_reason_has_its_series_from_the_start_and_is_on_the_page() {
-    let text = Metrics::new("1").unwrap().text(&StoreUsage::default(), false).unwrap();
+    let text = Metrics::new("1").unwrap().text(&StoreUsage::default(), None, false).unwrap();
     let slugs = DropReason::ALL.iter().map(|r| r.slug());
     let slugs = slugs.chain(StackEnd::ALL.iter().map(|r| r.slug()));
     for slug in slugs.chain(UnknownReason::ALL.iter().map(|r| r.slug())) {
@@ -38,7 +38,7 @@ fn cpu_of_jvms_by_class_and_mode() {
     (sums.accounts.cpu_ns, sums.accounts.user_ns, sums.accounts.system_ns) = (4_000_000_000, 3, 1);
     metrics.jvm_cpu.add(ThreadClass::Gc, &sums);
     metrics.jvm_cpu.add(ThreadClass::Gc, &sums);
-    let text = metrics.text(&StoreUsage::default(), true).unwrap();
+    let text = metrics.text(&StoreUsage::default(), None, true).unwrap();
     let series = |class: &str, mode: &str, value: &str| {
         let labels = format!("{{mode=\"{mode}\",thread_class=\"{class}\"}}");
         let line = format!("emberscope_jvm_cpu_seconds_total{labels} {value}\n");
@@ -60,7 +60,7 @@ fn totals_from_elsewhere_only_rise() {
     metrics.lost.add(DropReason::RingFullSample, 2);
     assert_eq!(metrics.lost.get(DropReason::RingFullSample), 7);
     let usage = StoreUsage { windows: 3, bytes: 9, dropped_for_age: 4, ..StoreUsage::default() };
-    let text = metrics.text(&usage, true).unwrap();
+    let text = metrics.text(&usage, None, true).unwrap();
     for line in [
         "emberscope_store_windows 3",
         "emberscope_store_bytes 9",
@@ -74,7 +74,7 @@ fn totals_from_elsewhere_only_rise() {
 
 #[test]
 fn the_process_is_measured() {
-    let text = Metrics::new("1").unwrap().text(&StoreUsage::default(), true).unwrap();
+    let text = Metrics::new("1").unwrap().text(&StoreUsage::default(), None, true).unwrap();
     let value = |name: &str| -> f64 {
         let line = text.lines().find(|l| l.starts_with(name)).unwrap();
         line.rsplit(' ').next().unwrap().parse().unwrap()

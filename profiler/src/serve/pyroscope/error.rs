@@ -83,6 +83,9 @@ impl From<StoreError> for CallError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::TooLarge { .. } => Self::new(Code::ResourceExhausted, error.to_string()),
+            StoreError::Unreadable { .. } | StoreError::Unwanted => {
+                Self::new(Code::Internal, error.to_string())
+            }
         }
     }
 }

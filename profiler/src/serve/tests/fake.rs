@@ -143,7 +143,13 @@ impl Store for FakeStore {
     fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
     fn forget(&self, _: &LabelSet) {}
     fn usage(&self) -> StoreUsage {
-        StoreUsage { windows: self.lock().len(), bytes: 1234, dropped_for_bytes: 2, dropped_for_age: 3 }
+        StoreUsage {
+            windows: self.lock().len(),
+            bytes: 1234,
+            dropped_for_bytes: 2,
+            dropped_for_age: 3,
+            dropped_for_full: 0,
+        }
     }
 }
 

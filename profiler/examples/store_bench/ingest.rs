@@ -1,0 +1,135 @@
+//! Writing the hour, in a process of its own: CPU seconds, peak memory, bytes a sample.
+//!
+//! The generator's own CPU time is measured window by window and taken off; its memory (some 10 MB) is in the
+//! figure. The part at the end is made a block too, so that all of the hour is counted as it stays.
+
+use super::figures::Line;
+use super::hour::Hour;
+use emberscope::store::{DiskStore, DiskStoreConfig, Store};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Says to a process of this program that it is to write, and where.
+pub const CHILD: &str = "EMBERSCOPE_BENCH_INGEST";
+const MEMORY: &str = "EMBERSCOPE_BENCH_MEMORY_MIB";
+
+/// The daemon's settings, but for the age at which windows go.
+pub fn config(dir: &Path) -> DiskStoreConfig {
+    let age = std::time::Duration::from_secs(100 * 365 * 86_400);
+    DiskStoreConfig { retention_age: age, ..DiskStoreConfig::new(dir) }
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Writes the hour and prints what that took, a word and a number a line.
+pub fn child(dir: &Path) {
+    let memory = std::env::var(MEMORY).ok().and_then(|mib| mib.parse::<usize>().ok()).unwrap_or(20);
+    let store = DiskStore::open(DiskStoreConfig { memory_bytes: memory << 20, ..config(dir) });
+    let store = match store {
+        Ok(store) => store,
+        Err(error) => {
+            eprintln!("error: {error}");
+            std::process::exit(1);
+        }
+    };
+    let (mut rows, mut samples, mut generator) = (0, 0, 0.0);
+    let begun = seconds(ClockId::ProcessCPUTime);
+    let mut hour = Hour::new();
+    loop {
+        let before = seconds(ClockId::ThreadCPUTime);
+        let Some(window) = hour.next() else { break };
+        rows += window.rows.len();
+        samples += window.rows.iter().map(|row| row.count).sum::<u64>();
+        generator += seconds(ClockId::ThreadCPUTime) - before;
+        store.append(window);
+    }
+    let journal = store.disk().map_or(0, |disk| disk.journal_bytes);
+    store.settle();
+    let cpu = seconds(ClockId::ProcessCPUTime) - begun - generator;
+    let disk = store.disk().unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    let peak = peak.and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0;
+    println!("rows {rows}\nsamples {samples}\ntasks {}\ndepth {:.2}", hour.tasks(), hour.depth());
+    println!("cpu {cpu:.3}\npeak {peak:.1}\nbytes {}\nblocks {}", disk.bytes, disk.blocks);
+    println!("journal {journal}\nfailing {}", disk.failing.len());
+}
+
+/// Has the hour written into a directory.
+pub fn run(dir: &Path, memory_mib: usize) -> Result<Vec<Line>, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new(program)
+        .env(CHILD, dir)
+        .env(MEMORY, memory_mib.to_string())
+        .output()
+        .map_err(|error| format!("cannot start the writer: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("the writer failed: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let facts: BTreeMap<&str, f64> = said
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(word, number)| Some((word, number.parse().ok()?)))
+        .collect();
+    let fact = |word: &str| facts.get(word).copied().unwrap_or(f64::NAN);
+    println!(
+        "the hour: {} samples, {} rows, {} tasks, mean depth {}; {} blocks, memory for windows {memory_mib} MiB",
+        fact("samples"),
+        fact("rows"),
+        fact("tasks"),
+        fact("depth"),
+        fact("blocks")
+    );
+    tables(dir, fact("samples"));
+    Ok(vec![
+        Line::once(
+            "bytes a stored sample, generated hour",
+            fact("bytes") / fact("samples"),
+            "bytes",
+            Some(0.5),
+        )
+        .beside(3.21),
+        Line::once("ingest, CPU seconds", fact("cpu"), "s", Some(30.0)).beside(282.0),
+        Line::once("ingest, peak resident memory", fact("peak"), "MB", Some(128.0)).beside(1900.0),
+    ])
+}
+
+/// Prints what the tables of all blocks take.
+fn tables(dir: &Path, samples: f64) {
+    let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+    for block in std::fs::read_dir(dir.join("blocks")).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(block.path()).into_iter().flatten().flatten() {
+            let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+            *sizes.entry(file.file_name().to_string_lossy().into_owned()).or_default() += bytes;
+        }
+    }
+    for (name, bytes) in sizes {
+        println!("  {name:<26} {bytes:>10} bytes {:>7.4} a sample", bytes as f64 / samples);
+    }
+}
+
+/// Bytes a sample of what a daemon has kept.
+pub fn real(data_dir: &Path) -> Result<Vec<Line>, String> {
+    let store = DiskStore::open(config(&data_dir.join("store"))).map_err(|error| error.to_string())?;
+    store.settle();
+    let disk = store.disk().unwrap_or_default();
+    let Some(range) = store.span() else { return Err("there is no window in it".to_owned()) };
+    let query = super::asks::query(range, Vec::new());
+    let quality = store.summary(&query).map_err(|error| error.to_string())?.quality;
+    println!(
+        "real data: {} samples, {} windows, {} blocks, {} bytes",
+        quality.samples,
+        store.usage().windows,
+        disk.blocks,
+        disk.bytes
+    );
+    tables(&data_dir.join("store"), quality.samples as f64);
+    let figure = disk.bytes as f64 / quality.samples as f64;
+    Ok(vec![Line::once("bytes a stored sample, real data", figure, "bytes", Some(0.5))])
+}

@@ -1,0 +1,42 @@
+//! Labels that became known after a block was written.
+//!
+//! In: a change of labels. Out: the block with another `label_sets` table: written beside the old one, then
+//! the manifest that names it, which is the moment at which it holds. Rows do not change.
+
+use super::super::facts::Labels;
+use super::read::{Block, lock};
+use super::write::{Files, label_set_columns, write_manifest};
+use super::*;
+use std::collections::BTreeMap;
+
+impl Block {
+    /// Changes the labels. False: `change` found nothing to do.
+    pub fn change(&self, sync: bool, change: impl FnOnce(&mut Labels) -> bool) -> Result<bool, BlockError> {
+        let damaged = |says: String| BlockError::Damaged { path: self.dir().to_owned(), says };
+        let index = self.index().map_err(|problem| damaged(problem.to_string()))?;
+        let mut labels = index.facts.labels.clone();
+        if !change(&mut labels) {
+            return Ok(false);
+        }
+        let sets: Vec<u32> = (0..labels.sets.len() as u32).collect();
+        let mut manifest = lock(self.manifest());
+        let old =
+            manifest.files.keys().find(|name| name.starts_with(LABEL_SETS)).cloned().unwrap_or_default();
+        let number =
+            old.split_once('-').and_then(|(_, rest)| rest.strip_suffix(".parquet")?.parse::<u64>().ok());
+        let new = format!("{LABEL_SETS}-{}.parquet", number.unwrap_or(1) + 1);
+        let mut files = Files { dir: self.dir(), sync, files: BTreeMap::new() };
+        files.table_as(&new, LABEL_SETS, &label_set_columns(&labels, &sets))?;
+        let mut next = manifest.clone();
+        next.files.remove(&old);
+        next.files.append(&mut files.files);
+        let written = write_manifest(self.dir(), &next, sync);
+        written.map_err(|source| BlockError::Io { what: "change", path: self.dir().to_owned(), source })?;
+        *manifest = next;
+        drop(manifest);
+        self.let_go();
+        // No manifest names it any more.
+        let _ = std::fs::remove_file(self.dir().join(old));
+        Ok(true)
+    }
+}

@@ -1,0 +1,80 @@
+//! `manifest.json`: what a block holds and how its files must look.
+//!
+//! In: a block's directory. Out: its span, its part's number, its files. Read at start for every block, so
+//! it has all that choosing a block for a query takes. Limits: [`MAX_BYTES`].
+
+use super::BlockError;
+use crate::model::{TimeRange, WallTime};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The version of the format that is written and read.
+pub(in crate::store) const FORMAT: u32 = 1;
+/// Its name in a block.
+pub(super) const NAME: &str = "manifest.json";
+/// One has 2 KB.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// A file of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::store) struct FileFacts {
+    pub bytes: u64,
+    pub crc32: u32,
+}
+
+/// What a block says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::store) struct Manifest {
+    pub format: u32,
+    /// Who wrote it.
+    pub program: String,
+    /// The part that it was made of.
+    pub part: u64,
+    /// Start of the first window, nanoseconds since the Unix epoch.
+    pub from_ns: u64,
+    /// End of the last.
+    pub until_ns: u64,
+    pub windows: u64,
+    /// Rows of `samples`.
+    pub rows: u64,
+    /// Samples of all kinds.
+    pub samples: u64,
+    /// By name, with `.parquet`.
+    pub files: BTreeMap<String, FileFacts>,
+}
+
+/// Only what every format has.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
+impl Manifest {
+    /// Of a block's directory.
+    pub fn read(dir: &Path) -> Result<Self, BlockError> {
+        let path = dir.join(NAME);
+        let mut text = String::new();
+        let read = File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
+        let damaged = |says: String| BlockError::Damaged { path: path.clone(), says };
+        read.map_err(|error| damaged(format!("cannot be read: {error}")))?;
+        let format: Format =
+            serde_json::from_str(&text).map_err(|e| damaged(format!("makes no sense: {e}")))?;
+        if format.format != FORMAT {
+            return Err(BlockError::Version { path: dir.to_owned(), found: format.format });
+        }
+        serde_json::from_str(&text).map_err(|e| damaged(format!("makes no sense: {e}")))
+    }
+
+    /// From its first window to its last.
+    pub fn range(&self) -> TimeRange {
+        TimeRange { from: WallTime(self.from_ns), until: WallTime(self.until_ns) }
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.values().map(|file| file.bytes).sum()
+    }
+}

@@ -1,0 +1,104 @@
+//! Blocks: an hour of windows that no longer change, as Parquet files in a directory of their own.
+//!
+//! In: a part that is full. Out: a directory that holds all of it and can be copied as it is; and answers
+//! from such directories, of which only the columns and rows are read that a query needs. docs/store.md
+//! describes every table.
+//!
+//! A block is written aside and renamed when all of it is on the disk. `manifest.json` names its files with
+//! their lengths and checksums, which are compared when a file is first read.
+
+mod change;
+mod manifest;
+mod order;
+mod read;
+mod rows;
+mod table;
+mod write;
+
+pub(super) use manifest::{FORMAT, Manifest};
+pub(super) use read::Block;
+pub(super) use write::write;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files of a block, without `.parquet`.
+const SAMPLES: &str = "samples";
+const MERGED: &str = "merged";
+const LANES: &str = "lanes";
+const GROUPS: &str = "groups";
+const FLAWS: &str = "flaws";
+const WINDOWS: &str = "windows";
+const LOST: &str = "lost";
+const LABEL_SETS: &str = "label_sets";
+const STACKS: &str = "stacks";
+const NODES: &str = "nodes";
+const FRAMES: &str = "frames";
+const PROCESSES: &str = "processes";
+const PROCESS_WINDOWS: &str = "process_windows";
+const LEDGER: &str = "ledger";
+
+/// What is wrong with a block's files.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file} {says}")]
+pub(super) struct BlockProblem {
+    file: String,
+    says: String,
+}
+
+impl BlockProblem {
+    fn says(file: &str, says: String) -> Self {
+        Self { file: file.to_owned(), says }
+    }
+    fn table(file: &str, error: &parquet::errors::ParquetError) -> Self {
+        Self::says(file, format!("cannot be read: {error}"))
+    }
+    fn io(path: &Path, error: &io::Error) -> Self {
+        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Self::says(&file, format!("cannot be read: {error}"))
+    }
+}
+
+/// Why a block cannot be written or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum BlockError {
+    /// The disk.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The tables could not be made.
+    #[error("cannot write {}: {says}", path.display())]
+    Table {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        says: String,
+    },
+    /// Another version wrote it.
+    #[error(
+        "{} is a block of format {found}, and this program knows format {FORMAT}: start the version that \
+         wrote it, or move the directory away",
+        path.display()
+    )]
+    Version {
+        /// Which block.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// It is damaged.
+    #[error("{}: {says}", path.display())]
+    Damaged {
+        /// Which block.
+        path: PathBuf,
+        /// In what way.
+        says: String,
+    },
+}

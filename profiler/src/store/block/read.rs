@@ -1,0 +1,229 @@
+//! Reads a block: its facts and stacks as a whole, of its rows only what a selection needs.
+//!
+//! In: a directory with a manifest. Out: a [`View`]. Facts and stacks are kept once read, until
+//! [`Block::let_go`]; rows are read from the file each time. A file whose length or checksum is not the
+//! manifest's is a [`BlockProblem`], and so is a table that points to what is not there.
+
+use super::super::facts::{Facts, Stacks};
+use super::table::TableReader;
+use super::*;
+use crate::model::TimeRange;
+use crate::store::StoreError;
+use bytes::Bytes;
+use file::Positioned;
+use std::fs::File;
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+mod file;
+mod stacks;
+mod tables;
+mod view;
+
+pub(in crate::store) use view::OpenBlock;
+
+/// A scope's part in one process, and how many rows and sums it has.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    scope: u32,
+    rows: u64,
+    merged: u64,
+    period: u64,
+}
+
+/// What is kept of a block's small tables.
+#[derive(Debug)]
+pub(in crate::store) struct Index {
+    pub facts: Facts,
+    lane_of: Vec<u32>,
+    lanes: Vec<Lane>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    index: Option<Arc<Index>>,
+    stacks: Option<Arc<Stacks>>,
+}
+
+/// A block.
+#[derive(Debug)]
+pub(in crate::store) struct Block {
+    dir: PathBuf,
+    manifest: Mutex<Manifest>,
+    range: TimeRange,
+    part: u64,
+    windows: u64,
+    kept: Mutex<Kept>,
+    /// The files of rows were found as the manifest has them.
+    checked: AtomicBool,
+    /// When it was last asked, by the store's count of questions.
+    used: AtomicU64,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is kept is whole or absent, whoever panicked.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Block {
+    /// A block whose manifest was read or written just now.
+    pub fn new(dir: PathBuf, manifest: Manifest) -> Self {
+        Self {
+            dir,
+            range: manifest.range(),
+            part: manifest.part,
+            windows: manifest.windows,
+            manifest: Mutex::new(manifest),
+            kept: Mutex::default(),
+            checked: AtomicBool::new(false),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// Opens a directory. Only the manifest is read, and the files' lengths compared.
+    pub fn open(dir: &Path) -> Result<Self, BlockError> {
+        let manifest = Manifest::read(dir)?;
+        for (name, facts) in &manifest.files {
+            let length = std::fs::metadata(dir.join(name)).map(|file| file.len());
+            if length.as_ref().ok() != Some(&facts.bytes) {
+                let has = length.map_or_else(|e| e.to_string(), |length| format!("{length} bytes"));
+                let says = format!("{name} should have {} bytes: {has}", facts.bytes);
+                return Err(BlockError::Damaged { path: dir.to_owned(), says });
+            }
+        }
+        Ok(Self::new(dir.to_owned(), manifest))
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+    /// From its first window to its last.
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+    /// The part that it was made of.
+    pub fn part(&self) -> u64 {
+        self.part
+    }
+    /// How many windows.
+    pub fn windows(&self) -> u64 {
+        self.windows
+    }
+    /// Bytes on the disk.
+    pub fn bytes(&self) -> u64 {
+        lock(&self.manifest).bytes()
+    }
+    /// When it was last asked.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Forgets what was read, and tells how many bytes that were.
+    pub fn let_go(&self) {
+        *lock(&self.kept) = Kept::default();
+    }
+
+    /// Bytes that are kept of it, estimated.
+    pub fn kept_bytes(&self) -> usize {
+        let kept = lock(&self.kept);
+        let index = kept.index.as_ref().map_or(0, |index| {
+            let facts = &index.facts;
+            let texts: usize = facts.labels.texts.iter().map(|text| text.len() + 32).sum();
+            texts
+                + facts.labels.sets.len() * 29
+                + facts.groups.len() * 84
+                + facts.flaws.len() * 24
+                + facts.records.len() * 250
+                + facts.windows.iter().map(|w| 160 + w.records.len() * 4).sum::<usize>()
+        });
+        let stacks = kept.stacks.as_ref().map_or(0, |stacks| {
+            let frame = |frame: &Arc<crate::model::Frame>| frame.name.len() + 150;
+            stacks.frames.iter().map(frame).sum::<usize>() + stacks.nodes.len() * 8 + stacks.stacks.len() * 32
+        });
+        index + stacks
+    }
+
+    /// Opens it for a query, which is the `asked`-th.
+    pub fn view(&self, asked: u64) -> Result<OpenBlock<'_>, StoreError> {
+        self.used.store(asked, Ordering::Relaxed);
+        let index = self.index().map_err(|problem| self.unreadable(problem))?;
+        Ok(OpenBlock::new(self, index))
+    }
+
+    pub(super) fn index(&self) -> Result<Arc<Index>, BlockProblem> {
+        let index = lock(&self.kept).index.clone();
+        if let Some(index) = index {
+            return Ok(index);
+        }
+        let index = Arc::new(tables::index(self)?);
+        lock(&self.kept).index = Some(index.clone());
+        Ok(index)
+    }
+
+    pub(super) fn manifest(&self) -> &Mutex<Manifest> {
+        &self.manifest
+    }
+
+    fn unreadable(&self, problem: BlockProblem) -> StoreError {
+        StoreError::Unreadable { path: self.dir.clone(), says: problem.to_string() }
+    }
+
+    /// The file of a small table, which may have been written anew since: `label_sets-2.parquet`.
+    fn file_of(&self, table: &str) -> Result<(String, manifest::FileFacts), BlockProblem> {
+        let manifest = lock(&self.manifest);
+        let is = |name: &str| {
+            let rest = name.strip_prefix(table).and_then(|rest| rest.strip_suffix(".parquet"));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let found = manifest.files.iter().find(|(name, _)| is(name));
+        let found = found.map(|(name, facts)| (name.clone(), *facts));
+        found.ok_or_else(|| BlockProblem::says(table, "is not in the manifest".to_owned()))
+    }
+
+    /// A small table, checked.
+    fn table(&self, table: &'static str) -> Result<TableReader<Bytes>, BlockProblem> {
+        let (name, facts) = self.file_of(table)?;
+        let path = self.dir.join(&name);
+        let bytes = std::fs::read(&path).map_err(|error| BlockProblem::io(&path, &error))?;
+        if bytes.len() as u64 != facts.bytes || crc32fast::hash(&bytes) != facts.crc32 {
+            return Err(BlockProblem::says(&name, "is not as it was written".to_owned()));
+        }
+        TableReader::new(Bytes::from(bytes), table)
+    }
+
+    /// A table of rows, checked when it is opened for the first time.
+    fn rows(&self, table: &'static str) -> Result<TableReader<Positioned>, BlockProblem> {
+        if !self.checked.load(Ordering::Relaxed) {
+            for table in [SAMPLES, MERGED] {
+                self.check(table)?;
+            }
+            self.checked.store(true, Ordering::Relaxed);
+        }
+        let (name, facts) = self.file_of(table)?;
+        let path = self.dir.join(name);
+        let file = File::open(&path).map_err(|error| BlockProblem::io(&path, &error))?;
+        TableReader::new(Positioned { file: Arc::new(file), length: facts.bytes }, table)
+    }
+
+    fn check(&self, table: &str) -> Result<(), BlockProblem> {
+        let (name, facts) = self.file_of(table)?;
+        let path = self.dir.join(&name);
+        let failed = |error: io::Error| BlockProblem::io(&path, &error);
+        let mut file = File::open(&path).map_err(failed)?;
+        let (mut buffer, mut sum, mut length) = (vec![0; 256 << 10], crc32fast::Hasher::new(), 0);
+        loop {
+            let read = file.read(&mut buffer).map_err(failed)?;
+            if read == 0 {
+                break;
+            }
+            length += read as u64;
+            sum.update(buffer.get(..read).unwrap_or_default());
+        }
+        match (length, sum.finalize()) == (facts.bytes, facts.crc32) {
+            true => Ok(()),
+            false => Err(BlockProblem::says(&name, "is not as it was written".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! A file that Parquet's reader reads at offsets, without a position of its own.
+//!
+//! In: a file and its length. Out: bytes; several may read at once.
+
+use super::io;
+use bytes::Bytes;
+use parquet::file::reader::{ChunkReader, Length};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// A file that is read at offsets, by several at once.
+#[derive(Clone, Debug)]
+pub(super) struct Positioned {
+    pub file: Arc<File>,
+    pub length: u64,
+}
+
+impl Length for Positioned {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+/// Reads on from an offset.
+pub(super) struct From {
+    of: Positioned,
+    at: u64,
+}
+
+impl Read for From {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.of.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl ChunkReader for Positioned {
+    // A page's header has some 30 bytes.
+    type T = io::BufReader<From>;
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(io::BufReader::with_capacity(256, From { of: self.clone(), at: start }))
+    }
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
+    }
+}

@@ -1,0 +1,124 @@
+//! The tables of a block that are about samples: rows, their sums by lane, lanes, groups, flaws.
+//!
+//! Memory: one scope, and rows for one row group of each table.
+
+use super::super::super::facts::Flaw;
+use super::super::super::part::Part;
+use super::super::order::{NOWHERE, Order};
+use super::super::rows::{Row, Scopes};
+use super::super::table::{Column, How, TableWriter};
+use super::super::*;
+use super::Files;
+
+/// Rows that are handed to a file at once, at least: its row groups.
+const ROW_GROUP: usize = 512 << 10;
+
+fn row_columns(place: &'static str, rows: &[Row]) -> [Column; 4] {
+    [
+        Column::int(place, How::Delta, rows.iter().map(|row| row.place)),
+        Column::int("stack", How::Delta, rows.iter().map(|row| row.stack)),
+        Column::long("count", How::Delta, rows.iter().map(|row| row.count)),
+        Column::long("rest", How::Delta, rows.iter().map(|row| row.rest)),
+    ]
+}
+
+/// Writes rows and their sums by lane; how many sums each lane has.
+pub(super) fn samples(part: &Part, order: &Order, files: &mut Files<'_>) -> Result<Vec<u64>, BlockError> {
+    let mut sums = Vec::with_capacity(order.lanes.len());
+    let mut pending: [Vec<Row>; 2] = Default::default();
+    let names = [(SAMPLES, "group"), (MERGED, "lane")];
+    let mut open = Vec::new();
+    for (name, place) in names {
+        let (path, file) = files.open(name)?;
+        let says =
+            |e: parquet::errors::ParquetError| BlockError::Table { path: path.clone(), says: e.to_string() };
+        let writer = TableWriter::new(file, name, FORMAT, &row_columns(place, &[])).map_err(says)?;
+        open.push((name, place, path, writer));
+    }
+    let mut scopes = Scopes::new(part, order);
+    loop {
+        let next = scopes.next();
+        let last = next.is_none();
+        if let Some(scope) = next {
+            let merged = |lane: usize| scope.merged.get(lane).map_or(0, |rows| rows.len() as u64);
+            sums.extend((0..scope.lanes).map(merged));
+            let [rows, merged] = &mut pending;
+            rows.extend(scope.rows);
+            merged.extend(scope.merged.into_iter().flatten());
+        }
+        for ((_, place, path, writer), rows) in open.iter_mut().zip(&mut pending) {
+            if rows.len() >= ROW_GROUP || last && !rows.is_empty() {
+                let written = writer.write(&row_columns(place, rows));
+                written.map_err(|e| BlockError::Table { path: path.clone(), says: e.to_string() })?;
+                rows.clear();
+            }
+        }
+        if last {
+            break;
+        }
+    }
+    for (name, _, path, writer) in open {
+        let summed =
+            writer.finish().map_err(|e| BlockError::Table { path: path.clone(), says: e.to_string() })?;
+        files.close(name, &path, summed)?;
+    }
+    Ok(sums)
+}
+
+pub(super) fn lanes(order: &Order, merged: &[u64], files: &mut Files<'_>) -> Result<(), BlockError> {
+    files.table(
+        LANES,
+        &[
+            Column::int("lane", How::Delta, 0..order.lanes.len() as u32),
+            Column::int("scope", How::Delta, order.lanes.iter().map(|lane| lane.scope)),
+            Column::long("rows", How::Delta, order.lanes.iter().map(|lane| lane.rows)),
+            Column::long("merged", How::Delta, merged.iter().copied()),
+            Column::long("period", How::Dictionary, order.lanes.iter().map(|lane| lane.period)),
+        ],
+    )
+}
+
+pub(super) fn groups(part: &Part, order: &Order, files: &mut Files<'_>) -> Result<(), BlockError> {
+    let facts = &part.facts;
+    let groups = || order.groups.iter().filter_map(|place| facts.groups.get(*place as usize));
+    let set = |set: u32| order.set_of.get(set as usize).copied().unwrap_or_default();
+    files.table(
+        GROUPS,
+        &[
+            Column::int("group", How::Delta, 0..order.groups.len() as u32),
+            Column::int("lane", How::Delta, order.lane_of.iter().copied()),
+            Column::int("label_set", How::Delta, groups().map(|group| set(group.set))),
+            Column::int("window", How::Delta, groups().map(|group| group.window)),
+            Column::text("kind", How::Dictionary, groups().map(|group| group.kind.slug())),
+            Column::long("period", How::Dictionary, groups().map(|group| group.period)),
+            Column::long("count", How::Delta, groups().map(|group| group.count)),
+            Column::long(
+                "rest",
+                How::Delta,
+                groups().map(|group| group.weight.wrapping_sub(group.count.wrapping_mul(group.period))),
+            ),
+            Column::long("frames", How::Delta, groups().map(|group| group.frames)),
+            Column::long("approximate", How::Delta, groups().map(|group| group.approximate)),
+        ],
+    )?;
+    let group = |group: u32| order.group_of.get(group as usize).copied().filter(|g| *g != NOWHERE);
+    let mut flaws: Vec<(Flaw, u32, u64)> =
+        facts.flaws.iter().filter_map(|flaw| Some((flaw.flaw, group(flaw.group)?, flaw.count))).collect();
+    flaws.sort_unstable_by_key(|(flaw, group, _)| (*flaw, *group));
+    let (what, why): (Vec<_>, Vec<_>) = flaws
+        .iter()
+        .map(|(flaw, ..)| match flaw {
+            Flaw::End(end) => ("end", end.slug()),
+            Flaw::Unnamed(reason) => ("unnamed", reason.slug()),
+        })
+        .unzip();
+    files.table(
+        FLAWS,
+        &[
+            Column::int("group", How::Delta, flaws.iter().map(|(_, group, _)| *group)),
+            Column::text("flaw", How::Dictionary, what),
+            Column::text("reason", How::Dictionary, why),
+            Column::long("count", How::Delta, flaws.iter().map(|(.., count)| *count)),
+        ],
+    )
+}

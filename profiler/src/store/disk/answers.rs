@@ -1,0 +1,138 @@
+//! The store's door: answers over open part, sealed parts and blocks.
+
+use super::super::facts;
+use super::super::read::{LedgerLines, Merge, Processes, Quantities, Series, Totals, Values};
+use super::super::{LabelValue, LabelledSeries, Store, StoreUsage};
+use super::*;
+use crate::model::{Answer, LabelKey, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary};
+
+impl Store for DiskStore {
+    fn append(&self, window: Window) {
+        self.shared.append(&window);
+    }
+
+    fn span(&self) -> Option<TimeRange> {
+        let held = read(&self.shared.held);
+        let open = read(&self.shared.open);
+        let parts = held.sealed.iter().filter_map(|(_, part)| part.facts.span());
+        let blocks = held.blocks.iter().map(|block| block.range());
+        facts::span(parts.chain(blocks).chain(open.part.facts.span()))
+    }
+
+    fn window_length(&self) -> Duration {
+        self.shared.config.window_length
+    }
+
+    fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
+        let shared = &self.shared;
+        shared.answer(|| {
+            let mut merge = Merge::new(query, &shared.config.answers);
+            shared.each(&query.range, |view| merge.add(view))?;
+            Ok(merge.finish(shared.config.window_length))
+        })
+    }
+
+    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
+        let shared = &self.shared;
+        shared.answer(|| {
+            let mut quantities = Quantities::new(query);
+            shared.each(&query.range, |view| {
+                quantities.add(view.facts());
+                Ok(())
+            })?;
+            Ok(quantities.finish(shared.config.window_length))
+        })
+    }
+
+    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
+        self.shared.answer(|| {
+            let mut totals = Totals::new(query, &self.shared.config.answers);
+            self.shared.each(&query.range, |view| totals.add(view))?;
+            Ok(totals.finish())
+        })
+    }
+
+    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
+        self.shared.answer(|| {
+            let mut values = Values::new(query, key, &self.shared.config.answers);
+            self.shared.each(&query.range, |view| values.add(view))?;
+            Ok(values.finish())
+        })
+    }
+
+    fn series(
+        &self,
+        query: &Query,
+        step: Duration,
+        by: &[LabelKey],
+    ) -> Result<Vec<LabelledSeries>, StoreError> {
+        let step = step.max(self.shared.config.window_length);
+        self.shared.answer(|| {
+            let mut series = Series::new(query, step, by, &self.shared.config.answers);
+            self.shared.each(&query.range, |view| series.add(view))?;
+            series.finish()
+        })
+    }
+
+    fn ledger(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        by: &[LabelKey],
+    ) -> Result<Vec<LedgerTotal>, StoreError> {
+        self.shared.answer(|| {
+            let mut lines = LedgerLines::new(range, selection, by, &self.shared.config.answers);
+            self.shared.each(&range, |view| lines.add(view))?;
+            Ok(lines.finish())
+        })
+    }
+
+    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
+        let answer = self.shared.answer(|| {
+            let mut processes = Processes::default();
+            self.shared.each(&range, |view| {
+                processes.add(view, &range);
+                Ok(())
+            })?;
+            Ok(processes.finish(selection))
+        });
+        answer.unwrap_or_else(|error| {
+            tracing::warn!(%error, "processes are not told");
+            Vec::new()
+        })
+    }
+
+    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
+        self.shared.change(Task::Relabel { from: from.clone(), to: to.clone() });
+    }
+
+    fn forget(&self, labels: &LabelSet) {
+        self.shared.change(Task::Forget { labels: labels.clone() });
+    }
+
+    fn usage(&self) -> StoreUsage {
+        let held = read(&self.shared.held);
+        let open = read(&self.shared.open);
+        let parts = || held.sealed.iter().map(|(_, part)| &**part).chain([&open.part]);
+        let cached: usize = held.blocks.iter().map(|block| block.kept_bytes()).sum();
+        let of_blocks: u64 = held.blocks.iter().map(|block| block.windows()).sum();
+        let health = lock(&self.shared.health);
+        StoreUsage {
+            windows: parts().map(|part| part.facts.windows.len()).sum::<usize>() + of_blocks as usize,
+            bytes: parts().map(Part::bytes).sum::<usize>() + cached,
+            dropped_for_bytes: health.dropped_windows_for_bytes,
+            dropped_for_age: health.dropped_windows_for_age,
+            dropped_for_full: health.dropped_windows_for_full,
+        }
+    }
+
+    fn disk(&self) -> Option<DiskUsage> {
+        let (blocks, bytes) = {
+            let held = read(&self.shared.held);
+            (held.blocks.len(), held.blocks.iter().map(|block| block.bytes()).sum())
+        };
+        let (journal_bytes, pending_bytes) = self.shared.journal_bytes();
+        let health = lock(&self.shared.health);
+        Some(health.usage(blocks, bytes, journal_bytes, pending_bytes))
+    }
+}

@@ -1,0 +1,59 @@
+//! How and how much the store on disk keeps.
+
+use super::super::answer::AnswerLimits;
+use super::super::journal::Fsync;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What happens on a full disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// The oldest block goes, so that the newest windows are kept.
+    DropOldest,
+    /// Nothing new is written until there is room: what is on the disk stays.
+    Stop,
+}
+
+/// How and how much is kept.
+#[derive(Clone, Debug)]
+pub struct DiskStoreConfig {
+    /// Directory of the store: `journal`, `blocks` and `damaged` are made in it.
+    pub dir: PathBuf,
+    /// Length of a window.
+    pub window_length: Duration,
+    /// Memory for windows that are not in a block yet. A part that takes half of it is sealed; over it the
+    /// oldest sealed parts leave memory though no block could be written.
+    pub memory_bytes: usize,
+    /// Memory for tables of blocks, beside what a query needs while it runs.
+    pub cache_bytes: usize,
+    /// A part holds the windows of one such stretch of wall-clock time.
+    pub block_length: Duration,
+    /// When the journal is flushed.
+    pub fsync: Fsync,
+    /// Blocks go when all their windows are older.
+    pub retention_age: Duration,
+    /// The oldest blocks go when all files together take more.
+    pub retention_bytes: u64,
+    /// What happens on a full disk.
+    pub when_full: WhenFull,
+    /// How large an answer may be.
+    pub answers: AnswerLimits,
+}
+
+impl DiskStoreConfig {
+    /// The defaults for a directory.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            window_length: Duration::from_secs(10),
+            memory_bytes: 20 << 20,
+            cache_bytes: 12 << 20,
+            block_length: Duration::from_secs(3600),
+            fsync: Fsync::Window,
+            retention_age: Duration::from_secs(14 * 86_400),
+            retention_bytes: 10 << 30,
+            when_full: WhenFull::DropOldest,
+            answers: AnswerLimits::default(),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The store on disk: windows in a journal at once, in blocks later, answered for wherever they are.
+//!
+//! In: closed windows. A window goes into the open part (memory) and its journal (disk) in one call; a full
+//! part is sealed and becomes a block on a thread of its own, after which it leaves memory and its journal
+//! goes. Out: answers over open part, sealed parts and blocks, which all tell the same.
+//!
+//! A disk that fails costs durability and never sampling: what could not be written is held and written
+//! later (`journaling`, `blocks`), counted and told (`health`). Limits: [`DiskStoreConfig`].
+
+mod answers;
+mod blocks;
+mod clock;
+mod config;
+mod health;
+mod journaling;
+mod room;
+mod start;
+#[cfg(test)]
+mod tests;
+
+pub use config::{DiskStoreConfig, WhenFull};
+pub use health::{DiskUsage, SetAside};
+pub use start::DiskStoreError;
+
+use super::StoreError;
+use super::block::Block;
+use super::journal::Fsync;
+use super::part::Part;
+use super::read::View;
+use crate::model::{LabelSet, TimeRange, WallTime, Window, nobody_waits};
+use blocks::Task;
+use clock::Clock;
+use health::Health;
+use journaling::Journal;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Files that a query may find unreadable before it gives up: each is set aside first.
+const MAX_UNREADABLE: usize = 16;
+
+/// A [`Store`] on disk.
+#[derive(Debug)]
+pub struct DiskStore {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// The part that windows go into.
+#[derive(Debug)]
+struct OpenPart {
+    number: u64,
+    part: Part,
+}
+
+/// What is held beside the open part, the oldest first.
+#[derive(Debug, Default)]
+struct Held {
+    sealed: VecDeque<(u64, Arc<Part>)>,
+    blocks: Vec<Arc<Block>>,
+}
+
+/// What the store and its threads share. Locks are taken in the order of the fields, and a
+/// query waits for none that is held across I/O.
+#[derive(Debug)]
+struct Shared {
+    config: DiskStoreConfig,
+    /// One works on blocks at a time; held across I/O.
+    working: Mutex<()>,
+    /// One change of the open part and its journal at a time.
+    journal: Mutex<Journal>,
+    held: RwLock<Held>,
+    open: RwLock<OpenPart>,
+    tasks: Mutex<VecDeque<Task>>,
+    wake: Condvar,
+    health: Mutex<Health>,
+    stopping: AtomicBool,
+    /// Questions so far.
+    asked: AtomicU64,
+    clock: Clock,
+}
+
+/// Refuses to go on with what nobody waits for.
+fn wanted() -> Result<(), StoreError> {
+    if nobody_waits() { Err(StoreError::Unwanted) } else { Ok(()) }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is in there is whole after every statement that can panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    fn journal_dir(&self) -> PathBuf {
+        self.config.dir.join(start::JOURNAL)
+    }
+    fn block_dir(&self) -> PathBuf {
+        self.config.dir.join(start::BLOCKS)
+    }
+
+    /// Shows `take` what overlaps the range, the newest first.
+    fn each(
+        &self,
+        range: &TimeRange,
+        mut take: impl FnMut(&dyn View) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        let overlaps = |span: Option<TimeRange>| span.is_some_and(|span| span.overlaps(range));
+        let held = read(&self.held);
+        let open = read(&self.open);
+        let sealed: Vec<Arc<Part>> = (held.sealed.iter().rev())
+            .filter(|(_, part)| overlaps(part.facts.span()))
+            .map(|(_, part)| part.clone())
+            .collect();
+        let blocks: Vec<Arc<Block>> =
+            held.blocks.iter().rev().filter(|block| overlaps(Some(block.range()))).cloned().collect();
+        drop(held);
+        if overlaps(open.part.facts.span()) {
+            take(&open.part)?;
+        }
+        drop(open);
+        for part in sealed {
+            wanted()?;
+            take(&*part)?;
+        }
+        for block in &blocks {
+            wanted()?;
+            take(&block.view(asked)?)?;
+            self.trim();
+        }
+        Ok(())
+    }
+
+    /// Asks again without what turns out to be unreadable.
+    fn answer<T>(&self, ask: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        for _ in 0..MAX_UNREADABLE {
+            match ask() {
+                Err(StoreError::Unreadable { path, says }) => self.set_aside(&path, &says),
+                other => return other,
+            }
+        }
+        ask()
+    }
+
+    /// Takes an unreadable block out of what is answered for, and moves it away.
+    fn set_aside(&self, path: &Path, says: &str) {
+        let mut held = write(&self.held);
+        let before = held.blocks.len();
+        held.blocks.retain(|block| block.dir() != path);
+        if held.blocks.len() == before {
+            // It went by itself while the query read it.
+            return;
+        }
+        drop(held);
+        let aside = start::move_aside(&self.config.dir, path);
+        lock(&self.health).set_aside(path, aside.as_deref(), says);
+    }
+
+    /// Lets the tables of the blocks go that were asked longest ago, until the rest fits.
+    fn trim(&self) {
+        let mut blocks: Vec<Arc<Block>> = read(&self.held).blocks.clone();
+        blocks.sort_by_key(|block| std::cmp::Reverse(block.used()));
+        let mut bytes = 0;
+        for block in blocks {
+            let own = block.kept_bytes();
+            bytes += own;
+            if own > 0 && bytes > self.config.cache_bytes {
+                block.let_go();
+            }
+        }
+    }
+}
+
+impl DiskStore {
+    /// Seals the open part and waits until all sealed parts are blocks, or one could not be written.
+    pub fn settle(&self) {
+        self.shared.seal();
+        self.shared.work();
+    }
+}
+
+impl Drop for DiskStore {
+    /// What is in the journal is asked to be on the disk; a block that is being written is finished.
+    fn drop(&mut self) {
+        // Under the lock that they look at it with: none goes to sleep meanwhile.
+        let tasks = lock(&self.shared.tasks);
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.shared.wake.notify_all();
+        drop(tasks);
+        for thread in lock(&self.threads).drain(..) {
+            let _ = thread.join();
+        }
+        self.shared.flush();
+    }
+}

@@ -1,0 +1,78 @@
+//! What goes so that the rest fits: blocks that are too old, too many, or in the way on a full disk.
+//!
+//! The oldest go first, whole, and their windows are counted by reason. On a full disk that is a choice
+//! ([`WhenFull`]): the oldest block goes for the newest windows, or nothing new is written until there is room.
+
+use super::health::Failing;
+use super::*;
+use std::fs;
+
+/// Why a block goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Age,
+    Bytes,
+    Full,
+}
+
+impl Shared {
+    /// The oldest blocks go, by age and by bytes.
+    pub(super) fn retain(&self) {
+        let oldest_kept = self.clock.now().minus(self.config.retention_age);
+        loop {
+            let (journal, _) = self.journal_bytes();
+            let held = read(&self.held);
+            let bytes = journal + held.blocks.iter().map(|block| block.bytes()).sum::<u64>();
+            drop(held);
+            let Some(oldest) = self.oldest() else { return };
+            let reason = match (oldest.range().until < oldest_kept, bytes > self.config.retention_bytes) {
+                (true, _) => Reason::Age,
+                (false, true) => Reason::Bytes,
+                (false, false) => return,
+            };
+            if !self.remove(&oldest, reason) {
+                return;
+            }
+        }
+    }
+
+    /// Makes room where what failed says that the disk is full. False: it says something else, blocks are not to go
+    /// for that, or none is left.
+    pub(super) fn make_room(&self, what: Failing) -> bool {
+        if self.config.when_full == WhenFull::Stop || !lock(&self.health).is_full(what) {
+            return false;
+        }
+        self.oldest().is_some_and(|oldest| self.remove(&oldest, Reason::Full))
+    }
+
+    /// The same until the journal takes what waits for it.
+    pub(super) fn make_room_for_journal(&self) {
+        while self.journal_bytes().1 > 0 && self.make_room(Failing::Journal) {
+            self.flush();
+        }
+    }
+
+    fn oldest(&self) -> Option<Arc<Block>> {
+        read(&self.held).blocks.iter().min_by_key(|block| block.range().until).cloned()
+    }
+
+    /// False: it is not answered for any more, but stays on the disk.
+    fn remove(&self, block: &Block, reason: Reason) -> bool {
+        // By a name that a start removes, so that half a block is never read.
+        let gone = block.dir().with_file_name(format!(".gone-{}", block.part()));
+        write(&self.held).blocks.retain(|known| known.part() != block.part());
+        let mut health = lock(&self.health);
+        match reason {
+            Reason::Age => health.dropped_windows_for_age += block.windows(),
+            Reason::Bytes => health.dropped_windows_for_bytes += block.windows(),
+            Reason::Full => health.dropped_windows_for_full += block.windows(),
+        }
+        drop(health);
+        let removed = fs::rename(block.dir(), &gone).and_then(|()| fs::remove_dir_all(&gone));
+        match removed {
+            Ok(()) => lock(&self.health).went_well(Failing::Remove),
+            Err(ref error) => lock(&self.health).failed(Failing::Remove, &error.to_string()),
+        }
+        removed.is_ok()
+    }
+}

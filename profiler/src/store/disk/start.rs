@@ -1,0 +1,176 @@
+//! What a directory holds when the store starts: all of it is read, nothing damaged stops it.
+//!
+//! In: a directory. Out: a store. Blocks whose manifest or lengths are wrong are moved to `damaged`; a
+//! journal's torn tail is cut; what a kill left half made is removed. Only what another version wrote, or a
+//! directory that cannot be used at all, is an error: writing there would destroy something.
+
+use super::super::block::BlockError;
+use super::super::journal::{self, JournalError};
+use super::*;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+
+pub(super) const JOURNAL: &str = "journal";
+pub(super) const BLOCKS: &str = "blocks";
+const DAMAGED: &str = "damaged";
+
+/// Why a store cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskStoreError {
+    /// A directory cannot be made or read.
+    #[error("cannot {what} {}", path.display())]
+    Dir {
+        /// What was tried.
+        what: &'static str,
+        /// Which directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A block.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// A thread.
+    #[error("cannot start the store's threads: {0}")]
+    Thread(io::Error),
+}
+
+/// Entries of a directory, by name.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, DiskStoreError> {
+    let failed = |source| DiskStoreError::Dir { what: "read", path: dir.to_owned(), source };
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        all.push(entry.map_err(failed)?.path());
+    }
+    all.sort();
+    Ok(all)
+}
+
+/// Moves something out of the way. None: it stays where it is.
+pub(super) fn move_aside(dir: &Path, path: &Path) -> Option<PathBuf> {
+    let damaged = dir.join(DAMAGED);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&damaged);
+    let to = damaged.join(path.file_name()?);
+    match made.and_then(|()| fs::rename(path, &to)) {
+        Ok(()) => Some(to),
+        Err(error) => {
+            tracing::warn!(%error, file = %path.display(), "cannot be moved away");
+            None
+        }
+    }
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn read_blocks(dir: &Path, health: &mut Health) -> Result<Vec<Arc<Block>>, DiskStoreError> {
+    let mut blocks = Vec::new();
+    for path in entries(&dir.join(BLOCKS))? {
+        if is_hidden(&path) {
+            // Not finished, or on its way out.
+            let _ = fs::remove_dir_all(&path);
+            continue;
+        }
+        match Block::open(&path) {
+            Ok(block) => blocks.push(Arc::new(block)),
+            Err(error @ BlockError::Version { .. }) => return Err(error.into()),
+            Err(error) => {
+                let now = move_aside(dir, &path);
+                health.set_aside(&path, now.as_deref(), &error.to_string());
+            }
+        }
+    }
+    blocks.sort_by_key(|block| block.part());
+    Ok(blocks)
+}
+
+/// Parts of journals whose block is not there, by number; the last with its file.
+type Parts = (Vec<(u64, Part, u64)>, Option<super::super::journal::Segment>);
+
+fn read_journals(dir: &Path, blocks: &[Arc<Block>], health: &mut Health) -> Result<Parts, DiskStoreError> {
+    let (mut parts, mut last) = (Vec::new(), None);
+    for path in entries(&dir.join(JOURNAL))? {
+        let Some(number) = journal::number_of(&path) else { continue };
+        if blocks.iter().any(|block| block.part() == number) {
+            // The kill came between the block's name and this.
+            let _ = fs::remove_file(&path);
+            continue;
+        }
+        match journal::open(&path, Fsync::Never) {
+            Ok(None) => {
+                health.cut_bytes += fs::metadata(&path).map_or(0, |file| file.len());
+                let _ = fs::remove_file(&path);
+            }
+            Ok(Some(opened)) => {
+                health.cut_bytes += opened.cut;
+                if opened.cut > 0 {
+                    let file = path.display();
+                    tracing::warn!(%file, bytes = opened.cut, "the end of a journal was torn and is cut off");
+                }
+                if let Some(kept) = opened.kept {
+                    health.set_aside(&path, Some(&kept), "damaged before its end: what follows was cut off");
+                }
+                health.recovered_windows += opened.part.facts.windows.len() as u64;
+                let length = opened.segment.length();
+                parts.push((number, opened.part, length));
+                last = Some(opened.segment);
+            }
+            Err(error @ JournalError::Version { .. }) => return Err(error.into()),
+            Err(error) => {
+                let now = move_aside(dir, &path);
+                health.set_aside(&path, now.as_deref(), &error.to_string());
+            }
+        }
+    }
+    Ok((parts, last))
+}
+
+impl DiskStore {
+    /// Opens the store of a directory, made where it is missing, with all that it holds.
+    pub fn open(config: DiskStoreConfig) -> Result<Self, DiskStoreError> {
+        for path in [config.dir.clone(), config.dir.join(JOURNAL), config.dir.join(BLOCKS)] {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+            made.map_err(|source| DiskStoreError::Dir { what: "make", path, source })?;
+        }
+        let mut health = Health::default();
+        let blocks = read_blocks(&config.dir, &mut health)?;
+        let (mut parts, last) = read_journals(&config.dir, &blocks, &mut health)?;
+        let newest = parts.iter().map(|(number, ..)| *number).chain(blocks.iter().map(|block| block.part()));
+        let next = newest.max().map_or(1, |newest| newest + 1);
+        let (mut journal, mut open) = (Journal::default(), OpenPart { number: next, part: Part::default() });
+        if let (Some(segment), Some((number, part, _))) = (last, parts.pop()) {
+            // Where it left off; a new stretch of time seals it.
+            (journal, open) = (Journal::going_on(segment), OpenPart { number, part });
+        }
+        journal.sealed_bytes = parts.iter().map(|(_, _, bytes)| bytes).sum();
+        let sealed = parts.into_iter().map(|(number, part, _)| (number, Arc::new(part))).collect();
+        let (recovered, cut, count) = (health.recovered_windows, health.cut_bytes, blocks.len());
+        tracing::info!(dir = %config.dir.display(), blocks = count, windows = recovered, cut, "opened the store");
+        let shared = Arc::new(Shared {
+            config,
+            working: Mutex::new(()),
+            journal: Mutex::new(journal),
+            held: RwLock::new(Held { sealed, blocks }),
+            open: RwLock::new(open),
+            tasks: Mutex::new(VecDeque::from([Task::Seal])),
+            wake: Condvar::new(),
+            health: Mutex::new(health),
+            stopping: AtomicBool::new(false),
+            asked: AtomicU64::new(1),
+            clock: Clock::start(),
+        });
+        let mut threads = Vec::new();
+        for (name, run) in [("journal", journaling::run as fn(&Shared)), ("blocks", blocks::run)] {
+            let shared = shared.clone();
+            let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared));
+            threads.push(started.map_err(DiskStoreError::Thread)?);
+        }
+        Ok(Self { shared, threads: Mutex::new(threads) })
+    }
+}

@@ -1,0 +1,79 @@
+//! I/O errors and the choice on a full disk.
+//!
+//! /proc/self/mem is a file of which every read and write at address 0 fails with EIO: a link to it stands for a
+//! disk that does.
+
+use super::disks::{Tmpfs, files};
+use super::*;
+use std::os::unix::fs::symlink;
+
+const EIO: &str = "(os error 5)";
+
+#[test]
+fn an_error_of_the_journals_disk_is_counted_and_costs_no_window() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    symlink("/proc/self/mem", dir.path().join("journal/000000000001.journal")).unwrap();
+    let all = some(3);
+    let expected: u64 = all.iter().flat_map(|window| &window.rows).map(|row| row.count).sum();
+    store.append(all[0].clone());
+    let disk = store.disk().unwrap();
+    assert!(disk.errors.contains(&("journal", 1)), "{disk:?}");
+    assert!(disk.failing.iter().all(|(what, says)| *what == "journal" && says.contains(EIO)), "{disk:?}");
+    // What could not be made is made anew with the next window.
+    all[1..].iter().for_each(|window| store.append(window.clone()));
+    let disk = store.disk().unwrap();
+    assert!(disk.failing.is_empty() && disk.pending_bytes == 0, "{disk:?}");
+    drop(store);
+    assert_eq!(samples(&open(dir.path())), expected);
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_set_aside_while_the_rest_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    for window in some(2) {
+        store.append(window);
+        store.settle();
+    }
+    let newest = store.merge(&query(10, 20)).unwrap().quality.samples;
+    let block = files(&dir.path().join("blocks")).remove(0);
+    for table in ["samples.parquet", "merged.parquet"] {
+        std::fs::remove_file(block.join(table)).unwrap();
+        symlink("/proc/self/mem", block.join(table)).unwrap();
+    }
+    let all = store.merge(&query(0, 1000)).unwrap();
+    assert_eq!((all.quality.samples, all.tree.nodes[0].total_count), (newest, newest));
+    let disk = store.disk().unwrap();
+    assert!(disk.set_aside == 1 && disk.set_aside_files[0].says.contains(EIO), "{disk:?}");
+}
+
+/// Windows, each a block of its own, on a disk that holds some of them.
+fn fill(disk: &Tmpfs, when_full: WhenFull) -> DiskStore {
+    let block_length = Duration::from_secs(10);
+    let store = DiskStoreConfig { block_length, when_full, ..config(&disk.0) };
+    let store = DiskStore::open(store).unwrap();
+    for window in some(20) {
+        store.append(window);
+        store.settle();
+    }
+    store
+}
+
+#[test]
+fn a_full_disk_drops_the_oldest_or_stops_writing() {
+    let root = tempfile::tempdir().unwrap();
+    let Some(disk) = Tmpfs::mount(&root.path().join("drop"), "size=600k") else { return };
+    let store = fill(&disk, WhenFull::DropOldest);
+    let (usage, now) = (store.usage(), store.disk().unwrap());
+    assert!(usage.dropped_for_full > 0 && now.blocks > 0 && now.failing.is_empty(), "{usage:?} {now:?}");
+    assert_eq!(usage.dropped_for_full + usage.windows as u64, 20);
+    assert_eq!(store.span().unwrap(), range(200 - 10 * usage.windows as u64, 200), "the newest are there");
+    drop(store);
+    let Some(disk) = Tmpfs::mount(&root.path().join("stop"), "size=600k") else { return };
+    let store = fill(&disk, WhenFull::Stop);
+    let (usage, now) = (store.usage(), store.disk().unwrap());
+    assert!(usage.dropped_for_full == 0 && now.blocks > 0 && !now.failing.is_empty(), "{usage:?} {now:?}");
+    assert_eq!(usage.windows, 20, "what does not fit waits in memory");
+    assert_eq!(store.span().unwrap(), range(0, 200));
+}

@@ -1,0 +1,55 @@
+//! Counts and weights by slot and stack.
+//!
+//! A table where it is small, else a map: a flame graph of everything has one slot, one that is grouped by
+//! task has thousands of which each holds few stacks.
+
+use super::super::pointer::PairMap;
+
+/// Places of a table: 4 MiB.
+const MAX_TABLE: usize = 256 << 10;
+
+/// The sums.
+#[derive(Debug)]
+pub(in crate::store) struct Sums {
+    stacks: usize,
+    table: Vec<(u64, u64)>,
+    map: PairMap<(u32, u32), (u64, u64)>,
+}
+
+impl Sums {
+    /// Nothing yet.
+    pub fn new(slots: usize, stacks: usize) -> Self {
+        let places = slots.saturating_mul(stacks);
+        let table = if places <= MAX_TABLE { vec![(0, 0); places] } else { Vec::new() };
+        Self { stacks, table, map: PairMap::default() }
+    }
+
+    /// Adds.
+    pub fn add(&mut self, slot: u32, stack: u32, count: u64, weight: u64) {
+        let sum = match self.table.is_empty() {
+            true => Some(self.map.entry((slot, stack)).or_default()),
+            false => self.table.get_mut(slot as usize * self.stacks + stack as usize),
+        };
+        if let Some(sum) = sum {
+            sum.0 = sum.0.saturating_add(count);
+            sum.1 = sum.1.saturating_add(weight);
+        }
+    }
+
+    /// Slot, stack, count and weight of all that is not zero, by slot.
+    pub fn into_sorted(self) -> Vec<(u32, u32, u64, u64)> {
+        let mut out: Vec<(u32, u32, u64, u64)> = self
+            .map
+            .into_iter()
+            .map(|((slot, stack), (count, weight))| (slot, stack, count, weight))
+            .collect();
+        out.sort_unstable();
+        if !self.table.is_empty() {
+            for (slot, stacks) in self.table.chunks(self.stacks.max(1)).enumerate() {
+                let sums = stacks.iter().enumerate().filter(|(_, sum)| **sum != (0, 0));
+                out.extend(sums.map(|(stack, (count, weight))| (slot as u32, stack as u32, *count, *weight)));
+            }
+        }
+        out
+    }
+}
