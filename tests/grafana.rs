@@ -214,7 +214,7 @@ fn links_lead_to_the_page_and_to_spark() -> Result<()> {
 fn metrics_of(expression: &str) -> Result<usize> {
     use emberscope::serve::Metrics;
     let metrics = Metrics::new("test")?;
-    let text = metrics.text(&Default::default(), true)?;
+    let text = metrics.text(&Default::default(), None, true)?;
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = 0;
     // `label_values(metric, label)` ends with a label of Prometheus's own.
