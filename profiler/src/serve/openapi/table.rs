@@ -185,6 +185,7 @@ pub const ROUTES: &[Route] = &[
             own("lines", "Source lines apart.", Kind::Flag),
             own("group", "Labels as prefix frames.", Kind::Labels),
             own("max_nodes", "The largest nodes only.", Kind::Number(10_000_000, None)),
+            own("columns", "JSON by columns, for large trees.", Kind::Flag),
         ],
         answers: Answers::Formats(
             &["image/svg+xml", "text/plain"],
