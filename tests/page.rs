@@ -429,7 +429,7 @@ fn a_spark_run_in_the_page() -> Result<()> {
     )?;
     let seen = Seen { browser, base: daemon.url().to_owned() };
     seen.see("")?;
-    seen.text("task jobs")?;
+    seen.text("TaskJobs")?;
     seen.see(&format!("#view=stages&app={app}"))?;
     seen.text(&format!("Stage {stage}"))?;
     seen.see(&format!("#view=flame&app={app}&stage={stage}"))?;
