@@ -42,7 +42,7 @@ use std::time::Duration;
 /// Files that a query may find unreadable before it gives up: each is set aside first.
 const MAX_UNREADABLE: usize = 16;
 
-/// A [`Store`] on disk.
+/// A [`Store`](crate::store::Store) on disk.
 #[derive(Debug)]
 pub struct DiskStore {
     shared: Arc<Shared>,
