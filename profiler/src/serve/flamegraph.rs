@@ -32,7 +32,8 @@ pub async fn flamegraph(State(state): State<Arc<ServeState>>, RawQuery(raw): Raw
 
 fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, ApiError> {
     let formats: Vec<(&str, Format)> = Format::ALL.iter().map(|f| (f.slug(), *f)).collect();
-    let format = params.choice("format", &formats, Format::Svg)?;
+    let columns = params.flag("columns")?;
+    let format = params.choice("format", &formats, if columns { Format::Json } else { Format::Svg })?;
     let units = [Unit::Samples, Unit::Nanoseconds].map(|unit| (unit.slug(), unit));
     let options = ExportOptions {
         unit: params.choice("unit", &units, Unit::Samples)?,
@@ -40,9 +41,8 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         title: title(query),
     };
     let max_nodes = params.number("max_nodes", 1, MAX_NODES)?;
-    let columns = params.flag("columns")?;
     if columns && format != Format::Json {
-        return Err(ApiError::bad("columns", "`columns=1` goes with `format=json`"));
+        return Err(ApiError::bad("columns", "`columns=1` goes with `format=json` only"));
     }
     let mut answer = store.merge(query)?;
     let cut = max_nodes.and_then(|max| cut(&answer.tree, max));
