@@ -43,7 +43,7 @@ const view = h('main', { id: 'main', tabindex: '-1' });
 const busy = h('span', { class: 'busy', hidden: true }, 'asking …');
 const node = h('span', { class: 'muted node' });
 const period = new Period({ store, refresh: () => refresh() });
-const strip = new Strip({ store, names });
+const strip = new Strip({ store, names, known: () => { if (['flame', 'methods'].includes(store.state.view)) about(store.state); } });
 
 function frame() {
   const theme = button('◐', () => { say(`${switchTheme()} colours`); restyle(); }, { aria: { label: 'Dark or light' }, title: 'Dark or light', id: 'theme' });
@@ -116,10 +116,15 @@ async function redraw(state, fresh = false) {
     flame = new FlameView({ store, link: copyLink });
     view.replaceChildren(flame.element);
   } else if (!flame.element.isConnected) view.replaceChildren(flame.element);
-  const stage = strip.stage(state);
-  flame.about(state.view === 'compare' ? compare.sides(state, store, answer) : state.view === 'slow' ? compare.slow(answer, store) : stage);
+  about(state);
   if (fresh) await flame.take(state, answer);
   else await flame.follow(state);
+}
+
+/** What stands above the graph. The answer may be there before the stages are, or after. */
+function about(state) {
+  if (!flame || !answer) return;
+  flame.about(state.view === 'compare' ? compare.sides(state, store, answer) : state.view === 'slow' ? compare.slow(answer, store) : strip.stage(state));
 }
 
 function showTable(state) {

@@ -13,9 +13,11 @@ const BY = [['thread_class', 'thread class'], ['role', 'role'], ['executor', 'ex
 
 /** The strip. */
 export class Strip {
-  constructor({ store, names }) {
+  /** `known` is called when the timeline and the stages are there. */
+  constructor({ store, names, known }) {
     this.store = store;
     this.names = names;
+    this.known = known;
     this.timeline = new Timeline({
       choose: (from, until) => store.set(from === null ? { from: '', until: '' } : { from: String(Math.max(0, from)), until: String(until), live: '' }),
       pick: (lane) => store.set({ ...FRESH, view: 'flame', labels: lane.labels }),
@@ -46,6 +48,7 @@ export class Strip {
       this.stages = list?.stages ?? [];
       this.note.textContent = '';
       this.#show(this.store.state, by);
+      this.known();
     } catch (error) {
       if (error.name === 'AbortError' || this.asking !== mine) return;
       this.asked = null;
