@@ -36,7 +36,7 @@ export function split(stage) {
   const whole = stage.exact?.wall_seconds;
   if (!all || !(whole > 0)) return null;
   return h('span', { class: 'split', role: 'img', aria: { label: all.map(([, name, s]) => `${percent(s / whole, 0)} ${name}`).join(', ') }, title: all.map(([, name, s]) => `${name}: ${duration(s)} (${percent(s / whole)})`).join('\n') },
-    all.map(([key, , s]) => h('i', { class: key, style: { 'flex-grow': String(Math.max(0, s)) } })));
+    all.map(([key, , s]) => h('i', { class: key, style: { 'flex-grow': String(100 * Math.max(0, s) / whole) } })));
 }
 
 /** A stage's name in words. */
