@@ -98,8 +98,9 @@ impl Teller {
             match asks.recv_timeout(next.saturating_duration_since(now)) {
                 Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(ask) => {
+                    // Who was sampled changes nothing that is told; a look that follows does.
+                    changed |= !matches!(ask, Ask::Used(_));
                     self.take(ask);
-                    changed = true;
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
