@@ -11,7 +11,7 @@
 //! 50,000 nodes is a fifth of the bytes, and a reader fills arrays instead of making objects. The root is its own
 //! parent.
 
-use super::json::{QualityJson, RangeJson};
+use super::json::{FrameJson, QualityJson, RangeJson};
 use super::{Bounded, ExportError, Unit};
 use crate::model::{Answer, Frame, Node};
 use serde::Serialize;
@@ -27,34 +27,6 @@ struct TreeJson<'a> {
     quality: QualityJson,
     frames: Vec<FrameJson<'a>>,
     columns: Columns<'a>,
-}
-
-/// A frame, as in JSON's nodes.
-#[derive(Serialize)]
-struct FrameJson<'a> {
-    name: &'a str,
-    kind: &'static str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    module: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signature: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    approximate: bool,
-}
-
-impl<'a> From<&'a Frame> for FrameJson<'a> {
-    fn from(frame: &'a Frame) -> Self {
-        Self {
-            name: &frame.name,
-            kind: frame.kind.slug(),
-            module: &frame.module,
-            signature: frame.signature.as_deref(),
-            line: Some(frame.line).filter(|&line| line > 0),
-            approximate: frame.approximate,
-        }
-    }
 }
 
 #[derive(Serialize)]

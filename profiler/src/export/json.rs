@@ -14,7 +14,7 @@
 
 use super::ExportOptions;
 use super::Unit;
-use crate::model::{Answer, DropReason, Node, Quality, TimeRange, Tree, sampling_error};
+use crate::model::{Answer, DropReason, Frame, Node, Quality, TimeRange, Tree, sampling_error};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 use std::collections::BTreeMap;
@@ -89,9 +89,9 @@ struct AnswerJson<'a> {
     nodes: (&'a Tree, Unit),
 }
 
+/// What a node or a row of frames says of a frame.
 #[derive(Serialize)]
-struct NodeJson<'a> {
-    parent: Option<u32>,
+pub(super) struct FrameJson<'a> {
     name: &'a str,
     kind: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -102,6 +102,26 @@ struct NodeJson<'a> {
     line: Option<u32>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     approximate: bool,
+}
+
+impl<'a> From<&'a Frame> for FrameJson<'a> {
+    fn from(frame: &'a Frame) -> Self {
+        Self {
+            name: &frame.name,
+            kind: frame.kind.slug(),
+            module: &frame.module,
+            signature: frame.signature.as_deref(),
+            line: Some(frame.line).filter(|&line| line > 0),
+            approximate: frame.approximate,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct NodeJson<'a> {
+    parent: Option<u32>,
+    #[serde(flatten)]
+    frame: FrameJson<'a>,
     #[serde(rename = "self")]
     own: u64,
     total: u64,
@@ -119,12 +139,7 @@ fn nodes<S: Serializer>(tree: &(&Tree, Unit), serializer: S) -> Result<S::Ok, S:
 fn node_json(id: usize, node: &Node, unit: Unit) -> NodeJson<'_> {
     NodeJson {
         parent: (id > 0).then_some(node.parent),
-        name: &node.frame.name,
-        kind: node.frame.kind.slug(),
-        module: &node.frame.module,
-        signature: node.frame.signature.as_deref(),
-        line: Some(node.frame.line).filter(|&line| line > 0),
-        approximate: node.frame.approximate,
+        frame: (&*node.frame).into(),
         own: unit.own(node),
         total: unit.total(node),
     }
