@@ -235,6 +235,10 @@ fn join(
     let symbolizer = Symbolizer::new(SymbolizerConfig {
         ask_jvms: config.ask_jvms,
         ask_interval: config.ask_interval.get(),
+        debuginfod: (
+            config.debuginfod.as_ref().map(|urls| urls.get().to_vec()).unwrap_or_default(),
+            config.data_dir.get().join("debuginfod"),
+        ),
         ..SymbolizerConfig::default()
     });
     // Whatever begins from here on is watched from its beginning.

@@ -10,6 +10,7 @@ mod file;
 mod record;
 mod settings;
 mod units;
+mod urls;
 mod values;
 
 pub use choice::{Executors, Fraction, Names};
@@ -17,9 +18,10 @@ pub use file::read_file;
 pub use record::{RecordConfig, SelectError};
 pub use settings::{DaemonConfig, Settings};
 pub use units::{ByteSize, Interval, UnitError};
+pub use urls::{DebuginfodUrls, SparkUrls};
 pub use values::{
-    FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, Refused, RingBytes, SparkUrls,
-    TomlKind, Value, WindowLength,
+    FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, Refused, RingBytes, TomlKind,
+    Value, WindowLength,
 };
 
 use std::path::{Path, PathBuf};

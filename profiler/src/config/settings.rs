@@ -5,6 +5,7 @@
 
 use super::choice::{Executors, Fraction, Names};
 use super::units::{ByteSize, Interval};
+use super::urls::{DebuginfodUrls, SparkUrls};
 use super::values::*;
 use toml::de::DeValue;
 
@@ -110,6 +111,10 @@ settings! {
     /// Spark history servers (or drivers) elsewhere that are asked for names of stages, jobs, SQL
     /// descriptions and Spark's own figures: a comma list of at most 8 URLs, http alone.
     optional spark_url ("spark-url", "URLS"): SparkUrls = "http://history:18080";
+    /// debuginfod servers that are asked for the symbols of programs and libraries that were stripped and have
+    /// no debug file on the node: a comma list of at most 8 URLs. They learn the build ids of what runs here.
+    /// What they send is kept in data-dir, up to 2 GiB.
+    optional debuginfod ("debuginfod", "URLS"): DebuginfodUrls = "https://debuginfod.debian.net";
     /// Memory for windows that are not in a block on the disk yet: when half of it is used a block is made
     /// before its hour is over.
     required store_bytes ("store-bytes", "SIZE"): ByteSize = "20MiB";

@@ -6,7 +6,7 @@
 
 use super::choice::{Executors, Fraction, Names};
 use super::units::{ByteSize, Interval};
-use crate::model::{SparkUrl, SparkUrlError};
+use super::urls::{DebuginfodUrls, SparkUrls};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,7 @@ toml_kinds! {
     FullDisk = Text;
     NodeName = Text;
     SparkUrls = List;
+    DebuginfodUrls = List;
 }
 
 macro_rules! parsed {
@@ -153,38 +154,6 @@ parsed!(
         }
     }
 );
-
-/// Most servers of Spark that can be named.
-pub const MAX_SPARK_URLS: usize = 8;
-
-/// Base URLs of Spark's web servers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SparkUrls(Vec<SparkUrl>);
-
-impl SparkUrls {
-    /// The URLs.
-    pub fn get(&self) -> &[SparkUrl] {
-        &self.0
-    }
-}
-
-impl FromStr for SparkUrls {
-    type Err = Refused;
-    fn from_str(text: &str) -> Result<Self, Refused> {
-        let urls = text.split(',').map(|url| url.parse().map_err(|e: SparkUrlError| Refused(e.to_string())));
-        let urls = urls.collect::<Result<Vec<SparkUrl>, _>>()?;
-        if urls.len() > MAX_SPARK_URLS {
-            return refused(format!("at most {MAX_SPARK_URLS} URLs"));
-        }
-        Ok(Self(urls))
-    }
-}
-
-impl fmt::Display for SparkUrls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.iter().map(SparkUrl::as_str).collect::<Vec<_>>().join(","))
-    }
-}
 
 /// A path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -321,17 +290,6 @@ pub(super) mod tests {
         takes::<FullDisk>(&["drop", "stop"], &["oldest", ""]);
         takes::<LogFormat>(&["text", "json"], &["xml", ""]);
         takes::<NodeName>(&["node-1.example"], &["", "a b", "x\u{1b}[31m"]);
-        takes::<SparkUrls>(
-            &["http://history:18080", "http://a:18080,http://[::1]:4040/spark"],
-            &[
-                "",
-                "history:18080",
-                "https://history",
-                "http://a,",
-                "http://u:p@h",
-                &["http://h"; 9].join(","),
-            ],
-        );
         assert_eq!("localhost:80".parse::<Listen>().unwrap().to_string(), "127.0.0.1:80");
     }
 }

@@ -3,6 +3,8 @@
 //! In: the rooms' counters, once a second, and each window that closes. Out: [`Metrics`], and a JSON value
 //! that `/api/v1/status` serves without asking any room.
 
+mod native;
+
 use super::jvms::{Jvms, Naming, Walking};
 use super::stacks::StackCache;
 use super::tables::{TableCounts, Tables};
@@ -13,7 +15,6 @@ use crate::process::threads::Threads;
 use crate::process::{Process, Registry};
 use crate::serve::{Metrics, raise_to};
 use crate::symbolize::Symbolizer;
-use crate::unwind::table::Held;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -155,25 +156,7 @@ impl Health {
             raise_to(&m.registry_refused.with_label_values(&[table]), refused);
         }
         let unwind = tables.counts();
-        m.unwind_table_bytes.set(i64::try_from(unwind.slab_bytes).unwrap_or(i64::MAX));
-        for (what, held) in [
-            ("files", unwind.tables.files),
-            ("rows", unwind.tables.rows),
-            ("rules", unwind.tables.rules),
-            ("processes", unwind.tables.processes),
-        ] {
-            m.unwind_table_entries.with_label_values(&[what]).set(i64::try_from(held).unwrap_or(i64::MAX));
-        }
-        for (result, count) in [
-            ("built", unwind.tables.built),
-            ("loaded", unwind.tables.loaded),
-            ("evicted", unwind.tables.evicted),
-            ("refused", unwind.tables.refused),
-            ("late", unwind.turned_away),
-        ] {
-            raise_to(&m.unwind_tables.with_label_values(&[result]), count);
-        }
-        raise_to(&m.unwind_table_build, unwind.tables.build_ns);
+        native::count(m, &unwind, &names.native.debuginfod);
         let results = attribution.results();
         for (result, count) in results {
             raise_to(&m.thread_names.with_label_values(&[result]), count);
@@ -205,20 +188,8 @@ impl Health {
                 "names": results.into_iter().map(|(r, n)| (r.to_owned(), n.into())).collect::<Map<_, _>>(),
                 "unknown_formats": threads.unknown_formats().collect::<Vec<_>>(),
             },
-            "unwind_tables": {
-                "bytes": unwind.slab_bytes,
-                "table_bytes": unwind.tables.bytes,
-                "files": unwind.tables.files,
-                "rows": unwind.tables.rows,
-                "processes": unwind.tables.processes,
-                "waiting": unwind.waiting,
-                "built": unwind.tables.built,
-                "loaded": unwind.tables.loaded,
-                "build_ms": unwind.tables.build_ns / 1_000_000,
-                "evicted": unwind.tables.evicted,
-                "refused": unwind.tables.refused,
-                "largest": unwind.largest.iter().map(held).collect::<Vec<_>>(),
-            },
+            "unwind_tables": native::tables(&unwind),
+            "debuginfod": native::debuginfod(&names.native.debuginfod),
             "jvms": jvms(registry, symbolizer, probes, &unwind),
         }));
     }
@@ -235,16 +206,6 @@ fn state(state: FindingState) -> &'static str {
 /// No other compiler than Graal uses JVMCI. Oracle programs under Graal 22.3.3 on JDK 17: 3,846 of 3,848 stacks as told.
 const GRAAL: &str = "Graal (or another compiler that is plugged in by JVMCI): its code is walked and named as C2's is, \
     which was held against Graal 22.3 on JDK 17 only";
-
-fn held(table: &Held) -> Value {
-    json!({
-        "file": table.file.to_string_lossy(),
-        "bytes": table.bytes,
-        "rows": table.rows,
-        "mappings": table.mappings,
-        "ms": table.ns / 1_000_000,
-    })
-}
 
 fn jvms(registry: &Registry, symbolizer: &Symbolizer, probes: &Jvms, unwind: &TableCounts) -> Vec<Value> {
     let live = registry.iter().filter(|process| process.jvm && !process.exited);

@@ -51,6 +51,8 @@ pub struct Metrics {
     pub perf_maps_refused: IntCounterVec,
     /// Memory of the BPF maps, in bytes, as the kernel accounts for it.
     pub bpf_map_bytes: IntGauge,
+    /// Debug files that servers were asked for, by what came of it.
+    pub debug_files: IntCounterVec,
     /// Perf maps asked of JVMs; labels: the result's slug, a closed list of its room.
     pub perf_map_asks: IntCounterVec,
     /// Threads' names and what became of them; labels: the result's slug, a closed list of its room.
@@ -201,6 +203,11 @@ impl Metrics {
             unwind_table_build: b.counter(
                 "emberscope_unwind_table_build_nanoseconds_total",
                 "Time that building unwind tables and loading them from the disk took.",
+            )?,
+            debug_files: b.counters(
+                "emberscope_debug_files_total",
+                "Debug files that debuginfod servers were asked for.",
+                &["result"],
             )?,
             perf_map_asks: b.counters(
                 "emberscope_perf_map_asks_total",

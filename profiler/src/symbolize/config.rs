@@ -27,6 +27,9 @@ pub struct SymbolizerConfig {
     pub max_cached_addresses: usize,
     /// Distinct frames that are shared.
     pub max_frames: usize,
+    /// debuginfod servers that are asked for symbols that the node does not have (URLs without a slash at the end), and
+    /// the directory for what they send. No servers: nobody is asked.
+    pub debuginfod: (Vec<String>, PathBuf),
     /// How long the names of a process are kept after it ended: longer than a window takes to close.
     pub keep_exited: Duration,
 }
@@ -43,6 +46,7 @@ impl Default for SymbolizerConfig {
             max_symbol_bytes: 16 << 20,
             max_cached_addresses: 32_768,
             max_frames: 65_536,
+            debuginfod: (Vec::new(), PathBuf::new()),
             keep_exited: Duration::from_secs(60),
         }
     }

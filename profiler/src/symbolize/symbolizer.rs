@@ -7,7 +7,7 @@ use super::counters::SymbolizerCounters;
 use super::frames::FrameTable;
 use super::java::Reader;
 use super::kernel::KernelSymbols;
-use super::native::Natives;
+use super::native::{Debuginfod, Natives};
 use super::pending::{PendingFrame, PendingStack};
 use super::process::{FileState, ProcessState, Walked};
 use super::{thread_start, vdso};
@@ -41,12 +41,22 @@ pub struct Symbolizer {
 }
 
 impl Symbolizer {
-    /// Reads nothing and starts no thread yet.
+    /// Reads nothing. Starts no thread yet, but for that of debuginfod where it is to be asked.
     pub fn new(config: SymbolizerConfig) -> Self {
+        let mut natives = Natives::new(config.max_symbol_bytes, config.max_cached_addresses);
+        let (servers, dir) = &config.debuginfod;
+        if !servers.is_empty() {
+            match Debuginfod::start(servers.clone(), dir) {
+                Ok(debuginfod) => natives.ask_servers(debuginfod),
+                Err(error) => {
+                    tracing::warn!(dir = %dir.display(), %error, "debuginfod is not asked for symbols")
+                }
+            }
+        }
         Self {
             processes: FastMap::default(),
             kernel: KernelSymbols::new(&config.proc_root),
-            natives: Natives::new(config.max_symbol_bytes, config.max_cached_addresses),
+            natives,
             frames: FrameTable::new(config.max_frames),
             asker: Asker::new(),
             reader: Reader::new(),
@@ -172,6 +182,7 @@ impl Symbolizer {
     pub fn poll(&mut self) -> Vec<ProcessKey> {
         let mut done = Vec::new();
         self.take_named();
+        self.natives.poll();
         while let Some(outcome) = self.asker.poll() {
             done.push(outcome.key);
             self.take_outcome(outcome);

@@ -6,10 +6,10 @@
 
 pub mod async_profiler;
 pub mod bpf_toolchain;
-pub mod browser;
 pub mod jdk;
 pub mod lint;
 pub mod old_java;
+pub mod peers;
 pub mod python;
 pub mod runtime;
 
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// What `setup` is asked for.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Leave out what only `test` needs (rustfmt, clippy, cargo-deny, a browser)
+    /// Leave out what only `test` needs (rustfmt, clippy, cargo-deny, a browser, debuginfod)
     #[arg(long)]
     pub no_lint: bool,
 }
@@ -41,7 +41,7 @@ pub fn run(options: &Options) -> Result<SparkKit> {
     if !options.no_lint {
         lint::ensure()?;
         println!("checks: rustfmt, clippy, cargo-deny");
-        browser::ensure()?;
+        peers::ensure()?;
     }
     Ok(kit)
 }

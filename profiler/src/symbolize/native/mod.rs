@@ -1,14 +1,18 @@
 //! Names addresses of programs and libraries: an open file and a file offset in, a frame out.
 //!
-//! Names of files without symbols of their own come from where those were put (`table`). blazesym reads the symbols, from a bounded copy of a file's symbol tables ([`crate::target::elf`]), one
-//! blazesym symbolizer a file so that dropping it frees all of it. Measured resident size: 5.6 MB for a
+//! Names of files without symbols of their own come from where those were put (`table`), or from servers (`debuginfod`).
+//! blazesym reads the symbols, from a bounded copy of a file's symbol tables ([`crate::target::elf`]), one blazesym
+//! symbolizer a file so that dropping it frees all of it. Measured resident size: 5.6 MB for a
 //! libjvm 17 (57,000 symbols), 0.2 MB for libc. Files are told apart by build id, owner and size where
 //! there is a build id, so that the copies of one libjvm in ten containers cost one table; the owner is
 //! in the key so that nobody can hand in a file that stands for root's. Tables are evicted, least
-//! recently used first, beyond a limit of bytes; names of addresses are cached within a limit of entries.
+//! recently used first, beyond a limit of bytes; names are cached, by function where its bounds are known (`starts`) and
+//! else by address, within a limit of entries.
 
+mod debuginfod;
 mod go;
 mod separate;
+mod starts;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -17,10 +21,13 @@ use super::frames::FrameTable;
 use crate::model::{FastMap, Frame, FrameKind};
 use crate::target::elf::{ElfError, Headers};
 use rustix::fs::Stat;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use table::Table;
+use table::{Named, Table};
+
+pub use debuginfod::{Debuginfod, DebuginfodCounters};
 
 /// Files known at a time; beyond, all is forgotten and begins anew.
 const MAX_MODULES: usize = 4096;
@@ -44,11 +51,15 @@ struct Module {
     /// No symbols can be had from it.
     barren: bool,
     used: u64,
+    /// Frames by the offset from which they hold, with that to which they do.
+    functions: BTreeMap<u64, (u64, Arc<Frame>)>,
 }
 
 /// Counts of the room's native half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NativeCounters {
+    /// Debug files that servers were asked for.
+    pub debuginfod: DebuginfodCounters,
     /// Files known.
     pub modules: u64,
     /// Symbol tables held.
@@ -59,7 +70,7 @@ pub struct NativeCounters {
     pub tables_evicted: u64,
     /// Files without usable symbols, since start.
     pub files_without_symbols: u64,
-    /// Addresses whose names are cached.
+    /// Functions, and addresses outside of known ones, whose names are cached.
     pub cached_addresses: u64,
     /// Times that this cache was full and was emptied, since start.
     pub cache_flushes: u64,
@@ -69,12 +80,16 @@ pub struct NativeCounters {
 pub struct Natives {
     by_key: FastMap<ModuleKey, ModuleId>,
     modules: Vec<Module>,
+    /// Of addresses that are in no function with known bounds.
     names: FastMap<(ModuleId, u64), Arc<Frame>>,
+    /// Functions of all modules.
+    held: usize,
     clock: u64,
     /// Goes up when all [`ModuleId`]s become invalid.
     pub generation: u64,
     max_table_bytes: u64,
     max_names: usize,
+    debuginfod: Option<Debuginfod>,
     counters: NativeCounters,
 }
 
@@ -85,11 +100,32 @@ impl Natives {
             by_key: FastMap::default(),
             modules: Vec::new(),
             names: FastMap::default(),
+            held: 0,
             clock: 0,
             generation: 0,
             max_table_bytes,
             max_names,
+            debuginfod: None,
             counters: NativeCounters::default(),
+        }
+    }
+
+    /// Files without symbols are asked for there.
+    pub fn ask_servers(&mut self, debuginfod: Debuginfod) {
+        self.debuginfod = Some(debuginfod);
+    }
+
+    /// Takes in the debug files that came: the next address of such a file is named by them.
+    pub fn poll(&mut self) {
+        let Some(debuginfod) = &self.debuginfod else { return };
+        for came in debuginfod.came() {
+            let same = |key: &ModuleKey| matches!(key, ModuleKey::BuildId { id, .. } if *id == came);
+            for (_, id) in self.by_key.iter().filter(|(key, _)| same(key)) {
+                let Some(module) = self.modules.get_mut(id.0 as usize) else { continue };
+                (module.table, module.barren) = (None, false);
+                self.held -= std::mem::take(&mut module.functions).len();
+                self.names.retain(|(of, _), _| of != id);
+            }
         }
     }
 
@@ -113,14 +149,24 @@ impl Natives {
             self.forget_all();
         }
         let id = ModuleId(self.modules.len() as u32);
-        self.modules.push(Module { name: name.into(), table: None, barren: false, used: 0 });
+        self.modules.push(Module {
+            name: name.into(),
+            table: None,
+            barren: false,
+            used: 0,
+            functions: BTreeMap::new(),
+        });
         self.by_key.insert(key, id);
         id
     }
 
     /// The name of `offset` if it needs no file.
     pub fn cached(&self, id: ModuleId, offset: u64) -> Option<Arc<Frame>> {
-        self.names.get(&(id, offset)).cloned()
+        let functions = &self.modules.get(id.0 as usize)?.functions;
+        match functions.range(..=offset).next_back() {
+            Some((_, (end, frame))) if offset < *end => Some(Arc::clone(frame)),
+            _ => self.names.get(&(id, offset)).cloned(),
+        }
     }
 
     /// Whether naming a new address of it takes the file.
@@ -151,14 +197,27 @@ impl Natives {
             return frames.intern(Frame::new(FrameKind::Native, format!("?+0x{offset:x}"), ""));
         };
         module.used = clock;
-        let name = module.table.as_ref().and_then(|table| table.name(offset));
-        let name = name.unwrap_or_else(|| offset_name(&module.name, offset));
+        let found = module.table.as_ref().and_then(|table| table.name(offset));
+        let (name, holds) = match found {
+            Some(Named { name, holds }) => (name, Some(holds)),
+            None => (offset_name(&module.name, offset), None),
+        };
         let frame = frames.intern(Frame::new(FrameKind::Native, name, Arc::clone(&module.name)));
-        if self.names.len() >= self.max_names {
+        if self.names.len() + self.held >= self.max_names {
             self.names.clear();
-            self.counters.cache_flushes += 1;
+            self.modules.iter_mut().for_each(|module| module.functions.clear());
+            (self.held, self.counters.cache_flushes) = (0, self.counters.cache_flushes + 1);
         }
-        self.names.insert((id, offset), Arc::clone(&frame));
+        let module = self.modules.get_mut(id.0 as usize);
+        match holds.filter(|holds| holds.end - holds.start > 1).zip(module) {
+            Some((holds, module)) => {
+                let before = module.functions.insert(holds.start, (holds.end, Arc::clone(&frame)));
+                self.held += usize::from(before.is_none());
+            }
+            None => {
+                self.names.insert((id, offset), Arc::clone(&frame));
+            }
+        }
         frame
     }
 
@@ -168,7 +227,8 @@ impl Natives {
             modules: self.modules.len() as u64,
             tables: self.modules.iter().filter(|m| m.table.is_some()).count() as u64,
             table_bytes: self.table_bytes(),
-            cached_addresses: self.names.len() as u64,
+            cached_addresses: (self.names.len() + self.held) as u64,
+            debuginfod: self.debuginfod.as_ref().map(Debuginfod::counters).unwrap_or_default(),
             ..self.counters
         }
     }
@@ -178,10 +238,16 @@ impl Natives {
     }
 
     fn load(&mut self, id: ModuleId, file: &File, path: &Path) {
-        let loaded = Table::open(file, path, self.max_table_bytes);
+        let fetched = |id: &[u8]| Some(self.debuginfod.as_ref()?.place(id));
+        let loaded = Table::open(file, path, fetched, self.max_table_bytes);
         let Some(module) = self.modules.get_mut(id.0 as usize) else { return };
         match loaded {
-            Ok(table) => module.table = Some(table),
+            Ok(table) => {
+                if let (Some(debuginfod), Some(lacking)) = (&mut self.debuginfod, &table.lacking) {
+                    debuginfod.ask(lacking);
+                }
+                module.table = Some(table);
+            }
             Err(error) => {
                 tracing::debug!(module = &*module.name, %error, "no symbols");
                 module.barren = true;
@@ -203,6 +269,7 @@ impl Natives {
         self.by_key.clear();
         self.modules.clear();
         self.names.clear();
+        self.held = 0;
         self.generation += 1;
         self.counters.cache_flushes += 1;
     }
@@ -210,8 +277,8 @@ impl Natives {
 
 /// The functions at offsets of a file, from symbols of at most about `limit` bytes, as frames of native code get them.
 pub fn names(file: &File, offsets: &[u64], limit: u64) -> Result<Vec<Option<String>>, ElfError> {
-    let table = Table::open(file, Path::new("/"), limit)?;
-    Ok(offsets.iter().map(|offset| table.name(*offset)).collect())
+    let table = Table::open(file, Path::new("/"), |_| None, limit)?;
+    Ok(offsets.iter().map(|offset| Some(table.name(*offset)?.name)).collect())
 }
 
 /// What an address is called that no symbol covers.

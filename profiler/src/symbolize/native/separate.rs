@@ -28,8 +28,15 @@ const MAX_UNPACKED: u64 = 64 << 20;
 const UNPACK_KB: u32 = 64 << 10;
 
 /// The symbols that were taken out of `file`, if they can be had and take at most `limit` bytes.
-pub fn find(headers: &Headers, file: &File, metadata: &Metadata, path: &Path, limit: u64) -> Option<Image> {
-    find_below(Path::new("/"), headers, (file, metadata), path, limit)
+/// `fetched`: where a server's debug file is, if it came.
+pub fn find(
+    headers: &Headers,
+    (file, metadata): (&File, &Metadata),
+    path: &Path,
+    fetched: Option<&Path>,
+    limit: u64,
+) -> Option<Image> {
+    find_below(Path::new("/"), headers, (file, metadata), (path, fetched), limit)
         .or_else(|| unpacked(&headers.section(file, ".gnu_debugdata", MAX_PACKED)?, limit))
 }
 
@@ -37,7 +44,7 @@ pub(super) fn find_below(
     root: &Path,
     headers: &Headers,
     (file, metadata): (&File, &Metadata),
-    path: &Path,
+    (path, fetched): (&Path, Option<&Path>),
     limit: u64,
 ) -> Option<Image> {
     let root = open::root(root).ok()?;
@@ -45,7 +52,8 @@ pub(super) fn find_below(
     let link = headers.section(file, ".gnu_debuglink", MAX_LINK).and_then(|link| Link::parse(&link));
     let by_id = id.as_deref().map(by_build_id);
     let linked = link.iter().flat_map(|link| link.places(path));
-    by_id.into_iter().chain(linked).find_map(|place| {
+    let fetched = fetched.map(Path::to_owned);
+    by_id.into_iter().chain(linked).chain(fetched).find_map(|place| {
         let (found, stat) = open::any_regular_file(&root, &place).ok()?;
         if stat.st_uid != 0 && stat.st_uid != metadata.uid() {
             return None;

@@ -2,23 +2,28 @@
 //!
 //! In: the open file and where it is. Out: names by file offset. A file that was stripped keeps the names that other
 //! programs link to (.dynsym); the others come from its debug file (`separate`), its .gnu_debugdata, or the table
-//! with which a Go program names its own frames (`go`), whichever is there first.
+//! with which a Go program names its own frames (`go`), whichever is there first. Where all fail, who opened it may have
+//! the debug file fetched (`debuginfod`).
 
 use super::go::GoTable;
 use super::separate;
+use super::starts::Starts;
 use crate::target::elf::{ElfError, Headers, Image, Segment};
 use crate::target::text;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file's symbols.
 pub struct Table {
     own: Option<Symbols>,
     more: More,
     segments: Vec<Segment>,
+    /// Its build id, when its symbols were taken out and are nowhere on the node.
+    pub lacking: Option<Box<[u8]>>,
     /// Bytes that were copied for it.
     pub bytes: u64,
 }
@@ -30,7 +35,16 @@ enum More {
     Go(GoTable),
 }
 
+/// A name, and the offsets around the one that was asked for that have it too.
+pub struct Named {
+    /// The function.
+    pub name: String,
+    /// Offsets of the file.
+    pub holds: Range<u64>,
+}
+
 struct Symbols {
+    starts: Starts,
     symbolizer: Symbolizer,
     source: Source<'static>,
     /// What the source reads.
@@ -38,8 +52,14 @@ struct Symbols {
 }
 
 impl Table {
-    /// Of the open `file`, which is (or was) at `path`; at most about `limit` bytes.
-    pub fn open(file: &File, path: &Path, limit: u64) -> Result<Self, ElfError> {
+    /// Of the open `file`, which is (or was) at `path`; at most about `limit` bytes. `fetched` says where the debug file
+    /// of a build id is that a server was asked for.
+    pub fn open(
+        file: &File,
+        path: &Path,
+        fetched: impl Fn(&[u8]) -> Option<PathBuf>,
+        limit: u64,
+    ) -> Result<Self, ElfError> {
         let metadata = file.metadata()?;
         let headers = Headers::read(file, metadata.len())?;
         let tables = headers.symbol_tables();
@@ -47,9 +67,13 @@ impl Table {
         let mut bytes = own.bytes;
         let rest = limit.saturating_sub(bytes);
         let stripped = tables.iter().all(|table| table.dynamic);
+        let id = if stripped { headers.build_id(file) } else { None };
+        let fetched = id.as_deref().and_then(fetched);
         let more = if !stripped {
             More::None
-        } else if let Some(image) = separate::find(&headers, file, &metadata, path, rest) {
+        } else if let Some(image) =
+            separate::find(&headers, (file, &metadata), path, fetched.as_deref(), rest)
+        {
             bytes += image.bytes;
             More::File(Box::new(Symbols::of(image)))
         } else if let Some(table) = GoTable::read(&headers, file, rest) {
@@ -59,20 +83,36 @@ impl Table {
             More::None
         };
         let own = (!tables.is_empty()).then(|| Symbols::of(own));
-        Ok(Self { own, more, segments: headers.segments(file)?, bytes })
+        bytes += own.as_ref().map_or(0, |symbols| symbols.starts.bytes());
+        if let More::File(symbols) = &more {
+            bytes += symbols.starts.bytes();
+        }
+        let lacking = id.filter(|_| matches!(more, More::None));
+        Ok(Self { own, more, segments: headers.segments(file)?, lacking, bytes })
     }
 
     /// The function at an offset of the file.
-    pub fn name(&self, offset: u64) -> Option<String> {
+    pub fn name(&self, offset: u64) -> Option<Named> {
         // Symbols of another file have its addresses, which are this one's, and offsets of its own.
-        let address = || address_at(&self.segments, offset);
-        let name = match &self.more {
+        let segment = segment_at(&self.segments, offset)?;
+        let address = segment.address.checked_add(offset - segment.offset)?;
+        let found = match &self.more {
             More::None => None,
-            More::File(symbols) => symbols.name(Input::VirtOffset(address()?)),
-            More::Go(table) => table.name(address()?),
+            More::File(symbols) => symbols.name(Input::VirtOffset(address), address),
+            More::Go(table) => table.name(address).map(|name| (name, address..address + 1)),
         };
-        name.or_else(|| self.own.as_ref()?.name(Input::FileOffset(offset)))
-            .map(|name| text::bounded(name.as_bytes(), text::MAX_NAME))
+        let (name, holds) = match found {
+            Some(found) => found,
+            None => self.own.as_ref()?.name(Input::FileOffset(offset), address)?,
+        };
+        // A symbol that goes on beyond its segment is none there.
+        let within = |address: u64| {
+            let inside = address.checked_sub(segment.address).filter(|within| *within <= segment.file_size);
+            inside.map(|within| segment.offset + within)
+        };
+        let holds =
+            within(holds.start).zip(within(holds.end)).map_or(offset..offset + 1, |(from, to)| from..to);
+        Some(Named { name: text::bounded(name.as_bytes(), text::MAX_NAME), holds })
     }
 }
 
@@ -85,20 +125,25 @@ impl Symbols {
             .enable_inlined_fns(false)
             .enable_auto_reload(false)
             .build();
-        Self { symbolizer, source: Source::Elf(source), _image: image }
+        Self { starts: Starts::of(&image), symbolizer, source: Source::Elf(source), _image: image }
     }
 
-    fn name(&self, input: Input<u64>) -> Option<String> {
-        match self.symbolizer.symbolize_single(&self.source, input) {
-            Ok(Symbolized::Sym(symbol)) if !symbol.name.is_empty() => Some(symbol.name.into_owned()),
-            _ => None,
-        }
+    /// The name of an address, and the addresses around it that have it too.
+    fn name(&self, input: Input<u64>, address: u64) -> Option<(String, Range<u64>)> {
+        let Ok(Symbolized::Sym(symbol)) = self.symbolizer.symbolize_single(&self.source, input) else {
+            return None;
+        };
+        let end = symbol.addr.checked_add(symbol.size.unwrap_or_default() as u64);
+        let holds = match end.map(|end| symbol.addr..end).filter(|whole| whole.contains(&address)) {
+            Some(whole) => self.starts.alone(address, whole),
+            None => address..address.checked_add(1)?,
+        };
+        (!symbol.name.is_empty()).then(|| (symbol.name.into_owned(), holds))
     }
 }
 
-/// Where an offset of the file wants to be.
-fn address_at(segments: &[Segment], offset: u64) -> Option<u64> {
+/// What an offset of the file's code is loaded with.
+fn segment_at(segments: &[Segment], offset: u64) -> Option<&Segment> {
     let inside = |s: &&Segment| offset.checked_sub(s.offset).is_some_and(|within| within < s.file_size);
-    let segment = segments.iter().filter(|s| s.executable).find(inside)?;
-    segment.address.checked_add(offset - segment.offset)
+    segments.iter().filter(|s| s.executable).find(inside)
 }

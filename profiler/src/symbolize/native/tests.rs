@@ -62,7 +62,11 @@ fn functions(path: &Path) -> Vec<(String, u64)> {
 }
 
 fn table(path: &Path) -> Table {
-    Table::open(&File::open(path).unwrap(), path, 64 << 20).unwrap()
+    Table::open(&File::open(path).unwrap(), path, |_| None, 64 << 20).unwrap()
+}
+
+fn named(path: &Path, offset: u64) -> Option<String> {
+    table(path).name(offset).map(|found| found.name)
 }
 
 /// The offset of an address.
@@ -90,7 +94,7 @@ fn program(dir: &Path) -> (std::path::PathBuf, u64) {
     let (_, address) =
         functions(&path).into_iter().find(|(name, _)| name.starts_with("hidden_work")).expect("it is there");
     let at = offset(&path, address);
-    assert_eq!(table(&path).name(at).as_deref().map(|name| &name[..11]), Some("hidden_work"));
+    assert_eq!(named(&path, at).as_deref().map(|name| &name[..11]), Some("hidden_work"));
     (path, at)
 }
 
@@ -102,17 +106,17 @@ fn a_stripped_file_has_the_names_of_its_debug_file() {
     run(dir, "objcopy", &["--only-keep-debug", "p", "p.debug"]);
     run(dir, "objcopy", &["--strip-all", "p", "bare"]);
     run(dir, "objcopy", &["--add-gnu-debuglink=p.debug", "bare", "linked"]);
-    assert_eq!(table(&dir.join("bare")).name(at), None);
+    assert_eq!(named(&dir.join("bare"), at), None);
     // Beside it.
-    let named = |path: &Path| table(path).name(at).is_some_and(|name| name.starts_with("hidden_work"));
-    assert!(named(&dir.join("linked")));
+    let has_it = |path: &Path| named(path, at).is_some_and(|name| name.starts_with("hidden_work"));
+    assert!(has_it(&dir.join("linked")));
     // Below it; not a file with another build id.
     std::fs::create_dir(dir.join(".debug")).unwrap();
     std::fs::rename(dir.join("p.debug"), dir.join(".debug/p.debug")).unwrap();
-    assert!(named(&dir.join("linked")));
+    assert!(has_it(&dir.join("linked")));
     run(dir, "cc", &["-O2", "-Wl,--build-id=0x1234567890abcdef", "-o", "other", "p.c"]);
     std::fs::rename(dir.join("other"), dir.join(".debug/p.debug")).unwrap();
-    assert!(!named(&dir.join("linked")));
+    assert!(!has_it(&dir.join("linked")));
     // By the build id.
     let file = File::open(dir.join("bare")).unwrap();
     let metadata = file.metadata().unwrap();
@@ -121,8 +125,13 @@ fn a_stripped_file_has_the_names_of_its_debug_file() {
     let place = dir.join("usr/lib/debug/.build-id").join(&id[..2]);
     std::fs::create_dir_all(&place).unwrap();
     std::fs::copy(&path, place.join(format!("{}.debug", &id[2..]))).unwrap();
-    assert!(separate::find_below(dir, &headers, (&file, &metadata), Path::new("/bare"), 1 << 20).is_some());
-    assert!(separate::find_below(dir, &headers, (&file, &metadata), Path::new("/bare"), 100).is_none());
+    assert!(
+        separate::find_below(dir, &headers, (&file, &metadata), (Path::new("/bare"), None), 1 << 20)
+            .is_some()
+    );
+    assert!(
+        separate::find_below(dir, &headers, (&file, &metadata), (Path::new("/bare"), None), 100).is_none()
+    );
 }
 
 #[test]
@@ -137,11 +146,71 @@ fn a_stripped_file_has_the_names_of_its_packed_symbols() {
     let with = |name: &str, data: &[u8]| {
         std::fs::write(dir.join("data"), data).unwrap();
         run(dir, "objcopy", &["--strip-all", "--add-section", ".gnu_debugdata=data", "p", name]);
-        table(&dir.join(name)).name(at)
+        named(&dir.join(name), at)
     };
     assert!(with("packed", &packed).is_some_and(|name| name.starts_with("hidden_work")));
     assert_eq!(with("broken", &packed[..packed.len() / 2]), None);
     assert_eq!(with("rubbish", b"no xz at all"), None);
+}
+
+/// elfutils' own server, of what is below a directory; ended when dropped.
+struct Server(std::process::Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_stripped_file_has_the_names_that_a_server_sends() {
+    let dir = tempfile::tempdir().unwrap();
+    let (work, kept) = (dir.path().join("work"), dir.path().join("kept"));
+    std::fs::create_dir(&work).unwrap();
+    let (_, at) = program(&work);
+    run(&work, "cc", &["-g", "-O1", "-fno-ipa-cp", "-Wl,--build-id=sha1", "-o", "p", "p.c"]);
+    run(&work, "objcopy", &["--strip-all", "p", "../bare"]);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = std::process::Command::new("debuginfod");
+    command.args(["-d", ":memory:", "-p", &port.to_string(), "-F"]).arg(&work);
+    let output = || std::fs::File::create(dir.path().join("log")).unwrap();
+    let Ok(server) = command.stdout(output()).stderr(output()).spawn() else {
+        eprintln!("skipped: there is no debuginfod (Debian's package of that name)");
+        return;
+    };
+    let _server = Server(server);
+    let url = format!("http://127.0.0.1:{port}");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    // It listens, and then reads the directory.
+    let scanned = || ureq::get(format!("{url}/metrics")).call().ok()?.into_body().read_to_string().ok();
+    while !scanned().is_some_and(|text| text.contains("found_debuginfo_total{source=\"files\"} 1")) {
+        assert!(std::time::Instant::now() < deadline, "{:?}", scanned());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let mut natives = Natives::new(64 << 20, 100);
+    natives.ask_servers(Debuginfod::start(vec![url.clone()], &kept).unwrap());
+    let (path, mut frames) = (dir.path().join("bare"), FrameTable::new(100));
+    let file = File::open(&path).unwrap();
+    let mut name = || {
+        let id = natives.module("bare", &file, &rustix::fs::fstat(&file).unwrap());
+        natives.poll();
+        let frame = natives.name(id, at, Some((&file, &path)), &mut frames);
+        (frame.name.to_string(), natives.counters().debuginfod)
+    };
+    let mut last = name();
+    assert_eq!(last.0, offset_name("bare", at), "nothing waits for it");
+    while !last.0.starts_with("hidden_work") && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        last = name();
+    }
+    assert!(
+        last.0.starts_with("hidden_work"),
+        "{last:?}: {:?}",
+        std::fs::read_to_string(dir.path().join("log"))
+    );
+    assert_eq!(last.1, DebuginfodCounters { fetched: 1, ..Default::default() });
+    assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 1);
 }
 
 #[test]
@@ -166,14 +235,37 @@ fn a_stripped_program_of_go_names_its_functions() {
             all.iter().filter(|(name, _)| name.starts_with("main.") || name.starts_with("runtime."))
         {
             let at = offset(&dir.join("whole"), *address);
-            if let Some(found) = stripped.name(at) {
-                let name = whole.name(at).unwrap_or_default();
+            if let Some(found) = stripped.name(at).map(|found| found.name) {
+                let name = whole.name(at).map(|found| found.name).unwrap_or_default();
                 assert_eq!(found, name.trim_end_matches(".abi0"));
                 same += 1;
             }
         }
         assert!(same > 1000, "{flags:?}: {same} of {}", all.len());
     }
+}
+
+#[test]
+fn what_a_name_is_said_to_hold_for_has_that_name() {
+    let (file, _) = libc();
+    let table = Table::open(&file, Path::new("/"), |_| None, 64 << 20).unwrap();
+    let (mut long, mut asked) = (0, 0);
+    for offset in (0x28000..0x180000u64).step_by(0x391) {
+        let Some(found) = table.name(offset) else { continue };
+        assert!(found.holds.contains(&offset), "{:x?} {offset:x}", found.holds);
+        long += usize::from(found.holds.end - found.holds.start > 8);
+        let last = found.holds.end - 1;
+        for at in [found.holds.start, (offset + last) / 2, last] {
+            assert_eq!(
+                table.name(at).map(|other| other.name).as_ref(),
+                Some(&found.name),
+                "{at:x} of {:x?}",
+                found.holds
+            );
+            asked += 1;
+        }
+    }
+    assert!(long > 100 && asked > 300, "{long} {asked}");
 }
 
 proptest::proptest! {

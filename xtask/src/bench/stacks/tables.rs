@@ -42,13 +42,13 @@ impl Drop for Waiting {
 
 /// A process that waits, with these libraries mapped.
 fn waiting(libraries: &[PathBuf]) -> Result<Child> {
-    let all: Vec<String> = libraries.iter().map(|path| path.display().to_string()).collect();
     let mut sleep = Command::new("sleep");
-    sleep.arg("600").env("LD_PRELOAD", all.join(":")).stdin(Stdio::null()).stdout(Stdio::null());
+    sleep.arg("600").env("LD_PRELOAD", preloaded(libraries)).stdin(Stdio::null()).stdout(Stdio::null());
     sleep.stderr(Stdio::null()).spawn().context("starting `sleep`")
 }
 
-/// The machine's largest libraries that a program can have loaded beside others.
+/// The machine's largest libraries that a program can have loaded beside others: a sanitizer's, for one, ends a
+/// process where it does not come first.
 fn libraries() -> Vec<PathBuf> {
     let mut all: Vec<(u64, PathBuf)> = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"]
         .iter()
@@ -57,12 +57,24 @@ fn libraries() -> Vec<PathBuf> {
         .filter_map(|entry| Some((entry.metadata().ok().filter(|meta| meta.is_file())?.len(), entry.path())))
         .collect();
     all.sort_unstable_by(|a, b| b.cmp(a));
-    let loads = |path: &PathBuf| {
+    let loads = |paths: &[PathBuf]| {
         let mut command = Command::new("true");
-        command.env("LD_PRELOAD", path).stdin(Stdio::null());
+        command.env("LD_PRELOAD", preloaded(paths)).stdin(Stdio::null());
         command.output().is_ok_and(|done| done.status.success() && done.stderr.is_empty())
     };
-    all.into_iter().map(|(_, path)| path).filter(loads).take(LIBRARIES).collect()
+    let mut taken: Vec<PathBuf> = Vec::new();
+    for (_, path) in all {
+        let first = std::slice::from_ref(&path);
+        if taken.len() < LIBRARIES && loads(first) && loads(&[&taken[..], first].concat()) {
+            taken.push(path);
+        }
+    }
+    taken
+}
+
+fn preloaded(libraries: &[PathBuf]) -> String {
+    let all: Vec<String> = libraries.iter().map(|path| path.display().to_string()).collect();
+    all.join(":")
 }
 
 /// What `status` says of the tables.
@@ -178,6 +190,8 @@ pub fn restart(bench: &Bench, _: &mut Vec<String>) -> Result<Vec<Row>> {
         running.0.push(waiting(&some)?);
     }
     std::thread::sleep(Duration::from_secs(2));
+    let ended = running.0.iter_mut().map(Child::try_wait).filter(|state| !matches!(state, Ok(None))).count();
+    anyhow::ensure!(ended == 0, "{ended} of {PROCESSES} processes with preloaded libraries ended at once");
     let dir = bench.work.join("restart-daemon");
     let mut rows = Vec::new();
     for what in ["nothing on disk", "tables on disk"] {
