@@ -122,6 +122,32 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// The oldest kernel, with the daemon that is built: nothing when all is right there, or why it could not be tried.
+pub fn oldest() -> Result<Option<String>> {
+    let options = Options {
+        kernels: vec![OLDEST.to_owned()],
+        list: false,
+        quick: false,
+        update: false,
+        write_docs: false,
+        no_build: true,
+        again: false,
+        kvm: false,
+    };
+    let releases = match packages::list(false) {
+        Ok(there) => chosen(&there, &options.kernels)?,
+        Err(error) => return Ok(Some(format!("{error:#}"))),
+    };
+    for row in all(&releases, false, Mode::Full, &options)? {
+        match row.result {
+            Err(why) => return Ok(Some(why)),
+            Ok(verdict) if !verdict.failures.is_empty() => bail!("{}", verdict.failures.join("; ")),
+            Ok(_) => {}
+        }
+    }
+    Ok(None)
+}
+
 /// The releases that are asked for, this machine's own apart.
 fn chosen(there: &[Release], asked: &[String]) -> Result<Vec<Release>> {
     let names: Vec<String> = asked.iter().filter(|name| *name != HOST).cloned().collect();
