@@ -162,7 +162,7 @@ impl Health {
             raise_to(&m.thread_names.with_label_values(&[result]), count);
         }
         m.name_probes.set(i64::try_from(capture.name_probes()).unwrap_or(i64::MAX));
-        self.shared.put(json!({
+        let mut status = json!({
             "host": self.host,
             "sampling": {
                 "hz": self.hz,
@@ -188,10 +188,12 @@ impl Health {
                 "names": results.into_iter().map(|(r, n)| (r.to_owned(), n.into())).collect::<Map<_, _>>(),
                 "unknown_formats": threads.unknown_formats().collect::<Vec<_>>(),
             },
-            "unwind_tables": native::tables(&unwind),
             "debuginfod": native::debuginfod(&names.native.debuginfod),
-            "jvms": jvms(registry, symbolizer, probes, &unwind),
-        }));
+        });
+        // Moved in: the macro would copy them.
+        status["unwind_tables"] = native::tables(&unwind);
+        status["jvms"] = jvms(registry, symbolizer, probes, &unwind).into();
+        self.shared.put(status);
     }
 }
 

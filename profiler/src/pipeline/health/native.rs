@@ -43,7 +43,7 @@ fn results(files: &DebuginfodCounters) -> [(&'static str, u64); 4] {
 
 /// `unwind_tables` of the status.
 pub fn tables(unwind: &TableCounts) -> Value {
-    json!({
+    let mut told = json!({
         "bytes": unwind.slab_bytes,
         "table_bytes": unwind.tables.bytes,
         "files": unwind.tables.files,
@@ -55,8 +55,9 @@ pub fn tables(unwind: &TableCounts) -> Value {
         "build_ms": unwind.tables.build_ns / 1_000_000,
         "evicted": unwind.tables.evicted,
         "refused": unwind.tables.refused,
-        "largest": unwind.largest.iter().map(held).collect::<Vec<_>>(),
-    })
+    });
+    told["largest"] = unwind.largest.iter().map(held).collect();
+    told
 }
 
 /// `debuginfod` of the status.

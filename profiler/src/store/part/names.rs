@@ -6,20 +6,21 @@
 use super::super::facts::{LedgerLine, NO_TEXT, Record, Set, StackLine, StackNode, THREAD_KEYS, TextId};
 use super::super::pointer::{PairMap, PointerMap};
 use super::Part;
-use crate::model::{Frame, LabelKey, LabelSet, LedgerRow, ProcessKey, ProcessRecord, Stack, StackEnd};
-use std::collections::HashMap;
+use crate::model::{
+    FastMap, Frame, LabelKey, LabelSet, LedgerRow, ProcessKey, ProcessRecord, Stack, StackEnd,
+};
 use std::sync::Arc;
 
 /// The tables.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    texts: HashMap<Arc<str>, TextId>,
-    processes: HashMap<Box<[(LabelKey, TextId)]>, u32>,
-    sets: HashMap<Set, u32>,
-    frames: HashMap<Arc<Frame>, u32>,
+    texts: FastMap<Arc<str>, TextId>,
+    processes: FastMap<Box<[(LabelKey, TextId)]>, u32>,
+    sets: FastMap<Set, u32>,
+    frames: FastMap<Arc<Frame>, u32>,
     nodes: PairMap<(u32, u32), u32>,
-    stacks: HashMap<(u32, StackEnd), u32>,
-    records: HashMap<ProcessKey, u32>,
+    stacks: FastMap<(u32, StackEnd), u32>,
+    records: FastMap<ProcessKey, u32>,
     /// By address: the stack itself, its place, the window that had it last.
     recent: PointerMap<(Arc<Stack>, u32, usize)>,
 }

@@ -6,12 +6,12 @@
 
 use super::row::{Small, rule};
 use super::{Image, TableError};
+use crate::model::FastMap;
 use gimli::{
     BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry,
     LittleEndian, UnwindContext, UnwindOffset, UnwindSection,
 };
 use profiler_ebpf::UnwindRule;
-use std::collections::HashMap;
 
 /// A section's bytes.
 pub type Bytes<'a> = EndianSlice<'a, LittleEndian>;
@@ -50,7 +50,7 @@ pub struct Rules {
     pub rules: Vec<UnwindRule>,
     /// Rows before equal neighbours are merged.
     pub read: usize,
-    numbers: HashMap<UnwindRule, u16>,
+    numbers: FastMap<UnwindRule, u16>,
 }
 
 impl Rules {
@@ -95,7 +95,7 @@ where
     S: UnwindSection<Bytes<'a>>,
 {
     let mut rules = Rules::default();
-    let mut heads: HashMap<usize, Cie<'a>> = HashMap::new();
+    let mut heads: FastMap<usize, Cie<'a>> = FastMap::default();
     let mut context = UnwindContext::<usize, Small>::new_in();
     let mut run = 0u64;
     let mut all = section.entries(bases);
