@@ -1,0 +1,99 @@
+//! What is known of a JVM, as the status shows it, and when it is tried again.
+
+use crate::hotspot::JvmProblem;
+use std::time::{Duration, Instant};
+
+/// How long after a JVM could not be read it is tried again: it may be starting.
+const RETRY: Duration = Duration::from_secs(2);
+/// Tries that come at the next look instead: HotSpot makes its code heaps some 30 ms after libjvm is mapped.
+const SOON: u32 = 10;
+/// Tries; then it stays as it is.
+const MAX_TRIES: u32 = 20;
+
+/// How a JVM's threads are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// Not known yet.
+    Opening,
+    /// The probe on `os::set_native_thread_name` tells each name.
+    Native,
+    /// The probe on `JVM_SetNativeThreadName` does, by Strings.
+    Strings,
+    /// Only by what the kernel calls them: why.
+    Comm(String),
+}
+
+impl Naming {
+    /// Stable short name, for the status.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::Native => "probe",
+            Self::Strings => "string_probe",
+            Self::Comm(_) => "comm",
+        }
+    }
+    /// A sentence for people.
+    pub fn says(&self) -> String {
+        match self {
+            Self::Opening => "its libjvm is being looked at".into(),
+            Self::Native => "each name is seen as it is given".into(),
+            Self::Strings => {
+                "each name is seen as it is given, by its String: libjvm has no symbol table".into()
+            }
+            Self::Comm(why) => format!("stages and tasks are not known: {why}"),
+        }
+    }
+}
+
+/// How the kernel walks a JVM's stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Walking {
+    /// Not known yet.
+    Opening,
+    /// By what the JVM's own tables tell of its code.
+    CodeTables,
+    /// By frame pointers only: why.
+    FramePointers(String),
+}
+
+impl Walking {
+    /// Stable short name, for the status.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::CodeTables => "code_tables",
+            Self::FramePointers(_) => "frame_pointers",
+        }
+    }
+    /// A sentence for people.
+    pub fn says(&self) -> String {
+        match self {
+            Self::Opening => "its code heaps are being looked at".into(),
+            Self::CodeTables => "compiled and interpreted frames are walked by the JVM's own tables".into(),
+            Self::FramePointers(why) => {
+                format!("only by frame pointers, so give it -XX:+PreserveFramePointer: {why}")
+            }
+        }
+    }
+}
+
+/// Tries at something that a JVM may not be ready for.
+#[derive(Debug, Default)]
+pub(super) struct Tries {
+    pub(super) made: u32,
+    pub(super) next: Option<Instant>,
+}
+
+impl Tries {
+    /// One failed; false when it was the last.
+    pub(super) fn failed(&mut self, problem: &JvmProblem, now: Instant) -> bool {
+        self.made += 1;
+        let again = problem.may_pass() && self.made < MAX_TRIES;
+        self.next = again.then(|| if self.made < SOON { now } else { now + RETRY });
+        again
+    }
+    pub(super) fn due(&self, now: Instant) -> bool {
+        self.next.is_some_and(|next| now >= next)
+    }
+}
