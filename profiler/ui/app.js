@@ -12,6 +12,7 @@ import { Period } from './period.js';
 import { FRESH, Store } from './state.js';
 import { SparkPages } from './spark.js';
 import { Strip } from './strip.js';
+import { renew } from './table.js';
 import { startTheme, switchTheme } from './theme.js';
 import { trouble } from './trouble.js';
 import { qualityLine } from './quality.js';
@@ -154,19 +155,8 @@ function about(state) {
 
 function showTable(state) {
   closeFlame();
-  const active = document.activeElement;
-  const typed = active?.classList.contains('filter') ? active.selectionStart : null;
-  const column = active?.dataset?.column;
-  const row = active?.closest('tbody') ? active.getAttribute('href') : null;
   const [, show] = TABLES[state.view];
-  const { scrollLeft = 0 } = view.querySelector('.scroll') ?? {};
-  place(show(answer, { state, store, pages }), qualityLine(answer) ?? '');
-  // What was typed in or pressed is made anew: the focus stays.
-  const field = view.querySelector('.filter');
-  if (typed !== null && field) { field.focus(); field.setSelectionRange(typed, typed); }
-  if (column) view.querySelector(`[data-column="${CSS.escape(column)}"]`)?.focus();
-  if (row) view.querySelector(`tbody a[href="${CSS.escape(row)}"]`)?.focus();
-  if (scrollLeft) view.querySelector('.scroll')?.scrollTo(scrollLeft, 0);
+  renew(view, () => place(show(answer, { state, store, pages }), qualityLine(answer) ?? ''));
 }
 
 /** Before there is a question. */

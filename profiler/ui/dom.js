@@ -39,7 +39,8 @@ export function button(label, onClick, properties = {}) {
 
 /** Fills a part of the page anew: what is typed and chosen in it stays, and the focus, where its fields have an id. */
 export function anew(host, ...children) {
-  const fields = [...host.querySelectorAll('input[id], select[id]')].map((f) => [f.id, f.value]);
+  const typed = [...host.querySelectorAll('input[id]')].some((f) => f.value);
+  const fields = typed ? [...host.querySelectorAll('input[id], select[id]')].map((f) => [f.id, f.value]) : [];
   const active = document.activeElement;
   const within = host.contains(active);
   const range = within && active.selectionStart !== undefined ? [active.selectionStart, active.selectionEnd] : null;

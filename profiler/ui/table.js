@@ -39,6 +39,21 @@ export function filtered(rows, columns, text) {
   });
 }
 
+/** Fills `host` with a table anew: what was typed in or pressed is another element then, and has the focus. */
+export function renew(host, fill) {
+  const active = host.contains(document.activeElement) ? document.activeElement : null;
+  const typed = active?.classList.contains('filter') ? active.selectionStart : null;
+  const column = active?.dataset.column;
+  const row = active?.closest('tbody') ? active.getAttribute('href') : null;
+  const { scrollLeft = 0 } = host.querySelector('.scroll') ?? {};
+  fill();
+  const field = host.querySelector('.filter');
+  if (typed !== null && field) { field.focus(); field.setSelectionRange(typed, typed); }
+  if (column) host.querySelector(`[data-column="${CSS.escape(column)}"]`)?.focus();
+  if (row) host.querySelector(`tbody a[href="${CSS.escape(row)}"]`)?.focus();
+  if (scrollLeft) host.querySelector('.scroll')?.scrollTo(scrollLeft, 0);
+}
+
 /** The table. `set({ts, tq})` keeps order and search. */
 export function table({ caption, columns, rows, order, usual, search, set, link, label, none }) {
   const now = order || usual;

@@ -74,6 +74,9 @@ pub fn alone(seen: &Seen) -> Result<()> {
     seen.browser.keys(&["5"])?;
     seen.hash_has("view=methods")?;
     seen.browser.wait(READY)?;
+    tab_to(seen, ".filter")?;
+    seen.browser.keys(&["A", "r", "r"])?;
+    seen.browser.wait("location.hash.includes('tq=Arr') && document.activeElement.className === 'filter'")?;
     tab_to(seen, "thead button")?;
     seen.browser.keys(&[ENTER])?;
     seen.hash_has("ts=")?;
@@ -81,14 +84,14 @@ pub fn alone(seen: &Seen) -> Result<()> {
     seen.browser.wait("document.activeElement.closest('thead')")
 }
 
-/// Presses Tab until an element has the focus that fits.
+/// Presses Tab until an element has the focus that fits. Parts of a time field show it by the browser's own means.
 fn tab_to(seen: &Seen, wanted: &str) -> Result<()> {
     let look = format!(
         "const e = document.activeElement; if (e === document.body) return {{ there: false, named: true, shown: true }}; \
          const s = getComputedStyle(e); \
          const name = e.getAttribute('aria-label') || e.labels?.[0]?.textContent || e.textContent || e.title; \
          return {{ there: e.matches({wanted:?}), named: Boolean(name.trim()), \
-                   shown: s.outlineStyle !== 'none' || e.id === 'main', is: e.outerHTML.slice(0, 200) }}"
+                   shown: s.outlineStyle !== 'none' || e.type === 'datetime-local', is: e.outerHTML.slice(0, 200) }}"
     );
     for _ in 0..80 {
         seen.browser.keys(&[TAB])?;

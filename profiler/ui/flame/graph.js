@@ -39,19 +39,19 @@ export class Graph {
   show(result, options) {
     const { box, view, tree, zoomed } = this;
     const same = tree && options.shape === this.options.shape && view.flame === (options.order === 'flame');
-    const cursor = same && view.cursor > 0 ? this.hashOf(view.cursor) : '';
+    const cursor = same && tree !== result.tree && view.cursor > 0 ? this.hashOf(view.cursor) : '';
     const free = same && zoomed === -1 && options.zoom === this.options.zoom;
     const below = box.scrollHeight - box.scrollTop;
     this.tree = result.tree;
     this.layout = result.layout;
     this.options = options;
-    if (tree !== this.tree) this.hash = null;
+    if (tree !== this.tree) { this.hash = null; this.hint(-1); }
     view.flame = options.order === 'flame';
+    const kept = tree === this.tree ? view.cursor : cursor ? this.find(cursor) : 0;
     view.cursor = 0;
-    this.hint(-1);
     this.restyle();
     if (!free) this.setZoom(options.zoom, false);
-    if (cursor) view.cursor = this.find(cursor);
+    if (same) view.cursor = kept;
     this.resize();
     if (!same) box.scrollTop = view.flame ? box.scrollHeight : this.tree.callers ? this.rowPlace() : 0;
     else if (view.flame) box.scrollTop = box.scrollHeight - below;

@@ -13,6 +13,7 @@ import { openMenu } from '../flame/menu.js';
 import { search } from '../flame/search.js';
 import { save } from '../export/save.js';
 import { qualityLine } from '../quality.js';
+import { renew } from '../table.js';
 import { nothing } from '../trouble.js';
 import { methodsTable } from './methods.js';
 import { span, title, treeOf } from './source.js';
@@ -83,6 +84,7 @@ export class FlameView {
   }
 
   #show(state, empty) {
+    if (!this.result) return; // the first shape is under way
     const { tree } = this.result;
     const pair = tree.kind === 'diff';
     const asTable = state.view === 'methods' || (pair && state.table === '1');
@@ -101,7 +103,7 @@ export class FlameView {
     const found = search(tree, state.q, widths(tree, state.width));
     this.toolbar.found(found);
     this.graph.mark(found);
-    if (asTable) this.table.replaceChildren(methodsTable(this.result, state, this.store));
+    if (asTable) renew(this.table, () => this.table.replaceChildren(methodsTable(this.result, state, this.store)));
   }
 
   #empty() {
