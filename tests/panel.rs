@@ -5,14 +5,9 @@
 //! no network. Without npm, Chromium or the packages the test is skipped. Names that would be HTML are among the
 //! frames: none of it runs.
 
-#[path = "pyroscope/fake_store.rs"]
-mod fake_store;
-#[path = "pyroscope/server.rs"]
-mod server;
-
 use anyhow::{Context, Result, ensure};
 use emberscope::model::LabelKey::{App, Role, ServiceName};
-use fake_store::FakeStore;
+use emberscope_tests::{FakeStore, Server};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -137,7 +132,7 @@ fn draw(home: &Path, answer: &Value) -> Result<Option<Value>> {
 #[test]
 fn the_component_draws_our_answer() -> Result<()> {
     let Some(home) = bundle()? else { return Ok(()) };
-    let url = format!("http://127.0.0.1:{}", server::serve(store()?)?);
+    let url = format!("http://127.0.0.1:{}", Server::of(store()?)?.start()?);
     let request = json!({"profileTypeID": "process_cpu:samples:count:cpu:nanoseconds",
         "labelSelector": "{app=\"app-1\"}", "start": 1_000_000, "end": 1_010_000});
     let stacks = format!("{url}/querier.v1.QuerierService/SelectMergeStacktraces");

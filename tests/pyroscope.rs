@@ -6,16 +6,12 @@
 
 #[path = "pyroscope/comparing.rs"]
 mod comparing;
-#[path = "pyroscope/fake_store.rs"]
-mod fake_store;
-#[path = "pyroscope/server.rs"]
-mod server;
 #[path = "pyroscope/sums.rs"]
 mod sums;
 
 use anyhow::{Context, Result, ensure};
 use emberscope::model::LabelKey::{App, Executor, Role, ServiceName, Stage};
-use fake_store::FakeStore;
+use emberscope_tests::{FakeStore, Server};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -39,7 +35,7 @@ fn serve() -> Result<u16> {
     store.add(1010, &labels("1", "1"), "java;Task.run", 5);
     store.add(1010, &[(ServiceName, "bash"), (Role, "other")], "main", 5);
     store.add(2000, &[(ServiceName, "late"), (Role, "other")], "main", 7);
-    server::serve(store)
+    Server::of(store)?.start()
 }
 
 /// Builds the Go client once. None: it cannot be built here, and the skip is recorded.

@@ -4,13 +4,15 @@
 // is dropped), any other only redraws. Live asks again whenever a window should have closed.
 
 import { get } from './api.js';
-import { button, h, say } from './dom.js';
+import { anew, button, h, say } from './dom.js';
 import { safe } from './format.js';
 import { help } from './help.js';
 import { listenKeys } from './keys.js';
 import { Period } from './period.js';
 import { FRESH, Store } from './state.js';
+import { SparkPages } from './spark.js';
 import { Strip } from './strip.js';
+import { renew } from './table.js';
 import { startTheme, switchTheme } from './theme.js';
 import { trouble } from './trouble.js';
 import { qualityLine } from './quality.js';
@@ -31,6 +33,7 @@ const TABLES = {
 
 const store = new Store(window);
 const names = {}; // of applications by id
+const links = new Map(); // to the views
 let asked = null; // the question that the view shows
 let asking = null; // the request under way
 let answer = null;
@@ -43,7 +46,8 @@ const view = h('main', { id: 'main', tabindex: '-1' });
 const busy = h('span', { class: 'busy', hidden: true }, 'asking …');
 const node = h('span', { class: 'muted node' });
 const period = new Period({ store, refresh: () => refresh() });
-const strip = new Strip({ store, names, known: () => { if (['flame', 'methods'].includes(store.state.view)) about(store.state); } });
+const pages = new SparkPages();
+const strip = new Strip({ store, names, pages, known: () => { if (['flame', 'methods'].includes(store.state.view)) about(store.state); } });
 
 function frame() {
   const theme = button('◐', () => { say(`${switchTheme()} colours`); restyle(); }, { aria: { label: 'Dark or light' }, title: 'Dark or light', id: 'theme' });
@@ -54,12 +58,33 @@ function frame() {
 }
 
 function showNav(state) {
-  nav.replaceChildren(...VIEWS.filter(([key]) => key !== 'slow' || state.labels.stage?.length || state.view === 'slow').map(([key, name]) => h('a', {
-    href: store.href(key === 'apps' ? { view: key, ...FRESH, labels: null, right: null } : { view: key, ...FRESH }), aria: { current: key === state.view ? 'page' : null },
-  }, name)));
-  const add = (name, value) => store.set({ ...FRESH, labels: { [name]: [...(state.labels[name] ?? []), value] }, ...(state.view === 'apps' ? { view: 'flame' } : {}) });
+  for (const [key, name] of VIEWS) {
+    let link = links.get(key);
+    if (!link) { links.set(key, link = h('a', {}, name)); nav.append(link); }
+    link.setAttribute('href', store.href(key === 'apps' ? { view: key, ...FRESH, labels: null, right: null } : { view: key, ...FRESH }));
+    link.hidden = key === 'slow' && !state.labels.stage?.length && state.view !== 'slow';
+    if (key === state.view) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  // In a narrow window they are a row that can be pushed: the current one is to be in sight.
+  if (nav.scrollWidth > nav.clientWidth) nav.scrollLeft = (links.get(state.view)?.offsetLeft ?? 0) - nav.clientWidth / 3;
+  // Not made anew while nothing of it changes: Live would take away what is being typed.
+  const key = JSON.stringify([state.labels, state.query, state.labels.app?.map((id) => names[id])]);
+  if (filters.dataset.of === key) return;
+  filters.dataset.of = key;
+  const add = (name, value) => {
+    const { labels, view: now } = store.state;
+    store.set({ ...FRESH, labels: { [name]: [...(labels[name] ?? []), value] }, ...(now === 'apps' ? { view: 'flame' } : {}) });
+  };
   const all = chips(state, store, names);
-  filters.replaceChildren(h('span', { class: 'muted' }, all.length > 0 ? 'Selected' : 'Selected: the whole node'), ...all, filterForm({ id: 'filter', state, add }));
+  anew(filters, h('span', { class: 'muted' }, all.length > 0 ? 'Selected' : 'Selected: the whole node'), ...all, filterForm({ id: 'filter', store, add }));
+}
+
+/** Fills the view. The focus stays in it when what had it is gone. */
+function place(...children) {
+  const within = view.contains(document.activeElement);
+  view.replaceChildren(...children);
+  if (within && !view.contains(document.activeElement)) view.focus({ preventScroll: true });
 }
 
 /** What a state asks the daemon; null where something must be said first. */
@@ -89,6 +114,7 @@ async function follow(state, { again = false } = {}) {
     if (asking !== mine) return;
     answer = got;
     for (const app of got.apps ?? []) names[app.id] = app.name;
+    pages.learn(got.stages);
     period.sync(store.state, seen(got));
     await redraw(store.state, true);
     if (key !== old) say(`${VIEWS.find(([k]) => k === state.view)?.[1] ?? ''}: ready.`);
@@ -98,7 +124,7 @@ async function follow(state, { again = false } = {}) {
     asked = null;
     if (!error.code) console.error(error);
     closeFlame();
-    view.replaceChildren(trouble(error, { again: () => refresh(), choose: (change) => store.set(change) }));
+    place(trouble(error, { again: () => refresh(), choose: (change) => store.set(change) }));
   } finally {
     if (asking === mine) { busy.hidden = true; view.removeAttribute('aria-busy'); }
   }
@@ -114,8 +140,8 @@ async function redraw(state, fresh = false) {
   if (TABLES[state.view]) { showTable(state); return; }
   if (!flame) {
     flame = new FlameView({ store, link: copyLink });
-    view.replaceChildren(flame.element);
-  } else if (!flame.element.isConnected) view.replaceChildren(flame.element);
+    place(flame.element);
+  } else if (!flame.element.isConnected) place(flame.element);
   about(state);
   if (fresh) await flame.take(state, answer);
   else await flame.follow(state);
@@ -129,14 +155,8 @@ function about(state) {
 
 function showTable(state) {
   closeFlame();
-  const typed = document.activeElement?.classList.contains('filter') ? document.activeElement.selectionStart : null;
-  const column = document.activeElement?.dataset?.column;
   const [, show] = TABLES[state.view];
-  view.replaceChildren(show(answer, { state, store }), qualityLine(answer) ?? '');
-  // What was typed in or pressed is made anew: the focus stays.
-  const field = view.querySelector('.filter');
-  if (typed !== null && field) { field.focus(); field.setSelectionRange(typed, typed); }
-  if (column) view.querySelector(`[data-column="${CSS.escape(column)}"]`)?.focus();
+  renew(view, () => place(show(answer, { state, store, pages }), qualityLine(answer) ?? ''));
 }
 
 /** Before there is a question. */
@@ -144,7 +164,7 @@ function unasked(state) {
   closeFlame();
   busy.hidden = true;
   view.removeAttribute('aria-busy');
-  view.replaceChildren(state.view === 'compare' ? h('div', {}, compare.sides(state, store, null), nothing('What is to be compared?', 'The left side is what the filters and the timeline select. Add above what is different on the right: another stage, executor or application, or another time.'))
+  place(state.view === 'compare' ? h('div', {}, compare.sides(state, store, null), nothing('What is to be compared?', 'The left side is what the filters and the timeline select. Add above what is different on the right: another stage, executor or application, or another time.'))
     : nothing('Slow tasks of which stage?', h('span', {}, 'Choose an application, then a stage in the ', h('a', { href: store.href({ view: 'stages', ...FRESH }) }, 'table of stages'), '.')));
 }
 

@@ -37,6 +37,24 @@ export function button(label, onClick, properties = {}) {
   return h('button', { type: 'button', ...properties, on: { click: onClick } }, label);
 }
 
+/** Fills a part of the page anew: what is typed and chosen in it stays, and the focus, where its fields have an id. */
+export function anew(host, ...children) {
+  const typed = [...host.querySelectorAll('input[id]')].some((f) => f.value);
+  const fields = typed ? [...host.querySelectorAll('input[id], select[id]')].map((f) => [f.id, f.value]) : [];
+  const active = document.activeElement;
+  const within = host.contains(active);
+  const range = within && active.selectionStart !== undefined ? [active.selectionStart, active.selectionEnd] : null;
+  host.replaceChildren(...children);
+  for (const [id, value] of fields) {
+    const field = host.querySelector(`#${CSS.escape(id)}`);
+    if (field && value) field.value = value;
+  }
+  if (!within) return;
+  const place = (active.id && host.querySelector(`#${CSS.escape(active.id)}`)) || host.querySelector('input, select, button, a');
+  place?.focus({ preventScroll: true });
+  if (range?.[0] !== null && range && place?.id === active.id) place.setSelectionRange?.(...range);
+}
+
 let saying;
 
 /** Says something to those who hear the page. */

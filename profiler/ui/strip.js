@@ -14,9 +14,10 @@ const BY = [['thread_class', 'thread class'], ['role', 'role'], ['executor', 'ex
 /** The strip. */
 export class Strip {
   /** `known` is called when the timeline and the stages are there. */
-  constructor({ store, names, known }) {
+  constructor({ store, names, pages, known }) {
     this.store = store;
     this.names = names;
+    this.pages = pages;
     this.known = known;
     this.timeline = new Timeline({
       choose: (from, until) => store.set(from === null ? { from: '', until: '' } : { from: String(Math.max(0, from)), until: String(until), live: '' }),
@@ -84,7 +85,7 @@ export class Strip {
     const whole = found.exact.wall_seconds || 1;
     const limited = state.from || state.labels.executor || state.labels.task ? ' (the whole stage)' : '';
     return h('div', { class: 'where' },
-      h('p', {}, h('b', {}, `${stages.title(found)}${limited}`), `: its ${found.tasks} tasks took ${duration(whole)} in all. The graph below is of the part on the CPU. `, h('a', { href: this.store.href({ ...FRESH, view: 'slow' }) }, 'Slow tasks')),
+      h('p', {}, h('b', {}, `${stages.title(found)}${limited}`), `: its ${found.tasks} tasks took ${duration(whole)} in all. The graph below is of the part on the CPU. `, h('a', { href: this.store.href({ ...FRESH, view: 'slow' }) }, 'Slow tasks'), ' ', this.pages.link(found, 'In Spark')),
       stages.split(found),
       h('ul', { class: 'legend' }, parts.map(([key, name, s, says]) => h('li', { title: says }, h('i', { class: key }), `${name} `, h('b', {}, duration(s)), ` ${percent(s / whole, 0)}`))));
   }

@@ -10,6 +10,9 @@ import { button, h } from './dom.js';
 /** Rows at first, and more with each press. */
 const MOST = 200;
 
+/** How many rows a table showed last, by what it is of. */
+const opened = new Map();
+
 /** Rows in order: `key` or `-key` (largest first). Text by the numbers in it. */
 export function sorted(rows, columns, order) {
   const column = columns.find((c) => c.key === order.replace(/^-/, ''));
@@ -36,6 +39,21 @@ export function filtered(rows, columns, text) {
   });
 }
 
+/** Fills `host` with a table anew: what was typed in or pressed is another element then, and has the focus. */
+export function renew(host, fill) {
+  const active = host.contains(document.activeElement) ? document.activeElement : null;
+  const typed = active?.classList.contains('filter') ? active.selectionStart : null;
+  const column = active?.dataset.column;
+  const row = active?.closest('tbody') ? active.getAttribute('href') : null;
+  const { scrollLeft = 0 } = host.querySelector('.scroll') ?? {};
+  fill();
+  const field = host.querySelector('.filter');
+  if (typed !== null && field) { field.focus(); field.setSelectionRange(typed, typed); }
+  if (column) host.querySelector(`[data-column="${CSS.escape(column)}"]`)?.focus();
+  if (row) host.querySelector(`tbody a[href="${CSS.escape(row)}"]`)?.focus();
+  if (scrollLeft) host.querySelector('.scroll')?.scrollTo(scrollLeft, 0);
+}
+
 /** The table. `set({ts, tq})` keeps order and search. */
 export function table({ caption, columns, rows, order, usual, search, set, link, label, none }) {
   const now = order || usual;
@@ -43,12 +61,14 @@ export function table({ caption, columns, rows, order, usual, search, set, link,
   const body = h('tbody');
   const foot = h('p', { class: 'more' });
   let shown = 0;
-  const more = () => {
-    body.append(...found.slice(shown, shown + MOST).map((row) => line(row, columns, link)));
-    shown = Math.min(found.length, shown + MOST);
+  const more = (_, most = MOST) => {
+    body.append(...found.slice(shown, shown + most).map((row) => line(row, columns, link)));
+    shown = Math.min(found.length, shown + most);
+    opened.set(label, [now + search, shown]);
     foot.replaceChildren(...(shown < found.length ? [button(`Show ${Math.min(MOST, found.length - shown)} more of ${found.length}`, more)] : []));
   };
-  more();
+  const [of, last] = opened.get(label) ?? [];
+  more(null, of === now + search ? Math.max(MOST, last) : MOST);
   const head = columns.map((c) => {
     const is = now.replace(/^-/, '') === c.key;
     const turned = is ? (now.startsWith('-') ? c.key : `-${c.key}`) : c.text ? c.key : `-${c.key}`;

@@ -2,11 +2,10 @@
 //! Pyroscope's command line makes (cmd/profilecli, `query.go` and `query-top.go`: a default time range, the
 //! selector `{}`, no node limit), which the test machine cannot build.
 
-use super::fake_store::FakeStore;
-use super::server;
 use super::{CPU, END, SAMPLES, START, ask, client, raw, select, serve, with};
 use anyhow::{Context, Result, ensure};
 use emberscope::model::LabelKey::{App, Executor, ServiceName};
+use emberscope_tests::{FakeStore, Server};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -157,7 +156,7 @@ fn hostile_names_are_text_in_every_answer() -> Result<()> {
     const NAME: &str = "</script><img src=x onerror=alert(1)>\"'\\ {}%0a\u{202e}\u{0}";
     let mut store = FakeStore::default();
     store.add(1000, &[(ServiceName, NAME), (App, "app-1"), (Executor, "<b>")], NAME, 5);
-    let port = server::serve(store)?;
+    let port = Server::of(store)?.start()?;
     let url = format!("http://127.0.0.1:{port}");
     let selector = format!("{{service_name={}}}", serde_json::to_string(NAME)?.replace("\\u0000", "\\x00"));
     let answers = ask(

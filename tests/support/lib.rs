@@ -1,5 +1,6 @@
 //! What the end-to-end tests share: what `cargo xtask test` tells them, how a test says that it cannot
-//! run here, and the launchers of `xtask::launch` (Spark jobs, Java programs, the daemon).
+//! run here, the launchers of `xtask::launch` (Spark jobs, Java programs, the daemon), and the daemon's server over
+//! known rows.
 //!
 //! `cargo xtask test` sets EMBERSCOPE_BIN (the optimised daemon), EMBERSCOPE_VENV (Python with
 //! pyspark), EMBERSCOPE_JAVA (the JDK for Spark), `EMBERSCOPE_JAVA17` and its kin for every JDK of the machine, and
@@ -22,14 +23,18 @@
 
 mod command;
 mod elf;
+mod fake_store;
 mod here;
 mod kernel;
+mod server;
 mod visible;
 
 pub use command::{Ran, ran};
 pub use elf::{Function, function};
+pub use fake_store::FakeStore;
 pub use here::{Here, WARM_UP, jdk, required};
 pub use kernel::{host, walking_host};
+pub use server::{BEHIND_A_PROXY, Server};
 pub use visible::{VISIBLE, wait_visible};
 pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};
 

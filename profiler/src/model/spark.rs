@@ -60,6 +60,8 @@ pub struct SparkStages {
     pub app: String,
     /// Base URL of the server.
     pub source: String,
+    /// Base URL of its pages of this application, for people.
+    pub pages: String,
     /// When it was asked.
     pub fetched: WallTime,
     /// The application has ended: nothing will change.
@@ -198,6 +200,15 @@ impl SparkUrl {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        let rest = self.0.strip_prefix("http://").unwrap_or_default();
+        let authority = rest.split('/').next().unwrap_or_default();
+        // What stands in brackets is an address with colons of its own.
+        let port = authority.rsplit(']').next().and_then(|text| text.rsplit_once(':'));
+        port.and_then(|(_, port)| port.parse().ok()).unwrap_or(80)
+    }
 }
 
 impl FromStr for SparkUrl {
@@ -244,6 +255,10 @@ mod tests {
             ("http://gate/spark/history/", "http://gate/spark/history"),
         ] {
             assert_eq!(text.parse::<SparkUrl>().unwrap().as_str(), want);
+        }
+        for (text, port) in [("http://h:4040/x:1", 4040), ("http://[::1]:18080", 18080), ("http://[::1]", 80)]
+        {
+            assert_eq!(text.parse::<SparkUrl>().unwrap().port(), port);
         }
         let long = format!("http://{}", "h".repeat(MAX_URL));
         for text in [
@@ -294,6 +309,7 @@ mod tests {
         let stages = SparkStages {
             app: "a".into(),
             source: "s".into(),
+            pages: "s".into(),
             fetched: WallTime(0),
             completed: false,
             stages: vec![stage(1, 0), stage(2, 0), stage(2, 1)],

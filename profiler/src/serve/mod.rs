@@ -37,6 +37,7 @@ mod tax;
 #[cfg(test)]
 mod tests;
 pub mod time;
+mod together;
 mod top;
 mod unread;
 mod work;
@@ -62,6 +63,8 @@ use axum::routing::get;
 use axum::{Router, middleware};
 use serde_json::Value;
 use std::sync::Arc;
+use together::Key;
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
 /// Tells what `/api/v1/status` adds; an object. May take its time: it runs where blocking is allowed.
@@ -120,7 +123,12 @@ impl ServeState {
             Err(error) => return error.into_response(),
         };
         let store = Arc::clone(&self.store);
-        self.queries.run(move || work(store.as_ref(), &params, &asked)).await
+        let key = Key::of(&work, &params, WallTime::now().floor(store.window_length()));
+        let work = move || work(store.as_ref(), &params, &asked);
+        match key {
+            Some(key) => self.queries.run_once(key, work).await,
+            None => self.queries.run(work).await,
+        }
     }
 }
 
@@ -152,7 +160,8 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
     api.merge(more)
         .fallback(plain::unknown_route)
         .method_not_allowed_fallback(plain::wrong_method)
-        .layer(CompressionLayer::new().gzip(true))
+        // 6 MB of a flame graph: 87 ms instead of 338, and 747 KB instead of 641.
+        .layer(CompressionLayer::new().gzip(true).quality(CompressionLevel::Fastest))
         .layer(DefaultBodyLimit::max(access::MAX_BODY))
         .layer(from_fn_with_state(Arc::new(access), access::gate))
         .layer(middleware::map_response(async |r: Response| error::always_json(r)))

@@ -63,6 +63,7 @@ const FILES: &[File] = files![
     "methods.js",
     "period.js",
     "quality.js",
+    "spark.js",
     "state.js",
     "strip.js",
     "style.css",

@@ -24,7 +24,7 @@ fn selecting<'a>() -> impl Iterator<Item = &'a str> {
 }
 
 /// Decoded pairs of known names, in order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Params(Vec<(String, String)>);
 
 /// Why a query string could not be decoded.

@@ -3,10 +3,11 @@
 //! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run at once: a query
 //! keeps its place until its work is done and there is room for its answer among those that are not read yet
 //! ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than [`TIME`] is 504. A query
-//! whose client left, or whose time is up, is told so and ends at the next block of the store; it keeps its place until
-//! then.
+//! whose clients left, or whose time is up, is told so and ends at the next block of the store; it keeps its place until
+//! then. Equal questions that wait at the same time are worked out once ([`Together`]).
 
 use super::error::ApiError;
+use super::together::{Key, Together};
 use super::unread::{self, Held, Unread};
 use crate::model::Waits;
 use axum::http::{HeaderMap, StatusCode};
@@ -24,7 +25,7 @@ pub const WAIT: Duration = Duration::from_secs(20);
 pub const TIME: Duration = Duration::from_secs(30);
 
 /// A finished answer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rendered {
     /// Content type and what else is said in headers.
     pub headers: HeaderMap,
@@ -32,11 +33,15 @@ pub struct Rendered {
     pub body: Bytes,
 }
 
+/// An answer that is worked out, and its part of the limit for answers that are not read yet.
+pub type Ready = Result<(Rendered, Arc<Held>), ApiError>;
+
 /// The places.
 #[derive(Clone, Debug)]
 pub struct Queries {
     places: Arc<Semaphore>,
     unread: Unread,
+    together: Together<Ready>,
     wait: Duration,
     time: Duration,
 }
@@ -50,7 +55,8 @@ impl Default for Queries {
 impl Queries {
     /// With limits of one's own.
     pub fn new(places: usize, wait: Duration, time: Duration) -> Self {
-        Self { places: Arc::new(Semaphore::new(places)), unread: Unread::shared(), wait, time }
+        let places = Arc::new(Semaphore::new(places));
+        Self { places, unread: Unread::shared(), together: Together::default(), wait, time }
     }
 
     /// The same with a limit of its own for answers that are not read yet.
@@ -64,17 +70,19 @@ impl Queries {
     where
         F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,
     {
-        match self.answer(work).await {
-            Ok((rendered, held)) => {
-                let mut response = unread::body(rendered.body, held).into_response();
-                response.headers_mut().extend(rendered.headers);
-                response
-            }
-            Err(error) => error.into_response(),
-        }
+        respond(self.answer(work).await)
     }
 
-    async fn answer<F>(&self, work: F) -> Result<(Rendered, Held), ApiError>
+    /// The same, unless one of this key is under way: then its answer is the answer.
+    pub async fn run_once<F>(&self, key: Key, work: F) -> Response
+    where
+        F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,
+    {
+        let queries = self.clone();
+        respond(self.together.join(key, || async move { queries.answer(work).await }).await)
+    }
+
+    async fn answer<F>(&self, work: F) -> Ready
     where
         F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,
     {
@@ -91,7 +99,7 @@ impl Queries {
                 let (rendered, _place) = result?;
                 let room = self.unread.hold(rendered.body.len());
                 match tokio::time::timeout(self.wait, room).await {
-                    Ok(held) => Ok((rendered, held)),
+                    Ok(held) => Ok((rendered, Arc::new(held))),
                     Err(_) => Err(busy("Too many answers wait to be read: try again.")),
                 }
             }
@@ -107,5 +115,16 @@ impl Queries {
                 Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "query_timeout", message))
             }
         }
+    }
+}
+
+fn respond(ready: Ready) -> Response {
+    match ready {
+        Ok((rendered, held)) => {
+            let mut response = unread::body(rendered.body, held).into_response();
+            response.headers_mut().extend(rendered.headers);
+            response
+        }
+        Err(error) => error.into_response(),
     }
 }

@@ -60,7 +60,7 @@ impl Told for SparkStages {
         source.stages(app, wait)
     }
     fn of_row(&self, row: &Value) -> Option<Value> {
-        self.get(number(row, "stage")?, number(row, "stage_attempt")?).map(stage)
+        self.get(number(row, "stage")?, number(row, "stage_attempt")?).map(|told| stage(told, &self.pages))
     }
     fn origin(&self) -> (&str, WallTime, &[String]) {
         (&self.source, self.fetched, &self.notes)
@@ -153,8 +153,9 @@ fn number<N: std::str::FromStr>(row: &Value, key: &str) -> Option<N> {
     row.get(key)?.as_str()?.parse().ok()
 }
 
-fn stage(stage: &SparkStage) -> Value {
+fn stage(stage: &SparkStage, pages: &str) -> Value {
     json!({
+        "page": format!("{pages}/stages/stage/?id={}&attempt={}", stage.id, stage.attempt),
         "name": &*stage.name,
         "description": stage.description.as_deref(),
         "job_ids": &*stage.job_ids,
@@ -224,6 +225,7 @@ pub(super) mod tests {
             let told = SparkStages {
                 app: app.into(),
                 source: "http://driver:4040".into(),
+                pages: "http://driver:4040".into(),
                 fetched: WallTime::from_millis(1_795_286_171_979),
                 completed: false,
                 stages: vec![stage],
@@ -273,7 +275,7 @@ pub(super) mod tests {
         assert_eq!((&stages[0]["spark"], &stages[2]["spark"]), (&Value::Null, &Value::Null));
         assert_eq!(
             stages[1]["spark"],
-            json!({"name": "collect at <b>", "description": null, "job_ids": [1, 2], "sql_id": 7,
+            json!({"page": "http://driver:4040/stages/stage/?id=3&attempt=1", "name": "collect at <b>", "description": null, "job_ids": [1, 2], "sql_id": 7,
                    "sql_description": "select 1", "status": "ACTIVE", "tasks": 60, "executor_cpu_ns": 5,
                    "deserialize_cpu_ns": 6, "run_time_ms": 7, "submitted": "2026-11-21T18:36:11.979Z",
                    "completed": null})

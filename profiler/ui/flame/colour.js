@@ -60,7 +60,7 @@ function byPackage(t, dark) {
 
 /** From a calm grey to a strong ember: how much of a node's time is its own, against the largest such. */
 function bySelf(t, dark) {
-  const palette = Array.from({ length: SCALE }, (_, s) => oklch(base(dark) + 0.05 - 0.014 * s, 0.012 + 0.0125 * s, 75 - 3.2 * s));
+  const palette = Array.from({ length: SCALE }, (_, s) => oklch(base(dark) + 0.05 - 0.012 * s, 0.012 + 0.0125 * s, 75 - 3.2 * s));
   const own = t.own[0];
   const most = own.reduce((a, b) => Math.max(a, b), 0) || 1;
   return { palette, node: Uint16Array.from(own, (v) => Math.round(Math.sqrt(v / most) * (SCALE - 1))) };
@@ -72,7 +72,7 @@ export const CONTRASTS = { redblue: [25, 255], orangeblue: [62, 250] };
 /** Grey where both sides are alike; the strongest where the difference is a tenth of the larger total. */
 function byDifference(t, dark, contrast) {
   const [more, less] = CONTRASTS[contrast] ?? CONTRASTS.redblue;
-  const step = (hue, s) => oklch(base(dark) + 0.06 - (s / SCALE) * 0.15, 0.008 + (s / SCALE) * 0.15, hue);
+  const step = (hue, s) => oklch(base(dark) + 0.06 - (s / SCALE) * 0.14, 0.008 + (s / SCALE) * 0.15, hue);
   const palette = [];
   for (let s = SCALE; s > 0; s -= 1) palette.push(step(less, s));
   for (let s = 0; s <= SCALE; s += 1) palette.push(step(more, s));
@@ -99,7 +99,7 @@ export function colours(t, { colour = 'kind', dark = false, contrast = 'redblue'
 export function legend(t, { colour = 'kind', dark = false, contrast = 'redblue' } = {}) {
   if (t.kind === 'diff') {
     const [more, less] = CONTRASTS[contrast] ?? CONTRASTS.redblue;
-    return [[oklch(base(dark) - 0.09, 0.15, more), 'more on the right'], [oklch(base(dark) + 0.06, 0.008, more), 'alike'], [oklch(base(dark) - 0.09, 0.15, less), 'less on the right']];
+    return [[oklch(base(dark) - 0.08, 0.158, more), 'more on the right'], [oklch(base(dark) + 0.06, 0.008, more), 'alike'], [oklch(base(dark) - 0.08, 0.158, less), 'less on the right']];
   }
   if (colour === 'self') return [[oklch(base(dark) + 0.05, 0.012, 75), 'calls others'], [oklch(base(dark) - 0.1, 0.15, 40), 'works itself']];
   if (colour === 'package') {

@@ -35,22 +35,27 @@ export class Graph {
     listen(this);
   }
 
-  /** Takes an answer. */
+  /** Takes an answer. One of the same shape (`options.shape`) as the last leaves all as it is: place, zoom, cursor. */
   show(result, options) {
-    const first = !this.tree;
-    const flipped = this.view.flame !== (options.order === 'flame');
+    const { box, view, tree, zoomed } = this;
+    const same = tree && options.shape === this.options.shape && view.flame === (options.order === 'flame');
+    const cursor = same && tree !== result.tree && view.cursor > 0 ? this.hashOf(view.cursor) : '';
+    const free = same && zoomed === -1 && options.zoom === this.options.zoom;
+    const below = box.scrollHeight - box.scrollTop;
     this.tree = result.tree;
     this.layout = result.layout;
     this.options = options;
-    this.hash = null;
-    this.view.flame = options.order === 'flame';
-    this.view.hover = -1;
-    this.view.cursor = 0;
+    if (tree !== this.tree) { this.hash = null; this.hint(-1); }
+    view.flame = options.order === 'flame';
+    const kept = tree === this.tree ? view.cursor : cursor ? this.find(cursor) : 0;
+    view.cursor = 0;
     this.restyle();
-    this.setZoom(options.zoom, false);
+    if (!free) this.setZoom(options.zoom, false);
+    if (same) view.cursor = kept;
     this.resize();
-    if (first || flipped || this.rows !== this.layout.rows) this.box.scrollTop = this.view.flame ? this.box.scrollHeight : this.tree.callers ? this.rowPlace() : 0;
-    this.rows = this.layout.rows;
+    if (!same) box.scrollTop = view.flame ? box.scrollHeight : this.tree.callers ? this.rowPlace() : 0;
+    else if (view.flame) box.scrollTop = box.scrollHeight - below;
+    if (view.focused) this.reflect();
     this.paint();
   }
 
@@ -120,6 +125,7 @@ export class Graph {
     this.zoomed = node;
     this.inSight(node);
     this.paint();
+    this.hooks.whole?.(node === 0);
     this.tellCursor();
     if (tell) {
       this.hooks.zoom?.(this.hashOf(node));
@@ -129,12 +135,14 @@ export class Graph {
 
   /** Shows the node whose path has this hash, where there is one. */
   setZoom(hash, tell = false) {
-    let node = 0;
-    if (hash) {
-      this.hash ??= pathHashes(this.tree);
-      for (let i = 1; i < this.tree.parent.length; i += 1) if (this.hash(i) === hash) { node = i; break; }
-    }
+    const node = hash ? this.find(hash) : 0;
     if (node !== this.zoomed || this.view.x0 !== this.layout.x0[node] || this.view.x1 !== this.layout.x1[node]) this.zoomTo(node, tell);
+  }
+
+  /** The node whose path has this hash, else the root. */
+  find(hash) {
+    for (let i = 1; i < this.tree.parent.length; i += 1) if (this.hashOf(i) === hash) return i;
+    return 0;
   }
 
   hashOf(node) {
@@ -156,6 +164,7 @@ export class Graph {
     view.x0 = Math.min(Math.max(0, x0), 1 - width);
     view.x1 = view.x0 + width;
     this.zoomed = -1;
+    this.hooks.whole?.(width === 1);
     this.paint();
   }
 
@@ -166,11 +175,18 @@ export class Graph {
 
   /** Moves the cursor by a key. */
   go(direction) {
-    const next = move(this.layout, this.view.cursor, direction, this.view);
+    this.reveal(move(this.layout, this.view.cursor, direction, this.view));
+  }
+
+  /** Puts the cursor on a node, and the node in sight; `narrow` is the least of pixels that it is to have. */
+  reveal(node, narrow = 0) {
     const { view, layout } = this;
-    view.cursor = next;
-    if (layout.x1[next] <= view.x0 || layout.x0[next] >= view.x1) this.pan((layout.x0[next] + layout.x1[next] - (view.x1 - view.x0)) / 2);
-    this.inSight(next);
+    const own = layout.x1[node] - layout.x0[node];
+    let width = view.x1 - view.x0;
+    if (narrow > 0 && (own > width || (own / width) * view.width < narrow)) width = Math.min(1, own > width ? own : (own * view.width) / (8 * narrow));
+    if (width !== view.x1 - view.x0 || layout.x1[node] <= view.x0 || layout.x0[node] >= view.x1) this.pan((layout.x0[node] + layout.x1[node] - width) / 2, width);
+    view.cursor = node;
+    this.inSight(node);
     this.tellCursor();
     this.paint();
   }
@@ -181,9 +197,10 @@ export class Graph {
     if (!found) return;
     const line = [...this.layout.lines].flatMap((ids) => [...ids]).filter((id) => found.frames[this.tree.frame[id]]);
     if (line.length === 0) return;
-    this.view.cursor = line[(line.indexOf(cursor) + step + line.length) % line.length];
+    const at = line.indexOf(cursor);
     this.view.focused = true;
-    this.go('stay');
+    // What is too narrow to be seen is widened.
+    this.reveal(line[at < 0 ? (step > 0 ? 0 : line.length - 1) : (at + step + line.length) % line.length], 6);
   }
 
   /** Goes one zoom out: to the caller of what is zoomed to. */
@@ -202,10 +219,14 @@ export class Graph {
   /** Tells readers where the cursor is. */
   tellCursor() {
     if (!this.view.focused) return;
-    const id = mirror(this.mirror, this.tree, this.layout, this.view.cursor, this.options.unit);
-    this.box.setAttribute('aria-activedescendant', id);
+    this.reflect();
     this.hooks.say?.(sentence(this.tree, this.layout, this.view.cursor, this.options.unit));
     this.hooks.cursor?.(this.view.cursor);
+  }
+
+  /** The tree for readers, as it is around the cursor. */
+  reflect() {
+    this.box.setAttribute('aria-activedescendant', mirror(this.mirror, this.tree, this.layout, this.view.cursor, this.options.unit));
   }
 
   /** Shows or hides the tooltip. */

@@ -33,7 +33,7 @@ export function sides(state, store, answer) {
   return h('div', { class: 'sides' },
     h('section', {}, h('h2', {}, 'Left'), h('p', {}, words(state.labels, state.query)), h('p', { class: 'muted' }, window_(state), ' · the filters and the timeline above')),
     h('section', {}, h('h2', {}, 'Right'), h('p', {}, chips.length > 0 ? ['the same, but ', chips] : 'the same so far: say what is different'),
-      filterForm({ id: 'right', state, add: (name, value) => store.set({ right: { [name]: [...(right[name] ?? []), value] }, zoom: '' }), label: 'is' }),
+      filterForm({ id: 'right', store, add: (name, value) => store.set({ right: { [name]: [...(store.state.right[name] ?? []), value] }, zoom: '' }), label: 'is' }),
       h('p', { class: 'row' },
         state.from ? button(`Take the window ${clock(Number(state.from))} to ${clock(Number(state.until))} as the right side’s`, take, { id: 'take-window' }) : h('span', { class: 'muted' }, 'Or drag a window on the timeline, and take it here.'),
         chips.length > 0 ? button('Swap sides', swap, { id: 'swap' }) : null)),

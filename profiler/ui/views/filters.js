@@ -19,23 +19,27 @@ export function chips(state, store, names = {}) {
 }
 
 /** A form that adds a label's value. */
-export function filterForm({ id, state, add, label }) {
+export function filterForm({ id, store, add, label }) {
   const values = h('datalist', { id: `${id}-values` });
   const value = h('input', { id: `${id}-value`, list: `${id}-values`, placeholder: 'value', autocomplete: 'off', aria: { label: 'Value' }, required: true });
   const load = async () => {
     const name = names.value;
+    const { state } = store;
     try {
       const rest = selection({ ...state, labels: { ...state.labels, [name]: [] } });
       const answer = await get(`labels/${name}/values`, [...rest, ...Object.entries(times(state)), ['limit', '100']]);
       if (names.value === name) values.replaceChildren(...answer.values.filter((v) => v.value).map((v) => h('option', { value: v.value })));
     } catch { /* typing goes without the list */ }
   };
-  const usual = !state.labels.app ? 'app' : !state.labels.stage ? 'stage' : 'executor';
+  const { labels } = store.state;
+  const usual = !labels.app ? 'app' : !labels.stage ? 'stage' : 'executor';
   const names = h('select', { id: `${id}-label`, aria: { label: 'Label' }, on: { change: () => { values.replaceChildren(); load(); } } }, LABELS.map((name) => h('option', { value: name, selected: name === usual }, name.replaceAll('_', ' '))));
   value.addEventListener('focus', load, { once: true });
   const submit = (event) => {
     event.preventDefault();
-    add(names.value, value.value.trim());
+    const typed = value.value.trim();
+    value.value = '';
+    add(names.value, typed);
   };
   return h('form', { class: 'filter-form', on: { submit } }, names, h('span', { class: 'muted' }, label ?? 'is'), value, values, h('button', { type: 'submit' }, 'Add'));
 }

@@ -3,7 +3,7 @@
 // In: the state and answers of the daemon. Out: an element that follows the state: what must be asked again is asked,
 // what must be shaped again is shaped, else only drawn.
 
-import { h, say } from '../dom.js';
+import { anew, h, say } from '../dom.js';
 import { count, duration, percent, safe } from '../format.js';
 import { colours, legend } from '../flame/colour.js';
 import { Engine } from '../flame/engine.js';
@@ -13,6 +13,7 @@ import { openMenu } from '../flame/menu.js';
 import { search } from '../flame/search.js';
 import { save } from '../export/save.js';
 import { qualityLine } from '../quality.js';
+import { renew } from '../table.js';
 import { nothing } from '../trouble.js';
 import { methodsTable } from './methods.js';
 import { span, title, treeOf } from './source.js';
@@ -34,6 +35,7 @@ export class FlameView {
     });
     this.graph = new Graph({
       zoom: (zoom) => store.set({ zoom }),
+      whole: (is) => this.toolbar.whole(is),
       menu: (node, x, y) => this.#menu(node, x, y),
       say,
     });
@@ -82,6 +84,7 @@ export class FlameView {
   }
 
   #show(state, empty) {
+    if (!this.result) return; // the first shape is under way
     const { tree } = this.result;
     const pair = tree.kind === 'diff';
     const asTable = state.view === 'methods' || (pair && state.table === '1');
@@ -94,13 +97,13 @@ export class FlameView {
     const key = JSON.stringify([look, state.order, state.zoom, state.unit]);
     if (this.drawn !== key && !asTable) {
       this.drawn = key;
-      this.graph.show(this.result, { ...look, order: state.order, zoom: state.zoom, unit: state.unit });
+      this.graph.show(this.result, { ...look, order: state.order, zoom: state.zoom, unit: state.unit, shape: JSON.stringify([this.shaped, state.view, state.labels, state.right, state.group]) });
       this.legend.replaceChildren(...legend(tree, look).map(([colour, name]) => h('li', {}, h('i', { style: { background: colour } }), safe(name, 40))));
     }
     const found = search(tree, state.q, widths(tree, state.width));
     this.toolbar.found(found);
     this.graph.mark(found);
-    if (asTable) this.table.replaceChildren(methodsTable(this.result, state, this.store));
+    if (asTable) renew(this.table, () => this.table.replaceChildren(methodsTable(this.result, state, this.store)));
   }
 
   #empty() {
@@ -154,7 +157,7 @@ export class FlameView {
 
   /** What stands above the graph. */
   about(...content) {
-    this.head.replaceChildren(...content.flat().filter(Boolean));
+    anew(this.head, ...content.flat().filter(Boolean));
   }
 
   close() {

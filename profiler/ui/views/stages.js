@@ -43,7 +43,7 @@ export function split(stage) {
 export const title = (s) => `Stage ${s.stage}${s.stage_attempt && s.stage_attempt !== '0' ? ` (attempt ${s.stage_attempt})` : ''}`;
 
 /** What to show. */
-export function show(answer, { state, store }) {
+export function show(answer, { state, store, pages }) {
   const rows = answer.stages;
   const app = state.labels.app?.[0];
   if (rows.length === 0) {
@@ -55,7 +55,7 @@ export function show(answer, { state, store }) {
   const labels = (s) => ({ app: [s.app], stage: [s.stage], stage_attempt: s.stage_attempt ? [s.stage_attempt] : [] });
   const columns = [
     { key: 'stage', label: 'Stage', text: true, value: (s) => `${s.stage} ${s.stage_attempt ?? ''}`, show: (s) => title(s) },
-    ...(rows.some((s) => s.spark?.name) ? [{ key: 'name', label: 'What it does', text: true, value: (s) => s.spark?.description ?? s.spark?.name, show: (s) => safe(s.spark?.description ?? s.spark?.name ?? '–', 70) }] : []),
+    ...(rows.some((s) => s.spark?.name) ? [{ key: 'name', label: 'What it does', text: true, value: (s) => s.spark?.description ?? s.spark?.name, show: (s) => pages.link(s, safe(s.spark?.description ?? s.spark?.name ?? '–', 70)) }] : []),
     ...(app ? [] : [{ key: 'app', label: 'Application', text: true, value: (s) => s.app_name ?? s.app, show: (s) => safe(s.app_name ?? s.app, 40) }]),
     { key: 'cpu', label: 'CPU, s', value: cpuOf, show: (s) => seconds(cpuOf(s)), bar: (s) => cpuOf(s) / most, hint: 'CPU time of its tasks and of the threads that they start' },
     { key: 'sampled', label: 'Error of samples', value: (s) => s.sampled.samples, show: (s) => plusMinus(s.sampled.samples) || 'none', hint: 'What its flame graph rests on' },
@@ -72,7 +72,7 @@ export function show(answer, { state, store }) {
     set: (change) => store.set(change, { replace: true }),
     link: (s) => store.href({ ...FRESH, view: 'flame', labels: labels(s) }),
     none: '',
-  }), splitLegend());
+  }), splitLegend(), app ? pages.links(app) : null);
 }
 
 /** What the parts' colours mean. */

@@ -76,8 +76,14 @@ export class Toolbar {
     if (table) hide(['contrast', 'width', 'colour', 'group'], true);
     if (this.search.value !== state.q) this.search.value = state.q;
     this.search.parentElement.hidden = table;
-    this.zoomOut.hidden = table || !state.zoom;
+    this.zoomOut.hidden = table || (!state.zoom && this.isWhole !== false);
     this.focus.hidden = !state.focus;
+  }
+
+  /** Whether the graph shows all of its width. */
+  whole(is) {
+    this.isWhole = is;
+    if (!this.search.parentElement.hidden) this.zoomOut.hidden = is && !this.store.state.zoom;
   }
 
   /** Says of whom the sandwich is. */

@@ -24,7 +24,7 @@ pub type Bench = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 pub const BENCHES: &[Bench] = &[
     ("api", "the HTTP server under many clients, some of which never read or hang up", api::run),
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
-    ("page", "the page in Chromium: first paint and zoom of a graph of 50,000 nodes", page::run),
+    ("page", "the page in Chromium: first paint, zoom, search, hover of 50,000 and 100,000 nodes", page::run),
     ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),
     (
         "stacks",

@@ -1,8 +1,9 @@
 //! `bench page`: how long a graph of many nodes takes in headless Chromium.
 //!
 //! A small server answers with the page's files and one flame graph of so many nodes, made here, deep as Spark's.
-//! Prints what passes from the question to the painted graph, from the answer's arrival to it, and from a click to
-//! the next paint; n, median, smallest and largest. The daemon's own part is not in it.
+//! Prints what passes from the question to the painted graph, from the answer's arrival to it, and to the next paint
+//! from a click, from a letter typed into the search, from the pointer's move, and from turning all stacks around; n,
+//! median, smallest and largest. The daemon's own part is not in it.
 
 use super::stats::Summary;
 use crate::launch::{Browser, browser};
@@ -17,9 +18,9 @@ use std::sync::Arc;
 
 #[derive(Parser)]
 struct Options {
-    /// Nodes of the graph
-    #[arg(long, default_value_t = 50_000)]
-    nodes: u32,
+    /// Nodes of the graph: a table for each number
+    #[arg(long, value_delimiter = ',', default_values_t = [50_000, 100_000])]
+    nodes: Vec<u32>,
     /// How often
     #[arg(long, default_value_t = 15)]
     rounds: usize,
@@ -31,12 +32,31 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if let Some(missing) = browser::missing() {
         bail!("{missing}");
     }
-    let answer = graph(options.nodes);
-    println!("{} nodes, {} KiB of JSON", options.nodes, answer.len() / 1024);
-    let port = serve(places::workspace().join("profiler/ui"), answer)?;
     let browser = Browser::start()?;
-    let (mut asked, mut arrived, mut zoomed) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..options.rounds {
+    options.nodes.iter().try_for_each(|nodes| measure(&browser, *nodes, options.rounds))
+}
+
+/// Steps of one round, in their order: what is measured, how often, and what makes the page paint.
+const STEPS: [(&str, usize, &str); 5] = [
+    ("zoom: key to paint", 1, "key('Enter')"),
+    ("zoom out: key to paint", 1, "key('Escape')"),
+    ("hover: move to paint", 3, "hover(step)"),
+    ("search: letter to paint", 3, "search('method' + step)"),
+    ("callers first: press to paint", 2, "document.querySelector('#invert').click()"),
+];
+/// What the steps are made of. A step is over when the canvas is painted; a worker may have shaped it meanwhile.
+const TOOLS: &str = "const g = document.querySelector('.graph'), c = g.querySelector('canvas'), s = document.querySelector('#search'); \
+    const key = (key) => g.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })); \
+    const hover = (n) => c.dispatchEvent(new PointerEvent('pointermove', { clientX: c.getBoundingClientRect().left + 200 + 300 * n, clientY: c.getBoundingClientRect().top + 30 + 19 * n, bubbles: true })); \
+    const search = (text) => { s.value = text; s.dispatchEvent(new Event('input', { bubbles: true })); }; ";
+
+fn measure(browser: &Browser, nodes: u32, rounds: usize) -> Result<()> {
+    let answer = graph(nodes);
+    println!("{nodes} nodes, {} KiB of JSON", answer.len() / 1024);
+    let port = serve(places::workspace().join("profiler/ui"), answer)?;
+    let (mut asked, mut arrived) = (Vec::new(), Vec::new());
+    let mut steps: [Vec<f64>; STEPS.len()] = Default::default();
+    for _ in 0..rounds {
         browser.go("about:blank")?;
         browser.go(&format!("http://127.0.0.1:{port}/#view=flame"))?;
         browser.wait("performance.getEntriesByName('painted').length")?;
@@ -47,22 +67,21 @@ pub fn run(arguments: &[String]) -> Result<()> {
         let painted = mark("painted")?;
         asked.push(painted - mark("ask")?);
         arrived.push(painted - mark("answer")?);
-        for key in ["Enter", "Escape", "Enter"] {
-            let script = format!(
-                "const g = document.querySelector('.graph'); g.focus(); g.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'ArrowDown', bubbles: true }})); \
-                 return new Promise((done) => requestAnimationFrame(() => setTimeout(() => {{ const begun = performance.now(); \
-                 g.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }})); \
-                 const look = () => {{ const m = performance.getEntriesByName('painted').at(-1); if (m.startTime > begun) done(m.startTime - begun); else requestAnimationFrame(look); }}; look(); }}, 50)))"
-            );
-            zoomed.push(browser.js(&script)?.as_f64().context("no time of a zoom")?);
+        for ((_, times, does), figures) in STEPS.iter().zip(&mut steps) {
+            for step in 0..*times {
+                let script = format!(
+                    "{TOOLS} g.focus(); key('ArrowDown'); const step = {step}; \
+                     return new Promise((done) => requestAnimationFrame(() => setTimeout(() => {{ const begun = performance.now(); {does}; \
+                     const look = () => {{ const m = performance.getEntriesByName('painted').at(-1); if (m.startTime > begun) done(m.startTime - begun); else requestAnimationFrame(look); }}; look(); }}, 50)))"
+                );
+                figures.push(browser.js(&script)?.as_f64().context("no time of a step")?);
+            }
         }
     }
     println!("{:<34} {:>4} {:>9} {:>9} {:>9}", "milliseconds", "n", "median", "min", "max");
-    for (what, figures) in [
-        ("question to first paint", &asked),
-        ("answer parsed to first paint", &arrived),
-        ("zoom: key to paint", &zoomed),
-    ] {
+    let names = STEPS.iter().map(|(name, ..)| *name);
+    let first = [("question to first paint", &asked), ("answer parsed to first paint", &arrived)];
+    for (what, figures) in first.into_iter().chain(names.zip(&steps)) {
         let s = Summary::of(figures).context("no figures")?;
         println!("{what:<34} {:>4} {:>9.1} {:>9.1} {:>9.1}", s.n, s.median, s.min, s.max);
     }

@@ -139,6 +139,13 @@ impl Browser {
         Ok(answer["value"].as_str().context("no picture")?.to_owned())
     }
 
+    /// Makes its window so large, in pixels.
+    pub fn size(&self, width: u32, height: u32) -> Result<()> {
+        let parameters = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        let command = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": parameters });
+        self.call("goog/cdp/execute", &command).map(drop)
+    }
+
     /// Lets downloads go to a directory.
     pub fn downloads(&self, dir: &Path) -> Result<()> {
         let parameters = json!({ "behavior": "allow", "downloadPath": dir });

@@ -6,7 +6,7 @@
 //! gRPC and gRPC-Web are not spoken; Grafana does not need them.
 
 use super::error::{CallError, Code};
-use crate::model::sampling_error;
+use crate::model::{Waits, sampling_error};
 use crate::serve::unread::{self, Held, Unread};
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -17,7 +17,7 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use serde::{Serialize, de::DeserializeOwned};
 use std::io::{Read, Write};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Largest request, packed or unpacked. The largest that Grafana sends is a selector of a few
 /// kilobytes.
@@ -149,14 +149,11 @@ where
         let body = axum::body::to_bytes(body, MAX_REQUEST).await.map_err(|_| too_large())?;
         let body = unpack(headers, body)?;
         let request = codec.decode::<Req>(&body)?;
-        let _turn = TURNS.acquire().await.map_err(|e| CallError::new(Code::Internal, e.to_string()))?;
         let work = move || {
             let Sampled { message, samples } = work(request)?;
             Ok((codec.encode(&message)?, samples))
         };
-        let (body, samples) = tokio::task::spawn_blocking(work)
-            .await
-            .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))?;
+        let ((body, samples), _turn) = in_turn(work).await?;
         let held = Unread::shared().hold(body.len()).await;
         Ok(Done { body, samples, held })
     };
@@ -166,16 +163,28 @@ where
     tokio::time::timeout(time, run).await.map_err(|_| late())?
 }
 
+/// Runs `work` on a thread of its own when its turn has come. The turn is kept until it ends, though the client may
+/// have left meanwhile; it is told so then, and ends at the next block of the store.
+async fn in_turn<T, F>(work: F) -> Result<(T, SemaphorePermit<'static>), CallError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, CallError> + Send + 'static,
+{
+    let turn = TURNS.acquire().await.map_err(|e| CallError::new(Code::Internal, e.to_string()))?;
+    let waits = Waits::default();
+    let wanted = waits.wanted();
+    tokio::task::spawn_blocking(move || wanted.run(work).map(|done| (done, turn)))
+        .await
+        .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))
+}
+
 /// Answers a `GET` in plain JSON, with the same limits and errors as a call.
 pub async fn plain_json<F>(work: F) -> Response
 where
     F: FnOnce() -> Result<serde_json::Value, CallError> + Send + 'static,
 {
     let run = async {
-        let _turn = TURNS.acquire().await.map_err(|e| CallError::new(Code::Internal, e.to_string()))?;
-        let body = tokio::task::spawn_blocking(move || work().map(|value| value.to_string().into_bytes()))
-            .await
-            .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))?;
+        let (body, _turn) = in_turn(move || work().map(|value| value.to_string().into_bytes())).await?;
         let held = Unread::shared().hold(body.len()).await;
         Ok((body, held))
     };

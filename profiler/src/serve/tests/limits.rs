@@ -20,13 +20,34 @@ async fn queries_beyond_the_limit_are_told_to_come_back() {
     held.recv().unwrap();
     let first = tokio::spawn(send(app.clone(), request("GET", "/api/v1/apps")));
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let second = send(app.clone(), request("GET", "/api/v1/apps")).await;
+    let second = send(app.clone(), request("GET", "/api/v1/executors")).await;
     second.refused(503, "busy", None);
     assert_eq!(second.header("retry-after"), "2");
     assert_eq!(send(app.clone(), request("GET", "/healthz")).await.status, 200);
     drop(release);
     assert_eq!(first.await.unwrap().status, 200);
     assert_eq!(send(app, request("GET", "/api/v1/apps")).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_equal_question_has_the_answer_of_the_one_under_way() {
+    let store = Arc::new(three_windows());
+    let mut state = state(FakeStore::default());
+    state.store = store.clone();
+    state.queries = Queries::new(1, Duration::from_millis(50), 20 * SECOND);
+    let app = router(state, Access::LocalHostOnly, Router::new());
+    let (held, release) = hold(store);
+    held.recv().unwrap();
+    let asked = || tokio::spawn(send(app.clone(), request("GET", "/api/v1/top?limit=5")));
+    // The first one leaves; the two that joined it have its answer, and no place of their own.
+    let [first, second, third] = [asked(), asked(), asked()];
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    first.abort();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(release);
+    let (second, third) = (second.await.unwrap(), third.await.unwrap());
+    assert_eq!((second.status.as_u16(), third.status.as_u16()), (200, 200), "{}", third.text());
+    assert_eq!(second.text(), third.text());
 }
 
 /// Keeps every query waiting, from a thread of its own, until the sender is dropped.

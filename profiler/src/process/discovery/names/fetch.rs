@@ -8,6 +8,7 @@
 use super::client::{AskError, Client};
 use super::wire::{App, Execution, First, Job, Stage, Task};
 use crate::model::{SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SqlRef, WallTime};
+use crate::process::discovery::rest;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -112,7 +113,25 @@ pub fn stages(client: &Client, base: &SparkUrl, app: &str) -> Result<SparkStages
         stages.insert((stage.id, stage.attempt), stage);
     }
     let stages = stages.into_values().collect();
-    Ok(SparkStages { app: app.to_owned(), source: base.to_string(), fetched, completed, stages, notes })
+    let pages = pages(base, &path, completed);
+    Ok(SparkStages {
+        app: app.to_owned(),
+        source: base.to_string(),
+        pages,
+        fetched,
+        completed,
+        stages,
+        notes,
+    })
+}
+
+/// Where the pages of an application are: a driver's at the root of its server, a history server's below `/history`. A
+/// driver's end with it. One that has a port of its own and is taken for a history server sends to its first page.
+fn pages(base: &SparkUrl, path: &str, completed: bool) -> String {
+    if !completed && rest::is_driver_ui(None, base.port()) {
+        return base.to_string();
+    }
+    format!("{base}/history/{path}")
 }
 
 fn jobs_of_stages(client: &Client, base: &SparkUrl, path: &str) -> Result<HashMap<u32, Vec<u32>>, AskError> {
@@ -203,4 +222,21 @@ pub fn tasks(
     let tasks = tasks.into_values().collect();
     let (app, source) = (app.to_owned(), base.to_string());
     Ok(SparkTasks { app, source, fetched, completed, stage, attempt, tasks, notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_where_a_driver_or_a_history_server_has_them() {
+        for (base, path, completed, want) in [
+            ("http://n1:4041", "app-1", false, "http://n1:4041"),
+            ("http://h:18080", "app-1", false, "http://h:18080/history/app-1"),
+            ("http://h:18080/x", "application_1/2", true, "http://h:18080/x/history/application_1/2"),
+            ("http://h:4040", "app-1", true, "http://h:4040/history/app-1"),
+        ] {
+            assert_eq!(pages(&base.parse().unwrap(), path, completed), want);
+        }
+    }
 }

@@ -320,6 +320,7 @@ fn what_was_told_is_told_again_when_spark_is_gone() {
     let told = SparkStages {
         app: APP.into(),
         source: "http://driver:4040".into(),
+        pages: "http://driver:4040".into(),
         fetched: crate::model::WallTime::from_millis(1_795_286_171_979),
         completed: false,
         stages: vec![],

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Length of its windows.
 pub const WINDOW: Duration = Duration::from_secs(10);
 
 type Labels = Vec<(LabelKey, Arc<str>)>;
@@ -23,6 +24,7 @@ struct Row {
     weight: u64,
 }
 
+/// The store.
 #[derive(Default)]
 pub struct FakeStore {
     rows: Vec<Row>,

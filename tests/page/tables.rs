@@ -1,0 +1,48 @@
+//! The tables: order, search, links, empty and wrong selections, and a window as narrow as a telephone's.
+
+use crate::seen::Seen;
+use anyhow::{Result, ensure};
+
+pub fn all(seen: &Seen) -> Result<()> {
+    seen.see("")?;
+    seen.text("etl")?;
+    let wide = seen.browser.js("return document.documentElement.scrollWidth <= innerWidth")?;
+    ensure!(wide == true, "a name makes the page wider than the window");
+    seen.press("thead button[data-column=name]")?;
+    seen.hash_has("ts=name")?;
+    seen.browser.wait("document.querySelector('th[aria-sort=ascending]')")?;
+    seen.enter(".filter", "app-2")?;
+    seen.text("1 of 2 applications")?;
+    ensure!(seen.browser.js("return document.activeElement.className")? == "filter", "the focus went away");
+    seen.enter(".filter", "")?;
+    seen.see("#view=processes")?;
+    seen.text("Nothing was sampled")?;
+    seen.see("#view=executors&app=app-1")?;
+    seen.text("Executors")?;
+    seen.see("#view=stages&app=app-2")?;
+    seen.browser.wait("document.querySelectorAll('tbody tr').length === 2")?;
+    seen.press("tbody a")?;
+    seen.hash_has("view=flame")?;
+    seen.see("#view=flame&app=nobody")?;
+    seen.text("There is no app `nobody`")?;
+    seen.browser.console()?;
+    seen.see("#view=flame&app=app-1&range=-5m&stage=77")?;
+    seen.text("No samples here")
+}
+
+/// At 400 pixels nothing makes the page wider than its window.
+pub fn narrow(seen: &Seen) -> Result<()> {
+    seen.browser.size(400, 800)?;
+    for hash in
+        ["", "#view=stages&app=app-2", "#view=executors", "#view=flame&app=app-2", "#view=methods&app=app-2"]
+    {
+        seen.see(hash)?;
+        let widths = seen.browser.js("return [document.documentElement.scrollWidth, innerWidth]")?;
+        ensure!(widths[0].as_u64() <= widths[1].as_u64(), "{hash}: {widths}");
+    }
+    seen.see("#view=compare&app=app-2&stage=0&right.stage=1")?;
+    seen.drawn()?;
+    let widths = seen.browser.js("return [document.documentElement.scrollWidth, innerWidth]")?;
+    ensure!(widths[0].as_u64() <= widths[1].as_u64(), "comparison: {widths}");
+    seen.browser.size(1440, 900)
+}
