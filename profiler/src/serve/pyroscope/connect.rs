@@ -6,7 +6,7 @@
 //! gRPC and gRPC-Web are not spoken; Grafana does not need them.
 
 use super::error::{CallError, Code};
-use crate::model::sampling_error;
+use crate::model::{Waits, sampling_error};
 use crate::serve::unread::{self, Held, Unread};
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -150,11 +150,14 @@ where
         let body = unpack(headers, body)?;
         let request = codec.decode::<Req>(&body)?;
         let _turn = TURNS.acquire().await.map_err(|e| CallError::new(Code::Internal, e.to_string()))?;
+        // Goes with this future: when the client leaves, and when the time is up.
+        let waits = Waits::default();
+        let wanted = waits.wanted();
         let work = move || {
             let Sampled { message, samples } = work(request)?;
             Ok((codec.encode(&message)?, samples))
         };
-        let (body, samples) = tokio::task::spawn_blocking(work)
+        let (body, samples) = tokio::task::spawn_blocking(move || wanted.run(work))
             .await
             .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))?;
         let held = Unread::shared().hold(body.len()).await;
@@ -173,7 +176,10 @@ where
 {
     let run = async {
         let _turn = TURNS.acquire().await.map_err(|e| CallError::new(Code::Internal, e.to_string()))?;
-        let body = tokio::task::spawn_blocking(move || work().map(|value| value.to_string().into_bytes()))
+        let waits = Waits::default();
+        let wanted = waits.wanted();
+        let work = move || work().map(|value| value.to_string().into_bytes());
+        let body = tokio::task::spawn_blocking(move || wanted.run(work))
             .await
             .unwrap_or_else(|e| Err(CallError::new(Code::Internal, format!("the query failed: {e}"))))?;
         let held = Unread::shared().hold(body.len()).await;
