@@ -109,12 +109,7 @@ fn window(from: u64, rows: &[(u64, u64, u64, u64, u64)]) -> Window {
 
 fn config(dir: &Path) -> DiskStoreConfig {
     let (memory_bytes, retention_age) = (usize::MAX, Duration::MAX);
-    DiskStoreConfig {
-        fsync: Fsync::Never,
-        memory_bytes,
-        retention_age,
-        ..DiskStoreConfig::new(dir)
-    }
+    DiskStoreConfig { fsync: Fsync::Never, memory_bytes, retention_age, ..DiskStoreConfig::new(dir) }
 }
 
 fn open(dir: &Path) -> DiskStore {

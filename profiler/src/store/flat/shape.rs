@@ -49,14 +49,12 @@ impl Shape {
         let mut symbol_of_frame = vec![0; symbols.len()];
         let mut kinds = Vec::new();
         for same in symbols.chunk_by(|(_, a), (_, b)| a.order(b).is_eq()) {
-            for (frame, symbol) in same {
+            for (frame, _) in same {
                 if let Some(slot) = symbol_of_frame.get_mut(*frame as usize) {
                     *slot = kinds.len() as u32;
                 }
-                if *frame == same.first().map_or(0, |(first, _)| *first) {
-                    kinds.push(symbol.kind);
-                }
             }
+            kinds.extend(same.first().map(|(_, symbol)| symbol.kind));
         }
         let mut shape = Self { detail, kinds, symbol_of_frame, own: None };
         if !shape.is_ordered(stacks) {

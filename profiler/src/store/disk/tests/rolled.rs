@@ -180,6 +180,7 @@ fn a_query_that_began_before_begins_anew() {
     let before = read(&store.shared.held).blocks.first().cloned().unwrap();
     if before.window_length().is_none() {
         store.settle();
+        before.let_go();
         let error = before.view(1).map(drop).unwrap_err();
         assert!(
             matches!(&error, StoreError::Unreadable { path, .. } if path.as_os_str().is_empty()),
