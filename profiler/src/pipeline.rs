@@ -30,8 +30,8 @@ use crate::process::{
 };
 use crate::serve::{self, Metrics, Queries, ServeConfig, ServeError, ServeState};
 use crate::store::{
-    AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, MemoryStore, MemoryStoreConfig, Store,
-    StoreError, WhenFull,
+    AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, MemoryStore, MemoryStoreConfig, RollUp,
+    Store, StoreError, WhenFull,
 };
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
 use health::{Health, Shared};
@@ -113,6 +113,17 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
             FullDisk::Stop => WhenFull::Stop,
         },
         retention_age: config.retention_age.get(),
+        roll_ups: [(config.rollup_1m_age, 60), (config.rollup_10m_age, 600)]
+            .into_iter()
+            .filter(|(age, _)| !age.get().is_zero())
+            .map(|(age, seconds)| RollUp { after: age.get(), window: Duration::from_secs(seconds) })
+            .collect(),
+        answers: AnswerLimits {
+            nodes: *config.query_nodes.get() as usize,
+            time: config.query_time.get(),
+            bytes: config.query_bytes.0,
+            ..AnswerLimits::default()
+        },
         retention_bytes: config.retention_bytes.0,
         ..DiskStoreConfig::new(config.data_dir.get().join("store"))
     })?);

@@ -1,27 +1,40 @@
 //! A table of figures: each with what it rests on, its bar, and what Pyroscope needed for the same.
 
 /// What an answer took, in milliseconds, each time.
-pub struct Times(Vec<f64>);
+pub struct Times {
+    wall: Vec<f64>,
+    cpu: Vec<f64>,
+}
 
 impl Times {
-    /// Of these.
-    pub fn new(mut times: Vec<f64>) -> Self {
-        times.sort_by(f64::total_cmp);
-        Self(times)
+    /// Of these, on the clock and on all CPUs.
+    pub fn new(times: Vec<(f64, f64)>) -> Self {
+        let (mut wall, mut cpu): (Vec<f64>, Vec<f64>) = times.into_iter().unzip();
+        wall.sort_by(f64::total_cmp);
+        cpu.sort_by(f64::total_cmp);
+        Self { wall, cpu }
     }
     /// How many.
     pub fn n(&self) -> usize {
-        self.0.len()
+        self.wall.len()
     }
     /// The figure that this share of them is not above: the nearest rank.
     pub fn quantile(&self, share: f64) -> f64 {
-        let rank = (share * self.0.len() as f64).ceil() as usize;
-        self.0.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+        quantile(&self.wall, share)
+    }
+    /// The same of CPU time, which other work on the machine changes less.
+    pub fn cpu(&self, share: f64) -> f64 {
+        quantile(&self.cpu, share)
     }
     /// Smallest and largest.
     pub fn spread(&self) -> String {
         format!("{:.1} to {:.1}", self.quantile(0.0), self.quantile(1.0))
     }
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
 /// A line.
@@ -32,6 +45,8 @@ pub struct Line {
     pub n: usize,
     /// The figure.
     pub figure: f64,
+    /// CPU time of the process for it, in the same unit.
+    pub cpu: Option<f64>,
     /// Its unit.
     pub unit: &'static str,
     /// Smallest to largest, where there are several.
@@ -45,7 +60,7 @@ pub struct Line {
 impl Line {
     /// One that was measured once.
     pub fn once(what: impl Into<String>, figure: f64, unit: &'static str, bar: Option<f64>) -> Self {
-        Self { what: what.into(), n: 1, figure, unit, spread: String::new(), bar, pyroscope: None }
+        Self { what: what.into(), n: 1, figure, cpu: None, unit, spread: String::new(), bar, pyroscope: None }
     }
     /// Beside Pyroscope's.
     pub fn beside(self, pyroscope: f64) -> Self {
@@ -69,6 +84,7 @@ pub fn lines(
         what: format!("{what}, {name}"),
         n: times.n(),
         figure: times.quantile(share),
+        cpu: Some(times.cpu(share)),
         unit: "ms",
         spread: times.spread(),
         bar,
@@ -80,8 +96,8 @@ pub fn lines(
 /// Prints the table. False: a figure is over its bar.
 pub fn print(lines: &[Line]) -> bool {
     println!(
-        "\n{:<58} {:>5} {:>12} {:<9} {:<18} {:>9} {:<5} {:>10} {:>7}",
-        "figure", "n", "seen", "", "smallest to largest", "bar", "holds", "Pyroscope", "ratio"
+        "\n{:<58} {:>5} {:>12} {:<9} {:<19} {:>9} {:>9} {:<5} {:>10} {:>7}",
+        "figure", "n", "seen", "", "smallest to largest", "of CPU", "bar", "holds", "Pyroscope", "ratio"
     );
     for line in lines {
         let bar = line.bar.map_or("-".to_owned(), |bar| format!("<= {bar}"));
@@ -90,11 +106,12 @@ pub fn print(lines: &[Line]) -> bool {
             Some(_) if line.fails() => "NO",
             Some(_) => "yes",
         };
+        let cpu = line.cpu.map_or("-".to_owned(), |cpu| format!("{cpu:.1}"));
         let known = line.pyroscope.map_or("-".to_owned(), |figure| figure.to_string());
         let ratio = line.pyroscope.map_or("-".to_owned(), |other| format!("{:.1}", other / line.figure));
         println!(
-            "{:<58} {:>5} {:>12.3} {:<9} {:<19} {:>9} {:<5} {:>10} {:>7}",
-            line.what, line.n, line.figure, line.unit, line.spread, bar, holds, known, ratio
+            "{:<58} {:>5} {:>12.3} {:<9} {:<19} {:>9} {:>9} {:<5} {:>10} {:>7}",
+            line.what, line.n, line.figure, line.unit, line.spread, cpu, bar, holds, known, ratio
         );
     }
     println!(

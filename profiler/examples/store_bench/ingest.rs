@@ -15,13 +15,14 @@ use std::process::Command;
 pub const CHILD: &str = "EMBERSCOPE_BENCH_INGEST";
 const MEMORY: &str = "EMBERSCOPE_BENCH_MEMORY_MIB";
 
-/// The daemon's settings, but for the age at which windows go.
+/// The daemon's settings, but for the ages at which windows become coarser and go.
 pub fn config(dir: &Path) -> DiskStoreConfig {
     let age = std::time::Duration::from_secs(100 * 365 * 86_400);
-    DiskStoreConfig { retention_age: age, ..DiskStoreConfig::new(dir) }
+    DiskStoreConfig { retention_age: age, roll_ups: Vec::new(), ..DiskStoreConfig::new(dir) }
 }
 
-fn seconds(clock: ClockId) -> f64 {
+/// A clock's seconds.
+pub fn seconds(clock: ClockId) -> f64 {
     let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

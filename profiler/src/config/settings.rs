@@ -121,6 +121,10 @@ settings! {
     /// When the journal is flushed to the disk: window (a power cut costs at most the open window) or never
     /// (it may cost what the kernel had not written yet; a kill costs nothing).
     required fsync ("fsync", "WHEN"): FsyncWhen = "window";
+    /// Age at which windows on the disk become a minute long (the windows of a block together); 0s: never.
+    required rollup_1m_age ("rollup-1m-age", "DURATION"): Interval = "2d";
+    /// Age at which they become ten minutes long; 0s: never.
+    required rollup_10m_age ("rollup-10m-age", "DURATION"): Interval = "7d";
     /// Age at which windows go from the disk, by the hour.
     required retention_age ("retention-age", "DURATION"): Interval = "14d";
     /// Disk space for windows: over it the oldest hours go.
@@ -128,6 +132,12 @@ settings! {
     /// On a full disk: drop (the oldest block goes, the newest windows are kept) or stop (nothing new is
     /// written until there is room; windows wait in memory as far as they fit).
     required when_full ("when-full", "WHAT"): FullDisk = "drop";
+    /// Nodes that the call tree of an answer may have.
+    required query_nodes ("query-nodes", "N"): QueryNodes = "300000";
+    /// Time that a query of windows on the disk may take; after 30 s no client waits any more.
+    required query_time ("query-time", "DURATION"): Interval = "25s";
+    /// Bytes of windows on the disk that a query may read.
+    required query_bytes ("query-bytes", "SIZE"): ByteSize = "4GiB";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
     /// given. Samples are lost, and counted, when it is full.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";

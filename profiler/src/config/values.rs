@@ -50,6 +50,7 @@ toml_kinds! {
     Listen = Text;
     FilePath = Text;
     Hz = Number;
+    QueryNodes = Number;
     Interval = Text;
     WindowLength = Text;
     Names = List;
@@ -107,6 +108,15 @@ parsed!(
     |text| match text.parse() {
         Ok(hz @ 1..=1000) => Ok(hz),
         _ => refused("a whole number from 1 to 1000"),
+    }
+);
+
+parsed!(
+    /// Nodes of a call tree: one takes some 100 bytes.
+    QueryNodes(u32),
+    |text| match text.parse() {
+        Ok(nodes @ 1000..=10_000_000) => Ok(nodes),
+        _ => refused("a whole number from 1000 to 10000000"),
     }
 );
 

@@ -33,6 +33,11 @@ impl Drop for Waits {
 pub struct Wanted(Arc<AtomicBool>);
 
 impl Wanted {
+    /// Who waits for what this thread works on; None: nobody in particular, the work is always wanted.
+    pub fn of_this_thread() -> Option<Self> {
+        WORKS_FOR.with_borrow(Clone::clone)
+    }
+
     /// Works on this thread, knowing who waits.
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
         /// Whatever was worked for before, also after a panic.

@@ -14,15 +14,17 @@ pub fn cut(tree: &Tree, max_nodes: usize) -> Option<(Tree, usize)> {
     let mut order: Vec<usize> = (0..tree.nodes.len()).collect();
     // The root first whatever it weighs; of equals, the caller stands before its callee.
     let rank = |at: &usize| (*at != 0, Reverse(tree.nodes.get(*at).map_or(0, |n| n.total_weight)), *at);
-    order.sort_unstable_by_key(rank);
+    let max_nodes = max_nodes.max(1);
+    // Which they are, not in which order.
+    order.select_nth_unstable_by_key(max_nodes - 1, rank);
     let mut kept = vec![false; tree.nodes.len()];
-    for at in order.iter().take(max_nodes.max(1)) {
+    for at in order.iter().take(max_nodes) {
         if let Some(slot) = kept.get_mut(*at) {
             *slot = true;
         }
     }
     let other = Arc::new(Frame::new(FrameKind::Label, "other", ""));
-    let mut out = Tree { nodes: Vec::with_capacity(max_nodes.min(tree.nodes.len())) };
+    let mut out = Tree { nodes: Vec::with_capacity(tree.nodes.len().min(max_nodes * 2)) };
     // Where each old node went, and the `other` under it once there is one.
     let mut place: Vec<Option<NodeId>> = vec![None; tree.nodes.len()];
     let mut others: Vec<Option<NodeId>> = vec![None; tree.nodes.len()];

@@ -53,7 +53,10 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let code = match error {
-            StoreError::TooLarge { .. } => "answer_too_large",
+            StoreError::TooLarge { .. } | StoreError::TooMuch { .. } => "answer_too_large",
+            StoreError::TooLong { .. } => {
+                return Self::new(StatusCode::GATEWAY_TIMEOUT, "query_timeout", error.to_string());
+            }
             StoreError::Unreadable { .. } | StoreError::Unwanted => {
                 return Self::internal(error.to_string());
             }

@@ -12,7 +12,7 @@ mod app;
 mod apps;
 mod config;
 mod connection;
-mod cut;
+pub mod cut;
 mod diff;
 mod error;
 mod figures;

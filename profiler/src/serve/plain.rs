@@ -112,9 +112,13 @@ fn disk_of(disk: &DiskUsage) -> Value {
     let aside = disk.set_aside_files.iter().map(
         |file| json!({ "path": shown(&file.path), "now": file.now.as_deref().map(shown), "says": file.says }),
     );
+    let resolutions = disk.resolutions.iter().map(|(length, blocks, until)| {
+        json!({ "window_s": length.as_secs_f64(), "blocks": blocks, "until": until.to_string() })
+    });
     let failing = disk.failing.iter().map(|(what, says)| json!({ "what": what, "says": says }));
     json!({
         "blocks": disk.blocks,
+        "resolutions": resolutions.collect::<Vec<_>>(),
         "bytes": disk.bytes,
         "journal_bytes": disk.journal_bytes,
         "pending_bytes": disk.pending_bytes,

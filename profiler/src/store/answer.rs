@@ -15,7 +15,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How large an answer may be.
+/// Blocks that are read at once on a large machine: each takes some 10 MB while it is read.
+const MAX_THREADS: usize = 4;
+
+/// How large an answer may be, and what it may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerLimits {
     /// Nodes of a call tree; a node takes some 100 bytes while it is made.
@@ -24,11 +27,25 @@ pub struct AnswerLimits {
     pub label_sets: usize,
     /// Points of all series together.
     pub points: usize,
+    /// How long a query may take; asked between two blocks.
+    pub time: Duration,
+    /// Bytes of blocks' files that it may read.
+    pub bytes: u64,
+    /// Blocks that are read at once, each on a thread of its own.
+    pub threads: usize,
 }
 
 impl Default for AnswerLimits {
     fn default() -> Self {
-        Self { nodes: 300_000, label_sets: 100_000, points: 200_000 }
+        let threads = std::thread::available_parallelism().map_or(1, |cpus| cpus.get().min(MAX_THREADS));
+        Self {
+            nodes: 300_000,
+            label_sets: 100_000,
+            points: 200_000,
+            time: Duration::from_secs(25),
+            bytes: 4 << 30,
+            threads,
+        }
     }
 }
 
@@ -83,7 +100,7 @@ pub(super) fn merge(
         tree.add(group, &sum.stack.frames, sum.count, sum.weight)?;
         rate(&mut quality, sum.stack, sum.count);
     }
-    Ok(Answer { tree: tree.finish(), range, windows: windows.len(), quality })
+    Ok(Answer { tree: tree.finish().finish(), range, windows: windows.len(), quality })
 }
 
 /// The node under which samples with these labels go; None when they are not selected.

@@ -8,6 +8,7 @@ mod answer;
 mod block;
 mod disk;
 mod facts;
+mod flat;
 mod journal;
 mod memory;
 mod part;
@@ -18,7 +19,7 @@ mod sizes;
 mod tree;
 
 pub use answer::{AnswerLimits, NO_VALUE};
-pub use disk::{DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, SetAside, WhenFull};
+pub use disk::{DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, RollUp, SetAside, WhenFull};
 pub use journal::Fsync;
 pub use memory::{MemoryStore, MemoryStoreConfig};
 
@@ -40,6 +41,18 @@ pub enum StoreError {
         what: &'static str,
         /// The limit.
         limit: usize,
+    },
+    /// The work took longer than it may.
+    #[error("the query took longer than {} s (query-time): narrow the time range or the selection", limit.as_secs())]
+    TooLong {
+        /// The limit.
+        limit: Duration,
+    },
+    /// It read more than it may.
+    #[error("the query reads more than {limit} bytes of the store (query-bytes): narrow the time range")]
+    TooMuch {
+        /// The limit.
+        limit: u64,
     },
     /// The client left, or its time was up: the work was not finished.
     #[error("nobody waits for the answer any more")]

@@ -1,100 +1,81 @@
 //! One call tree from many stacks.
 //!
-//! In: stacks with counts, each under the prefix frames of its group. Out: a [`Tree`] in preorder,
+//! In: stacks with counts, each under the prefix frames of its group. Out: a [`Flat`] tree in preorder,
 //! children sorted by name and then kind, so that the same samples give the same tree whatever the
 //! order they came in. Frames are one when kind and name are equal, and as the query's [`Detail`] says; where
 //! they differ in module, signature or line the node shows the least of them. Limit: nodes.
 
 use super::StoreError;
+use super::flat::{Flat, FlatNode, Ordered, Symbol, check, preorder};
 use super::pointer::{PairMap, PointerMap};
-use crate::model::{Detail, Frame, FrameKind, Node, NodeId, Tree};
-use std::collections::HashMap;
+use crate::model::{Detail, FastMap, Frame, FrameKind, NodeId};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Number of a distinct (kind, name).
-pub(super) type Symbol = u32;
+type SymbolId = u32;
 
 /// A tree in the making. The frames given to it must outlive it (`'a`): it knows them by address.
 pub(super) struct TreeBuilder<'a> {
     nodes: Vec<Growing>,
-    children: PairMap<(NodeId, Symbol), NodeId>,
+    children: PairMap<(NodeId, SymbolId), NodeId>,
     symbols: Symbols<'a>,
     max_nodes: usize,
 }
 
 struct Growing {
     parent: NodeId,
-    symbol: Symbol,
+    symbol: SymbolId,
     count: u64,
     weight: u64,
 }
 
 #[derive(Default)]
 struct Symbols<'a> {
-    by_address: PointerMap<Symbol>,
-    by_name: HashMap<(FrameKind, Arc<str>), Symbol>,
-    frames: Vec<Arc<Frame>>,
+    by_address: PointerMap<SymbolId>,
+    by_name: FastMap<(FrameKind, Arc<str>), SymbolId>,
+    all: Vec<Symbol>,
     detail: Detail,
     outlives: PhantomData<&'a Frame>,
 }
 
 impl<'a> Symbols<'a> {
-    fn of_frame(&mut self, frame: &'a Arc<Frame>) -> Symbol {
+    fn of_frame(&mut self, frame: &'a Arc<Frame>) -> SymbolId {
         let address = Arc::as_ptr(frame) as usize;
         if let Some(&symbol) = self.by_address.get(&address) {
             return symbol;
         }
-        let symbol = self.of_detail(frame);
+        let symbol = self.of_name(&told(frame, self.detail));
         self.by_address.insert(address, symbol);
         symbol
     }
 
-    fn of_detail(&mut self, frame: &Arc<Frame>) -> Symbol {
-        if self.detail.lines && frame.line > 0 {
-            let name = format!("{}:{}", frame.name, frame.line).into();
-            self.of_name(&Arc::new(Frame { name, ..Frame::clone(frame) }))
-        } else {
-            self.of_name(frame)
-        }
-    }
-
-    fn of_name(&mut self, frame: &Arc<Frame>) -> Symbol {
-        let next = self.frames.len() as Symbol;
-        let kind = if self.detail.kinds { frame.kind } else { family(frame.kind) };
+    fn of_name(&mut self, frame: &Arc<Frame>) -> SymbolId {
+        let next = self.all.len() as SymbolId;
+        let kind = kind(frame, self.detail);
         let symbol = *self.by_name.entry((kind, frame.name.clone())).or_insert(next);
-        match self.frames.get_mut(symbol as usize) {
-            None => self.frames.push(frame.clone()),
-            Some(shown) => {
-                let approximate = shown.approximate || frame.approximate;
-                if detail(frame) < detail(shown) {
-                    *shown = frame.clone();
-                }
-                if shown.approximate != approximate {
-                    *shown = Arc::new(Frame { approximate, ..Frame::clone(shown) });
-                }
-            }
+        match self.all.get_mut(symbol as usize) {
+            None => self.all.push(Symbol { kind, shown: frame.clone() }),
+            Some(known) => known.also(frame),
         }
         symbol
     }
+}
 
-    /// Each symbol's place in the order of names.
-    fn ranks(&self) -> Vec<u32> {
-        let mut order: Vec<Symbol> = (0..self.frames.len() as Symbol).collect();
-        order.sort_by_key(|&s| self.frames.get(s as usize).map(|f| (&f.name, f.kind)));
-        let mut ranks = vec![0; order.len()];
-        for (rank, symbol) in order.into_iter().enumerate() {
-            if let Some(slot) = ranks.get_mut(symbol as usize) {
-                *slot = rank as u32;
-            }
+/// The frame as a tree of this detail names it.
+pub(super) fn told(frame: &Arc<Frame>, detail: Detail) -> Arc<Frame> {
+    match detail.lines && frame.line > 0 {
+        true => {
+            let name = format!("{}:{}", frame.name, frame.line).into();
+            Arc::new(Frame { name, ..Frame::clone(frame) })
         }
-        ranks
+        false => frame.clone(),
     }
 }
 
-/// What two frames of one name may differ in.
-fn detail(frame: &Frame) -> (FrameKind, &str, Option<&str>, u32) {
-    (frame.kind, &frame.module, frame.signature.as_deref(), frame.line)
+/// What a tree of this detail tells frames of one name apart by.
+pub(super) const fn kind(frame: &Frame, detail: Detail) -> FrameKind {
+    if detail.kinds { frame.kind } else { family(frame.kind) }
 }
 
 /// One for all ways to run a Java method.
@@ -109,14 +90,14 @@ impl<'a> TreeBuilder<'a> {
     /// Only a root.
     pub(super) fn new(max_nodes: usize, detail: Detail) -> Self {
         let mut symbols = Symbols { detail, ..Symbols::default() };
-        let symbol = symbols.of_name(&Arc::new(Frame::new(FrameKind::Label, "total", "")));
+        let symbol = symbols.of_name(&Symbol::label("total").shown);
         let root = Growing { parent: 0, symbol, count: 0, weight: 0 };
         Self { nodes: vec![root], children: PairMap::default(), symbols, max_nodes }
     }
 
     /// The node of a prefix frame `text` (`key=value`) under `parent`.
     pub(super) fn prefix(&mut self, parent: NodeId, text: String) -> Result<NodeId, StoreError> {
-        let symbol = self.symbols.of_name(&Arc::new(Frame::new(FrameKind::Label, text, "")));
+        let symbol = self.symbols.of_name(&Symbol::label(text).shown);
         self.child(parent, symbol)
     }
 
@@ -137,11 +118,6 @@ impl<'a> TreeBuilder<'a> {
         Ok(())
     }
 
-    /// What stands for a frame in this tree; the caller remembers it.
-    pub(super) fn symbol(&mut self, frame: &Arc<Frame>) -> Symbol {
-        self.symbols.of_detail(frame)
-    }
-
     /// Adds samples that end at a node.
     pub(super) fn count(&mut self, node: NodeId, count: u64, weight: u64) {
         if let Some(node) = self.nodes.get_mut(node as usize) {
@@ -151,49 +127,41 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// The node of a frame under its caller's.
-    pub(super) fn child(&mut self, parent: NodeId, symbol: Symbol) -> Result<NodeId, StoreError> {
+    fn child(&mut self, parent: NodeId, symbol: SymbolId) -> Result<NodeId, StoreError> {
         if let Some(&node) = self.children.get(&(parent, symbol)) {
             return Ok(node);
         }
-        if self.nodes.len() >= self.max_nodes {
-            return Err(StoreError::TooLarge { what: "nodes in its call tree", limit: self.max_nodes });
-        }
+        check(self.nodes.len() - 1, self.max_nodes)?;
         let node = self.nodes.len() as NodeId;
         self.nodes.push(Growing { parent, symbol, count: 0, weight: 0 });
         self.children.insert((parent, symbol), node);
         Ok(node)
     }
 
-    /// The tree, with totals.
-    pub(super) fn finish(self) -> Tree {
+    /// The tree.
+    pub(super) fn finish(self) -> Flat {
         let Self { nodes: grown, children, symbols, .. } = self;
         drop(children);
-        let ranks = symbols.ranks();
-        let rank = |node: &Growing| ranks.get(node.symbol as usize).copied().unwrap_or(0);
-        // Children of a node lie side by side in `order`, last name first: a stack pops the first.
-        let mut order: Vec<NodeId> = (1..grown.len() as NodeId).collect();
-        order.sort_unstable_by_key(|&id| {
-            grown.get(id as usize).map(|node| (node.parent, std::cmp::Reverse(rank(node))))
-        });
-        let parent_of = |id: NodeId| grown.get(id as usize).map_or(0, |node| node.parent);
-        let mut nodes: Vec<Node> = Vec::with_capacity(grown.len());
-        let mut pending: Vec<(NodeId, NodeId)> = vec![(0, 0)];
-        while let Some((id, parent)) = pending.pop() {
-            let Some(node) = grown.get(id as usize) else { continue };
-            let Some(frame) = symbols.frames.get(node.symbol as usize) else { continue };
-            let placed = nodes.len() as NodeId;
-            nodes.push(Node {
-                frame: frame.clone(),
-                parent,
-                self_count: node.count,
-                self_weight: node.weight,
-                total_count: node.count,
-                total_weight: node.weight,
-            });
-            let first = order.partition_point(|&child| parent_of(child) < id);
-            let own = order.get(first..).unwrap_or_default().iter().take_while(|&&c| parent_of(c) == id);
-            pending.extend(own.map(|&child| (child, placed)));
+        let mut sorted: Vec<(SymbolId, Symbol)> = (0..).zip(symbols.all).collect();
+        sorted.sort_by(|(_, a), (_, b)| a.order(b));
+        let mut ranks = vec![0; sorted.len()];
+        for (rank, (symbol, _)) in sorted.iter().enumerate() {
+            if let Some(slot) = ranks.get_mut(*symbol as usize) {
+                *slot = rank as u32;
+            }
         }
-        Tree::with_totals(nodes)
+        let rank = |node: &Growing| ranks.get(node.symbol as usize).copied().unwrap_or_default();
+        let shape: Vec<(NodeId, u32)> = grown.iter().map(|node| (node.parent, rank(node))).collect();
+        let Ordered { order, depths } = preorder(&shape);
+        let placed = order.iter().zip(depths).skip(1).filter_map(|(place, depth)| {
+            let node = grown.get(*place as usize)?;
+            Some(FlatNode { depth, symbol: rank(node), count: node.count, weight: node.weight })
+        });
+        let root = grown.first().map_or((0, 0), |root| (root.count, root.weight));
+        Flat {
+            nodes: placed.collect(),
+            root,
+            symbols: sorted.into_iter().map(|(_, symbol)| symbol).collect(),
+        }
     }
 }

@@ -82,7 +82,10 @@ impl CallError {
 impl From<StoreError> for CallError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::TooLarge { .. } => Self::new(Code::ResourceExhausted, error.to_string()),
+            StoreError::TooLarge { .. } | StoreError::TooMuch { .. } => {
+                Self::new(Code::ResourceExhausted, error.to_string())
+            }
+            StoreError::TooLong { .. } => Self::new(Code::DeadlineExceeded, error.to_string()),
             StoreError::Unreadable { .. } | StoreError::Unwanted => {
                 Self::new(Code::Internal, error.to_string())
             }

@@ -9,6 +9,13 @@ use super::write::{Files, label_set_columns, write_manifest};
 use super::*;
 use std::collections::BTreeMap;
 
+/// What tells tables that are written anew from those that are there.
+pub(super) fn next_suffix(manifest: &Manifest) -> String {
+    let number = |name: &String| name.split_once('-')?.1.strip_suffix(".parquet")?.parse::<u64>().ok();
+    let last = manifest.files.keys().filter_map(number).max();
+    format!("-{}", last.unwrap_or(1) + 1)
+}
+
 impl Block {
     /// Changes the labels. False: `change` found nothing to do.
     pub fn change(&self, sync: bool, change: impl FnOnce(&mut Labels) -> bool) -> Result<bool, BlockError> {
@@ -22,11 +29,9 @@ impl Block {
         let mut manifest = lock(self.manifest());
         let old =
             manifest.files.keys().find(|name| name.starts_with(LABEL_SETS)).cloned().unwrap_or_default();
-        let number =
-            old.split_once('-').and_then(|(_, rest)| rest.strip_suffix(".parquet")?.parse::<u64>().ok());
-        let new = format!("{LABEL_SETS}-{}.parquet", number.unwrap_or(1) + 1);
-        let mut files = Files { dir: self.dir(), sync, files: BTreeMap::new() };
-        files.table_as(&new, LABEL_SETS, &label_set_columns(&labels, &sets))?;
+        let suffix = next_suffix(&manifest);
+        let mut files = Files { dir: self.dir(), suffix, sync, files: BTreeMap::new() };
+        files.table(LABEL_SETS, &label_set_columns(&labels, &sets))?;
         let mut next = manifest.clone();
         next.files.remove(&old);
         next.files.append(&mut files.files);

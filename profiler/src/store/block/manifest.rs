@@ -42,6 +42,9 @@ pub(in crate::store) struct Manifest {
     pub rows: u64,
     /// Samples of all kinds.
     pub samples: u64,
+    /// Length of its windows, nanoseconds, where they were made coarser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ns: Option<u64>,
     /// By name, with `.parquet`.
     pub files: BTreeMap<String, FileFacts>,
 }

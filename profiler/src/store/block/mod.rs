@@ -11,6 +11,7 @@ mod change;
 mod manifest;
 mod order;
 mod read;
+mod roll;
 mod rows;
 mod table;
 mod write;

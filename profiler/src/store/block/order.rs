@@ -24,6 +24,8 @@ pub(super) struct Lane {
     pub rows: u64,
     /// What most of its samples weigh.
     pub period: u64,
+    /// Its sums by stack; 0: none, or not known yet.
+    pub merged: u64,
 }
 
 /// New places.
@@ -150,7 +152,7 @@ impl Order {
             }
             rows += own;
             if last != Some((scope, process)) {
-                self.lanes.push(Lane { scope: scopes, rows: 0, period: group.period });
+                self.lanes.push(Lane { scope: scopes, rows: 0, period: group.period, merged: 0 });
                 last = Some((scope, process));
             }
             if let Some(lane) = self.lanes.last_mut() {

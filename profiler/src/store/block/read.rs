@@ -4,7 +4,10 @@
 //! [`Block::let_go`]; rows are read from the file each time. A file whose length or checksum is not the
 //! manifest's is a [`BlockProblem`], and so is a table that points to what is not there.
 
-use super::super::facts::{Facts, Stacks};
+use super::super::facts::{Facts, FlawCount, Packed, Set, Stacks};
+use super::super::flat::Shapes;
+use super::super::read::was_read;
+use super::order::Lane;
 use super::table::TableReader;
 use super::*;
 use crate::model::TimeRange;
@@ -15,35 +18,48 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 mod file;
+mod pool;
 mod stacks;
 mod tables;
 mod view;
 
 pub(in crate::store) use view::OpenBlock;
-
-/// A scope's part in one process, and how many rows and sums it has.
-#[derive(Clone, Copy, Debug)]
-struct Lane {
-    scope: u32,
-    rows: u64,
-    merged: u64,
-    period: u64,
-}
+pub(super) use view::read_rows;
 
 /// What is kept of a block's small tables.
 #[derive(Debug)]
 pub(in crate::store) struct Index {
     pub facts: Facts,
-    lane_of: Vec<u32>,
-    lanes: Vec<Lane>,
+    pub(super) lane_of: Packed,
+    pub(super) lanes: Vec<Lane>,
+}
+
+impl Index {
+    /// Bytes that it takes, estimated.
+    fn bytes(&self) -> usize {
+        let facts = &self.facts;
+        // Two counters, the allocation's header, and what rounding costs.
+        let text = |text: &Arc<str>| size_of::<Arc<str>>() + (text.len() + 24).next_multiple_of(16) + 8;
+        facts.labels.texts.iter().map(text).sum::<usize>()
+            + facts.labels.sets.len() * (size_of::<Set>() + 1)
+            + facts.groups.bytes()
+            + self.lane_of.bytes()
+            + facts.flaws.len() * size_of::<FlawCount>()
+            + facts.records.len() * 250
+            + facts.windows.iter().map(|w| 160 + w.records.len() * 4).sum::<usize>()
+    }
 }
 
 #[derive(Debug, Default)]
 struct Kept {
     index: Option<Arc<Index>>,
     stacks: Option<Arc<Stacks>>,
+    /// Bytes of these, estimated.
+    index_bytes: usize,
+    stack_bytes: usize,
 }
 
 /// A block.
@@ -54,7 +70,11 @@ pub(in crate::store) struct Block {
     range: TimeRange,
     part: u64,
     windows: u64,
+    window_ns: Option<u64>,
     kept: Mutex<Kept>,
+    shapes: Shapes,
+    /// Another has its directory now, and files of its own went.
+    retired: AtomicBool,
     /// The files of rows were found as the manifest has them.
     checked: AtomicBool,
     /// When it was last asked, by the store's count of questions.
@@ -74,8 +94,11 @@ impl Block {
             range: manifest.range(),
             part: manifest.part,
             windows: manifest.windows,
+            window_ns: manifest.window_ns,
+            retired: AtomicBool::new(false),
             manifest: Mutex::new(manifest),
             kept: Mutex::default(),
+            shapes: Shapes::default(),
             checked: AtomicBool::new(false),
             used: AtomicU64::new(0),
         }
@@ -95,6 +118,20 @@ impl Block {
         Ok(Self::new(dir.to_owned(), manifest))
     }
 
+    /// Removes files that its manifest does not name: a kill came before they were to hold, or after they did.
+    pub fn sweep(&self) {
+        let manifest = lock(&self.manifest);
+        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_waste = name.to_str().is_some_and(|name| {
+                name == ".manifest" || name.ends_with(".parquet") && !manifest.files.contains_key(name)
+            });
+            if is_waste {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Its directory.
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -111,6 +148,10 @@ impl Block {
     pub fn windows(&self) -> u64 {
         self.windows
     }
+    /// Length of its windows where they were made coarser.
+    pub fn window_length(&self) -> Option<Duration> {
+        self.window_ns.map(Duration::from_nanos)
+    }
     /// Bytes on the disk.
     pub fn bytes(&self) -> u64 {
         lock(&self.manifest).bytes()
@@ -120,29 +161,16 @@ impl Block {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Forgets what was read, and tells how many bytes that were.
+    /// Forgets what was read.
     pub fn let_go(&self) {
         *lock(&self.kept) = Kept::default();
+        self.shapes.let_go();
     }
 
     /// Bytes that are kept of it, estimated.
     pub fn kept_bytes(&self) -> usize {
         let kept = lock(&self.kept);
-        let index = kept.index.as_ref().map_or(0, |index| {
-            let facts = &index.facts;
-            let texts: usize = facts.labels.texts.iter().map(|text| text.len() + 32).sum();
-            texts
-                + facts.labels.sets.len() * 29
-                + facts.groups.len() * 84
-                + facts.flaws.len() * 24
-                + facts.records.len() * 250
-                + facts.windows.iter().map(|w| 160 + w.records.len() * 4).sum::<usize>()
-        });
-        let stacks = kept.stacks.as_ref().map_or(0, |stacks| {
-            let frame = |frame: &Arc<crate::model::Frame>| frame.name.len() + 150;
-            stacks.frames.iter().map(frame).sum::<usize>() + stacks.nodes.len() * 8 + stacks.stacks.len() * 32
-        });
-        index + stacks
+        kept.index_bytes + kept.stack_bytes + self.shapes.bytes()
     }
 
     /// Opens it for a query, which is the `asked`-th.
@@ -158,8 +186,27 @@ impl Block {
             return Ok(index);
         }
         let index = Arc::new(tables::index(self)?);
-        lock(&self.kept).index = Some(index.clone());
+        let bytes = index.bytes();
+        let mut kept = lock(&self.kept);
+        (kept.index, kept.index_bytes) = (Some(index.clone()), bytes);
         Ok(index)
+    }
+
+    fn stacks(&self) -> Result<Arc<Stacks>, BlockProblem> {
+        let stacks = lock(&self.kept).stacks.clone();
+        if let Some(stacks) = stacks {
+            return Ok(stacks);
+        }
+        let stacks = Arc::new(stacks::stacks(self)?);
+        let bytes = stacks.bytes();
+        let mut kept = lock(&self.kept);
+        (kept.stacks, kept.stack_bytes) = (Some(stacks.clone()), bytes);
+        Ok(stacks)
+    }
+
+    /// Another has its directory: what it cannot read from now on is no damage.
+    pub fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
     }
 
     pub(super) fn manifest(&self) -> &Mutex<Manifest> {
@@ -167,7 +214,9 @@ impl Block {
     }
 
     fn unreadable(&self, problem: BlockProblem) -> StoreError {
-        StoreError::Unreadable { path: self.dir.clone(), says: problem.to_string() }
+        // What is there now is another's: nothing is wrong with it.
+        let path = if self.retired.load(Ordering::Acquire) { PathBuf::new() } else { self.dir.clone() };
+        StoreError::Unreadable { path, says: problem.to_string() }
     }
 
     /// The file of a small table, which may have been written anew since: `label_sets-2.parquet`.
@@ -187,6 +236,7 @@ impl Block {
         let (name, facts) = self.file_of(table)?;
         let path = self.dir.join(&name);
         let bytes = std::fs::read(&path).map_err(|error| BlockProblem::io(&path, &error))?;
+        was_read(bytes.len());
         if bytes.len() as u64 != facts.bytes || crc32fast::hash(&bytes) != facts.crc32 {
             return Err(BlockProblem::says(&name, "is not as it was written".to_owned()));
         }
@@ -194,7 +244,7 @@ impl Block {
     }
 
     /// A table of rows, checked when it is opened for the first time.
-    fn rows(&self, table: &'static str) -> Result<TableReader<Positioned>, BlockProblem> {
+    pub(super) fn rows(&self, table: &'static str) -> Result<TableReader<Positioned>, BlockProblem> {
         if !self.checked.load(Ordering::Relaxed) {
             for table in [SAMPLES, MERGED] {
                 self.check(table)?;

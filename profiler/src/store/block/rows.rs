@@ -57,7 +57,7 @@ impl Iterator for Scopes<'_> {
             let place = self.group as u32;
             self.group += 1;
             let Some(old) = self.order.groups.get(place as usize) else { continue };
-            let period = self.part.facts.groups.get(*old as usize).map_or(0, |group| group.period);
+            let period = self.part.facts.groups.period(*old as usize);
             out.rows.extend(self.part.rows(*old).map(|row| Row {
                 stack: self.order.stack_of.get(row.stack as usize).copied().unwrap_or_default(),
                 place,
@@ -88,8 +88,7 @@ impl Scopes<'_> {
         for row in rows {
             let Some(lane) = self.order.lane_of.get(row.place as usize) else { continue };
             let of_group = self.order.groups.get(row.place as usize);
-            let group = of_group.and_then(|old| self.part.facts.groups.get(*old as usize));
-            let period = group.map_or(0, |group| group.period);
+            let period = of_group.map_or(0, |old| self.part.facts.groups.period(*old as usize));
             let weight = row.count.wrapping_mul(period).wrapping_add(row.rest);
             let of_lane = self.order.lanes.get(*lane as usize).map_or(0, |lane| lane.period);
             let rest = weight.wrapping_sub(row.count.wrapping_mul(of_lane));

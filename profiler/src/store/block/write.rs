@@ -6,7 +6,7 @@
 
 use super::super::part::Part;
 use super::manifest::{FileFacts, NAME};
-use super::order::Order;
+use super::order::{Lane, Order};
 use super::table::{Column, to_bytes};
 use super::*;
 use std::collections::BTreeMap;
@@ -19,7 +19,8 @@ mod people;
 mod samples;
 
 pub(super) use names::label_set_columns;
-pub(super) use people::LEDGER_COLUMNS;
+pub(super) use people::{LEDGER_COLUMNS, ledger_lines, process_windows, windows};
+pub(super) use samples::{ROW_GROUP, group_tables, lanes, row_columns};
 
 /// The directory of a block.
 pub(in crate::store) fn name_of(part: u64, from_ns: u64) -> String {
@@ -48,7 +49,7 @@ pub(in crate::store) fn write(
         _ => {}
     }
     DirBuilder::new().mode(0o700).create(&aside).map_err(failed("make", &aside))?;
-    let mut files = Files { dir: &aside, sync, files: BTreeMap::new() };
+    let mut files = Files { dir: &aside, suffix: String::new(), sync, files: BTreeMap::new() };
     let written = tables(part, &mut files);
     let (rows, samples) = match written {
         Ok(sums) => sums,
@@ -67,6 +68,7 @@ pub(in crate::store) fn write(
         windows: part.facts.windows.len() as u64,
         rows,
         samples,
+        window_ns: None,
         files: files.files,
     };
     let finish = || {
@@ -82,7 +84,7 @@ pub(in crate::store) fn write(
     Ok(Some((whole, manifest)))
 }
 
-fn sync_dir(dir: &Path, sync: bool) -> io::Result<()> {
+pub(super) fn sync_dir(dir: &Path, sync: bool) -> io::Result<()> {
     if sync { File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
@@ -104,12 +106,14 @@ pub(super) fn write_manifest(dir: &Path, manifest: &Manifest, sync: bool) -> io:
 /// Files of a block in the making.
 pub(super) struct Files<'a> {
     pub dir: &'a Path,
+    /// What follows a table's name: empty, or `-2` and so on where it was written before.
+    pub suffix: String,
     pub sync: bool,
     pub files: BTreeMap<String, FileFacts>,
 }
 
 /// A file, and what went into it.
-struct Summed {
+pub(super) struct Summed {
     file: io::BufWriter<File>,
     facts: FileFacts,
     sum: crc32fast::Hasher,
@@ -130,13 +134,8 @@ impl Write for Summed {
 impl Files<'_> {
     /// Writes a small table.
     pub fn table(&mut self, table: &str, columns: &[Column]) -> Result<(), BlockError> {
-        let file = format!("{table}.parquet");
-        self.table_as(&file, table, columns)
-    }
-
-    /// Writes a small table under another name.
-    pub fn table_as(&mut self, file: &str, table: &str, columns: &[Column]) -> Result<(), BlockError> {
-        let path = self.dir.join(file);
+        let file = self.name(table);
+        let path = self.dir.join(&file);
         let says = |says: parquet::errors::ParquetError| BlockError::Table {
             path: path.clone(),
             says: says.to_string(),
@@ -148,26 +147,30 @@ impl Files<'_> {
         });
         written.map_err(|source| BlockError::Io { what: "write", path: path.clone(), source })?;
         let facts = FileFacts { bytes: bytes.len() as u64, crc32: crc32fast::hash(&bytes) };
-        self.files.insert(file.to_owned(), facts);
+        self.files.insert(file, facts);
         Ok(())
     }
 
-    fn open(&self, name: &str) -> Result<(PathBuf, Summed), BlockError> {
-        let path = self.dir.join(format!("{name}.parquet"));
+    fn name(&self, table: &str) -> String {
+        format!("{table}{}.parquet", self.suffix)
+    }
+
+    pub fn open(&self, name: &str) -> Result<(PathBuf, Summed), BlockError> {
+        let path = self.dir.join(self.name(name));
         let file = create(&path);
         let file = file.map_err(|source| BlockError::Io { what: "write", path: path.clone(), source })?;
         let facts = FileFacts { bytes: 0, crc32: 0 };
         Ok((path, Summed { file: io::BufWriter::new(file), facts, sum: crc32fast::Hasher::new() }))
     }
 
-    fn close(&mut self, name: &str, path: &Path, summed: Summed) -> Result<(), BlockError> {
+    pub fn close(&mut self, name: &str, path: &Path, summed: Summed) -> Result<(), BlockError> {
         let closed = summed.file.into_inner().map_err(|e| e.into_error()).and_then(|file| match self.sync {
             true => file.sync_all(),
             false => Ok(()),
         });
         closed.map_err(|source| BlockError::Io { what: "write", path: path.to_owned(), source })?;
         let facts = FileFacts { crc32: summed.sum.finalize(), ..summed.facts };
-        self.files.insert(format!("{name}.parquet"), facts);
+        self.files.insert(self.name(name), facts);
         Ok(())
     }
 }
@@ -176,9 +179,11 @@ impl Files<'_> {
 fn tables(part: &Part, files: &mut Files<'_>) -> Result<(u64, u64), BlockError> {
     let order = Order::of(part);
     let merged = samples::samples(part, &order, files)?;
-    samples::lanes(&order, &merged, files)?;
+    let lanes = order.lanes.iter().zip(merged);
+    let lanes = lanes.map(|(lane, merged)| Lane { merged, ..*lane });
+    samples::lanes(&lanes.collect::<Vec<_>>(), files)?;
     samples::groups(part, &order, files)?;
-    people::windows(part, files)?;
+    people::windows(&part.facts.windows, files)?;
     names::label_sets(part, &order, files)?;
     names::stacks(part, &order, files)?;
     people::processes(part, &order, files)?;

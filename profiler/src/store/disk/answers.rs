@@ -5,6 +5,7 @@ use super::super::read::{LedgerLines, Merge, Processes, Quantities, Series, Tota
 use super::super::{LabelValue, LabelledSeries, Store, StoreUsage};
 use super::*;
 use crate::model::{Answer, LabelKey, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary};
+use std::collections::BTreeMap;
 
 impl Store for DiskStore {
     fn append(&self, window: Window) {
@@ -26,9 +27,16 @@ impl Store for DiskStore {
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
         let shared = &self.shared;
         shared.answer(|| {
-            let mut merge = Merge::new(query, &shared.config.answers);
-            shared.each(&query.range, |view| merge.add(view))?;
-            Ok(merge.finish(shared.config.window_length))
+            let limits = &shared.config.answers;
+            let all = Mutex::new(Merge::new(query, limits));
+            shared.each_at_once(&query.range, |view| {
+                // Without the lock: only the sum waits for the others.
+                let mut own = Merge::new(query, limits);
+                own.add(view)?;
+                lock(&all).join(own)
+            })?;
+            let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Ok(all.finish(shared.config.window_length))
         })
     }
 
@@ -127,12 +135,20 @@ impl Store for DiskStore {
     }
 
     fn disk(&self) -> Option<DiskUsage> {
+        let mut resolutions: BTreeMap<Duration, (usize, WallTime)> = BTreeMap::new();
         let (blocks, bytes) = {
             let held = read(&self.shared.held);
+            for block in &held.blocks {
+                let length = block.window_length().unwrap_or(self.shared.config.window_length);
+                let known = resolutions.entry(length).or_default();
+                *known = (known.0 + 1, known.1.max(block.range().until));
+            }
             (held.blocks.len(), held.blocks.iter().map(|block| block.bytes()).sum())
         };
         let (journal_bytes, pending_bytes) = self.shared.journal_bytes();
         let health = lock(&self.shared.health);
-        Some(health.usage(blocks, bytes, journal_bytes, pending_bytes))
+        let resolutions = resolutions.into_iter().map(|(length, (blocks, until))| (length, blocks, until));
+        let usage = health.usage(blocks, bytes, journal_bytes, pending_bytes);
+        Some(DiskUsage { resolutions: resolutions.collect(), ..usage })
     }
 }

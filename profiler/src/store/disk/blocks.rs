@@ -58,6 +58,7 @@ impl Shared {
             self.change_blocks(&task);
         }
         self.retain();
+        self.roll_up();
     }
 
     fn write_blocks(&self) {
@@ -146,7 +147,7 @@ impl Shared {
 }
 
 /// An error with its causes, in one line.
-struct Chain<'a>(&'a dyn std::error::Error);
+pub(super) struct Chain<'a>(pub &'a dyn std::error::Error);
 
 impl std::fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

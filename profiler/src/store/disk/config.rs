@@ -14,6 +14,15 @@ pub enum WhenFull {
     Stop,
 }
 
+/// Windows that become coarser with age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RollUp {
+    /// A block whose windows are all so old,
+    pub after: Duration,
+    /// gets windows of at least this length.
+    pub window: Duration,
+}
+
 /// How and how much is kept.
 #[derive(Clone, Debug)]
 pub struct DiskStoreConfig {
@@ -30,6 +39,8 @@ pub struct DiskStoreConfig {
     pub block_length: Duration,
     /// When the journal is flushed.
     pub fsync: Fsync,
+    /// Windows become coarser with age; none: they stay as they are.
+    pub roll_ups: Vec<RollUp>,
     /// Blocks go when all their windows are older.
     pub retention_age: Duration,
     /// The oldest blocks go when all files together take more.
@@ -50,6 +61,7 @@ impl DiskStoreConfig {
             cache_bytes: 12 << 20,
             block_length: Duration::from_secs(3600),
             fsync: Fsync::Window,
+            roll_ups: Vec::new(),
             retention_age: Duration::from_secs(14 * 86_400),
             retention_bytes: 10 << 30,
             when_full: WhenFull::DropOldest,

@@ -4,8 +4,10 @@
 //! [`MAX_LISTED`] things set aside are named, all are counted. An error is logged when it begins and when it
 //! ends, not each time.
 
+use crate::model::WallTime;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Names of things set aside that are kept.
 const MAX_LISTED: usize = 20;
@@ -21,16 +23,19 @@ pub(super) enum Failing {
     Block,
     /// Removing what is old.
     Remove,
+    /// Making an old block's windows coarser.
+    RollUp,
 }
 
 impl Failing {
-    pub const ALL: [Self; 4] = [Self::Journal, Self::Sync, Self::Block, Self::Remove];
+    pub const ALL: [Self; 5] = [Self::Journal, Self::Sync, Self::Block, Self::Remove, Self::RollUp];
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Journal => "journal",
             Self::Sync => "sync",
             Self::Block => "block",
             Self::Remove => "remove",
+            Self::RollUp => "roll-up",
         }
     }
 }
@@ -51,6 +56,8 @@ pub struct SetAside {
 pub struct DiskUsage {
     /// Blocks.
     pub blocks: usize,
+    /// Windows' length, how many blocks have it, and the end of their last window, the shortest first.
+    pub resolutions: Vec<(Duration, usize, WallTime)>,
     /// Bytes of all files.
     pub bytes: u64,
     /// Of these, of journals.
@@ -74,9 +81,15 @@ pub struct DiskUsage {
 }
 
 impl DiskUsage {
-    /// What can fail: `journal` (appending), `sync` (flushing), `block` (writing one), `remove` (what is old).
-    pub const WHAT: [&'static str; 4] =
-        [Failing::Journal.slug(), Failing::Sync.slug(), Failing::Block.slug(), Failing::Remove.slug()];
+    /// What can fail: `journal` (appending), `sync` (flushing), `block` (writing one), `remove` (what is old),
+    /// `roll-up` (making old windows coarser).
+    pub const WHAT: [&'static str; 5] = [
+        Failing::Journal.slug(),
+        Failing::Sync.slug(),
+        Failing::Block.slug(),
+        Failing::Remove.slug(),
+        Failing::RollUp.slug(),
+    ];
 }
 
 #[derive(Debug, Default)]
@@ -149,6 +162,7 @@ impl Health {
     ) -> DiskUsage {
         DiskUsage {
             blocks,
+            resolutions: Vec::new(),
             bytes: block_bytes + journal_bytes,
             journal_bytes,
             pending_bytes,

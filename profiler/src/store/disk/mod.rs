@@ -13,12 +13,13 @@ mod clock;
 mod config;
 mod health;
 mod journaling;
+mod rolling;
 mod room;
 mod start;
 #[cfg(test)]
 mod tests;
 
-pub use config::{DiskStoreConfig, WhenFull};
+pub use config::{DiskStoreConfig, RollUp, WhenFull};
 pub use health::{DiskUsage, SetAside};
 pub use start::DiskStoreError;
 
@@ -26,15 +27,15 @@ use super::StoreError;
 use super::block::Block;
 use super::journal::Fsync;
 use super::part::Part;
-use super::read::View;
-use crate::model::{LabelSet, TimeRange, WallTime, Window, nobody_waits};
+use super::read::{Budget, View};
+use crate::model::{LabelSet, TimeRange, WallTime, Wanted, Window};
 use blocks::Task;
 use clock::Clock;
 use health::Health;
 use journaling::Journal;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -83,11 +84,6 @@ struct Shared {
     clock: Clock,
 }
 
-/// Refuses to go on with what nobody waits for.
-fn wanted() -> Result<(), StoreError> {
-    if nobody_waits() { Err(StoreError::Unwanted) } else { Ok(()) }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is in there is whole after every statement that can panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -115,10 +111,67 @@ impl Shared {
         range: &TimeRange,
         mut take: impl FnMut(&dyn View) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        if range.is_empty() {
-            return Ok(());
-        }
+        let budget = Budget::new(&self.config.answers);
+        let blocks = self.parts(range, &budget, &mut take)?;
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        for block in &blocks {
+            budget.read(|| take(&block.view(asked)?))?;
+            self.trim();
+        }
+        Ok(())
+    }
+
+    /// The same in any order, several blocks at once.
+    fn each_at_once(
+        &self,
+        range: &TimeRange,
+        take: impl Fn(&dyn View) -> Result<(), StoreError> + Sync,
+    ) -> Result<(), StoreError> {
+        let budget = Budget::new(&self.config.answers);
+        let blocks = self.parts(range, &budget, &mut |view| take(view))?;
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(block) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let taken = budget.read(|| take(&block.view(asked)?));
+                self.trim();
+                if taken.is_err() {
+                    // The others end with the block that they are at.
+                    next.store(blocks.len(), Ordering::Relaxed);
+                    return taken;
+                }
+            }
+            Ok(())
+        };
+        let more = self.config.answers.threads.min(blocks.len()).saturating_sub(1);
+        let wanted = Wanted::of_this_thread();
+        std::thread::scope(|scope| {
+            let spawn = || {
+                let wanted = wanted.clone();
+                let run = move || match wanted {
+                    Some(wanted) => wanted.run(work),
+                    None => work(),
+                };
+                std::thread::Builder::new().name("query".to_owned()).spawn_scoped(scope, run)
+            };
+            // Where no thread can be had, this one does it all.
+            let threads: Vec<_> = (0..more).filter_map(|_| spawn().ok()).collect();
+            let own = work();
+            let others = threads.into_iter().map(|thread| thread.join().unwrap_or(Err(StoreError::Unwanted)));
+            others.fold(own, Result::and)
+        })
+    }
+
+    /// Shows `take` what is in memory, and tells which blocks there are beside it, the newest first.
+    fn parts(
+        &self,
+        range: &TimeRange,
+        budget: &Budget<'_>,
+        take: &mut dyn FnMut(&dyn View) -> Result<(), StoreError>,
+    ) -> Result<Vec<Arc<Block>>, StoreError> {
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
         let overlaps = |span: Option<TimeRange>| span.is_some_and(|span| span.overlaps(range));
         let held = read(&self.held);
         let open = read(&self.open);
@@ -134,15 +187,10 @@ impl Shared {
         }
         drop(open);
         for part in sealed {
-            wanted()?;
+            budget.check()?;
             take(&*part)?;
         }
-        for block in &blocks {
-            wanted()?;
-            take(&block.view(asked)?)?;
-            self.trim();
-        }
-        Ok(())
+        Ok(blocks)
     }
 
     /// Asks again without what turns out to be unreadable.

@@ -78,7 +78,10 @@ fn read_blocks(dir: &Path, health: &mut Health) -> Result<Vec<Arc<Block>>, DiskS
             continue;
         }
         match Block::open(&path) {
-            Ok(block) => blocks.push(Arc::new(block)),
+            Ok(block) => {
+                block.sweep();
+                blocks.push(Arc::new(block));
+            }
             Err(error @ BlockError::Version { .. }) => return Err(error.into()),
             Err(error) => {
                 let now = move_aside(dir, &path);

@@ -13,6 +13,7 @@ mod disks;
 mod errors;
 mod fixture;
 mod kills;
+mod rolled;
 mod same;
 
 const S: u64 = 1_000_000_000;

@@ -4,10 +4,14 @@
 //!
 //! Everything refers to everything by its place in a list: a window, a label set, a group is a number.
 
+mod groups;
 mod labels;
+mod packed;
 mod stacks;
 
+pub(super) use groups::Groups;
 pub(super) use labels::{Labels, NO_TEXT, Set, THREAD_KEYS, TextId};
+pub(super) use packed::Packed;
 pub(super) use stacks::{StackLine, StackNode, Stacks};
 
 use crate::model::{LedgerSums, LostCounts, ProcessRecord, SampleKind, StackEnd, TimeRange, UnknownReason};
@@ -23,7 +27,7 @@ pub(super) struct WindowFacts {
 }
 
 /// The rows of one label set in one window.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Group {
     pub window: u32,
     pub set: u32,
@@ -79,7 +83,7 @@ pub(super) struct LedgerLine {
 pub(super) struct Facts {
     pub labels: Labels,
     pub windows: Vec<WindowFacts>,
-    pub groups: Vec<Group>,
+    pub groups: Groups,
     /// In the order of groups.
     pub flaws: Vec<FlawCount>,
     pub records: Vec<Record>,

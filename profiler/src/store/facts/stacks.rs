@@ -40,6 +40,18 @@ impl Default for Stacks {
 }
 
 impl Stacks {
+    /// Bytes that they take, estimated; a frame that others hold too is theirs in part, module and signature are
+    /// shared by many.
+    pub fn bytes(&self) -> usize {
+        let frame = |frame: &Arc<Frame>| {
+            let holders = Arc::strong_count(frame).saturating_sub(1).max(1);
+            size_of::<Arc<Frame>>() + (size_of::<Frame>() + frame.name.len() + 80) / holders
+        };
+        self.frames.iter().map(frame).sum::<usize>()
+            + self.nodes.len() * size_of::<StackNode>()
+            + self.stacks.len() * size_of::<StackLine>()
+    }
+
     /// A stack's line, with what its frames say of it.
     pub fn line(&self, node: u32, end: StackEnd) -> StackLine {
         let mut line = StackLine { node, end, depth: 0, approximate: false, unnamed: Box::default() };

@@ -192,7 +192,7 @@ fn quality_counts_by_reason() {
 
 #[test]
 fn too_large_answers_are_refused_with_the_limit() {
-    let answers = AnswerLimits { nodes: 3, label_sets: 1, points: 1 };
+    let answers = AnswerLimits { nodes: 3, label_sets: 1, points: 1, ..AnswerLimits::default() };
     let store = MemoryStore::new(MemoryStoreConfig { answers, ..MemoryStoreConfig::default() });
     let s = stack(&["a", "b"]);
     store.append(window(0, 10, vec![row(&labels(&[(LabelKey::Pid, "1")]), &s, 1)]));

@@ -16,6 +16,7 @@ pub(super) use codec::Malformed;
 pub(super) use record::{name_source, numbers};
 
 use super::facts::{Facts, Flaw, FlawCount, Group, LedgerLine, Stacks, WindowFacts};
+use super::flat::Shapes;
 use crate::model::{LabelSet, SampleKind, StackEnd, Window};
 use codec::{Reader, put, put_signed};
 use names::{ByAddress, Names};
@@ -25,6 +26,7 @@ use names::{ByAddress, Names};
 pub(super) struct Part {
     pub facts: Facts,
     pub stacks: Stacks,
+    pub shapes: Shapes,
     pub ledger: Vec<LedgerLine>,
     /// Rows of each window, group after group.
     rows: Vec<Box<[u8]>>,
@@ -172,7 +174,7 @@ impl Part {
             return Err(Malformed("a window has more rows than its groups"));
         }
         self.row_bytes += taken.rows.len();
-        self.facts.groups.append(&mut groups);
+        groups.into_iter().for_each(|group| self.facts.groups.push(group));
         self.facts.flaws.append(&mut flaws);
         self.starts.append(&mut starts);
         self.facts.windows.push(taken.window);
@@ -215,11 +217,11 @@ impl Part {
 
     /// The rows of a group, by stack.
     pub fn rows(&self, group: u32) -> impl Iterator<Item = PartRow> {
-        let place = group as usize;
-        let found = self.facts.groups.get(place).zip(self.starts.get(place));
-        let bytes = found
-            .and_then(|(group, (start, _))| self.rows.get(group.window as usize)?.get(*start as usize..));
-        let (rows, period) = found.map_or((0, 0), |(group, (_, rows))| (*rows, group.period));
+        let (place, groups) = (group as usize, &self.facts.groups);
+        let found = self.starts.get(place);
+        let bytes =
+            found.and_then(|(start, _)| self.rows.get(groups.window(place) as usize)?.get(*start as usize..));
+        let (rows, period) = (found.map_or(0, |(_, rows)| *rows), groups.period(place));
         let (mut reader, mut stack) = (Reader(bytes.unwrap_or_default()), 0);
         (0..rows).map_while(move |_| read_row(&mut reader, &mut stack, period).ok())
     }
@@ -232,7 +234,9 @@ impl Part {
     /// Bytes that it takes, estimated.
     pub fn bytes(&self) -> usize {
         self.row_bytes
-            + self.facts.groups.len() * (size_of::<Group>() + 8)
+            + self.facts.groups.bytes()
+            + self.starts.capacity() * 8
+            + self.shapes.bytes()
             + self.facts.flaws.len() * size_of::<FlawCount>()
             + self.facts.windows.len() * (size_of::<WindowFacts>() + 16)
             + self.ledger.len() * size_of::<LedgerLine>()

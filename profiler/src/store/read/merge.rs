@@ -1,16 +1,16 @@
 //! One call tree, and what it rests on.
 //!
-//! The stacks of a view are a prefix tree already: each of its nodes on the way to a selected stack is
-//! looked up once in the answer's tree, not once for each stack.
+//! The stacks of a view are a prefix tree already, whose nodes on the way to a selected stack are listed in order
+//! ([`Shape`](super::super::flat::Shape)); such lists of all views become one.
 
 use super::super::answer::NO_VALUE;
-use super::super::facts::{Facts, Flaw, StackNode, Stacks, TextId};
-use super::super::pointer::PointerMap;
-use super::super::tree::{Symbol, TreeBuilder};
+use super::super::facts::{Facts, Flaw, TextId};
+use super::super::flat::Flat;
 use super::{Covered, UNSELECTED, View};
-use crate::model::{Answer, NodeId, Quality, Query, StackEnd, Summary};
+use crate::model::{Answer, LabelKey, Quality, Query, StackEnd, Summary};
 use crate::store::{AnswerLimits, StoreError};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What an answer rests on, in the making.
@@ -34,11 +34,12 @@ impl<'q> Quantities<'q> {
         let is = |list: &[bool], place: u32| list.get(place as usize).copied().unwrap_or(false);
         let quality = &mut self.quality;
         let mut root = 0_u64;
-        let groups: Vec<bool> = (facts.groups.iter())
-            .map(|group| {
-                let fits =
-                    group.kind == self.query.kind && is(&touched, group.window) && is(&selected, group.set);
-                if fits {
+        let groups: Vec<bool> = (0..facts.groups.len())
+            .map(|place| {
+                let fits = is(&touched, facts.groups.window(place))
+                    && is(&selected, facts.groups.set(place))
+                    && facts.groups.kind(place) == self.query.kind;
+                if fits && let Some(group) = facts.groups.get(place) {
                     root += group.count;
                     quality.samples += group.count;
                     quality.frames += group.frames;
@@ -68,6 +69,25 @@ impl<'q> Quantities<'q> {
         groups
     }
 
+    /// Adds what another has of other views.
+    pub fn join(&mut self, other: Self) {
+        let Quality { samples, truncated, ends, frames, unnamed_frames, unnamed, approximate, lost: _ } =
+            other.quality;
+        let quality = &mut self.quality;
+        quality.samples += samples;
+        quality.truncated += truncated;
+        quality.frames += frames;
+        quality.unnamed_frames += unnamed_frames;
+        quality.approximate += approximate;
+        for (end, count) in ends {
+            *quality.ends.entry(end).or_default() += count;
+        }
+        for (reason, count) in unnamed {
+            *quality.unnamed.entry(reason).or_default() += count;
+        }
+        self.covered.join(&other.covered);
+    }
+
     /// The answer without its tree.
     pub fn finish(mut self, length: Duration) -> Summary {
         self.quality.lost = self.covered.lost;
@@ -79,15 +99,15 @@ impl<'q> Quantities<'q> {
 /// A tree in the making.
 pub(in crate::store) struct Merge<'q> {
     query: &'q Query,
-    tree: TreeBuilder<'q>,
+    max_nodes: usize,
+    tree: Flat,
     quantities: Quantities<'q>,
 }
 
 impl<'q> Merge<'q> {
     /// Only a root.
     pub fn new(query: &'q Query, limits: &AnswerLimits) -> Self {
-        let tree = TreeBuilder::new(limits.nodes, query.detail);
-        Self { query, tree, quantities: Quantities::new(query) }
+        Self { query, max_nodes: limits.nodes, tree: Flat::default(), quantities: Quantities::new(query) }
     }
 
     /// Adds a view.
@@ -97,47 +117,20 @@ impl<'q> Merge<'q> {
         if !selected.contains(&true) {
             return Ok(());
         }
-        let (of_group, nodes) = self.slots(facts, &selected)?;
-        let sums = view.sums(&of_group, nodes.len())?.into_sorted();
-        let stacks = view.stacks()?;
-        grow(&mut self.tree, &stacks, &nodes, &sums)
+        let slots = Slots::of(facts, &selected, &self.query.group);
+        drop(selected);
+        let sums = view.sums(&slots.of_group, slots.prefixes.len())?.into_sorted();
+        let (stacks, shape) = (view.stacks()?, view.shape(self.query.detail)?);
+        let tree = shape.grow(&stacks, &sums, &slots.prefixes, self.max_nodes)?;
+        self.tree = std::mem::take(&mut self.tree).merge(tree, self.max_nodes)?;
+        Ok(())
     }
 
-    /// A slot for each group, and the node under which a slot's stacks go.
-    fn slots(&mut self, facts: &Facts, selected: &[bool]) -> Result<(Vec<u32>, Vec<NodeId>), StoreError> {
-        let slot = |selected: &bool| if *selected { 0 } else { UNSELECTED };
-        let mut of_group: Vec<u32> = selected.iter().map(slot).collect();
-        let mut nodes = vec![0];
-        if self.query.group.is_empty() {
-            return Ok((of_group, nodes));
-        }
-        nodes.clear();
-        let mut of_values: HashMap<Vec<TextId>, u32> = HashMap::new();
-        let mut of_set: PointerMap<u32> = PointerMap::default();
-        for (slot, group) in of_group.iter_mut().zip(&facts.groups).filter(|(slot, _)| **slot == 0) {
-            if let Some(known) = of_set.get(&(group.set as usize)) {
-                *slot = *known;
-                continue;
-            }
-            let values: Vec<TextId> =
-                self.query.group.iter().map(|key| facts.labels.value(group.set, *key)).collect();
-            *slot = match of_values.get(&values) {
-                Some(known) => *known,
-                None => {
-                    let mut node = 0;
-                    for (key, value) in self.query.group.iter().zip(&values) {
-                        let value = facts.labels.shared(*value).map_or(NO_VALUE, |value| value);
-                        node = self.tree.prefix(node, format!("{key}={value}"))?;
-                    }
-                    nodes.push(node);
-                    let new = nodes.len() as u32 - 1;
-                    of_values.insert(values, new);
-                    new
-                }
-            };
-            of_set.insert(group.set as usize, *slot);
-        }
-        Ok((of_group, nodes))
+    /// Adds what another has of other views.
+    pub fn join(&mut self, other: Self) -> Result<(), StoreError> {
+        self.quantities.join(other.quantities);
+        self.tree = std::mem::take(&mut self.tree).merge(other.tree, self.max_nodes)?;
+        Ok(())
     }
 
     /// The answer.
@@ -147,50 +140,45 @@ impl<'q> Merge<'q> {
     }
 }
 
-/// Adds sums (by slot) to the tree.
-fn grow(
-    tree: &mut TreeBuilder<'_>,
-    stacks: &Stacks,
-    slots: &[NodeId],
-    sums: &[(u32, u32, u64, u64)],
-) -> Result<(), StoreError> {
-    const UNKNOWN: u32 = u32::MAX;
-    let mut symbols: Vec<Symbol> = vec![UNKNOWN; stacks.frames.len()];
-    // The tree's node for each of ours, right for the slot in `seen`.
-    let mut placed: Vec<NodeId> = vec![0; stacks.nodes.len()];
-    let mut seen: Vec<u32> = vec![UNKNOWN; stacks.nodes.len()];
-    let mut way: Vec<u32> = Vec::new();
-    for sums in sums.chunk_by(|a, b| a.0 == b.0) {
-        let Some((slot, ..)) = sums.first().copied() else { continue };
-        let top = slots.get(slot as usize).copied().unwrap_or(0);
-        for (_, stack, count, weight) in sums {
-            let Some(line) = stacks.stacks.get(*stack as usize) else { continue };
-            // Up to what this slot has, then down again.
-            let mut at = line.node;
-            way.clear();
-            while at != 0 && seen.get(at as usize).is_some_and(|seen| *seen != slot) {
-                way.push(at);
-                at = stacks.nodes.get(at as usize).map_or(0, |node| node.parent);
-            }
-            let mut node = if at == 0 { top } else { placed.get(at as usize).copied().unwrap_or(top) };
-            for at in way.iter().rev() {
-                let Some(StackNode { frame, .. }) = stacks.nodes.get(*at as usize) else { continue };
-                let (Some(symbol), Some(frame)) =
-                    (symbols.get_mut(*frame as usize), stacks.frames.get(*frame as usize))
-                else {
-                    continue;
-                };
-                if *symbol == UNKNOWN {
-                    *symbol = tree.symbol(frame);
-                }
-                node = tree.child(node, *symbol)?;
-                if let (Some(placed), Some(seen)) = (placed.get_mut(*at as usize), seen.get_mut(*at as usize))
-                {
-                    (*placed, *seen) = (node, slot);
-                }
-            }
-            tree.count(node, *count, *weight);
+/// What a view's groups are told apart by.
+#[derive(Debug)]
+struct Slots {
+    /// A slot for each group, or [`UNSELECTED`].
+    of_group: Vec<u32>,
+    /// Prefix frames of each slot: no two are equal.
+    prefixes: Vec<Vec<Arc<str>>>,
+}
+
+impl Slots {
+    fn of(facts: &Facts, selected: &[bool], by: &[LabelKey]) -> Self {
+        let slot = |selected: &bool| if *selected { 0 } else { UNSELECTED };
+        let mut of_group: Vec<u32> = selected.iter().map(slot).collect();
+        if by.is_empty() {
+            return Self { of_group, prefixes: vec![Vec::new()] };
         }
+        let mut prefixes = Vec::new();
+        let mut of_prefix: HashMap<Vec<Arc<str>>, u32> = HashMap::new();
+        let mut of_values: HashMap<Vec<TextId>, u32> = HashMap::new();
+        let mut of_set = vec![UNSELECTED; facts.labels.sets.len()];
+        for (slot, group) in of_group.iter_mut().zip(facts.groups.iter()).filter(|(slot, _)| **slot == 0) {
+            let Some(known) = of_set.get_mut(group.set as usize) else { continue };
+            if *known == UNSELECTED {
+                let values: Vec<TextId> = by.iter().map(|key| facts.labels.value(group.set, *key)).collect();
+                *known = *of_values.entry(values).or_insert_with_key(|values| {
+                    let text = |(key, value): (&LabelKey, &TextId)| -> Arc<str> {
+                        let value = facts.labels.shared(*value).map_or(NO_VALUE, |value| value);
+                        format!("{key}={value}").into()
+                    };
+                    let prefix: Vec<Arc<str>> = by.iter().zip(values).map(text).collect();
+                    // Two places may have the same text.
+                    *of_prefix.entry(prefix.clone()).or_insert_with(|| {
+                        prefixes.push(prefix);
+                        prefixes.len() as u32 - 1
+                    })
+                });
+            }
+            *slot = *known;
+        }
+        Self { of_group, prefixes }
     }
-    Ok(())
 }

@@ -4,20 +4,23 @@
 //! label sets are meant is found in the facts; rows are read only for a call tree. The answers are those of
 //! [`super::answer`], which has the windows themselves.
 
+mod budget;
 mod lists;
 mod merge;
 mod sums;
 mod values;
 
+pub(super) use budget::{Budget, was_read};
 pub(super) use lists::{LedgerLines, Processes, Series, Totals};
 pub(super) use merge::{Merge, Quantities};
-pub(super) use sums::Sums;
+pub(super) use sums::{SlotSum, Sums};
 pub(super) use values::Values;
 
 use super::StoreError;
 use super::facts::{Facts, LedgerLine, Stacks};
+use super::flat::Shape;
 use super::part::Part;
-use crate::model::{LostCounts, TimeRange};
+use crate::model::{Detail, LostCounts, TimeRange};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +34,10 @@ pub(super) trait View {
     fn facts(&self) -> &Facts;
     /// Its stacks.
     fn stacks(&self) -> Result<StacksRef<'_>, StoreError>;
+    /// The tree of all its stacks.
+    fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
+        Ok(Arc::new(Shape::of(&*self.stacks()?, detail)))
+    }
     /// The rows of all groups with a slot, by slot and stack. A slot for each group; `slots` in all.
     fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError>;
     /// Its ledger.
@@ -76,6 +83,9 @@ impl View for Part {
     fn stacks(&self) -> Result<StacksRef<'_>, StoreError> {
         Ok(StacksRef::Lent(&self.stacks))
     }
+    fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
+        Ok(self.shapes.of(&self.stacks, detail))
+    }
     fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError> {
         let mut sums = Sums::new(slots, self.stacks.stacks.len());
         for (group, slot) in of_group.iter().enumerate().filter(|(_, slot)| **slot != UNSELECTED) {
@@ -113,6 +123,15 @@ impl Covered {
             touched
         };
         facts.windows.iter().map(touches).collect()
+    }
+
+    /// Adds the windows of another.
+    pub fn join(&mut self, other: &Self) {
+        self.windows += other.windows;
+        self.lost.add(&other.lost);
+        if let Some(range) = other.range {
+            self.range.get_or_insert(range).cover(&range);
+        }
     }
 
     /// From the first to the last window; where there is none, the asked range in whole windows.

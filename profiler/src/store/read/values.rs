@@ -4,25 +4,33 @@
 
 use super::lists::is;
 use super::{Covered, View};
-use crate::model::{FastMap, LabelKey, Query};
+use crate::model::{LabelKey, Query};
 use crate::store::facts::NO_TEXT;
 use crate::store::{AnswerLimits, LabelValue, StoreError};
-use std::sync::Arc;
+use std::cmp::Reverse;
 
 /// [`crate::store::Store::values`] in the making.
 pub(in crate::store) struct Values<'q> {
     query: &'q Query,
     key: LabelKey,
     limit: usize,
-    places: FastMap<Arc<str>, usize>,
-    values: Vec<LabelValue>,
+    /// Each with the beginning of its text, as a number that orders as the text does.
+    values: Vec<(u64, LabelValue)>,
+    /// Those before this place are in the order of texts, each of them once.
+    sorted: usize,
+}
+
+/// The first eight bytes.
+fn beginning(text: &str) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(text.as_bytes()).for_each(|(slot, byte)| *slot = *byte);
+    u64::from_be_bytes(bytes)
 }
 
 impl<'q> Values<'q> {
     /// None yet.
     pub fn new(query: &'q Query, key: LabelKey, limits: &AnswerLimits) -> Self {
-        let (places, values) = (FastMap::default(), Vec::new());
-        Self { query, key, limit: limits.label_sets, places, values }
+        Self { query, key, limit: limits.label_sets, values: Vec::new(), sorted: 0 }
     }
 
     /// Adds a view.
@@ -51,26 +59,44 @@ impl<'q> Values<'q> {
         }
         let values = of_text.into_iter().enumerate().skip(NO_TEXT as usize + 1);
         for (text, (count, weight)) in values.filter(|(_, sum)| *sum != (0, 0)) {
-            let Some(value) = facts.labels.shared(text as u32) else { continue };
-            let next = self.values.len();
-            let place = *self.places.entry(value.clone()).or_insert(next);
-            match self.values.get_mut(place) {
-                Some(known) => {
-                    known.count = known.count.saturating_add(count);
-                    known.weight = known.weight.saturating_add(weight);
-                }
-                None if next >= self.limit => {
-                    return Err(StoreError::TooLarge { what: "values of the label", limit: self.limit });
-                }
-                None => self.values.push(LabelValue { value: value.clone(), count, weight }),
+            let Some(value) = facts.labels.shared(text as u32).cloned() else { continue };
+            self.values.push((beginning(&value), LabelValue { value, count, weight }));
+            if self.values.len() > self.limit.saturating_add(self.sorted) {
+                self.join();
             }
         }
-        Ok(())
+        self.check()
+    }
+
+    /// Makes equal values one.
+    fn join(&mut self) {
+        self.values.sort_by(|(a, one), (b, two)| a.cmp(b).then_with(|| one.value.cmp(&two.value)));
+        self.values.dedup_by(|(_, value), (_, kept)| {
+            let same = value.value == kept.value;
+            if same {
+                kept.count = kept.count.saturating_add(value.count);
+                kept.weight = kept.weight.saturating_add(value.weight);
+            }
+            same
+        });
+        self.sorted = self.values.len();
+    }
+
+    fn check(&mut self) -> Result<(), StoreError> {
+        if self.values.len() > self.limit {
+            self.join();
+        }
+        match self.values.len() > self.limit {
+            true => Err(StoreError::TooLarge { what: "values of the label", limit: self.limit }),
+            false => Ok(()),
+        }
     }
 
     /// The values: most samples first, then by text.
     pub fn finish(mut self) -> Vec<LabelValue> {
-        super::super::sort_values(&mut self.values);
-        self.values
+        self.join();
+        // Stable: equal counts stay in the order of texts.
+        self.values.sort_by_key(|(_, value)| Reverse(value.count));
+        self.values.into_iter().map(|(_, value)| value).collect()
     }
 }

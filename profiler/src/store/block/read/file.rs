@@ -3,6 +3,7 @@
 //! In: a file and its length. Out: bytes; several may read at once.
 
 use super::io;
+use super::was_read;
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 /// A file that is read at offsets, by several at once.
 #[derive(Clone, Debug)]
-pub(super) struct Positioned {
+pub(in super::super) struct Positioned {
     pub file: Arc<File>,
     pub length: u64,
 }
@@ -24,7 +25,7 @@ impl Length for Positioned {
 }
 
 /// Reads on from an offset.
-pub(super) struct From {
+pub(in super::super) struct From {
     of: Positioned,
     at: u64,
 }
@@ -33,6 +34,7 @@ impl Read for From {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.of.file.read_at(buffer, self.at)?;
         self.at += read as u64;
+        was_read(read);
         Ok(read)
     }
 }
@@ -46,6 +48,7 @@ impl ChunkReader for Positioned {
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
         let mut bytes = vec![0; length];
         self.file.read_exact_at(&mut bytes, start)?;
+        was_read(length);
         Ok(bytes.into())
     }
 }

@@ -4,6 +4,7 @@
 
 use super::super::super::facts::{StackNode, Stacks};
 use super::super::*;
+use super::pool;
 use super::tables::{Texts, slugs, unknown};
 use crate::model::{Frame, FrameKind, StackEnd, UnknownReason};
 use std::sync::Arc;
@@ -57,8 +58,14 @@ fn frames(block: &Block) -> Result<Vec<Arc<Frame>>, BlockProblem> {
     }
     let rest = lines.into_iter().zip(approximate).zip(reasons);
     let frames = kinds.into_iter().zip(names).zip(modules.into_iter().zip(signatures)).zip(rest);
-    let frame = |(((kind, name), (module, signature)), ((line, approximate), unknown))| {
-        Arc::new(Frame { kind, name, module, signature, line, approximate, unknown })
+    let frame = |(((kind, name), (module, signature)), ((line, approximate), unknown))| Frame {
+        kind,
+        name,
+        module,
+        signature,
+        line,
+        approximate,
+        unknown,
     };
-    Ok(frames.map(frame).collect())
+    Ok(pool::shared(frames.map(frame)))
 }

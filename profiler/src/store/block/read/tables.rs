@@ -3,11 +3,12 @@
 //! Every reference is checked here, so that what uses them need not.
 
 use super::super::super::facts::{
-    Facts, Flaw, FlawCount, Group, Labels, NO_TEXT, Record, Set, THREAD_KEYS, TextId, WindowFacts,
+    Facts, Flaw, FlawCount, Group, Labels, NO_TEXT, Packed, Record, Set, THREAD_KEYS, TextId, WindowFacts,
 };
 use super::super::super::part::name_source;
+use super::super::order::Lane;
 use super::super::*;
-use super::{Index, Lane};
+use super::Index;
 use crate::model::{
     DropReason, JvmFacts, LabelKey, LostCounts, ProcessKey, ProcessRecord, SampleKind, StackEnd, TimeRange,
     UnknownReason, WallTime,
@@ -154,7 +155,7 @@ pub(super) fn slugs<T: Copy>(
     problem.map_or(Ok(out), Err)
 }
 
-fn groups(block: &Block, facts: &mut Facts) -> Result<(Vec<u32>, Vec<Lane>), BlockProblem> {
+fn groups(block: &Block, facts: &mut Facts) -> Result<(Packed, Vec<Lane>), BlockProblem> {
     let table = block.table(LANES)?;
     let scopes = table.all_ints("scope")?;
     let (rows, merged) = (table.all_longs("rows")?, table.all_longs("merged")?);
@@ -186,7 +187,7 @@ fn groups(block: &Block, facts: &mut Facts) -> Result<(Vec<u32>, Vec<Lane>), Blo
         .zip(rests.into_iter().zip(frames).zip(approximate))
         .map(group)
         .collect();
-    Ok((lane_of, lanes))
+    Ok((lane_of.into_iter().map(u64::from).collect(), lanes))
 }
 
 fn flaws(block: &Block, facts: &mut Facts) -> Result<(), BlockProblem> {

@@ -4,14 +4,15 @@
 //! sums in `merged`; what is left is read from `samples`, in stretches.
 
 use super::super::super::facts::{Facts, LedgerLine};
+use super::super::super::flat::Shape;
 use super::super::super::part::numbers;
 use super::super::super::read::{LedgerRef, StacksRef, Sums, UNSELECTED, View};
 use super::super::table::{Stretch, TableReader};
 use super::super::write::LEDGER_COLUMNS;
 use super::super::*;
 use super::file::Positioned;
-use super::{Block, Index, lock};
-use crate::model::{LedgerSums, TimeRange, WallTime};
+use super::{Block, Index};
+use crate::model::{Detail, LedgerSums, TimeRange, WallTime};
 use crate::store::StoreError;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub(in crate::store) struct OpenBlock<'a> {
 
 impl<'a> OpenBlock<'a> {
     /// With what is kept of it.
-    pub(super) fn new(block: &'a Block, index: Arc<Index>) -> Self {
+    pub(in super::super) fn new(block: &'a Block, index: Arc<Index>) -> Self {
         Self { block, index }
     }
 }
@@ -57,8 +58,9 @@ impl OpenBlock<'_> {
         const MIXED: u32 = u32::MAX - 1;
         let lanes = &self.index.lanes;
         let mut of_lane: Vec<Option<u32>> = vec![None; lanes.len()];
-        for (lane, slot) in self.index.lane_of.iter().zip(of_group) {
-            let Some(known) = of_lane.get_mut(*lane as usize) else { continue };
+        for (group, slot) in of_group.iter().enumerate() {
+            let lane = self.index.lane_of.get(group) as usize;
+            let Some(known) = of_lane.get_mut(lane) else { continue };
             *known = if known.is_none_or(|known| known == *slot) { Some(*slot) } else { Some(MIXED) };
         }
         let mut plan = Plan {
@@ -99,7 +101,7 @@ impl OpenBlock<'_> {
             read_rows(&table, "group", &plan.samples, |group, stack, count, rest| {
                 let slot = of_group.get(group as usize).copied().unwrap_or(UNSELECTED);
                 if slot != UNSELECTED {
-                    let period = groups.get(group as usize).map_or(0, |group| group.period);
+                    let period = groups.period(group as usize);
                     sums.add(slot, stack, count, count.wrapping_mul(period).wrapping_add(rest));
                 }
             })?;
@@ -128,7 +130,7 @@ struct Open {
 }
 
 /// Gives place, stack, count and rest of each row of the ranges.
-fn read_rows(
+pub(in super::super) fn read_rows(
     table: &TableReader<Positioned>,
     place: &'static str,
     ranges: &[(u64, u64)],
@@ -196,18 +198,12 @@ impl View for OpenBlock<'_> {
     }
 
     fn stacks(&self) -> Result<StacksRef<'_>, StoreError> {
-        let stacks = lock(&self.block.kept).stacks.clone();
-        let stacks = match stacks {
-            Some(stacks) => stacks,
-            None => {
-                let read =
-                    super::stacks::stacks(self.block).map_err(|problem| self.block.unreadable(problem))?;
-                let stacks = Arc::new(read);
-                lock(&self.block.kept).stacks = Some(stacks.clone());
-                stacks
-            }
-        };
+        let stacks = self.block.stacks().map_err(|problem| self.block.unreadable(problem))?;
         Ok(StacksRef::Held(stacks))
+    }
+
+    fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
+        Ok(self.block.shapes.of(&*self.stacks()?, detail))
     }
 
     fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError> {
@@ -224,7 +220,7 @@ impl View for OpenBlock<'_> {
 }
 
 impl OpenBlock<'_> {
-    fn read_ledger(&self) -> Result<Vec<LedgerLine>, BlockProblem> {
+    pub(in super::super) fn read_ledger(&self) -> Result<Vec<LedgerLine>, BlockProblem> {
         let facts = &self.index.facts;
         let table = self.block.table(LEDGER)?;
         let sets = table.all_places("label_set", facts.labels.sets.len())?;

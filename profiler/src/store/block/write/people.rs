@@ -1,5 +1,6 @@
 //! The tables of a block that are about windows, what was lost in them, processes, and the ledger.
 
+use super::super::super::facts::{LedgerLine, WindowFacts};
 use super::super::super::part::{Part, numbers};
 use super::super::order::{NOWHERE, Order};
 use super::super::table::{Column, How};
@@ -7,8 +8,7 @@ use super::super::*;
 use super::Files;
 use crate::model::{DropReason, LedgerSums};
 
-pub(super) fn windows(part: &Part, files: &mut Files<'_>) -> Result<(), BlockError> {
-    let windows = &part.facts.windows;
+pub(in super::super) fn windows(windows: &[WindowFacts], files: &mut Files<'_>) -> Result<(), BlockError> {
     files.table(
         WINDOWS,
         &[
@@ -69,6 +69,14 @@ pub(super) fn processes(part: &Part, order: &Order, files: &mut Files<'_>) -> Re
         .filter(|(record, _)| *record != NOWHERE)
         .collect();
     seen.sort_unstable();
+    process_windows(&seen, files)
+}
+
+/// Which processes were seen when: record and window, in that order.
+pub(in super::super) fn process_windows(
+    seen: &[(u32, u32)],
+    files: &mut Files<'_>,
+) -> Result<(), BlockError> {
     files.table(
         PROCESS_WINDOWS,
         &[
@@ -80,29 +88,39 @@ pub(super) fn processes(part: &Part, order: &Order, files: &mut Files<'_>) -> Re
 
 pub(super) fn ledger(part: &Part, order: &Order, files: &mut Files<'_>) -> Result<(), BlockError> {
     let set = |set: u32| order.set_of.get(set as usize).copied().filter(|set| *set != NOWHERE);
-    let mut lines: Vec<_> = part.ledger.iter().filter_map(|line| Some((set(line.set)?, *line))).collect();
-    lines.sort_by_key(|(set, line)| (*set, line.window));
+    let moved = |line: &LedgerLine| Some(LedgerLine { set: set(line.set)?, ..*line });
+    let mut lines: Vec<LedgerLine> = part.ledger.iter().filter_map(moved).collect();
+    lines.sort_by_key(|line| (line.set, line.window));
+    ledger_lines(&lines, &part.facts.windows, files)
+}
+
+/// The ledger, by label set and window.
+pub(in super::super) fn ledger_lines(
+    lines: &[LedgerLine],
+    windows: &[WindowFacts],
+    files: &mut Files<'_>,
+) -> Result<(), BlockError> {
     let mut columns = vec![
-        Column::int("label_set", How::Delta, lines.iter().map(|(set, _)| *set)),
-        Column::int("window", How::Delta, lines.iter().map(|(_, line)| line.window)),
+        Column::int("label_set", How::Delta, lines.iter().map(|line| line.set)),
+        Column::int("window", How::Delta, lines.iter().map(|line| line.window)),
     ];
     for (place, name) in LEDGER_COLUMNS.iter().enumerate() {
         let number = |sums: LedgerSums| {
             let mut sums = sums;
             numbers(&mut sums).into_iter().nth(place).map_or(0, |number| *number)
         };
-        columns.push(Column::long(name, How::Delta, lines.iter().map(|(_, line)| number(line.sums))));
+        columns.push(Column::long(name, How::Delta, lines.iter().map(|line| number(line.sums))));
     }
-    let from = |window: u32| part.facts.windows.get(window as usize).map_or(0, |window| window.range.from.0);
+    let from = |window: u32| windows.get(window as usize).map_or(0, |window| window.range.from.0);
     columns.push(Column::long(
         "seen_after_ns",
         How::Delta,
-        lines.iter().map(|(_, line)| line.seen.from.0.wrapping_sub(from(line.window))),
+        lines.iter().map(|line| line.seen.from.0.wrapping_sub(from(line.window))),
     ));
     columns.push(Column::long(
         "seen_for_ns",
         How::Delta,
-        lines.iter().map(|(_, line)| line.seen.until.0.wrapping_sub(line.seen.from.0)),
+        lines.iter().map(|line| line.seen.until.0.wrapping_sub(line.seen.from.0)),
     ));
     files.table(LEDGER, &columns)
 }

@@ -2,18 +2,19 @@
 //!
 //! Memory: one scope, and rows for one row group of each table.
 
-use super::super::super::facts::Flaw;
+use super::super::super::facts::{Flaw, FlawCount, Group};
 use super::super::super::part::Part;
-use super::super::order::{NOWHERE, Order};
+use super::super::order::{Lane, NOWHERE, Order};
 use super::super::rows::{Row, Scopes};
 use super::super::table::{Column, How, TableWriter};
 use super::super::*;
 use super::Files;
 
 /// Rows that are handed to a file at once, at least: its row groups.
-const ROW_GROUP: usize = 512 << 10;
+pub(in super::super) const ROW_GROUP: usize = 512 << 10;
 
-fn row_columns(place: &'static str, rows: &[Row]) -> [Column; 4] {
+/// Columns of rows.
+pub(in super::super) fn row_columns(place: &'static str, rows: &[Row]) -> [Column; 4] {
     [
         Column::int(place, How::Delta, rows.iter().map(|row| row.place)),
         Column::int("stack", How::Delta, rows.iter().map(|row| row.stack)),
@@ -65,49 +66,63 @@ pub(super) fn samples(part: &Part, order: &Order, files: &mut Files<'_>) -> Resu
     Ok(sums)
 }
 
-pub(super) fn lanes(order: &Order, merged: &[u64], files: &mut Files<'_>) -> Result<(), BlockError> {
+pub(in super::super) fn lanes(lanes: &[Lane], files: &mut Files<'_>) -> Result<(), BlockError> {
     files.table(
         LANES,
         &[
-            Column::int("lane", How::Delta, 0..order.lanes.len() as u32),
-            Column::int("scope", How::Delta, order.lanes.iter().map(|lane| lane.scope)),
-            Column::long("rows", How::Delta, order.lanes.iter().map(|lane| lane.rows)),
-            Column::long("merged", How::Delta, merged.iter().copied()),
-            Column::long("period", How::Dictionary, order.lanes.iter().map(|lane| lane.period)),
+            Column::int("lane", How::Delta, 0..lanes.len() as u32),
+            Column::int("scope", How::Delta, lanes.iter().map(|lane| lane.scope)),
+            Column::long("rows", How::Delta, lanes.iter().map(|lane| lane.rows)),
+            Column::long("merged", How::Delta, lanes.iter().map(|lane| lane.merged)),
+            Column::long("period", How::Dictionary, lanes.iter().map(|lane| lane.period)),
         ],
     )
 }
 
 pub(super) fn groups(part: &Part, order: &Order, files: &mut Files<'_>) -> Result<(), BlockError> {
     let facts = &part.facts;
-    let groups = || order.groups.iter().filter_map(|place| facts.groups.get(*place as usize));
     let set = |set: u32| order.set_of.get(set as usize).copied().unwrap_or_default();
+    let moved = |place: &u32| {
+        let group = facts.groups.get(*place as usize)?;
+        Some(Group { set: set(group.set), ..group })
+    };
+    let groups: Vec<Group> = order.groups.iter().filter_map(moved).collect();
+    let group = |group: u32| order.group_of.get(group as usize).copied().filter(|g| *g != NOWHERE);
+    let flaws = facts
+        .flaws
+        .iter()
+        .filter_map(|flaw| Some(FlawCount { group: group(flaw.group)?, ..*flaw }))
+        .collect();
+    group_tables(&groups, &order.lane_of, flaws, files)
+}
+
+/// Groups, each with its lane, and their flaws.
+pub(in super::super) fn group_tables(
+    groups: &[Group],
+    lane_of: &[u32],
+    mut flaws: Vec<FlawCount>,
+    files: &mut Files<'_>,
+) -> Result<(), BlockError> {
+    let rest = |group: &Group| group.weight.wrapping_sub(group.count.wrapping_mul(group.period));
     files.table(
         GROUPS,
         &[
-            Column::int("group", How::Delta, 0..order.groups.len() as u32),
-            Column::int("lane", How::Delta, order.lane_of.iter().copied()),
-            Column::int("label_set", How::Delta, groups().map(|group| set(group.set))),
-            Column::int("window", How::Delta, groups().map(|group| group.window)),
-            Column::text("kind", How::Dictionary, groups().map(|group| group.kind.slug())),
-            Column::long("period", How::Dictionary, groups().map(|group| group.period)),
-            Column::long("count", How::Delta, groups().map(|group| group.count)),
-            Column::long(
-                "rest",
-                How::Delta,
-                groups().map(|group| group.weight.wrapping_sub(group.count.wrapping_mul(group.period))),
-            ),
-            Column::long("frames", How::Delta, groups().map(|group| group.frames)),
-            Column::long("approximate", How::Delta, groups().map(|group| group.approximate)),
+            Column::int("group", How::Delta, 0..groups.len() as u32),
+            Column::int("lane", How::Delta, lane_of.iter().copied()),
+            Column::int("label_set", How::Delta, groups.iter().map(|group| group.set)),
+            Column::int("window", How::Delta, groups.iter().map(|group| group.window)),
+            Column::text("kind", How::Dictionary, groups.iter().map(|group| group.kind.slug())),
+            Column::long("period", How::Dictionary, groups.iter().map(|group| group.period)),
+            Column::long("count", How::Delta, groups.iter().map(|group| group.count)),
+            Column::long("rest", How::Delta, groups.iter().map(rest)),
+            Column::long("frames", How::Delta, groups.iter().map(|group| group.frames)),
+            Column::long("approximate", How::Delta, groups.iter().map(|group| group.approximate)),
         ],
     )?;
-    let group = |group: u32| order.group_of.get(group as usize).copied().filter(|g| *g != NOWHERE);
-    let mut flaws: Vec<(Flaw, u32, u64)> =
-        facts.flaws.iter().filter_map(|flaw| Some((flaw.flaw, group(flaw.group)?, flaw.count))).collect();
-    flaws.sort_unstable_by_key(|(flaw, group, _)| (*flaw, *group));
+    flaws.sort_unstable_by_key(|flaw| (flaw.flaw, flaw.group));
     let (what, why): (Vec<_>, Vec<_>) = flaws
         .iter()
-        .map(|(flaw, ..)| match flaw {
+        .map(|flaw| match flaw.flaw {
             Flaw::End(end) => ("end", end.slug()),
             Flaw::Unnamed(reason) => ("unnamed", reason.slug()),
         })
@@ -115,10 +130,10 @@ pub(super) fn groups(part: &Part, order: &Order, files: &mut Files<'_>) -> Resul
     files.table(
         FLAWS,
         &[
-            Column::int("group", How::Delta, flaws.iter().map(|(_, group, _)| *group)),
+            Column::int("group", How::Delta, flaws.iter().map(|flaw| flaw.group)),
             Column::text("flaw", How::Dictionary, what),
             Column::text("reason", How::Dictionary, why),
-            Column::long("count", How::Delta, flaws.iter().map(|(.., count)| *count)),
+            Column::long("count", How::Delta, flaws.iter().map(|flaw| flaw.count)),
         ],
     )
 }

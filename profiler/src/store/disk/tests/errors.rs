@@ -5,6 +5,7 @@
 
 use super::disks::{Tmpfs, files};
 use super::*;
+use crate::store::AnswerLimits;
 use std::os::unix::fs::symlink;
 
 const EIO: &str = "(os error 5)";
@@ -76,4 +77,45 @@ fn a_full_disk_drops_the_oldest_or_stops_writing() {
     assert!(usage.dropped_for_full == 0 && now.blocks > 0 && !now.failing.is_empty(), "{usage:?} {now:?}");
     assert_eq!(usage.windows, 20, "what does not fit waits in memory");
     assert_eq!(store.span().unwrap(), range(0, 200));
+}
+
+#[test]
+fn a_query_that_costs_too_much_is_told_which_limit_it_met() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    for number in 0..3 {
+        some(3).into_iter().for_each(|window| {
+            store.append(Window { range: range(number * 3600, number * 3600 + 10), ..window })
+        });
+        store.settle();
+    }
+    drop(store);
+    let all = query(0, 1 << 20);
+    let ask = |answers: AnswerLimits| {
+        let store = DiskStore::open(DiskStoreConfig { answers, ..config(dir.path()) }).unwrap();
+        let merged = store.merge(&all).map(|answer| answer.quality.samples);
+        let told = store.totals(&all).map(|totals| totals.iter().map(|total| total.count).sum::<u64>());
+        assert_eq!(store.disk().unwrap().set_aside, 0);
+        (merged, told)
+    };
+    let (one, other) = ask(AnswerLimits { threads: 1, ..AnswerLimits::default() });
+    let (samples, same) = (one.unwrap(), other.unwrap());
+    assert!(samples > 0 && samples == same);
+    for threads in 2..5 {
+        let (merged, told) = ask(AnswerLimits { threads, ..AnswerLimits::default() });
+        assert_eq!((merged.unwrap(), told.unwrap()), (samples, samples));
+        let (merged, told) = ask(AnswerLimits { threads, bytes: 1000, ..AnswerLimits::default() });
+        assert!(matches!(merged, Err(StoreError::TooMuch { limit: 1000 })), "{merged:?}");
+        assert!(matches!(told, Err(StoreError::TooMuch { limit: 1000 })), "{told:?}");
+        let (merged, told) = ask(AnswerLimits { threads, time: Duration::ZERO, ..AnswerLimits::default() });
+        assert!(merged.unwrap_err().to_string().contains("query-time"));
+        assert!(told.unwrap_err().to_string().contains("query-time"));
+        let (merged, _) = ask(AnswerLimits { threads, nodes: 5, ..AnswerLimits::default() });
+        assert!(matches!(merged, Err(StoreError::TooLarge { limit: 5, .. })), "{merged:?}");
+    }
+    let waits = crate::model::Waits::default();
+    let wanted = waits.wanted();
+    drop(waits);
+    let gone = wanted.run(|| ask(AnswerLimits::default()).0);
+    assert!(matches!(gone, Err(StoreError::Unwanted)), "{gone:?}");
 }
