@@ -18,7 +18,7 @@ pub use record::{RecordConfig, SelectError};
 pub use settings::{DaemonConfig, Settings};
 pub use units::{ByteSize, Interval, UnitError};
 pub use values::{
-    FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, Refused, RingBytes, SparkUrls,
+    ArchiveUrl, FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, Refused, RingBytes, SparkUrls,
     TomlKind, Value, WindowLength,
 };
 

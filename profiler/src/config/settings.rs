@@ -123,6 +123,9 @@ settings! {
     /// On a full disk: drop (the oldest block goes, the newest windows are kept) or stop (nothing new is
     /// written until there is room; windows wait in memory as far as they fit).
     required when_full ("when-full", "WHAT"): FullDisk = "drop";
+    /// Object store (s3://, gs://, abfs://) or directory (file://) that windows are copied to: finished blocks as they
+    /// are, the rest some 25 seconds behind. Credentials come from the environment: AWS_*, GOOGLE_*, AZURE_*.
+    optional archive ("archive", "URL"): ArchiveUrl = "s3://bucket/emberscope";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
     /// given. Samples are lost, and counted, when it is full.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";

@@ -83,7 +83,7 @@ impl From<StoreError> for CallError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::TooLarge { .. } => Self::new(Code::ResourceExhausted, error.to_string()),
-            StoreError::Unreadable { .. } | StoreError::Unwanted => {
+            StoreError::Unreadable { .. } | StoreError::Unwanted | StoreError::Away { .. } => {
                 Self::new(Code::Internal, error.to_string())
             }
         }
