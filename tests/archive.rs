@@ -120,7 +120,9 @@ fn an_archive_on_s3_answers_as_the_daemon_does() -> Result<()> {
     let daemon = Daemon::start_in(&here.binary, &dir.path().join("data"), &arguments, &s3.environment())?;
     let _busy = busy(dir.path())?;
     let from = now_ms()? / WINDOW_MS * WINDOW_MS;
-    wait("two blocks are in the archive", || Ok((archive(&daemon)?["blocks"].as_u64() >= Some(2)).then_some(())))?;
+    wait("two blocks are in the archive", || {
+        Ok((archive(&daemon)?["blocks"].as_u64() >= Some(2)).then_some(()))
+    })?;
     let until = now_ms()? / WINDOW_MS * WINDOW_MS;
     wait_visible(&daemon, until)?;
     wait_copied(&daemon)?;
@@ -138,7 +140,8 @@ fn an_archive_on_s3_answers_as_the_daemon_does() -> Result<()> {
     ensure!(page.status == 200 && page.body.contains("<title"), "no page: {}", page.status);
 
     s3.end();
-    let failing = wait("the failure is told", || Ok(archive(&daemon)?["failing"].as_str().map(str::to_owned)))?;
+    let failing =
+        wait("the failure is told", || Ok(archive(&daemon)?["failing"].as_str().map(str::to_owned)))?;
     ensure!(failing.contains(&url), "{failing}");
     // Sampling goes on, and what was seen is answered.
     let later = now_ms()? / WINDOW_MS * WINDOW_MS + 3 * WINDOW_MS;
@@ -183,9 +186,15 @@ fn wrong_credentials_are_told_and_disturb_nothing() -> Result<()> {
     })?;
     ensure!(ready.contains("AWS_ACCESS_KEY_ID"), "{ready}");
     let reply = server.get("/api/v1/flamegraph?format=json")?;
-    ensure!(reply.status == 503 && reply.body.contains("archive_unavailable"), "{}: {}", reply.status, reply.body);
+    ensure!(
+        reply.status == 503 && reply.body.contains("archive_unavailable"),
+        "{}: {}",
+        reply.status,
+        reply.body
+    );
     // A bucket that is not there is another thing.
-    let none = Daemon::serve(&here.binary, &dir.path().join("cache-2"), "s3://none/x", &[], &s3.environment())?;
+    let none =
+        Daemon::serve(&here.binary, &dir.path().join("cache-2"), "s3://none/x", &[], &s3.environment())?;
     wait("a bucket that is not there is told", || {
         let reply = none.get("/readyz")?;
         Ok((reply.status == 503 && reply.body.contains("no such object or bucket")).then_some(()))

@@ -35,6 +35,7 @@ use crate::store::{
     StoreError, WhenFull,
 };
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
+pub use archive::{ServeArchive, serve_archive};
 use health::{Health, Shared};
 use jvms::Jvms;
 use pace::Pace;
@@ -44,7 +45,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-pub use archive::{ServeArchive, serve_archive};
 pub use tables::Maps;
 use tables::Tables;
 use worker::Worker;

@@ -98,7 +98,13 @@ fn make(dir: &Path) -> io::Result<()> {
 
 impl Cache {
     /// An empty one. What an earlier program left in `dir/blocks` is removed.
-    pub fn new(dir: &Path, limit: u64, memory: usize, remote: Remote, handle: Handle) -> io::Result<Arc<Self>> {
+    pub fn new(
+        dir: &Path,
+        limit: u64,
+        memory: usize,
+        remote: Remote,
+        handle: Handle,
+    ) -> io::Result<Arc<Self>> {
         let dir = dir.join("blocks");
         match fs::remove_dir_all(&dir) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -107,7 +113,18 @@ impl Cache {
         let zero = || AtomicU64::new(0);
         let (fetched, fetched_bytes, evicted, temporary) = (zero(), zero(), zero(), zero());
         let held = Mutex::default();
-        Ok(Arc::new(Self { dir, limit, memory, remote, handle, held, fetched, fetched_bytes, evicted, temporary }))
+        Ok(Arc::new(Self {
+            dir,
+            limit,
+            memory,
+            remote,
+            handle,
+            held,
+            fetched,
+            fetched_bytes,
+            evicted,
+            temporary,
+        }))
     }
 
     /// A block by its place in the cache, where it is known.
@@ -196,8 +213,11 @@ impl Cache {
         let mut gone = Vec::new();
         while held.bytes > self.limit {
             let free = |entry: &Entry| Arc::strong_count(&entry.volume) == 1;
-            let others = held.entries.iter().filter(|(known, entry)| *known != key && entry.bytes > 0 && free(entry));
-            let Some(oldest) = others.min_by_key(|(_, entry)| entry.asked).map(|(key, _)| key.clone()) else { break };
+            let others =
+                held.entries.iter().filter(|(known, entry)| *known != key && entry.bytes > 0 && free(entry));
+            let Some(oldest) = others.min_by_key(|(_, entry)| entry.asked).map(|(key, _)| key.clone()) else {
+                break;
+            };
             if let Some(entry) = held.entries.remove(&oldest) {
                 held.bytes = held.bytes.saturating_sub(entry.bytes);
             }
@@ -239,7 +259,9 @@ impl Bringer {
         }
         let Some(cache) = self.cache.upgrade() else { return Ok(()) };
         let known = self.facts.files.iter().find(|(known, ..)| known == file);
-        let Some((_, bytes, crc32)) = known else { return Err(BringError::Bad(format!("{file} is not named"))) };
+        let Some((_, bytes, crc32)) = known else {
+            return Err(BringError::Bad(format!("{file} is not named")));
+        };
         let number = cache.temporary.fetch_add(1, Ordering::Relaxed);
         let aside = self.dir.join(format!(".{number}-{file}"));
         let name = format!("{}/{file}", self.below);
@@ -279,7 +301,10 @@ impl Fetch for Bringer {
 }
 
 /// Brings what a question surely reads of some blocks, many files at once. Out: those that are bad.
-pub(super) async fn bring(blocks: &[Cached], needs: Needs) -> Result<Vec<(Arc<Bringer>, String)>, StoreError> {
+pub(super) async fn bring(
+    blocks: &[Cached],
+    needs: Needs,
+) -> Result<Vec<(Arc<Bringer>, String)>, StoreError> {
     let files = blocks.iter().flat_map(|block| {
         let bringer = block.bringer.clone();
         bringer.missing(needs).into_iter().map(move |file| (bringer.clone(), file))

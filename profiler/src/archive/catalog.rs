@@ -73,9 +73,15 @@ pub(super) fn hour_of(time: WallTime) -> String {
     jiff::Timestamp::from_second(second).map(|t| t.strftime("%Y%m%dT%H").to_string()).unwrap_or_default()
 }
 
+/// The hours of a range's first instant and its last.
+pub(super) fn hours_of(range: &TimeRange) -> (String, String) {
+    (hour_of(range.from), hour_of(range.until.minus(Duration::from_nanos(1))))
+}
+
 /// The beginning of an hour.
 pub(super) fn start_of(hour: &str) -> Option<WallTime> {
-    let text = format!("{}-{}-{}T{}:00:00Z", hour.get(..4)?, hour.get(4..6)?, hour.get(6..8)?, hour.get(9..11)?);
+    let text =
+        format!("{}-{}-{}T{}:00:00Z", hour.get(..4)?, hour.get(4..6)?, hour.get(6..8)?, hour.get(9..11)?);
     let second = text.parse::<jiff::Timestamp>().ok()?.as_second();
     Some(WallTime(u64::try_from(second).ok()?.checked_mul(1_000_000_000)?))
 }
@@ -147,7 +153,7 @@ impl Catalog {
 
     /// Those of them that may share an instant with a range.
     pub async fn hours_in(&self, range: &TimeRange) -> Result<Vec<String>, RemoteError> {
-        let (first, last) = (hour_of(range.from), hour_of(range.until));
+        let (first, last) = hours_of(range);
         let mut hours = self.hours().await?.to_vec();
         hours.retain(|hour| *hour >= first && *hour <= last);
         let more = hours.len().saturating_sub(MAX_HOURS);

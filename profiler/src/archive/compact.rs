@@ -78,7 +78,9 @@ pub enum CompactError {
     #[error(transparent)]
     Merge(#[from] MergeError),
     /// It is too much at once.
-    #[error("the hour {hour} takes more than {limit} bytes of memory: bring one application together at a time (--app), or allow more (--memory)")]
+    #[error(
+        "the hour {hour} takes more than {limit} bytes of memory: bring one application together at a time (--app), or allow more (--memory)"
+    )]
     Memory {
         /// Which.
         hour: String,
@@ -118,11 +120,13 @@ impl Index {
     /// Reads it. None: it is not there.
     pub async fn read(remote: &Remote, name: &str) -> Result<Option<Self>, IndexError> {
         let Some(bytes) = remote.get(name, MAX_INDEX).await? else { return Ok(None) };
-        let index: Self =
-            serde_json::from_slice(&bytes).map_err(|error| IndexError::Bad(format!("makes no sense: {error}")))?;
+        let index: Self = serde_json::from_slice(&bytes)
+            .map_err(|error| IndexError::Bad(format!("makes no sense: {error}")))?;
         match index.format {
             FORMAT => Ok(Some(index)),
-            other => Err(IndexError::Bad(format!("is of format {other}, and this program knows format {FORMAT}"))),
+            other => {
+                Err(IndexError::Bad(format!("is of format {other}, and this program knows format {FORMAT}")))
+            }
         }
     }
 }
@@ -203,7 +207,10 @@ impl Hour<'_> {
                 for app in apps {
                     let op = MatchOp::In(vec![app.clone()]);
                     let selection = Selection { matchers: vec![Matcher { key: LabelKey::App, op }] };
-                    mergers.entry(app).or_insert_with(|| Merger::new(GRAIN)).add(&block.volume, &selection)?;
+                    mergers
+                        .entry(app)
+                        .or_insert_with(|| Merger::new(GRAIN))
+                        .add(&block.volume, &selection)?;
                 }
                 block.volume.let_go();
                 if mergers.values().map(Merger::bytes).sum::<usize>() > self.config.memory_bytes {
@@ -259,7 +266,9 @@ impl Hour<'_> {
                 let Some((hour, generation)) = layout::gathered_name(&object.name) else { continue };
                 if hour == self.hour && generation != self.generation {
                     remote.delete(&object.name).await?;
-                    for file in remote.list(&layout::gathered_files(app, &hour, &generation), usize::MAX).await? {
+                    for file in
+                        remote.list(&layout::gathered_files(app, &hour, &generation), usize::MAX).await?
+                    {
                         remote.delete(&file.name).await?;
                     }
                 }

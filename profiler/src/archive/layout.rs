@@ -138,7 +138,11 @@ impl Piece {
         let mut numbers = name.split('-');
         let (from, until) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
         let crc32 = u32::from_str_radix(numbers.next()?, 16).ok()?;
-        let whole = from < until && is_plain(host) && is_plain(block) && numbers.next().is_none() && parts.next().is_none();
+        let whole = from < until
+            && is_plain(host)
+            && is_plain(block)
+            && numbers.next().is_none()
+            && parts.next().is_none();
         whole.then(|| Self { host: host.to_owned(), block: block.to_owned(), from, until, crc32 })
     }
 
@@ -167,14 +171,24 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        let piece = Piece { host: part("node 1/x"), block: "b-000000000007".into(), from: 0, until: 24, crc32: 7 };
+        let piece =
+            Piece { host: part("node 1/x"), block: "b-000000000007".into(), from: 0, until: 24, crc32: 7 };
         assert_eq!(piece.host, "node=201=2fx");
         assert_eq!(Piece::of(&piece.name()), Some(piece));
         let name = index("node-1.x", "20261122T080000Z-000000000007", 0xab);
         assert_eq!(name, "v1/index/20261122T08/node-1.x/20261122T080000Z-000000000007.000000ab");
         let known = BlockName::of(&name).unwrap();
-        assert_eq!((known.host.as_str(), known.crc32, part_number(&known.block)), ("node-1.x", 0xab, Some(7)));
-        for odd in ["v1/index/x", "v1/index/h/n/b", "v1/index/h/n/b.1", "v1/index/h/n/b.zz/1", "v2/index/h/n/b.00000001"] {
+        assert_eq!(
+            (known.host.as_str(), known.crc32, part_number(&known.block)),
+            ("node-1.x", 0xab, Some(7))
+        );
+        for odd in [
+            "v1/index/x",
+            "v1/index/h/n/b",
+            "v1/index/h/n/b.1",
+            "v1/index/h/n/b.zz/1",
+            "v2/index/h/n/b.00000001",
+        ] {
             assert_eq!(BlockName::of(odd), None, "{odd}");
         }
         for odd in ["v1/open/n/b/5-5-1", "v1/open/n/b/1-2", "v1/open/n/b/1-2-3-4", "v1/open/n/b/1-2-3/4"] {

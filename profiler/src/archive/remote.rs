@@ -38,8 +38,10 @@ pub const SCHEMES: [&str; 7] = ["s3", "s3a", "gs", "abfs", "abfss", "az", "file"
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
     /// The URL is none that is known.
-    #[error("{url}: {says}; an archive is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, \
-             abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///DIRECTORY")]
+    #[error(
+        "{url}: {says}; an archive is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, \
+             abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///DIRECTORY"
+    )]
     Url {
         /// The URL.
         url: String,
@@ -47,7 +49,9 @@ pub enum RemoteError {
         says: String,
     },
     /// It refuses who asks.
-    #[error("{url} refuses to {what}: the credentials are missing, wrong, or not allowed to. {mend} It says: {says}")]
+    #[error(
+        "{url} refuses to {what}: the credentials are missing, wrong, or not allowed to. {mend} It says: {says}"
+    )]
     Denied {
         /// Which store.
         url: String,
@@ -138,7 +142,8 @@ impl Remote {
         if scheme != "file" && bucket.is_empty() {
             return Err(refused("it names no bucket".to_owned()));
         }
-        let retry = RetryConfig { max_retries: 2, retry_timeout: Duration::from_secs(20), ..RetryConfig::default() };
+        let retry =
+            RetryConfig { max_retries: 2, retry_timeout: Duration::from_secs(20), ..RetryConfig::default() };
         let client = [
             (ClientConfigKey::Timeout, format!("{} seconds", REQUEST.as_secs())),
             (ClientConfigKey::ConnectTimeout, format!("{} seconds", CONNECT.as_secs())),
@@ -146,29 +151,43 @@ impl Remote {
         let (store, mend): (Arc<dyn ObjectStore>, _) = match scheme {
             "s3" | "s3a" => {
                 let plain = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"];
-                let http = plain.iter().any(|name| std::env::var(name).is_ok_and(|url| url.starts_with("http://")));
-                let builder = AmazonS3Builder::from_env().with_url(format!("s3://{bucket}")).with_retry(retry);
+                let http =
+                    plain.iter().any(|name| std::env::var(name).is_ok_and(|url| url.starts_with("http://")));
+                let builder =
+                    AmazonS3Builder::from_env().with_url(format!("s3://{bucket}")).with_retry(retry);
                 let builder = (client.into_iter())
                     .fold(builder, |b, (key, value)| b.with_config(AmazonS3ConfigKey::Client(key), value));
-                let store = if http { builder.with_allow_http(true) } else { builder }.build().map_err(says)?;
-                (Arc::new(store), "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_ENDPOINT_URL, where it is not \
-                                   Amazon's), or give the machine a role.")
+                let store =
+                    if http { builder.with_allow_http(true) } else { builder }.build().map_err(says)?;
+                (
+                    Arc::new(store),
+                    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_ENDPOINT_URL, where it is not \
+                                   Amazon's), or give the machine a role.",
+                )
             }
             "gs" => {
-                let builder =
-                    GoogleCloudStorageBuilder::from_env().with_url(format!("gs://{bucket}")).with_retry(retry);
+                let builder = GoogleCloudStorageBuilder::from_env()
+                    .with_url(format!("gs://{bucket}"))
+                    .with_retry(retry);
                 let builder = (client.into_iter())
                     .fold(builder, |b, (key, value)| b.with_config(GoogleConfigKey::Client(key), value));
-                (Arc::new(builder.build().map_err(says)?), "Set GOOGLE_APPLICATION_CREDENTIALS to a key file, or give \
-                                                            the machine a service account.")
+                (
+                    Arc::new(builder.build().map_err(says)?),
+                    "Set GOOGLE_APPLICATION_CREDENTIALS to a key file, or give \
+                                                            the machine a service account.",
+                )
             }
             "abfs" | "abfss" | "az" => {
-                let builder =
-                    MicrosoftAzureBuilder::from_env().with_url(format!("{scheme}://{bucket}")).with_retry(retry);
+                let builder = MicrosoftAzureBuilder::from_env()
+                    .with_url(format!("{scheme}://{bucket}"))
+                    .with_retry(retry);
                 let builder = (client.into_iter())
                     .fold(builder, |b, (key, value)| b.with_config(AzureConfigKey::Client(key), value));
-                (Arc::new(builder.build().map_err(says)?), "Set AZURE_STORAGE_ACCOUNT_NAME and \
-                                                            AZURE_STORAGE_ACCOUNT_KEY, or give the machine an identity.")
+                (
+                    Arc::new(builder.build().map_err(says)?),
+                    "Set AZURE_STORAGE_ACCOUNT_NAME and \
+                                                            AZURE_STORAGE_ACCOUNT_KEY, or give the machine an identity.",
+                )
             }
             "file" => {
                 let dir = Path::new("/").join(prefix);
@@ -256,7 +275,8 @@ impl Remote {
 
     /// An object's bytes, at most that many. None: it is not there.
     pub async fn get(&self, name: &str, most: u64) -> Result<Option<Bytes>, RemoteError> {
-        let options = GetOptions { range: Some(GetRange::Bounded(0..most.saturating_add(1))), ..GetOptions::default() };
+        let options =
+            GetOptions { range: Some(GetRange::Bounded(0..most.saturating_add(1))), ..GetOptions::default() };
         let read = match self.store.get_opts(&self.key(name), options).await {
             Ok(result) => result.bytes().await,
             Err(error) => Err(error),
@@ -275,7 +295,12 @@ impl Remote {
 
     /// Writes an object into a file, chunk by chunk: its bytes and CRC-32, at most a byte more than `most`. None: it is
     /// not there.
-    pub async fn download(&self, name: &str, path: &Path, most: u64) -> Result<Option<(u64, u32)>, DownloadError> {
+    pub async fn download(
+        &self,
+        name: &str,
+        path: &Path,
+        most: u64,
+    ) -> Result<Option<(u64, u32)>, DownloadError> {
         let failed = |error: &object_store::Error| DownloadError::Remote(self.error("give", name, error));
         let mut chunks = match self.store.get(&self.key(name)).await {
             Ok(result) => result.into_stream(),

@@ -3,7 +3,7 @@
 //! In: the archive's room. Out: its figures in the status and the metrics. Nothing here samples.
 
 use super::{LAST_ANSWERS, PipelineError};
-use crate::archive::{ArchiveUsage, ArchiverConfig, Archiver, Reader, ReaderConfig, ReaderUsage};
+use crate::archive::{ArchiveUsage, Archiver, ArchiverConfig, Reader, ReaderConfig, ReaderUsage};
 use crate::cli::Lifecycle;
 use crate::model::WallTime;
 use crate::serve::{self, Metrics, Queries, ServeConfig, ServeState, raise_to};

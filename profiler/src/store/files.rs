@@ -40,7 +40,8 @@ impl BlockFacts {
     pub fn read(dir: &Path) -> io::Result<Self> {
         let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let manifest = fs::read(dir.join(MANIFEST))?;
-        Self::of(name, manifest).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+        Self::of(name, manifest)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
     }
 
     /// Of a manifest's bytes. Names of files that would lead out of a directory are refused.
@@ -79,7 +80,8 @@ impl BlockFacts {
 /// Directories of a store's finished blocks, the oldest first.
 pub fn blocks_of(store: &Path) -> io::Result<Vec<PathBuf>> {
     let all = entries(&store.join("blocks"))?;
-    let hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    let hidden =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     Ok(all.into_iter().filter(|path| !hidden(path)).collect())
 }
 

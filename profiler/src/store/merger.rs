@@ -57,7 +57,8 @@ impl Volume {
     pub fn values(&self, key: LabelKey) -> Result<BTreeSet<Arc<str>>, StoreError> {
         self.view(|view| {
             let labels = &view.facts().labels;
-            let sets = (0..labels.sets.len() as u32).zip(&labels.forgotten).filter(|(_, forgotten)| !**forgotten);
+            let sets =
+                (0..labels.sets.len() as u32).zip(&labels.forgotten).filter(|(_, forgotten)| !**forgotten);
             Ok(sets.filter_map(|(set, _)| labels.shared(labels.value(set, key)).cloned()).collect())
         })
     }

@@ -24,8 +24,8 @@ pub use answer::{AnswerLimits, NO_VALUE};
 pub use disk::{DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, SetAside, WhenFull};
 pub use files::{BlockFacts, JournalReader, MANIFEST, blocks_of, journals_of};
 pub use journal::Fsync;
-pub use merger::{MergeError, Merger};
 pub use memory::{MemoryStore, MemoryStoreConfig};
+pub use merger::{MergeError, Merger};
 pub use shelf::{Fetch, Needs, Shelf, ShelfStore, Touch, Volume};
 
 use crate::model::{

@@ -103,8 +103,8 @@ impl Volume {
     pub fn block(dir: PathBuf, facts: &BlockFacts, fetch: Arc<dyn Fetch>) -> Result<Self, StoreError> {
         let text = String::from_utf8_lossy(&facts.manifest);
         let manifest = super::block::Manifest::parse(&dir, &text);
-        let manifest =
-            manifest.map_err(|error| StoreError::Unreadable { path: dir.clone(), says: error.to_string() })?;
+        let manifest = manifest
+            .map_err(|error| StoreError::Unreadable { path: dir.clone(), says: error.to_string() })?;
         Ok(Self(Kind::Block(Box::new(Block::fetched(dir, manifest, fetch)))))
     }
 
@@ -142,7 +142,9 @@ impl Volume {
     pub fn windows(&self) -> u64 {
         match &self.0 {
             Kind::Block(block) => block.windows(),
-            Kind::Part(part) => part.read().unwrap_or_else(PoisonError::into_inner).facts.windows.len() as u64,
+            Kind::Part(part) => {
+                part.read().unwrap_or_else(PoisonError::into_inner).facts.windows.len() as u64
+            }
         }
     }
 

@@ -38,7 +38,9 @@ pub fn build() -> Result<Result<PathBuf, String>> {
     match run {
         Ok(out) if out.status.success() => Ok(Ok(target)),
         // A compiler that is too old or a module that cannot be had says so.
-        Ok(out) => Ok(Err(format!("the S3 server cannot be built: {}", String::from_utf8_lossy(&out.stderr).trim()))),
+        Ok(out) => {
+            Ok(Err(format!("the S3 server cannot be built: {}", String::from_utf8_lossy(&out.stderr).trim())))
+        }
         Err(error) => Ok(Err(format!("no go command: {error}"))),
     }
 }
@@ -50,7 +52,8 @@ impl S3 {
             let path = dir.join(name).join(BUCKET);
             std::fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
         }
-        let mut server = Self { running: None, binary: binary.to_owned(), dir: dir.to_owned(), port: free_port()? };
+        let mut server =
+            Self { running: None, binary: binary.to_owned(), dir: dir.to_owned(), port: free_port()? };
         server.begin()?;
         Ok(server)
     }

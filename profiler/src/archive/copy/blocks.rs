@@ -14,7 +14,8 @@ use std::path::Path;
 impl Copying {
     pub(super) async fn copy_blocks(&mut self) -> Result<(), CopyError> {
         let mut dirs = blocks_of(&self.config.store)?;
-        let names: Vec<String> = dirs.iter().filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned())).collect();
+        let names: Vec<String> =
+            dirs.iter().filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned())).collect();
         self.copied.retain(|name, _| names.contains(name));
         let gone = self.waiting.iter().filter(|name| !names.contains(name)).count() as u64;
         dirs.retain(|dir| !self.is_copied(dir));
@@ -57,16 +58,27 @@ impl Copying {
         let crc32 = facts.crc32();
         let known = self.copied.get(&facts.name).copied();
         if known.is_none_or(|known| known.crc32 != crc32) {
-            let there = self.found.get(&facts.name).cloned().unwrap_or_default();
+            let there = match known {
+                Some(_) => self.objects_of(&facts.name).await?,
+                None => self.found.remove(&facts.name).unwrap_or_default(),
+            };
             if !is_whole(&facts, &there) {
                 self.put_block(dir, &facts, &there).await?;
-            }
-            if known.is_some() || there.contains_key(MANIFEST) {
-                self.clear_old(&facts).await?;
+                if known.is_some() || there.contains_key(MANIFEST) {
+                    self.clear_old(&facts).await?;
+                }
             }
         }
         self.copied.insert(facts.name, Copied { crc32, changed });
         Ok(())
+    }
+
+    /// Files of a block in the archive, with their bytes.
+    async fn objects_of(&self, block: &str) -> Result<HashMap<String, u64>, CopyError> {
+        let below = format!("{}/{block}", layout::blocks(&self.host));
+        let objects = self.remote.list(&below, usize::MAX).await?;
+        let file = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+        Ok(objects.into_iter().map(|object| (file(&object.name), object.bytes)).collect())
     }
 
     async fn put_block(
@@ -85,7 +97,8 @@ impl Copying {
                 let says = format!("{file} has not the length that the manifest says");
                 return Err(std::io::Error::new(ErrorKind::InvalidData, says).into());
             }
-            let sent = self.remote.put_file(&layout::block_file(&self.host, &facts.name, file), &path).await?;
+            let sent =
+                self.remote.put_file(&layout::block_file(&self.host, &facts.name, file), &path).await?;
             lock(&self.counts).bytes += sent;
         }
         let index = layout::index(&self.host, &facts.name, facts.crc32());
@@ -106,11 +119,9 @@ impl Copying {
                 self.remote.delete(&object.name).await?;
             }
         }
-        let below = format!("{}/{}", layout::blocks(&self.host), facts.name);
-        for object in self.remote.list(&below, usize::MAX).await? {
-            let file = object.name.rsplit('/').next().unwrap_or_default();
+        for file in self.objects_of(&facts.name).await?.keys() {
             if file != MANIFEST && !facts.files.iter().any(|(known, ..)| known == file) {
-                self.remote.delete(&object.name).await?;
+                self.remote.delete(&layout::block_file(&self.host, &facts.name, file)).await?;
             }
         }
         Ok(())

@@ -58,7 +58,11 @@ impl Counts {
             *count += 1;
         }
         if self.failing.is_none() {
-            tracing::warn!(what, says, "the archive cannot be written: it is tried again, and nothing else waits for it");
+            tracing::warn!(
+                what,
+                says,
+                "the archive cannot be written: it is tried again, and nothing else waits for it"
+            );
         }
         self.failing = Some(says.to_owned());
     }

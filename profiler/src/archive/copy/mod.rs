@@ -147,13 +147,15 @@ impl Archiver {
     /// Starts to copy. An error is a URL that cannot be one, or no thread.
     pub fn start(config: ArchiverConfig) -> Result<Self, RemoteError> {
         let remote = Remote::open(&config.url, true)?;
-        let (counts, stop, url) = (Arc::new(Mutex::new(Counts::new())), Arc::new(Notify::new()), config.url.clone());
+        let (counts, stop, url) =
+            (Arc::new(Mutex::new(Counts::new())), Arc::new(Notify::new()), config.url.clone());
         let failed = |error: io::Error| RemoteError::Failed {
             url: url.clone(),
             what: "be copied to".to_owned(),
             says: error.to_string(),
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build();
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build();
         let runtime = runtime.map_err(failed)?;
         let mut copying = Copying::new(config, remote, counts.clone());
         let until = stop.clone();

@@ -100,7 +100,8 @@ impl Copying {
     /// Puts the last pieces again as one, and deletes them once it is there.
     async fn join(&self, name: &str, journal: &JournalReader, sent: &mut Sent) -> Result<(), CopyError> {
         let end = sent.end();
-        let first = sent.pieces.iter().position(|piece| end - piece.from <= LARGE).unwrap_or(sent.pieces.len());
+        let first =
+            sent.pieces.iter().position(|piece| end - piece.from <= LARGE).unwrap_or(sent.pieces.len());
         let Some(from) = sent.pieces.get(first).map(|piece| piece.from) else { return Ok(()) };
         if sent.pieces.len() - first < 2 {
             return Ok(());

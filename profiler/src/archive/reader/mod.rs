@@ -14,7 +14,7 @@ mod usage;
 pub use usage::ReaderUsage;
 
 use super::cache::{self, BringError, Cache, Cached};
-use super::catalog::{Catalog, Gathered, hour_of, start_of};
+use super::catalog::{Catalog, Gathered, hours_of, start_of};
 use super::compact::{self, GRAIN, Index};
 use super::layout::{self, BlockName};
 use super::remote::{Remote, RemoteError};
@@ -126,7 +126,8 @@ impl Reader {
             .map_err(local)?;
         let handle = runtime.handle().clone();
         let memory = config.memory_bytes / 2;
-        let cache = Cache::new(&config.cache, config.cache_bytes, memory, remote.clone(), handle).map_err(local)?;
+        let cache =
+            Cache::new(&config.cache, config.cache_bytes, memory, remote.clone(), handle).map_err(local)?;
         Ok(Self {
             catalog: Catalog::new(remote.clone(), config.refresh),
             open: OpenVolumes::new(memory),
@@ -145,7 +146,7 @@ impl Reader {
 
     /// What a question may touch, the newest first.
     async fn wanted(&self, touch: &Touch<'_>) -> Result<Vec<Wanted>, StoreError> {
-        let (first, last) = (hour_of(touch.range.from), hour_of(touch.range.until));
+        let (first, last) = hours_of(&touch.range);
         let gathered = self.gathered(touch).await?;
         let mut wanted = Vec::new();
         let mut known: HashSet<(String, String)> = HashSet::new();
@@ -181,14 +182,12 @@ impl Reader {
     }
 
     /// The hours in range that are one block of the application that is asked for, each with the blocks that it covers.
-    async fn gathered(
-        &self,
-        touch: &Touch<'_>,
-    ) -> Result<Vec<(String, Gathered, Arc<Index>)>, StoreError> {
-        let fits = !touch.of_tasks && touch.step.is_none_or(|step| step.as_nanos().is_multiple_of(GRAIN.as_nanos()));
+    async fn gathered(&self, touch: &Touch<'_>) -> Result<Vec<(String, Gathered, Arc<Index>)>, StoreError> {
+        let fits =
+            !touch.of_tasks && touch.step.is_none_or(|step| step.as_nanos().is_multiple_of(GRAIN.as_nanos()));
         let Some(app) = app_of(touch).filter(|_| fits) else { return Ok(Vec::new()) };
         let app = layout::part(&app);
-        let (first, last) = (hour_of(touch.range.from), hour_of(touch.range.until));
+        let (first, last) = hours_of(&touch.range);
         let list = self.catalog.gathered(&app).await.map_err(away)?;
         let in_range = list.iter().filter(|hour| hour.hour >= first && hour.hour <= last);
         let mut all = Vec::new();
@@ -250,7 +249,10 @@ impl Reader {
             // The list is old: what it named was put anew under another name. The question begins again.
             self.catalog.stale().await;
             usage::lock(&self.aside).add(&key, "is listed and not there");
-            return Err(StoreError::Unreadable { path: key.into(), says: "is not there any more".to_owned() });
+            return Err(StoreError::Unreadable {
+                path: key.into(),
+                says: "is not there any more".to_owned(),
+            });
         };
         let bad = |says: String| {
             usage::lock(&self.aside).add(&key, &says);
@@ -258,6 +260,9 @@ impl Reader {
         };
         match BlockFacts::of(&name, manifest) {
             Err(error) => bad(error.to_string()),
+            Ok(facts) if matches!(wanted, Wanted::Block(name) if name.crc32 != facts.crc32()) => {
+                bad("its manifest is not as it was written".to_owned())
+            }
             Ok(facts) => match self.cache.add(&key, below, facts) {
                 Ok(cached) => Ok(Some(cached)),
                 Err(BringError::Bad(says)) => bad(says),
@@ -368,7 +373,10 @@ impl Shelf for Reader {
         let open = self.runtime.block_on(self.catalog.open()).ok()?;
         let names = hours.iter().map(String::as_str).chain(open.keys().map(|(_, block)| layout::hour(block)));
         let (first, last) = names.fold((None, None), |(first, last): (Option<&str>, Option<&str>), hour| {
-            (Some(first.map_or(hour, |first| first.min(hour))), Some(last.map_or(hour, |last| last.max(hour))))
+            (
+                Some(first.map_or(hour, |first| first.min(hour))),
+                Some(last.map_or(hour, |last| last.max(hour))),
+            )
         });
         let end = start_of(last?)?.plus(Duration::from_secs(3600));
         Some(TimeRange { from: start_of(first?)?, until: end.min(WallTime::now()) })

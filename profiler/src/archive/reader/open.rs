@@ -50,8 +50,16 @@ impl OpenVolumes {
     }
 
     /// A part with all its pieces.
-    pub async fn bring(&self, remote: &Remote, key: &str, pieces: &[Piece]) -> Result<Arc<Volume>, BringError> {
-        let part = lock(&self.parts).entry(key.to_owned()).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(Part::new()))).clone();
+    pub async fn bring(
+        &self,
+        remote: &Remote,
+        key: &str,
+        pieces: &[Piece],
+    ) -> Result<Arc<Volume>, BringError> {
+        let part = lock(&self.parts)
+            .entry(key.to_owned())
+            .or_insert_with(|| Arc::new(tokio::sync::Mutex::new(Part::new())))
+            .clone();
         // Two questions read a part's pieces once.
         let mut part = part.lock().await;
         part.asked = self.asked.fetch_add(1, Ordering::Relaxed);

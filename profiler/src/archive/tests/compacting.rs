@@ -44,7 +44,8 @@ fn sums_do_not_change() {
     }
     let (one, two) = (of_app(&place.reader(), "app-1"), of_app(&place.reader(), "app-2"));
     let first = compacted(&place, None);
-    let hours: Vec<_> = first.iter().map(|c| (c.app.as_str(), c.hour.as_str(), c.blocks, c.unchanged)).collect();
+    let hours: Vec<_> =
+        first.iter().map(|c| (c.app.as_str(), c.hour.as_str(), c.blocks, c.unchanged)).collect();
     let whole = [("app-1", "20231114T22", 3, false), ("app-2", "20231114T22", 3, false)];
     let next = [("app-1", "20231114T23", 3, false), ("app-2", "20231114T23", 3, false)];
     assert_eq!(hours, [whole, next].concat());

@@ -3,9 +3,9 @@
 use super::copy::{once, once_to};
 use super::*;
 use crate::model::{
-    Accounts, Detail, DropReason, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LedgerRow, LedgerSums,
-    LostCounts, MatchOp, Matcher, ProcessKey, ProcessRecord, Query, Row, SampleKind, Selection, Stack, StackEnd,
-    TimeRange, WallTime, Window,
+    Accounts, Detail, DropReason, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LedgerRow,
+    LedgerSums, LostCounts, MatchOp, Matcher, ProcessKey, ProcessRecord, Query, Row, SampleKind, Selection,
+    Stack, StackEnd, TimeRange, WallTime, Window,
 };
 use crate::store::{AnswerLimits, DiskStore, DiskStoreConfig, Fsync, ShelfStore, Store};
 use std::path::{Path, PathBuf};
@@ -30,12 +30,17 @@ fn range(from: u64, until: u64) -> TimeRange {
     TimeRange { from: at(from), until: at(until) }
 }
 
+/// A URL below which archives are made, in place of directories: tests that look into the directory then fail.
+const ELSEWHERE: &str = "EMBERSCOPE_TEST_ARCHIVE";
+
 /// A place to work in: stores of nodes, an archive, a cache.
 struct Place(tempfile::TempDir);
 
 impl Place {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        let place = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir(place.archive()).unwrap();
+        place
     }
     fn store(&self, node: &str) -> PathBuf {
         self.0.path().join(format!("store-{node}"))
@@ -44,7 +49,10 @@ impl Place {
         self.0.path().join("archive")
     }
     fn url(&self) -> String {
-        format!("file://{}", self.archive().display())
+        match std::env::var(ELSEWHERE) {
+            Ok(url) => format!("{url}/{}", self.0.path().file_name().unwrap().display()),
+            Err(_) => format!("file://{}", self.archive().display()),
+        }
     }
     fn config(&self, node: &str) -> ArchiverConfig {
         ArchiverConfig::new(self.store(node), node, self.url())
@@ -53,7 +61,8 @@ impl Place {
     fn open(&self, node: &str) -> DiskStore {
         let (memory_bytes, retention_age) = (usize::MAX, Duration::MAX);
         let config = DiskStoreConfig::new(self.store(node));
-        DiskStore::open(DiskStoreConfig { fsync: Fsync::Never, memory_bytes, retention_age, ..config }).unwrap()
+        DiskStore::open(DiskStoreConfig { fsync: Fsync::Never, memory_bytes, retention_age, ..config })
+            .unwrap()
     }
     /// Copies all there is, as one that was started just now.
     fn copy(&self, node: &str) -> ArchiveUsage {
@@ -68,7 +77,11 @@ impl Place {
     fn reader_with(&self, change: impl FnOnce(ReaderConfig) -> ReaderConfig) -> ShelfStore<Reader> {
         let cache = tempfile::tempdir_in(self.0.path()).unwrap().keep();
         let config = ReaderConfig { refresh: Duration::ZERO, ..ReaderConfig::new(self.url(), cache) };
-        ShelfStore::new(Reader::open(change(config)).unwrap(), Duration::from_secs(10), AnswerLimits::default())
+        ShelfStore::new(
+            Reader::open(change(config)).unwrap(),
+            Duration::from_secs(10),
+            AnswerLimits::default(),
+        )
     }
     /// One that has seen nothing yet.
     fn reader(&self) -> ShelfStore<Reader> {
@@ -115,7 +128,8 @@ fn stack(node: &str, number: u64) -> Arc<Stack> {
     let mut frames = vec![Arc::new(Frame::new(FrameKind::JavaCompiled, "java.lang.Thread.run", ""))];
     frames.extend((0..number % 7).map(|depth| {
         let path = number >> depth;
-        let name = if path.is_multiple_of(5) { format!("a.Only.on_{node}") } else { format!("a.B.m{}", path % 9) };
+        let name =
+            if path.is_multiple_of(5) { format!("a.Only.on_{node}") } else { format!("a.B.m{}", path % 9) };
         Arc::new(Frame { line: path as u32 % 3, ..Frame::new(FrameKind::JavaCompiled, name, "") })
     }));
     let end = [StackEnd::Root, StackEnd::Root, StackEnd::NoFramePointer][number as usize % 3];
@@ -167,16 +181,18 @@ fn fill(store: &DiskStore, node: &str, from: u64, until: u64) {
 }
 
 /// Waits until that many blocks are written; the open part stays open.
-fn written(store: &DiskStore, blocks: usize) {
+fn written(store: &DiskStore, dir: &Path, blocks: usize) {
     let begun = std::time::Instant::now();
-    while store.disk().unwrap().blocks < blocks {
+    let journals = || crate::store::journals_of(dir).unwrap().len();
+    while store.disk().unwrap().blocks < blocks || journals() > 1 {
         assert!(begun.elapsed() < Duration::from_secs(60), "the blocks are not written");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 fn query(from: u64, until: u64, matchers: &[(LabelKey, &str)], group: &[LabelKey]) -> Query {
-    let matcher = |(key, value): &(LabelKey, &str)| Matcher { key: *key, op: MatchOp::In(vec![value.to_string()]) };
+    let matcher =
+        |(key, value): &(LabelKey, &str)| Matcher { key: *key, op: MatchOp::In(vec![value.to_string()]) };
     Query {
         range: range(from, until),
         selection: Selection { matchers: matchers.iter().map(matcher).collect() },

@@ -45,9 +45,13 @@ impl Archiving {
         Ok(Self {
             errors,
             blocks: b.counter("emberscope_archive_blocks_total", "Blocks copied to the archive.")?,
-            pieces: b.counter("emberscope_archive_pieces_total", "Pieces of the journal sent to the archive.")?,
+            pieces: b
+                .counter("emberscope_archive_pieces_total", "Pieces of the journal sent to the archive.")?,
             bytes: b.counter("emberscope_archive_bytes_total", "Bytes sent to the archive.")?,
-            waiting: b.gauge("emberscope_archive_waiting_blocks", "Blocks that wait to be copied to the archive.")?,
+            waiting: b.gauge(
+                "emberscope_archive_waiting_blocks",
+                "Blocks that wait to be copied to the archive.",
+            )?,
             missed: b.counter(
                 "emberscope_archive_missed_blocks_total",
                 "Blocks that retention took from the disk before they were copied.",
@@ -83,7 +87,10 @@ impl Reading {
                 "Files that `emberscope serve` brought from the archive.",
             )?,
             bytes: b.counter("emberscope_archive_read_bytes_total", "Bytes of these.")?,
-            cached_bytes: b.gauge("emberscope_archive_cached_bytes", "Bytes of the archive's files held in the cache.")?,
+            cached_bytes: b.gauge(
+                "emberscope_archive_cached_bytes",
+                "Bytes of the archive's files held in the cache.",
+            )?,
             evicted: b.counter(
                 "emberscope_archive_evicted_blocks_total",
                 "Blocks that went from the cache because others needed the room.",

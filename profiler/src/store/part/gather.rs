@@ -37,7 +37,12 @@ struct Gathering {
 
 impl Part {
     /// Adds what a view has of a selection. Windows that begin in one grain become one.
-    pub fn gather(&mut self, view: &dyn View, selection: &Selection, grain: Duration) -> Result<(), StoreError> {
+    pub fn gather(
+        &mut self,
+        view: &dyn View,
+        selection: &Selection,
+        grain: Duration,
+    ) -> Result<(), StoreError> {
         let facts = view.facts();
         let selected = facts.labels.selected(selection);
         let is = |set: u32| selected.get(set as usize).copied().unwrap_or(false);
@@ -55,7 +60,9 @@ impl Part {
             of_window.push(begin);
             let mut seen = BTreeSet::new();
             for place in &window.records {
-                let Some(record) = facts.records.get(*place as usize).filter(|record| is(record.set)) else { continue };
+                let Some(record) = facts.records.get(*place as usize).filter(|record| is(record.set)) else {
+                    continue;
+                };
                 let known = records.get(place).copied();
                 let known = known.unwrap_or_else(|| {
                     let set = self.gather_set(view, record.set, &mut places);
@@ -178,7 +185,8 @@ impl Part {
             }
             let mut here = places.nodes.get(at as usize).copied().unwrap_or_default();
             while let Some(node) = way.pop() {
-                let Some(frame) = stacks.nodes.get(node as usize).and_then(|n| stacks.frames.get(n.frame as usize))
+                let Some(frame) =
+                    stacks.nodes.get(node as usize).and_then(|n| stacks.frames.get(n.frame as usize))
                 else {
                     continue;
                 };
@@ -262,7 +270,11 @@ impl Part {
                 continue;
             }
             let known = places.texts.get(text as usize).copied().unwrap_or(NO_TEXT);
-            *slot = if known != NO_TEXT { known } else { labels.shared(text).map_or(NO_TEXT, |text| self.text(text)) };
+            *slot = if known != NO_TEXT {
+                known
+            } else {
+                labels.shared(text).map_or(NO_TEXT, |text| self.text(text))
+            };
             if let Some(known) = places.texts.get_mut(text as usize) {
                 *known = *slot;
             }
