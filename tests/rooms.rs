@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself and `model`. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("capture", &[]),
     ("unwind", &["target", "hotspot"]),
@@ -17,6 +17,8 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("symbolize", &["target", "hotspot"]),
     ("aggregate", &[]),
     ("store", &[]),
+    // It copies what a store wrote, and brings a store what it answers from.
+    ("archive", &["store"]),
     ("export", &[]),
     // Answers come out of the store by its trait, and go out in an export's format.
     ("serve", &["store", "export"]),

@@ -3,9 +3,11 @@
 //! Data flows one way, and each room has one job:
 //! [`capture`] -> [`process`] -> [`symbolize`] -> [`aggregate`] -> [`store`] -> [`serve`].
 //! [`model`] is the data they share, [`target`] and [`hotspot`] read other processes for those rooms that
-//! need it; [`pipeline`] alone knows every stage.
+//! need it; [`archive`] copies a store to an object store and answers from there; [`pipeline`] alone knows every
+//! stage.
 
 pub mod aggregate;
+pub mod archive;
 pub mod capture;
 pub mod cli;
 pub mod config;

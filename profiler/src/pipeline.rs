@@ -3,6 +3,7 @@
 //! The calling thread samples (`worker`); HTTP runs on two threads of a tokio runtime beside it. They
 //! share the store, the metrics and a status value, nothing else.
 
+mod archive;
 mod closing;
 mod health;
 mod heap;
@@ -34,6 +35,7 @@ use crate::store::{
     Store, StoreError, WhenFull,
 };
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
+pub use archive::{ServeArchive, serve_archive};
 use health::{Health, Shared};
 use jvms::Jvms;
 use pace::Pace;
@@ -75,6 +77,9 @@ pub enum PipelineError {
     /// The store on disk.
     #[error(transparent)]
     DiskStore(#[from] DiskStoreError),
+    /// The archive's URL, or the cache's directory.
+    #[error(transparent)]
+    Archive(#[from] crate::archive::RemoteError),
     /// A metric was declared twice.
     #[error("the metrics cannot be set up: {0}")]
     Metrics(String),
@@ -101,6 +106,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     let access = listen.access()?;
     let listener = runtime.block_on(listen.bind())?;
     let address = listener.local_addr().map_err(PipelineError::Runtime)?;
+    let store_dir = config.data_dir.get().join("store");
     let store: Arc<dyn Store> = Arc::new(DiskStore::open(DiskStoreConfig {
         window_length: config.window.get().get(),
         memory_bytes: config.store_bytes.as_usize(),
@@ -125,7 +131,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
             ..AnswerLimits::default()
         },
         retention_bytes: config.retention_bytes.0,
-        ..DiskStoreConfig::new(config.data_dir.get().join("store"))
+        ..DiskStoreConfig::new(&store_dir)
     })?);
     let joined = join(&config, Arc::clone(&store), Some(&config.data_dir.get().join("unwind")))?;
     let ready = Arc::new(AtomicBool::new(false));
@@ -133,10 +139,25 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         urls: config.spark_url.as_ref().map(|urls| urls.get().to_vec()).unwrap_or_default(),
         ask_found: config.ask_drivers,
     };
+    // A thread of its own: it ends before the store does, wherever it is.
+    let archiver = match &config.archive {
+        Some(url) => Some(archive::copy(&store_dir, &joined.node, url.get())?),
+        None => None,
+    };
+    if let Some(archiver) = &archiver {
+        runtime.spawn(archive::tell(archiver.watch(), Arc::clone(&joined.metrics)));
+    }
+    let copying = archiver.as_ref().map(|archiver| archiver.watch());
     let (shared, is_ready) = (joined.shared, Arc::clone(&ready));
     let state = ServeState {
         store: Arc::clone(&store),
-        status: Arc::new(move || shared.status()),
+        status: Arc::new(move || {
+            let mut status = shared.status();
+            if let (Some(watch), Some(status)) = (&copying, status.as_object_mut()) {
+                status.insert("archive".to_owned(), archive::copying(&watch()));
+            }
+            status
+        }),
         metrics: Arc::clone(&joined.metrics),
         ready: Arc::new(move || match is_ready.load(Ordering::Relaxed) {
             true => Ok(()),
@@ -157,6 +178,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     life.ready();
     let ended = joined.worker.run(|| life.is_stopping());
     life.stop();
+    drop(archiver);
     runtime.shutdown_timeout(LAST_ANSWERS);
     Ok(ended?)
 }

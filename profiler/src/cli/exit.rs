@@ -117,6 +117,9 @@ pub enum CliError {
     /// A flame graph could not be made.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// An archive could not be read or written.
+    #[error("{0}")]
+    Archive(String),
     /// Sampling failed.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),

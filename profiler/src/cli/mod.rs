@@ -7,6 +7,7 @@ mod answer;
 mod apps;
 mod ask;
 mod client;
+mod compact;
 mod completions;
 #[cfg(test)]
 mod contract;
@@ -28,6 +29,7 @@ mod record;
 #[cfg(test)]
 mod reference;
 mod selection;
+mod serve;
 mod stages;
 mod status;
 mod table;
@@ -148,6 +150,25 @@ Examples:
 Needs root, or the capabilities that `emberscope doctor` names. Ctrl-C ends it early;
 what was sampled until then is written. A daemon may run at the same time.")]
     Record(record::RecordArgs),
+    /// Answer questions over HTTP from an archive, for all nodes that wrote there.
+    #[command(after_help = "\
+Examples:
+  emberscope serve --store s3://bucket/emberscope
+  emberscope serve --store gs://bucket/emberscope --cache-dir /mnt/cache --cache-bytes 20GiB
+  emberscope serve --store file:///mnt/shared/emberscope --listen 0.0.0.0:4099 --token-file /etc/emberscope.token
+
+Nothing is sampled and nothing is kept but a cache. The other commands ask it with --url, as they ask
+a daemon; /api/v1/status tells how reading goes.")]
+    Serve(Box<serve::ServeArgs>),
+    /// Bring an archive's hours together: of an application one block for all nodes, so that it is few reads.
+    #[command(after_help = "\
+Examples:
+  emberscope compact --store s3://bucket/emberscope
+  emberscope compact --store s3://bucket/emberscope --app application_1700000000000_0042 --from -6h --json
+
+Every hour by a timer is right: what is there already stays as it is. Sums do not change; tasks are
+summed up to their stages, and who asks for tasks is answered from the nodes' own blocks.")]
+    Compact(Box<compact::CompactArgs>),
     /// Show a daemon's state: version, host, store, losses.
     #[command(after_help = "\
 Examples:
@@ -186,6 +207,8 @@ impl Cli {
             Command::Flamegraph(args) => flamegraph::run(&args)?,
             Command::Diff(args) => diff::run(&args)?,
             Command::Record(args) => record::run(args)?,
+            Command::Serve(args) => serve::run(&args)?,
+            Command::Compact(args) => compact::run(&args)?,
             Command::Status(args) => status::run(&args)?,
             Command::Doctor(args) => return doctor::run(args),
             Command::Completions(args) => completions::run(&args)?,

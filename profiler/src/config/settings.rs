@@ -138,6 +138,9 @@ settings! {
     required query_time ("query-time", "DURATION"): Interval = "25s";
     /// Bytes of windows on the disk that a query may read.
     required query_bytes ("query-bytes", "SIZE"): ByteSize = "4GiB";
+    /// Object store (s3://, gs://, abfs://) or directory (file://) that windows are copied to: finished blocks as they
+    /// are, the rest some 25 seconds behind. Credentials come from the environment: AWS_*, GOOGLE_*, AZURE_*.
+    optional archive ("archive", "URL"): ArchiveUrl = "s3://bucket/emberscope";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
     /// given. Samples are lost, and counted, when it is full.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";

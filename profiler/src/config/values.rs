@@ -66,6 +66,7 @@ toml_kinds! {
     NodeName = Text;
     SparkUrls = List;
     DebuginfodUrls = List;
+    ArchiveUrl = Text;
 }
 
 macro_rules! parsed {
@@ -161,6 +162,26 @@ parsed!(
             Ok(text.to_owned())
         } else {
             refused("1 to 253 letters, digits, dots, dashes and underscores")
+        }
+    }
+);
+
+parsed!(
+    /// An archive: an object store, or a directory.
+    ArchiveUrl(String),
+    |text| {
+        const SCHEMES: [&str; 7] = ["s3", "s3a", "gs", "abfs", "abfss", "az", "file"];
+        let known = text.split_once("://").is_some_and(|(scheme, rest)| {
+            // A directory is written with three slashes.
+            SCHEMES.contains(&scheme) && !rest.is_empty() && (scheme == "file") == rest.starts_with('/')
+        });
+        let plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
+        match known && plain {
+            true => Ok(text.to_owned()),
+            false => refused(
+                "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or \
+                 file:///DIRECTORY",
+            ),
         }
     }
 );

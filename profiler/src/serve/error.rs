@@ -60,6 +60,9 @@ impl From<StoreError> for ApiError {
             StoreError::Unreadable { .. } | StoreError::Unwanted => {
                 return Self::internal(error.to_string());
             }
+            StoreError::Away { says } => {
+                return Self::new(StatusCode::SERVICE_UNAVAILABLE, "archive_unavailable", says);
+            }
         };
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string())
     }

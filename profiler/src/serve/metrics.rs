@@ -4,6 +4,7 @@
 //! closed lists, so all their series exist from the start, at 0. No label carries text from a target: the
 //! number of series is bounded. docs/reference/metrics.md lists them; a test holds it to that.
 
+mod archive;
 mod disk;
 mod kinds;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 use super::own;
 use crate::model::{DropReason, SampleKind, StackEnd, ThreadClass, UnknownReason};
 use crate::store::{DiskUsage, StoreUsage};
+pub use archive::{Archiving, Reading};
 use disk::Disk;
 use kinds::Builder;
 pub use kinds::{Declared, JvmCpu, PerReason, raise_to};
@@ -86,6 +88,10 @@ pub struct Metrics {
     store_bytes: IntGauge,
     store_dropped: IntCounterVec,
     disk: Disk,
+    /// How copying to an archive goes.
+    pub archiving: Archiving,
+    /// How reading one goes.
+    pub reading: Reading,
     own_cpu: Gauge,
     own_resident: IntGauge,
     own_start: Gauge,
@@ -159,6 +165,8 @@ impl Metrics {
                 &["reason"],
             )?,
             disk: Disk::declare(&mut b)?,
+            archiving: Archiving::declare(&mut b)?,
+            reading: Reading::declare(&mut b)?,
             registry_entries: {
                 let (name, help) =
                     ("emberscope_registry_entries", "Entries of a bounded table of the daemon.");

@@ -8,20 +8,26 @@ mod answer;
 mod block;
 mod disk;
 mod facts;
+mod files;
 mod flat;
 mod journal;
 mod memory;
+mod merger;
 mod part;
 mod pointer;
 mod read;
 mod relabel;
+mod shelf;
 mod sizes;
 mod tree;
 
 pub use answer::{AnswerLimits, NO_VALUE};
 pub use disk::{DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, RollUp, SetAside, WhenFull};
+pub use files::{BlockFacts, JournalReader, MANIFEST, blocks_of, journals_of};
 pub use journal::Fsync;
 pub use memory::{MemoryStore, MemoryStoreConfig};
+pub use merger::{MergeError, Merger};
+pub use shelf::{Fetch, Needs, Shelf, ShelfStore, Touch, Volume};
 
 use crate::model::{
     Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, SeriesPoint,
@@ -64,6 +70,12 @@ pub enum StoreError {
         /// Which.
         path: std::path::PathBuf,
         /// Why.
+        says: String,
+    },
+    /// Where the files come from does not answer now. Nothing is wrong with them.
+    #[error("{says}")]
+    Away {
+        /// Who does not answer, and how.
         says: String,
     },
 }

@@ -1,6 +1,7 @@
 //! `bench`: measurements that print figures. A file for each, and an entry in [`BENCHES`].
 
 mod api;
+mod archive;
 mod bpf_stats;
 mod clock;
 mod kit;
@@ -23,6 +24,11 @@ pub type Bench = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 /// All there are.
 pub const BENCHES: &[Bench] = &[
     ("api", "the HTTP server under many clients, some of which never read or hang up", api::run),
+    (
+        "archive",
+        "an application's hour of 1,000 nodes from an S3 server: compact, time, memory",
+        archive::run,
+    ),
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
     ("page", "the page in Chromium: first paint, zoom, search, hover of 50,000 and 100,000 nodes", page::run),
     ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),

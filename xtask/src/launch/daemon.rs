@@ -50,6 +50,38 @@ impl Daemon {
         Self::run(binary, data_dir, port, arguments, true)
     }
 
+    /// The same with more in its environment.
+    pub fn start_in(
+        binary: &Path,
+        data_dir: &Path,
+        arguments: &[&str],
+        environment: &[(String, String)],
+    ) -> Result<Self> {
+        let mut command = root::command(binary, "profiling")?;
+        command.arg("daemon").arg("--data-dir").arg(data_dir).args(arguments);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        let mut daemon = Self::begin(command, data_dir, free_port()?, true)?;
+        daemon.wait_ready()?;
+        Ok(daemon)
+    }
+
+    /// Starts `binary serve --store STORE --cache-dir CACHE_DIR`, and does not wait until it is ready: an archive may
+    /// be away.
+    pub fn serve(
+        binary: &Path,
+        cache_dir: &Path,
+        store: &str,
+        arguments: &[&str],
+        environment: &[(String, String)],
+    ) -> Result<Self> {
+        let mut command = std::process::Command::new(binary);
+        command.args(["serve", "--store", store, "--cache-dir"]).arg(cache_dir).args(arguments);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        let mut server = Self::begin(command, cache_dir, free_port()?, true)?;
+        server.wait("/healthz")?;
+        Ok(server)
+    }
+
     /// The same of one that may be [left](Self::leave).
     pub fn start_to_stay(binary: &Path, data_dir: &Path, port: Option<u16>) -> Result<Self> {
         Self::run(binary, data_dir, port, &[], false)
@@ -62,18 +94,29 @@ impl Daemon {
         arguments: &[&str],
         ends_with_us: bool,
     ) -> Result<Self> {
-        std::fs::create_dir_all(data_dir).with_context(|| format!("creating {}", data_dir.display()))?;
-        let mut log = data_dir.as_os_str().to_owned();
-        log.push(".log");
-        let log = PathBuf::from(log);
-        let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         let port = match port {
             Some(port) => port,
             None => free_port()?,
         };
         let mut command = root::command(binary, "profiling")?;
-        command.arg("daemon").arg("--data-dir").arg(data_dir);
-        command.args(["--listen", &format!("127.0.0.1:{port}")]).args(arguments);
+        command.arg("daemon").arg("--data-dir").arg(data_dir).args(arguments);
+        let mut daemon = Self::begin(command, data_dir, port, ends_with_us)?;
+        daemon.wait_ready()?;
+        Ok(daemon)
+    }
+
+    fn begin(
+        mut command: std::process::Command,
+        data_dir: &Path,
+        port: u16,
+        ends_with_us: bool,
+    ) -> Result<Self> {
+        std::fs::create_dir_all(data_dir).with_context(|| format!("creating {}", data_dir.display()))?;
+        let mut log = data_dir.as_os_str().to_owned();
+        log.push(".log");
+        let log = PathBuf::from(log);
+        let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+        command.args(["--listen", &format!("127.0.0.1:{port}")]);
         if ends_with_us {
             super::child::ends_with_us(&mut command, Signal::TERM);
         }
@@ -90,18 +133,21 @@ impl Daemon {
             .proxy(None)
             .build()
             .into();
-        let mut daemon = Self { child, url: format!("http://127.0.0.1:{port}"), log, agent };
-        daemon.wait_ready()?;
-        Ok(daemon)
+        Ok(Self { child, url: format!("http://127.0.0.1:{port}"), log, agent })
     }
 
-    fn wait_ready(&mut self) -> Result<()> {
+    /// Waits until it answers for all that it can.
+    pub fn wait_ready(&mut self) -> Result<()> {
+        self.wait("/readyz")
+    }
+
+    fn wait(&mut self, path: &str) -> Result<()> {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().context("waiting for the daemon")? {
                 bail!("the daemon ended at its start ({status})\n{}", step::tail(&self.log, 30));
             }
-            if self.get("/readyz").is_ok_and(|reply| reply.status == 200) {
+            if self.get(path).is_ok_and(|reply| reply.status == 200) {
                 return Ok(());
             }
             if begun.elapsed() > READY_TIMEOUT {

@@ -6,6 +6,7 @@ pub mod browser;
 pub mod daemon;
 pub mod event_log;
 pub mod java;
+pub mod s3;
 pub mod spark;
 pub mod standalone;
 
@@ -17,5 +18,6 @@ pub use child::Running;
 pub use daemon::Daemon;
 pub use event_log::EventLog;
 pub use java::JavaProgram;
+pub use s3::S3;
 pub use spark::{Job, SparkJob};
 pub use standalone::Standalone;

@@ -63,12 +63,18 @@ impl Manifest {
         let read = File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
         let damaged = |says: String| BlockError::Damaged { path: path.clone(), says };
         read.map_err(|error| damaged(format!("cannot be read: {error}")))?;
+        Self::parse(dir, &text)
+    }
+
+    /// Of its text; `dir` is named in errors.
+    pub fn parse(dir: &Path, text: &str) -> Result<Self, BlockError> {
+        let damaged = |says: String| BlockError::Damaged { path: dir.join(NAME), says };
         let format: Format =
-            serde_json::from_str(&text).map_err(|e| damaged(format!("makes no sense: {e}")))?;
+            serde_json::from_str(text).map_err(|e| damaged(format!("makes no sense: {e}")))?;
         if format.format != FORMAT {
             return Err(BlockError::Version { path: dir.to_owned(), found: format.format });
         }
-        serde_json::from_str(&text).map_err(|e| damaged(format!("makes no sense: {e}")))
+        serde_json::from_str(text).map_err(|e| damaged(format!("makes no sense: {e}")))
     }
 
     /// From its first window to its last.

@@ -18,7 +18,7 @@ mod write;
 
 pub(super) use manifest::{FORMAT, Manifest};
 pub(super) use read::Block;
-pub(super) use write::write;
+pub(super) use write::{name_of, write};
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use super::order::Lane;
 use super::table::TableReader;
 use super::*;
 use crate::model::TimeRange;
-use crate::store::StoreError;
+use crate::store::{Fetch, StoreError};
 use bytes::Bytes;
 use file::Positioned;
 use std::fs::File;
@@ -79,6 +79,18 @@ pub(in crate::store) struct Block {
     checked: AtomicBool,
     /// When it was last asked, by the store's count of questions.
     used: AtomicU64,
+    /// Who brings files that are not there.
+    fetch: Fetched,
+}
+
+/// Who brings a block's files, where they are not all there.
+#[derive(Clone, Default)]
+struct Fetched(Option<Arc<dyn Fetch>>);
+
+impl std::fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Fetched" } else { "There" })
+    }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -101,7 +113,15 @@ impl Block {
             shapes: Shapes::default(),
             checked: AtomicBool::new(false),
             used: AtomicU64::new(0),
+            fetch: Fetched::default(),
         }
+    }
+
+    /// A block whose files come as they are asked for, each looked at by who brings it.
+    pub fn fetched(dir: PathBuf, manifest: Manifest, fetch: Arc<dyn Fetch>) -> Self {
+        let mut block = Self::new(dir, manifest);
+        (block.checked, block.fetch) = (AtomicBool::new(true), Fetched(Some(fetch)));
+        block
     }
 
     /// Opens a directory. Only the manifest is read, and the files' lengths compared.
@@ -228,7 +248,12 @@ impl Block {
         };
         let found = manifest.files.iter().find(|(name, _)| is(name));
         let found = found.map(|(name, facts)| (name.clone(), *facts));
-        found.ok_or_else(|| BlockProblem::says(table, "is not in the manifest".to_owned()))
+        drop(manifest);
+        let found = found.ok_or_else(|| BlockProblem::says(table, "is not in the manifest".to_owned()))?;
+        if let Some(fetch) = &self.fetch.0 {
+            fetch.fetch(&found.0).map_err(|error| BlockProblem::io(&self.dir.join(&found.0), &error))?;
+        }
+        Ok(found)
     }
 
     /// A small table, checked.

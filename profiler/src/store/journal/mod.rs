@@ -20,9 +20,9 @@ const MAGIC: [u8; 8] = *b"EMBERJNL";
 /// The version of the format that is written and read.
 pub(super) const VERSION: u32 = 1;
 /// Magic, version, zero, number of the part, CRC-32 of these 20 bytes.
-const HEADER: usize = 24;
+pub(super) const HEADER: usize = 24;
 /// Length and checksum.
-const FRAME: usize = 8;
+pub(super) const FRAME: usize = 8;
 /// A window of 64 cores is some 100 KB.
 const MAX_RECORD: usize = 64 << 20;
 
@@ -152,6 +152,31 @@ impl Segment {
     pub fn length(&self) -> u64 {
         self.length
     }
+}
+
+/// Whether these are a header's bytes, of the version that is known.
+pub(super) fn is_header(bytes: &[u8]) -> bool {
+    let version = bytes.get(8..12).and_then(|v| v.try_into().ok()).map(u32::from_le_bytes);
+    let sum = bytes.last_chunk().copied().map(u32::from_le_bytes);
+    bytes.len() == HEADER
+        && bytes.starts_with(&MAGIC)
+        && version == Some(VERSION)
+        && sum == Some(crc32fast::hash(bytes.get(..HEADER - 4).unwrap_or_default()))
+}
+
+/// The length of the record that begins with these bytes; None: it cannot be one.
+pub(super) fn record_length(frame: &[u8]) -> Option<usize> {
+    let length = u32::from_le_bytes(*frame.first_chunk()?) as usize;
+    (length > 0 && length <= MAX_RECORD).then_some(length)
+}
+
+/// Whether these are a whole record, with its length and checksum.
+pub(super) fn is_record(bytes: &[u8]) -> bool {
+    let (Some(length), Some(sum)) = (bytes.first_chunk::<4>(), bytes.get(4..8).and_then(|s| s.first_chunk()))
+    else {
+        return false;
+    };
+    checksum(length, bytes.get(FRAME..).unwrap_or_default()) == u32::from_le_bytes(*sum)
 }
 
 fn header(number: u64) -> [u8; HEADER] {

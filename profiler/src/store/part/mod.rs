@@ -8,6 +8,7 @@
 //! weight is anything but `count * period`. No limits here: who owns it looks at [`Part::bytes`].
 
 mod codec;
+mod gather;
 mod names;
 mod record;
 mod replay;

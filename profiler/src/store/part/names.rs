@@ -38,6 +38,19 @@ impl Names {
     pub(super) fn text_id(&self, text: &str) -> TextId {
         self.texts.get(text).copied().unwrap_or(NO_TEXT)
     }
+    /// Places of what has one.
+    pub(super) fn set_of(&self, set: &Set) -> Option<u32> {
+        self.sets.get(set).copied()
+    }
+    pub(super) fn frame_of(&self, frame: &Arc<Frame>) -> Option<u32> {
+        self.frames.get(frame).copied()
+    }
+    pub(super) fn node_of(&self, parent: u32, frame: u32) -> Option<u32> {
+        self.nodes.get(&(parent, frame)).copied()
+    }
+    pub(super) fn stack_of(&self, node: u32, end: StackEnd) -> Option<u32> {
+        self.stacks.get(&(node, end)).copied()
+    }
 }
 
 impl Part {

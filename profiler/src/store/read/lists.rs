@@ -225,7 +225,7 @@ impl<'q> LedgerLines<'q> {
 
 /// [`crate::store::Store::processes`] in the making.
 #[derive(Default)]
-pub(in crate::store) struct Processes(BTreeMap<ProcessKey, Arc<ProcessRecord>>);
+pub(in crate::store) struct Processes(BTreeMap<(ProcessKey, Arc<str>), Arc<ProcessRecord>>);
 
 impl Processes {
     /// Adds a view that is older than those before.
@@ -237,7 +237,9 @@ impl Processes {
             for record in &window.records {
                 let known = facts.records.get(*record as usize);
                 if let Some(known) = known.filter(|known| !is(&facts.labels.forgotten, known.set)) {
-                    last.insert(known.process.key, known);
+                    // Blocks of an archive are of many nodes, where one pid is many processes.
+                    let node = facts.labels.shared(facts.labels.value(known.set, LabelKey::Node));
+                    last.insert((known.process.key, node.cloned().unwrap_or_default()), known);
                 }
             }
         }

@@ -1,0 +1,400 @@
+//! Answers from an archive: what a question's time range needs is brought here and read as a daemon reads its own.
+//!
+//! In: an archive's URL and a directory of its own. Out: a [`Shelf`]. An application's hour that was brought together
+//! (`compact`) is read instead of the blocks that it covers, where the answer does not tell tasks apart; open parts
+//! are read from their pieces. Nothing is kept that the archive does not have: two of these on one archive answer
+//! alike.
+//!
+//! Bad objects are set aside, counted and named; an archive that does not answer fails the question, not the server.
+//! Limits: [`ReaderConfig`].
+
+mod open;
+mod usage;
+
+pub use usage::ReaderUsage;
+
+use super::cache::{self, BringError, Cache, Cached};
+use super::catalog::{Catalog, Gathered, hours_of, start_of};
+use super::compact::{self, GRAIN, Index};
+use super::layout::{self, BlockName};
+use super::remote::{Remote, RemoteError};
+use crate::model::{LabelKey, MatchOp, TimeRange, WallTime, nobody_waits};
+use crate::store::{BlockFacts, Shelf, StoreError, StoreUsage, Touch, Volume};
+use futures_util::{StreamExt, stream};
+use open::OpenVolumes;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use usage::Aside;
+
+/// Blocks whose files are brought at once, while those before are read.
+const AHEAD: usize = 24;
+/// Manifests that are read at once.
+const AT_ONCE: usize = 32;
+/// A manifest has 2 KB; one of an application's hour names all the blocks that it covers.
+const MAX_MANIFEST: u64 = 16 << 20;
+
+/// Applications' hours whose lists of blocks are kept: 60 KB each for a thousand nodes.
+const MAX_INDEXES: usize = 200;
+
+/// Where from, and how much is kept here.
+#[derive(Clone, Debug)]
+pub struct ReaderConfig {
+    /// The archive.
+    pub url: String,
+    /// A directory of its own.
+    pub cache: PathBuf,
+    /// Bytes of files in it.
+    pub cache_bytes: u64,
+    /// Memory for what was read of them, and for open parts, beside what a question needs while it runs.
+    pub memory_bytes: usize,
+    /// How often the archive's lists are read again.
+    pub refresh: Duration,
+}
+
+impl ReaderConfig {
+    /// The defaults for an archive and a directory.
+    pub fn new(url: impl Into<String>, cache: impl Into<PathBuf>) -> Self {
+        let (cache_bytes, memory_bytes, refresh) = (4 << 30, 128 << 20, Duration::from_secs(10));
+        Self { url: url.into(), cache: cache.into(), cache_bytes, memory_bytes, refresh }
+    }
+}
+
+/// Reads an archive.
+#[derive(Debug)]
+pub struct Reader {
+    pub(super) remote: Remote,
+    pub(super) catalog: Catalog,
+    pub(super) cache: Arc<Cache>,
+    open: OpenVolumes,
+    aside: Mutex<Aside>,
+    indexes: Mutex<HashMap<String, Arc<Index>>>,
+    pub(super) runtime: Runtime,
+}
+
+/// A block that a question may touch.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    Block(BlockName),
+    Gathered { app: String, hour: Gathered },
+    Open { host: String, block: String },
+}
+
+impl Wanted {
+    /// By time, the newest last; what is not of one node counts as its hour's first.
+    fn order(&self) -> (&str, &str) {
+        match self {
+            Self::Block(name) => (&name.block, &name.host),
+            Self::Gathered { hour, .. } => (&hour.hour, ""),
+            Self::Open { host, block } => (block, host),
+        }
+    }
+
+    /// Its place in the cache.
+    fn key(&self) -> String {
+        match self {
+            Self::Block(BlockName { host, block, crc32 }) => format!("nodes/{host}/{block}.{crc32:08x}"),
+            Self::Gathered { app, hour } => format!("apps/{app}/{}/{}", hour.hour, hour.generation),
+            Self::Open { host, block } => format!("open/{host}/{block}"),
+        }
+    }
+}
+
+fn away(error: RemoteError) -> StoreError {
+    StoreError::Away { says: error.to_string() }
+}
+
+impl Reader {
+    /// Opens an archive. Only what can be wrong at once is an error: the URL, the directory, threads. Whether the archive
+    /// answers is seen by the first question, and by [`Reader::probe`].
+    pub fn open(config: ReaderConfig) -> Result<Self, RemoteError> {
+        let remote = Remote::open(&config.url, false)?;
+        let local = |error: io::Error| RemoteError::Failed {
+            url: config.cache.display().to_string(),
+            what: "be used as the cache's directory".to_owned(),
+            says: error.to_string(),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(8)
+            .thread_name("archive")
+            .enable_all()
+            .build()
+            .map_err(local)?;
+        let handle = runtime.handle().clone();
+        let memory = config.memory_bytes / 2;
+        let cache =
+            Cache::new(&config.cache, config.cache_bytes, memory, remote.clone(), handle).map_err(local)?;
+        Ok(Self {
+            catalog: Catalog::new(remote.clone(), config.refresh),
+            open: OpenVolumes::new(memory),
+            aside: Mutex::default(),
+            indexes: Mutex::default(),
+            remote,
+            cache,
+            runtime,
+        })
+    }
+
+    /// Asks the archive for its list of hours: whether it can be read.
+    pub fn probe(&self) -> Result<(), RemoteError> {
+        self.runtime.block_on(self.catalog.hours()).map(|_| ())
+    }
+
+    /// What a question may touch, the newest first.
+    async fn wanted(&self, touch: &Touch<'_>) -> Result<Vec<Wanted>, StoreError> {
+        let (first, last) = hours_of(&touch.range);
+        let gathered = self.gathered(touch).await?;
+        let mut wanted = Vec::new();
+        let mut known: HashSet<(String, String)> = HashSet::new();
+        let mut hours = self.catalog.hours_in(&touch.range).await.map_err(away)?;
+        // An hour that is nowhere but brought together: the nodes' blocks may have gone.
+        hours.extend(gathered.iter().map(|(_, hour, _)| hour.hour.clone()));
+        hours.sort();
+        hours.dedup();
+        for hour in hours {
+            let blocks = self.catalog.blocks(&hour).await.map_err(away)?;
+            let whole = gathered.iter().find(|(_, known, _)| known.hour == hour);
+            for name in blocks.iter() {
+                known.insert((name.host.clone(), name.block.clone()));
+                let block = (name.host.clone(), name.block.clone());
+                if !whole.is_some_and(|(_, _, index)| index.covers.contains(&block)) {
+                    wanted.push(Wanted::Block(name.clone()));
+                }
+            }
+            if let Some((app, hour, _)) = whole {
+                wanted.push(Wanted::Gathered { app: app.clone(), hour: hour.clone() });
+            }
+        }
+        for (host, block) in self.catalog.open().await.map_err(away)?.keys() {
+            let hour = layout::hour(block);
+            let there = known.contains(&(host.clone(), block.clone()));
+            if !there && hour >= first.as_str() && hour <= last.as_str() {
+                wanted.push(Wanted::Open { host: host.clone(), block: block.clone() });
+            }
+        }
+        usage::lock(&self.aside).keep(&mut wanted, Wanted::key);
+        wanted.sort_by(|a, b| b.order().cmp(&a.order()));
+        Ok(wanted)
+    }
+
+    /// The hours in range that are one block of the application that is asked for, each with the blocks that it covers.
+    async fn gathered(&self, touch: &Touch<'_>) -> Result<Vec<(String, Gathered, Arc<Index>)>, StoreError> {
+        let fits =
+            !touch.of_tasks && touch.step.is_none_or(|step| step.as_nanos().is_multiple_of(GRAIN.as_nanos()));
+        let Some(app) = app_of(touch).filter(|_| fits) else { return Ok(Vec::new()) };
+        let app = layout::part(&app);
+        let (first, last) = hours_of(&touch.range);
+        let list = self.catalog.gathered(&app).await.map_err(away)?;
+        let in_range = list.iter().filter(|hour| hour.hour >= first && hour.hour <= last);
+        let mut all = Vec::new();
+        for hour in in_range {
+            let wanted = Wanted::Gathered { app: app.clone(), hour: hour.clone() };
+            if usage::lock(&self.aside).has(&wanted.key()) {
+                continue;
+            }
+            let name = layout::gathered(&app, &hour.hour, &hour.generation);
+            match self.index(&name).await {
+                Ok(Some(index)) => all.push((app.clone(), hour.clone(), index)),
+                Ok(None) => {}
+                Err(compact::IndexError::Remote(error)) => return Err(away(error)),
+                Err(compact::IndexError::Bad(says)) => usage::lock(&self.aside).add(&wanted.key(), &says),
+            }
+        }
+        Ok(all)
+    }
+
+    /// What an application's hour says of itself.
+    async fn index(&self, name: &str) -> Result<Option<Arc<Index>>, compact::IndexError> {
+        if let Some(index) = usage::lock(&self.indexes).get(name) {
+            return Ok(Some(index.clone()));
+        }
+        let Some(index) = Index::read(&self.remote, name).await?.map(Arc::new) else { return Ok(None) };
+        let mut indexes = usage::lock(&self.indexes);
+        if indexes.len() >= MAX_INDEXES {
+            indexes.clear();
+        }
+        indexes.insert(name.to_owned(), index.clone());
+        Ok(Some(index))
+    }
+
+    /// Opens a block: from the cache, or by its manifest. None: it went meanwhile, or is bad and was set aside.
+    pub(super) async fn block(&self, wanted: &Wanted) -> Result<Option<Cached>, StoreError> {
+        let key = wanted.key();
+        if let Some(cached) = self.cache.known(&key) {
+            return Ok(Some(cached));
+        }
+        let (manifest, name, below) = match wanted {
+            Wanted::Block(BlockName { host, block, crc32 }) => {
+                let read = self.remote.get(&layout::index(host, block, *crc32), MAX_MANIFEST).await;
+                let below = format!("{}/{block}", layout::blocks(host));
+                (read.map_err(away)?.map(|bytes| bytes.to_vec()), block.clone(), below)
+            }
+            Wanted::Gathered { app, hour } => {
+                let index = layout::gathered(app, &hour.hour, &hour.generation);
+                let manifest = match self.index(&index).await {
+                    Ok(index) => index.map(|index| index.manifest.clone().into_bytes()),
+                    Err(compact::IndexError::Remote(error)) => return Err(away(error)),
+                    Err(compact::IndexError::Bad(_)) => None,
+                };
+                let below = layout::gathered_files(app, &hour.hour, &hour.generation);
+                (manifest, format!("{}-{}", hour.hour, hour.generation), below)
+            }
+            Wanted::Open { .. } => return Ok(None),
+        };
+        let Some(manifest) = manifest else {
+            // The list is old: what it named was put anew under another name. The question begins again.
+            self.catalog.stale().await;
+            usage::lock(&self.aside).add(&key, "is listed and not there");
+            return Err(StoreError::Unreadable {
+                path: key.into(),
+                says: "is not there any more".to_owned(),
+            });
+        };
+        let bad = |says: String| {
+            usage::lock(&self.aside).add(&key, &says);
+            Ok(None)
+        };
+        match BlockFacts::of(&name, manifest) {
+            Err(error) => bad(error.to_string()),
+            Ok(facts) if matches!(wanted, Wanted::Block(name) if name.crc32 != facts.crc32()) => {
+                bad("its manifest is not as it was written".to_owned())
+            }
+            Ok(facts) => match self.cache.add(&key, below, facts) {
+                Ok(cached) => Ok(Some(cached)),
+                Err(BringError::Bad(says)) => bad(says),
+                Err(error) => Err(StoreError::Away { says: error.to_string() }),
+            },
+        }
+    }
+
+    /// The blocks and open parts of some names, with the files that are surely read.
+    async fn bring(&self, some: &[Wanted], touch: &Touch<'_>) -> Result<Vec<Volumes>, StoreError> {
+        let opened = stream::iter(some.iter().map(|wanted| async move {
+            match wanted {
+                Wanted::Open { host, block } => {
+                    let pieces = self.catalog.open().await.map_err(away)?;
+                    let pieces = pieces.get(&(host.clone(), block.clone())).cloned().unwrap_or_default();
+                    let volume = self.open.bring(&self.remote, &wanted.key(), &pieces).await;
+                    let volume = match volume {
+                        Err(BringError::Bad(says)) => {
+                            usage::lock(&self.aside).add(&wanted.key(), &says);
+                            None
+                        }
+                        other => Some(other.map_err(|error| StoreError::Away { says: error.to_string() })?),
+                    };
+                    Ok(volume.map(Volumes::Open))
+                }
+                _ => Ok(self.block(wanted).await?.map(Volumes::Block)),
+            }
+        }));
+        let opened: Vec<Result<Option<Volumes>, StoreError>> = opened.buffered(AT_ONCE).collect().await;
+        let mut volumes = opened.into_iter().filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
+        volumes.retain(|volume| volume.volume().range().is_some_and(|range| range.overlaps(&touch.range)));
+        let blocks: Vec<Cached> = volumes.iter().filter_map(Volumes::block).cloned().collect();
+        let bad = cache::bring(&blocks, touch.needs).await?;
+        for (bringer, says) in &bad {
+            self.refuse(bringer.key(), says);
+        }
+        match bad.into_iter().next() {
+            None => Ok(volumes),
+            // Asked again, with the lists of now: its labels may have been written anew.
+            Some((bringer, says)) => {
+                self.catalog.stale().await;
+                Err(StoreError::Unreadable { path: bringer.key().into(), says })
+            }
+        }
+    }
+
+    fn refuse(&self, key: &str, says: &str) {
+        self.cache.drop_block(key);
+        usage::lock(&self.aside).add(key, says);
+    }
+}
+
+/// What a question holds while it reads.
+#[derive(Clone, Debug)]
+enum Volumes {
+    Block(Cached),
+    Open(Arc<Volume>),
+}
+
+impl Volumes {
+    fn volume(&self) -> &Volume {
+        match self {
+            Self::Block(cached) => &cached.volume,
+            Self::Open(volume) => volume,
+        }
+    }
+    fn block(&self) -> Option<&Cached> {
+        match self {
+            Self::Block(cached) => Some(cached),
+            Self::Open(_) => None,
+        }
+    }
+}
+
+/// The one application that a question is about.
+fn app_of(touch: &Touch<'_>) -> Option<String> {
+    touch.selection.matchers.iter().find_map(|matcher| match (&matcher.op, matcher.key) {
+        (MatchOp::In(values), LabelKey::App) => match values.as_slice() {
+            [app] if !app.is_empty() => Some(app.clone()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+impl Shelf for Reader {
+    fn each(
+        &self,
+        touch: &Touch<'_>,
+        take: &mut dyn FnMut(&Volume) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let wanted = self.runtime.block_on(self.wanted(touch))?;
+        for some in wanted.chunks(AHEAD) {
+            if nobody_waits() {
+                return Err(StoreError::Unwanted);
+            }
+            for volume in self.runtime.block_on(self.bring(some, touch))? {
+                take(volume.volume())?;
+                self.cache.trim();
+            }
+        }
+        self.open.trim();
+        Ok(())
+    }
+
+    fn span(&self) -> Option<TimeRange> {
+        let hours = self.runtime.block_on(self.catalog.hours()).ok()?;
+        let open = self.runtime.block_on(self.catalog.open()).ok()?;
+        let names = hours.iter().map(String::as_str).chain(open.keys().map(|(_, block)| layout::hour(block)));
+        let (first, last) = names.fold((None, None), |(first, last): (Option<&str>, Option<&str>), hour| {
+            (
+                Some(first.map_or(hour, |first| first.min(hour))),
+                Some(last.map_or(hour, |last| last.max(hour))),
+            )
+        });
+        let end = start_of(last?)?.plus(Duration::from_secs(3600));
+        Some(TimeRange { from: start_of(first?)?, until: end.min(WallTime::now()) })
+    }
+
+    fn set_aside(&self, dir: &Path, says: &str) -> Result<(), StoreError> {
+        let Some(cached) = self.cache.of_dir(dir) else { return Ok(()) };
+        if let Some(says) = cached.bringer.take_away() {
+            return Err(StoreError::Away { says });
+        }
+        self.refuse(cached.bringer.key(), says);
+        // What is not there any more may be there under another name.
+        self.runtime.block_on(self.catalog.stale());
+        Ok(())
+    }
+
+    fn usage(&self) -> StoreUsage {
+        let (_, _, memory) = self.cache.usage();
+        StoreUsage { windows: 0, bytes: memory + self.open.bytes(), ..StoreUsage::default() }
+    }
+}

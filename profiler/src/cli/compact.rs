@@ -1,0 +1,95 @@
+//! `emberscope compact`: brings the hours of an archive together, an application's of all nodes as one block.
+//!
+//! In: the archive's URL, hours. Out: a line for each application and hour. Run again it does what is new.
+
+use super::serve::hold;
+use super::table::{Align, Table};
+use super::{CliError, logging, output, text};
+use crate::archive::{CompactConfig, CompactError, Compacted, compact};
+use crate::config::{ArchiveUrl, ByteSize, FilePath};
+use crate::model::{TimeRange, WallTime};
+use crate::serve::time::parse_time;
+use clap::Args;
+use std::io::{self, Write};
+
+/// Flags of `emberscope compact`.
+#[derive(Args, Clone, Debug)]
+pub struct CompactArgs {
+    /// The archive that daemons write to (their --archive): s3://, gs://, abfs:// or file://. Credentials come from
+    /// the environment: AWS_*, GOOGLE_*, AZURE_*.
+    #[arg(long, value_name = "URL")]
+    store: ArchiveUrl,
+    /// Only this application, by its id; else all.
+    #[arg(long, value_name = "ID")]
+    app: Option<String>,
+    /// Hours from this time on.
+    #[arg(long, value_name = "TIME", default_value = "-1d", allow_hyphen_values = true)]
+    from: String,
+    /// Hours until this time; the hour that is running is left for later.
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    until: String,
+    /// Directory for what is read and written meanwhile.
+    #[arg(long, value_name = "DIR", default_value = "/var/cache/emberscope/compact")]
+    cache_dir: FilePath,
+    /// Disk space for it.
+    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
+    cache_bytes: ByteSize,
+    /// Memory for the applications of an hour.
+    #[arg(long, value_name = "SIZE", default_value = "2GiB")]
+    memory: ByteSize,
+    /// Print a JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Brings them together.
+pub fn run(args: &CompactArgs) -> Result<(), CliError> {
+    logging::start("warn", crate::config::LogFormat::Text);
+    let now = WallTime::now();
+    let time = |text: &str| parse_time(text, now).map_err(|error| CliError::Usage(error.to_string()));
+    let config = CompactConfig {
+        url: args.store.get().clone(),
+        dir: args.cache_dir.get().to_owned(),
+        dir_bytes: args.cache_bytes.0,
+        memory_bytes: args.memory.as_usize(),
+        app: args.app.clone(),
+        range: TimeRange { from: time(&args.from)?, until: time(&args.until)? },
+    };
+    let _lock = hold(&config.dir)?;
+    let mut all = Vec::new();
+    compact(&config, |compacted| all.push(compacted)).map_err(failed)?;
+    show(&all, args.json, &mut io::stdout().lock())
+}
+
+fn failed(error: CompactError) -> CliError {
+    CliError::Archive(error.to_string())
+}
+
+fn show(all: &[Compacted], json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    if json {
+        for compacted in all {
+            let line = serde_json::to_string(compacted).map_err(io::Error::from)?;
+            output::write_json(out, &line)?;
+        }
+        return Ok(out.flush()?);
+    }
+    let mut table = Table::new(&[
+        ("HOUR", Align::Left),
+        ("APP", Align::Left),
+        ("BLOCKS", Align::Right),
+        ("BYTES", Align::Right),
+        ("", Align::Left),
+    ]);
+    for one in all {
+        let what = if one.unchanged { "as it was" } else { "new" };
+        table.row([
+            one.hour.clone(),
+            text::clean(&one.app).into_owned(),
+            one.blocks.to_string(),
+            one.bytes.to_string(),
+            what.to_owned(),
+        ]);
+    }
+    table.write(out, super::table::terminal_width())?;
+    Ok(out.flush()?)
+}

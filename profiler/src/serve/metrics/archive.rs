@@ -1,0 +1,108 @@
+//! Metrics of an archive: of the daemon that copies to it, and of `emberscope serve`, which reads it.
+//!
+//! In: what the pipeline takes from the archive's room. Out: gauges and counters, all there from the start at 0. What
+//! fails is a closed list.
+
+use super::Builder;
+use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge};
+
+/// What can fail: credentials, a bucket that is not there, anything else of the object store, the store's own files.
+const WHAT: [&str; 4] = ["denied", "missing", "failed", "disk"];
+
+/// How copying goes.
+#[derive(Debug)]
+pub struct Archiving {
+    /// Blocks copied.
+    pub blocks: IntCounter,
+    /// Pieces of the journal sent.
+    pub pieces: IntCounter,
+    /// Bytes sent.
+    pub bytes: IntCounter,
+    /// Blocks that wait.
+    pub waiting: IntGauge,
+    /// Blocks that went from the disk before they were copied.
+    pub missed: IntCounter,
+    /// Seconds since all was copied.
+    pub behind: Gauge,
+    /// 1 while the archive cannot be written.
+    pub failing: IntGauge,
+    /// Failures; labels: what.
+    pub errors: IntCounterVec,
+}
+
+impl Archiving {
+    pub(super) fn declare(b: &mut Builder) -> prometheus::Result<Self> {
+        let errors = b.counters(
+            "emberscope_archive_errors_total",
+            "Failures of copying to the archive, by what failed.",
+            &["what"],
+        )?;
+        for what in WHAT {
+            errors.with_label_values(&[what]);
+        }
+        let name = "emberscope_archive_behind_seconds";
+        let help = "Seconds since everything was in the archive; 0 without one.";
+        Ok(Self {
+            errors,
+            blocks: b.counter("emberscope_archive_blocks_total", "Blocks copied to the archive.")?,
+            pieces: b
+                .counter("emberscope_archive_pieces_total", "Pieces of the journal sent to the archive.")?,
+            bytes: b.counter("emberscope_archive_bytes_total", "Bytes sent to the archive.")?,
+            waiting: b.gauge(
+                "emberscope_archive_waiting_blocks",
+                "Blocks that wait to be copied to the archive.",
+            )?,
+            missed: b.counter(
+                "emberscope_archive_missed_blocks_total",
+                "Blocks that retention took from the disk before they were copied.",
+            )?,
+            behind: b.put(name, help, Gauge::new(name, help)?)?,
+            failing: b.gauge("emberscope_archive_failing", "1 while the archive cannot be written.")?,
+        })
+    }
+}
+
+/// How reading goes.
+#[derive(Debug)]
+pub struct Reading {
+    /// Files brought.
+    pub files: IntCounter,
+    /// Their bytes.
+    pub bytes: IntCounter,
+    /// Bytes in the cache.
+    pub cached_bytes: IntGauge,
+    /// Blocks that went from the cache for others.
+    pub evicted: IntCounter,
+    /// Objects set aside.
+    pub set_aside: IntCounter,
+    /// Lists that could not be read.
+    pub list_failures: IntCounter,
+}
+
+impl Reading {
+    pub(super) fn declare(b: &mut Builder) -> prometheus::Result<Self> {
+        Ok(Self {
+            files: b.counter(
+                "emberscope_archive_read_files_total",
+                "Files that `emberscope serve` brought from the archive.",
+            )?,
+            bytes: b.counter("emberscope_archive_read_bytes_total", "Bytes of these.")?,
+            cached_bytes: b.gauge(
+                "emberscope_archive_cached_bytes",
+                "Bytes of the archive's files held in the cache.",
+            )?,
+            evicted: b.counter(
+                "emberscope_archive_evicted_blocks_total",
+                "Blocks that went from the cache because others needed the room.",
+            )?,
+            set_aside: b.counter(
+                "emberscope_archive_set_aside_total",
+                "Objects of the archive that are bad and not answered for; the status names them.",
+            )?,
+            list_failures: b.counter(
+                "emberscope_archive_list_failures_total",
+                "Lists of the archive that could not be read.",
+            )?,
+        })
+    }
+}

@@ -1,0 +1,338 @@
+//! Answers from blocks and journals that something else brings: an archive, for one.
+//!
+//! In: a [`Shelf`], which shows what a question may touch, the newest first. Out: a [`Store`] that only answers. A
+//! block's files may be missing until they are asked for: a [`Fetch`] brings them then, and looks at their checksums.
+//! Limits are the shelf's: it decides what is held.
+
+use super::answer::AnswerLimits;
+use super::block::Block;
+use super::files::BlockFacts;
+use super::journal;
+use super::part::Part;
+use super::read::{LedgerLines, Merge, Processes, Quantities, Series, Totals, Values, View};
+use super::{LabelValue, LabelledSeries, Store, StoreError, StoreUsage};
+use crate::model::{
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary, TimeRange,
+    Window, nobody_waits,
+};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+/// Files that a query may find unreadable before it gives up: each is set aside first.
+const MAX_UNREADABLE: usize = 16;
+
+/// What a question reads of a block, beside the rows that only some need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Label sets, windows, sums by label set.
+    Facts,
+    /// These, and stacks.
+    Trees,
+    /// Facts, and the ledger.
+    Ledger,
+    /// All of it.
+    All,
+}
+
+impl Needs {
+    /// Whether a block's file is surely read.
+    pub fn file(self, file: &str) -> bool {
+        let table = file.split(['.', '-']).next().unwrap_or_default();
+        match table {
+            _ if self == Self::All => true,
+            "samples" => false,
+            "stacks" | "nodes" | "frames" | "merged" => self == Self::Trees,
+            "ledger" => self == Self::Ledger,
+            _ => true,
+        }
+    }
+}
+
+/// What a question touches.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch<'a> {
+    /// When.
+    pub range: TimeRange,
+    /// Whose samples.
+    pub selection: &'a Selection,
+    /// Its answer tells tasks apart, or selects by them.
+    pub of_tasks: bool,
+    /// Its answer tells apart what lies so far apart in time.
+    pub step: Option<Duration>,
+    /// What is read.
+    pub needs: Needs,
+}
+
+/// Brings blocks and journals.
+pub trait Shelf: Send + Sync {
+    /// Shows what shares an instant with the range, the newest first, until `take` fails.
+    fn each(
+        &self,
+        touch: &Touch<'_>,
+        take: &mut dyn FnMut(&Volume) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+    /// From the oldest window to the newest, as far as it is known.
+    fn span(&self) -> Option<TimeRange>;
+    /// A block's directory cannot be read as it is: it is not to be shown again. An error is one that passes: the
+    /// question ends with it.
+    fn set_aside(&self, dir: &Path, says: &str) -> Result<(), StoreError>;
+    /// What is held.
+    fn usage(&self) -> StoreUsage;
+}
+
+/// Brings a file of a block into its directory, where it is not there.
+pub trait Fetch: Send + Sync {
+    /// Returns once the file is there as the manifest says.
+    fn fetch(&self, file: &str) -> io::Result<()>;
+}
+
+/// A block, or windows that are none yet.
+#[derive(Debug)]
+pub struct Volume(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Block(Box<Block>),
+    Part(RwLock<Part>),
+}
+
+impl Volume {
+    /// A block whose files come into a directory as they are asked for.
+    pub fn block(dir: PathBuf, facts: &BlockFacts, fetch: Arc<dyn Fetch>) -> Result<Self, StoreError> {
+        let text = String::from_utf8_lossy(&facts.manifest);
+        let manifest = super::block::Manifest::parse(&dir, &text);
+        let manifest = manifest
+            .map_err(|error| StoreError::Unreadable { path: dir.clone(), says: error.to_string() })?;
+        Ok(Self(Kind::Block(Box::new(Block::fetched(dir, manifest, fetch)))))
+    }
+
+    /// No windows yet.
+    pub fn journal() -> Self {
+        Self(Kind::Part(RwLock::default()))
+    }
+
+    /// Takes more of a journal: its header or not, then whole records. False: they make no sense here.
+    pub fn append(&self, bytes: &[u8]) -> bool {
+        let Kind::Part(part) = &self.0 else { return false };
+        let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
+        let header = bytes.get(..journal::HEADER).filter(|header| journal::is_header(header));
+        let mut rest = bytes.get(header.map_or(0, <[u8]>::len)..).unwrap_or_default();
+        while !rest.is_empty() {
+            let record = journal::record_length(rest).and_then(|length| rest.get(..journal::FRAME + length));
+            let Some(record) = record.filter(|record| journal::is_record(record)) else { return false };
+            if part.replay(record.get(journal::FRAME..).unwrap_or_default()).is_err() {
+                return false;
+            }
+            rest = rest.get(record.len()..).unwrap_or_default();
+        }
+        true
+    }
+
+    /// From its first window to its last; None: it has none.
+    pub fn range(&self) -> Option<TimeRange> {
+        match &self.0 {
+            Kind::Block(block) => Some(block.range()),
+            Kind::Part(part) => part.read().unwrap_or_else(PoisonError::into_inner).facts.span(),
+        }
+    }
+
+    /// Windows.
+    pub fn windows(&self) -> u64 {
+        match &self.0 {
+            Kind::Block(block) => block.windows(),
+            Kind::Part(part) => {
+                part.read().unwrap_or_else(PoisonError::into_inner).facts.windows.len() as u64
+            }
+        }
+    }
+
+    /// Bytes of memory that it takes, estimated.
+    pub fn kept_bytes(&self) -> usize {
+        match &self.0 {
+            Kind::Block(block) => block.kept_bytes(),
+            Kind::Part(part) => part.read().unwrap_or_else(PoisonError::into_inner).bytes(),
+        }
+    }
+
+    /// Forgets what can be read again.
+    pub fn let_go(&self) {
+        if let Kind::Block(block) = &self.0 {
+            block.let_go();
+        }
+    }
+
+    pub(super) fn view<T>(
+        &self,
+        take: impl FnOnce(&dyn View) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match &self.0 {
+            Kind::Block(block) => take(&block.view(0)?),
+            Kind::Part(part) => take(&*part.read().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+}
+
+/// A store that answers from a shelf and takes nothing.
+#[derive(Debug)]
+pub struct ShelfStore<S> {
+    shelf: S,
+    window_length: Duration,
+    answers: AnswerLimits,
+}
+
+const OF_TASKS: [LabelKey; 3] = [LabelKey::TaskIndex, LabelKey::TaskAttempt, LabelKey::Task];
+
+/// Whether an answer by these labels, of this selection, tells tasks apart.
+fn of_tasks(selection: &Selection, by: &[LabelKey]) -> bool {
+    by.iter().chain(selection.matchers.iter().map(|matcher| &matcher.key)).any(|key| OF_TASKS.contains(key))
+}
+
+impl<S: Shelf> ShelfStore<S> {
+    /// With the window's length that answers are rounded to.
+    pub fn new(shelf: S, window_length: Duration, answers: AnswerLimits) -> Self {
+        Self { shelf, window_length, answers }
+    }
+
+    /// The shelf.
+    pub fn shelf(&self) -> &S {
+        &self.shelf
+    }
+
+    fn each(
+        &self,
+        touch: &Touch<'_>,
+        mut add: impl FnMut(&dyn View) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if touch.range.is_empty() {
+            return Ok(());
+        }
+        self.shelf.each(touch, &mut |volume| {
+            if nobody_waits() {
+                return Err(StoreError::Unwanted);
+            }
+            volume.view(&mut add)
+        })
+    }
+
+    /// Asks again without what turns out to be unreadable.
+    fn answer<T>(&self, ask: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        for _ in 0..MAX_UNREADABLE {
+            match ask() {
+                Err(StoreError::Unreadable { path, says }) => self.shelf.set_aside(&path, &says)?,
+                other => return other,
+            }
+        }
+        ask()
+    }
+}
+
+fn touch<'a>(query: &'a Query, by: &[LabelKey], needs: Needs) -> Touch<'a> {
+    let of_tasks = of_tasks(&query.selection, by);
+    Touch { range: query.range, selection: &query.selection, of_tasks, step: None, needs }
+}
+
+impl<S: Shelf> Store for ShelfStore<S> {
+    fn append(&self, _: Window) {}
+
+    fn span(&self) -> Option<TimeRange> {
+        self.shelf.span()
+    }
+
+    fn window_length(&self) -> Duration {
+        self.window_length
+    }
+
+    fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
+        self.answer(|| {
+            let mut merge = Merge::new(query, &self.answers);
+            self.each(&touch(query, &query.group, Needs::Trees), |view| merge.add(view))?;
+            Ok(merge.finish(self.window_length))
+        })
+    }
+
+    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
+        self.answer(|| {
+            let mut quantities = Quantities::new(query);
+            self.each(&touch(query, &[], Needs::Facts), |view| {
+                quantities.add(view.facts());
+                Ok(())
+            })?;
+            Ok(quantities.finish(self.window_length))
+        })
+    }
+
+    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
+        self.answer(|| {
+            let mut totals = Totals::new(query, &self.answers);
+            // Who asks for something of threads may read tasks out of the sums.
+            let of_threads = query.selection.matchers.iter().any(|matcher| matcher.key.is_of_thread());
+            let touch = Touch { of_tasks: of_threads, ..touch(query, &[], Needs::Facts) };
+            self.each(&touch, |view| totals.add(view))?;
+            Ok(totals.finish())
+        })
+    }
+
+    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
+        self.answer(|| {
+            let mut values = Values::new(query, key, &self.answers);
+            self.each(&touch(query, &[key], Needs::Facts), |view| values.add(view))?;
+            Ok(values.finish())
+        })
+    }
+
+    fn series(
+        &self,
+        query: &Query,
+        step: Duration,
+        by: &[LabelKey],
+    ) -> Result<Vec<LabelledSeries>, StoreError> {
+        let step = step.max(self.window_length);
+        self.answer(|| {
+            let mut series = Series::new(query, step, by, &self.answers);
+            let touch = Touch { step: Some(step), ..touch(query, by, Needs::Facts) };
+            self.each(&touch, |view| series.add(view))?;
+            series.finish()
+        })
+    }
+
+    fn ledger(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        by: &[LabelKey],
+    ) -> Result<Vec<LedgerTotal>, StoreError> {
+        self.answer(|| {
+            let mut lines = LedgerLines::new(range, selection, by, &self.answers);
+            let of_tasks = of_tasks(selection, by);
+            let touch = Touch { range, selection, of_tasks, step: None, needs: Needs::Ledger };
+            self.each(&touch, |view| lines.add(view))?;
+            Ok(lines.finish())
+        })
+    }
+
+    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
+        let answer = self.answer(|| {
+            let mut processes = Processes::default();
+            let touch = Touch { range, selection, of_tasks: false, step: None, needs: Needs::Facts };
+            self.each(&touch, |view| {
+                processes.add(view, &range);
+                Ok(())
+            })?;
+            Ok(processes.finish(selection))
+        });
+        answer.unwrap_or_else(|error| {
+            tracing::warn!(%error, "processes are not told");
+            Vec::new()
+        })
+    }
+
+    fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
+
+    fn forget(&self, _: &LabelSet) {}
+
+    fn usage(&self) -> StoreUsage {
+        self.shelf.usage()
+    }
+}

@@ -1,0 +1,112 @@
+//! A real S3-compatible server: versitygw (Apache-2.0), over a directory, on a free port of loopback.
+//!
+//! Go builds it from the module that tests/s3-server pins, once; its build cache makes the next build a matter of
+//! seconds. It is strict: signatures, checksums and headers are looked at as Amazon's are. Dropped, it ends.
+
+use super::Running;
+use super::daemon::free_port;
+use crate::places;
+use anyhow::{Context as _, Result, bail};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const ACCESS: &str = "emberscope";
+const SECRET: &str = "not-a-secret";
+/// The bucket that is there.
+pub const BUCKET: &str = "profiles";
+
+/// The server.
+pub struct S3 {
+    running: Option<Running>,
+    binary: PathBuf,
+    dir: PathBuf,
+    port: u16,
+}
+
+/// Builds the server. The inner error says why it cannot be built here.
+pub fn build() -> Result<Result<PathBuf, String>> {
+    let target = places::target().join("s3-server");
+    let module = "github.com/versity/versitygw/cmd/versitygw";
+    let run = Command::new("go")
+        .args(["build", "-ldflags", "-s -w", "-o"])
+        .arg(&target)
+        .arg(module)
+        .current_dir(places::workspace().join("tests/s3-server"))
+        .output();
+    match run {
+        Ok(out) if out.status.success() => Ok(Ok(target)),
+        // A compiler that is too old or a module that cannot be had says so.
+        Ok(out) => {
+            Ok(Err(format!("the S3 server cannot be built: {}", String::from_utf8_lossy(&out.stderr).trim())))
+        }
+        Err(error) => Ok(Err(format!("no go command: {error}"))),
+    }
+}
+
+impl S3 {
+    /// Starts one whose objects are files in `dir`.
+    pub fn start(binary: &Path, dir: &Path) -> Result<Self> {
+        for name in ["objects", "metadata"] {
+            let path = dir.join(name).join(BUCKET);
+            std::fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
+        }
+        let mut server =
+            Self { running: None, binary: binary.to_owned(), dir: dir.to_owned(), port: free_port()? };
+        server.begin()?;
+        Ok(server)
+    }
+
+    /// Goes on where it stopped, on the same port.
+    pub fn begin(&mut self) -> Result<()> {
+        let address = format!("127.0.0.1:{}", self.port);
+        let mut command = Command::new(&self.binary);
+        command.args(["--quiet", "--keep-alive", "--port", &address, "posix", "--sidecar"]);
+        command.arg(self.dir.join("metadata")).arg(self.dir.join("objects"));
+        command.env("ROOT_ACCESS_KEY", ACCESS).env("ROOT_SECRET_KEY", SECRET);
+        let log = self.dir.join("server.log");
+        let mut running = Running::start("the S3 server", &mut command, &log)?;
+        let begun = Instant::now();
+        while TcpStream::connect(&address).is_err() {
+            if running.ended()?.is_some() || begun.elapsed() > Duration::from_secs(60) {
+                bail!("the S3 server does not listen on {address}\n{}", crate::step::tail(&log, 20));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Ends it; its objects stay.
+    pub fn end(&mut self) {
+        self.running = None;
+    }
+
+    /// An archive in its bucket.
+    pub fn url(&self, prefix: &str) -> String {
+        format!("s3://{BUCKET}/{prefix}")
+    }
+
+    /// Where its objects are, as files.
+    pub fn files(&self) -> PathBuf {
+        self.dir.join("objects").join(BUCKET)
+    }
+
+    /// What a client's environment needs.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        self.environment_with(SECRET)
+    }
+
+    /// The same with another secret.
+    pub fn environment_with(&self, secret: &str) -> Vec<(String, String)> {
+        [
+            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
+            ("AWS_ACCESS_KEY_ID", ACCESS.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", secret.to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+    }
+}
