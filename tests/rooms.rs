@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself and `model`. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("capture", &[]),
     ("unwind", &["target", "hotspot"]),
@@ -18,6 +18,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("aggregate", &[]),
     ("store", &[]),
     ("export", &[]),
+    ("push", &["export"]),
     // Answers come out of the store by its trait, and go out in an export's format.
     ("serve", &["store", "export"]),
     ("cli", &["*"]),

@@ -117,6 +117,9 @@ pub enum CliError {
     /// A flame graph could not be made.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// A store on the disk cannot be opened or read.
+    #[error("{0}")]
+    Store(String),
     /// Sampling failed.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),

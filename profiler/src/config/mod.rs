@@ -18,8 +18,8 @@ pub use record::{RecordConfig, SelectError};
 pub use settings::{DaemonConfig, Settings};
 pub use units::{ByteSize, Interval, UnitError};
 pub use values::{
-    FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, Refused, RingBytes, SparkUrls,
-    TomlKind, Value, WindowLength,
+    FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, PushUrl, Refused, RingBytes,
+    SparkUrls, Tenant, TomlKind, Value, WindowLength,
 };
 
 use std::path::{Path, PathBuf};

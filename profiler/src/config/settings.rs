@@ -123,6 +123,11 @@ settings! {
     /// On a full disk: drop (the oldest block goes, the newest windows are kept) or stop (nothing new is
     /// written until there is room; windows wait in memory as far as they fit).
     required when_full ("when-full", "WHAT"): FullDisk = "drop";
+    /// Pyroscope server that each closed window is pushed to as well (push.v1), by application, executor,
+    /// stage and class of thread; http alone. What it does not take is tried again, then counted and dropped.
+    optional push ("push", "URL"): PushUrl = "http://pyroscope:4040";
+    /// Tenant of that server (X-Scope-OrgID), where it has several.
+    optional push_tenant ("push-tenant", "NAME"): Tenant = "anonymous";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
     /// given. Samples are lost, and counted, when it is full.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";

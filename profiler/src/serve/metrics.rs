@@ -6,6 +6,7 @@
 
 mod disk;
 mod kinds;
+mod push;
 #[cfg(test)]
 mod tests;
 
@@ -84,6 +85,8 @@ pub struct Metrics {
     store_bytes: IntGauge,
     store_dropped: IntCounterVec,
     disk: Disk,
+    /// Pushing to another server.
+    pub push: push::Push,
     own_cpu: Gauge,
     own_resident: IntGauge,
     own_start: Gauge,
@@ -157,6 +160,7 @@ impl Metrics {
                 &["reason"],
             )?,
             disk: Disk::declare(&mut b)?,
+            push: push::Push::declare(&mut b)?,
             registry_entries: {
                 let (name, help) =
                     ("emberscope_registry_entries", "Entries of a bounded table of the daemon.");
