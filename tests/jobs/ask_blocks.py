@@ -3,12 +3,13 @@
     ask_blocks.py PACKAGE_DIR QUESTIONS ANSWERS
 
 QUESTIONS is a file of JSON: {"paths": [...], "ask": [{"name", "what", "selection", ...}]}. ANSWERS is written: a list of
-rows for each name, decimals as text. Prints the fact `done`.
+rows for each name, decimals as text. Prints a fact `answered-NAME` for each.
 """
 
 import decimal
 import json
 import sys
+import time
 
 sys.path.insert(0, sys.argv[1])
 
@@ -60,10 +61,13 @@ def main():
     spark = SparkSession.builder.appName("ask-blocks").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     profiles = Profiles(spark, questions["paths"])
-    answers = {question["name"]: answer(profiles, question) for question in questions["ask"]}
+    answers = {}
+    for question in questions["ask"]:
+        begun = time.monotonic()
+        answers[question["name"]] = answer(profiles, question)
+        print("fact answered-%s=%.1f s" % (question["name"], time.monotonic() - begun), flush=True)
     with open(sys.argv[3], "w", encoding="utf-8") as file:
         json.dump(answers, file)
-    print("fact done=%d" % len(answers), flush=True)
     spark.stop()
 
 

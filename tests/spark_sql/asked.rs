@@ -24,11 +24,15 @@ pub fn ask(here: &Here, dir: &Path, paths: &[PathBuf], questions: &[Value]) -> R
     let package = install(here, dir)?;
     let (file, answers) = (dir.join("questions.json"), dir.join("answers.json"));
     std::fs::write(&file, json!({ "paths": paths, "ask": questions }).to_string())?;
-    let job = here.spark("ask_blocks.py", dir).master("local[2]");
+    // Small questions: what is saved is the time of the JIT and of hundreds of tasks.
+    let job = here.spark("ask_blocks.py", dir).master("local[2]").java_options("-XX:TieredStopAtLevel=1");
     let job = job.conf("spark.sql.shuffle.partitions", "2").conf("spark.ui.enabled", "false");
+    let job = job.conf("spark.default.parallelism", "1").conf("spark.sql.sources.parallelPartitionDiscovery.threshold", "1000");
     let job = [&package, &file, &answers].into_iter().fold(job, |job, path| job.arg(path.to_string_lossy()));
     let mut job = job.start()?;
-    job.wait_fact("done", WARM_UP)?;
+    for question in questions {
+        job.wait_fact(&format!("answered-{}", question["name"].as_str().unwrap_or_default()), WARM_UP)?;
+    }
     job.wait(WARM_UP)?;
     Ok(serde_json::from_str(&std::fs::read_to_string(answers)?)?)
 }
