@@ -28,11 +28,19 @@ fn window(until: WallTime) -> Window {
             (LabelKey::Task, task),
         ];
         let labels = labels.iter().fold(LabelSetBuilder::new(), |set, (key, value)| set.set(*key, *value));
-        let (labels, stack) = (Arc::new(labels.build()), Arc::new(Stack { frames: frames.into(), end: StackEnd::Root }));
+        let (labels, stack) =
+            (Arc::new(labels.build()), Arc::new(Stack { frames: frames.into(), end: StackEnd::Root }));
         Row { labels, stack, kind: SampleKind::Cpu, count, weight: count * 10_101_010 }
     };
     let rows = vec![row("3", "7", 4), row("3", "8", 2), row("4", "9", 5)];
-    Window { range, rows, ledger: Vec::new(), processes: Vec::new(), lost: LostCounts::default(), partial: false }
+    Window {
+        range,
+        rows,
+        ledger: Vec::new(),
+        processes: Vec::new(),
+        lost: LostCounts::default(),
+        partial: false,
+    }
 }
 
 #[test]
@@ -62,7 +70,10 @@ fn what_is_pushed_is_read_by_pyroscopes_own_protos() -> Result<()> {
         ensure!(one["sums"] == sums && one["period"] == "cpu:nanoseconds", "{one}");
         ensure!(one["length_ns"] == 10_000_000_000_i64, "{one}");
         ensure!(one["from_ns"].as_i64() == i64::try_from(until.0 - 10_000_000_000).ok(), "{one}");
-        ensure!(one["stacks"][0]["functions"] == json!(["org.example.Job.work", "java.lang.Thread.run"]), "{one}");
+        ensure!(
+            one["stacks"][0]["functions"] == json!(["org.example.Job.work", "java.lang.Thread.run"]),
+            "{one}"
+        );
         ensure!(one["id"].as_str().is_some_and(|id| id.len() == 36), "{one}");
     }
     let state = pusher.state();

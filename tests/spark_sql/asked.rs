@@ -27,7 +27,9 @@ pub fn ask(here: &Here, dir: &Path, paths: &[PathBuf], questions: &[Value]) -> R
     // Small questions: what is saved is the time of the JIT and of hundreds of tasks.
     let job = here.spark("ask_blocks.py", dir).master("local[2]").java_options("-XX:TieredStopAtLevel=1");
     let job = job.conf("spark.sql.shuffle.partitions", "2").conf("spark.ui.enabled", "false");
-    let job = job.conf("spark.default.parallelism", "1").conf("spark.sql.sources.parallelPartitionDiscovery.threshold", "1000");
+    let job = job
+        .conf("spark.default.parallelism", "1")
+        .conf("spark.sql.sources.parallelPartitionDiscovery.threshold", "1000");
     let job = [&package, &file, &answers].into_iter().fold(job, |job, path| job.arg(path.to_string_lossy()));
     let mut job = job.start()?;
     for question in questions {
