@@ -6,6 +6,8 @@
 
 #[path = "pyroscope/comparing.rs"]
 mod comparing;
+#[path = "pyroscope/pushing.rs"]
+mod pushing;
 #[path = "pyroscope/sums.rs"]
 mod sums;
 
@@ -55,7 +57,7 @@ fn client(test: &str) -> Result<Option<std::path::PathBuf>> {
         Ok(path) => Ok(Some(path.clone())),
         // A compiler that is too old or a module that cannot be had says so; a fault of the source is a
         // failure.
-        Err(reason) if reason.contains("pyroscope-client/main.go:") || reason.contains("./main.go:") => {
+        Err(reason) if reason.contains("main.go:") || reason.contains("receive.go:") => {
             anyhow::bail!("the client does not compile: {reason}")
         }
         Err(reason) => {

@@ -20,6 +20,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     // It copies what a store wrote, and brings a store what it answers from.
     ("archive", &["store"]),
     ("export", &[]),
+    ("push", &["export"]),
     // Answers come out of the store by its trait, and go out in an export's format.
     ("serve", &["store", "export"]),
     ("cli", &["*"]),

@@ -3,8 +3,8 @@
 //! Data flows one way, and each room has one job:
 //! [`capture`] -> [`process`] -> [`symbolize`] -> [`aggregate`] -> [`store`] -> [`serve`].
 //! [`model`] is the data they share, [`target`] and [`hotspot`] read other processes for those rooms that
-//! need it; [`archive`] copies a store to an object store and answers from there; [`pipeline`] alone knows every
-//! stage.
+//! need it; [`archive`] copies a store to an object store and answers from there; [`push`] sends closed windows
+//! elsewhere; [`pipeline`] alone knows every stage.
 
 pub mod aggregate;
 pub mod archive;
@@ -16,6 +16,7 @@ pub mod hotspot;
 pub mod model;
 pub mod pipeline;
 pub mod process;
+pub mod push;
 pub mod serve;
 pub mod store;
 pub mod symbolize;

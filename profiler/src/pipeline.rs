@@ -29,6 +29,7 @@ use crate::process::{
     AppFilter, ExecutorFilter, Fraction, Keep, KeepError, NamesConfig, Places, Registry, RegistryConfig,
     SparkNames,
 };
+use crate::push::{PushConfig, Pusher};
 use crate::serve::{self, Metrics, Queries, ServeConfig, ServeError, ServeState};
 use crate::store::{
     AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, MemoryStore, MemoryStoreConfig, RollUp,
@@ -274,6 +275,11 @@ fn join(
         ),
         ..SymbolizerConfig::default()
     });
+    let push = config.push.as_ref().map(|url| {
+        let tenant = config.push_tenant.as_ref().map(|tenant| tenant.get().to_owned());
+        Pusher::start(PushConfig { url: url.get().to_owned(), tenant })
+    });
+    let push = push.transpose().map_err(PipelineError::Runtime)?;
     // Whatever begins from here on is watched from its beginning.
     let threads = Threads::new(Limits::default(), started.monotonic_ns);
     let places = registry.places();
@@ -297,6 +303,7 @@ fn join(
         pace: Pace::new(),
         tables,
         trim: heap::Trim::soon(),
+        push,
     };
     Ok(Joined { worker, metrics, shared, node, places })
 }

@@ -5,6 +5,8 @@
 // {"name", "method", "request", "codec": "proto"|"json", "gzip": bool}; a request is the protobuf message in
 // protobuf's JSON. Out: one line a call, {"name", "ok": message} or {"name", "code", "message"}.
 // Deadline: 30 s a call. Exit code 2 for a fault of this program or its input.
+//
+// With `receive N` it is a push.v1.PusherService instead: see receive.go.
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"connectrpc.com/connect"
@@ -108,8 +111,15 @@ func run(url string, c call) (proto.Message, error) {
 }
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "receive" {
+		away, err := strconv.Atoi(os.Args[2])
+		if err != nil {
+			fatal("receive: %v", err)
+		}
+		receive(away)
+	}
 	if len(os.Args) != 2 {
-		fatal("usage: pyroscope-client URL < calls.json")
+		fatal("usage: pyroscope-client URL < calls.json, or pyroscope-client receive REQUESTS-TURNED-AWAY")
 	}
 	input, err := io.ReadAll(os.Stdin)
 	if err != nil {

@@ -120,6 +120,9 @@ pub enum CliError {
     /// An archive could not be read or written.
     #[error("{0}")]
     Archive(String),
+    /// A store on the disk cannot be opened or read.
+    #[error("{0}")]
+    Store(String),
     /// Sampling failed.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),

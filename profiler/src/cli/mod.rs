@@ -16,6 +16,7 @@ mod diff;
 mod doctor;
 mod executors;
 mod exit;
+mod export;
 #[cfg(test)]
 mod fake;
 mod figures;
@@ -131,6 +132,17 @@ Examples:
   emberscope flamegraph --query '{thread_class=~\"gc|jit\"}' --unit ns --format folded | head
   emberscope flamegraph --from 2026-11-21T18:00:00Z --until 2026-11-21T18:05:00Z -o node.json")]
     Flamegraph(flamegraph::FlamegraphArgs),
+    /// Write the chosen samples as a file for other programs: folded stacks, pprof, or a Parquet table.
+    #[command(after_help = "\
+Examples:
+  emberscope export --app nightly-etl -o nightly.pb.gz
+  emberscope export --app nightly-etl --group executor,stage -o nightly.parquet
+  emberscope export --data-dir /var/lib/emberscope --from -2d --until -1d -o yesterday.folded
+
+A Parquet table has a line for each stack, with its labels in columns: those of --group, else node, app,
+app_name, role, executor, stage, stage_attempt and thread_class. With --data-dir no daemon is asked: it
+reads the files of one that does not run.")]
+    Export(Box<export::ExportArgs>),
     /// List the methods that make the difference of two selections, or of slow tasks; or draw it.
     #[command(after_help = "\
 Examples:
@@ -205,6 +217,7 @@ impl Cli {
             Command::Labels(args) => labels::run(&args)?,
             Command::Top(args) => top::run(&args)?,
             Command::Flamegraph(args) => flamegraph::run(&args)?,
+            Command::Export(args) => export::run(&args)?,
             Command::Diff(args) => diff::run(&args)?,
             Command::Record(args) => record::run(args)?,
             Command::Serve(args) => serve::run(&args)?,

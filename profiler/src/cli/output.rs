@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 fn of_file(path: &Path) -> Option<Format> {
     match path.extension()?.to_str()? {
         "collapsed" | "txt" => Some(Format::Folded),
+        "gz" if path.to_str()?.ends_with(".pb.gz") => Some(Format::Pprof),
         ending => Format::from_slug(ending),
     }
 }
@@ -22,8 +23,9 @@ fn of_file(path: &Path) -> Option<Format> {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// svg is a picture for browsers, folded a line for each stack, json the call tree. Default: what
-    /// the file's name ends in (.svg, .folded, .txt, .json); folded on standard output.
+    /// svg is a picture for browsers, folded a line for each stack, json the call tree, pprof a profile
+    /// for `go tool pprof`, parquet a table. Default: what the file's name ends in (.svg, .folded, .txt,
+    /// .json, .pprof, .pb.gz, .parquet); folded on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub format: Option<Format>,
     /// File to write; - is standard output.
@@ -60,12 +62,19 @@ impl OutputArgs {
                     "an SVG is not for a terminal: name a file with -o, or pipe it on".to_owned(),
                 ));
             }
+            if format.is_binary() && terminal {
+                let slug = format.slug();
+                return Err(CliError::Usage(format!(
+                    "{slug} is not for a terminal: name a file with -o, or pipe it on"
+                )));
+            }
             return Ok(Output { format, file: None });
         }
         let format = self.format.or_else(|| of_file(&self.output)).ok_or_else(|| {
             let name = self.output.display();
             CliError::Usage(format!(
-                "the name {name} tells no format: end it in .svg, .folded or .json, or use --format"
+                "the name {name} tells no format: end it in .svg, .folded, .json, .pb.gz or .parquet, or use \
+                 --format"
             ))
         })?;
         Ok(Output { format, file: Some(self.output.clone()) })

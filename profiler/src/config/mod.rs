@@ -20,8 +20,8 @@ pub use settings::{DaemonConfig, Settings};
 pub use units::{ByteSize, Interval, UnitError};
 pub use urls::{DebuginfodUrls, SparkUrls};
 pub use values::{
-    ArchiveUrl, FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, QueryNodes,
-    Refused, RingBytes, TomlKind, Value, WindowLength,
+    ArchiveUrl, FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, PushUrl,
+    QueryNodes, Refused, RingBytes, Tenant, TomlKind, Value, WindowLength,
 };
 
 use std::path::{Path, PathBuf};

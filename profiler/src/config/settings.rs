@@ -141,6 +141,11 @@ settings! {
     /// Object store (s3://, gs://, abfs://) or directory (file://) that windows are copied to: finished blocks as they
     /// are, the rest some 25 seconds behind. Credentials come from the environment: AWS_*, GOOGLE_*, AZURE_*.
     optional archive ("archive", "URL"): ArchiveUrl = "s3://bucket/emberscope";
+    /// Pyroscope server that each closed window is pushed to as well (push.v1), by application, executor,
+    /// stage and class of thread; http alone. What it does not take is tried again, then counted and dropped.
+    optional push ("push", "URL"): PushUrl = "http://pyroscope:4040";
+    /// Tenant of that server (X-Scope-OrgID), where it has several.
+    optional push_tenant ("push-tenant", "NAME"): Tenant = "anonymous";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
     /// given. Samples are lost, and counted, when it is full.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";

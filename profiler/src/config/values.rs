@@ -67,6 +67,8 @@ toml_kinds! {
     SparkUrls = List;
     DebuginfodUrls = List;
     ArchiveUrl = Text;
+    PushUrl = Text;
+    Tenant = Text;
 }
 
 macro_rules! parsed {
@@ -141,6 +143,34 @@ parsed!(
         // The kernel takes powers of two of whole pages only (bpf(2), BPF_MAP_TYPE_RINGBUF).
         Ok(size) if size.0.is_power_of_two() && (1 << 12..=1 << 30).contains(&size.0) => Ok(size),
         _ => refused("a power of two from 4KiB to 1GiB, such as 4MiB"),
+    }
+);
+
+parsed!(
+    /// Base URL of a server that profiles are pushed to.
+    PushUrl(String),
+    |text| {
+        let rest = text.strip_prefix("http://").unwrap_or_default();
+        let host = rest.split('/').next().unwrap_or_default();
+        let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#' | '@');
+        // The HTTP client here has no TLS: what leaves the node in the clear should be seen to.
+        if host.trim_matches(':').is_empty() || text.len() > 2048 || text.contains(odd) {
+            return refused("an http URL without user, query and fragment, such as http://pyroscope:4040");
+        }
+        Ok(text.trim_end_matches('/').to_owned())
+    }
+);
+
+parsed!(
+    /// A tenant of such a server, as HTTP's headers can carry it.
+    Tenant(String),
+    |text| {
+        // Grafana's rule for tenant ids (dskit, tenant/tenant.go).
+        let fits = |c: char| c.is_ascii_alphanumeric() || "!-_.*'()".contains(c);
+        match (1..=150).contains(&text.len()) && text.chars().all(fits) {
+            true => Ok(text.to_owned()),
+            false => refused("1 to 150 letters, digits and !-_.*'()"),
+        }
     }
 );
 
@@ -321,6 +351,20 @@ pub(super) mod tests {
         takes::<FullDisk>(&["drop", "stop"], &["oldest", ""]);
         takes::<LogFormat>(&["text", "json"], &["xml", ""]);
         takes::<NodeName>(&["node-1.example"], &["", "a b", "x\u{1b}[31m"]);
+        takes::<PushUrl>(
+            &["http://pyroscope:4040", "http://[::1]:4040/behind/a/proxy"],
+            &[
+                "",
+                "pyroscope:4040",
+                "https://pyroscope",
+                "http://",
+                "http:///x",
+                "http://a b",
+                "http://u:p@h",
+                "http://h?q",
+            ],
+        );
+        takes::<Tenant>(&["team-1", "a"], &["", "a b", "a|b", "a/b", "ä"]);
         assert_eq!("localhost:80".parse::<Listen>().unwrap().to_string(), "127.0.0.1:80");
     }
 }

@@ -1,4 +1,4 @@
-//! Answers as bytes: folded stacks, an SVG flame graph, JSON, and methods by cost.
+//! Answers as bytes: folded stacks, an SVG flame graph, JSON, pprof, a flat Parquet table, and methods by cost.
 //!
 //! Pure: an [`Answer`] and [`ExportOptions`] in, bytes out; nothing is read or looked up. Names come
 //! from observed programs, so every writer cleans or escapes them (text.rs). Limit: the bytes of one
@@ -7,8 +7,10 @@
 mod cause;
 mod columns;
 mod diff;
+mod flat;
 mod folded;
 mod json;
+pub mod pprof;
 mod svg;
 mod text;
 mod top;
@@ -36,17 +38,25 @@ pub enum Format {
     Svg,
     /// The tree with what it rests on.
     Json,
+    /// google.v1.Profile, packed with gzip, with samples and nanoseconds.
+    Pprof,
+    /// A Parquet file with a line for each stack of each group, its labels in columns.
+    Parquet,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json];
+    pub const ALL: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json, Self::Pprof, Self::Parquet];
+    /// Those that a difference of two answers has.
+    pub const COMPARED: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json];
     /// Name in queries (`format=svg`); also the file name's ending.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Folded => "folded",
             Self::Svg => "svg",
             Self::Json => "json",
+            Self::Pprof => "pprof",
+            Self::Parquet => "parquet",
         }
     }
     /// By name.
@@ -59,7 +69,13 @@ impl Format {
             Self::Folded => "text/plain; charset=utf-8",
             Self::Svg => "image/svg+xml",
             Self::Json => "application/json",
+            Self::Pprof => "application/vnd.google.protobuf+gzip",
+            Self::Parquet => "application/vnd.apache.parquet",
         }
+    }
+    /// Whether a terminal cannot show it.
+    pub const fn is_binary(self) -> bool {
+        matches!(self, Self::Pprof | Self::Parquet)
     }
 }
 
@@ -121,6 +137,9 @@ pub enum ExportError {
         /// The limit.
         limit: usize,
     },
+    /// Too many frames for a format without a tree.
+    #[error(transparent)]
+    Frames(#[from] pprof::TooManyFrames),
     /// The writer of the format failed.
     #[error("cannot write the answer as {format}: {source}")]
     Write {
@@ -138,6 +157,12 @@ pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Resul
         Format::Folded => folded::write(&answer.tree, options, &mut out),
         Format::Svg => svg::write(answer, options, &mut out),
         Format::Json => json::write(answer, options, &mut out),
+        Format::Pprof => match pprof::file(&answer.tree, answer.range, &mut out) {
+            Err(ExportError::Write { source, .. }) => Err(source),
+            Err(other) => return Err(other),
+            Ok(()) => Ok(()),
+        },
+        Format::Parquet => flat::write(answer, options, &mut out),
     };
     match written {
         Ok(()) => Ok(out.bytes),

@@ -76,7 +76,7 @@ fn slugs_round_trip() {
     for format in Format::ALL {
         assert_eq!(Format::from_slug(format.slug()), Some(*format));
     }
-    assert_eq!(Format::from_slug("pprof"), None);
+    assert_eq!(Format::from_slug("speedscope"), None);
     assert_eq!(Unit::from_slug("ns"), Some(Unit::Nanoseconds));
     assert_eq!(Unit::from_slug("samples"), Some(Unit::Samples));
     assert_eq!(Unit::from_slug(""), None);

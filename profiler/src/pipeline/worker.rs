@@ -21,6 +21,7 @@ use crate::model::{
 };
 use crate::process::threads::{Owner, Threads};
 use crate::process::{Process, Registry};
+use crate::push::Pusher;
 use crate::store::Store;
 use crate::symbolize::{Symbolizer, Target};
 use std::collections::{HashMap, HashSet};
@@ -65,6 +66,8 @@ pub struct Worker {
     pub(super) lost: LostCounts,
     /// When free memory is given back.
     pub(super) trim: Trim,
+    /// Sends closed windows to another server too.
+    pub(super) push: Option<Pusher>,
 }
 
 impl Worker {
@@ -210,7 +213,9 @@ impl Worker {
     }
 
     fn update_health(&self) {
-        let (threads, interner) = ((&self.threads, &self.jvm_probes, &self.tables), &self.interner);
+        let push = self.push.as_ref().map(Pusher::state);
+        let threads = (&self.threads, &self.jvm_probes, &self.tables, push.as_ref());
+        let interner = &self.interner;
         self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, interner, threads);
     }
 
@@ -253,6 +258,9 @@ impl Worker {
             stack
         });
         self.health.window(&window);
+        if let Some(push) = &self.push {
+            push.offer(&window);
+        }
         self.store.append(window);
         self.interner.sweep();
     }

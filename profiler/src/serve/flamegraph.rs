@@ -1,4 +1,4 @@
-//! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines or JSON.
+//! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines, JSON, pprof or Parquet.
 //!
 //! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`, `columns`. Out: what [`crate::export`]
 //! writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is written
@@ -70,7 +70,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
 impl From<ExportError> for ApiError {
     fn from(error: ExportError) -> Self {
         match error {
-            ExportError::TooLarge { .. } => {
+            ExportError::TooLarge { .. } | ExportError::Frames(_) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "answer_too_large", error.to_string())
             }
             ExportError::Write { .. } => Self::internal(error.to_string()),

@@ -7,6 +7,7 @@
 mod archive;
 mod disk;
 mod kinds;
+mod push;
 #[cfg(test)]
 mod tests;
 
@@ -92,6 +93,8 @@ pub struct Metrics {
     pub archiving: Archiving,
     /// How reading one goes.
     pub reading: Reading,
+    /// Pushing to another server.
+    pub push: push::Push,
     own_cpu: Gauge,
     own_resident: IntGauge,
     own_start: Gauge,
@@ -167,6 +170,7 @@ impl Metrics {
             disk: Disk::declare(&mut b)?,
             archiving: Archiving::declare(&mut b)?,
             reading: Reading::declare(&mut b)?,
+            push: push::Push::declare(&mut b)?,
             registry_entries: {
                 let (name, help) =
                     ("emberscope_registry_entries", "Entries of a bounded table of the daemon.");

@@ -89,6 +89,15 @@ impl Params {
         }
     }
 
+    /// Of a program that asks itself: pairs, of names that a route which selects and draws samples has.
+    pub fn of_pairs(pairs: &[(&str, String)]) -> Result<Self, ApiError> {
+        let names: Vec<&str> = selecting().chain(["unit", "annotate", "lines", "group"]).collect();
+        match pairs.iter().find(|(name, _)| !names.contains(name)) {
+            Some((name, _)) => Err(unknown(name, &names)),
+            None => Ok(Self(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())),
+        }
+    }
+
     /// As [`Params::of`], for a route that selects samples: every label, `SELECTION`, and `more`.
     pub fn selecting(raw: Option<&str>, more: &[&str]) -> Result<Self, ApiError> {
         let names: Vec<&str> = selecting().chain(more.iter().copied()).collect();

@@ -88,7 +88,7 @@ fn read(params: &Params) -> Result<Question, ApiError> {
             "Both sides are the same: say what differs, as left.KEY= and right.KEY=, or ask for slow=1.";
         return Err(ApiError { parameter: None, ..ApiError::bad("", message) });
     }
-    let formats: Vec<(&str, Format)> = Format::ALL.iter().map(|f| (f.slug(), *f)).collect();
+    let formats: Vec<(&str, Format)> = Format::COMPARED.iter().map(|f| (f.slug(), *f)).collect();
     let scales = SCALES.get(..if slow { 3 } else { 2 }).unwrap_or_default();
     let now = WallTime::now();
     let side = |side| Asked::read(&params.side(side), now).map_err(|error| of_side(error, params, side));

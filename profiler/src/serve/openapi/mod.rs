@@ -7,6 +7,7 @@
 pub mod table;
 
 use super::params::{Params, SIDES};
+use crate::export::Format;
 use crate::model::{LabelKey, SampleKind};
 use axum::extract::RawQuery;
 use axum::http::header;
@@ -130,7 +131,7 @@ fn own(own: &Own) -> Value {
     let words = |words: &[&str]| json!({ "type": "string", "enum": words });
     let schema = match &own.kind {
         Kind::Words(list) => words(list),
-        Kind::Formats => words(&crate::export::Format::ALL.iter().map(|f| f.slug()).collect::<Vec<_>>()),
+        Kind::Formats => words(&Format::ALL.iter().map(|f| f.slug()).collect::<Vec<_>>()),
         Kind::Number(most, None) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
         Kind::Number(most, Some(usual)) => {
             json!({ "type": "integer", "minimum": 1, "maximum": most, "default": usual })

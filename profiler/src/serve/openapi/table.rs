@@ -188,7 +188,12 @@ pub const ROUTES: &[Route] = &[
             own("columns", "JSON by columns, for large trees.", Kind::Flag),
         ],
         answers: Answers::Formats(
-            &["image/svg+xml", "text/plain"],
+            &[
+                "image/svg+xml",
+                "text/plain",
+                "application/vnd.google.protobuf+gzip",
+                "application/vnd.apache.parquet",
+            ],
             headed!("cut_nodes", "nodes", "total", "unit"),
         ),
     },

@@ -3,15 +3,15 @@
 //! In: a request's fields. Out: [`Asked`], which asks the store and puts the answer into the form that is
 //! wanted. A call site keeps the stacks that begin with its functions; what it leaves out is in no sum.
 
-use super::error::CallError;
+use super::error::{CallError, Code};
 use super::levels::flame_graph;
 use super::matching::{matched, range};
-use super::pprof;
-use super::profile::Profile;
 use super::response::FlameGraph;
 use super::select::StackTraceSelector;
 use super::tree::tree_bytes;
-use super::types::Type;
+use super::types::{Type, Value};
+use crate::export::Unit;
+use crate::export::pprof::{self, Measure, Profile};
 use crate::model::{Answer, Detail, Query, TimeRange, Tree};
 use crate::store::Store;
 
@@ -67,7 +67,16 @@ impl Asked {
     /// As pprof; the default message when there is nothing.
     pub fn pprof(&self, found: Option<Answer>) -> Result<Profile, CallError> {
         match (self.of, found) {
-            (Some(of), Some(answer)) => pprof::profile(&answer.tree, answer.range, of),
+            (Some(of), Some(answer)) => {
+                let [_, name, unit, period, period_unit] = of.parts;
+                let number = match of.value {
+                    Value::Weight => Unit::Nanoseconds,
+                    Value::Count => Unit::Samples,
+                };
+                let measure = Measure { name, unit, of: number };
+                let profile = pprof::profile(&answer.tree, answer.range, &[measure], [period, period_unit]);
+                profile.map_err(|error| CallError::new(Code::ResourceExhausted, error.to_string()))
+            }
             _ => Ok(Profile::default()),
         }
     }

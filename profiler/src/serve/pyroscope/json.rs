@@ -4,9 +4,10 @@
 //! default value (protobuf.dev, "ProtoJSON Format"). Writing: 64-bit integers as strings. Names of
 //! fields are the structs' concern.
 
+pub use crate::export::pprof::numbers::{as_text, as_texts};
+use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use serde::ser::{SerializeSeq, Serializer};
-use serde::{Deserialize, Serialize};
+use serde::ser::Serializer;
 
 /// The default value: left out when writing.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -97,26 +98,6 @@ pub fn async_type<'de, D: Deserializer<'de>>(d: D) -> Result<i32, D::Error> {
     enumeration(d, &["ASYNC_QUERY_TYPE_DISABLED", "ASYNC_QUERY_TYPE_FORCE"])
 }
 
-/// Writes an `int64` or `uint64`.
-pub fn as_text<S: Serializer, T: std::fmt::Display>(value: &T, s: S) -> Result<S::Ok, S::Error> {
-    s.collect_str(value)
-}
-
-/// Writes a repeated `int64` or `uint64`.
-pub fn as_texts<S: Serializer, T: std::fmt::Display>(values: &[T], s: S) -> Result<S::Ok, S::Error> {
-    struct Text<'a, T>(&'a T);
-    impl<T: std::fmt::Display> Serialize for Text<'_, T> {
-        fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-            s.collect_str(self.0)
-        }
-    }
-    let mut seq = s.serialize_seq(Some(values.len()))?;
-    for value in values {
-        seq.serialize_element(&Text(value))?;
-    }
-    seq.end()
-}
-
 /// Writes `bytes`: base64 with padding (RFC 4648 §4).
 pub fn as_base64<S: Serializer>(bytes: &[u8], s: S) -> Result<S::Ok, S::Error> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -135,6 +116,7 @@ pub fn as_base64<S: Serializer>(bytes: &[u8], s: S) -> Result<S::Ok, S::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::Serialize;
 
     #[derive(Debug, Default, PartialEq, Deserialize, Serialize)]
     #[serde(default)]

@@ -18,8 +18,6 @@ mod json;
 mod labels;
 mod levels;
 mod matching;
-mod pprof;
-mod profile;
 mod profiles;
 mod request;
 mod response;

@@ -7,7 +7,6 @@
 use super::asked::{Asked, call_site, max_nodes};
 use super::connect::Sampled;
 use super::error::CallError;
-use super::profile::Profile;
 use super::response::{
     LabelPair, Point, PprofProfile, SelectMergeSpanProfileResponse, SelectMergeStacktracesResponse,
     SelectSeriesResponse, Series,
@@ -17,6 +16,7 @@ use super::select::{
     SelectSeriesRequest,
 };
 use super::types::Type;
+use crate::export::pprof::Profile;
 use crate::model::{Answer, LabelKey};
 use crate::store::{LabelledSeries, Store};
 use std::time::Duration;

@@ -5,7 +5,8 @@
 //! JSON is written in camelCase with 64-bit integers as text and default values left out, as
 //! protobuf's JSON mapping does.
 
-use super::{json, profile::Profile};
+use super::json;
+use crate::export::pprof::Profile;
 use serde::Serialize;
 
 /// The profile types there are.

@@ -2,6 +2,7 @@
 //! table.
 
 use super::*;
+use crate::export::Format;
 use crate::serve::openapi::document;
 use crate::serve::openapi::table::{Answers, CALLS, Kind, RENDER_DIFF, ROUTES, Route, Selects};
 use std::collections::BTreeSet;
@@ -57,7 +58,7 @@ async fn listed_values_are_taken_and_others_are_not() {
             let ask = |value: &str| format!("{base}{}={value}", own.name);
             let taken: Vec<String> = match own.kind {
                 Kind::Words(words) => words.iter().map(|w| (*w).to_owned()).collect(),
-                Kind::Formats => crate::export::Format::ALL.iter().map(|f| f.slug().to_owned()).collect(),
+                Kind::Formats => Format::ALL.iter().map(|f| f.slug().to_owned()).collect(),
                 Kind::Number(most, _) => {
                     get(&ask(&(most + 1).to_string())).await.refused(400, "bad_parameter", Some(own.name));
                     accepted(&ask(&most.to_string()), own.name).await;

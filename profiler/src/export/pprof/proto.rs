@@ -4,7 +4,7 @@
 //! camelCase with 64-bit integers as text. Texts are indices into `string_table`, whose first entry is
 //! empty; ids start at 1.
 
-use super::json;
+use super::numbers;
 use serde::Serialize;
 
 /// A profile.
@@ -31,11 +31,11 @@ pub struct Profile {
     pub string_table: Vec<String>,
     /// Begin, nanoseconds since the Unix epoch.
     #[prost(int64, tag = "9")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub time_nanos: i64,
     /// Length in nanoseconds.
     #[prost(int64, tag = "10")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub duration_nanos: i64,
     /// What a sample was taken every so much of.
     #[prost(message, optional, tag = "11")]
@@ -49,11 +49,11 @@ pub struct Profile {
 pub struct ValueType {
     /// What it counts.
     #[prost(int64, tag = "1")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub r#type: i64,
     /// In which unit.
     #[prost(int64, tag = "2")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub unit: i64,
 }
 
@@ -63,11 +63,11 @@ pub struct ValueType {
 pub struct Sample {
     /// Leaf first.
     #[prost(uint64, repeated, tag = "1")]
-    #[serde(serialize_with = "json::as_texts")]
+    #[serde(serialize_with = "numbers::as_texts")]
     pub location_id: Vec<u64>,
     /// One for each sample type.
     #[prost(int64, repeated, tag = "2")]
-    #[serde(serialize_with = "json::as_texts")]
+    #[serde(serialize_with = "numbers::as_texts")]
     pub value: Vec<i64>,
 }
 
@@ -77,11 +77,11 @@ pub struct Sample {
 pub struct Mapping {
     /// Its id.
     #[prost(uint64, tag = "1")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub id: u64,
     /// Its name.
     #[prost(int64, tag = "5")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub filename: i64,
     /// Functions are named: nothing is left to look up.
     #[prost(bool, tag = "7")]
@@ -94,11 +94,11 @@ pub struct Mapping {
 pub struct Location {
     /// Its id.
     #[prost(uint64, tag = "1")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub id: u64,
     /// The file; 0 when not known.
     #[prost(uint64, tag = "2")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub mapping_id: u64,
     /// Function and line.
     #[prost(message, repeated, tag = "4")]
@@ -111,11 +111,11 @@ pub struct Location {
 pub struct Line {
     /// The function.
     #[prost(uint64, tag = "1")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub function_id: u64,
     /// The line; 0 when not known.
     #[prost(int64, tag = "2")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub line: i64,
 }
 
@@ -125,14 +125,14 @@ pub struct Line {
 pub struct Function {
     /// Its id.
     #[prost(uint64, tag = "1")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub id: u64,
     /// Its name.
     #[prost(int64, tag = "2")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub name: i64,
     /// Its name with the signature, where there is one.
     #[prost(int64, tag = "3")]
-    #[serde(serialize_with = "json::as_text")]
+    #[serde(serialize_with = "numbers::as_text")]
     pub system_name: i64,
 }

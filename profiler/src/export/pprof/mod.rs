@@ -1,31 +1,104 @@
 //! A call tree as a pprof profile.
 //!
-//! In: a [`Tree`], its time range and which of its numbers is wanted. Out: a [`Profile`] with one
+//! In: a [`Tree`], its time range and which of its numbers are wanted. Out: a [`Profile`] with one
 //! sample for each node that has a value of its own, leaf first, with lines, signatures and the files
 //! that code came from. Refused when its stacks hold more than [`MAX_FRAMES`] frames in all.
 
-use super::error::{CallError, Code};
-use super::profile::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
-use super::types::{Type, Value};
+pub mod numbers;
+mod proto;
+
+pub use proto::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
+
+use super::{ExportError, Unit};
 use crate::model::{Frame, TimeRange, Tree};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::Arc;
 
 /// Most frames of all samples together: 8 bytes each, so 32 MB.
 pub const MAX_FRAMES: usize = 4 << 20;
 
+/// A value that each sample has.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// What it counts.
+    pub name: &'static str,
+    /// In which unit.
+    pub unit: &'static str,
+    /// Which of a node's numbers it is.
+    pub of: Unit,
+}
+
+/// Samples and their time, as a file of its own has both.
+pub const BOTH: [Measure; 2] = [
+    Measure { name: "samples", unit: "count", of: Unit::Samples },
+    Measure { name: "cpu", unit: "nanoseconds", of: Unit::Nanoseconds },
+];
+
+/// What a sample was taken every so much of: its name and unit.
+pub const CPU_PERIOD: [&str; 2] = ["cpu", "nanoseconds"];
+
+/// Its stacks hold too many frames.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the profile has more than {MAX_FRAMES} frames: narrow the time range or the selection")]
+pub struct TooManyFrames;
+
 /// Writes `tree`.
-pub fn profile(tree: &Tree, range: TimeRange, of: &Type) -> Result<Profile, CallError> {
-    let mut out = Writer::default();
-    out.text("");
-    let [_, sample_type, sample_unit, period_type, period_unit] = of.parts;
-    let sample_type = ValueType { r#type: out.text(sample_type), unit: out.text(sample_unit) };
-    out.profile.sample_type = vec![sample_type];
-    out.profile.period_type = Some(ValueType { r#type: out.text(period_type), unit: out.text(period_unit) });
-    out.profile.time_nanos = signed(range.from.0);
-    out.profile.duration_nanos = signed(range.until.0.saturating_sub(range.from.0));
-    out.samples(tree, of.value)?;
+pub fn profile(
+    tree: &Tree,
+    range: TimeRange,
+    measures: &[Measure],
+    period: [&str; 2],
+) -> Result<Profile, TooManyFrames> {
+    let mut out = Writer::begin(range, measures, period);
+    out.samples(tree, measures)?;
     Ok(out.profile)
+}
+
+/// A profile of single stacks, in the making.
+pub struct Stacks {
+    writer: Writer,
+    measures: Vec<Measure>,
+}
+
+impl Stacks {
+    /// Of none yet.
+    pub fn new(range: TimeRange, measures: &[Measure], period: [&str; 2]) -> Self {
+        Self { writer: Writer::begin(range, measures, period), measures: measures.to_vec() }
+    }
+
+    /// Adds one, its frames from the root.
+    pub fn add(&mut self, frames: &[Arc<Frame>], count: u64, weight: u64) {
+        let location_id = frames.iter().rev().map(|frame| self.writer.location(frame)).collect();
+        let value = self.measures.iter().map(|measure| match measure.of {
+            Unit::Samples => signed(count),
+            Unit::Nanoseconds => signed(weight),
+        });
+        self.writer.profile.sample.push(Sample { location_id, value: value.collect() });
+    }
+
+    /// The profile.
+    pub fn finish(self) -> Profile {
+        self.writer.profile
+    }
+}
+
+/// Packed with gzip.
+pub fn packed(profile: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory does not fail.
+    let _ = packed.write_all(profile);
+    packed.finish().unwrap_or_default()
+}
+
+/// A file as `go tool pprof` reads it: packed with gzip.
+pub(super) fn file(tree: &Tree, range: TimeRange, out: &mut impl Write) -> Result<(), ExportError> {
+    let profile = profile(tree, range, &BOTH, CPU_PERIOD)?;
+    let written = out.write_all(&packed(&profile.encode_to_vec()));
+    written.map_err(|source| ExportError::Write { format: "pprof", source })
 }
 
 fn signed(value: u64) -> i64 {
@@ -43,14 +116,28 @@ struct Writer {
 }
 
 impl Writer {
-    fn samples(&mut self, tree: &Tree, value: Value) -> Result<(), CallError> {
+    fn begin(range: TimeRange, measures: &[Measure], period: [&str; 2]) -> Self {
+        let mut out = Writer::default();
+        out.text("");
+        for measure in measures {
+            let value = ValueType { r#type: out.text(measure.name), unit: out.text(measure.unit) };
+            out.profile.sample_type.push(value);
+        }
+        let [name, unit] = period;
+        out.profile.period_type = Some(ValueType { r#type: out.text(name), unit: out.text(unit) });
+        out.profile.time_nanos = signed(range.from.0);
+        out.profile.duration_nanos = signed(range.until.0.saturating_sub(range.from.0));
+        out
+    }
+
+    fn samples(&mut self, tree: &Tree, measures: &[Measure]) -> Result<(), TooManyFrames> {
         let mut location_of: Vec<u64> = Vec::with_capacity(tree.nodes.len());
         let mut frames = 0;
         for (index, node) in tree.nodes.iter().enumerate() {
             // The root is no function.
             location_of.push(if index == 0 { 0 } else { self.location(&node.frame) });
-            let own = value.of(node.self_count, node.self_weight);
-            if own == 0 {
+            let value: Vec<i64> = measures.iter().map(|measure| signed(measure.of.own(node))).collect();
+            if value.iter().all(|value| *value == 0) {
                 continue;
             }
             let mut location_id = Vec::new();
@@ -63,14 +150,9 @@ impl Writer {
             }
             frames += location_id.len();
             if frames > MAX_FRAMES {
-                return Err(CallError::new(
-                    Code::ResourceExhausted,
-                    format!(
-                        "the profile has more than {MAX_FRAMES} frames: narrow the time range or the selection"
-                    ),
-                ));
+                return Err(TooManyFrames);
             }
-            self.profile.sample.push(Sample { location_id, value: vec![own] });
+            self.profile.sample.push(Sample { location_id, value });
         }
         Ok(())
     }
@@ -129,7 +211,6 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::types;
     use super::*;
     use crate::model::{FrameKind, Node, WallTime};
 
@@ -155,7 +236,7 @@ mod tests {
             node("g", "", 1, 0),
         ];
         let range = TimeRange { from: WallTime(5), until: WallTime(25) };
-        let p = profile(&Tree { nodes }, range, &types::ALL[0]).expect("small");
+        let p = profile(&Tree { nodes }, range, &[BOTH[1]], CPU_PERIOD).expect("small");
         let text = |i: i64| p.string_table[i as usize].as_str();
         let stacks: Vec<(Vec<&str>, i64)> = p
             .sample

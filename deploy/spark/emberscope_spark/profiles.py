@@ -1,0 +1,210 @@
+"""The questions: flame graphs, methods, stages, differences, the ledger, over blocks of any number of nodes and days.
+
+In: a Spark session and paths. Out: DataFrames; the driver holds no sample. Numbers are the HTTP API's: counts are
+samples, weights are in the unit of the kind (nanoseconds for `cpu`), windows are taken whole.
+"""
+
+from pyspark.sql import functions as F
+
+from . import blocks as found
+from . import stacks, tables, views
+from .selection import LABELS, Selection
+
+_WHOLE = "decimal(38, 0)"
+
+
+class Profiles:
+    """Blocks of a store, an archive, or several.
+
+    `paths`: a path or glob, or a list: data directories, stores, directories of blocks, archives with `nodes/HOST/blocks`.
+    `since` and `until` leave out blocks that have nothing in that span, here and now: later selections lie inside of it.
+    """
+
+    def __init__(self, spark, paths, since=None, until=None):
+        self.spark = spark
+        span = Selection(since=since, until=until)
+        self.blocks = self._in_span(found.read(spark, paths), span)
+
+    @staticmethod
+    def _in_span(blocks, selection):
+        return [block for block in blocks if selection.touches(block.from_ns, block.until_ns) is not False]
+
+    def _blocks_of(self, selection):
+        """Blocks that have anything of a selection. Asks the label sets, where it names labels."""
+        blocks = self._in_span(self.blocks, selection)
+        if not blocks or not (selection.labels or selection.where is not None):
+            return blocks
+        sets = selection.of_labels(tables.label_sets(self.spark, blocks))
+        having = {line.key for line in sets.select("block").distinct().select(F.col("block").alias("key")).collect()}
+        numbers = self.spark.createDataFrame([(block.key,) for block in blocks], "key STRING")
+        numbers = numbers.select("key", tables.block_of(F.col("key")).alias("block")).collect()
+        keys = {line.key for line in numbers if line.block in having}
+        return [block for block in blocks if block.key in keys]
+
+    def _windows(self, blocks, selection):
+        return selection.of_windows(tables.read(self.spark, blocks, "windows"))
+
+    def _groups(self, blocks, selection):
+        """Groups of rows with labels and window."""
+        groups = tables.read(self.spark, blocks, "groups").where(F.col("kind") == selection.kind)
+        sets = selection.of_labels(tables.label_sets(self.spark, blocks))
+        windows = self._windows(blocks, selection)
+        return groups.join(windows, ["block", "window"]).join(sets, ["block", "label_set"])
+
+    def _sums(self, blocks, selection, by):
+        """Sums by block, stack and labels."""
+        groups = self._groups(blocks, selection).select("block", "group", "period", *by)
+        rows = tables.read(self.spark, blocks, "samples").join(groups, ["block", "group"])
+        sums = rows.groupBy("block", "stack", *by)
+        return sums.agg(F.sum("count").alias("count"), tables.sum_of_weights().alias("weight"))
+
+    def samples(self, selection=None, **keywords):
+        """Rows with their labels: a stack, in a window, by a label set. `weight` is a decimal."""
+        selection = Selection.of(selection, keywords)
+        blocks = self._blocks_of(selection)
+        groups = self._groups(blocks, selection).drop("count", "rest", "label_set")
+        rows = tables.read(self.spark, blocks, "samples").join(groups, ["block", "group"])
+        time = F.timestamp_seconds(F.col("from_ns") / 1e9).alias("time")
+        weight = tables.exact_weight().alias("weight")
+        return rows.select("block", time, "from_ns", "until_ns", "kind", *LABELS, "stack", "count", weight)
+
+    def stacks(self, annotate=False, selection=None, **keywords):
+        """Stacks of all blocks that have anything of a selection, as folded text: block, stack, end, path."""
+        selection = Selection.of(selection, keywords)
+        return tables.paths(self.spark, self._blocks_of(selection), "folded", annotate)
+
+    def flame_graph(self, selection=None, group=(), annotate=False, **keywords):
+        """Folded stacks with `count` and `weight`. `group`: labels whose values stand before each stack."""
+        selection, group = Selection.of(selection, keywords), _labels(group)
+        blocks = self._blocks_of(selection)
+        sums = self._sums(blocks, selection, group)
+        whole = sums.join(tables.paths(self.spark, blocks, "folded", annotate), ["block", "stack"])
+        prefix = [_prefix(label) for label in group]
+        # Samples without any frame.
+        path = F.when(F.col("path") != "", F.col("path"))
+        if not group:
+            path = F.coalesce(path, F.lit("(no frames)"))
+        text = F.concat_ws(";", *prefix, path)
+        return whole.groupBy(text.alias("stack")).agg(
+            F.sum("count").alias("count"), F.sum("weight").cast(_WHOLE).alias("weight")
+        )
+
+    def top_methods(self, selection=None, **keywords):
+        """Methods by the samples that ended in them (`self_*`) and in or below them (`total_*`)."""
+        selection = Selection.of(selection, keywords)
+        blocks = self._blocks_of(selection)
+        whole = self._sums(blocks, selection, ()).join(
+            tables.paths(self.spark, blocks, "methods"), ["block", "stack"]
+        )
+        each = whole.select("count", "weight", F.explode("path").alias("of"))
+        own = lambda name: F.sum(F.when(F.col("of.own"), F.col(name)).otherwise(F.lit(0).cast(_WHOLE)))
+        methods = each.groupBy(F.col("of.name").alias("name")).agg(
+            F.min("of.module").alias("module"),
+            own("count").cast("bigint").alias("self_count"),
+            own("weight").cast(_WHOLE).alias("self_weight"),
+            F.sum("count").alias("total_count"),
+            F.sum("weight").cast(_WHOLE).alias("total_weight"),
+        )
+        return methods.orderBy(F.desc("self_weight"), F.desc("total_weight"), "name")
+
+    def totals(self, by, selection=None, **keywords):
+        """Sums by labels. Reads no rows: groups have their sums."""
+        selection, by = Selection.of(selection, keywords), _labels(by)
+        groups = self._groups(self._blocks_of(selection), selection)
+        sums = groups.groupBy("block", *by).agg(
+            F.sum("count").alias("count"), tables.sum_of_weights().alias("weight")
+        )
+        return sums.groupBy(*by).agg(F.sum("count").alias("count"), F.sum("weight").cast(_WHOLE).alias("weight"))
+
+    def cpu_by_stage(self, selection=None, **keywords):
+        """Sampled CPU time of stages, the most first."""
+        of_stages = self.totals(("app", "stage", "stage_attempt"), selection, **keywords).where("stage IS NOT NULL")
+        seconds = (F.col("weight") / F.lit(10**9)).cast("double").alias("cpu_seconds")
+        return of_stages.select("*", seconds).orderBy(F.desc("weight"), "app", "stage", "stage_attempt")
+
+    def series(self, step, by=(), selection=None, **keywords):
+        """Sums by steps of so many seconds and by labels; a window counts in the step in which it begins."""
+        selection, by = Selection.of(selection, keywords), _labels(by)
+        groups = self._groups(self._blocks_of(selection), selection)
+        length = int(step * 1_000_000_000)
+        begin = F.expr("from_ns - from_ns %% %dL" % length).alias("step_ns")
+        sums = groups.groupBy("block", begin, *by).agg(
+            F.sum("count").alias("count"), tables.sum_of_weights().alias("weight")
+        )
+        whole = sums.groupBy("step_ns", *by).agg(
+            F.sum("count").alias("count"), F.sum("weight").cast(_WHOLE).alias("weight")
+        )
+        time = F.timestamp_seconds(F.col("step_ns") / 1e9).alias("time")
+        return whole.select(time, "step_ns", *by, "count", "weight").orderBy("step_ns", *by)
+
+    def ledger(self, by=("app", "stage", "stage_attempt", "task"), selection=None, **keywords):
+        """What the kernel counted, exact, by labels: CPU, waiting for a core, switches, faults, I/O."""
+        selection, by = Selection.of(selection, keywords), _labels(by)
+        blocks = self._blocks_of(selection)
+        lines = tables.read(self.spark, blocks, "ledger").join(self._windows(blocks, selection), ["block", "window"])
+        sets = selection.of_labels(tables.label_sets(self.spark, blocks))
+        sums = [F.sum(name).alias(name) for name in tables.LEDGER]
+        return lines.join(sets, ["block", "label_set"]).groupBy(*by).agg(*sums)
+
+    def diff(self, left, right):
+        """Methods of two selections, those first whose share of all samples' weight changed most.
+
+        `left` and `right` are Selections or dicts of their keywords. A share is of the side's whole.
+        """
+        sides = []
+        for name, selection in (("left", left), ("right", right)):
+            selection = Selection.of(selection, {})
+            renamed = [F.col(c).alias("%s_%s" % (name, c)) for c in _NUMBERS]
+            methods = self.top_methods(selection).select("name", F.col("module").alias(name + "_module"), *renamed)
+            whole = self.totals((), selection).select(F.col("weight").alias(name + "_whole"))
+            sides.append(methods.crossJoin(F.broadcast(whole)))
+        both = sides[0].join(sides[1], "name", "full_outer")
+        number = lambda name: F.coalesce(F.col(name), F.lit(0))
+        share = lambda side: F.coalesce(
+            F.col(side + "_self_weight").cast("double") / F.col(side + "_whole").cast("double"), F.lit(0.0)
+        )
+        change = share("right") - share("left")
+        rows = both.select(
+            "name",
+            F.least("left_module", "right_module").alias("module"),
+            *[number("%s_%s" % (side, c)).alias("%s_%s" % (side, c)) for side in ("left", "right") for c in _NUMBERS],
+            share("left").alias("left_share"),
+            share("right").alias("right_share"),
+            change.alias("change"),
+        )
+        return rows.orderBy(F.desc(F.abs("change")), "name")
+
+    def register(self, prefix="emberscope"):
+        """Makes temporary views of this session, for SQL: docs/spark-sql.md lists them. Out: their names."""
+        return views.register(self, prefix)
+
+    @staticmethod
+    def write_folded(flame_graph, file, weight=False):
+        """Writes a flame graph's DataFrame to a file of this machine, as folded stacks, sorted. Out: lines written.
+
+        Rows come one partition at a time: only one of them is in memory.
+        """
+        number = "weight" if weight else "count"
+        lines = 0
+        with open(file, "w", encoding="utf-8") as out:
+            for line in flame_graph.where(F.col(number) > 0).orderBy("stack").toLocalIterator():
+                out.write("%s %d\n" % (line["stack"], int(line[number])))
+                lines += 1
+        return lines
+
+
+_NUMBERS = ("self_count", "self_weight", "total_count", "total_weight")
+
+
+def _labels(names):
+    names = (names,) if isinstance(names, str) else tuple(names)
+    unknown = [name for name in names if name not in LABELS]
+    if unknown:
+        raise ValueError("%r is no label; there are: %s" % (unknown[0], ", ".join(LABELS)))
+    return names
+
+
+def _prefix(label):
+    """`stage=3`, or `stage=(none)`, as a line of folded stacks can carry it."""
+    text = F.concat(F.lit(label + "="), F.coalesce(F.col(label), F.lit("(none)")))
+    return F.trim(F.regexp_replace(F.translate(text, ";", ":"), stacks.UNFIT, " "))

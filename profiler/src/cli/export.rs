@@ -1,0 +1,206 @@
+//! `emberscope export`: chosen samples as a file for other programs, from a daemon or from a data directory.
+//!
+//! In: the choice of `flamegraph`, and where to. Out: folded stacks, pprof, or a flat Parquet table. With `--data-dir`
+//! the store is read in this process, under the lock that a daemon would hold; nothing is removed from it.
+
+use super::answer::Basis;
+use super::client::{Client, ClientArgs};
+use super::flamegraph::deliver;
+use super::output::{Output, OutputArgs};
+use super::selection::{KindArgs, Params, SelectArgs, ShapeArgs};
+use super::{CliError, DataDirLock};
+use crate::export::{ExportOptions, Format, render};
+use crate::model::{LabelKey, WallTime};
+use crate::serve::Asked;
+use crate::store::{DiskStore, DiskStoreConfig, Store};
+use clap::Args;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Columns of a flat table unless told: what one most often asks by. Labels of single tasks would make a line
+/// for each task's stacks.
+const COLUMNS: [LabelKey; 8] = [
+    LabelKey::Node,
+    LabelKey::App,
+    LabelKey::AppName,
+    LabelKey::Role,
+    LabelKey::Executor,
+    LabelKey::Stage,
+    LabelKey::StageAttempt,
+    LabelKey::ThreadClass,
+];
+
+/// Flags of `emberscope export`.
+#[derive(Args, Clone, Debug)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    kind: KindArgs,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Read this data directory instead of asking a daemon; none may be using it.
+    #[arg(long, value_name = "DIR", conflicts_with = "url", help_heading = "Daemon")]
+    data_dir: Option<PathBuf>,
+}
+
+/// Writes it, and on standard error what it rests on.
+pub fn run(args: &ExportArgs) -> Result<(), CliError> {
+    let output = args.output.decide()?;
+    let err = &mut io::stderr().lock();
+    match &args.data_dir {
+        Some(dir) => read(args, &output, dir, err),
+        None => ask(args, &output, &args.client.client()?, err),
+    }
+}
+
+/// Parameters of the API.
+fn params(args: &ExportArgs, format: Format) -> Params {
+    let mut shape = args.shape.clone();
+    if shape.group.is_empty() && format == Format::Parquet {
+        shape.group = COLUMNS.to_vec();
+    }
+    let mut params = args.select.params();
+    params.push(args.kind.param());
+    params.extend(shape.params());
+    params
+}
+
+fn ask(args: &ExportArgs, output: &Output, client: &Client, err: &mut dyn Write) -> Result<(), CliError> {
+    let mut params = params(args, output.format);
+    params.push(("format", output.format.slug().to_owned()));
+    let answered = client.get("/api/v1/flamegraph", &params)?;
+    deliver(output, &answered.body, &Basis::from(&answered), &args.select.describe(), err)
+}
+
+fn read(args: &ExportArgs, output: &Output, dir: &Path, err: &mut dyn Write) -> Result<(), CliError> {
+    let (_lock, store) = open(dir)?;
+    let params = params(args, output.format);
+    let asked = crate::serve::Params::of_pairs(&params)
+        .and_then(|params| Asked::read(&params, WallTime::now()))
+        .and_then(|asked| asked.query(&store));
+    let query =
+        asked.map_err(|error| CliError::Api { status: error.status.as_u16(), message: error.message })?;
+    let answer = store.merge(&query).map_err(|error| CliError::Store(error.to_string()))?;
+    let options =
+        ExportOptions { unit: args.shape.unit, title: args.select.describe(), annotate: args.shape.annotate };
+    let bytes = render(output.format, &answer, &options)?;
+    deliver(output, &bytes, &Basis::from(&answer), &args.select.describe(), err)
+}
+
+/// The store of a data directory that is there, with its lock. Nothing goes by age or size while it is open so.
+fn open(dir: &Path) -> Result<(DataDirLock, DiskStore), CliError> {
+    let store = dir.join("store");
+    if !store.is_dir() {
+        return Err(CliError::Nothing(format!(
+            "{} has no store: name the --data-dir of a daemon",
+            dir.display()
+        )));
+    }
+    let lock = DataDirLock::take(dir)?;
+    let config = DiskStoreConfig {
+        retention_age: Duration::MAX,
+        retention_bytes: u64::MAX,
+        ..DiskStoreConfig::new(store)
+    };
+    let store = DiskStore::open(config).map_err(|error| CliError::Store(error.to_string()))?;
+    Ok((lock, store))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::code;
+    use super::super::fake::Fake;
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        export: ExportArgs,
+    }
+
+    fn parse(flags: &[&str]) -> ExportArgs {
+        Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap().export
+    }
+
+    /// A data directory with the store that the first version wrote.
+    fn data() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/store-1");
+        let copied =
+            std::process::Command::new("cp").args(["-r", fixture]).arg(dir.path().join("store")).status();
+        assert!(copied.unwrap().success());
+        dir
+    }
+
+    fn exported(dir: &Path, flags: &[&str], file: &str) -> (String, Result<Vec<u8>, CliError>) {
+        let path = dir.join(file);
+        let mut line = vec!["--data-dir", dir.to_str().unwrap(), "-o", path.to_str().unwrap()];
+        line.extend(flags);
+        let args = parse(&line);
+        let mut err = Vec::new();
+        let result = read(&args, &args.output.decide().unwrap(), dir, &mut err);
+        (String::from_utf8(err).unwrap(), result.map(|()| std::fs::read(path).unwrap()))
+    }
+
+    const SPAN: [&str; 4] = ["--from", "1700000000", "--until", "1700000040"];
+
+    #[test]
+    fn a_data_directory_is_read_without_a_daemon() {
+        let dir = data();
+        let (line, folded) = exported(dir.path(), &SPAN, "all.folded");
+        let folded = String::from_utf8(folded.unwrap()).unwrap();
+        let sum: u64 =
+            folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+        assert_eq!(sum, 3280, "as its manifest says");
+        assert!(line.contains("4 windows") && line.contains("3280 samples"), "{line}");
+        let (_, pprof) = exported(dir.path(), &SPAN, "all.pb.gz");
+        assert!(pprof.unwrap().starts_with(&[0x1f, 0x8b]));
+        let (_, table) = exported(dir.path(), &[&SPAN[..], &["--app", "app-1"]].concat(), "all.parquet");
+        assert!(table.unwrap().starts_with(b"PAR1"));
+        assert_eq!(std::fs::read_dir(dir.path().join("store/blocks")).unwrap().count(), 1, "nothing went");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        let dir = data();
+        let (_, none) =
+            exported(dir.path(), &["--app", "nobody", SPAN[0], SPAN[1], SPAN[2], SPAN[3]], "a.folded");
+        let error = none.unwrap_err();
+        assert_eq!(error.code(), code::NOTHING, "{error}");
+        let (_, wrong) = exported(dir.path(), &["--from", "soon"], "a.folded");
+        assert_eq!(wrong.unwrap_err().code(), code::USAGE);
+        let lock = DataDirLock::take(dir.path()).unwrap();
+        let (_, held) = exported(dir.path(), &SPAN, "a.folded");
+        assert!(held.unwrap_err().to_string().contains("another emberscope daemon"));
+        drop(lock);
+        let empty = tempfile::tempdir().unwrap();
+        let (_, nothing) = exported(empty.path(), &SPAN, "a.folded");
+        assert!(nothing.unwrap_err().to_string().contains("has no store"));
+        assert!(!empty.path().join("lock").exists(), "a wrong name makes nothing");
+    }
+
+    #[test]
+    fn a_table_has_columns_unless_told() {
+        let fake = Fake::answering(200, &[("X-Emberscope-Samples", "4")], "PAR1");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.parquet");
+        let args = parse(&["--app", "etl", "-o", file.to_str().unwrap()]);
+        ask(&args, &args.output.decide().unwrap(), &fake.client(None), &mut Vec::new()).unwrap();
+        let target = fake.request().target.replace("%2C", ",");
+        assert!(
+            target.contains("group=node,app,app_name,role,executor,stage,stage_attempt,thread_class"),
+            "{target}"
+        );
+        assert!(target.ends_with("format=parquet"), "{target}");
+        let told = params(&parse(&["--group", "task"]), Format::Parquet);
+        assert!(told.contains(&("group", "task".to_owned())));
+        assert!(!params(&parse(&[]), Format::Pprof).iter().any(|(name, _)| *name == "group"));
+    }
+}

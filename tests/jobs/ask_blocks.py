@@ -1,0 +1,74 @@
+"""Asks blocks through the Spark package, for tests/spark_sql.rs.
+
+    ask_blocks.py PACKAGE_DIR QUESTIONS ANSWERS
+
+QUESTIONS is a file of JSON: {"paths": [...], "ask": [{"name", "what", "selection", ...}]}. ANSWERS is written: a list of
+rows for each name, decimals as text. Prints a fact `answered-NAME` for each.
+"""
+
+import decimal
+import json
+import sys
+import time
+
+sys.path.insert(0, sys.argv[1])
+
+from pyspark.sql import SparkSession  # noqa: E402
+
+from emberscope_spark import Profiles  # noqa: E402
+
+
+def rows(frame):
+    def shown(value):
+        return str(value) if isinstance(value, decimal.Decimal) else value
+
+    names = frame.columns
+    return [{name: shown(line[name]) for name in names} for line in frame.collect()]
+
+
+def answer(profiles, question):
+    what, selection = question["what"], question.get("selection", {})
+    if what == "flame_graph":
+        return rows(profiles.flame_graph(group=question.get("group", []), annotate=question.get("annotate", False), **selection))
+    if what == "write_folded":
+        return profiles.write_folded(profiles.flame_graph(**selection), question["file"])
+    if what == "top_methods":
+        return rows(profiles.top_methods(**selection))
+    if what == "cpu_by_stage":
+        return rows(profiles.cpu_by_stage(**selection))
+    if what == "ledger":
+        return rows(profiles.ledger(by=question["by"], **selection))
+    if what == "series":
+        return rows(profiles.series(question["step"], question["by"], **selection))
+    if what == "diff":
+        return rows(profiles.diff(question["left"], question["right"]))
+    if what == "views":
+        return sorted(profiles.register())
+    if what == "sql":
+        return rows(profiles.spark.sql(question["sql"]))
+    if what == "refused":
+        try:
+            Profiles(profiles.spark, question["path"])
+        except Exception as error:
+            return str(error)
+        return None
+    raise ValueError(what)
+
+
+def main():
+    with open(sys.argv[2], encoding="utf-8") as file:
+        questions = json.load(file)
+    spark = SparkSession.builder.appName("ask-blocks").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    profiles = Profiles(spark, questions["paths"])
+    answers = {}
+    for question in questions["ask"]:
+        begun = time.monotonic()
+        answers[question["name"]] = answer(profiles, question)
+        print("fact answered-%s=%.1f s" % (question["name"], time.monotonic() - begun), flush=True)
+    with open(sys.argv[3], "w", encoding="utf-8") as file:
+        json.dump(answers, file)
+    spark.stop()
+
+
+main()

@@ -1,0 +1,148 @@
+//! The store that the first version wrote: its block, by Spark and by the whole HTTP server in this process.
+
+use super::asked::{self, ask};
+use anyhow::{Context as _, Result, ensure};
+use emberscope::serve::{Access, Metrics, Queries, ServeState, router};
+use emberscope::store::{DiskStore, DiskStoreConfig, Store};
+use emberscope_tests::Here;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The block's windows; those of the journal come after.
+const SPAN: (u64, u64) = (1_700_000_000, 1_700_000_040);
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/store-1")
+}
+
+/// Serves a copy of the fixture on a free port, which is the answer; ends with the process.
+fn serve(dir: &Path) -> Result<u16> {
+    let copied = std::process::Command::new("cp").arg("-r").arg(fixture()).arg(dir).status()?;
+    ensure!(copied.success(), "cannot copy the fixture");
+    let config = DiskStoreConfig { retention_age: Duration::MAX, ..DiskStoreConfig::new(dir) };
+    let state = ServeState {
+        store: Arc::new(DiskStore::open(config)?) as Arc<dyn Store>,
+        status: Arc::new(|| json!({})),
+        metrics: Arc::new(Metrics::new("test")?),
+        ready: Arc::new(|| Ok(())),
+        node: "n1".into(),
+        version: "test".into(),
+        queries: Queries::default(),
+        spark: None,
+    };
+    let app = router(state, Access::LocalHostOnly, axum::Router::new());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || -> Result<()> {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+            sender.send(listener.local_addr()?.port())?;
+            Ok(axum::serve(listener, app).await?)
+        })
+    });
+    receiver.recv().context("the server did not start")
+}
+
+fn get(port: u16, path: &str) -> Result<String> {
+    let (from, until) = SPAN;
+    let url = format!("http://127.0.0.1:{port}{path}from={from}&until={until}");
+    Ok(ureq::get(&url).call().with_context(|| url.clone())?.body_mut().read_to_string()?)
+}
+
+fn questions(dir: &Path) -> Vec<Value> {
+    let bad = dir.join("bad/blocks/x");
+    std::fs::create_dir_all(&bad).ok();
+    std::fs::write(bad.join("manifest.json"), "{\"format\": 7, \"files\": {}}").ok();
+    let (from, until) = SPAN;
+    let of_app = json!({"app": "app-1", "since": from, "until": until});
+    vec![
+        json!({"name": "grouped", "what": "flame_graph", "selection": of_app, "group": ["stage", "task"], "annotate": true}),
+        json!({"name": "half", "what": "flame_graph", "selection": {"until": from + 20, "executor": ["1", "2"]}}),
+        json!({"name": "written", "what": "write_folded", "file": dir.join("out.folded")}),
+        json!({"name": "top", "what": "top_methods"}),
+        json!({"name": "stages", "what": "cpu_by_stage"}),
+        json!({"name": "ledger", "what": "ledger", "by": ["app", "stage", "task"]}),
+        json!({"name": "none", "what": "flame_graph", "selection": {"app": "nobody"}}),
+        json!({"name": "views", "what": "views"}),
+        json!({"name": "sql", "what": "sql", "sql": "SELECT sum(count) AS count, sum(weight) AS weight FROM emberscope_samples"}),
+        json!({"name": "totals", "what": "sql", "sql": "SELECT sum(count) AS count, sum(weight) AS weight FROM emberscope_totals"}),
+        json!({"name": "paths", "what": "sql", "sql": "SELECT count(*) AS stacks, count(DISTINCT path) AS paths FROM emberscope_stacks"}),
+        json!({"name": "version", "what": "refused", "path": dir.join("bad")}),
+        json!({"name": "nothing", "what": "refused", "path": dir.join("nowhere")}),
+    ]
+}
+
+fn same(test: &str, newest: bool) -> Result<()> {
+    let Some(here) = Here::or_skip(test) else { return Ok(()) };
+    let here = match newest {
+        true => here.with_newest_spark(test),
+        false => Some(here),
+    };
+    let Some(here) = here else { return Ok(()) };
+    let dir = tempfile::tempdir()?;
+    // A data directory has its store below; blocks may lie on any path, and this one has a blank.
+    let data = dir.path().join("data of a node");
+    std::fs::create_dir(&data)?;
+    let port = serve(&data.join("store"))?;
+    let said = ask(&here, &dir.path().join("ask"), &[data], &questions(dir.path()))?;
+
+    let graph =
+        |way: &str, unit: &str| get(port, &format!("/api/v1/flamegraph?format=folded&{way}unit={unit}&"));
+    let grouped = "app=app-1&group=stage,task&annotate=1&";
+    let (counts, weights) =
+        (asked::folded(&graph(grouped, "samples")?)?, asked::folded(&graph(grouped, "ns")?)?);
+    asked::same_stacks("grouped", &asked::flame_graph(&said, "grouped")?, &counts, &weights)?;
+    let until = SPAN.0 + 20;
+    let half = |unit: &str| -> Result<_> {
+        let way = format!("/api/v1/flamegraph?format=folded&executor=1&executor=2&unit={unit}&");
+        let url = format!("http://127.0.0.1:{port}{way}from={}&until={until}", SPAN.0);
+        asked::folded(&ureq::get(&url).call()?.body_mut().read_to_string()?)
+    };
+    asked::same_stacks("half", &asked::flame_graph(&said, "half")?, &half("samples")?, &half("ns")?)?;
+    let file = std::fs::read_to_string(dir.path().join("out.folded"))?;
+    ensure!(asked::folded(&file)? == asked::folded(&graph("", "samples")?)?, "the file is another");
+    ensure!(said["written"] == file.lines().count(), "{}", said["written"]);
+
+    let top: Value = serde_json::from_str(&get(port, "/api/v1/top?limit=1000&")?)?;
+    ensure!(asked::same_methods(&said, "top", &top)? < 3, "few methods could be compared");
+    let series: Value =
+        serde_json::from_str(&get(port, "/api/v1/series?by=app,stage,stage_attempt&step=10s&")?)?;
+    ensure!(asked::same_stages(&said, "stages", &series)? > 2, "{}", said["stages"]);
+    let ledger: Value = serde_json::from_str(&get(port, "/api/v1/ledger?by=app,stage,task&")?)?;
+    ensure!(
+        asked::same_ledger(&said, "ledger", &ledger, &["app", "stage", "task"])? > 2,
+        "{}",
+        said["ledger"]
+    );
+
+    let samples = series["quality"]["samples"].as_u64().map(u128::from);
+    ensure!(
+        Some(asked::number(&said["sql"][0]["count"])?) == samples && said["sql"] == said["totals"],
+        "{}",
+        said["sql"]
+    );
+    ensure!(
+        said["none"] == json!([]) && said["views"].as_array().is_some_and(|views| views.len() == 10),
+        "{said}"
+    );
+    ensure!(said["paths"][0]["stacks"].as_u64() > said["paths"][0]["paths"].as_u64(), "{}", said["paths"]);
+    let refused = said["version"].as_str().unwrap_or_default();
+    ensure!(refused.contains("bad/blocks/x is a block of format 7"), "{refused}");
+    ensure!(
+        said["nothing"].as_str().is_some_and(|says| says.contains("there is no block at")),
+        "{}",
+        said["nothing"]
+    );
+    Ok(())
+}
+
+#[test]
+fn the_fixture_says_the_same() -> Result<()> {
+    same("the_fixture_says_the_same", false)
+}
+
+#[test]
+fn the_fixture_says_the_same_to_the_newest_spark() -> Result<()> {
+    same("the_fixture_says_the_same_to_the_newest_spark", true)
+}
