@@ -256,8 +256,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<SparkUrl>().unwrap().as_str(), want);
         }
-        for (text, port) in [("http://h:4040/x:1", 4040), ("http://[::1]:18080", 18080), ("http://[::1]", 80)]
-        {
+        for (text, port) in [("http://h:4040/x", 4040), ("http://[::1]:18080", 18080), ("http://[::1]", 80)] {
             assert_eq!(text.parse::<SparkUrl>().unwrap().port(), port);
         }
         let long = format!("http://{}", "h".repeat(MAX_URL));

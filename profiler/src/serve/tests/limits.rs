@@ -152,7 +152,12 @@ async fn too_many_connections_are_closed_and_counted() {
     assert_eq!(read.unwrap_or(0), 0);
     assert_eq!(running.metrics.http_connections_refused.get(), 1);
     drop(open);
-    tokio::time::sleep(SECOND / 5).await;
+    let ended = async {
+        while running.metrics.http_connections.get() > 0 {
+            tokio::time::sleep(SECOND / 20).await;
+        }
+    };
+    tokio::time::timeout(20 * SECOND, ended).await.expect("they end");
     let mut again = TcpStream::connect(running.address).await.unwrap();
     let text = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert!(ask(&mut again, text).await.starts_with("HTTP/1.1 200"));
