@@ -87,6 +87,14 @@ impl Groups {
     }
 }
 
+impl<'a> IntoIterator for &'a Groups {
+    type Item = Group;
+    type IntoIter = Box<dyn Iterator<Item = Group> + 'a>;
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.iter())
+    }
+}
+
 impl FromIterator<Group> for Groups {
     fn from_iter<I: IntoIterator<Item = Group>>(all: I) -> Self {
         let mut groups = Self::default();

@@ -142,8 +142,8 @@ impl Shape {
         max_nodes: usize,
     ) -> Result<Flat, StoreError> {
         let mut growing = Growing::new(self, stacks, max_nodes);
-        let mut slots: Vec<&[SlotSum]> = sums.chunk_by(|a, b| a.slot == b.slot).collect();
-        let prefix = |slot: &[SlotSum]| prefixes.get(slot.first()?.slot as usize);
+        let mut slots: Vec<&[SlotSum]> = sums.chunk_by(|a, b| a.0 == b.0).collect();
+        let prefix = |slot: &[SlotSum]| prefixes.get(slot.first()?.0 as usize);
         slots.sort_by(|a, b| prefix(a).cmp(&prefix(b)));
         let mut before: &[Arc<str>] = &[];
         let mut texts: Vec<Arc<str>> = Vec::new();
@@ -206,13 +206,13 @@ impl<'a> Growing<'a> {
     /// Adds a slot's stacks below `base` prefix frames.
     fn slot(&mut self, sums: &[SlotSum], base: u32) -> Result<(), StoreError> {
         self.slots += 1;
-        let leaf = |sum: &SlotSum| {
-            let line = self.stacks.stacks.get(sum.stack as usize)?;
+        let leaf = |(_, stack, count, weight): &SlotSum| {
+            let line = self.stacks.stacks.get(*stack as usize)?;
             let node = match &self.shape.own {
                 Some(own) => own.of_node.get(line.node as usize).copied()?,
                 None => line.node,
             };
-            Some((node, line.node, sum.count, sum.weight))
+            Some((node, line.node, *count, *weight))
         };
         let mut leaves: Vec<(u32, u32, u64, u64)> = sums.iter().filter_map(leaf).collect();
         // Most often they are.

@@ -8,14 +8,8 @@ use super::super::pointer::PairMap;
 /// Places of a table: 4 MiB.
 const MAX_TABLE: usize = 256 << 10;
 
-/// Of a slot and stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) struct SlotSum {
-    pub slot: u32,
-    pub stack: u32,
-    pub count: u64,
-    pub weight: u64,
-}
+/// Slot, stack, count and weight.
+pub(in crate::store) type SlotSum = (u32, u32, u64, u64);
 
 /// The sums.
 #[derive(Debug)]
@@ -47,18 +41,13 @@ impl Sums {
 
     /// Slot, stack, count and weight of all that is not zero, by slot.
     pub fn into_sorted(self) -> Vec<SlotSum> {
-        let sum = |((slot, stack), (count, weight))| SlotSum { slot, stack, count, weight };
+        let sum = |((slot, stack), (count, weight))| (slot, stack, count, weight);
         let mut out: Vec<SlotSum> = self.map.into_iter().map(sum).collect();
         out.sort_unstable();
         if !self.table.is_empty() {
             for (slot, stacks) in self.table.chunks(self.stacks.max(1)).enumerate() {
                 let sums = stacks.iter().enumerate().filter(|(_, sum)| **sum != (0, 0));
-                out.extend(sums.map(|(stack, sum)| SlotSum {
-                    slot: slot as u32,
-                    stack: stack as u32,
-                    count: sum.0,
-                    weight: sum.1,
-                }));
+                out.extend(sums.map(|(stack, (count, weight))| (slot as u32, stack as u32, *count, *weight)));
             }
         }
         out

@@ -40,9 +40,12 @@ impl<'q> Values<'q> {
         let selected = facts.labels.selected(&self.query.selection);
         // By set, then by text: most groups are of few sets.
         let mut of_set: Vec<(u64, u64)> = vec![(0, 0); facts.labels.sets.len()];
-        for group in facts.groups.iter().filter(|group| group.kind == self.query.kind) {
-            if is(&touched, group.window)
-                && is(&selected, group.set)
+        let groups = &facts.groups;
+        for place in 0..groups.len() {
+            if is(&touched, groups.window(place))
+                && is(&selected, groups.set(place))
+                && groups.kind(place) == self.query.kind
+                && let Some(group) = groups.get(place)
                 && let Some(sum) = of_set.get_mut(group.set as usize)
             {
                 sum.0 = sum.0.saturating_add(group.count);
@@ -70,15 +73,24 @@ impl<'q> Values<'q> {
 
     /// Makes equal values one.
     fn join(&mut self) {
-        self.values.sort_by(|(a, one), (b, two)| a.cmp(b).then_with(|| one.value.cmp(&two.value)));
-        self.values.dedup_by(|(_, value), (_, kept)| {
-            let same = value.value == kept.value;
-            if same {
-                kept.count = kept.count.saturating_add(value.count);
-                kept.weight = kept.weight.saturating_add(value.weight);
+        // Places are sorted, which are smaller than values.
+        let all = &self.values;
+        let text = |place: u32| all.get(place as usize).map(|(_, value)| &*value.value);
+        let mut order: Vec<(u64, u32)> =
+            (0..).zip(all).map(|(place, (begins, _))| (*begins, place)).collect();
+        order.sort_unstable_by(|(a, one), (b, two)| a.cmp(b).then_with(|| text(*one).cmp(&text(*two))));
+        let mut joined: Vec<(u64, LabelValue)> = Vec::with_capacity(order.len());
+        for (begins, place) in order {
+            let Some((_, value)) = all.get(place as usize) else { continue };
+            match joined.last_mut().filter(|(known, last)| *known == begins && last.value == value.value) {
+                Some((_, kept)) => {
+                    kept.count = kept.count.saturating_add(value.count);
+                    kept.weight = kept.weight.saturating_add(value.weight);
+                }
+                None => joined.push((begins, value.clone())),
             }
-            same
-        });
+        }
+        self.values = joined;
         self.sorted = self.values.len();
     }
 
@@ -95,8 +107,12 @@ impl<'q> Values<'q> {
     /// The values: most samples first, then by text.
     pub fn finish(mut self) -> Vec<LabelValue> {
         self.join();
-        // Stable: equal counts stay in the order of texts.
-        self.values.sort_by_key(|(_, value)| Reverse(value.count));
-        self.values.into_iter().map(|(_, value)| value).collect()
+        let mut order: Vec<(Reverse<u64>, u32)> =
+            (0..).zip(&self.values).map(|(place, (_, value))| (Reverse(value.count), place)).collect();
+        // Places are in the order of texts.
+        order.sort_unstable();
+        let mut values: Vec<Option<LabelValue>> =
+            self.values.into_iter().map(|(_, value)| Some(value)).collect();
+        order.into_iter().filter_map(|(_, place)| values.get_mut(place as usize)?.take()).collect()
     }
 }
