@@ -138,7 +138,7 @@ impl Remote {
         let refused = |says: String| RemoteError::Url { url: url.to_owned(), says };
         let (scheme, rest) = url.split_once("://").ok_or_else(|| refused("this is no URL".to_owned()))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let says = |error: object_store::Error| refused(cause(&error));
+        let says = |error: object_store::Error| refused(cause(&error).chars().take(MAX_CAUSE).collect());
         if scheme != "file" && bucket.is_empty() {
             return Err(refused("it names no bucket".to_owned()));
         }
@@ -376,15 +376,20 @@ impl Remote {
     }
 
     fn error(&self, what: &str, name: &str, error: &object_store::Error) -> RemoteError {
-        let (url, what, says) = (self.url.clone(), format!("{what} {name}"), cause(error));
+        let (url, what, whole) = (self.url.clone(), format!("{what} {name}"), cause(error));
+        let says: String = whole.chars().take(MAX_CAUSE).collect();
+        let has = |texts: &[&str]| texts.iter().any(|text| whole.contains(text));
+        // What a list is refused with is known by the answer's text alone.
+        let refused = has(&["status code: 403", "status code: 401"]);
         // Without credentials of its own the client asks the machine for some, at this address of all clouds.
-        let nobody = says.contains("169.254.169.254") || says.contains("metadata.google.internal");
+        let nobody = has(&["169.254.169.254", "metadata.google.internal"]);
         match error {
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
                 RemoteError::Denied { url, what, mend: self.mend, says }
             }
-            _ if nobody => RemoteError::Denied { url, what, mend: self.mend, says },
+            _ if refused || nobody => RemoteError::Denied { url, what, mend: self.mend, says },
             object_store::Error::NotFound { .. } => RemoteError::Missing { url, what, says },
+            _ if has(&["status code: 404"]) => RemoteError::Missing { url, what, says },
             _ => RemoteError::Failed { url, what, says },
         }
     }
@@ -396,7 +401,7 @@ fn chunk(file: &mut File) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An error with its causes, in one line that is not too long.
+/// An error with its causes, in one line.
 fn cause(error: &object_store::Error) -> String {
     let mut says = error.to_string();
     let mut inner = std::error::Error::source(error);
@@ -407,6 +412,34 @@ fn cause(error: &object_store::Error) -> String {
         }
         inner = error.source();
     }
-    let line = says.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(MAX_CAUSE).collect()
+    says.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_refuses_is_known_by_its_answer() {
+        let remote = Remote::open("s3://bucket/x", false).unwrap();
+        let of = |says: &str| {
+            let source = format!("Error performing list request: {says}").into();
+            remote.error("list", "v1", &object_store::Error::Generic { store: "S3", source })
+        };
+        for (says, slug) in [
+            ("Server returned non-2xx status code: 403 Forbidden: SignatureDoesNotMatch", "denied"),
+            ("Server returned non-2xx status code: 401 Unauthorized", "denied"),
+            ("Error performing PUT http://169.254.169.254/latest/api/token", "denied"),
+            ("Server returned non-2xx status code: 404 Not Found: NoSuchBucket", "missing"),
+            ("tcp connect error: Connection refused", "failed"),
+        ] {
+            let error = of(says);
+            assert_eq!(error.slug(), slug, "{error}");
+            assert!(
+                error.to_string().contains("s3://bucket/x") && error.to_string().contains(says),
+                "{error}"
+            );
+        }
+        assert!(of("status code: 403").to_string().contains("AWS_ACCESS_KEY_ID"));
+    }
 }

@@ -95,7 +95,7 @@ pub struct Volume(Kind);
 #[derive(Debug)]
 enum Kind {
     Block(Box<Block>),
-    Part(RwLock<Part>),
+    Part(Box<RwLock<Part>>),
 }
 
 impl Volume {
@@ -110,7 +110,7 @@ impl Volume {
 
     /// No windows yet.
     pub fn journal() -> Self {
-        Self(Kind::Part(RwLock::default()))
+        Self(Kind::Part(Box::default()))
     }
 
     /// Takes more of a journal: its header or not, then whole records. False: they make no sense here.

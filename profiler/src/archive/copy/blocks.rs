@@ -20,10 +20,7 @@ impl Copying {
         let gone = self.waiting.iter().filter(|name| !names.contains(name)).count() as u64;
         dirs.retain(|dir| !self.is_copied(dir));
         self.waiting = dirs.iter().filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned())).collect();
-        let mut counts = lock(&self.counts);
-        counts.missed += gone;
-        counts.waiting = dirs.len() as u64;
-        drop(counts);
+        self.count_waiting(gone);
         for dir in dirs.iter().rev() {
             if self.last_pieces.elapsed() > EVERY {
                 self.send_pieces().await?;
@@ -39,10 +36,16 @@ impl Copying {
             }
             let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             self.waiting.retain(|waits| waits != name);
-            lock(&self.counts).waiting = self.waiting.len() as u64;
+            self.count_waiting(0);
         }
         self.found.clear();
         Ok(())
+    }
+
+    fn count_waiting(&self, gone: u64) {
+        let mut counts = lock(&self.counts);
+        counts.missed += gone;
+        counts.waiting = self.waiting.len() as u64;
     }
 
     /// By the time at which its manifest was written: a look at each of some hundred blocks.
