@@ -148,7 +148,7 @@ pub fn same_stages(spark: &Value, name: &str, http: &Value) -> Result<usize> {
     for row in of_spark {
         let label = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
         let (samples, seconds) = of_http
-            .get(&["app", "stage", "stage_attempt"].map(label).to_vec())
+            .get(["app", "stage", "stage_attempt"].map(label).as_slice())
             .with_context(|| format!("{row} is not answered by HTTP"))?;
         ensure!(number(&row["count"])? == u128::from(*samples), "{row}: {samples} by HTTP");
         ensure!(is_seconds(&json!(seconds), number(&row["weight"])?), "{row}: {seconds} s by HTTP");

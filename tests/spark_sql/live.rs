@@ -72,7 +72,8 @@ fn a_real_job_says_the_same() -> Result<()> {
     ];
     let sparks = [Some(here.clone()), here.clone().with_newest_spark(test)];
     for (place, spark) in sparks.into_iter().flatten().enumerate() {
-        let said = ask(&spark, &dir.path().join(format!("ask-{place}")), &[copy.clone()], &questions)?;
+        let said =
+            ask(&spark, &dir.path().join(format!("ask-{place}")), std::slice::from_ref(&copy), &questions)?;
         asked::same_stacks("grouped", &asked::flame_graph(&said, "grouped")?, &counts, &weights)?;
         let several = asked::same_methods(&said, "top", &top)?;
         let methods = top["methods"].as_u64().unwrap_or_default();

@@ -16,7 +16,7 @@ async fn bad_parameters() {
         ("query={", "query"),
         ("query={stage=~%22(%22}", "query"),
         ("query={nothing=%22x%22}", "query"),
-        ("format=pprof", "format"),
+        ("format=speedscope", "format"),
         ("unit=hours", "unit"),
         ("annotate=maybe", "annotate"),
         ("group=colour", "group"),
@@ -39,11 +39,11 @@ async fn bad_parameters() {
     ] {
         get(path).await.refused(400, "bad_parameter", Some(parameter));
     }
-    let formats = get("/api/v1/flamegraph?format=pprof").await.json();
+    let formats = get("/api/v1/flamegraph?format=speedscope").await.json();
     let mut formats: Vec<_> =
         formats["error"]["choices"].as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
     formats.sort_unstable();
-    assert_eq!(formats, ["folded", "json", "svg"]);
+    assert_eq!(formats, ["folded", "json", "parquet", "pprof", "svg"]);
 }
 
 #[tokio::test]
