@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself and `model`. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 15] = [
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("capture", &[]),
     ("unwind", &["target", "hotspot"]),

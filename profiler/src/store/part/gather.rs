@@ -136,13 +136,13 @@ impl Part {
         let stacks = self.gather_stacks(view, &sums, places)?;
         let mut sums = sums.as_slice();
         for ((begin, set, kind), (slot, period)) in slots {
-            let own = sums.partition_point(|sum| sum.slot == slot);
+            let own = sums.partition_point(|(of, ..)| *of == slot);
             let (rows, rest) = sums.split_at_checked(own).unwrap_or_default();
             sums = rest;
             let mut rows: Vec<PartRow> = (rows.iter())
-                .filter_map(|sum| {
-                    let stack = stacks.get(&sum.stack).copied()?;
-                    Some(PartRow { stack, count: sum.count, weight: sum.weight })
+                .filter_map(|(_, stack, count, weight)| {
+                    let stack = stacks.get(stack).copied()?;
+                    Some(PartRow { stack, count: *count, weight: *weight })
                 })
                 .collect();
             rows.sort_unstable_by_key(|row| row.stack);
@@ -172,7 +172,7 @@ impl Part {
         }
         let mut of_stack: PairMap<u32, u32> = PairMap::default();
         let mut way = Vec::new();
-        for SlotSum { stack, .. } in sums {
+        for (_, stack, ..) in sums {
             if of_stack.contains_key(stack) {
                 continue;
             }
