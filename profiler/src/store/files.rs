@@ -29,6 +29,8 @@ pub struct BlockFacts {
     pub range: TimeRange,
     /// Windows.
     pub windows: u64,
+    /// The length of its windows, nanoseconds, where they were made coarser.
+    pub window_ns: Option<u64>,
     /// Its files, with bytes and CRC-32; the manifest is none of them.
     pub files: Vec<(String, u64, u32)>,
     /// The manifest as it stands.
@@ -61,6 +63,7 @@ impl BlockFacts {
             part: known.part,
             range: known.range(),
             windows: known.windows,
+            window_ns: known.window_ns,
             files: known.files.into_iter().map(|(name, file)| (name, file.bytes, file.crc32)).collect(),
             manifest,
         })

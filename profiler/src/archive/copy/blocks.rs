@@ -2,7 +2,8 @@
 //!
 //! A block is there for readers of the index from the moment at which all its files are, and for those who look for
 //! `manifest.json` a moment later. One that was changed (labels that became known late) is put again: the file that
-//! changed has another name, the index too, and the old ones go last. The newest block goes first.
+//! changed has another name, the index too, and the old ones go last. One whose windows were made coarser is put only if it
+//! never was: the archive keeps the finer one. The newest block goes first.
 
 use super::super::layout::{self, BlockName};
 use super::{Copied, CopyError, Copying, EVERY, lock};
@@ -65,7 +66,8 @@ impl Copying {
                 Some(_) => self.objects_of(&facts.name).await?,
                 None => self.found.remove(&facts.name).unwrap_or_default(),
             };
-            if !is_whole(&facts, &there) {
+            let finer = facts.window_ns.is_some() && there.contains_key(MANIFEST);
+            if !finer && !is_whole(&facts, &there) {
                 self.put_block(dir, &facts, &there).await?;
                 if known.is_some() || there.contains_key(MANIFEST) {
                     self.clear_old(&facts).await?;

@@ -123,6 +123,30 @@ fn labels_that_became_known_late_follow() {
 }
 
 #[test]
+fn what_was_copied_stays_as_fine_as_it_was() {
+    let place = Place::new();
+    let store = place.open("a");
+    fill(&store, "a", 0, 10 * 60);
+    store.settle();
+    place.copy("a");
+    let (objects, known) = (place.objects(), told(&place.reader(), &query(0, 95, &[], &[LabelKey::Stage])));
+    drop(store);
+    let roll_ups = vec![RollUp { after: Duration::ZERO, window: Duration::from_secs(60) }];
+    let config = DiskStoreConfig { roll_ups, fsync: Fsync::Never, ..DiskStoreConfig::new(place.store("a")) };
+    let rolled = DiskStore::open(DiskStoreConfig { retention_age: Duration::MAX, ..config }).unwrap();
+    (0..3).for_each(|_| rolled.settle());
+    assert!(std::fs::read_to_string(first_manifest(&place)).unwrap().contains("window_ns"));
+    place.copy("a");
+    assert_eq!(place.objects(), objects);
+    assert_eq!(told(&place.reader(), &query(0, 95, &[], &[LabelKey::Stage])), known);
+}
+
+/// The manifest of a node's only block.
+fn first_manifest(place: &Place) -> PathBuf {
+    blocks_of(&place.store("a")).unwrap().swap_remove(0).join(MANIFEST)
+}
+
+#[test]
 fn a_thread_copies_and_tells() {
     let place = Place::new();
     let store = place.open("a");

@@ -7,7 +7,9 @@ use crate::model::{
     LedgerSums, LostCounts, MatchOp, Matcher, ProcessKey, ProcessRecord, Query, Row, SampleKind, Selection,
     Stack, StackEnd, TimeRange, WallTime, Window,
 };
-use crate::store::{AnswerLimits, DiskStore, DiskStoreConfig, Fsync, ShelfStore, Store};
+use crate::store::{
+    AnswerLimits, DiskStore, DiskStoreConfig, Fsync, MANIFEST, RollUp, ShelfStore, Store, blocks_of,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
