@@ -8,21 +8,23 @@
 //! Bad objects are set aside, counted and named; an archive that does not answer fails the question, not the server.
 //! Limits: [`ReaderConfig`].
 
+mod find;
 mod open;
 mod usage;
 
 pub use usage::ReaderUsage;
 
 use super::cache::{self, BringError, Cache, Cached};
-use super::catalog::{Catalog, Gathered, hours_of, start_of};
-use super::compact::{self, GRAIN, Index};
+use super::catalog::{Catalog, start_of};
+use super::compact::{self, Index};
 use super::layout::{self, BlockName};
 use super::remote::{Remote, RemoteError};
-use crate::model::{LabelKey, MatchOp, TimeRange, WallTime, nobody_waits};
+use crate::model::{TimeRange, WallTime, nobody_waits};
 use crate::store::{BlockFacts, Shelf, StoreError, StoreUsage, Touch, Volume};
+pub(super) use find::Wanted;
 use futures_util::{StreamExt, stream};
 use open::OpenVolumes;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -75,34 +77,6 @@ pub struct Reader {
     pub(super) runtime: Runtime,
 }
 
-/// A block that a question may touch.
-#[derive(Clone, Debug)]
-pub(super) enum Wanted {
-    Block(BlockName),
-    Gathered { app: String, hour: Gathered },
-    Open { host: String, block: String },
-}
-
-impl Wanted {
-    /// By time, the newest last; what is not of one node counts as its hour's first.
-    fn order(&self) -> (&str, &str) {
-        match self {
-            Self::Block(name) => (&name.block, &name.host),
-            Self::Gathered { hour, .. } => (&hour.hour, ""),
-            Self::Open { host, block } => (block, host),
-        }
-    }
-
-    /// Its place in the cache.
-    fn key(&self) -> String {
-        match self {
-            Self::Block(BlockName { host, block, crc32 }) => format!("nodes/{host}/{block}.{crc32:08x}"),
-            Self::Gathered { app, hour } => format!("apps/{app}/{}/{}", hour.hour, hour.generation),
-            Self::Open { host, block } => format!("open/{host}/{block}"),
-        }
-    }
-}
-
 fn away(error: RemoteError) -> StoreError {
     StoreError::Away { says: error.to_string() }
 }
@@ -142,83 +116,6 @@ impl Reader {
     /// Asks the archive for its list of hours: whether it can be read.
     pub fn probe(&self) -> Result<(), RemoteError> {
         self.runtime.block_on(self.catalog.hours()).map(|_| ())
-    }
-
-    /// What a question may touch, the newest first.
-    async fn wanted(&self, touch: &Touch<'_>) -> Result<Vec<Wanted>, StoreError> {
-        let (first, last) = hours_of(&touch.range);
-        let gathered = self.gathered(touch).await?;
-        let mut wanted = Vec::new();
-        let mut known: HashSet<(String, String)> = HashSet::new();
-        let mut hours = self.catalog.hours_in(&touch.range).await.map_err(away)?;
-        // An hour that is nowhere but brought together: the nodes' blocks may have gone.
-        hours.extend(gathered.iter().map(|(_, hour, _)| hour.hour.clone()));
-        hours.sort();
-        hours.dedup();
-        for hour in hours {
-            let blocks = self.catalog.blocks(&hour).await.map_err(away)?;
-            let whole = gathered.iter().find(|(_, known, _)| known.hour == hour);
-            for name in blocks.iter() {
-                known.insert((name.host.clone(), name.block.clone()));
-                let block = (name.host.clone(), name.block.clone());
-                if !whole.is_some_and(|(_, _, index)| index.covers.contains(&block)) {
-                    wanted.push(Wanted::Block(name.clone()));
-                }
-            }
-            if let Some((app, hour, _)) = whole {
-                wanted.push(Wanted::Gathered { app: app.clone(), hour: hour.clone() });
-            }
-        }
-        for (host, block) in self.catalog.open().await.map_err(away)?.keys() {
-            let hour = layout::hour(block);
-            let there = known.contains(&(host.clone(), block.clone()));
-            if !there && hour >= first.as_str() && hour <= last.as_str() {
-                wanted.push(Wanted::Open { host: host.clone(), block: block.clone() });
-            }
-        }
-        usage::lock(&self.aside).keep(&mut wanted, Wanted::key);
-        wanted.sort_by(|a, b| b.order().cmp(&a.order()));
-        Ok(wanted)
-    }
-
-    /// The hours in range that are one block of the application that is asked for, each with the blocks that it covers.
-    async fn gathered(&self, touch: &Touch<'_>) -> Result<Vec<(String, Gathered, Arc<Index>)>, StoreError> {
-        let fits =
-            !touch.of_tasks && touch.step.is_none_or(|step| step.as_nanos().is_multiple_of(GRAIN.as_nanos()));
-        let Some(app) = app_of(touch).filter(|_| fits) else { return Ok(Vec::new()) };
-        let app = layout::part(&app);
-        let (first, last) = hours_of(&touch.range);
-        let list = self.catalog.gathered(&app).await.map_err(away)?;
-        let in_range = list.iter().filter(|hour| hour.hour >= first && hour.hour <= last);
-        let mut all = Vec::new();
-        for hour in in_range {
-            let wanted = Wanted::Gathered { app: app.clone(), hour: hour.clone() };
-            if usage::lock(&self.aside).has(&wanted.key()) {
-                continue;
-            }
-            let name = layout::gathered(&app, &hour.hour, &hour.generation);
-            match self.index(&name).await {
-                Ok(Some(index)) => all.push((app.clone(), hour.clone(), index)),
-                Ok(None) => {}
-                Err(compact::IndexError::Remote(error)) => return Err(away(error)),
-                Err(compact::IndexError::Bad(says)) => usage::lock(&self.aside).add(&wanted.key(), &says),
-            }
-        }
-        Ok(all)
-    }
-
-    /// What an application's hour says of itself.
-    async fn index(&self, name: &str) -> Result<Option<Arc<Index>>, compact::IndexError> {
-        if let Some(index) = usage::lock(&self.indexes).get(name) {
-            return Ok(Some(index.clone()));
-        }
-        let Some(index) = Index::read(&self.remote, name).await?.map(Arc::new) else { return Ok(None) };
-        let mut indexes = usage::lock(&self.indexes);
-        if indexes.len() >= MAX_INDEXES {
-            indexes.clear();
-        }
-        indexes.insert(name.to_owned(), index.clone());
-        Ok(Some(index))
     }
 
     /// Opens a block: from the cache, or by its manifest. None: it went meanwhile, or is bad and was set aside.
@@ -335,17 +232,6 @@ impl Volumes {
             Self::Open(_) => None,
         }
     }
-}
-
-/// The one application that a question is about.
-fn app_of(touch: &Touch<'_>) -> Option<String> {
-    touch.selection.matchers.iter().find_map(|matcher| match (&matcher.op, matcher.key) {
-        (MatchOp::In(values), LabelKey::App) => match values.as_slice() {
-            [app] if !app.is_empty() => Some(app.clone()),
-            _ => None,
-        },
-        _ => None,
-    })
 }
 
 impl Shelf for Reader {

@@ -1,0 +1,149 @@
+//! Why an object store did not do what was asked, in words that say what to mend.
+
+use super::Remote;
+
+/// Characters of a cause that are shown: servers answer with pages.
+const MAX_CAUSE: usize = 400;
+
+/// Why the object store did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// The URL is none that is known.
+    #[error(
+        "{url}: {says}; an archive is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, \
+             abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///DIRECTORY"
+    )]
+    Url {
+        /// The URL.
+        url: String,
+        /// What is wrong with it.
+        says: String,
+    },
+    /// It refuses who asks.
+    #[error(
+        "{url} refuses to {what}: the credentials are missing, wrong, or not allowed to. {mend} It says: {says}"
+    )]
+    Denied {
+        /// Which store.
+        url: String,
+        /// What was asked.
+        what: String,
+        /// Where credentials are looked for.
+        mend: &'static str,
+        /// What it says.
+        says: String,
+    },
+    /// The object, or the bucket, is not there.
+    #[error("{url} cannot {what}: there is no such object or bucket. It says: {says}")]
+    Missing {
+        /// Which store.
+        url: String,
+        /// What was asked.
+        what: String,
+        /// What it says.
+        says: String,
+    },
+    /// Anything else: away, slow, full.
+    #[error("{url} cannot {what}: {says}")]
+    Failed {
+        /// Which store.
+        url: String,
+        /// What was asked.
+        what: String,
+        /// What it says.
+        says: String,
+    },
+}
+
+impl RemoteError {
+    /// A word of a closed list, for counters.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Url { .. } => "url",
+            Self::Denied { .. } => "denied",
+            Self::Missing { .. } => "missing",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}
+
+/// Why an object is not a file here.
+#[derive(Debug, thiserror::Error)]
+pub enum DownloadError {
+    /// The object store.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// This machine's disk.
+    #[error("{0}")]
+    Disk(std::io::Error),
+}
+
+impl Remote {
+    /// What an error of the client means.
+    pub(super) fn error(&self, what: &str, name: &str, error: &object_store::Error) -> RemoteError {
+        let (url, what, whole) = (self.url.clone(), format!("{what} {name}"), whole(error));
+        let says: String = whole.chars().take(MAX_CAUSE).collect();
+        let has = |texts: &[&str]| texts.iter().any(|text| whole.contains(text));
+        // What a list is refused with is known by the answer's text alone.
+        let refused = has(&["status code: 403", "status code: 401"]);
+        // Without credentials of its own the client asks the machine for some, at this address of all clouds.
+        let nobody = has(&["169.254.169.254", "metadata.google.internal"]);
+        match error {
+            object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
+                RemoteError::Denied { url, what, mend: self.mend, says }
+            }
+            _ if refused || nobody => RemoteError::Denied { url, what, mend: self.mend, says },
+            object_store::Error::NotFound { .. } => RemoteError::Missing { url, what, says },
+            _ if has(&["status code: 404"]) => RemoteError::Missing { url, what, says },
+            _ => RemoteError::Failed { url, what, says },
+        }
+    }
+}
+
+/// What is shown of an error and its causes.
+pub(super) fn cause(error: &object_store::Error) -> String {
+    whole(error).chars().take(MAX_CAUSE).collect()
+}
+
+/// An error with its causes, in one line.
+fn whole(error: &object_store::Error) -> String {
+    let mut says = error.to_string();
+    let mut inner = std::error::Error::source(error);
+    while let Some(error) = inner {
+        let more = error.to_string();
+        if !says.contains(&more) {
+            says = format!("{says}: {more}");
+        }
+        inner = error.source();
+    }
+    says.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_refuses_is_known_by_its_answer() {
+        let remote = Remote::open("s3://bucket/x", false).unwrap();
+        let of = |says: &str| {
+            let source = format!("Error performing list request: {says}").into();
+            remote.error("list", "v1", &object_store::Error::Generic { store: "S3", source })
+        };
+        for (says, slug) in [
+            ("Server returned non-2xx status code: 403 Forbidden: SignatureDoesNotMatch", "denied"),
+            ("Server returned non-2xx status code: 401 Unauthorized", "denied"),
+            ("Error performing PUT http://169.254.169.254/latest/api/token", "denied"),
+            ("Server returned non-2xx status code: 404 Not Found: NoSuchBucket", "missing"),
+            ("tcp connect error: Connection refused", "failed"),
+        ] {
+            let error = of(says);
+            assert_eq!(error.slug(), slug, "{error}");
+            assert!(
+                error.to_string().contains("s3://bucket/x") && error.to_string().contains(says),
+                "{error}"
+            );
+        }
+        assert!(of("status code: 403").to_string().contains("AWS_ACCESS_KEY_ID"));
+    }
+}
