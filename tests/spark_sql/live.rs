@@ -12,7 +12,7 @@ const SMALL: [&str; 4] = ["--window", "2s", "--store-bytes", "256KiB"];
 
 /// Copies the blocks as an archive has them; out: from their first window to the end of the last, in ms.
 fn archive(data: &Path, archive: &Path) -> Result<(u64, u64)> {
-    let blocks = archive.join("nodes/here/blocks");
+    let blocks = archive.join("v1/nodes/here/blocks");
     std::fs::create_dir_all(&blocks)?;
     let mut span = (u64::MAX, 0);
     for block in std::fs::read_dir(data.join("store/blocks"))? {

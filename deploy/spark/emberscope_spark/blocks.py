@@ -21,8 +21,8 @@ PLACES = (
     "*/manifest.json",
     "blocks/*/manifest.json",
     "store/blocks/*/manifest.json",
+    "v1/nodes/*/blocks/*/manifest.json",
     "nodes/*/blocks/*/manifest.json",
-    "store/nodes/*/blocks/*/manifest.json",
 )
 
 #: A directory of Parquet files. `key` is its path as Spark tells it (`_metadata.file_path`), `files` is by table.
