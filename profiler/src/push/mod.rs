@@ -2,8 +2,8 @@
 //!
 //! In: windows, as they are stored. Out: a profile (pprof) for each of their label sets, but for what tells single
 //! tasks and processes apart; and what became of them. A thread of its own packs and sends: nothing waits for the
-//! server. What it does not take at once is tried again with longer and longer pauses ([`PAUSES`]), up to
-//! [`MAX_QUEUED`] bytes; then the oldest go. Everything that is not sent is counted with a reason.
+//! server. What it does not take at once is tried again with longer and longer pauses (`PAUSES`), up to
+//! `MAX_QUEUED` bytes; then the oldest go. Everything that is not sent is counted with a reason.
 
 mod profiles;
 mod queue;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
+use ureq::tls::{RootCerts, TlsConfig};
 
 /// Files that wait.
 const MAX_WAITING: usize = 256;
@@ -124,8 +125,14 @@ impl Debuginfod {
     }
 }
 
+/// TLS by the certificates that the machine trusts: a company's own server too.
 fn agent() -> ureq::Agent {
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build();
     ureq::Agent::config_builder()
+        .tls_config(tls)
         .timeout_global(Some(TIMEOUT))
         .timeout_connect(Some(Duration::from_secs(10)))
         .http_status_as_error(false)
@@ -282,6 +289,11 @@ mod tests {
             for stream in listener.incoming() {
                 let (mut stream, mut request) = (stream.unwrap(), [0; 4096]);
                 let len = stream.read(&mut request).unwrap();
+                if request[0] == 0x16 {
+                    // The beginning of TLS.
+                    let _ = stream.write_all(b"HTTP/1.1 400 X\r\n\r\n");
+                    continue;
+                }
                 assert!(request[..len].starts_with(b"GET /buildid/0102030405060708/debuginfo "));
                 let (status, body) = answers.next().unwrap();
                 let head = format!(
@@ -314,6 +326,8 @@ mod tests {
         assert_eq!(fetch(&[&broken]), Outcome::Failed, "a status");
         assert_eq!(fetch(&[&broken]), Outcome::Failed, "a file that is none");
         assert_eq!(fetch(&[&closed, &absent]), Outcome::Failed, "one that is not there may have it");
+        let odd = server(&[("404", b"")]).replace("http://", "https://");
+        assert_eq!(fetch(&[&odd]), Outcome::Failed, "a server that speaks no TLS");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
