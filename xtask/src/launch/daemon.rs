@@ -131,6 +131,8 @@ impl Daemon {
             .timeout_global(Some(Duration::from_secs(60)))
             // A proxy of the environment has no way to our loopback.
             .proxy(None)
+            // The daemon closes a connection on which nothing is asked for a while.
+            .max_idle_connections(0)
             .build()
             .into();
         Ok(Self { child, url: format!("http://127.0.0.1:{port}"), log, agent })
@@ -181,8 +183,10 @@ impl Daemon {
         };
         let headers = response.headers().iter().map(header).collect();
         let status = response.status().as_u16();
-        let body = response.body_mut().with_config().limit(512 << 20).lossy_utf8(true).read_to_string();
-        Ok(Reply { status, headers, body: body.with_context(|| format!("reading the answer of {url}"))? })
+        // Decoded once it is here: a slow reader's next question would find the connection closed.
+        let body = response.body_mut().with_config().limit(512 << 20).read_to_vec();
+        let body = body.with_context(|| format!("reading the answer of {url}"))?;
+        Ok(Reply { status, headers, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
     /// GET that must be answered 200 with JSON.

@@ -221,7 +221,8 @@ impl Shared {
     /// Lets the tables of the blocks go that were asked longest ago, until the rest fits.
     fn trim(&self) {
         let mut blocks: Vec<Arc<Block>> = read(&self.held).blocks.clone();
-        blocks.sort_by_key(|block| std::cmp::Reverse(block.used()));
+        // Each is looked at once: other queries use blocks meanwhile, and a sort panics when what it compares changes.
+        blocks.sort_by_cached_key(|block| std::cmp::Reverse(block.used()));
         let mut bytes = 0;
         for block in blocks {
             let own = block.kept_bytes();
