@@ -17,6 +17,8 @@ use xtask::oracle::{Stack, stacks};
 
 /// Calls between `work` and `burn` in tests/jobs/Turns.java, the first one too.
 const TURNS: usize = 31;
+/// Samples that may find no table yet of what was just mapped: those of half a second.
+const MOMENT: usize = 250;
 /// How a stack may end while its process changes.
 const PROPER: [&str; 5] =
     ["root", "jvm_not_ready", "no_frame_pointer", "bad_return_address", "no_user_registers"];
@@ -128,7 +130,9 @@ impl Seen {
     fn ends_properly(&self) -> Result<()> {
         let proper: usize =
             self.ends.iter().filter(|(end, _)| PROPER.contains(&end.as_str())).map(|(_, count)| count).sum();
-        ensure!(proper * 100 + 200 >= self.all() * 99, "of {} ended: {:?}", self.all(), self.ends);
+        // A libjvm's table is made in some 60 ms, by a thread that gives way to all others.
+        let moment = self.ends.get("table_not_ready").copied().unwrap_or_default().min(MOMENT);
+        ensure!((proper + moment) * 100 + 200 >= self.all() * 99, "of {} ended: {:?}", self.all(), self.ends);
         Ok(())
     }
 }
