@@ -5,6 +5,7 @@
 
 mod accounts;
 mod answer;
+mod asking;
 mod block;
 mod disk;
 mod facts;

@@ -5,11 +5,12 @@
 //! Limits are the shelf's: it decides what is held.
 
 use super::answer::AnswerLimits;
+use super::asking::{Add, Parts};
 use super::block::Block;
 use super::files::BlockFacts;
 use super::journal;
 use super::part::Part;
-use super::read::{LedgerLines, Merge, Processes, Quantities, Series, Totals, Values, View};
+use super::read::{Merge, View};
 use super::{LabelValue, LabelledSeries, Store, StoreError, StoreUsage};
 use crate::model::{
     Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary, TimeRange,
@@ -19,9 +20,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-
-/// Files that a query may find unreadable before it gives up: each is set aside first.
-const MAX_UNREADABLE: usize = 16;
 
 /// What a question reads of a block, beside the rows that only some need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +48,9 @@ impl Needs {
     }
 }
 
+/// Labels that tell tasks apart.
+const OF_TASKS: [LabelKey; 3] = [LabelKey::TaskIndex, LabelKey::TaskAttempt, LabelKey::Task];
+
 /// What a question touches.
 #[derive(Clone, Copy, Debug)]
 pub struct Touch<'a> {
@@ -63,6 +64,19 @@ pub struct Touch<'a> {
     pub step: Option<Duration>,
     /// What is read.
     pub needs: Needs,
+}
+
+impl<'a> Touch<'a> {
+    /// An answer by these labels.
+    pub(super) fn of(query: &'a Query, by: &[LabelKey], needs: Needs) -> Self {
+        Self::within(query.range, &query.selection, by, needs)
+    }
+
+    pub(super) fn within(range: TimeRange, selection: &'a Selection, by: &[LabelKey], needs: Needs) -> Self {
+        let mut keys = by.iter().chain(selection.matchers.iter().map(|matcher| &matcher.key));
+        let of_tasks = keys.any(|key| OF_TASKS.contains(key));
+        Self { range, selection, of_tasks, step: None, needs }
+    }
 }
 
 /// Brings blocks and journals.
@@ -182,13 +196,6 @@ pub struct ShelfStore<S> {
     answers: AnswerLimits,
 }
 
-const OF_TASKS: [LabelKey; 3] = [LabelKey::TaskIndex, LabelKey::TaskAttempt, LabelKey::Task];
-
-/// Whether an answer by these labels, of this selection, tells tasks apart.
-fn of_tasks(selection: &Selection, by: &[LabelKey]) -> bool {
-    by.iter().chain(selection.matchers.iter().map(|matcher| &matcher.key)).any(|key| OF_TASKS.contains(key))
-}
-
 impl<S: Shelf> ShelfStore<S> {
     /// With the window's length that answers are rounded to.
     pub fn new(shelf: S, window_length: Duration, answers: AnswerLimits) -> Self {
@@ -199,12 +206,18 @@ impl<S: Shelf> ShelfStore<S> {
     pub fn shelf(&self) -> &S {
         &self.shelf
     }
+}
 
-    fn each(
-        &self,
-        touch: &Touch<'_>,
-        mut add: impl FnMut(&dyn View) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+impl<S: Shelf> Parts for ShelfStore<S> {
+    fn length(&self) -> Duration {
+        self.window_length
+    }
+
+    fn limits(&self) -> &AnswerLimits {
+        &self.answers
+    }
+
+    fn each(&self, touch: &Touch<'_>, add: &mut Add<'_>) -> Result<(), StoreError> {
         if touch.range.is_empty() {
             return Ok(());
         }
@@ -212,25 +225,13 @@ impl<S: Shelf> ShelfStore<S> {
             if nobody_waits() {
                 return Err(StoreError::Unwanted);
             }
-            volume.view(&mut add)
+            volume.view(&mut *add)
         })
     }
 
-    /// Asks again without what turns out to be unreadable.
-    fn answer<T>(&self, ask: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        for _ in 0..MAX_UNREADABLE {
-            match ask() {
-                Err(StoreError::Unreadable { path, says }) => self.shelf.set_aside(&path, &says)?,
-                other => return other,
-            }
-        }
-        ask()
+    fn set_aside(&self, path: &Path, says: &str) -> Result<(), StoreError> {
+        self.shelf.set_aside(path, says)
     }
-}
-
-fn touch<'a>(query: &'a Query, by: &[LabelKey], needs: Needs) -> Touch<'a> {
-    let of_tasks = of_tasks(&query.selection, by);
-    Touch { range: query.range, selection: &query.selection, of_tasks, step: None, needs }
 }
 
 impl<S: Shelf> Store for ShelfStore<S> {
@@ -247,39 +248,21 @@ impl<S: Shelf> Store for ShelfStore<S> {
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
         self.answer(|| {
             let mut merge = Merge::new(query, &self.answers);
-            self.each(&touch(query, &query.group, Needs::Trees), |view| merge.add(view))?;
+            self.each(&Touch::of(query, &query.group, Needs::Trees), &mut |view| merge.add(view))?;
             Ok(merge.finish(self.window_length))
         })
     }
 
     fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
-        self.answer(|| {
-            let mut quantities = Quantities::new(query);
-            self.each(&touch(query, &[], Needs::Facts), |view| {
-                quantities.add(view.facts());
-                Ok(())
-            })?;
-            Ok(quantities.finish(self.window_length))
-        })
+        self.ask_summary(query)
     }
 
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
-        self.answer(|| {
-            let mut totals = Totals::new(query, &self.answers);
-            // Who asks for something of threads may read tasks out of the sums.
-            let of_threads = query.selection.matchers.iter().any(|matcher| matcher.key.is_of_thread());
-            let touch = Touch { of_tasks: of_threads, ..touch(query, &[], Needs::Facts) };
-            self.each(&touch, |view| totals.add(view))?;
-            Ok(totals.finish())
-        })
+        self.ask_totals(query)
     }
 
     fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
-        self.answer(|| {
-            let mut values = Values::new(query, key, &self.answers);
-            self.each(&touch(query, &[key], Needs::Facts), |view| values.add(view))?;
-            Ok(values.finish())
-        })
+        self.ask_values(query, key)
     }
 
     fn series(
@@ -288,13 +271,7 @@ impl<S: Shelf> Store for ShelfStore<S> {
         step: Duration,
         by: &[LabelKey],
     ) -> Result<Vec<LabelledSeries>, StoreError> {
-        let step = step.max(self.window_length);
-        self.answer(|| {
-            let mut series = Series::new(query, step, by, &self.answers);
-            let touch = Touch { step: Some(step), ..touch(query, by, Needs::Facts) };
-            self.each(&touch, |view| series.add(view))?;
-            series.finish()
-        })
+        self.ask_series(query, step, by)
     }
 
     fn ledger(
@@ -303,29 +280,11 @@ impl<S: Shelf> Store for ShelfStore<S> {
         selection: &Selection,
         by: &[LabelKey],
     ) -> Result<Vec<LedgerTotal>, StoreError> {
-        self.answer(|| {
-            let mut lines = LedgerLines::new(range, selection, by, &self.answers);
-            let of_tasks = of_tasks(selection, by);
-            let touch = Touch { range, selection, of_tasks, step: None, needs: Needs::Ledger };
-            self.each(&touch, |view| lines.add(view))?;
-            Ok(lines.finish())
-        })
+        self.ask_ledger(range, selection, by)
     }
 
     fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
-        let answer = self.answer(|| {
-            let mut processes = Processes::default();
-            let touch = Touch { range, selection, of_tasks: false, step: None, needs: Needs::Facts };
-            self.each(&touch, |view| {
-                processes.add(view, &range);
-                Ok(())
-            })?;
-            Ok(processes.finish(selection))
-        });
-        answer.unwrap_or_else(|error| {
-            tracing::warn!(%error, "processes are not told");
-            Vec::new()
-        })
+        self.ask_processes(range, selection)
     }
 
     fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}

@@ -5,7 +5,7 @@
 //! No sum changes: windows that begin in the same stretch of that length become one, from the first one's start to the
 //! last one's end. Label sets, stacks, names and sums by lane stay as they are. Memory: one scope of rows.
 
-use super::super::facts::{FlawCount, Group, LedgerLine, Packed, WindowFacts};
+use super::super::facts::{FlawCount, Group, Groups, LedgerLine, WindowFacts};
 use super::change::next_suffix;
 use super::order::Lane;
 use super::read::{Block, Index, OpenBlock, lock, read_rows};
@@ -121,7 +121,8 @@ impl Merged {
 /// Rows under their new groups, scope by scope.
 struct Rows<'a> {
     merged: &'a Merged,
-    periods: &'a Packed,
+    /// The groups before.
+    old: &'a Groups,
     lanes: Vec<Lane>,
     rows: Vec<Row>,
     pending: Vec<Row>,
@@ -129,7 +130,7 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn take(&mut self, group: u32, stack: u32, count: u64, rest: u64) {
-        let weight = count.wrapping_mul(self.periods.get(group as usize)).wrapping_add(rest);
+        let weight = count.wrapping_mul(self.old.period(group as usize)).wrapping_add(rest);
         let place = self.merged.of.get(group as usize).copied().unwrap_or_default();
         let period = self.merged.groups.get(place as usize).map_or(0, |group| group.period);
         self.rows.push(Row { stack, place, count, rest: weight.wrapping_sub(count.wrapping_mul(period)) });
@@ -258,10 +259,9 @@ impl Block {
         };
         let shape = row_columns("group", &[]);
         let mut writer = TableWriter::new(file, SAMPLES, FORMAT, &shape).map_err(says)?;
-        let groups = &index.facts.groups;
-        let periods: Packed = (0..groups.len()).map(|place| groups.period(place)).collect();
         let lanes = index.lanes.iter().map(|lane| Lane { rows: 0, ..*lane }).collect();
-        let mut rows = Rows { merged, periods: &periods, lanes, rows: Vec::new(), pending: Vec::new() };
+        let mut rows =
+            Rows { merged, old: &index.facts.groups, lanes, rows: Vec::new(), pending: Vec::new() };
         let scopes = index.lanes.chunk_by(|a, b| a.scope == b.scope);
         let mut lengths = scopes.map(|scope| scope.iter().map(|lane| lane.rows).sum::<u64>());
         let all: u64 = index.lanes.iter().map(|lane| lane.rows).sum();

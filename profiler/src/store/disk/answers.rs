@@ -1,7 +1,8 @@
 //! The store's door: answers over open part, sealed parts and blocks.
 
+use super::super::asking::Parts;
 use super::super::facts;
-use super::super::read::{LedgerLines, Merge, Processes, Quantities, Series, Totals, Values};
+use super::super::read::Merge;
 use super::super::{LabelValue, LabelledSeries, Store, StoreUsage};
 use super::*;
 use crate::model::{Answer, LabelKey, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary};
@@ -41,31 +42,15 @@ impl Store for DiskStore {
     }
 
     fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
-        let shared = &self.shared;
-        shared.answer(|| {
-            let mut quantities = Quantities::new(query);
-            shared.each(&query.range, |view| {
-                quantities.add(view.facts());
-                Ok(())
-            })?;
-            Ok(quantities.finish(shared.config.window_length))
-        })
+        self.shared.ask_summary(query)
     }
 
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
-        self.shared.answer(|| {
-            let mut totals = Totals::new(query, &self.shared.config.answers);
-            self.shared.each(&query.range, |view| totals.add(view))?;
-            Ok(totals.finish())
-        })
+        self.shared.ask_totals(query)
     }
 
     fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
-        self.shared.answer(|| {
-            let mut values = Values::new(query, key, &self.shared.config.answers);
-            self.shared.each(&query.range, |view| values.add(view))?;
-            Ok(values.finish())
-        })
+        self.shared.ask_values(query, key)
     }
 
     fn series(
@@ -74,12 +59,7 @@ impl Store for DiskStore {
         step: Duration,
         by: &[LabelKey],
     ) -> Result<Vec<LabelledSeries>, StoreError> {
-        let step = step.max(self.shared.config.window_length);
-        self.shared.answer(|| {
-            let mut series = Series::new(query, step, by, &self.shared.config.answers);
-            self.shared.each(&query.range, |view| series.add(view))?;
-            series.finish()
-        })
+        self.shared.ask_series(query, step, by)
     }
 
     fn ledger(
@@ -88,26 +68,11 @@ impl Store for DiskStore {
         selection: &Selection,
         by: &[LabelKey],
     ) -> Result<Vec<LedgerTotal>, StoreError> {
-        self.shared.answer(|| {
-            let mut lines = LedgerLines::new(range, selection, by, &self.shared.config.answers);
-            self.shared.each(&range, |view| lines.add(view))?;
-            Ok(lines.finish())
-        })
+        self.shared.ask_ledger(range, selection, by)
     }
 
     fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
-        let answer = self.shared.answer(|| {
-            let mut processes = Processes::default();
-            self.shared.each(&range, |view| {
-                processes.add(view, &range);
-                Ok(())
-            })?;
-            Ok(processes.finish(selection))
-        });
-        answer.unwrap_or_else(|error| {
-            tracing::warn!(%error, "processes are not told");
-            Vec::new()
-        })
+        self.shared.ask_processes(range, selection)
     }
 
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {

@@ -24,10 +24,13 @@ pub use health::{DiskUsage, SetAside};
 pub use start::DiskStoreError;
 
 use super::StoreError;
+use super::answer::AnswerLimits;
+use super::asking::{Add, Parts};
 use super::block::Block;
 use super::journal::Fsync;
 use super::part::Part;
 use super::read::{Budget, View};
+use super::shelf::Touch;
 use crate::model::{LabelSet, TimeRange, WallTime, Wanted, Window};
 use blocks::Task;
 use clock::Clock;
@@ -39,9 +42,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// Files that a query may find unreadable before it gives up: each is set aside first.
-const MAX_UNREADABLE: usize = 16;
 
 /// A [`Store`](crate::store::Store) on disk.
 #[derive(Debug)]
@@ -105,23 +105,7 @@ impl Shared {
         self.config.dir.join(start::BLOCKS)
     }
 
-    /// Shows `take` what overlaps the range, the newest first.
-    fn each(
-        &self,
-        range: &TimeRange,
-        mut take: impl FnMut(&dyn View) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let budget = Budget::new(&self.config.answers);
-        let blocks = self.parts(range, &budget, &mut take)?;
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        for block in &blocks {
-            budget.read(|| take(&block.view(asked)?))?;
-            self.trim();
-        }
-        Ok(())
-    }
-
-    /// The same in any order, several blocks at once.
+    /// Shows `take` what overlaps the range, in any order, several blocks at once.
     fn each_at_once(
         &self,
         range: &TimeRange,
@@ -193,19 +177,8 @@ impl Shared {
         Ok(blocks)
     }
 
-    /// Asks again without what turns out to be unreadable.
-    fn answer<T>(&self, ask: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        for _ in 0..MAX_UNREADABLE {
-            match ask() {
-                Err(StoreError::Unreadable { path, says }) => self.set_aside(&path, &says),
-                other => return other,
-            }
-        }
-        ask()
-    }
-
     /// Takes an unreadable block out of what is answered for, and moves it away.
-    fn set_aside(&self, path: &Path, says: &str) {
+    fn move_away(&self, path: &Path, says: &str) {
         let mut held = write(&self.held);
         let before = held.blocks.len();
         held.blocks.retain(|block| block.dir() != path);
@@ -231,6 +204,32 @@ impl Shared {
                 block.let_go();
             }
         }
+    }
+}
+
+impl Parts for Shared {
+    fn length(&self) -> Duration {
+        self.config.window_length
+    }
+
+    fn limits(&self) -> &AnswerLimits {
+        &self.config.answers
+    }
+
+    fn each(&self, touch: &Touch<'_>, add: &mut Add<'_>) -> Result<(), StoreError> {
+        let budget = Budget::new(&self.config.answers);
+        let blocks = self.parts(&touch.range, &budget, add)?;
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        for block in &blocks {
+            budget.read(|| add(&block.view(asked)?))?;
+            self.trim();
+        }
+        Ok(())
+    }
+
+    fn set_aside(&self, path: &Path, says: &str) -> Result<(), StoreError> {
+        self.move_away(path, says);
+        Ok(())
     }
 }
 

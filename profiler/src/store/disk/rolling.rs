@@ -38,7 +38,7 @@ impl Shared {
                 }
                 health.went_well(Failing::RollUp);
             }
-            Err(super::super::block::BlockError::Damaged { path, says }) => self.set_aside(&path, &says),
+            Err(super::super::block::BlockError::Damaged { path, says }) => self.move_away(&path, &says),
             Err(error) => lock(&self.health).failed(Failing::RollUp, &format!("{:#}", Chain(&error))),
         }
     }

@@ -187,7 +187,7 @@ fn a_query_that_began_before_begins_anew() {
             "{error}"
         );
         let StoreError::Unreadable { path, says } = error else { return };
-        store.shared.set_aside(&path, &says);
+        store.shared.move_away(&path, &says);
     }
     assert_eq!(store.disk().unwrap().set_aside, 0);
     assert_eq!(store.disk().unwrap().blocks, 1);
