@@ -4,10 +4,8 @@
 //! the store is read in this process, under the lock that a daemon would hold; nothing is removed from it.
 
 use super::answer::Basis;
-use super::client::{Client, ClientArgs};
-use super::flamegraph::deliver;
-use super::output::{Output, OutputArgs};
-use super::selection::{KindArgs, Params, SelectArgs, ShapeArgs};
+use super::flamegraph::{FlamegraphArgs, deliver, show};
+use super::output::Output;
 use super::{CliError, DataDirLock};
 use crate::export::{ExportOptions, Format, render};
 use crate::model::{LabelKey, WallTime};
@@ -35,15 +33,7 @@ const COLUMNS: [LabelKey; 8] = [
 #[derive(Args, Clone, Debug)]
 pub struct ExportArgs {
     #[command(flatten)]
-    select: SelectArgs,
-    #[command(flatten)]
-    kind: KindArgs,
-    #[command(flatten)]
-    shape: ShapeArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
-    client: ClientArgs,
+    of: FlamegraphArgs,
     /// Read this data directory instead of asking a daemon; none may be using it.
     #[arg(long, value_name = "DIR", conflicts_with = "url", help_heading = "Daemon")]
     data_dir: Option<PathBuf>,
@@ -51,37 +41,27 @@ pub struct ExportArgs {
 
 /// Writes it, and on standard error what it rests on.
 pub fn run(args: &ExportArgs) -> Result<(), CliError> {
-    let output = args.output.decide()?;
+    let output = args.of.output.decide()?;
+    let of = with_columns(&args.of, output.format);
     let err = &mut io::stderr().lock();
     match &args.data_dir {
-        Some(dir) => read(args, &output, dir, err),
-        None => ask(args, &output, &args.client.client()?, err),
+        Some(dir) => read(&of, &output, dir, err),
+        None => show(&of, &output, &of.client.client()?, err),
     }
 }
 
-/// Parameters of the API.
-fn params(args: &ExportArgs, format: Format) -> Params {
-    let mut shape = args.shape.clone();
-    if shape.group.is_empty() && format == Format::Parquet {
-        shape.group = COLUMNS.to_vec();
+/// A flat table has columns.
+fn with_columns(of: &FlamegraphArgs, format: Format) -> FlamegraphArgs {
+    let mut of = of.clone();
+    if of.shape.group.is_empty() && format == Format::Parquet {
+        of.shape.group = COLUMNS.to_vec();
     }
-    let mut params = args.select.params();
-    params.push(args.kind.param());
-    params.extend(shape.params());
-    params
+    of
 }
 
-fn ask(args: &ExportArgs, output: &Output, client: &Client, err: &mut dyn Write) -> Result<(), CliError> {
-    let mut params = params(args, output.format);
-    params.push(("format", output.format.slug().to_owned()));
-    let answered = client.get("/api/v1/flamegraph", &params)?;
-    deliver(output, &answered.body, &Basis::from(&answered), &args.select.describe(), err)
-}
-
-fn read(args: &ExportArgs, output: &Output, dir: &Path, err: &mut dyn Write) -> Result<(), CliError> {
+fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write) -> Result<(), CliError> {
     let (_lock, store) = open(dir)?;
-    let params = params(args, output.format);
-    let asked = crate::serve::Params::of_pairs(&params)
+    let asked = crate::serve::Params::of_pairs(&args.params())
         .and_then(|params| Asked::read(&params, WallTime::now()))
         .and_then(|asked| asked.query(&store));
     let query =
@@ -145,7 +125,8 @@ mod tests {
         line.extend(flags);
         let args = parse(&line);
         let mut err = Vec::new();
-        let result = read(&args, &args.output.decide().unwrap(), dir, &mut err);
+        let output = args.of.output.decide().unwrap();
+        let result = read(&with_columns(&args.of, output.format), &output, dir, &mut err);
         (String::from_utf8(err).unwrap(), result.map(|()| std::fs::read(path).unwrap()))
     }
 
@@ -192,15 +173,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.parquet");
         let args = parse(&["--app", "etl", "-o", file.to_str().unwrap()]);
-        ask(&args, &args.output.decide().unwrap(), &fake.client(None), &mut Vec::new()).unwrap();
+        let output = args.of.output.decide().unwrap();
+        let of = with_columns(&args.of, output.format);
+        show(&of, &output, &fake.client(None), &mut Vec::new()).unwrap();
         let target = fake.request().target.replace("%2C", ",");
         assert!(
             target.contains("group=node,app,app_name,role,executor,stage,stage_attempt,thread_class"),
             "{target}"
         );
         assert!(target.ends_with("format=parquet"), "{target}");
-        let told = params(&parse(&["--group", "task"]), Format::Parquet);
+        let told = with_columns(&parse(&["--group", "task"]).of, Format::Parquet).params();
         assert!(told.contains(&("group", "task".to_owned())));
-        assert!(!params(&parse(&[]), Format::Pprof).iter().any(|(name, _)| *name == "group"));
+        let none = with_columns(&parse(&[]).of, Format::Pprof).params();
+        assert!(!none.iter().any(|(name, _)| *name == "group"));
     }
 }

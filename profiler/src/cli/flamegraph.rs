@@ -12,15 +12,25 @@ use std::io::{self, Write};
 #[derive(Args, Clone, Debug)]
 pub struct FlamegraphArgs {
     #[command(flatten)]
-    select: SelectArgs,
+    pub select: SelectArgs,
     #[command(flatten)]
     kind: KindArgs,
     #[command(flatten)]
-    shape: ShapeArgs,
+    pub shape: ShapeArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub output: OutputArgs,
     #[command(flatten)]
-    client: ClientArgs,
+    pub client: ClientArgs,
+}
+
+impl FlamegraphArgs {
+    /// Parameters of the API, without the format.
+    pub fn params(&self) -> Params {
+        let mut params = self.select.params();
+        params.push(self.kind.param());
+        params.extend(self.shape.params());
+        params
+    }
 }
 
 /// Writes it, and on standard error what it rests on.
@@ -29,15 +39,14 @@ pub fn run(args: &FlamegraphArgs) -> Result<(), CliError> {
     show(args, &output, &args.client.client()?, &mut io::stderr().lock())
 }
 
-fn show(
+/// The same with what the flags say decided: where to, and whom to ask.
+pub fn show(
     args: &FlamegraphArgs,
     output: &Output,
     client: &Client,
     err: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let mut params: Params = args.select.params();
-    params.push(args.kind.param());
-    params.extend(args.shape.params());
+    let mut params = args.params();
     params.push(("format", output.format.slug().to_owned()));
     let answered = client.get("/api/v1/flamegraph", &params)?;
     deliver(output, &answered.body, &Basis::from(&answered), &args.select.describe(), err)
