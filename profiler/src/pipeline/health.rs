@@ -4,6 +4,7 @@
 //! that `/api/v1/status` serves without asking any room.
 
 mod native;
+mod push;
 
 use super::jvms::{Jvms, Naming, Walking};
 use super::stacks::StackCache;
@@ -13,7 +14,7 @@ use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
 use crate::model::{DropReason, LabelKey, NameSource, ProcessRecord, SampleKind, ThreadClass, Window};
 use crate::process::threads::Threads;
 use crate::process::{Process, Registry};
-use crate::push::{PushDrop, PushState};
+use crate::push::PushState;
 use crate::serve::{Metrics, raise_to};
 use crate::symbolize::Symbolizer;
 use serde_json::{Map, Value, json};
@@ -103,17 +104,6 @@ impl Health {
         }
     }
 
-    fn push(&self, state: &PushState) {
-        let m = &self.metrics.push;
-        raise_to(&m.sent, state.sent_profiles);
-        raise_to(&m.sent_bytes, state.sent_bytes);
-        raise_to(&m.retries, state.retries);
-        m.queued_bytes.set(i64::try_from(state.queued_bytes).unwrap_or(i64::MAX));
-        for (reason, total) in PushDrop::ALL.iter().zip(state.dropped) {
-            m.dropped(reason.slug(), total);
-        }
-    }
-
     /// Takes the rooms' counters.
     pub fn update(
         &self,
@@ -122,7 +112,7 @@ impl Health {
         symbolizer: &Symbolizer,
         stacks: &StackCache,
         interner: &Interner,
-        (threads, probes, tables, push): (&Threads, &Jvms, &Tables, Option<&PushState>),
+        (threads, probes, tables, pushed): (&Threads, &Jvms, &Tables, Option<&PushState>),
     ) {
         let (m, kernel, lost) = (&self.metrics, capture.stats(), capture.lost());
         for reason in DropReason::ALL {
@@ -173,7 +163,7 @@ impl Health {
         for (result, count) in results {
             raise_to(&m.thread_names.with_label_values(&[result]), count);
         }
-        self.push(push.unwrap_or(&PushState::default()));
+        push::count(&m.push, pushed.unwrap_or(&PushState::default()));
         m.name_probes.set(i64::try_from(capture.name_probes()).unwrap_or(i64::MAX));
         let mut status = json!({
             "host": self.host,
@@ -205,7 +195,7 @@ impl Health {
         });
         // Moved in: the macro would copy them.
         status["unwind_tables"] = native::tables(&unwind);
-        status["push"] = push.map(push_of).into();
+        status["push"] = pushed.map(push::status).into();
         status["jvms"] = jvms(registry, symbolizer, probes, &unwind).into();
         self.shared.put(status);
     }
@@ -222,21 +212,6 @@ fn state(state: FindingState) -> &'static str {
 /// No other compiler than Graal uses JVMCI. Oracle programs under Graal 22.3.3 on JDK 17: 3,846 of 3,848 stacks as told.
 const GRAAL: &str = "Graal (or another compiler that is plugged in by JVMCI): its code is walked and named as C2's is, \
     which was held against Graal 22.3 on JDK 17 only";
-
-fn push_of(state: &PushState) -> Value {
-    let dropped = PushDrop::ALL.iter().zip(state.dropped);
-    json!({
-        "url": state.url,
-        "sent_profiles": state.sent_profiles,
-        "sent_bytes": state.sent_bytes,
-        "queued_profiles": state.queued_profiles,
-        "queued_bytes": state.queued_bytes,
-        "retries": state.retries,
-        "dropped": dropped.map(|(reason, count)| (reason.slug().to_owned(), count.into())).collect::<Map<_, _>>(),
-        "failing": state.failing,
-        "refused": state.refused,
-    })
-}
 
 fn jvms(registry: &Registry, symbolizer: &Symbolizer, probes: &Jvms, unwind: &TableCounts) -> Vec<Value> {
     let live = registry.iter().filter(|process| process.jvm && !process.exited);

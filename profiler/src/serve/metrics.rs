@@ -22,6 +22,7 @@ use prometheus::{
     CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
+pub use push::Pushing;
 use std::sync::Mutex;
 
 /// The metrics.
@@ -94,7 +95,7 @@ pub struct Metrics {
     /// How reading one goes.
     pub reading: Reading,
     /// Pushing to another server.
-    pub push: push::Push,
+    pub push: Pushing,
     own_cpu: Gauge,
     own_resident: IntGauge,
     own_start: Gauge,
@@ -170,7 +171,7 @@ impl Metrics {
             disk: Disk::declare(&mut b)?,
             archiving: Archiving::declare(&mut b)?,
             reading: Reading::declare(&mut b)?,
-            push: push::Push::declare(&mut b)?,
+            push: Pushing::declare(&mut b)?,
             registry_entries: {
                 let (name, help) =
                     ("emberscope_registry_entries", "Entries of a bounded table of the daemon.");

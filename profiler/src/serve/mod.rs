@@ -47,7 +47,7 @@ pub use config::{Access, DEFAULT_LISTEN, ServeConfig, ServeError};
 pub use connection::serve;
 pub use cut::cut;
 pub use error::ApiError;
-pub use metrics::{Archiving, Declared, JvmCpu, Metrics, PerReason, Reading, raise_to};
+pub use metrics::{Archiving, Declared, JvmCpu, Metrics, PerReason, Pushing, Reading, raise_to};
 pub use own::{OwnUsage, usage as own_usage};
 pub use params::{Params, QueryStringError, nearest, pairs};
 pub use request::{Asked, DEFAULT_SPAN};

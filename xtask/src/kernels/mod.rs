@@ -33,7 +33,7 @@ const HOST: &str = "host";
 const OLDEST: &str = "5.10";
 
 /// What to run.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Options {
     /// Kernels: series (5.10, 6.1), releases, or `host` for this machine's own (default: 5.10, 6.1, 6.12, the newest
     /// that Debian carries, and the machine's own)
@@ -124,16 +124,7 @@ pub fn run(options: &Options) -> Result<()> {
 
 /// The oldest kernel, with the daemon that is built: nothing when all is right there, or why it could not be tried.
 pub fn oldest() -> Result<Option<String>> {
-    let options = Options {
-        kernels: vec![OLDEST.to_owned()],
-        list: false,
-        quick: false,
-        update: false,
-        write_docs: false,
-        no_build: true,
-        again: false,
-        kvm: false,
-    };
+    let options = Options { kernels: vec![OLDEST.to_owned()], no_build: true, ..Options::default() };
     let releases = match packages::list(false) {
         Ok(there) => chosen(&there, &options.kernels)?,
         Err(error) => return Ok(Some(format!("{error:#}"))),

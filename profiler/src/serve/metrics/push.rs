@@ -8,7 +8,7 @@ use prometheus::{IntCounter, IntCounterVec, IntGauge};
 
 /// All of them.
 #[derive(Debug)]
-pub struct Push {
+pub struct Pushing {
     /// Profiles that the server took.
     pub sent: IntCounter,
     /// Bytes of these.
@@ -21,7 +21,7 @@ pub struct Push {
     pub queued_bytes: IntGauge,
 }
 
-impl Push {
+impl Pushing {
     pub(super) fn declare(b: &mut Builder) -> prometheus::Result<Self> {
         Ok(Self {
             sent: b.counter("emberscope_push_profiles_total", "Profiles that the server took.")?,

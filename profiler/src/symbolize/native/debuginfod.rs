@@ -6,6 +6,7 @@
 //! is not asked for that file again until the next start; one that fails is asked again, five times at most. Nothing
 //! waits for it: frames have offsets until the file is there.
 
+use super::hex;
 use crate::target::elf::Headers;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -139,10 +140,6 @@ fn agent() -> ureq::Agent {
         .user_agent(concat!("emberscope/", env!("CARGO_PKG_VERSION")))
         .build()
         .into()
-}
-
-fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn place(dir: &Path, id: &[u8]) -> PathBuf {

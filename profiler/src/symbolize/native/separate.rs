@@ -6,6 +6,7 @@
 //! served by a program that never answers. Only files of root, or of who owns the file itself, are taken, and only
 //! with the same build id (without one: the same checksum).
 
+use super::hex;
 use crate::target::elf::{Headers, Image, memory_file};
 use crate::target::open;
 use std::ffi::OsStr;
@@ -97,7 +98,6 @@ impl Link {
 }
 
 fn by_build_id(id: &[u8]) -> PathBuf {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (first, rest) = id.split_at(1.min(id.len()));
     Path::new(DEBUG).join(".build-id").join(hex(first)).join(format!("{}.debug", hex(rest)))
 }
