@@ -62,7 +62,10 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     let program = bench.work.join("mix");
     let source = places::workspace().join("tests/fixtures/mix.c");
     let mut cc = Command::new("cc");
-    cc.args(["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"]).arg(&program).arg(source);
+    // Functions of the same share are the same code: the compiler would make them one, under any of their names.
+    cc.args(["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-o"])
+        .arg(&program)
+        .arg(source);
     step::run("compiling the program of known shares", &mut cc, "install gcc")?;
     let daemon = bench.daemon("perf-daemon")?;
     let mut running = Running::start("mix", &mut Command::new(&program), &bench.work.join("mix.log"))?;
