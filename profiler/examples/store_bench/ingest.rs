@@ -1,15 +1,21 @@
 //! Writing the hour, in a process of its own: CPU seconds, peak memory, bytes a sample.
 //!
+//! The hour is that of a node of 64 cores at 99 Hz: how its memory goes is told by the quarter.
+//!
 //! The generator's own CPU time is measured window by window and taken off; its memory (some 10 MB) is in the
 //! figure. The part at the end is made a block too, so that all of the hour is counted as it stays.
 
 use super::figures::Line;
-use super::hour::Hour;
+use super::hour::{Hour, WINDOWS};
 use emberscope::store::{DiskStore, DiskStoreConfig, Store};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+
+/// Cores of the hour's node, and its seconds.
+const CORES: f64 = 64.0;
+const SECONDS: f64 = 3600.0;
 
 /// Says to a process of this program that it is to write, and where.
 pub const CHILD: &str = "EMBERSCOPE_BENCH_INGEST";
@@ -27,6 +33,13 @@ pub fn seconds(clock: ClockId) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// A line of /proc/self/status, MB.
+fn resident(what: &str) -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kb = status.lines().find_map(|line| line.strip_prefix(what)?.trim().strip_suffix(" kB"));
+    kb.and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
+}
+
 /// Writes the hour and prints what that took, a word and a number a line.
 pub fn child(dir: &Path) {
     let memory = std::env::var(MEMORY).ok().and_then(|mib| mib.parse::<usize>().ok()).unwrap_or(20);
@@ -41,6 +54,7 @@ pub fn child(dir: &Path) {
     let (mut rows, mut samples, mut generator) = (0, 0, 0.0);
     let begun = seconds(ClockId::ProcessCPUTime);
     let mut hour = Hour::new();
+    let (mut quarters, mut windows) = ([0_f64; 4], 0);
     loop {
         let before = seconds(ClockId::ThreadCPUTime);
         let Some(window) = hour.next() else { break };
@@ -48,16 +62,23 @@ pub fn child(dir: &Path) {
         samples += window.rows.iter().map(|row| row.count).sum::<u64>();
         generator += seconds(ClockId::ThreadCPUTime) - before;
         store.append(window);
+        if let Some(most) = quarters.get_mut(windows * 4 / WINDOWS as usize) {
+            *most = most.max(resident("VmRSS:"));
+        }
+        windows += 1;
     }
     let journal = store.disk().map_or(0, |disk| disk.journal_bytes);
     store.settle();
     let cpu = seconds(ClockId::ProcessCPUTime) - begun - generator;
     let disk = store.disk().unwrap_or_default();
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-    let peak = peak.and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0;
     println!("rows {rows}\nsamples {samples}\ntasks {}\ndepth {:.2}", hour.tasks(), hour.depth());
-    println!("cpu {cpu:.3}\npeak {peak:.1}\nbytes {}\nblocks {}", disk.bytes, disk.blocks);
+    println!(
+        "cpu {cpu:.3}\npeak {:.1}\nfirst {:.1}\nlast {:.1}",
+        resident("VmHWM:"),
+        quarters[0],
+        quarters[3]
+    );
+    println!("bytes {}\nblocks {}", disk.bytes, disk.blocks);
     println!("journal {journal}\nfailing {}", disk.failing.len());
 }
 
@@ -98,6 +119,9 @@ pub fn run(dir: &Path, memory_mib: usize) -> Result<Vec<Line>, String> {
         .beside(3.21),
         Line::once("ingest, CPU seconds", fact("cpu"), "s", Some(30.0)).beside(282.0),
         Line::once("ingest, peak resident memory", fact("peak"), "MB", Some(128.0)).beside(1900.0),
+        Line::once("ingest, share of the hour's 64 cores", fact("cpu") / SECONDS / CORES * 100.0, "%", None),
+        Line::once("ingest, memory: most in the first quarter", fact("first"), "MB", None),
+        Line::once("ingest, memory: most in the last quarter", fact("last"), "MB", None),
     ])
 }
 

@@ -25,7 +25,9 @@ pub fn names<'a>(stack: &'a Stack, kind: &'a str) -> impl Iterator<Item = &'a st
 pub fn is_native(stack: &Stack) -> bool {
     let frames: Vec<&Frame> = stack.user().collect();
     let starts = |frame: &&&Frame| {
-        ["libc.so", "start_thread", "clone"].iter().any(|start| frame.name.starts_with(start))
+        ["libc.so", "start_thread", "clone"]
+            .iter()
+            .any(|start| frame.name.trim_start_matches('_').starts_with(start))
     };
     let started = frames.iter().take_while(starts).count();
     let Some([work, down @ .., leaf]) = frames.get(started..) else { return false };
