@@ -1,8 +1,8 @@
 //! The generated hour of many nodes: one application, an executor of four cores on each, different on each.
 //!
 //! 99 Hz, 40 stages of 90 s, tasks of 4 s, 4,000 stacks 30 to 60 deep of which a stage has 400; which of them a
-//! sample has is drawn by a power law, independently, from a seed of the node. One frame in twenty is a node's own
-//! class (generated code). Out: windows, one at a time.
+//! sample has is drawn by a power law, independently, from a seed of the node. One stack in a hundred ends in three
+//! frames that no other node has. Out: windows, one at a time.
 
 use emberscope::model::{
     Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LostCounts, Row, SampleKind, Stack, StackEnd,
@@ -21,6 +21,8 @@ const CORES: u64 = 4;
 const STAGES: u64 = 40;
 const STACKS: u64 = 4_000;
 const OF_STAGE: u64 = 400;
+/// Frames of a node's own, in the stacks that have them.
+const OWN: u64 = 3;
 const SAMPLES: u64 = 990;
 const PERIOD: u64 = 10_101_010;
 
@@ -114,7 +116,7 @@ impl Node {
                 if random.number().is_multiple_of(12) {
                     way = way.wrapping_mul(7).wrapping_add(level + number) % 3_000;
                 }
-                let own = if (way + level).is_multiple_of(20) { name.as_str() } else { "" };
+                let own = if number % 100 == 7 && level + OWN >= depth { name.as_str() } else { "" };
                 let method =
                     format!("org.apache.spark.sql.part{}.Operator{way}{own}.method{level}", way % 40);
                 Arc::new(Frame::new(FrameKind::JavaCompiled, method, ""))

@@ -183,6 +183,6 @@ impl Flat {
 pub(super) fn check(nodes: usize, max_nodes: usize) -> Result<(), StoreError> {
     match nodes + 1 < max_nodes {
         true => Ok(()),
-        false => Err(StoreError::TooLarge { what: "nodes in its call tree", limit: max_nodes }),
+        false => Err(StoreError::TooLarge { what: "nodes in its call tree (query-nodes)", limit: max_nodes }),
     }
 }

@@ -201,7 +201,7 @@ fn too_large_answers_are_refused_with_the_limit() {
     let error = store.merge(&query(0, 20)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the answer has more than 3 nodes in its call tree: narrow the time range or the selection"
+        "the answer has more than 3 nodes in its call tree (query-nodes): narrow the time range or the selection"
     );
     assert!(store.totals(&query(0, 20)).is_err());
     assert!(store.series(&query(0, 20), Duration::from_secs(10), &[]).is_err());
