@@ -8,15 +8,14 @@ use super::client::{Client, ClientArgs};
 use super::flamegraph::deliver;
 use super::output::{Output, OutputArgs};
 use super::selection::{KindArgs, Params, SelectArgs, ShapeArgs};
-use super::{CliError, DataDirLock};
+use super::{CliError, stopped};
 use crate::export::{ExportOptions, Format, render};
 use crate::model::{LabelKey, WallTime};
 use crate::serve::Asked;
-use crate::store::{DiskStore, DiskStoreConfig, Store};
+use crate::store::Store;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Columns of a flat table unless told: what one most often asks by. Labels of single tasks would make a line
 /// for each task's stacks.
@@ -79,7 +78,7 @@ fn ask(args: &ExportArgs, output: &Output, client: &Client, err: &mut dyn Write)
 }
 
 fn read(args: &ExportArgs, output: &Output, dir: &Path, err: &mut dyn Write) -> Result<(), CliError> {
-    let (_lock, store) = open(dir)?;
+    let (_lock, store) = stopped::open(dir)?;
     let params = params(args, output.format);
     let asked = crate::serve::Params::of_pairs(&params)
         .and_then(|params| Asked::read(&params, WallTime::now()))
@@ -93,29 +92,10 @@ fn read(args: &ExportArgs, output: &Output, dir: &Path, err: &mut dyn Write) -> 
     deliver(output, &bytes, &Basis::from(&answer), &args.select.describe(), err)
 }
 
-/// The store of a data directory that is there, with its lock. Nothing goes by age or size while it is open so.
-fn open(dir: &Path) -> Result<(DataDirLock, DiskStore), CliError> {
-    let store = dir.join("store");
-    if !store.is_dir() {
-        return Err(CliError::Nothing(format!(
-            "{} has no store: name the --data-dir of a daemon",
-            dir.display()
-        )));
-    }
-    let lock = DataDirLock::take(dir)?;
-    let config = DiskStoreConfig {
-        retention_age: Duration::MAX,
-        retention_bytes: u64::MAX,
-        ..DiskStoreConfig::new(store)
-    };
-    let store = DiskStore::open(config).map_err(|error| CliError::Store(error.to_string()))?;
-    Ok((lock, store))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::code;
     use super::super::fake::Fake;
+    use super::super::{DataDirLock, code};
     use super::*;
     use clap::Parser;
 
