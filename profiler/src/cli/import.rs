@@ -84,6 +84,7 @@ fn pair(text: &str) -> Result<(LabelKey, String), String> {
         format!("{name} is no label; there are: {}", names.join(", "))
     })?;
     match value {
+        _ if key == LabelKey::Source => Err("source is told by the file: who sampled".to_owned()),
         "" => Err(format!("{name} needs a value")),
         _ => Ok((key, texts::bounded(value.as_bytes(), VALUE))),
     }
@@ -107,7 +108,10 @@ fn period(text: &str) -> Result<Duration, String> {
 
 /// Imports them, one after the other.
 pub fn run(args: &ImportArgs) -> Result<(), CliError> {
-    let out = &mut io::stdout().lock();
+    all(args, &mut io::stdout().lock())
+}
+
+fn all(args: &ImportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let range = range(args, WallTime::now())?;
     let _lock = DataDirLock::take(&args.data_dir)?;
     let dir = stopped::store_dir(&args.data_dir);

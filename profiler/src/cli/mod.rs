@@ -151,9 +151,8 @@ Examples:
   emberscope import --data-dir /var/tmp/old --label app=nightly-etl executor-1.jfr
   emberscope import --data-dir /var/tmp/old --hz 100 --from 2026-11-21T18:00:00Z --until 2026-11-21T18:05:00Z old.collapsed
   emberscope import --data-dir /var/tmp/old --label executor=3 cpu.pb.gz
-  emberscope serve --data-dir /var/tmp/old
 
-Only CPU time is imported; samples of other kinds are counted and left out. The label source says who
+Ask with `emberscope serve --data-dir` or `emberscope export --data-dir`. Only CPU time is imported; samples of other kinds are counted and left out. The label source says who
 sampled. A file is imported whole or not at all, and once: it is known by its content.")]
     Import(Box<import::ImportArgs>),
     /// List the methods that make the difference of two selections, or of slow tasks; or draw it.

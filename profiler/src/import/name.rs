@@ -58,8 +58,18 @@ pub fn of_file(name: &str, file: &str) -> Frame {
 }
 
 /// `package.Class.method` of a class in the JVM's own form or with dots.
-pub fn method(class: &[u8], name: &[u8]) -> String {
-    format!("{}.{}", hotspot::class_name(class), hotspot::plain_name(name))
+pub fn method(class: &str, name: &str) -> String {
+    let class = hidden(class);
+    format!("{}.{}", hotspot::class_name(class.as_bytes()), hotspot::plain_name(name.as_bytes()))
+}
+
+/// The address of a hidden class behind a slash, as HotSpot writes it: async-profiler and JFR of JDK 17 have a dot there
+/// (`Foo$$Lambda$14.0x00007fd6a4000a08`).
+fn hidden(name: &str) -> Cow<'_, str> {
+    match name.find(".0x") {
+        Some(_) => Cow::Owned(name.replace(".0x", "/0x")),
+        None => Cow::Borrowed(name),
+    }
 }
 
 /// Text without what acts on a terminal, of bounded length.
@@ -70,7 +80,8 @@ pub fn clean(name: &str) -> String {
 /// `a/b/C.m` and `a.b.C.m` as `a.b.C.m`.
 fn java(name: &str) -> String {
     // What the JVM makes up is folded first: `Foo$$Lambda/0x0000.run` has a slash that is no package's.
-    let folded: Cow<'_, str> = fold(name);
+    let name = hidden(name);
+    let folded: Cow<'_, str> = fold(&name);
     let (class, method) = folded.rsplit_once('.').unwrap_or(("", &folded));
     clean(&match class {
         "" => method.to_owned(),
@@ -81,7 +92,8 @@ fn java(name: &str) -> String {
 /// Java's shape: identifiers with dots or slashes between, a package or a class with a capital; nothing that
 /// compilers and linkers add to native names.
 fn is_java(name: &str) -> bool {
-    let folded = fold(name);
+    let name = hidden(name);
+    let folded = fold(&name);
     let Some((class, method)) = folded.rsplit_once('.') else { return false };
     let identifier = |text: &str| {
         let mut chars = text.chars();

@@ -366,9 +366,9 @@ impl Chunk<'_> {
         self.set(self.numbers.recording, "event").filter(|event| !CPU_EVENTS.contains(event))
     }
 
+    /// Its settings are those of async-profiler (2.0 and newer), which writes them to the recording's own event.
     fn is_async_profiler(&self) -> bool {
-        self.set(self.numbers.recording, "engine").or(self.set(self.numbers.recording, "event")).is_some()
-            || self.numbers.wall.is_some()
+        ["engine", "event"].iter().any(|key| self.set(self.numbers.recording, key).is_some())
     }
 
     /// What a sample stands for, nanoseconds.
@@ -441,7 +441,7 @@ impl Chunk<'_> {
         Frame {
             signature: hotspot::signature(descriptor.as_bytes()).map(Into::into),
             line: raw.line,
-            ..Frame::new(kind, name::method(class.as_bytes(), own.as_bytes()), "")
+            ..Frame::new(kind, name::method(class, own), "")
         }
     }
 }

@@ -12,11 +12,13 @@
 mod bytes;
 mod chunk;
 mod events;
+#[cfg(test)]
+mod fake;
 mod metadata;
 mod pools;
 
 use super::gather::Gather;
-use super::{Events, Format, ImportError, Imported, Told, limits};
+use super::{Events, Format, ImportError, Imported, Told};
 use bytes::Bad;
 use events::{Counted, Recording};
 use std::io::Read;
@@ -109,4 +111,5 @@ pub fn length(ns: u64) -> String {
     format!("{} s", (amount * 1000.0).round() / 1000.0)
 }
 
-const _: () = assert!(limits::CHUNK >= chunk::HEADER as u64);
+#[cfg(test)]
+mod tests;
