@@ -95,6 +95,7 @@ fn read(args: &ExportArgs, output: &Output, dir: &Path, err: &mut dyn Write) -> 
 #[cfg(test)]
 mod tests {
     use super::super::fake::Fake;
+    use super::super::stopped::fixture;
     use super::super::{DataDirLock, code};
     use super::*;
     use clap::Parser;
@@ -107,16 +108,6 @@ mod tests {
 
     fn parse(flags: &[&str]) -> ExportArgs {
         Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap().export
-    }
-
-    /// A data directory with the store that the first version wrote.
-    fn data() -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/store-1");
-        let copied =
-            std::process::Command::new("cp").args(["-r", fixture]).arg(dir.path().join("store")).status();
-        assert!(copied.unwrap().success());
-        dir
     }
 
     fn exported(dir: &Path, flags: &[&str], file: &str) -> (String, Result<Vec<u8>, CliError>) {
@@ -133,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_data_directory_is_read_without_a_daemon() {
-        let dir = data();
+        let dir = fixture();
         let (line, folded) = exported(dir.path(), &SPAN, "all.folded");
         let folded = String::from_utf8(folded.unwrap()).unwrap();
         let sum: u64 =
@@ -149,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told() {
-        let dir = data();
+        let dir = fixture();
         let (_, none) =
             exported(dir.path(), &["--app", "nobody", SPAN[0], SPAN[1], SPAN[2], SPAN[3]], "a.folded");
         let error = none.unwrap_err();

@@ -1,6 +1,7 @@
 //! Files into data directories, and out of them again.
 
 use super::super::code;
+use super::super::stopped::fixture;
 use super::*;
 use crate::export::{ExportOptions, Format as Written, render};
 use crate::serve::{Asked, Params};
@@ -36,16 +37,6 @@ fn export(dir: &Path, written: Written, annotate: bool, chosen: &[(&'static str,
 
 fn folded(dir: &Path, annotate: bool) -> String {
     String::from_utf8(export(dir, Written::Folded, annotate, &[])).unwrap()
-}
-
-/// A data directory with the store that the first version wrote.
-fn fixture() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/store-1");
-    let copied =
-        std::process::Command::new("cp").args(["-r", fixture]).arg(dir.path().join("store")).status();
-    assert!(copied.unwrap().success());
-    dir
 }
 
 fn blocks(dir: &Path) -> usize {
