@@ -63,11 +63,11 @@ pub fn method(class: &str, name: &str) -> String {
     format!("{}.{}", hotspot::class_name(class.as_bytes()), hotspot::plain_name(name.as_bytes()))
 }
 
-/// The address of a hidden class behind a slash, as HotSpot writes it: async-profiler and JFR of JDK 17 have a dot there
+/// The address of a hidden class behind a plus sign, as HotSpot 17 and newer write it: async-profiler and JFR of JDK 17 have a dot there
 /// (`Foo$$Lambda$14.0x00007fd6a4000a08`).
 fn hidden(name: &str) -> Cow<'_, str> {
     match name.find(".0x") {
-        Some(_) => Cow::Owned(name.replace(".0x", "/0x")),
+        Some(_) => Cow::Owned(name.replace(".0x", "+0x")),
         None => Cow::Borrowed(name),
     }
 }

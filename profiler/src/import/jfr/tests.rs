@@ -58,6 +58,17 @@ fn samples_of_the_jdk_in_windows_of_their_time() {
 }
 
 #[test]
+fn names_that_a_jvm_makes_up_are_folded() {
+    for name in [
+        "a/Foo$$Lambda$14.0x00007fd6a4000a08",
+        "a/Foo$$Lambda$14+0x00007fd6a4000a08",
+        "a/Foo$$Lambda/0x00007fd6a4000a08",
+    ] {
+        assert_eq!(super::super::name::method(name, "run"), "a.Foo$$Lambda.run", "{name}");
+    }
+}
+
+#[test]
 fn chunks_follow_each_other() {
     let chunk = |ms| {
         let mut fake = jdk(true);
