@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself and `model`. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("capture", &[]),
     ("unwind", &["target", "hotspot"]),
@@ -20,6 +20,8 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     // It copies what a store wrote, and brings a store what it answers from.
     ("archive", &["store"]),
     ("export", &[]),
+    // Names as JVMs write them are read alike wherever they come from.
+    ("import", &["target", "hotspot"]),
     ("push", &["export"]),
     // Answers come out of the store by its trait, and go out in an export's format.
     ("serve", &["store", "export"]),

@@ -36,7 +36,7 @@ use crate::store::{
     Store, StoreError, WhenFull,
 };
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
-pub use archive::{ServeArchive, serve_archive};
+pub use archive::{ServeArchive, serve_archive, serve_store};
 use health::{Health, Shared};
 use jvms::Jvms;
 use pace::Pace;

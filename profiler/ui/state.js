@@ -6,7 +6,7 @@
 
 /** Labels of the daemon that select samples. */
 export const LABELS = ['app', 'executor', 'stage', 'stage_attempt', 'task', 'role', 'thread_class', 'task_index',
-  'task_attempt', 'user', 'deploy', 'container', 'process', 'pid', 'service_name', 'app_name', 'node'];
+  'task_attempt', 'user', 'deploy', 'container', 'process', 'pid', 'service_name', 'app_name', 'node', 'source'];
 
 /** Everything else, with what it is when the address does not say. */
 export const DEFAULTS = {

@@ -27,6 +27,7 @@ LABELS = (
     "thread_class",
     "process",
     "pid",
+    "source",
 )
 
 

@@ -5,6 +5,7 @@
 
 use crate::config::{ConfigError, SelectError};
 use crate::export::ExportError;
+use crate::import::ImportError;
 use crate::pipeline::PipelineError;
 use std::io;
 use std::path::PathBuf;
@@ -120,6 +121,14 @@ pub enum CliError {
     /// An archive could not be read or written.
     #[error("{0}")]
     Archive(String),
+    /// A file cannot be imported.
+    #[error("{}: {error}; nothing of it was imported", path.display())]
+    Import {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        error: Box<ImportError>,
+    },
     /// A store on the disk cannot be opened or read.
     #[error("{0}")]
     Store(String),
@@ -138,6 +147,11 @@ impl CliError {
             Self::Pipeline(PipelineError::Select(error)) => match error {
                 SelectError::UnknownApp { .. } => code::NOTHING,
                 SelectError::AmbiguousApp { .. } => code::USAGE,
+            },
+            Self::Import { error, .. } => match **error {
+                ImportError::NoPeriod(_) | ImportError::HasTimes => code::USAGE,
+                ImportError::Empty | ImportError::Nothing(_) | ImportError::NoCpu(_) => code::NOTHING,
+                _ => code::FAILURE,
             },
             Self::Unreachable { .. } => code::UNREACHABLE,
             _ => code::FAILURE,

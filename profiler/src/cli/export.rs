@@ -6,15 +6,14 @@
 use super::answer::Basis;
 use super::flamegraph::{FlamegraphArgs, deliver, show};
 use super::output::Output;
-use super::{CliError, DataDirLock};
+use super::{CliError, stopped};
 use crate::export::{ExportOptions, Format, render};
 use crate::model::{LabelKey, WallTime};
 use crate::serve::Asked;
-use crate::store::{DiskStore, DiskStoreConfig, Store};
+use crate::store::Store;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Columns of a flat table unless told: what one most often asks by. Labels of single tasks would make a line
 /// for each task's stacks.
@@ -60,7 +59,7 @@ fn with_columns(of: &FlamegraphArgs, format: Format) -> FlamegraphArgs {
 }
 
 fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write) -> Result<(), CliError> {
-    let (_lock, store) = open(dir)?;
+    let (_lock, store) = stopped::open(dir)?;
     let asked = crate::serve::Params::of_pairs(&args.params())
         .and_then(|params| Asked::read(&params, WallTime::now()))
         .and_then(|asked| asked.query(&store));
@@ -73,29 +72,11 @@ fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write)
     deliver(output, &bytes, &Basis::from(&answer), &args.select.describe(), err)
 }
 
-/// The store of a data directory that is there, with its lock. Nothing goes by age or size while it is open so.
-fn open(dir: &Path) -> Result<(DataDirLock, DiskStore), CliError> {
-    let store = dir.join("store");
-    if !store.is_dir() {
-        return Err(CliError::Nothing(format!(
-            "{} has no store: name the --data-dir of a daemon",
-            dir.display()
-        )));
-    }
-    let lock = DataDirLock::take(dir)?;
-    let config = DiskStoreConfig {
-        retention_age: Duration::MAX,
-        retention_bytes: u64::MAX,
-        ..DiskStoreConfig::new(store)
-    };
-    let store = DiskStore::open(config).map_err(|error| CliError::Store(error.to_string()))?;
-    Ok((lock, store))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::code;
     use super::super::fake::Fake;
+    use super::super::stopped::fixture;
+    use super::super::{DataDirLock, code};
     use super::*;
     use clap::Parser;
 
@@ -107,16 +88,6 @@ mod tests {
 
     fn parse(flags: &[&str]) -> ExportArgs {
         Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap().export
-    }
-
-    /// A data directory with the store that the first version wrote.
-    fn data() -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/store-1");
-        let copied =
-            std::process::Command::new("cp").args(["-r", fixture]).arg(dir.path().join("store")).status();
-        assert!(copied.unwrap().success());
-        dir
     }
 
     fn exported(dir: &Path, flags: &[&str], file: &str) -> (String, Result<Vec<u8>, CliError>) {
@@ -134,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_data_directory_is_read_without_a_daemon() {
-        let dir = data();
+        let dir = fixture();
         let (line, folded) = exported(dir.path(), &SPAN, "all.folded");
         let folded = String::from_utf8(folded.unwrap()).unwrap();
         let sum: u64 =
@@ -150,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told() {
-        let dir = data();
+        let dir = fixture();
         let (_, none) =
             exported(dir.path(), &["--app", "nobody", SPAN[0], SPAN[1], SPAN[2], SPAN[3]], "a.folded");
         let error = none.unwrap_err();

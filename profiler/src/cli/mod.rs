@@ -21,6 +21,7 @@ mod export;
 mod fake;
 mod figures;
 mod flamegraph;
+mod import;
 mod labels;
 mod lifecycle;
 mod lock;
@@ -33,6 +34,7 @@ mod selection;
 mod serve;
 mod stages;
 mod status;
+mod stopped;
 mod table;
 mod tasks;
 mod tax;
@@ -143,6 +145,16 @@ A Parquet table has a line for each stack, with its labels in columns: those of 
 app_name, role, executor, stage, stage_attempt and thread_class. With --data-dir no daemon is asked: it
 reads the files of one that does not run.")]
     Export(Box<export::ExportArgs>),
+    /// Read another profiler's files (folded stacks, pprof, JFR) into a data directory, to ask for them as for our own.
+    #[command(after_help = "\
+Examples:
+  emberscope import --data-dir /var/tmp/old --label app=nightly-etl executor-1.jfr
+  emberscope import --data-dir /var/tmp/old --hz 100 --from 2026-11-21T18:00:00Z --until 2026-11-21T18:05:00Z old.collapsed
+  emberscope import --data-dir /var/tmp/old --label executor=3 cpu.pb.gz
+
+Ask with `emberscope serve --data-dir` or `emberscope export --data-dir`. Only CPU time is imported; samples of other kinds are counted and left out. The label source says who
+sampled. A file is imported whole or not at all, and once: it is known by its content.")]
+    Import(Box<import::ImportArgs>),
     /// List the methods that make the difference of two selections, or of slow tasks; or draw it.
     #[command(after_help = "\
 Examples:
@@ -162,14 +174,16 @@ Examples:
 Needs root, or the capabilities that `emberscope doctor` names. Ctrl-C ends it early;
 what was sampled until then is written. A daemon may run at the same time.")]
     Record(record::RecordArgs),
-    /// Answer questions over HTTP from an archive, for all nodes that wrote there.
+    /// Answer questions over HTTP from an archive, for all nodes that wrote there, or from a data directory.
     #[command(after_help = "\
 Examples:
   emberscope serve --store s3://bucket/emberscope
   emberscope serve --store gs://bucket/emberscope --cache-dir /mnt/cache --cache-bytes 20GiB
   emberscope serve --store file:///mnt/shared/emberscope --listen 0.0.0.0:4099 --token-file /etc/emberscope.token
+  emberscope serve --data-dir /var/tmp/old
 
-Nothing is sampled and nothing is kept but a cache. The other commands ask it with --url, as they ask
+Nothing is sampled and nothing is kept but a cache. With --data-dir it is the store of a daemon that does
+not run, or of `emberscope import`; nothing goes from it by age. The other commands ask it with --url, as they ask
 a daemon; /api/v1/status tells how reading goes.")]
     Serve(Box<serve::ServeArgs>),
     /// Bring an archive's hours together: of an application one block for all nodes, so that it is few reads.
@@ -218,6 +232,7 @@ impl Cli {
             Command::Top(args) => top::run(&args)?,
             Command::Flamegraph(args) => flamegraph::run(&args)?,
             Command::Export(args) => export::run(&args)?,
+            Command::Import(args) => import::run(&args)?,
             Command::Diff(args) => diff::run(&args)?,
             Command::Record(args) => record::run(args)?,
             Command::Serve(args) => serve::run(&args)?,

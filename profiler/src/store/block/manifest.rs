@@ -3,6 +3,7 @@
 //! In: a block's directory. Out: its span, its part's number, its files. Read at start for every block, so
 //! it has all that choosing a block for a query takes. Limits: [`MAX_BYTES`].
 
+use super::super::imports::ImportFacts;
 use super::BlockError;
 use crate::model::{TimeRange, WallTime};
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,9 @@ pub(in crate::store) struct Manifest {
     /// Length of its windows, nanoseconds, where they were made coarser.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<u64>,
+    /// What it was imported from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub import: Option<ImportFacts>,
     /// By name, with `.parquet`.
     pub files: BTreeMap<String, FileFacts>,
 }

@@ -6,6 +6,7 @@
 
 use super::super::facts::{Facts, FlawCount, Packed, Set, Stacks};
 use super::super::flat::Shapes;
+use super::super::imports::ImportFacts;
 use super::super::read::was_read;
 use super::order::Lane;
 use super::table::TableReader;
@@ -71,6 +72,7 @@ pub(in crate::store) struct Block {
     part: u64,
     windows: u64,
     window_ns: Option<u64>,
+    import: Option<ImportFacts>,
     kept: Mutex<Kept>,
     shapes: Shapes,
     /// Another has its directory now, and files of its own went.
@@ -107,6 +109,7 @@ impl Block {
             part: manifest.part,
             windows: manifest.windows,
             window_ns: manifest.window_ns,
+            import: manifest.import.clone(),
             retired: AtomicBool::new(false),
             manifest: Mutex::new(manifest),
             kept: Mutex::default(),
@@ -171,6 +174,10 @@ impl Block {
     /// Length of its windows where they were made coarser.
     pub fn window_length(&self) -> Option<Duration> {
         self.window_ns.map(Duration::from_nanos)
+    }
+    /// What it was imported from.
+    pub fn import(&self) -> Option<&ImportFacts> {
+        self.import.as_ref()
     }
     /// Bytes on the disk.
     pub fn bytes(&self) -> u64 {

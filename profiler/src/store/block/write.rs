@@ -4,6 +4,7 @@
 //! kill at any moment leaves a directory whose name begins with a dot, which the next start removes, or
 //! the whole block.
 
+use super::super::imports::ImportFacts;
 use super::super::part::Part;
 use super::manifest::{FileFacts, NAME};
 use super::order::{Lane, Order};
@@ -29,12 +30,14 @@ pub(in crate::store) fn name_of(part: u64, from_ns: u64) -> String {
     format!("{from}-{part:012}")
 }
 
-/// Writes a part as a block into `dir`. None: nothing is in it.
+/// Writes a part as a block into `dir`; `import` says what it was read from, where that was no kernel. None: nothing
+/// is in it.
 pub(in crate::store) fn write(
     part: &Part,
     number: u64,
     dir: &Path,
     sync: bool,
+    import: Option<&ImportFacts>,
 ) -> Result<Option<(PathBuf, Manifest)>, BlockError> {
     let Some(range) = part.facts.span() else { return Ok(None) };
     let name = name_of(number, range.from.0);
@@ -69,6 +72,7 @@ pub(in crate::store) fn write(
         rows,
         samples,
         window_ns: None,
+        import: import.cloned(),
         files: files.files,
     };
     let finish = || {
@@ -84,7 +88,7 @@ pub(in crate::store) fn write(
     Ok(Some((whole, manifest)))
 }
 
-pub(super) fn sync_dir(dir: &Path, sync: bool) -> io::Result<()> {
+pub(in crate::store) fn sync_dir(dir: &Path, sync: bool) -> io::Result<()> {
     if sync { File::open(dir)?.sync_all() } else { Ok(()) }
 }
 

@@ -65,7 +65,7 @@ impl Shared {
         loop {
             let oldest = read(&self.held).sealed.front().cloned();
             let Some((number, part)) = oldest else { return };
-            match block::write(&part, number, &self.block_dir(), self.config.fsync == Fsync::Window) {
+            match block::write(&part, number, &self.block_dir(), self.config.fsync == Fsync::Window, None) {
                 Ok(written) => {
                     let block = written.map(|(dir, manifest)| Arc::new(Block::new(dir, manifest)));
                     let mut held = write(&self.held);
@@ -128,7 +128,8 @@ impl Shared {
     fn change_blocks(&self, task: &Task) {
         let sync = self.config.fsync == Fsync::Window;
         let blocks = read(&self.held).blocks.clone();
-        for block in blocks.iter().rev() {
+        // An import has no process of this node, and its number says nothing of its time.
+        for block in blocks.iter().rev().filter(|block| block.import().is_none()) {
             let changed = match task {
                 Task::Seal => return,
                 Task::Relabel { from, to } => block.change(sync, |labels| labels.relabel(from, to)),

@@ -27,6 +27,7 @@ use super::StoreError;
 use super::answer::AnswerLimits;
 use super::asking::{Add, Parts};
 use super::block::Block;
+use super::imports::ImportFacts;
 use super::journal::Fsync;
 use super::part::Part;
 use super::read::{Budget, View};
@@ -238,6 +239,23 @@ impl DiskStore {
     pub fn settle(&self) {
         self.shared.seal();
         self.shared.work();
+    }
+
+    /// The number of the part after all there are, once all windows are in blocks; None: some could not be written.
+    pub fn next_part(&self) -> Option<u64> {
+        self.settle();
+        let held = read(&self.shared.held);
+        let open = read(&self.shared.open);
+        let settled = held.sealed.is_empty() && open.part.facts.windows.is_empty();
+        let newest = held.blocks.iter().map(|block| block.part()).max().unwrap_or_default();
+        settled.then(|| open.number.max(newest + 1))
+    }
+
+    /// The import of a file with this digest, where any of its blocks is still kept.
+    pub fn imported(&self, digest: &str) -> Option<ImportFacts> {
+        let held = read(&self.shared.held);
+        let mut imports = held.blocks.iter().filter_map(|block| block.import());
+        imports.find(|import| import.digest == digest).cloned()
     }
 }
 

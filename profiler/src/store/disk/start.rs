@@ -5,6 +5,7 @@
 //! directory that cannot be used at all, is an error: writing there would destroy something.
 
 use super::super::block::BlockError;
+use super::super::imports;
 use super::super::journal::{self, JournalError};
 use super::*;
 use std::fs::{self, DirBuilder};
@@ -141,6 +142,7 @@ impl DiskStore {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
             made.map_err(|source| DiskStoreError::Dir { what: "make", path, source })?;
         }
+        imports::finish(&config.dir)?;
         let mut health = Health::default();
         let blocks = read_blocks(&config.dir, &mut health)?;
         let (mut parts, last) = read_journals(&config.dir, &blocks, &mut health)?;

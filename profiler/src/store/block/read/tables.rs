@@ -82,7 +82,8 @@ fn labels(block: &Block) -> Result<Labels, BlockProblem> {
         sets.push(Set { process: place, thread: [NO_TEXT; THREAD_KEYS.len()] });
     }
     let mut texts = Texts::default();
-    for key in LabelKey::ALL {
+    // A label that is younger than the block is set nowhere in it.
+    for key in LabelKey::ALL.iter().filter(|key| table.has(key.name())) {
         let thread = THREAD_KEYS.iter().position(|thread| thread == key);
         let mut row = 0;
         table.all_texts(key.name(), |text| {

@@ -37,6 +37,11 @@ impl<R: ChunkReader + 'static> TableReader<R> {
         place.ok_or_else(|| BlockProblem::says(self.name, format!("has no column {column}")))
     }
 
+    /// Whether it has a column: one that came later is missing in older blocks.
+    pub fn has(&self, column: &str) -> bool {
+        self.place(column).is_ok()
+    }
+
     fn reader(&self, group: usize, column: &str) -> Result<ColumnReader, BlockProblem> {
         let place = self.place(column)?;
         let opened = self.file.get_row_group(group).and_then(|group| group.get_column_reader(place));

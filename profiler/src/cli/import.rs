@@ -1,0 +1,288 @@
+//! `emberscope import`: other profilers' files into a store, so that they are answered for beside our own samples.
+//!
+//! In: files, and what they do not say (labels, time, rate). Out: blocks in a data directory that no daemon uses, and on
+//! standard output what was imported and what was left out. A file is imported whole or not at all; one that was
+//! imported before is passed over.
+
+use super::selection::unit;
+use super::{CliError, DataDirLock, stopped, text};
+use crate::export::Unit;
+use crate::import::{self, Events, Format, ImportError, Imported, Told};
+use crate::model::{LabelKey, Role, TimeRange, WallTime};
+use crate::process::class_of;
+use crate::serve::time::{parse_length, parse_time};
+use crate::store::{DiskStore, ImportFacts, Importing, Store};
+use crate::target::text as texts;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Bytes of a label's value.
+const VALUE: usize = 256;
+
+/// Flags of `emberscope import`.
+#[derive(Args, Clone, Debug)]
+pub struct ImportArgs {
+    /// Files to import: folded stacks, pprof profiles, JFR recordings, each also packed with gzip.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Data directory that they go to, made where it is missing. No daemon may be using it.
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// What the files are: folded, pprof or jfr. Default: what their first bytes tell.
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    format: Option<Format>,
+    /// A label of all samples, such as app=nightly-etl; may be given several times. What a file tells of a sample itself
+    /// stays. Default: service_name is the application's name, its id, or the file's name; role is told by executor, or
+    /// other.
+    #[arg(long, value_name = "LABEL=VALUE", value_parser = pair)]
+    label: Vec<(LabelKey, String)>,
+    /// When sampling began, for files without times (folded stacks, some pprof): RFC 3339, Unix seconds or
+    /// milliseconds, -15m. Default: ten seconds before --until, or when the file was last written.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<String>,
+    /// When it ended. Default: ten seconds after --from.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+    /// Samples a second of CPU time, for files that do not say (folded stacks).
+    #[arg(long, value_name = "N", value_parser = hz, conflicts_with = "period")]
+    hz: Option<Duration>,
+    /// The same as the CPU time that a sample stands for: 10ms.
+    #[arg(long, value_name = "DURATION", value_parser = period)]
+    period: Option<Duration>,
+    /// What the numbers of folded stacks count: samples, or nanoseconds.
+    #[arg(long, value_name = "UNIT", default_value = "samples", value_parser = unit())]
+    unit: Unit,
+    /// Which events of a recording: cpu is threads that ran (jdk.ExecutionSample, or jdk.CPUTimeSample where there are
+    /// any), native threads in native methods, which may have waited (jdk.NativeMethodSample), wall threads that
+    /// could run (profiler.WallClockSample). Only one, for they are of the same time.
+    #[arg(long, value_name = "EVENTS", default_value = "cpu", value_parser = events())]
+    events: Events,
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    let slugs = Format::ALL.map(Format::slug);
+    PossibleValuesParser::new(slugs).try_map(|slug| Format::from_slug(&slug).ok_or("no such format"))
+}
+
+fn events() -> impl TypedValueParser<Value = Events> {
+    PossibleValuesParser::new(["cpu", "native", "wall"]).map(|name| match name.as_str() {
+        "native" => Events::Native,
+        "wall" => Events::Wall,
+        _ => Events::Cpu,
+    })
+}
+
+fn pair(text: &str) -> Result<(LabelKey, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write LABEL=VALUE, such as app=nightly-etl")?;
+    let key = LabelKey::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = LabelKey::ALL.iter().map(|key| key.name()).collect();
+        format!("{name} is no label; there are: {}", names.join(", "))
+    })?;
+    match value {
+        _ if key == LabelKey::Source => Err("source is told by the file: who sampled".to_owned()),
+        "" => Err(format!("{name} needs a value")),
+        _ => Ok((key, texts::bounded(value.as_bytes(), VALUE))),
+    }
+}
+
+fn hz(text: &str) -> Result<Duration, String> {
+    let rate: f64 = text.parse().map_err(|_| "write a number, such as 100")?;
+    match (0.001..=1e6).contains(&rate) {
+        true => Ok(Duration::from_nanos((1e9 / rate).round() as u64)),
+        false => Err("between 0.001 and 1000000".to_owned()),
+    }
+}
+
+fn period(text: &str) -> Result<Duration, String> {
+    let length = parse_length(text).map_err(|error| error.to_string())?;
+    match (Duration::from_nanos(1)..=Duration::from_secs(1000)).contains(&length) {
+        true => Ok(length),
+        false => Err("between 1ns and 1000s".to_owned()),
+    }
+}
+
+/// Imports them, one after the other.
+pub fn run(args: &ImportArgs) -> Result<(), CliError> {
+    all(args, &mut io::stdout().lock())
+}
+
+fn all(args: &ImportArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let range = range(args, WallTime::now())?;
+    let _lock = DataDirLock::take(&args.data_dir)?;
+    let dir = stopped::store_dir(&args.data_dir);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    made.map_err(|reason| CliError::DataDir { what: "make the store", path: dir.clone(), reason })?;
+    for file in &args.files {
+        one(args, range, file, out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The span of `--from` and `--until`.
+fn range(args: &ImportArgs, now: WallTime) -> Result<Option<TimeRange>, CliError> {
+    let time = |text: &Option<String>| {
+        let time = text.as_ref().map(|text| parse_time(text, now)).transpose();
+        time.map_err(|error| CliError::Usage(error.to_string()))
+    };
+    let range = match (time(&args.from)?, time(&args.until)?) {
+        (None, None) => return Ok(None),
+        (Some(from), None) => TimeRange { from, until: from.plus(WINDOW) },
+        (None, Some(until)) => TimeRange { from: until.minus(WINDOW), until },
+        (Some(from), Some(until)) => TimeRange { from, until },
+    };
+    match range.is_empty() {
+        true => Err(CliError::Usage("--until must be after --from".to_owned())),
+        false => Ok(Some(range)),
+    }
+}
+
+/// Length of the windows that are made: a daemon's, unless told.
+const WINDOW: Duration = Duration::from_secs(10);
+
+fn one(
+    args: &ImportArgs,
+    range: Option<TimeRange>,
+    path: &Path,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let failed = |what| move |source| CliError::File { what, path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(failed("open"))?;
+    let known = file.metadata().map_err(failed("read"))?;
+    if !known.is_file() {
+        return Err(CliError::Usage(format!("{} is no file", path.display())));
+    }
+    let digest = digest(&mut file).map_err(failed("read"))?;
+    let store = stopped::opened(&args.data_dir)?;
+    let shown = text::clean(&path.to_string_lossy()).into_owned();
+    if let Some(before) = store.imported(&digest) {
+        let (at, name) = (WallTime(before.at_ns), text::clean(&before.file).into_owned());
+        writeln!(out, "{shown}: was imported already, as {name} at {at}: passed over")?;
+        return Ok(());
+    }
+    let told = Told {
+        range,
+        written_ns: known
+            .modified()
+            .ok()
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+            .map_or(0, |since| since.as_nanos() as u64),
+        period: args.period.or(args.hz),
+        nanoseconds: args.unit == Unit::Nanoseconds,
+        events: args.events,
+        window: WINDOW,
+        class_of: |name| class_of(name, Role::Other),
+    };
+    file.rewind().map_err(failed("read"))?;
+    let wrong = |error: ImportError| CliError::Import { path: path.to_owned(), error: Box::new(error) };
+    let mut imported = import::read(&file, args.format, &told).map_err(wrong)?;
+    imported.label(&labels(&args.label, path));
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let facts =
+        ImportFacts { digest, file: texts::bounded(name.as_bytes(), VALUE), at_ns: WallTime::now().0 };
+    let kept = keep(store, &args.data_dir, &imported, facts)?;
+    Ok(show(&shown, &imported, kept, out)?)
+}
+
+/// SHA-256 of a file's bytes.
+fn digest(file: &mut impl Read) -> io::Result<String> {
+    let (mut sum, mut some) = (ring::digest::Context::new(&ring::digest::SHA256), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut some) {
+            Ok(0) => break,
+            Ok(read) => sum.update(some.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sum.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Labels of a file's samples: those that were told, and those that every sample has.
+fn labels(told: &[(LabelKey, String)], file: &Path) -> Vec<(LabelKey, String)> {
+    let mut labels = told.to_vec();
+    let get =
+        |key: LabelKey| told.iter().rev().find(|(known, _)| *known == key).map(|(_, value)| value.clone());
+    if get(LabelKey::ServiceName).is_none() {
+        let stem = file.file_stem().map(|stem| texts::bounded(stem.to_string_lossy().as_bytes(), VALUE));
+        let name = get(LabelKey::AppName).or_else(|| get(LabelKey::App)).or(stem);
+        labels.extend(name.map(|name| (LabelKey::ServiceName, name)));
+    }
+    if get(LabelKey::Role).is_none() {
+        let role = match get(LabelKey::Executor).as_deref() {
+            None => Role::Other,
+            Some("driver") => Role::Driver,
+            Some(_) => Role::Executor,
+        };
+        labels.push((LabelKey::Role, role.slug().to_owned()));
+    }
+    labels
+}
+
+/// Writes windows beside what the store has. Out: blocks and bytes.
+fn keep(
+    store: DiskStore,
+    data_dir: &Path,
+    imported: &Imported,
+    facts: ImportFacts,
+) -> Result<(usize, u64), CliError> {
+    let full = || {
+        let says = store.disk().and_then(|disk| disk.failing.first().map(|(_, says)| says.clone()));
+        let says = says.unwrap_or_else(|| "the disk does not take it".to_owned());
+        CliError::Store(format!("what the store has cannot be written as blocks first: {says}"))
+    };
+    let number = store.next_part().ok_or_else(full)?;
+    drop(store);
+    let failed = |error: crate::store::DiskStoreError| CliError::Store(stopped::chain(&error));
+    let mut importing = Importing::begin(&stopped::store_dir(data_dir), number, facts).map_err(failed)?;
+    for window in &imported.windows {
+        importing.append(window).map_err(failed)?;
+    }
+    importing.commit().map_err(failed)
+}
+
+fn show(
+    file: &str,
+    imported: &Imported,
+    (blocks, bytes): (usize, u64),
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let many = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    writeln!(out, "{file}: {}", text::clean(&imported.by))?;
+    let time = text::seconds(Some(imported.sampled.weight as f64 / 1e9));
+    let windows = many(imported.windows.len(), "window");
+    let (from, until) = (imported.range.from, imported.range.until);
+    let (count, blocks) = (imported.sampled.count, many(blocks, "block"));
+    let size = text::bytes(Some(bytes));
+    writeln!(
+        out,
+        "  imported {count} samples, {time} of CPU, {from} to {until}: {windows} in {blocks}, {size}"
+    )?;
+    if imported.guessed {
+        writeln!(
+            out,
+            "  the file says no time: this is when it was last written; --from and --until say better"
+        )?;
+    }
+    for (count, what) in
+        [(imported.stackless, "without a stack"), (imported.truncated, "with a stack that was cut short")]
+    {
+        if count > 0 {
+            writeln!(out, "  {count} samples {what}")?;
+        }
+    }
+    for left in &imported.left_out {
+        writeln!(out, "  left out {} of {}", left.count, text::clean(&left.what))?;
+    }
+    for remark in &imported.remarks {
+        writeln!(out, "  {}", text::clean(remark))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Why a file is not imported. Nothing of it was then.
+
+use super::limits;
+use std::io;
+
+/// Why a file is not imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The file, or what unpacks it.
+    #[error("it cannot be read: {0}")]
+    Read(io::Error),
+    /// Nothing is in it.
+    #[error("it is empty")]
+    Empty,
+    /// A line of folded stacks.
+    #[error(
+        "line {line} {says}: folded stacks are `root;...;leaf count`, a line each; --format names another format"
+    )]
+    Line {
+        /// From 1.
+        line: u64,
+        /// What is wrong with it.
+        says: &'static str,
+    },
+    /// A pprof profile.
+    #[error("it is no pprof profile that makes sense: {0}; --format names another format")]
+    Pprof(String),
+    /// None of a profile's values is CPU time.
+    #[error("its values are {0}: none is CPU time, and other kinds of profiles are not imported")]
+    NoCpu(String),
+    /// A recording.
+    #[error("byte {offset} (chunk {chunk}) {says}")]
+    Jfr {
+        /// In the file, unpacked.
+        offset: u64,
+        /// From 1.
+        chunk: u64,
+        /// What is wrong there.
+        says: String,
+    },
+    /// Nobody says how much time a sample is.
+    #[error(
+        "{0} how much time a sample stands for: say --hz (async-profiler's default is 100, Emberscope's 99) or --period"
+    )]
+    NoPeriod(&'static str),
+    /// The file says when; flags must not.
+    #[error("it says itself when it was sampled: leave out --from and --until")]
+    HasTimes,
+    /// A time that makes no sense.
+    #[error("it says that it was sampled at {0}: times before 1980 and after tomorrow are not imported")]
+    Time(String),
+    /// Its samples lie too far apart.
+    #[error("it has more than {} windows", limits::WINDOWS)]
+    Windows,
+    /// It takes too much memory.
+    #[error("it takes more than {} MiB of memory: split it (`jfr disassemble` for recordings)", limits::MEMORY >> 20)]
+    Memory,
+    /// It has no samples that can be imported.
+    #[error("it has no samples of CPU time{0}")]
+    Nothing(String),
+}

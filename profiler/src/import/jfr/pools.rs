@@ -1,0 +1,309 @@
+//! A chunk's pools of constants, as far as samples need them: stacks, methods, names.
+//!
+//! In: the check points of a chunk, which hold values of any type one after the other; what is not needed is walked
+//! over by what the metadata say of it. Out: [`Pools`]. Values that name each other are looked up when they are asked for.
+//! Limits: [`DEPTH`] values in values; [`STEPS`] fields for each byte of the chunk.
+
+use super::super::limits;
+use super::bytes::{Bad, Reader, Text};
+use super::metadata::{Class, Field, Types};
+use std::collections::HashMap;
+
+/// Values in values.
+const DEPTH: usize = 16;
+/// Types without any field take no bytes: fields are counted too.
+const STEPS: usize = 4;
+
+/// A frame as the recording has it.
+#[derive(Clone, Copy, Debug)]
+pub struct RawFrame {
+    pub method: i64,
+    pub line: u32,
+    pub kind: i64,
+}
+
+/// A stack, leaf first.
+#[derive(Clone, Debug, Default)]
+pub struct RawTrace {
+    pub frames: Box<[RawFrame]>,
+    pub truncated: bool,
+}
+
+/// A method: numbers of its class, name and descriptor.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RawMethod {
+    pub class: i64,
+    pub name: i64,
+    pub descriptor: i64,
+}
+
+/// Values by number.
+#[derive(Debug, Default)]
+pub struct Pools {
+    pub traces: HashMap<i64, RawTrace>,
+    pub methods: HashMap<i64, RawMethod>,
+    /// Names of classes: numbers of symbols.
+    pub classes: HashMap<i64, i64>,
+    pub symbols: HashMap<i64, String>,
+    /// Names of threads.
+    pub threads: HashMap<i64, String>,
+    /// Kinds of frames.
+    pub kinds: HashMap<i64, String>,
+    /// States of threads.
+    pub states: HashMap<i64, String>,
+    texts: HashMap<i64, String>,
+    /// Bytes of it all, estimated.
+    memory: usize,
+}
+
+/// Reads fields of values.
+pub struct Values<'t> {
+    types: &'t Types,
+    text: Option<i64>,
+    steps: usize,
+}
+
+impl<'t> Values<'t> {
+    /// For a chunk of so many bytes.
+    pub fn new(types: &'t Types, bytes: usize) -> Self {
+        let steps = bytes.saturating_mul(STEPS).saturating_add(1 << 20);
+        Self { types, text: types.number("java.lang.String"), steps }
+    }
+
+    /// What a type is.
+    pub fn class(&self, number: i64, reader: &Reader<'_>) -> Result<&'t Class, Bad> {
+        self.types
+            .get(number)
+            .ok_or_else(|| reader.bad(format!("is of type {number}, which the metadata lack")))
+    }
+
+    /// Walks over a field.
+    pub fn skip(&mut self, field: &Field, reader: &mut Reader<'_>) -> Result<(), Bad> {
+        let count = if field.list { reader.count()? } else { 1 };
+        for _ in 0..count {
+            if field.pooled {
+                self.step(reader)?;
+                reader.long()?;
+            } else {
+                self.skip_value(field.class, reader, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, reader: &Reader<'_>) -> Result<(), Bad> {
+        self.steps = self.steps.checked_sub(1).ok_or_else(|| reader.bad("has more values than bytes"))?;
+        Ok(())
+    }
+
+    fn skip_value(&mut self, number: i64, reader: &mut Reader<'_>, depth: usize) -> Result<(), Bad> {
+        self.step(reader)?;
+        let class = self.class(number, reader)?;
+        match class.name.as_str() {
+            "boolean" | "byte" => reader.byte().map(|_| ()),
+            "short" | "char" => reader.short().map(|_| ()),
+            "int" => reader.int().map(|_| ()),
+            "long" => reader.long().map(|_| ()),
+            "float" => reader.take(4).map(|_| ()),
+            "double" => reader.take(8).map(|_| ()),
+            _ if Some(number) == self.text => reader.text().map(|_| ()),
+            _ if depth >= DEPTH => Err(reader.bad("has values that nest too deep")),
+            _ => {
+                for field in &class.fields {
+                    let count = if field.list { reader.count()? } else { 1 };
+                    for _ in 0..count {
+                        if field.pooled {
+                            self.step(reader)?;
+                            reader.long()?;
+                        } else {
+                            self.skip_value(field.class, reader, depth + 1)?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A field that is a number, or a place in a pool; another is walked over and is 0.
+    pub fn number(&mut self, field: &Field, reader: &mut Reader<'_>) -> Result<i64, Bad> {
+        if field.list {
+            return self.skip(field, reader).map(|()| 0);
+        }
+        self.step(reader)?;
+        if field.pooled {
+            return reader.long();
+        }
+        match self.class(field.class, reader)?.name.as_str() {
+            "boolean" | "byte" => reader.byte().map(i64::from),
+            "short" | "char" => reader.short(),
+            "int" => reader.int(),
+            "long" => reader.long(),
+            _ => self.skip(field, reader).map(|()| 0),
+        }
+    }
+
+    /// A field that is a text, in the pool or not; another is walked over and is null.
+    pub fn text<'a>(&mut self, field: &Field, reader: &mut Reader<'a>) -> Result<Text<'a>, Bad> {
+        if field.list || Some(field.class) != self.text {
+            return self.skip(field, reader).map(|()| Text::Null);
+        }
+        self.step(reader)?;
+        if field.pooled { reader.long().map(Text::Pool) } else { reader.text() }
+    }
+}
+
+impl Pools {
+    /// A text of an event or a value.
+    pub fn text(&self, text: &Text<'_>) -> String {
+        match text {
+            Text::Null => String::new(),
+            Text::Here(text) => text.to_string(),
+            Text::Pool(number) => self.texts.get(number).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Reads the pools of a check point; `reader` stands behind its size and type.
+    pub fn read(&mut self, values: &mut Values<'_>, reader: &mut Reader<'_>) -> Result<(), Bad> {
+        for _ in 0..3 {
+            // Start, length, the distance to the check point before.
+            reader.long()?;
+        }
+        reader.byte()?;
+        for _ in 0..reader.count()? {
+            let number = reader.long()?;
+            let class = values.class(number, reader)?;
+            for _ in 0..reader.count()? {
+                let key = reader.long()?;
+                let before = reader.at;
+                self.value(key, number, class, values, reader)?;
+                // A value of two bytes takes a place in a table; a frame of four takes twenty-four.
+                self.memory += 96 + 6 * (reader.at - before);
+                if self.memory > limits::MEMORY {
+                    return Err(reader.bad(format!("has pools of more than {} MiB", limits::MEMORY >> 20)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn value(
+        &mut self,
+        key: i64,
+        number: i64,
+        class: &Class,
+        values: &mut Values<'_>,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Bad> {
+        match class.name.as_str() {
+            "java.lang.String" => {
+                let text = reader.text()?;
+                let text = self.text(&text);
+                self.texts.insert(key, text);
+            }
+            "jdk.types.StackTrace" => {
+                let trace = trace(class, values, reader)?;
+                self.traces.insert(key, trace);
+            }
+            "jdk.types.Method" => {
+                let mut method = RawMethod::default();
+                for field in &class.fields {
+                    let number = values.number(field, reader)?;
+                    match field.name.as_str() {
+                        "type" => method.class = number,
+                        "name" => method.name = number,
+                        "descriptor" => method.descriptor = number,
+                        _ => {}
+                    }
+                }
+                self.methods.insert(key, method);
+            }
+            "java.lang.Class" => {
+                for field in &class.fields {
+                    let number = values.number(field, reader)?;
+                    if field.name == "name" {
+                        self.classes.insert(key, number);
+                    }
+                }
+            }
+            "jdk.types.Symbol" => {
+                let text = self.texts_of(class, values, reader, &["string"])?;
+                self.symbols.insert(key, text);
+            }
+            "jdk.types.FrameType" => {
+                let text = self.texts_of(class, values, reader, &["description"])?;
+                self.kinds.insert(key, text);
+            }
+            "jdk.types.ThreadState" => {
+                let text = self.texts_of(class, values, reader, &["name"])?;
+                self.states.insert(key, text);
+            }
+            "java.lang.Thread" => {
+                let text = self.texts_of(class, values, reader, &["javaName", "osName"])?;
+                self.threads.insert(key, text);
+            }
+            _ => values.skip_value(number, reader, 0)?,
+        }
+        Ok(())
+    }
+
+    /// The first of some fields that has a text.
+    fn texts_of(
+        &self,
+        class: &Class,
+        values: &mut Values<'_>,
+        reader: &mut Reader<'_>,
+        names: &[&str],
+    ) -> Result<String, Bad> {
+        let mut best = (names.len(), String::new());
+        for field in &class.fields {
+            match names.iter().position(|name| *name == field.name) {
+                Some(place) => {
+                    let text = values.text(field, reader)?;
+                    let text = self.text(&text);
+                    if place < best.0 && !text.is_empty() {
+                        best = (place, text);
+                    }
+                }
+                None => values.skip(field, reader)?,
+            }
+        }
+        Ok(best.1)
+    }
+}
+
+fn trace(class: &Class, values: &mut Values<'_>, reader: &mut Reader<'_>) -> Result<RawTrace, Bad> {
+    let (mut frames, mut truncated) = (Vec::new(), false);
+    for field in &class.fields {
+        match field.name.as_str() {
+            "truncated" => truncated = values.number(field, reader)? != 0,
+            "frames" if field.list && !field.pooled => {
+                let inner = values.class(field.class, reader)?;
+                let count = reader.count()?;
+                if count > limits::FRAMES {
+                    return Err(reader.bad(format!("has a stack of {count} frames")));
+                }
+                for _ in 0..count {
+                    // Each has a method at least: a byte.
+                    values.step(reader)?;
+                    if inner.fields.is_empty() {
+                        return Err(reader.bad("has frames without fields"));
+                    }
+                    let mut frame = RawFrame { method: 0, line: 0, kind: 0 };
+                    for field in &inner.fields {
+                        let number = values.number(field, reader)?;
+                        match field.name.as_str() {
+                            "method" => frame.method = number,
+                            "lineNumber" => frame.line = u32::try_from(number).unwrap_or_default(),
+                            "type" => frame.kind = number,
+                            _ => {}
+                        }
+                    }
+                    frames.push(frame);
+                }
+            }
+            _ => values.skip(field, reader)?,
+        }
+    }
+    Ok(RawTrace { frames: frames.into(), truncated })
+}
