@@ -66,9 +66,9 @@ pub fn method(class: &str, name: &str) -> String {
 /// The address of a hidden class behind a plus sign, as HotSpot 17 and newer write it: async-profiler and JFR of JDK 17 have a dot there
 /// (`Foo$$Lambda$14.0x00007fd6a4000a08`).
 fn hidden(name: &str) -> Cow<'_, str> {
-    match name.find(".0x") {
-        Some(_) => Cow::Owned(name.replace(".0x", "+0x")),
-        None => Cow::Borrowed(name),
+    match name.contains(".0x") || name.contains("/0x") {
+        true => Cow::Owned(name.replace(".0x", "+0x").replace("/0x", "+0x")),
+        false => Cow::Borrowed(name),
     }
 }
 
