@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use xtask::launch::{Hdfs, S3, Storage, hdfs, s3};
 
 /// Short windows; half of the memory makes a block.
-const SMALL: [&str; 4] = ["--window", "2s", "--store-bytes", "256KiB"];
+const SMALL: [&str; 4] = ["--window", "2s", "--store-bytes", "512KiB"];
 const WINDOW_MS: u64 = 2_000;
 /// How long what takes seconds may take on a crowded machine.
 const PATIENCE: Duration = Duration::from_secs(180);
