@@ -1,17 +1,18 @@
 //! An object store by its URL: put, get, list and delete by name, with errors that say what to do.
 //!
-//! In: `s3://`, `gs://`, `abfs://` or `file://` with a bucket and a prefix; credentials and endpoints from the usual
-//! environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`). Out: bytes by name below the prefix. Requests have a limit of time and
+//! In: `s3://`, `gs://`, `abfs://`, `hdfs://` or `file://` with a bucket and a prefix; credentials and endpoints from the
+//! usual environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`, `HADOOP_*`). Out: bytes by name below the prefix. Requests have a limit of time and
 //! few tries of their own: who asks waits and asks again.
 //!
 //! Limits: a minute a request (`open`), [`PART`] bytes of a file in memory.
 
 mod error;
+mod hdfs;
 mod open;
 
 use bytes::Bytes;
 pub use error::{DownloadError, RemoteError};
-use futures_util::StreamExt;
+use futures_util::TryStreamExt;
 use object_store::path::Path as Key;
 use object_store::{GetOptions, GetRange, MultipartUpload, ObjectStore, ObjectStoreExt};
 use std::fs::File;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 const PART: usize = 8 << 20;
 
 /// Schemes of URLs, as users write them.
-pub const SCHEMES: [&str; 7] = ["s3", "s3a", "gs", "abfs", "abfss", "az", "file"];
+pub const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "abfs", "abfss", "az", "hdfs", "file"];
 
 /// An object in a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +44,8 @@ pub struct Remote {
     root: String,
     url: String,
     mend: &'static str,
+    /// Its names are files in directories, and its client sets no limit of time.
+    hdfs: bool,
     /// Changes after which all fail, for tests of broken off copies.
     #[cfg(test)]
     pub(super) changes: Option<Arc<std::sync::atomic::AtomicI64>>,
@@ -69,7 +72,7 @@ impl Remote {
     /// Puts an object, over one of that name.
     pub async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), RemoteError> {
         self.allow(name)?;
-        let done = self.store.put(&self.key(name), bytes.into()).await;
+        let done = self.within(self.store.put(&self.key(name), bytes.into())).await;
         done.map(|_| ()).map_err(|error| self.error("write", name, &error))
     }
 
@@ -87,29 +90,28 @@ impl Remote {
             return self.put(name, first).await.map(|()| bytes);
         }
         let failed = |error: &object_store::Error| self.error("write", name, error);
-        let mut upload = self.store.put_multipart(&self.key(name)).await.map_err(|error| failed(&error))?;
+        let upload = self.within(self.store.put_multipart(&self.key(name))).await;
+        let mut upload = upload.map_err(|error| failed(&error))?;
         let mut next = first;
         while !next.is_empty() {
-            if let Err(error) = upload.put_part(next.into()).await {
+            if let Err(error) = self.within(upload.put_part(next.into())).await {
                 // What it keeps of the parts its own rules remove, where this is not heard.
-                let _ = upload.abort().await;
+                let _ = self.within(upload.abort()).await;
                 return Err(failed(&error));
             }
             next = chunk(&mut file).map_err(local)?;
             bytes += next.len() as u64;
         }
-        upload.complete().await.map(|_| bytes).map_err(|error| failed(&error))
+        self.within(upload.complete()).await.map(|_| bytes).map_err(|error| failed(&error))
     }
 
     /// An object's bytes, at most that many. None: it is not there.
     pub async fn get(&self, name: &str, most: u64) -> Result<Option<Bytes>, RemoteError> {
         let options =
             GetOptions { range: Some(GetRange::Bounded(0..most.saturating_add(1))), ..GetOptions::default() };
-        let read = match self.store.get_opts(&self.key(name), options).await {
-            Ok(result) => result.bytes().await,
-            Err(error) => Err(error),
-        };
-        match read {
+        let key = self.key(name);
+        let read = async { self.store.get_opts(&key, options).await?.bytes().await };
+        match self.within(read).await {
             Ok(bytes) if bytes.len() as u64 > most => Err(RemoteError::Failed {
                 url: self.url.clone(),
                 what: format!("give {name}"),
@@ -130,14 +132,14 @@ impl Remote {
         most: u64,
     ) -> Result<Option<(u64, u32)>, DownloadError> {
         let failed = |error: &object_store::Error| DownloadError::Remote(self.error("give", name, error));
-        let mut chunks = match self.store.get(&self.key(name)).await {
+        let mut chunks = match self.within(self.store.get(&self.key(name))).await {
             Ok(result) => result.into_stream(),
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(failed(&error)),
         };
         let mut file = File::create_new(path).map_err(DownloadError::Disk)?;
         let (mut bytes, mut sum) = (0, crc32fast::Hasher::new());
-        while let Some(chunk) = chunks.next().await {
+        while let Some(chunk) = self.within(chunks.try_next()).await.transpose() {
             let chunk = chunk.map_err(|error| failed(&error))?;
             bytes += chunk.len() as u64;
             sum.update(&chunk);
@@ -154,7 +156,7 @@ impl Remote {
         let key = self.key(below);
         let mut stream = self.store.list(Some(&key));
         let mut all = Vec::new();
-        while let Some(next) = stream.next().await {
+        while let Some(next) = self.within(stream.try_next()).await.transpose() {
             let meta = next.map_err(|error| self.error("list", below, &error))?;
             if all.len() >= most {
                 return Err(RemoteError::Failed {
@@ -173,7 +175,7 @@ impl Remote {
 
     /// The names of what is directly below a name and has more below it.
     pub async fn dirs(&self, below: &str) -> Result<Vec<String>, RemoteError> {
-        let listed = self.store.list_with_delimiter(Some(&self.key(below))).await;
+        let listed = self.within(self.store.list_with_delimiter(Some(&self.key(below)))).await;
         let listed = listed.map_err(|error| self.error("list", below, &error))?;
         let last = |key: &Key| key.filename().map(str::to_owned);
         let mut all: Vec<String> = listed.common_prefixes.iter().filter_map(last).collect();
@@ -184,10 +186,14 @@ impl Remote {
     /// Deletes an object; one that is not there is deleted already.
     pub async fn delete(&self, name: &str) -> Result<(), RemoteError> {
         self.allow(name)?;
-        match self.store.delete(&self.key(name)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.error("delete", name, &error)),
+        match self.within(self.store.delete(&self.key(name))).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => return Err(self.error("delete", name, &error)),
         }
+        if self.hdfs {
+            self.clear_dirs(name).await;
+        }
+        Ok(())
     }
 
     fn key(&self, name: &str) -> Key {

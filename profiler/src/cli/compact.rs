@@ -15,8 +15,8 @@ use std::io::{self, Write};
 /// Flags of `emberscope compact`.
 #[derive(Args, Clone, Debug)]
 pub struct CompactArgs {
-    /// The archive that daemons write to (their --archive): s3://, gs://, abfs:// or file://. Credentials come from
-    /// the environment: AWS_*, GOOGLE_*, AZURE_*.
+    /// The archive that daemons write to (their --archive): s3://, gs://, abfs://, hdfs:// or file://. Credentials come
+    /// from the environment: AWS_*, GOOGLE_*, AZURE_*, HADOOP_*.
     #[arg(long, value_name = "URL")]
     store: ArchiveUrl,
     /// Only this application, by its id; else all.

@@ -13,8 +13,8 @@ use clap::Args;
 /// Flags of `emberscope serve`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeArgs {
-    /// The archive that daemons write to (their --archive): s3://, gs://, abfs:// or file://. Credentials come from
-    /// the environment: AWS_*, GOOGLE_*, AZURE_*.
+    /// The archive that daemons write to (their --archive): s3://, gs://, abfs://, hdfs:// or file://. Credentials come
+    /// from the environment: AWS_*, GOOGLE_*, AZURE_*, HADOOP_*.
     #[arg(long, value_name = "URL", required_unless_present = "data_dir")]
     store: Option<ArchiveUrl>,
     /// Answer from this data directory instead; no daemon may be using it.

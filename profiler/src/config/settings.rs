@@ -138,8 +138,9 @@ settings! {
     required query_time ("query-time", "DURATION"): Interval = "25s";
     /// Bytes of windows on the disk that a query may read.
     required query_bytes ("query-bytes", "SIZE"): ByteSize = "4GiB";
-    /// Object store (s3://, gs://, abfs://) or directory (file://) that windows are copied to: finished blocks as they
-    /// are, the rest some 25 seconds behind. Credentials come from the environment: AWS_*, GOOGLE_*, AZURE_*.
+    /// Object store (s3://, gs://, abfs://), HDFS (hdfs://) or directory (file://) that windows are copied to: finished
+    /// blocks as they are, the rest some 25 seconds behind. Credentials come from the environment: AWS_*, GOOGLE_*,
+    /// AZURE_*, HADOOP_*.
     optional archive ("archive", "URL"): ArchiveUrl = "s3://bucket/emberscope";
     /// Pyroscope server that each closed window is pushed to as well (push.v1), by application, executor,
     /// stage and class of thread; http alone. What it does not take is tried again, then counted and dropped.

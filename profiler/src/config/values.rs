@@ -200,17 +200,18 @@ parsed!(
     /// An archive: an object store, or a directory.
     ArchiveUrl(String),
     |text| {
-        const SCHEMES: [&str; 7] = ["s3", "s3a", "gs", "abfs", "abfss", "az", "file"];
+        const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "abfs", "abfss", "az", "hdfs", "file"];
         let known = text.split_once("://").is_some_and(|(scheme, rest)| {
-            // A directory is written with three slashes.
-            SCHEMES.contains(&scheme) && !rest.is_empty() && (scheme == "file") == rest.starts_with('/')
+            // A directory is written with three slashes, and so may be the default file system of Hadoop.
+            let slash = rest.starts_with('/');
+            SCHEMES.contains(&scheme) && !rest.is_empty() && (scheme == "hdfs" || (scheme == "file") == slash)
         });
         let plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
         match known && plain {
             true => Ok(text.to_owned()),
             false => refused(
-                "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or \
-                 file:///DIRECTORY",
+                "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX, \
+                 hdfs://NAMENODE:PORT/PATH or file:///DIRECTORY",
             ),
         }
     }

@@ -3,7 +3,7 @@
 //! Builds and runs `profiler/examples/archive_bench` against an S3 server of its own (versitygw), or against the archive
 //! that `--url` names. In: its arguments. Out: its figures, and a failure when one is over its bar.
 
-use crate::launch::{S3, s3};
+use crate::launch::{S3, Storage, s3};
 use crate::{places, step};
 use anyhow::{Context as _, Result, bail, ensure};
 use std::process::Command;

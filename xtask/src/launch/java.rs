@@ -14,6 +14,7 @@ pub struct JavaProgram {
     java_home: PathBuf,
     flags: Vec<String>,
     arguments: Vec<String>,
+    class_path: Vec<PathBuf>,
 }
 
 impl JavaProgram {
@@ -25,7 +26,14 @@ impl JavaProgram {
             java_home: java_home.to_owned(),
             flags: Vec::new(),
             arguments: Vec::new(),
+            class_path: Vec::new(),
         }
+    }
+
+    /// Jars that it is compiled and run with; `DIRECTORY/*` is all in a directory.
+    pub fn class_path(mut self, jars: &[PathBuf]) -> Self {
+        self.class_path.extend(jars.iter().cloned());
+        self
     }
 
     /// Adds a flag of the JVM.
@@ -42,16 +50,23 @@ impl JavaProgram {
 
     /// Compiles it into `dir` and starts it there. Its output is `dir/CLASS.log`.
     pub fn start(&self, dir: &Path) -> Result<Running> {
+        let class_path = std::env::join_paths(std::iter::once(&dir.to_owned()).chain(&self.class_path))
+            .context("a jar's path cannot stand in a class path")?;
         let file = dir.join(format!("{}.java", self.class));
         std::fs::write(&file, &self.source).with_context(|| format!("writing {}", file.display()))?;
         let mut javac = Command::new(self.java_home.join("bin/javac"));
-        javac.args(["-nowarn", "-g", "-d"]).arg(dir).arg(&file);
+        javac.args(["-nowarn", "-g", "-cp"]).arg(&class_path).arg("-d").arg(dir).arg(&file);
         let output = javac.output().with_context(|| format!("cannot start {}", step::shown(&javac)))?;
         if !output.status.success() {
             bail!("{} failed\n{}", step::shown(&javac), String::from_utf8_lossy(&output.stderr));
         }
         let mut java = Command::new(self.java_home.join("bin/java"));
-        java.args(&self.flags).arg("-cp").arg(dir).arg(&self.class).args(&self.arguments).current_dir(dir);
+        java.args(&self.flags)
+            .arg("-cp")
+            .arg(&class_path)
+            .arg(&self.class)
+            .args(&self.arguments)
+            .current_dir(dir);
         Running::start(
             &format!("the Java program {}", self.class),
             &mut java,

@@ -5,6 +5,7 @@
 
 use super::Running;
 use super::daemon::free_port;
+use super::storage::{Environment, Storage, environment};
 use crate::places;
 use anyhow::{Context as _, Result, bail};
 use std::net::TcpStream;
@@ -58,8 +59,40 @@ impl S3 {
         Ok(server)
     }
 
-    /// Goes on where it stopped, on the same port.
-    pub fn begin(&mut self) -> Result<()> {
+    /// Where its objects are, as files.
+    pub fn files(&self) -> PathBuf {
+        self.dir.join("objects").join(BUCKET)
+    }
+
+    /// What the environment of a client with this secret needs.
+    fn environment_with(&self, secret: &str) -> Environment {
+        environment([
+            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
+            ("AWS_ACCESS_KEY_ID", ACCESS.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", secret.to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+        ])
+    }
+}
+
+impl Storage for S3 {
+    fn url(&self, prefix: &str) -> String {
+        format!("s3://{BUCKET}/{prefix}")
+    }
+
+    fn environment(&self) -> Environment {
+        self.environment_with(SECRET)
+    }
+
+    fn refused(&self) -> (Environment, &'static str) {
+        (self.environment_with("wrong"), "AWS_ACCESS_KEY_ID")
+    }
+
+    fn end(&mut self) {
+        self.running = None;
+    }
+
+    fn begin(&mut self) -> Result<()> {
         let address = format!("127.0.0.1:{}", self.port);
         let mut command = Command::new(&self.binary);
         command.args(["--quiet", "--keep-alive", "--port", &address, "posix", "--sidecar"]);
@@ -76,37 +109,5 @@ impl S3 {
         }
         self.running = Some(running);
         Ok(())
-    }
-
-    /// Ends it; its objects stay.
-    pub fn end(&mut self) {
-        self.running = None;
-    }
-
-    /// An archive in its bucket.
-    pub fn url(&self, prefix: &str) -> String {
-        format!("s3://{BUCKET}/{prefix}")
-    }
-
-    /// Where its objects are, as files.
-    pub fn files(&self) -> PathBuf {
-        self.dir.join("objects").join(BUCKET)
-    }
-
-    /// What a client's environment needs.
-    pub fn environment(&self) -> Vec<(String, String)> {
-        self.environment_with(SECRET)
-    }
-
-    /// The same with another secret.
-    pub fn environment_with(&self, secret: &str) -> Vec<(String, String)> {
-        [
-            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
-            ("AWS_ACCESS_KEY_ID", ACCESS.to_owned()),
-            ("AWS_SECRET_ACCESS_KEY", secret.to_owned()),
-            ("AWS_REGION", "us-east-1".to_owned()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .to_vec()
     }
 }

@@ -69,7 +69,9 @@ impl Copying {
             let finer = facts.window_ns.is_some() && there.contains_key(MANIFEST);
             if !finer && !is_whole(&facts, &there) {
                 self.put_block(dir, &facts, &there).await?;
-                if known.is_some() || there.contains_key(MANIFEST) {
+                // Where files are renamed into place, one that was broken off has a name of its own.
+                let torn = there.keys().any(|file| !names(&facts, file));
+                if known.is_some() || there.contains_key(MANIFEST) || torn {
                     self.clear_old(&facts).await?;
                 }
             }
@@ -125,12 +127,17 @@ impl Copying {
             }
         }
         for file in self.objects_of(&facts.name).await?.keys() {
-            if file != MANIFEST && !facts.files.iter().any(|(known, ..)| known == file) {
+            if !names(facts, file) {
                 self.remote.delete(&layout::block_file(&self.host, &facts.name, file)).await?;
             }
         }
         Ok(())
     }
+}
+
+/// Whether a file is one of the block's.
+fn names(facts: &BlockFacts, file: &str) -> bool {
+    file == MANIFEST || facts.files.iter().any(|(known, ..)| known == file)
 }
 
 /// Whether the archive has all of it, the manifest too: put last, so the index is there.

@@ -1,6 +1,6 @@
 //! Why an object store did not do what was asked, in words that say what to mend.
 
-use super::Remote;
+use super::{Remote, hdfs};
 
 /// Characters of a cause that are shown: servers answer with pages.
 const MAX_CAUSE: usize = 400;
@@ -11,7 +11,7 @@ pub enum RemoteError {
     /// The URL is none that is known.
     #[error(
         "{url}: {says}; an archive is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, \
-             abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///DIRECTORY"
+             abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX, hdfs://NAMENODE:PORT/PATH or file:///DIRECTORY"
     )]
     Url {
         /// The URL.
@@ -85,7 +85,8 @@ impl Remote {
         let says: String = whole.chars().take(MAX_CAUSE).collect();
         let has = |texts: &[&str]| texts.iter().any(|text| whole.contains(text));
         // What a list is refused with is known by the answer's text alone.
-        let refused = has(&["status code: 403", "status code: 401"]);
+        let refused = has(&["status code: 403", "status code: 401"]) || self.hdfs && hdfs::refuses(&whole);
+        let mend = if self.hdfs { hdfs::mend(&whole) } else { None };
         // Without credentials of its own the client asks the machine for some, at this address of all clouds.
         let nobody = has(&["169.254.169.254", "metadata.google.internal"]);
         match error {
@@ -95,7 +96,10 @@ impl Remote {
             _ if refused || nobody => RemoteError::Denied { url, what, mend: self.mend, says },
             object_store::Error::NotFound { .. } => RemoteError::Missing { url, what, says },
             _ if has(&["status code: 404"]) => RemoteError::Missing { url, what, says },
-            _ => RemoteError::Failed { url, what, says },
+            _ => {
+                let says = mend.map(|mend| format!("{mend} It says: {says}")).unwrap_or(says);
+                RemoteError::Failed { url, what, says }
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! In: a URL, and the usual environment for credentials and endpoints. Out: a [`Remote`], of which nothing was asked yet.
 
-use super::Remote;
 use super::error::{RemoteError, cause};
+use super::{Remote, hdfs};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
@@ -35,7 +35,7 @@ impl Remote {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| refused("this is no URL".to_owned()))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let says = |error: object_store::Error| refused(cause(&error));
-        if scheme != "file" && bucket.is_empty() {
+        if !matches!(scheme, "file" | "hdfs") && bucket.is_empty() {
             return Err(refused("it names no bucket".to_owned()));
         }
         let retry =
@@ -73,6 +73,7 @@ impl Remote {
                     .fold(builder, |b, (key, value)| b.with_config(AzureConfigKey::Client(key), value));
                 (Arc::new(builder.build().map_err(says)?), MEND_AZURE)
             }
+            "hdfs" => (Arc::new(hdfs::open(bucket).map_err(says)?), hdfs::MEND),
             "file" => {
                 let dir = Path::new("/").join(prefix);
                 if !bucket.is_empty() || prefix.is_empty() {
@@ -88,6 +89,7 @@ impl Remote {
                     root: String::new(),
                     url: url.to_owned(),
                     mend,
+                    hdfs: false,
                     #[cfg(test)]
                     changes: None,
                 });
@@ -100,6 +102,7 @@ impl Remote {
             root,
             url: url.trim_end_matches('/').to_owned(),
             mend,
+            hdfs: scheme == "hdfs",
             #[cfg(test)]
             changes: None,
         })
