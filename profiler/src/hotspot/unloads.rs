@@ -33,6 +33,12 @@ impl Unloads {
         Self { counter: Counters::find(memory, vm).unloads, count: None }
     }
 
+    /// Of a counter that is there.
+    #[cfg(test)]
+    pub fn at(counter: u64) -> Self {
+        Self { counter: Some(counter), count: None }
+    }
+
     /// Reads it. True when the count is not what it was.
     pub fn read<M: Memory>(&mut self, memory: &M) -> bool {
         let count = self.counter.and_then(|counter| memory.u64(counter).ok());

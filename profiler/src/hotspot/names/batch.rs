@@ -23,11 +23,20 @@ pub struct Batch<'a, M> {
     heaps_read: bool,
     /// Frames of compiled code and stubs that were not known before.
     made: HashSet<Key>,
+    /// Where methods were read that were not known before.
+    read: Vec<u64>,
 }
 
 impl<'a, M: Memory> Batch<'a, M> {
     pub(super) fn of(namer: &'a mut Namer, memory: &'a M) -> Self {
-        Self { namer, memory, metaspace: Lines::of(memory), heaps_read: false, made: HashSet::new() }
+        Self {
+            namer,
+            memory,
+            metaspace: Lines::of(memory),
+            heaps_read: false,
+            made: HashSet::new(),
+            read: Vec::new(),
+        }
     }
 
     /// The methods of one frame, innermost first: for compiled code those inlined at its address and then the
@@ -46,9 +55,15 @@ impl<'a, M: Memory> Batch<'a, M> {
         }
     }
 
-    /// Frames of compiled code and stubs whose names were read in this batch.
-    pub(super) fn made(self) -> HashSet<Key> {
-        self.made
+    /// What was read up to now is of methods that are alive.
+    pub(super) fn all_live(&mut self) {
+        self.read.clear();
+    }
+
+    /// Frames of compiled code and stubs whose names were read in this batch, and where methods were read since
+    /// [`Batch::all_live`].
+    pub(super) fn made(self) -> (HashSet<Key>, Vec<u64>) {
+        (self.made, self.read)
     }
 
     fn kept(
@@ -116,6 +131,7 @@ impl<'a, M: Memory> Batch<'a, M> {
         let method = Arc::new(method);
         namer.counts.methods += 1;
         namer.methods.insert(address, (Arc::clone(&method), namer.batches), method.bytes());
+        self.read.push(address);
         Ok(method)
     }
 

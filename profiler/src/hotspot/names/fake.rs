@@ -307,6 +307,29 @@ fn what_went_away_is_unloaded_and_what_was_named_stays() {
     }
 }
 
+/// Between the count and the memory's release a method of an unloaded class can still be read.
+#[test]
+fn what_is_read_of_an_unloaded_class_names_no_later_stack() {
+    const COUNT: u64 = BASE + 0x28;
+    let mut fake = Fake::jvm(false);
+    let mut namer = fake.namer();
+    namer.unloads = Unloads::at(COUNT);
+    let frame = interpreted(fake.inner, 0);
+    let mut name = |fake: &Fake, recorded: u64| {
+        let named = namer.name_all(fake, std::iter::once((frame, recorded))).remove(0);
+        named.map(|frames| frames[0].name.to_string())
+    };
+    // Recorded before a class was unloaded, and named when its memory is still there.
+    fake.word(COUNT, 7);
+    assert_eq!(name(&fake, 7), Err(Unnamed::Unloaded));
+    // Now another's method lies there, and the count is the same.
+    let constant = fake.u64(fake.inner + 8).unwrap();
+    fake.half(constant + 34, 3);
+    assert_eq!(name(&fake, 8).unwrap(), "a.H$$Lambda.File.java");
+    assert_eq!(name(&fake, 7), Err(Unnamed::Unloaded), "what came later names no earlier stack");
+    assert_eq!(name(&fake, 8).unwrap(), "a.H$$Lambda.File.java");
+}
+
 /// At whichever read the nmethod is replaced, its name is the old one's or none.
 #[test]
 fn a_race_never_gives_anothers_name() {

@@ -229,9 +229,22 @@ impl Namer {
                 self.older.insert(address, method, bytes);
             }
         }
+        // A stack from before may have methods of classes that were unloaded, whose memory is about to be another's:
+        // such frames come last, and what is read for them is not kept for stacks of now.
+        let counted = self.unloads.is_known();
+        let lives = |unloads: u64| if unloads == 0 { !counted } else { self.unloads.is(unloads) };
+        let frames: Vec<_> = frames.map(|(frame, unloads)| (frame, unloads, lives(unloads))).collect();
         let mut batch = self.batch(memory);
-        let named: Vec<_> = frames.map(|(frame, unloads)| (frame, unloads, batch.name(&frame))).collect();
-        let made = batch.made();
+        let living: Vec<_> =
+            frames.iter().map(|(frame, _, lives)| lives.then(|| batch.name(frame))).collect();
+        batch.all_live();
+        let named: Vec<_> = frames
+            .into_iter()
+            .zip(living)
+            .map(|((frame, unloads, _), read)| (frame, unloads, read.unwrap_or_else(|| batch.name(&frame))))
+            .collect();
+        let (made, gone) = batch.made();
+        gone.into_iter().for_each(|address| self.methods.remove(address));
         let unloading = self.unloads.read(memory);
         if unloading {
             // What was read now may be of what came meanwhile.

@@ -5,7 +5,7 @@
 
 use super::{Bench, WINDOW_MS, java, percent, print_worst, seen};
 use crate::bench::row::Row;
-use crate::oracle::Stack;
+use crate::oracle::{Frame, Stack};
 use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
 
@@ -52,6 +52,7 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
         worst.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
         worst.truncate(super::SHOWN);
         print_worst("wrong", &worst, count.named);
+        count.shown.iter().for_each(|stack| println!("      {stack}"));
         let wrong = count.wrong.values().sum();
         let what = format!("unload: Java {major}, frames with a wrong name");
         rows.push(Row::at_most(what, wrong, 0, count.named));
@@ -83,6 +84,8 @@ struct Count {
     named: usize,
     nameless: usize,
     wrong: BTreeMap<String, usize>,
+    /// The first stacks with a wrong name: Java frames, the outermost first, with their kinds.
+    shown: Vec<String>,
 }
 
 impl Count {
@@ -109,6 +112,14 @@ impl Count {
                 continue;
             };
             *self.wrong.entry(how.to_owned()).or_default() += stack.count;
+            if self.shown.len() < super::SHOWN {
+                let told = |frame: &Frame| {
+                    let approximate = if frame.approximate { "~" } else { "" };
+                    format!("{}{approximate} [{}]", frame.name, frame.kind)
+                };
+                let frames: Vec<String> = stack.user().map(told).collect();
+                self.shown.push(format!("{} times, {how}: {}", stack.count, frames.join(";")));
+            }
         }
         // What Unload.once calls is a class of the storm or its making.
         let called =
@@ -129,7 +140,6 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::Frame;
     use std::rc::Rc;
 
     #[test]
