@@ -27,9 +27,10 @@ fn main() -> Result<(), String> {
 /// The object that `cargo xtask build` made, if it did. The folder is made and watched, not the file: a
 /// watched file that is missing would run this script at every build.
 fn built_object(out: &Path) -> Result<Option<PathBuf>, String> {
-    let Some(target) = out.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists()) else {
-        return Ok(None);
-    };
+    // Cargo leaves the tag only in a directory that it made itself.
+    let is_target =
+        |dir: &&Path| dir.join("CACHEDIR.TAG").exists() || dir.join("bpf/emberscope.bpf.o").exists();
+    let Some(target) = out.ancestors().find(is_target) else { return Ok(None) };
     let dir = target.join("bpf");
     fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
     println!("cargo::rerun-if-changed={}", dir.display());

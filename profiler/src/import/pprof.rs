@@ -1,9 +1,11 @@
 //! google.v1.Profile (pprof): of Go, of Pyroscope, of `emberscope export`.
 //!
 //! In: a profile. Out: its CPU time. Of a profile's values the one of CPU time and the count of samples are taken; each
-//! other is named as left out, and a profile without CPU time is refused. Field numbers are those of
-//! `google/v1/profile.proto`. A profile has one span and no times of samples: it is one window. Limits:
-//! [`limits::PPROF`] bytes, [`limits::PPROF_ENTRIES`] entries, counted before anything is made of them.
+//! other is named as left out, and a profile without CPU time is refused. A profile has one span and no times of samples:
+//! it is one window. Limits: [`limits::PPROF`] bytes, [`limits::PPROF_ENTRIES`] entries, counted before anything is made
+//! of them.
+
+mod wire;
 
 use super::gather::{Gather, Sampled, labels, span};
 use super::jfr::length;
@@ -13,92 +15,7 @@ use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
 use std::collections::HashMap;
 use std::io::Read;
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Profile {
-    #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<ValueType>,
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
-    #[prost(message, repeated, tag = "3")]
-    mapping: Vec<Mapping>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<Location>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<Function>,
-    #[prost(string, repeated, tag = "6")]
-    string_table: Vec<String>,
-    #[prost(int64, tag = "9")]
-    time_nanos: i64,
-    #[prost(int64, tag = "10")]
-    duration_nanos: i64,
-    #[prost(message, optional, tag = "11")]
-    period_type: Option<ValueType>,
-    #[prost(int64, tag = "12")]
-    period: i64,
-}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct ValueType {
-    #[prost(int64, tag = "1")]
-    r#type: i64,
-    #[prost(int64, tag = "2")]
-    unit: i64,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Sample {
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
-    #[prost(message, repeated, tag = "3")]
-    label: Vec<Nothing>,
-}
-
-/// What is only counted.
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct Nothing {}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct Mapping {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "5")]
-    filename: i64,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Location {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(uint64, tag = "2")]
-    mapping_id: u64,
-    #[prost(uint64, tag = "3")]
-    address: u64,
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<Line>,
-}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct Line {
-    #[prost(uint64, tag = "1")]
-    function_id: u64,
-    #[prost(int64, tag = "2")]
-    line: i64,
-}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct Function {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "2")]
-    name: i64,
-    #[prost(int64, tag = "3")]
-    system_name: i64,
-    #[prost(int64, tag = "4")]
-    filename: i64,
-}
+use wire::{Function, Profile, ValueType};
 
 fn wrong(says: impl Into<String>) -> ImportError {
     ImportError::Pprof(says.into())

@@ -5,44 +5,16 @@
 //! or what the event itself says (`jdk.CPUTimeSample`). async-profiler's `jdk.ExecutionSample` may be of any event; only
 //! those that count time on a CPU are taken.
 
-use super::super::gather::{Gather, Sampled, labels};
-use super::super::{Events, ImportError, Told, name};
+use super::super::gather::{Sampled, labels};
+use super::super::{Events, ImportError, Told};
 use super::bytes::{Bad, Reader};
 use super::chunk::{HEADER, Header};
-use super::length;
 use super::metadata::{self, Class, Types};
-use super::pools::{Pools, RawFrame, Values};
-use crate::hotspot;
-use crate::model::{Frame, FrameKind, UnknownReason, WallTime};
-use std::collections::{BTreeMap, HashMap};
-
-/// Kinds of samples that are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    Execution,
-    CpuTime,
-    Native,
-    WallRunnable,
-    WallSleeping,
-}
-
-impl Counted {
-    pub const ALL: &'static [Self] =
-        &[Self::Execution, Self::CpuTime, Self::Native, Self::WallRunnable, Self::WallSleeping];
-
-    /// How messages call it.
-    pub const fn says(self) -> &'static str {
-        match self {
-            Self::Execution => "jdk.ExecutionSample",
-            Self::CpuTime => "jdk.CPUTimeSample",
-            Self::Native => {
-                "jdk.NativeMethodSample (threads in native methods, which may wait: --events native)"
-            }
-            Self::WallRunnable => "profiler.WallClockSample (threads that could run: --events wall)",
-            Self::WallSleeping => "profiler.WallClockSample (threads that slept)",
-        }
-    }
-}
+use super::pools::{Pools, Values};
+use super::recording::{Counted, Recording};
+use super::{frames, length};
+use crate::model::WallTime;
+use std::collections::HashMap;
 
 /// Events that are samples of something else.
 const OTHERS: [&str; 13] = [
@@ -63,56 +35,6 @@ const OTHERS: [&str; 13] = [
 
 /// async-profiler's events whose interval is nanoseconds on a CPU.
 const CPU_EVENTS: [&str; 5] = ["cpu", "itimer", "ctimer", "cpu-clock", "task-clock"];
-
-/// Counts of samples.
-#[derive(Debug, Default)]
-pub struct Counts {
-    known: [u64; Counted::ALL.len()],
-    others: BTreeMap<String, u64>,
-}
-
-impl Counts {
-    pub fn get(&self, counted: Counted) -> u64 {
-        self.known.get(counted as usize).copied().unwrap_or_default()
-    }
-    fn add(&mut self, counted: Counted, count: u64) {
-        if let Some(sum) = self.known.get_mut(counted as usize) {
-            *sum = sum.saturating_add(count);
-        }
-    }
-    pub fn others(&self) -> impl Iterator<Item = (String, u64)> {
-        self.others.iter().map(|(what, count)| (what.clone(), *count))
-    }
-}
-
-/// What was read of a recording.
-#[derive(Debug)]
-pub struct Recording {
-    /// Samples that are asked for, but `jdk.CPUTimeSample`.
-    pub main: Gather,
-    /// Of `jdk.CPUTimeSample`.
-    pub cpu_time: Gather,
-    pub counts: Counts,
-    /// Who sampled, and how often.
-    pub by: Vec<String>,
-    pub remarks: Vec<String>,
-    /// Samples that the JVM lost.
-    pub lost: u64,
-}
-
-impl Recording {
-    pub fn new(main: Gather, cpu_time: Gather) -> Self {
-        let (by, remarks) = (Vec::new(), Vec::new());
-        Self { main, cpu_time, counts: Counts::default(), by, remarks, lost: 0 }
-    }
-
-    fn tell(list: &mut Vec<String>, text: String) {
-        // A recording whose settings change all the time is not told in full.
-        if list.len() < 4 && !list.contains(&text) {
-            list.push(text);
-        }
-    }
-}
 
 /// Why a chunk cannot be read.
 pub enum Wrong {
@@ -288,7 +210,7 @@ impl Chunk<'_> {
     ) -> Result<(), Wrong> {
         let here = Some(number);
         if let Some(what) = self.numbers.others.get(&number) {
-            *recording.counts.others.entry((*what).to_owned()).or_default() += 1;
+            recording.counts.add_other(what);
             return Ok(());
         }
         let known = [
@@ -310,7 +232,7 @@ impl Chunk<'_> {
                 let what = format!(
                     "jdk.ExecutionSample of async-profiler's event {event}, which is no time on a CPU"
                 );
-                *recording.counts.others.entry(what).or_default() += 1;
+                recording.counts.add_other(&what);
                 return Ok(());
             }
             Counted::Execution
@@ -351,7 +273,7 @@ impl Chunk<'_> {
         let stack = match self.stacks.get(&(fields.trace, of_cpu_time)) {
             Some(stack) => *stack,
             None => {
-                let stack = self.stack(fields.trace, gather)?;
+                let stack = frames::stack(&self.pools, fields.trace, gather)?;
                 self.stacks.insert((fields.trace, of_cpu_time), stack);
                 stack
             }
@@ -397,57 +319,7 @@ impl Chunk<'_> {
         Recording::tell(&mut recording.by, format!("{who}, {what} every {}", length(period)));
         Ok(period)
     }
-
-    fn stack(&self, trace: i64, gather: &mut Gather) -> Result<u32, ImportError> {
-        let Some(trace) = self.pools.traces.get(&trace) else { return gather.stack(&[], false) };
-        let mut frames = Vec::with_capacity(trace.frames.len());
-        for frame in trace.frames.iter().rev() {
-            frames.push(gather.frame(self.frame(frame))?);
-        }
-        gather.stack(&frames, trace.truncated)
-    }
-
-    fn frame(&self, raw: &RawFrame) -> Frame {
-        let Some(method) = self.pools.methods.get(&raw.method) else {
-            return Frame::unknown(UnknownReason::NoSymbol, "");
-        };
-        let symbol = |number: i64| self.pools.symbols.get(&number).map_or("", String::as_str);
-        let class = self.pools.classes.get(&method.class).map_or("", |name| symbol(*name));
-        let (own, descriptor) = (symbol(method.name), symbol(method.descriptor));
-        let kind = self.pools.kinds.get(&raw.kind).map_or("", String::as_str);
-        let native = match kind {
-            "Kernel" => Some(FrameKind::Kernel),
-            "C++" => Some(FrameKind::Native),
-            // The JDK's are native methods of a class; async-profiler's are functions of a library.
-            "Native" if class.is_empty() || descriptor == NATIVE => Some(FrameKind::Native),
-            _ => None,
-        };
-        if let Some(kind) = native {
-            let own = own.strip_suffix("_[k]").unwrap_or(own);
-            return match own {
-                "" => Frame::unknown(UnknownReason::NoSymbol, name::clean(class)),
-                _ => Frame::new(kind, name::clean(own), name::clean(class)),
-            };
-        }
-        if class.is_empty() {
-            // A thread's name, an error of the walk: async-profiler's own words.
-            return name::frame(own);
-        }
-        let kind = match kind {
-            "Interpreted" => FrameKind::JavaInterpreted,
-            "Inlined" => FrameKind::JavaInlined,
-            _ => FrameKind::JavaCompiled,
-        };
-        Frame {
-            signature: hotspot::signature(descriptor.as_bytes()).map(Into::into),
-            line: raw.line,
-            ..Frame::new(kind, name::method(class, own), "")
-        }
-    }
 }
-
-/// The descriptor that async-profiler gives functions.
-const NATIVE: &str = "()L;";
 
 /// `20 ms` as the JDK's settings have it (`jdk.jfr.internal.util.ValueParser`), nanoseconds.
 fn timespan(text: &str) -> Option<u64> {

@@ -14,13 +14,15 @@ mod chunk;
 mod events;
 #[cfg(test)]
 mod fake;
+mod frames;
 mod metadata;
 mod pools;
+mod recording;
 
 use super::gather::Gather;
 use super::{Events, Format, ImportError, Imported, Told};
 use bytes::Bad;
-use events::{Counted, Recording};
+use recording::{Counted, Recording};
 use std::io::Read;
 
 /// How a chunk begins.
