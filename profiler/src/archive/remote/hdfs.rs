@@ -22,10 +22,15 @@ pub(super) const MEND: &str = "Set HADOOP_USER_NAME to a user who may write ther
 const PORT: u16 = 8020;
 /// Longest that one request may take.
 const REQUEST: Duration = Duration::from_secs(60);
-/// Over what the configuration files say. Some seconds of other namenodes and waits (15 attempts take minutes: who asks
-/// here asks again by himself), and time to read from another datanode when one does not answer.
-const OURS: [(&str, &str); 2] =
-    [("dfs.client.failover.max.attempts", "3"), ("dfs.client.socket-timeout", "10000")];
+/// Over what the configuration files say: other namenodes and waits for a second (15 attempts take minutes, and a
+/// question of the archive is several requests; who asks here asks again by himself), and time to read from another
+/// datanode when one does not answer.
+const OURS: [(&str, &str); 4] = [
+    ("dfs.client.failover.max.attempts", "3"),
+    ("dfs.client.failover.sleep.base.millis", "100"),
+    ("dfs.client.failover.sleep.max.millis", "400"),
+    ("dfs.client.socket-timeout", "10000"),
+];
 
 /// The client's connections live here: those who ask come and go with runtimes of their own.
 static IO: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
