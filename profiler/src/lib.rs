@@ -3,7 +3,8 @@
 //! Data flows one way, and each room has one job:
 //! [`capture`] -> [`process`] -> [`symbolize`] -> [`aggregate`] -> [`store`] -> [`serve`].
 //! [`model`] is the data they share, [`target`] and [`hotspot`] read other processes for those rooms that
-//! need it; [`import`] reads other profilers' files into a store; [`archive`] copies a store to an object store and answers from there; [`push`] sends closed windows
+//! need it; [`import`] reads other profilers' files into a store; [`archive`] copies a store to an object store and
+//! answers from there; [`push`] sends closed windows
 //! elsewhere; [`pipeline`] alone knows every stage.
 
 pub mod aggregate;

@@ -1,8 +1,8 @@
 //! An object store by its URL: put, get, list and delete by name, with errors that say what to do.
 //!
 //! In: `s3://`, `gs://`, `abfs://`, `hdfs://` or `file://` with a bucket and a prefix; credentials and endpoints from the
-//! usual environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`, `HADOOP_*`). Out: bytes by name below the prefix. Requests have a limit of time and
-//! few tries of their own: who asks waits and asks again.
+//! usual environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`, `HADOOP_*`). Out: bytes by name below the prefix. Requests have a
+//! limit of time and few tries of their own: who asks waits and asks again.
 //!
 //! Limits: a minute a request (`open`), [`PART`] bytes of a file in memory.
 

@@ -11,7 +11,7 @@ use crate::import::{self, Events, Format, ImportError, Imported, Told};
 use crate::model::{LabelKey, Role, TimeRange, WallTime};
 use crate::process::class_of;
 use crate::serve::time::{parse_length, parse_time};
-use crate::store::{DiskStore, ImportFacts, Importing, Store};
+use crate::store::{Chain, DiskStore, ImportFacts, Importing, Store};
 use crate::target::text as texts;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -199,7 +199,7 @@ fn digest(file: &mut impl Read) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-    Ok(sum.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(texts::hex(sum.finish().as_ref()))
 }
 
 /// Labels of a file's samples: those that were told, and those that every sample has.
@@ -237,7 +237,7 @@ fn keep(
     };
     let number = store.next_part().ok_or_else(full)?;
     drop(store);
-    let failed = |error: crate::store::DiskStoreError| CliError::Store(stopped::chain(&error));
+    let failed = |error: crate::store::DiskStoreError| CliError::Store(Chain(&error).to_string());
     let mut importing = Importing::begin(&stopped::store_dir(data_dir), number, facts).map_err(failed)?;
     for window in &imported.windows {
         importing.append(window).map_err(failed)?;

@@ -1,7 +1,8 @@
 //! `emberscope serve`: answers from an archive, for all nodes that wrote there, or from a data directory.
 //!
-//! In: the archive's URL, or a directory whose daemon does not run. Out: the daemon's HTTP API and page. Nothing is sampled and nothing kept but a cache, which
-//! begins empty; so any number may serve one archive, each with a directory of its own.
+//! In: the archive's URL, or a directory whose daemon does not run. Out: the daemon's HTTP API and page. Nothing is
+//! sampled and nothing kept but a cache, which begins empty; so any number may serve one archive, each with a
+//! directory of its own.
 
 use super::{CliError, DataDirLock, Lifecycle, logging, stopped};
 use crate::archive::ReaderConfig;

@@ -3,7 +3,7 @@
 //! In: a data directory. Out: its store and the lock. Nothing goes by age or size while it is open so.
 
 use super::{CliError, DataDirLock};
-use crate::store::{DiskStore, DiskStoreConfig};
+use crate::store::{Chain, DiskStore, DiskStoreConfig};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,19 +31,7 @@ pub fn opened(dir: &Path) -> Result<DiskStore, CliError> {
         retention_bytes: u64::MAX,
         ..DiskStoreConfig::new(store_dir(dir))
     };
-    DiskStore::open(config).map_err(|error| CliError::Store(chain(&error)))
-}
-
-/// An error with its causes, in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
+    DiskStore::open(config).map_err(|error| CliError::Store(Chain(&error).to_string()))
 }
 
 /// A data directory with the store that the first version wrote. Copied without a program: a child between fork and

@@ -71,7 +71,7 @@ pub fn read(mut file: impl BufRead, told: &Told) -> Result<Imported, ImportError
         let place = (gather.labels(labels)?, gather.stack(&frames, false)?);
         gather.within(range, place, &sampled)?;
     }
-    let by = format!("folded stacks, {} a sample", super::jfr::length(period_ns));
+    let by = format!("folded stacks, {} a sample", super::length(period_ns));
     let mut imported = gather.finish(Format::Folded, by)?;
     imported.guessed = guessed;
     if threads > 0 {

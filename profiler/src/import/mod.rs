@@ -123,3 +123,15 @@ fn guess(file: &mut impl BufRead) -> Result<Format, ImportError> {
 fn unpack(error: io::Error) -> ImportError {
     ImportError::Read(error)
 }
+
+/// Nanoseconds as people write them: `20 ms`.
+fn length(ns: u64) -> String {
+    let mut amount = ns as f64;
+    for unit in ["ns", "us", "ms"] {
+        if amount < 1000.0 {
+            return format!("{} {unit}", (amount * 1000.0).round() / 1000.0);
+        }
+        amount /= 1000.0;
+    }
+    format!("{} s", (amount * 1000.0).round() / 1000.0)
+}

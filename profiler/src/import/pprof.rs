@@ -8,8 +8,7 @@
 mod wire;
 
 use super::gather::{Gather, Sampled, labels, span};
-use super::jfr::length;
-use super::{Format, ImportError, Imported, Told, limits, name};
+use super::{Format, ImportError, Imported, Told, length, limits, name};
 use crate::model::{Frame, FrameKind, TimeRange, WallTime};
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};

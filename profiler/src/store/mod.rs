@@ -24,7 +24,7 @@ mod sizes;
 mod tree;
 
 pub use answer::{AnswerLimits, NO_VALUE};
-pub use disk::{DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, RollUp, SetAside, WhenFull};
+pub use disk::{Chain, DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, RollUp, SetAside, WhenFull};
 pub use files::{BlockFacts, JournalReader, MANIFEST, blocks_of, journals_of};
 pub use imports::{ImportFacts, Importing};
 pub use journal::Fsync;

@@ -21,6 +21,11 @@ pub fn bounded(bytes: &[u8], limit: usize) -> String {
     text
 }
 
+/// Two digits a byte: build ids in names of files, digests.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,8 @@ mod code;
 mod facts;
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod fake_tests;
 pub mod java_text;
 mod kept;
 mod layout;

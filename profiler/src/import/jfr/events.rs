@@ -6,13 +6,13 @@
 //! those that count time on a CPU are taken.
 
 use super::super::gather::{Sampled, labels};
-use super::super::{Events, ImportError, Told};
+use super::super::{ImportError, Told, length};
 use super::bytes::{Bad, Reader};
 use super::chunk::{HEADER, Header};
+use super::frames;
 use super::metadata::{self, Class, Types};
 use super::pools::{Pools, Values};
 use super::recording::{Counted, Recording};
-use super::{frames, length};
 use crate::model::WallTime;
 use std::collections::HashMap;
 
@@ -247,12 +247,7 @@ impl Chunk<'_> {
             }
         };
         recording.counts.add(counted, samples);
-        let wanted = match self.told.events {
-            Events::Cpu => matches!(counted, Counted::Execution | Counted::CpuTime),
-            Events::Native => counted == Counted::Native,
-            Events::Wall => counted == Counted::WallRunnable,
-        };
-        if !wanted || samples == 0 {
+        if !counted.is_asked_by(self.told.events) || samples == 0 {
             return Ok(());
         }
         let period = match counted {

@@ -76,12 +76,7 @@ fn finish(recording: Recording, told: &Told) -> Result<Imported, ImportError> {
     let better = told.events == Events::Cpu && counts.get(Counted::CpuTime) > 0;
     let gather = if better { &mut cpu_time } else { &mut main };
     for counted in Counted::ALL {
-        let taken = match told.events {
-            Events::Cpu if better => *counted == Counted::CpuTime,
-            Events::Cpu => *counted == Counted::Execution,
-            Events::Native => *counted == Counted::Native,
-            Events::Wall => *counted == Counted::WallRunnable,
-        };
+        let taken = counted.is_asked_by(told.events) && (*counted == Counted::CpuTime) == better;
         if !taken && counts.get(*counted) > 0 {
             gather.leave_out(counted.says(), counts.get(*counted));
         }
@@ -99,18 +94,6 @@ fn finish(recording: Recording, told: &Told) -> Result<Imported, ImportError> {
         imported.remarks.push(format!("the JVM itself lost {lost} samples"));
     }
     Ok(imported)
-}
-
-/// Nanoseconds as people write them: `20 ms`.
-pub fn length(ns: u64) -> String {
-    let mut amount = ns as f64;
-    for unit in ["ns", "us", "ms"] {
-        if amount < 1000.0 {
-            return format!("{} {unit}", (amount * 1000.0).round() / 1000.0);
-        }
-        amount /= 1000.0;
-    }
-    format!("{} s", (amount * 1000.0).round() / 1000.0)
 }
 
 #[cfg(test)]

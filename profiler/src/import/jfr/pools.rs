@@ -79,13 +79,17 @@ impl<'t> Values<'t> {
 
     /// Walks over a field.
     pub fn skip(&mut self, field: &Field, reader: &mut Reader<'_>) -> Result<(), Bad> {
+        self.skip_field(field, reader, 0)
+    }
+
+    fn skip_field(&mut self, field: &Field, reader: &mut Reader<'_>, depth: usize) -> Result<(), Bad> {
         let count = if field.list { reader.count()? } else { 1 };
         for _ in 0..count {
             if field.pooled {
                 self.step(reader)?;
                 reader.long()?;
             } else {
-                self.skip_value(field.class, reader, 0)?;
+                self.skip_value(field.class, reader, depth)?;
             }
         }
         Ok(())
@@ -108,20 +112,7 @@ impl<'t> Values<'t> {
             "double" => reader.take(8).map(|_| ()),
             _ if Some(number) == self.text => reader.text().map(|_| ()),
             _ if depth >= DEPTH => Err(reader.bad("has values that nest too deep")),
-            _ => {
-                for field in &class.fields {
-                    let count = if field.list { reader.count()? } else { 1 };
-                    for _ in 0..count {
-                        if field.pooled {
-                            self.step(reader)?;
-                            reader.long()?;
-                        } else {
-                            self.skip_value(field.class, reader, depth + 1)?;
-                        }
-                    }
-                }
-                Ok(())
-            }
+            _ => class.fields.iter().try_for_each(|field| self.skip_field(field, reader, depth + 1)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is gathered of a recording's chunks: samples, counts of what was met, and what is said of it.
 
+use super::super::Events;
 use super::super::gather::Gather;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,15 @@ pub enum Counted {
 impl Counted {
     pub const ALL: &'static [Self] =
         &[Self::Execution, Self::CpuTime, Self::Native, Self::WallRunnable, Self::WallSleeping];
+
+    /// Whether it is one of those that are asked for.
+    pub fn is_asked_by(self, events: Events) -> bool {
+        match events {
+            Events::Cpu => matches!(self, Self::Execution | Self::CpuTime),
+            Events::Native => self == Self::Native,
+            Events::Wall => self == Self::WallRunnable,
+        }
+    }
 
     /// How messages call it.
     pub const fn says(self) -> &'static str {

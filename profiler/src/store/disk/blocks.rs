@@ -148,7 +148,8 @@ impl Shared {
 }
 
 /// An error with its causes, in one line.
-pub(super) struct Chain<'a>(pub &'a dyn std::error::Error);
+#[derive(Debug)]
+pub struct Chain<'a>(pub &'a dyn std::error::Error);
 
 impl std::fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

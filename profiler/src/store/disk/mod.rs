@@ -19,6 +19,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
+pub use blocks::Chain;
 pub use config::{DiskStoreConfig, RollUp, WhenFull};
 pub use health::{DiskUsage, SetAside};
 pub use start::DiskStoreError;

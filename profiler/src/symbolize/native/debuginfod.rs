@@ -6,8 +6,8 @@
 //! is not asked for that file again until the next start; one that fails is asked again, five times at most. Nothing
 //! waits for it: frames have offsets until the file is there.
 
-use super::hex;
 use crate::target::elf::Headers;
+use crate::target::text::hex;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read};

@@ -35,11 +35,6 @@ const MAX_MODULES: usize = 4096;
 /// Symbol tables held at a time; each keeps two files open.
 const MAX_TABLES: usize = 96;
 
-/// A build id as it is in names of files and addresses of servers.
-fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Handle of a file; valid for one [`Natives::generation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleId(u32);

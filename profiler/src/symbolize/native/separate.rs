@@ -6,9 +6,9 @@
 //! served by a program that never answers. Only files of root, or of who owns the file itself, are taken, and only
 //! with the same build id (without one: the same checksum).
 
-use super::hex;
 use crate::target::elf::{Headers, Image, memory_file};
 use crate::target::open;
+use crate::target::text::hex;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{Read, Write};
