@@ -83,8 +83,10 @@ pub enum UnknownReason {
     NoSymbol,
     /// Executable memory without a file, of a process that is no JVM we know.
     AnonymousCode,
-    /// JIT code, and no perf map names it (yet).
+    /// JIT code of a JVM whose memory does not tell, and no perf map names it (yet).
     NoPerfMap,
+    /// JIT code that was sampled before we knew the JVM, in its first moments or ours, and no perf map names it.
+    JvmNotReady,
     /// JIT code, a perf map is there, and it has no entry for the address.
     NotInPerfMap,
     /// This JVM cannot be asked (JDK 8 or 11 without a map, another user, switched off).
@@ -111,6 +113,7 @@ impl UnknownReason {
         Self::NoSymbol,
         Self::AnonymousCode,
         Self::NoPerfMap,
+        Self::JvmNotReady,
         Self::NotInPerfMap,
         Self::JvmNotAsked,
         Self::KernelSymbol,
@@ -132,6 +135,7 @@ impl UnknownReason {
             Self::NoSymbol => "no symbol",
             Self::AnonymousCode => "anonymous code",
             Self::NoPerfMap => "no perf map",
+            Self::JvmNotReady => "jvm not ready",
             Self::NotInPerfMap => "not in perf map",
             Self::JvmNotAsked => "jvm not asked",
             Self::KernelSymbol => "kernel symbol",

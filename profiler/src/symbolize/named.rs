@@ -49,10 +49,16 @@ impl Symbolizer {
             match named.facts {
                 Ok(facts) => {
                     jvm.names = NameSource::Memory;
+                    jvm.unread = false;
                     jvm.facts = Some(facts);
                 }
                 Err(JvmProblem::Gone) => {}
-                Err(problem) => jvm.names = NameSource::None(problem.to_string()),
+                Err(problem) => {
+                    jvm.unread = true;
+                    if !matches!(jvm.names, NameSource::Asked | NameSource::Found) {
+                        jvm.names = NameSource::None(problem.to_string());
+                    }
+                }
             }
         }
     }

@@ -12,6 +12,9 @@ use crate::model::NameSource;
 use crate::target::open;
 use std::time::Instant;
 
+/// What a JVM's names wait for at first.
+const UNDECIDED: &str = "the JVM's memory was not read yet";
+
 impl Symbolizer {
     pub(super) fn take_outcome(&mut self, outcome: Outcome) {
         let now = Instant::now();
@@ -54,12 +57,19 @@ impl Symbolizer {
         process.schedule(now, self.config.ask_interval, !failed);
         let vain = matches!(&outcome.asked, Some(Err(error)) if signalled_in_vain(error));
         process.note_signal(vain);
+        let undecided = !process.needs_map();
         if let Some(jvm) = &mut process.jvm {
             if jvm.version.is_none() {
                 jvm.version = outcome.version.clone();
             }
             jvm.never |= matches!(&outcome.asked, Some(Err(error)) if error.is_final());
-            jvm.names = source(&outcome, self.config.ask_jvms, jvm.never, &jvm.names);
+            if jvm.names != NameSource::Memory {
+                let may_ask = self.config.ask_jvms && !jvm.never;
+                jvm.names = match &outcome.read {
+                    Err(_) if undecided && may_ask => NameSource::Waiting(UNDECIDED.to_owned()),
+                    _ => source(&outcome, self.config.ask_jvms, jvm.never, &jvm.names),
+                };
+            }
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct JvmState {
     pub names: NameSource,
     /// What its memory told of it.
     pub facts: Option<hotspot::JvmFacts>,
+    /// Its memory cannot be read.
+    pub unread: bool,
     /// It will never answer.
     pub never: bool,
     /// Signals sent in vain.
@@ -189,6 +191,7 @@ impl ProcessState {
                 version: None,
                 names: NameSource::Waiting("no JIT code was sampled yet".to_owned()),
                 facts: None,
+                unread: false,
                 never: false,
                 vain_signals: 0,
             });
@@ -213,6 +216,12 @@ impl ProcessState {
             }
             _ => end,
         }
+    }
+
+    /// Whether nothing but a perf map can name its code: it is a JVM whose memory does not tell. Not so before that
+    /// was found out.
+    pub fn needs_map(&self) -> bool {
+        self.jvm.as_ref().is_some_and(|jvm| jvm.unread || self.walked == Walked::Never)
     }
 
     /// When the next job may be, after one that went well or not.
@@ -266,6 +275,7 @@ mod tests {
             version: None,
             names: NameSource::Waiting(String::new()),
             facts: None,
+            unread: false,
             never: false,
             vain_signals: 0,
         });

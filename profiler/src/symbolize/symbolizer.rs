@@ -157,7 +157,7 @@ impl Symbolizer {
                 gid: target.gid,
             },
             libjvm: jvm.map(|j| j.libjvm.clone()),
-            may_ask: self.config.ask_jvms && jvm.is_some_and(|j| !j.never && j.names != NameSource::Memory),
+            may_ask: self.config.ask_jvms && process.needs_map() && jvm.is_some_and(|j| !j.never),
             first: !process.looked,
             ours: process.map_is_ours,
             version: jvm.and_then(|j| j.version.clone()),
@@ -383,7 +383,8 @@ fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
         Some(p) => match &p.jvm {
             None => UnknownReason::AnonymousCode,
             Some(jvm) if matches!(jvm.names, NameSource::None(_)) => UnknownReason::JvmNotAsked,
-            Some(_) => UnknownReason::NoPerfMap,
+            Some(_) if p.needs_map() => UnknownReason::NoPerfMap,
+            Some(_) => UnknownReason::JvmNotReady,
         },
     }
 }

@@ -41,7 +41,7 @@ impl Frame {
     /// Whether it is code of the JIT or the interpreter without a Java name.
     pub fn is_nameless_java(&self) -> bool {
         let unnamed = ["[unloaded]", "[unknown: no perf map]", "[unknown: not in perf map]"];
-        let jvm = ["[unknown: jvm not asked]", "[unknown: jvm unreadable]"];
+        let jvm = ["[unknown: jvm not asked]", "[unknown: jvm not ready]", "[unknown: jvm unreadable]"];
         unnamed.contains(&self.name.as_str())
             || jvm.contains(&self.name.as_str())
             || self.kind == "stub" && self.name == "Interpreter"

@@ -16,6 +16,7 @@ fn all_compiled_code_of_a_real_jvm_gets_its_name() {
             .map(|address| symbolizer.begin(&me, &stack(pid, &[address], &[])))
             .collect();
         assert!(symbolizer.unnamed_jit(me.key) > 1000);
+        symbolizer.jvm_walked(me.key, Walked::Never);
         let begun = Instant::now();
         assert!(symbolizer.ask(&me));
         assert!(!symbolizer.ask(&me), "one at a time");
@@ -109,6 +110,7 @@ fn asks_inside_the_jvms_namespaces_as_its_user() {
         let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
         let raw = stack(pid, &jit_addresses(pid), &[]);
         let pending = symbolizer.begin(&me, &raw);
+        symbolizer.jvm_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
         let named = symbolizer.finish(&me, &pending);
@@ -211,6 +213,7 @@ fn a_jvm_that_is_killed_meanwhile_is_an_error_value() {
         let all = jit_addresses(jvm.pid());
         let (known, new) = all.split_at(all.len() / 2);
         symbolizer.begin(&me, &stack(jvm.pid(), known, &[]));
+        symbolizer.jvm_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
         assert_eq!(symbolizer.jvm_facts(me.key).unwrap().names, NameSource::Asked);
@@ -234,6 +237,30 @@ fn a_jvm_that_is_killed_meanwhile_is_an_error_value() {
 }
 
 #[test]
+fn a_jvm_whose_memory_was_not_looked_at_yet_is_not_asked() {
+    for jdk in jdks().into_iter().take(1) {
+        let jvm = working(java(&jdk, &[]));
+        let me = target(jvm.pid());
+        let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..Default::default() };
+        let mut symbolizer = Symbolizer::new(config);
+        let pending = symbolizer.begin(&me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
+        // A map that is there would be read.
+        assert!(symbolizer.ask(&me));
+        settle(&mut symbolizer);
+        let counters = symbolizer.counters();
+        assert_eq!((counters.asks_answered, counters.asks_failed.len()), (0, 0));
+        assert!(matches!(symbolizer.jvm_facts(me.key).unwrap().names, NameSource::Waiting(_)));
+        let named = symbolizer.finish(&me, &pending);
+        assert!(named.frames.iter().all(|f| f.unknown == Some(UnknownReason::JvmNotReady)));
+        // It cannot be read: now it is.
+        symbolizer.jvm_walked(me.key, Walked::Never);
+        assert!(symbolizer.ask(&me));
+        settle(&mut symbolizer);
+        assert_eq!(symbolizer.jvm_facts(me.key).unwrap().names, NameSource::Asked);
+    }
+}
+
+#[test]
 fn a_jvm_that_may_not_be_asked_is_not() {
     for jdk in jdks().into_iter().take(1) {
         let jvm = working(java(&jdk, &["-XX:+DisableAttachMechanism"]));
@@ -241,6 +268,7 @@ fn a_jvm_that_may_not_be_asked_is_not() {
         let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..Default::default() };
         let mut symbolizer = Symbolizer::new(config);
         let pending = symbolizer.begin(&me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
+        symbolizer.jvm_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
         let facts = symbolizer.jvm_facts(me.key).unwrap();

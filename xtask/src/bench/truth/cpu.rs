@@ -50,7 +50,7 @@ fn jit_frames(answer: &Value) -> (u64, u64) {
     let nodes = answer["nodes"].as_array().map_or(&[][..], Vec::as_slice);
     let in_jit = nodes.iter().filter(|node| kinds.iter().any(|kind| node["kind"] == *kind));
     let named = in_jit.filter_map(|node| node["total"].as_u64()).sum();
-    let reasons = ["no perf map", "not in perf map", "jvm not asked"];
+    let reasons = ["no perf map", "not in perf map", "jvm not asked", "jvm not ready"];
     let unnamed = reasons.iter().filter_map(|reason| answer["quality"]["unnamed"][*reason].as_u64()).sum();
     (named, unnamed)
 }

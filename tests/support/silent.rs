@@ -1,0 +1,38 @@
+//! A JVM that does not describe itself: HotSpot as it is, but for the name of one symbol.
+
+use anyhow::{Context as _, Result, ensure};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// The tables that tell where a JVM keeps what (vmStructs.cpp).
+const TABLES: &[u8] = b"\0gHotSpotVMStructs\0";
+/// Nobody's.
+const NOBODYS: &[u8] = b"\0gHotSpotVMStructz\0";
+
+/// Makes `dir` a Java home like `java`, whose libjvm exports no tables; gives the directory of that libjvm, for
+/// `-XXaltjvm=`. The JVM itself never looks the symbol up.
+pub fn silent_libjvm(java: &Path, dir: &Path) -> Result<PathBuf> {
+    let server = dir.join("lib/server");
+    std::fs::create_dir_all(&server)?;
+    let link_all = |from: &Path, to: &Path, but: &str| -> Result<()> {
+        for entry in std::fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
+            let name = entry?.file_name();
+            if name != but {
+                symlink(from.join(&name), to.join(&name))?;
+            }
+        }
+        Ok(())
+    };
+    link_all(java, dir, "lib")?;
+    link_all(&java.join("lib"), &dir.join("lib"), "server")?;
+    link_all(&java.join("lib/server"), &server, "libjvm.so")?;
+    let mut libjvm = std::fs::read(java.join("lib/server/libjvm.so"))?;
+    let places: Vec<usize> =
+        libjvm.windows(TABLES.len()).enumerate().filter(|(_, w)| *w == TABLES).map(|(at, _)| at).collect();
+    ensure!(!places.is_empty(), "{} names no tables", java.display());
+    for at in places {
+        libjvm[at..at + NOBODYS.len()].copy_from_slice(NOBODYS);
+    }
+    std::fs::write(server.join("libjvm.so"), libjvm)?;
+    Ok(server)
+}
