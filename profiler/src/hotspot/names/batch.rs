@@ -97,8 +97,12 @@ impl<'a, M: Memory> Batch<'a, M> {
             self.namer.counts.known += 1;
             return Ok(Arc::clone(&known.frames));
         }
+        let (_, bytes) = method.code;
         let line = match bcp {
             0 => 0,
+            // A native method's frame has its caller's bytecode pointer from the call on that counts it
+            // (`save_bcp`, interp_masm_x86.cpp, JDK 8 to 25).
+            _ if bytes == 0 && self.namer.unloads.is_known() => 0,
             // Another method lies there now.
             _ => method.line(method.bci(bcp).ok_or(Unnamed::Unloaded)? as i32),
         };

@@ -81,6 +81,25 @@ fn what_went_away_is_unloaded_and_what_was_named_stays() {
     }
 }
 
+/// Its frame may have its caller's bytecode pointer; what lies outside of a method's code else was another's.
+#[test]
+fn a_native_method_is_named_whatever_its_bytecode_pointer() {
+    const COUNT: u64 = BASE + 0x28;
+    let mut fake = Fake::jvm(false);
+    let constant = fake.u64(fake.inner + 8).unwrap();
+    let frame = interpreted(fake.inner, (fake.u64(fake.outer + 8).unwrap() + 48) as u32);
+    for (bytes, counted, expected) in [(8, true, false), (0, true, true), (0, false, false)] {
+        fake.half(constant + 32, bytes);
+        let mut namer = fake.namer();
+        if counted {
+            namer.unloads = Unloads::at(COUNT);
+        }
+        let named = namer.name_all(&fake, std::iter::once((frame, u64::from(counted)))).remove(0);
+        let lines = named.map(|frames| frames[0].line);
+        assert_eq!(lines, if expected { Ok(0) } else { Err(Unnamed::Unloaded) }, "{bytes} {counted}");
+    }
+}
+
 /// Between the count and the memory's release a method of an unloaded class can still be read.
 #[test]
 fn what_is_read_of_an_unloaded_class_names_no_later_stack() {
