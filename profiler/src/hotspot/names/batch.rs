@@ -210,7 +210,8 @@ impl<'a, M: Memory> Batch<'a, M> {
             Some(frames) => frames,
             None => {
                 let own = self.method_of(code, Code::OWN, &mut read)?;
-                vec![named(&own, FrameKind::JavaCompiled, 0, false)]
+                // What is inlined there, if anything, is not known.
+                vec![named(&own, FrameKind::JavaCompiled, 0, !exact)]
             }
         };
         // Its methods live as long as it does.

@@ -11,7 +11,7 @@ use super::blobs::Head;
 use super::layout::CodeLayout;
 use super::methods::Method;
 use super::numbers::{self, Scope};
-use super::structure::{self, Structure};
+use super::structure::{self, Structure, Told};
 use crate::target::memory::{Memory, ReadError};
 use std::sync::{Arc, OnceLock};
 
@@ -116,9 +116,14 @@ impl Code {
             let at = self.pcs.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
             return Some((self.pcs.get(at)?.1, Source::Exact));
         }
-        let told = self.structure.get().and_then(|structure| structure.scope(offset));
-        let next = || self.pcs.get(self.pcs.partition_point(|(at, _)| *at < offset)).map(|(_, scope)| *scope);
-        told.or_else(next).map(|scope| (scope, Source::Borrowed))
+        let scope = match self.structure.get().map_or(Told::Nothing, |structure| structure.scope(offset)) {
+            Told::Scope(scope) => Some(scope),
+            Told::Own => None,
+            Told::Nothing => {
+                self.pcs.get(self.pcs.partition_point(|(at, _)| *at < offset)).map(|(_, scope)| *scope)
+            }
+        };
+        scope.map(|scope| (scope, Source::Borrowed))
     }
 
     /// The chain of a scope, innermost first; None where it makes no sense.

@@ -4,10 +4,15 @@
 //! C2 writes PcDescs at calls, polls and traps only (unless DebugNonSafepoints is on), so an interrupted
 //! instruction has to borrow. The entry above it in memory may belong to code that runs at another time.
 //! Two things are better: the innermost loop that an address is in, whose poll and calls run with it; and
-//! branches to uncommon traps, each of which has an exact scope for the place that it branches from. Made once
-//! for an nmethod that was interrupted. x86-64; elsewhere nothing is told.
+//! branches to uncommon traps, each of which has an exact scope for the place that it branches from. A loop may have
+//! neither: with the serial and the parallel collector counted loops have no poll (`LoopStripMiningIter` is 0 there).
+//! Then the traps before it tell, which C2 makes of a loop's checks, else what its end leads to, and where that is the
+//! return the nmethod's own method is all that is known. Made once for an nmethod that was interrupted. x86-64;
+//! elsewhere nothing is told.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Bytes of code that are decoded: C2 gives up at some 60 KB (`HugeMethodLimit` is of bytecode; nodes are
 /// limited), C1 at less.
@@ -17,6 +22,22 @@ const MAX_KEPT: usize = 4096;
 /// Instructions from a branch's target to the call of the trap: moves that set up its state.
 const MAX_SETUP: usize = 24;
 
+/// Jumps that are followed.
+const MAX_JUMPS: usize = 16;
+/// The target of what leaves the code, or leads nobody knows where.
+const AWAY: u32 = u32::MAX;
+
+/// What is known of an instruction's scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The nearest one.
+    Scope(u32),
+    /// None on the way that the code takes: its own method, and perhaps inlined ones.
+    Own,
+    /// The shape of the code is not known.
+    Nothing,
+}
+
 /// An nmethod's.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Structure {
@@ -24,6 +45,11 @@ pub struct Structure {
     loops: Box<[(u32, u32)]>,
     /// The last byte that it tells of, scope; ascending.
     hints: Box<[(u32, u32)]>,
+    /// Of those the ones that are branches to traps.
+    traps: Box<[u32]>,
+    /// Where the code does not go on with what follows: the end of a jump or a return, the jump's target or [`AWAY`];
+    /// ascending.
+    breaks: Box<[(u32, u32)]>,
 }
 
 impl Structure {
@@ -32,52 +58,127 @@ impl Structure {
         if !cfg!(target_arch = "x86_64") || code.len() as u64 > MAX_CODE {
             return Self::default();
         }
-        let (mut loops, mut hints) = (Vec::new(), pcs.to_vec());
-        let inside = |target: u64| target < code.len() as u64;
+        let (mut loops, mut hints, mut traps, mut branches) =
+            (Vec::new(), pcs.to_vec(), Vec::new(), Vec::new());
+        let (mut back, mut breaks) = (Vec::new(), Vec::new());
         for instruction in Decoder::with_ip(64, code, 0, DecoderOptions::NONE).iter() {
-            let conditional = match instruction.flow_control() {
-                FlowControl::ConditionalBranch => true,
-                FlowControl::UnconditionalBranch => false,
+            let (target, end) = (instruction.near_branch_target(), instruction.next_ip() as u32);
+            let (conditional, target) = match instruction.flow_control() {
+                FlowControl::ConditionalBranch => (true, target),
+                FlowControl::UnconditionalBranch => (false, target),
+                FlowControl::Return | FlowControl::IndirectBranch | FlowControl::Exception => {
+                    (false, u64::MAX)
+                }
                 _ => continue,
             };
-            let (target, end) = (instruction.near_branch_target(), instruction.next_ip());
-            if !inside(target) {
-                continue;
+            let target = if target < code.len() as u64 { target as u32 } else { AWAY };
+            branches.push(Branch { end, target, conditional });
+            if !conditional {
+                breaks.push((end, target));
             }
             if target < end {
-                loops.push((target as u32, end as u32));
-            } else if conditional && let Some(scope) = trap(code, target, pcs) {
-                hints.push((end as u32 - 1, scope));
+                (if conditional { &mut loops } else { &mut back }).push((target, end));
+            } else if conditional
+                && target != AWAY
+                && let Some(scope) = trap(code, u64::from(target), pcs)
+            {
+                hints.push((end - 1, scope));
+                traps.push(end - 1);
             }
-            if loops.len() >= MAX_KEPT || hints.len() >= pcs.len() + MAX_KEPT {
+            if [&loops, &back, &breaks].iter().any(|kept| kept.len() >= MAX_KEPT) || traps.len() >= MAX_KEPT {
                 break;
             }
         }
+        // Code apart that comes back to what runs once is no loop.
+        loops.extend(back.into_iter().filter(|(from, to)| leads_to(&branches, *from, *to)));
         loops.sort_by_key(|(from, to)| (to - from, *from));
         loops.dedup();
         hints.sort_by_key(|(at, _)| *at);
-        Self { loops: loops.into(), hints: hints.into() }
+        Self { loops: loops.into(), hints: hints.into(), traps: traps.into(), breaks: breaks.into() }
     }
 
     /// About so many bytes of memory.
     pub fn bytes(&self) -> usize {
-        8 * (self.loops.len() + self.hints.len())
+        8 * (self.loops.len() + self.hints.len() + self.breaks.len()) + 4 * self.traps.len()
     }
 
     /// The scope for an instruction at `offset`: of the smallest loop around it that has any, the next one there
-    /// or else the first; without a loop the next one.
-    pub fn scope(&self, offset: u32) -> Option<u32> {
+    /// or else the first; else what is nearest on the way that the code takes.
+    pub fn scope(&self, offset: u32) -> Told {
+        if *self == Self::default() {
+            return Told::Nothing;
+        }
         let around = self.loops.iter().filter(|(from, to)| (*from..*to).contains(&offset));
         let next = self.hints.partition_point(|(at, _)| *at < offset);
+        let (mut first, mut last) = (offset, offset);
         for (from, to) in around {
-            let first = self.hints.partition_point(|(at, _)| at < from);
-            let best = [next, first].into_iter().filter_map(|at| self.hints.get(at));
+            let begin = self.hints.partition_point(|(at, _)| at < from);
+            let best = [next, begin].into_iter().filter_map(|at| self.hints.get(at));
             if let Some((_, scope)) = best.into_iter().find(|(at, _)| at < to) {
-                return Some(*scope);
+                return Told::Scope(*scope);
+            }
+            (first, last) = (first.min(*from), last.max(*to));
+        }
+        let before = self.before(first, last);
+        let trap = before.filter(|(at, _)| first != last && self.traps.binary_search(at).is_ok());
+        let nearest = trap.map(|(_, scope)| scope).or_else(|| self.after(last));
+        nearest.or(before.map(|(_, scope)| scope)).map_or(Told::Own, Told::Scope)
+    }
+
+    /// The hint that code from `offset` on comes to first, if it takes no conditional branch.
+    fn after(&self, mut offset: u32) -> Option<u32> {
+        for _ in 0..MAX_JUMPS {
+            let hint = self.hints.get(self.hints.partition_point(|(at, _)| *at < offset));
+            let leaves = self.breaks.get(self.breaks.partition_point(|(end, _)| *end <= offset));
+            match (hint, leaves) {
+                (Some((at, scope)), Some((end, _))) if at < end => return Some(*scope),
+                (Some((_, scope)), None) => return Some(*scope),
+                (_, Some((_, target))) if *target != AWAY => offset = *target,
+                _ => return None,
             }
         }
-        self.hints.get(next).map(|(_, scope)| *scope)
+        None
     }
+
+    /// The last hint before the code from `first` to `last` from which that is reached.
+    fn before(&self, first: u32, last: u32) -> Option<(u32, u32)> {
+        let hint = *self.hints.get(self.hints.partition_point(|(at, _)| *at < first).checked_sub(1)?)?;
+        let breaks = self.breaks.get(..self.breaks.partition_point(|(end, _)| *end <= first))?;
+        // A loop may be entered by a jump to its condition.
+        let enters = |(end, target): &(u32, u32)| *end == first && (first..last).contains(target);
+        let left = breaks.iter().rev().find(|left| !enters(left)).map_or(0, |(end, _)| *end);
+        (hint.0 >= left).then_some(hint)
+    }
+}
+
+/// A jump or a return.
+struct Branch {
+    /// One past its last byte.
+    end: u32,
+    /// Where to, or [`AWAY`].
+    target: u32,
+    conditional: bool,
+}
+
+/// Whether code from `from` on comes to the jump that ends at `to`, going forward only.
+fn leads_to(branches: &[Branch], from: u32, to: u32) -> bool {
+    let mut targets = BinaryHeap::new();
+    let mut alive = true;
+    let first = branches.partition_point(|branch| branch.end <= from);
+    for branch in branches.iter().skip(first).take_while(|branch| branch.end <= to) {
+        while targets.peek().is_some_and(|Reverse(target)| *target < branch.end) {
+            targets.pop();
+            alive = true;
+        }
+        if branch.end == to {
+            break;
+        }
+        if alive && (branch.end..to).contains(&branch.target) {
+            targets.push(Reverse(branch.target));
+        }
+        alive &= branch.conditional;
+    }
+    alive
 }
 
 /// The scope of the call that the code at `target` leads to without a branch.
@@ -121,12 +222,33 @@ mod tests {
         let only_poll = Structure::of(&code, &[(5, 50)]);
         let all = |s: &Structure| [0, 1, 3, 5, 11, 13].map(|at| s.scope(at));
         // Behind the poll but in its loop; and nothing follows the loop.
-        assert_eq!(all(&only_poll), [Some(50), Some(50), Some(50), Some(50), Some(50), None]);
+        assert_eq!(all(&only_poll), [Told::Scope(50); 6]);
         let with_trap = Structure::of(&code, &[(22, 70)]);
-        assert_eq!(all(&with_trap), [Some(70); 6]);
+        assert_eq!(all(&with_trap), [Told::Scope(70); 6]);
         let both = Structure::of(&code, &[(9, 50), (22, 70)]);
-        assert_eq!(all(&both), [Some(70), Some(70), Some(70), Some(50), Some(70), Some(70)]);
-        assert_eq!(both.bytes(), 8 * (1 + 3));
+        assert_eq!(all(&both), [70, 70, 70, 50, 70, 50].map(Told::Scope));
+        assert_eq!(both.bytes(), 8 * (1 + 3 + 1) + 4);
+        assert_eq!(Structure::default().scope(3), Told::Nothing);
+    }
+
+    /// As counted loops are where no pause is to be kept short.
+    #[test]
+    fn a_loop_without_debug_info_has_none_of_code_that_it_does_not_lead_to() {
+        // 0: nop; 1: inc eax; 3: jne 1; 5: ret; 6: call; 11: jmp 0. What jumps there came from before.
+        let code = [0x90, 0xff, 0xc0, 0x75, 0xfc, 0xc3, 0xe8, 0, 0, 0, 0, 0xeb, 0xf3];
+        let cold = Structure::of(&code, &[(11, 70)]);
+        assert_eq!([0, 1, 3, 5].map(|at| cold.scope(at)), [Told::Own; 4]);
+        assert_eq!(cold.scope(6), Told::Scope(70));
+        // 0: inc eax; 2: jne 0; 4: jmp 8; 6: nop nop; 8: call.
+        let code = [0xff, 0xc0, 0x75, 0xfc, 0xeb, 0x02, 0x90, 0x90, 0xe8, 0, 0, 0, 0];
+        assert_eq!(Structure::of(&code, &[(7, 60), (13, 70)]).scope(0), Told::Scope(70), "by the jump");
+        // 0: jb 10; 2: jmp 4; 4: inc eax; 6: jne 4; 8: nop; 9: ret; 10: call.
+        let code = [0x72, 0x08, 0xeb, 0, 0xff, 0xc0, 0x75, 0xfc, 0x90, 0xc3, 0xe8, 0, 0, 0, 0];
+        let checked = Structure::of(&code, &[(9, 60), (15, 80)]);
+        assert_eq!(checked.scope(4), Told::Scope(80), "its check's, not what follows");
+        assert_eq!(checked.scope(8), Told::Scope(60));
+        // 0: inc eax; 2: je 6; 4: jmp 0; 6: ret.
+        assert_eq!(Structure::of(&[0xff, 0xc0, 0x74, 0x02, 0xeb, 0xfa, 0xc3], &[]).loops.len(), 1);
     }
 
     proptest! {
@@ -139,7 +261,7 @@ mod tests {
             pcs.sort();
             let structure = Structure::of(&code, &pcs);
             let _ = structure.scope(at % 3000);
-            prop_assert!(structure.bytes() <= 8 * (2 * MAX_KEPT + pcs.len() + 1));
+            prop_assert!(structure.bytes() <= 8 * (4 * MAX_KEPT + pcs.len() + 1));
         }
     }
 }
