@@ -22,6 +22,8 @@ const LAST_SLOTS: u64 = FETCH_BYTES as u64 - SLOTS_BYTES;
 const MAX_FRAME: u64 = 1 << 19;
 /// Locals of a method while its frame is built.
 const MAX_LOCALS: u64 = 1 << 19;
+/// Bytes below rbp while r13 is the caller's sp: that itself, and a zero.
+const MADE: u64 = 16;
 /// A method's bytecodes are no longer (JVMS 4.7.3).
 const MAX_CODE: u64 = 1 << 16;
 
@@ -45,8 +47,11 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
     unsafe {
         let walk = &(*scratch).walk;
         let (sp, fp, r13) = (walk.sp, walk.fp, walk.r13);
-        // r13 is the bytecode pointer once there is a frame, and that never points up the stack.
-        if r13 & 7 != 0 || r13 <= sp || r13 - sp > MAX_LOCALS {
+        // r13 is the bytecode pointer once there is a frame. That may be close above the stack, where the JVM's metadata
+        // was mapped there; but the frame begins between them then, and while one is made that is at its very end or
+        // above the caller's sp.
+        let deep = fp.wrapping_sub(sp);
+        if r13 & 7 != 0 || r13 <= sp || r13 - sp > MAX_LOCALS || deep > MADE && deep < r13 - sp {
             return whole(scratch, r13);
         }
         let Some((first, second)) = pair(scratch, sp) else {
@@ -54,7 +59,7 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
         };
         let walk = &(*scratch).walk;
         let (method, ax) = (walk.bx, walk.ax);
-        let made = fp.wrapping_sub(sp) <= 16;
+        let made = deep <= MADE;
         let (pc, rbp) = if made && fp == sp {
             // push rbp; mov rbp,rsp.
             (second, first)

@@ -59,6 +59,8 @@ impl Truth {
         let java = stack.java();
         if stack.label("thread_class").is_some_and(|class| JVM_CLASSES.contains(&class))
             || java.iter().any(|frame| frame.name == "Oracle.note" || frame.name == "Oracle.fact")
+            // Where it is interpreted, asking whether to tell takes a percent. Compiled it would hide what was borrowed.
+            || java.last().is_some_and(|leaf| leaf.name == "Oracle.due" && leaf.kind == "java-interpreted")
         {
             return Verdict::Another;
         }
