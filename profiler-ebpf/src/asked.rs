@@ -10,6 +10,7 @@ use crate::globals::{TASK_FLAGS, TASK_PID, TASK_TGID};
 use crate::maps::WATCHED;
 use crate::output::room_for_events;
 use crate::threads::{number_of, report};
+use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
 use core::ffi::c_void;
 use core::ptr::read_volatile;
 use profiler_ebpf::RecordKind;
@@ -46,9 +47,8 @@ pub fn all_threads(ctx: *const Context) -> i32 {
     if flags & PF_EXITING != 0 || WATCHED.get_ptr(pid).is_none() {
         return NEXT;
     }
-    if !room_for_events() || !report(RecordKind::ThreadAsked, task, pid, tid, number_of(tid)) {
-        AGAIN
-    } else {
-        NEXT
-    }
+    // Who asks reads the ring next: a wake-up for each thread would cost more than all else here.
+    let quietly = u64::from(BPF_RB_NO_WAKEUP);
+    let told = || report(RecordKind::ThreadAsked, task, (pid, tid), number_of(tid), quietly);
+    if !room_for_events() || !told() { AGAIN } else { NEXT }
 }

@@ -176,16 +176,16 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     }
     // SAFETY: the helper has no preconditions.
     let task = unsafe { bpf_get_current_task() } as *const u8;
-    if !(room_for_events() && report(RecordKind::ThreadEnded, task, pid, tid, name_seq))
+    if !(room_for_events() && report(RecordKind::ThreadEnded, task, (pid, tid), name_seq, wake_flags()))
         && let Some(counts) = Counts::of_this_cpu()
     {
         counts.lost(ctx, DropReason::RingFullThread);
     }
 }
 
-/// Sends a thread's accounts without a name; whether the ring took them.
+/// Sends a thread's accounts without a name, with the ring's `flags`; whether the ring took them.
 #[inline(always)]
-pub fn report(kind: RecordKind, task: *const u8, pid: u32, tid: u32, name_seq: u32) -> bool {
+pub fn report(kind: RecordKind, task: *const u8, (pid, tid): (u32, u32), name_seq: u32, flags: u64) -> bool {
     let Some(mut entry) = EVENTS.reserve::<ThreadRecord>(0) else { return false };
     let record = entry.as_mut_ptr();
     // SAFETY: the ring's own memory, as large as the type; the verifier checks each access.
@@ -200,6 +200,6 @@ pub fn report(kind: RecordKind, task: *const u8, pid: u32, tid: u32, name_seq: u
         (*record).previous_seq = name_seq;
         (*record).name_len = 0;
     }
-    entry.submit(wake_flags());
+    entry.submit(flags);
     true
 }
