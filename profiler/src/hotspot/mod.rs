@@ -30,7 +30,7 @@ use crate::target::open;
 use crate::target::same_process;
 pub use libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Libjvm, LibjvmFiles};
 pub use names::java_text::{class as class_name, fold, plain as plain_name, signature};
-pub use names::{Batch, JavaFrame, JvmFacts, Limits, Namer, NamerCounts, Unnamed};
+pub use names::{Batch, JavaFrame, JvmFacts, Limits, Namer, NamerCounts, Texts, Unnamed};
 pub use problem::JvmProblem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -51,6 +51,8 @@ pub struct SymbolizerCounters {
     pub java_unnamed: BTreeMap<&'static str, u64>,
     /// Time the reader of JVMs' memory took, nanoseconds.
     pub java_read_ns: u64,
+    /// JVMs whose memory is held open now, or whose failure is remembered.
+    pub java_held: usize,
     /// The native half.
     pub native: NativeCounters,
 }

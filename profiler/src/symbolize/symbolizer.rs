@@ -188,7 +188,10 @@ impl Symbolizer {
             self.take_outcome(outcome);
         }
         let keep = self.config.keep_exited;
-        self.processes.retain(|_, p| p.in_flight || p.exited.is_none_or(|t| t.elapsed() < keep));
+        let over = |p: &ProcessState| !p.in_flight && p.exited.is_some_and(|t| t.elapsed() >= keep);
+        for (key, _) in self.processes.extract_if(|_, process| over(process)) {
+            self.reader.forget(key);
+        }
         done
     }
 
@@ -243,6 +246,7 @@ impl Symbolizer {
             kernel_symbols: kernel_symbols as u64,
             kernel_symbol_bytes: kernel_symbol_bytes as u64,
             jit_dropped: self.processes.values().map(|p| p.jit.dropped).sum(),
+            java_held: self.reader.held(),
             native: self.natives.counters(),
             ..self.counters.clone()
         }
@@ -271,6 +275,7 @@ impl Symbolizer {
             let oldest = self.processes.iter().filter(|(_, p)| !p.in_flight).min_by_key(|(_, p)| p.used);
             if let Some(oldest) = oldest.map(|(key, _)| *key) {
                 self.processes.remove(&oldest);
+                self.reader.forget(oldest);
                 self.counters.processes_evicted += 1;
             }
         }

@@ -7,7 +7,7 @@ use super::blobs::{self, Heap};
 use super::code::{Code, Source};
 use super::methods::Method;
 use super::numbers::Scope;
-use super::{JavaFrame, Key, Known, Namer, Unnamed};
+use super::{JavaFrame, Namer, Unnamed};
 use crate::model::FrameKind;
 use crate::target::memory::{Lines, Memory};
 use profiler_ebpf::{FrameKindTag, UserFrame};
@@ -21,8 +21,8 @@ pub struct Batch<'a, M> {
     /// What lies in metaspace stays there as long as no class is unloaded, and the frames are older than the batch.
     metaspace: Lines<'a, M>,
     heaps_read: bool,
-    /// Frames of compiled code and stubs that were not known before.
-    made: HashSet<Key>,
+    /// Compile ids of the nmethods of which something had to be read.
+    made: HashSet<u32>,
     /// Where methods were read that were not known before.
     read: Vec<u64>,
 }
@@ -43,16 +43,13 @@ impl<'a, M: Memory> Batch<'a, M> {
     /// one that was compiled; else one.
     pub fn name(&mut self, frame: &UserFrame) -> Result<Arc<[JavaFrame]>, Unnamed> {
         self.namer.counts.frames += 1;
-        let caller = frame.flags & UserFrame::FLAG_RETURN_ADDRESS;
-        let key = key_of(frame);
-        match FrameKindTag::from_number(frame.kind) {
-            Some(FrameKindTag::JavaInterpreted) => self.interpreted(key),
-            Some(FrameKindTag::JavaCompiled) => {
-                self.kept(key, |batch| batch.compiled(frame.value, frame.cookie, caller != 0))
-            }
-            Some(FrameKindTag::JavaStub) => self.kept(key, |batch| batch.stub(frame.value)),
-            Some(FrameKindTag::Address) | None => Err(Unnamed::NotJava),
-        }
+        let frames = match FrameKindTag::from_number(frame.kind) {
+            Some(FrameKindTag::JavaInterpreted) => vec![self.interpreted(frame.value, frame.cookie)?],
+            Some(FrameKindTag::JavaCompiled) => self.compiled(frame)?,
+            Some(FrameKindTag::JavaStub) => vec![self.stub(frame.value)?],
+            Some(FrameKindTag::Address) | None => return Err(Unnamed::NotJava),
+        };
+        Ok(frames.into())
     }
 
     /// What was read up to now is of methods that are alive.
@@ -60,43 +57,14 @@ impl<'a, M: Memory> Batch<'a, M> {
         self.read.clear();
     }
 
-    /// Frames of compiled code and stubs whose names were read in this batch, and where methods were read since
+    /// Compile ids of the nmethods of which something was read in this batch, and where methods were read since
     /// [`Batch::all_live`].
-    pub(super) fn made(self) -> (HashSet<Key>, Vec<u64>) {
+    pub(super) fn made(self) -> (HashSet<u32>, Vec<u64>) {
         (self.made, self.read)
     }
 
-    fn kept(
-        &mut self,
-        key: Key,
-        read: impl FnOnce(&mut Self) -> Result<Vec<JavaFrame>, Unnamed>,
-    ) -> Result<Arc<[JavaFrame]>, Unnamed> {
-        if let Some(known) = self.namer.frames.get(key) {
-            self.namer.counts.known += 1;
-            return Ok(Arc::clone(&known.frames));
-        }
-        let frames = read(self)?;
-        self.made.insert(key);
-        Ok(self.keep(key, frames, None))
-    }
-
-    fn keep(&mut self, key: Key, frames: Vec<JavaFrame>, method: Option<Arc<Method>>) -> Arc<[JavaFrame]> {
-        // The strings are the methods'.
-        let bytes = 80 + size_of::<JavaFrame>() * frames.len();
-        let frames: Arc<[JavaFrame]> = frames.into();
-        self.namer.frames.insert(key, Known { frames: Arc::clone(&frames), method }, bytes);
-        frames
-    }
-
-    fn interpreted(&mut self, key: Key) -> Result<Arc<[JavaFrame]>, Unnamed> {
-        let (address, bcp, _) = key;
+    fn interpreted(&mut self, address: u64, bcp: u32) -> Result<JavaFrame, Unnamed> {
         let method = self.method(address)?;
-        if let Some(known) = self.namer.frames.get(key)
-            && known.method.as_ref().is_some_and(|known| Arc::ptr_eq(known, &method))
-        {
-            self.namer.counts.known += 1;
-            return Ok(Arc::clone(&known.frames));
-        }
         let (_, bytes) = method.code;
         let line = match bcp {
             0 => 0,
@@ -106,8 +74,7 @@ impl<'a, M: Memory> Batch<'a, M> {
             // Another method lies there now.
             _ => method.line(method.bci(bcp).ok_or(Unnamed::Unloaded)? as i32),
         };
-        let frame = named(&method, FrameKind::JavaInterpreted, line, false);
-        Ok(self.keep(key, vec![frame], Some(method)))
+        Ok(named(&method, FrameKind::JavaInterpreted, line, false))
     }
 
     /// The method at an address, which is there now; or, where the JVM counts the classes that it unloads, if it has
@@ -124,9 +91,9 @@ impl<'a, M: Memory> Batch<'a, M> {
         }
         let (layout, excluded) = (&namer.method_layout, namer.code_layout.excluded);
         let method = if namer.unloads.is_known() {
-            Method::read(&self.metaspace, layout, excluded, address)?
+            Method::read(&self.metaspace, layout, excluded, &namer.texts, address)?
         } else {
-            let method = Method::read(self.memory, layout, excluded, address)?;
+            let method = Method::read(self.memory, layout, excluded, &namer.texts, address)?;
             if !method.is_still_at(self.memory, layout, address) {
                 return Err(Unnamed::Unloaded);
             }
@@ -148,13 +115,13 @@ impl<'a, M: Memory> Batch<'a, M> {
         blobs::find(self.memory, &self.namer.code_layout, &self.namer.heaps, pc)
     }
 
-    fn stub(&mut self, pc: u64) -> Result<Vec<JavaFrame>, Unnamed> {
+    fn stub(&mut self, pc: u64) -> Result<JavaFrame, Unnamed> {
         let head = self.find(pc)?;
         if self.is_nmethod(&head)? {
             return Err(Unnamed::Unloaded);
         }
         let (name, approximate) = self.namer.stubs.name(self.memory, &head, pc)?;
-        Ok(vec![JavaFrame { kind: FrameKind::Stub, name, signature: None, line: 0, approximate }])
+        Ok(JavaFrame { kind: FrameKind::Stub, name, signature: None, line: 0, approximate })
     }
 
     fn is_nmethod(&mut self, head: &blobs::Head) -> Result<bool, Unnamed> {
@@ -162,13 +129,14 @@ impl<'a, M: Memory> Batch<'a, M> {
         Ok(matches!(&*name, "nmethod" | "native nmethod"))
     }
 
-    fn compiled(&mut self, pc: u64, compile_id: u32, caller: bool) -> Result<Vec<JavaFrame>, Unnamed> {
+    fn compiled(&mut self, frame: &UserFrame) -> Result<Vec<JavaFrame>, Unnamed> {
+        let (pc, compile_id) = (frame.value, frame.cookie);
         let known = self.namer.codes.get(compile_id).map(|code| Arc::clone(code));
         let inside = |code: &Arc<Code>| (code.head.code.0..code.head.code.1).contains(&pc);
         if let Some(code) = known.filter(inside) {
-            let shaped = code.has_structure();
-            let frames = self.methods_at(&code, pc, caller, false);
-            if code.has_structure() != shaped {
+            let shaped = code.has_leaves();
+            let frames = self.methods_at(&code, frame, false);
+            if code.has_leaves() != shaped {
                 let bytes = code.bytes();
                 self.namer.codes.insert(compile_id, code, bytes);
             }
@@ -180,28 +148,24 @@ impl<'a, M: Memory> Batch<'a, M> {
         }
         let code = Arc::new(Code::read(self.memory, &self.namer.code_layout, head)?);
         self.namer.counts.codes += 1;
-        let frames = self.methods_at(&code, pc, caller, true)?;
+        let frames = self.methods_at(&code, frame, true)?;
         let bytes = code.bytes();
         self.namer.codes.insert(compile_id, code, bytes);
         Ok(frames)
     }
 
-    /// Those that are inlined at `pc`, then the nmethod's own.
-    fn methods_at(
-        &mut self,
-        code: &Code,
-        pc: u64,
-        caller: bool,
-        fresh: bool,
-    ) -> Result<Vec<JavaFrame>, Unnamed> {
+    /// Those that are inlined at the frame's place, then the nmethod's own.
+    fn methods_at(&mut self, code: &Code, frame: &UserFrame, fresh: bool) -> Result<Vec<JavaFrame>, Unnamed> {
+        let caller = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
         let exact = caller || self.namer.facts.debug_non_safepoints;
-        if !exact && !code.has_structure() {
-            let shape = code.shape(self.memory).filter(|_| self.is_still(code));
-            code.set_structure(shape.unwrap_or_default());
+        let wanted = !exact && !code.has_leaves();
+        let shape = if wanted { code.shape(self.memory).filter(|_| self.is_still(code)) } else { None };
+        let scope = code.scope(frame.value, caller, shape.as_ref());
+        if wanted {
+            code.keep_shape(shape);
         }
         let mut read = Vec::new();
         let mut frames = None;
-        let scope = code.scope(pc, caller);
         if let Some((scopes, source)) = scope.and_then(|(scope, source)| Some((code.chain(scope)?, source))) {
             let approximate = source == Source::Borrowed && !exact;
             frames = self.chain(code, &scopes, approximate, &mut read).ok();
@@ -214,9 +178,12 @@ impl<'a, M: Memory> Batch<'a, M> {
                 vec![named(&own, FrameKind::JavaCompiled, 0, !exact)]
             }
         };
-        // Its methods live as long as it does.
-        if (fresh || !read.is_empty()) && !self.is_still(code) {
-            return Err(Unnamed::Unloaded);
+        if fresh || !read.is_empty() {
+            // Its methods live as long as it does.
+            if !self.is_still(code) {
+                return Err(Unnamed::Unloaded);
+            }
+            self.made.insert(code.head.compile_id);
         }
         for (index, method) in read {
             code.set_named(index, method);
@@ -261,13 +228,7 @@ impl<'a, M: Memory> Batch<'a, M> {
     }
 }
 
-/// What a frame's name is kept by.
-pub(super) fn key_of(frame: &UserFrame) -> Key {
-    let caller = frame.flags & UserFrame::FLAG_RETURN_ADDRESS;
-    (frame.value, frame.cookie, u16::from(frame.kind) << 8 | u16::from(caller))
-}
-
 fn named(method: &Method, kind: FrameKind, line: u32, approximate: bool) -> JavaFrame {
-    let (name, signature) = (Arc::clone(&method.name), method.signature.clone());
+    let (name, signature) = (Arc::clone(&method.text.name), method.text.signature.clone());
     JavaFrame { kind, name, signature, line, approximate }
 }

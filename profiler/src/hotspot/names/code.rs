@@ -11,6 +11,7 @@ use super::blobs::Head;
 use super::layout::CodeLayout;
 use super::methods::Method;
 use super::numbers::{self, Scope};
+use super::runs::Runs;
 use super::structure::{self, Structure, Told};
 use crate::target::memory::{Memory, ReadError};
 use std::sync::{Arc, OnceLock};
@@ -36,13 +37,16 @@ pub enum Source {
 pub struct Code {
     /// As it was when all this was read.
     pub head: Head,
-    /// Offset in the code and scope, ascending.
-    pcs: Box<[(u32, u32)]>,
+    /// Offset in the code and scope.
+    pcs: Runs,
     scopes: Box<[u8]>,
     metadata: Box<[u64]>,
     /// Those that had to be named so far: the nmethod's own, then by index in the metadata.
     named: Box<[OnceLock<Arc<Method>>]>,
-    structure: OnceLock<Structure>,
+    /// What the code's shape tells of a leaf: each entry for the code from its offset on. None: nothing.
+    leaves: OnceLock<Runs>,
+    /// It was interrupted before.
+    interrupted: OnceLock<()>,
     excluded: u8,
 }
 
@@ -71,23 +75,21 @@ impl Code {
         let metadata: Box<[u64]> = metadata.chunks_exact(8).map(word).collect();
         Ok(Self {
             head,
-            pcs: if sorted { pcs.into() } else { Box::default() },
+            pcs: if sorted { Runs::of(pcs) } else { Runs::default() },
             scopes: scopes.into(),
             named: (0..=metadata.len()).map(|_| OnceLock::new()).collect(),
             metadata,
-            structure: OnceLock::new(),
+            leaves: OnceLock::new(),
+            interrupted: OnceLock::new(),
             excluded: layout.excluded,
         })
     }
 
     /// About so many bytes of memory.
     pub fn bytes(&self) -> usize {
-        let shape = self.structure.get().map_or(0, Structure::bytes);
-        512 + self.head.bytes.len()
-            + shape
-            + 8 * self.pcs.len()
-            + self.scopes.len()
-            + 24 * self.metadata.len()
+        let leaves = self.leaves.get().map_or(0, Runs::bytes);
+        // The names are the methods'.
+        384 + self.head.bytes.len() + leaves + self.pcs.bytes() + self.scopes.len() + 24 * self.metadata.len()
     }
 
     /// The `Method*` that a scope names by its index.
@@ -109,19 +111,23 @@ impl Code {
     }
 
     /// The scope at `pc`; None where there is no debug info for it. A caller's address is the one that it is
-    /// returned to.
-    pub fn scope(&self, pc: u64, caller: bool) -> Option<(u32, Source)> {
+    /// returned to; what a leaf's rests on is the code's shape, where that was found out now or is kept.
+    pub fn scope(&self, pc: u64, caller: bool, shape: Option<&Structure>) -> Option<(u32, Source)> {
         let offset = u32::try_from(pc.checked_sub(self.head.code.0)?).ok()?;
         if caller {
-            let at = self.pcs.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
-            return Some((self.pcs.get(at)?.1, Source::Exact));
+            return Some((self.pcs.at(offset)?, Source::Exact));
         }
-        let scope = match self.structure.get().map_or(Told::Nothing, |structure| structure.scope(offset)) {
-            Told::Scope(scope) => Some(scope),
-            Told::Own => None,
-            Told::Nothing => {
-                self.pcs.get(self.pcs.partition_point(|(at, _)| *at < offset)).map(|(_, scope)| *scope)
-            }
+        let kept = || self.leaves.get().and_then(|leaves| leaves.up_to(offset));
+        let told = match shape.map(|shape| shape.scope(offset)) {
+            Some(Told::Scope(scope)) => Some(scope),
+            Some(Told::Own) => Some(structure::OWN),
+            Some(Told::Nothing) => None,
+            None => kept(),
+        };
+        let scope = match told {
+            Some(structure::OWN) => None,
+            Some(scope) => Some(scope),
+            None => self.pcs.from(offset),
         };
         scope.map(|scope| (scope, Source::Borrowed))
     }
@@ -144,21 +150,27 @@ impl Code {
         }
         let mut bytes = vec![0; (to - from) as usize];
         memory.read(from, &mut bytes).ok()?;
-        Some(Structure::of(&bytes, &self.pcs))
+        let pcs: Vec<_> = self.pcs.iter().collect();
+        Some(Structure::of(&bytes, &pcs))
     }
-    /// Whether [`Self::set_structure`] was called.
-    pub fn has_structure(&self) -> bool {
-        self.structure.get().is_some()
+    /// Whether what its shape tells is kept, or that it tells nothing.
+    pub fn has_leaves(&self) -> bool {
+        self.leaves.get().is_some()
     }
-    /// Takes over what [`Self::shape`] gave.
-    pub fn set_structure(&self, structure: Structure) {
-        let _ = self.structure.set(structure);
+    /// Keeps what the shape tells of all places, from the second time on: most code is interrupted once.
+    pub fn keep_shape(&self, shape: Option<Structure>) {
+        match shape {
+            Some(_) if self.interrupted.set(()).is_ok() => {}
+            shape => {
+                let _ = self.leaves.set(shape.map(Structure::leaves).unwrap_or_default());
+            }
+        }
     }
 
     /// Offsets of the entries.
     #[cfg(test)]
     pub fn entries(&self) -> impl Iterator<Item = u32> {
-        self.pcs.iter().map(|(offset, _)| *offset)
+        self.pcs.iter().map(|(offset, _)| offset)
     }
 }
 
@@ -206,17 +218,19 @@ mod tests {
         let head = Head { blob: 0, code: (100, 200), compile_id: 1, method: 8, name: 0, bytes: Vec::new() };
         let code = Code {
             head,
-            pcs: [(10, 1), (20, 2), (30, 3)].into(),
+            pcs: Runs::of([(10, 1), (20, 2), (30, 3)]),
             scopes: Box::default(),
             metadata: Box::default(),
             named: Box::default(),
-            structure: OnceLock::new(),
+            leaves: OnceLock::new(),
+            interrupted: OnceLock::new(),
             excluded: 0,
         };
-        let leaf = [100, 110, 111, 120, 130, 131].map(|pc| code.scope(pc, false).map(|(scope, _)| scope));
+        let leaf =
+            [100, 110, 111, 120, 130, 131].map(|pc| code.scope(pc, false, None).map(|(scope, _)| scope));
         assert_eq!(leaf, [Some(1), Some(1), Some(2), Some(2), Some(3), None]);
-        let caller = [110, 111].map(|pc| code.scope(pc, true));
+        let caller = [110, 111].map(|pc| code.scope(pc, true, None));
         assert_eq!(caller, [Some((1, Source::Exact)), None]);
-        assert_eq!(code.scope(99, false), None);
+        assert_eq!(code.scope(99, false, None), None);
     }
 }

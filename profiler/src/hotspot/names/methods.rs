@@ -9,6 +9,7 @@ use super::Unnamed;
 use super::java_text;
 use super::method_layout::MethodLayout;
 use super::numbers;
+use super::texts::{Text, Texts};
 use crate::target::memory::{Memory, at};
 use crate::target::text::MAX_NAME;
 use std::sync::Arc;
@@ -23,13 +24,10 @@ const MAX_SYMBOL: usize = 4 * MAX_NAME;
 /// A method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
-    /// `package.Class.method`, folded.
-    pub name: Arc<str>,
-    /// `(int)void`.
-    pub signature: Option<Arc<str>>,
+    /// Its name, signature and lines.
+    pub text: Arc<Text>,
     /// Its first bytecode, and how many there are; none where it is native or abstract.
     pub code: (u64, u32),
-    lines: Box<[u8]>,
     excluded: u8,
     read_from: Origin,
 }
@@ -49,12 +47,11 @@ struct Origin {
 impl Method {
     /// The line of the bytecode at `bci` (negative: before the first); 0 when it is not known.
     pub fn line(&self, bci: i32) -> u32 {
-        numbers::line(&self.lines, bci.max(0) as u32, self.excluded)
+        numbers::line(&self.text.lines, bci.max(0) as u32, self.excluded)
     }
-    /// About so many bytes of memory.
+    /// About so many bytes of memory. What others share costs them nothing.
     pub fn bytes(&self) -> usize {
-        let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len() + 16);
-        256 + self.name.len() + text(&self.signature) + self.lines.len()
+        224 + if Arc::strong_count(&self.text) == 1 { self.text.bytes() } else { 0 }
     }
     /// The index of the bytecode at an address of which only the lower half is known.
     pub fn bci(&self, low: u32) -> Option<u32> {
@@ -67,6 +64,7 @@ impl Method {
         memory: &M,
         layout: &MethodLayout,
         excluded: u8,
+        texts: &Texts,
         address: u64,
     ) -> Result<Self, Unnamed> {
         let (origin, words, flags) = origin(memory, layout, address)?;
@@ -93,10 +91,12 @@ impl Method {
             lines.truncate(numbers::table_len(&lines, excluded));
         }
         Ok(Self {
-            name: name.into(),
-            signature: signature.map(Into::into),
+            text: texts.shared(Text {
+                name: name.into(),
+                signature: signature.map(Into::into),
+                lines: lines.into(),
+            }),
             code: (first, code_size),
-            lines: lines.into(),
             excluded,
             read_from: origin,
         })

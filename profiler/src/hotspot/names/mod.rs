@@ -23,10 +23,12 @@ mod layout;
 mod method_layout;
 mod methods;
 mod numbers;
+mod runs;
 mod structure;
 mod stubs;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 use super::problem::JvmProblem;
 use super::unloads::Unloads;
@@ -44,6 +46,7 @@ use methods::Method;
 use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::sync::Arc;
 use stubs::Stubs;
+pub use texts::Texts;
 
 /// A named frame of Java, or of code that the JVM made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,8 +104,6 @@ impl From<ReadError> for Unnamed {
 /// How much a [`Namer`] keeps, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Named frames by address.
-    pub frames: usize,
     /// Methods by their address; as much again for those from before classes were unloaded last.
     pub methods: usize,
     /// Debug info of nmethods.
@@ -119,8 +120,8 @@ impl Limits {
     /// For each of so many JVMs.
     pub fn of_each(jvms: usize) -> Self {
         let all = (TOGETHER / jvms.max(1)).clamp(LEAST, MOST);
-        // Methods count twice.
-        Self { frames: all / 5, methods: all / 5, codes: all / 5 * 2 }
+        // Methods count twice once classes are unloaded.
+        Self { methods: all / 4, codes: all / 2 }
     }
 }
 
@@ -135,8 +136,6 @@ impl Default for Limits {
 pub struct NamerCounts {
     /// Frames that it was asked for.
     pub frames: u64,
-    /// Those that it knew.
-    pub known: u64,
     /// Nmethods whose debug info was read.
     pub codes: u64,
     /// Methods that were read.
@@ -155,25 +154,15 @@ pub struct Namer {
     facts: JvmFacts,
     stubs: Stubs,
     heaps: Vec<Heap>,
-    frames: Kept<Key, Known>,
     /// With the batch in which they were last seen to be there.
     methods: Kept<u64, (Arc<Method>, u64)>,
     /// Those from before classes were unloaded last.
     older: Kept<u64, Arc<Method>>,
     unloads: Unloads,
     codes: Kept<u32, Arc<Code>>,
+    texts: Texts,
     batches: u64,
     counts: NamerCounts,
-}
-
-/// A frame's value, cookie, and kind with flags.
-type Key = (u64, u32, u16);
-
-#[derive(Debug)]
-struct Known {
-    frames: Arc<[JavaFrame]>,
-    /// What an interpreted frame's name is right for.
-    method: Option<Arc<Method>>,
 }
 
 impl Namer {
@@ -187,14 +176,19 @@ impl Namer {
             facts,
             stubs: Stubs::of(vm),
             heaps: Vec::new(),
-            frames: Kept::new(limits.frames),
             methods: Kept::new(limits.methods),
             older: Kept::new(limits.methods),
             unloads: Unloads::find(memory, vm),
             codes: Kept::new(limits.codes),
+            texts: Texts::default(),
             batches: 0,
             counts: NamerCounts::default(),
         })
+    }
+
+    /// Has the names of methods together with other JVMs' namers.
+    pub fn sharing(self, texts: &Texts) -> Self {
+        Self { texts: texts.clone(), ..self }
     }
 
     /// What the JVM says of itself.
@@ -204,7 +198,6 @@ impl Namer {
 
     /// Keeps no more than this from now on.
     pub fn set_limits(&mut self, limits: Limits) {
-        self.frames.set_limit(limits.frames);
         self.methods.set_limit(limits.methods);
         self.older.set_limit(limits.methods);
         self.codes.set_limit(limits.codes);
@@ -212,8 +205,8 @@ impl Namer {
 
     /// What was done so far, and what is kept.
     pub fn counts(&self) -> NamerCounts {
-        let dropped = self.frames.dropped() + self.methods.dropped() + self.codes.dropped();
-        let bytes = self.frames.bytes() + self.methods.bytes() + self.older.bytes() + self.codes.bytes();
+        let dropped = self.methods.dropped() + self.codes.dropped();
+        let bytes = self.methods.bytes() + self.older.bytes() + self.codes.bytes();
         NamerCounts { dropped, bytes, ..self.counts }
     }
 
@@ -261,16 +254,14 @@ impl Namer {
                 return Ok(read);
             }
             if frame.kind == FrameKindTag::JavaCompiled as u8 {
-                let key = batch::key_of(&frame);
-                if !made.contains(&key) {
+                if !made.contains(&frame.cookie) {
                     return Ok(read);
                 }
                 // The code may be there still, and its methods gone.
-                self.frames.remove(key);
                 self.codes.remove(frame.cookie);
                 return Err(Unnamed::Unloaded);
             }
-            let known = self.older.get(frame.value).map(|method| &method.name);
+            let known = self.older.get(frame.value).map(|method| &method.text.name);
             if known.is_some() && known == read.first().map(|frame| &frame.name) {
                 Ok(read)
             } else {

@@ -10,6 +10,7 @@
 //! return the nmethod's own method is all that is known. Made once for an nmethod that was interrupted. x86-64;
 //! elsewhere nothing is told.
 
+use super::runs::Runs;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,10 +23,15 @@ const MAX_KEPT: usize = 4096;
 /// Instructions from a branch's target to the call of the trap: moves that set up its state.
 const MAX_SETUP: usize = 24;
 
+/// Bytes of code to a branch, about.
+const USUAL_BRANCH: usize = 24;
 /// Jumps that are followed.
 const MAX_JUMPS: usize = 16;
 /// The target of what leaves the code, or leads nobody knows where.
 const AWAY: u32 = u32::MAX;
+
+/// A scope that is none: see [`Told::Own`].
+pub const OWN: u32 = 0;
 
 /// What is known of an instruction's scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +48,18 @@ pub enum Told {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Structure {
     /// First byte and one past the last, the smallest first.
-    loops: Box<[(u32, u32)]>,
+    loops: Vec<(u32, u32)>,
+    /// Those that end with a jump, which are loops only where they lead to that: code apart that comes back to what
+    /// runs once is none.
+    back: Vec<(u32, u32)>,
+    branches: Vec<Branch>,
     /// The last byte that it tells of, scope; ascending.
-    hints: Box<[(u32, u32)]>,
+    hints: Vec<(u32, u32)>,
     /// Of those the ones that are branches to traps.
-    traps: Box<[u32]>,
+    traps: Vec<u32>,
     /// Where the code does not go on with what follows: the end of a jump or a return, the jump's target or [`AWAY`];
     /// ascending.
-    breaks: Box<[(u32, u32)]>,
+    breaks: Vec<(u32, u32)>,
 }
 
 impl Structure {
@@ -58,9 +68,10 @@ impl Structure {
         if !cfg!(target_arch = "x86_64") || code.len() as u64 > MAX_CODE {
             return Self::default();
         }
-        let (mut loops, mut hints, mut traps, mut branches) =
-            (Vec::new(), pcs.to_vec(), Vec::new(), Vec::new());
-        let (mut back, mut breaks) = (Vec::new(), Vec::new());
+        let (mut loops, mut hints, mut traps) = (Vec::new(), Vec::with_capacity(2 * pcs.len()), Vec::new());
+        let (mut back, mut breaks, mut branches) =
+            (Vec::new(), Vec::new(), Vec::with_capacity(code.len() / USUAL_BRANCH));
+        hints.extend_from_slice(pcs);
         for instruction in Decoder::with_ip(64, code, 0, DecoderOptions::NONE).iter() {
             let (target, end) = (instruction.near_branch_target(), instruction.next_ip() as u32);
             let (conditional, target) = match instruction.flow_control() {
@@ -89,26 +100,51 @@ impl Structure {
                 break;
             }
         }
-        // Code apart that comes back to what runs once is no loop.
-        loops.extend(back.into_iter().filter(|(from, to)| leads_to(&branches, *from, *to)));
-        loops.sort_by_key(|(from, to)| (to - from, *from));
-        loops.dedup();
+        sort_loops(&mut loops);
         hints.sort_by_key(|(at, _)| *at);
-        Self { loops: loops.into(), hints: hints.into(), traps: traps.into(), breaks: breaks.into() }
+        Self { loops, back, branches, hints, traps, breaks }
     }
 
-    /// About so many bytes of memory.
-    pub fn bytes(&self) -> usize {
-        8 * (self.loops.len() + self.hints.len() + self.breaks.len()) + 4 * self.traps.len()
+    /// Finds out which of those that may be loops are.
+    fn with_loops(mut self) -> Self {
+        let is_loop = |(from, to): &(u32, u32)| leads_to(&self.branches, *from, *to);
+        self.loops.extend(std::mem::take(&mut self.back).into_iter().filter(is_loop));
+        sort_loops(&mut self.loops);
+        self
+    }
+
+    /// The same for every place in the code, which is what is kept of it: a scope, or [`OWN`], for each piece of code
+    /// from its offset on; nothing where nothing is known.
+    pub fn leaves(self) -> Runs {
+        let shape = self.with_loops();
+        // What is told changes only behind a hint, where a loop begins or ends, and behind a jump.
+        let mut places: Vec<u32> = shape.hints.iter().map(|(at, _)| at.saturating_add(1)).collect();
+        places.extend(shape.loops.iter().flat_map(|(from, to)| [*from, *to]));
+        places.extend(shape.breaks.iter().map(|(end, _)| *end));
+        places.push(0);
+        places.sort_unstable();
+        places.dedup();
+        let told = |at: u32| match shape.scope(at) {
+            Told::Scope(scope) => Some((at, scope)),
+            Told::Own => Some((at, OWN)),
+            Told::Nothing => None,
+        };
+        let mut leaves: Vec<_> = places.into_iter().filter_map(told).collect();
+        leaves.dedup_by_key(|(_, scope)| *scope);
+        Runs::of(leaves)
     }
 
     /// The scope for an instruction at `offset`: of the smallest loop around it that has any, the next one there
     /// or else the first; else what is nearest on the way that the code takes.
     pub fn scope(&self, offset: u32) -> Told {
-        if *self == Self::default() {
+        if self.hints.is_empty() && self.branches.is_empty() {
             return Told::Nothing;
         }
-        let around = self.loops.iter().filter(|(from, to)| (*from..*to).contains(&offset));
+        let here = |(from, to): &&(u32, u32)| (*from..*to).contains(&offset);
+        let mut around: Vec<_> = self.loops.iter().filter(here).collect();
+        let back = self.back.iter().filter(here);
+        around.extend(back.filter(|(from, to)| leads_to(&self.branches, *from, *to)));
+        around.sort_by_key(|(from, to)| (to - from, *from));
         let next = self.hints.partition_point(|(at, _)| *at < offset);
         let (mut first, mut last) = (offset, offset);
         for (from, to) in around {
@@ -151,7 +187,14 @@ impl Structure {
     }
 }
 
+/// The smallest first.
+fn sort_loops(loops: &mut Vec<(u32, u32)>) {
+    loops.sort_by_key(|(from, to)| (to - from, *from));
+    loops.dedup();
+}
+
 /// A jump or a return.
+#[derive(Debug, PartialEq, Eq)]
 struct Branch {
     /// One past its last byte.
     end: u32,
@@ -207,61 +250,4 @@ fn trap(code: &[u8], target: u64, pcs: &[(u32, u32)]) -> Option<u32> {
 
 #[cfg(test)]
 #[cfg(target_arch = "x86_64")]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_loop_keeps_to_itself_and_a_trap_tells_its_branch() {
-        // 0: nop; 1: inc eax; 3: jae 16; 5: test eax,[rip]; 11: jne 1; 13: nop nop; 15: ret; 16: nop;
-        // 17: call; 22: nop.
-        let code = [
-            0x90, 0xff, 0xc0, 0x73, 0x0b, 0x85, 0x05, 0, 0, 0, 0, 0x75, 0xf4, 0x90, 0x90, 0xc3, 0x90, 0xe8,
-            0, 0, 0, 0, 0x90,
-        ];
-        let only_poll = Structure::of(&code, &[(5, 50)]);
-        let all = |s: &Structure| [0, 1, 3, 5, 11, 13].map(|at| s.scope(at));
-        // Behind the poll but in its loop; and nothing follows the loop.
-        assert_eq!(all(&only_poll), [Told::Scope(50); 6]);
-        let with_trap = Structure::of(&code, &[(22, 70)]);
-        assert_eq!(all(&with_trap), [Told::Scope(70); 6]);
-        let both = Structure::of(&code, &[(9, 50), (22, 70)]);
-        assert_eq!(all(&both), [70, 70, 70, 50, 70, 50].map(Told::Scope));
-        assert_eq!(both.bytes(), 8 * (1 + 3 + 1) + 4);
-        assert_eq!(Structure::default().scope(3), Told::Nothing);
-    }
-
-    /// As counted loops are where no pause is to be kept short.
-    #[test]
-    fn a_loop_without_debug_info_has_none_of_code_that_it_does_not_lead_to() {
-        // 0: nop; 1: inc eax; 3: jne 1; 5: ret; 6: call; 11: jmp 0. What jumps there came from before.
-        let code = [0x90, 0xff, 0xc0, 0x75, 0xfc, 0xc3, 0xe8, 0, 0, 0, 0, 0xeb, 0xf3];
-        let cold = Structure::of(&code, &[(11, 70)]);
-        assert_eq!([0, 1, 3, 5].map(|at| cold.scope(at)), [Told::Own; 4]);
-        assert_eq!(cold.scope(6), Told::Scope(70));
-        // 0: inc eax; 2: jne 0; 4: jmp 8; 6: nop nop; 8: call.
-        let code = [0xff, 0xc0, 0x75, 0xfc, 0xeb, 0x02, 0x90, 0x90, 0xe8, 0, 0, 0, 0];
-        assert_eq!(Structure::of(&code, &[(7, 60), (13, 70)]).scope(0), Told::Scope(70), "by the jump");
-        // 0: jb 10; 2: jmp 4; 4: inc eax; 6: jne 4; 8: nop; 9: ret; 10: call.
-        let code = [0x72, 0x08, 0xeb, 0, 0xff, 0xc0, 0x75, 0xfc, 0x90, 0xc3, 0xe8, 0, 0, 0, 0];
-        let checked = Structure::of(&code, &[(9, 60), (15, 80)]);
-        assert_eq!(checked.scope(4), Told::Scope(80), "its check's, not what follows");
-        assert_eq!(checked.scope(8), Told::Scope(60));
-        // 0: inc eax; 2: je 6; 4: jmp 0; 6: ret.
-        assert_eq!(Structure::of(&[0xff, 0xc0, 0x74, 0x02, 0xeb, 0xfa, 0xc3], &[]).loops.len(), 1);
-    }
-
-    proptest! {
-        #[test]
-        fn any_code_ends(
-            code in proptest::collection::vec(any::<u8>(), 0..2000),
-            mut pcs in proptest::collection::vec((0..2000u32, 1..9u32), 0..50),
-            at: u32,
-        ) {
-            pcs.sort();
-            let structure = Structure::of(&code, &pcs);
-            let _ = structure.scope(at % 3000);
-            prop_assert!(structure.bytes() <= 8 * (4 * MAX_KEPT + pcs.len() + 1));
-        }
-    }
-}
+mod tests;

@@ -5,13 +5,14 @@
 //! cannot be handed over stays with its process and goes with the next.
 
 use super::slot::{Slot, Wanted};
-use crate::hotspot::{JavaFrame, Jvm, JvmFacts, JvmProblem, LibjvmFiles, Limits, Namer, Unnamed};
+use crate::hotspot::{JavaFrame, Jvm, JvmFacts, JvmProblem, LibjvmFiles, Limits, Namer, Texts, Unnamed};
 use crate::model::ProcessKey;
 use crate::target::memory::ProcessMemory;
 use profiler_ebpf::UserFrame;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -48,12 +49,13 @@ pub struct Named {
 /// The thread's door.
 pub struct Reader {
     jobs: Option<(SyncSender<Job>, Receiver<Named>)>,
+    held: Arc<AtomicUsize>,
 }
 
 impl Reader {
     /// Starts no thread yet.
     pub fn new() -> Self {
-        Self { jobs: None }
+        Self { jobs: None, held: Arc::default() }
     }
 
     /// Hands over frames; gives them back when too many wait.
@@ -72,6 +74,11 @@ impl Reader {
         }
     }
 
+    /// JVMs whose memory is held open, or whose failure is remembered.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
     /// What was named since the last call.
     pub fn poll(&self) -> impl Iterator<Item = Named> {
         self.jobs.iter().flat_map(|(_, named)| named.try_iter())
@@ -82,7 +89,8 @@ impl Reader {
             let (jobs, queue) = sync_channel(MAX_WAITING);
             let (out, named) = channel();
             let thread = std::thread::Builder::new().name("java-names".into());
-            if let Err(error) = thread.spawn(move || run(&queue, &out)) {
+            let held = Arc::clone(&self.held);
+            if let Err(error) = thread.spawn(move || run(&queue, &out, &held)) {
                 tracing::warn!(%error, "no thread to name Java frames with");
                 return Err(job);
             }
@@ -95,6 +103,14 @@ impl Reader {
     }
 }
 
+/// All that were opened.
+#[derive(Default)]
+struct Opened {
+    jvms: HashMap<ProcessKey, Open>,
+    files: LibjvmFiles,
+    texts: Texts,
+}
+
 /// A JVM that was opened.
 struct Open {
     jvm: Result<(Namer, ProcessMemory), JvmProblem>,
@@ -102,19 +118,20 @@ struct Open {
     opened: Instant,
 }
 
-fn run(queue: &Receiver<Job>, out: &Sender<Named>) {
-    let (mut files, mut open) = (LibjvmFiles::default(), HashMap::new());
+fn run(queue: &Receiver<Job>, out: &Sender<Named>, held: &AtomicUsize) {
+    let mut opened = Opened::default();
     for job in queue {
         match job {
             Job::Forget(key) => {
-                if open.remove(&key).is_some() {
-                    share(&mut open, 0);
+                if opened.jvms.remove(&key).is_some_and(|jvm| jvm.jvm.is_ok()) {
+                    opened.share();
                 }
+                held.store(opened.jvms.len(), Ordering::Relaxed);
             }
             Job::Name { key, dir, wanted } => {
                 let begun = Instant::now();
-                let jvm = opened(&mut open, &mut files, key, &dir, begun);
-                let (frames, facts) = name(jvm, wanted);
+                let (frames, facts) = name(opened.of(key, &dir, begun), wanted);
+                held.store(opened.jvms.len(), Ordering::Relaxed);
                 if out.send(Named { key, frames, facts, took: begun.elapsed() }).is_err() {
                     return;
                 }
@@ -123,35 +140,37 @@ fn run(queue: &Receiver<Job>, out: &Sender<Named>) {
     }
 }
 
-/// What is kept of each JVM depends on how many there are, and those that come.
-fn share(open: &mut HashMap<ProcessKey, Open>, more: usize) {
-    let limits = Limits::of_each(open.len() + more);
-    let namers = open.values_mut().filter_map(|jvm| jvm.jvm.as_mut().ok());
-    namers.for_each(|(namer, _)| namer.set_limits(limits));
-}
+impl Opened {
+    /// The JVM, opened where it was not yet.
+    fn of(&mut self, key: ProcessKey, dir: &Path, now: Instant) -> &mut Open {
+        if self.jvms.len() >= MAX_JVMS && !self.jvms.contains_key(&key) {
+            let oldest = self.jvms.iter().min_by_key(|(_, jvm)| jvm.used).map(|(key, _)| *key);
+            oldest.map(|key| self.jvms.remove(&key));
+        }
+        let again = |jvm: &Open| jvm.jvm.is_err() && now.duration_since(jvm.opened) >= RETRY;
+        if self.jvms.get(&key).is_none_or(again) {
+            let limits = Limits::of_each(self.readable() + 1);
+            let jvm = Jvm::open(dir, key.start_ticks, &mut self.files).and_then(|jvm| jvm.namer(limits));
+            let jvm = jvm.map(|(namer, memory)| (namer.sharing(&self.texts), memory));
+            self.jvms.insert(key, Open { jvm, used: now, opened: now });
+            self.share();
+        }
+        let known = self.jvms.entry(key);
+        let known = known.or_insert_with(|| Open { jvm: Err(JvmProblem::Gone), used: now, opened: now });
+        known.used = now;
+        known
+    }
 
-fn opened<'a>(
-    open: &'a mut HashMap<ProcessKey, Open>,
-    files: &mut LibjvmFiles,
-    key: ProcessKey,
-    dir: &std::path::Path,
-    now: Instant,
-) -> &'a mut Open {
-    if open.len() >= MAX_JVMS && !open.contains_key(&key) {
-        let oldest = open.iter().min_by_key(|(_, jvm)| jvm.used).map(|(key, _)| *key);
-        oldest.map(|key| open.remove(&key));
+    fn readable(&self) -> usize {
+        self.jvms.values().filter(|jvm| jvm.jvm.is_ok()).count()
     }
-    if !open.contains_key(&key) {
-        share(open, 1);
+
+    /// What is kept of each JVM depends on how many there are.
+    fn share(&mut self) {
+        let limits = Limits::of_each(self.readable());
+        let namers = self.jvms.values_mut().filter_map(|jvm| jvm.jvm.as_mut().ok());
+        namers.for_each(|(namer, _)| namer.set_limits(limits));
     }
-    let limits = Limits::of_each(open.len() + usize::from(!open.contains_key(&key)));
-    let mut read = || Jvm::open(dir, key.start_ticks, files)?.namer(limits);
-    let known = open.entry(key).or_insert_with(|| Open { jvm: read(), used: now, opened: now });
-    if known.jvm.is_err() && now.duration_since(known.opened) >= RETRY {
-        *known = Open { jvm: read(), used: now, opened: now };
-    }
-    known.used = now;
-    known
 }
 
 fn name(open: &mut Open, wanted: Wanted) -> (Answers, Result<JvmFacts, JvmProblem>) {

@@ -288,3 +288,28 @@ fn a_jvm_that_may_not_be_asked_is_not() {
         assert!(symbolizer.finish(&me, &pending).frames.iter().all(|f| f.unknown.is_some()));
     }
 }
+
+#[test]
+fn a_jvms_memory_is_let_go_of_when_it_has_ended() {
+    let Some(jdk) = jdks().into_iter().next() else { return };
+    let jvm = working(java(&jdk, &[]));
+    let me = target(jvm.pid());
+    let mut symbolizer =
+        Symbolizer::new(SymbolizerConfig { keep_exited: Duration::ZERO, ..SymbolizerConfig::default() });
+    let mut raw = stack(jvm.pid(), &[8], &[]);
+    raw.user[0].kind = profiler_ebpf::FrameKindTag::JavaInterpreted as u8;
+    symbolizer.begin(&me, &raw);
+    let held_at_last = |symbolizer: &mut Symbolizer, held: usize| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while symbolizer.counters().java_held != held && Instant::now() < deadline {
+            symbolizer.read_names();
+            symbolizer.poll();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(symbolizer.counters().java_held, held);
+    };
+    held_at_last(&mut symbolizer, 1);
+    drop(jvm);
+    symbolizer.on_exit(me.key);
+    held_at_last(&mut symbolizer, 0);
+}
