@@ -18,23 +18,49 @@ use crate::push::PushState;
 use crate::serve::{Metrics, raise_to};
 use crate::symbolize::Symbolizer;
 use serde_json::{Map, Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// JVMs that the status lists.
 const MAX_LISTED: usize = 200;
 
+/// How often the status is made while nobody looks at it, which is most of the time; else each second.
+const UNSEEN_EVERY: Duration = Duration::from_secs(3);
+/// For how long after a look the next one is waited for.
+const SEEN: Duration = Duration::from_secs(30);
+
 /// What other threads see of the pipeline.
 #[derive(Debug, Default)]
-pub struct Shared(Mutex<Value>);
+pub struct Shared(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    status: Value,
+    made: Option<Instant>,
+    seen: Option<Instant>,
+}
 
 impl Shared {
-    /// The newest state; an object.
+    /// The newest state, at most [`UNSEEN_EVERY`] old; an object.
     pub fn status(&self) -> Value {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut state = self.lock();
+        state.seen = Some(Instant::now());
+        state.status.clone()
     }
 
-    fn put(&self, value: Value) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    fn is_due(&self, now: Instant) -> bool {
+        let state = self.lock();
+        let seen = state.seen.is_some_and(|seen| now.duration_since(seen) < SEEN);
+        seen || state.made.is_none_or(|made| now.duration_since(made) >= UNSEEN_EVERY)
+    }
+
+    fn put(&self, status: Value, now: Instant) {
+        let mut state = self.lock();
+        (state.status, state.made) = (status, Some(now));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,6 +158,7 @@ impl Health {
             ("frames", names.frames as usize, 0),
             ("stacks", interned.stacks, interned.refused_stacks),
             ("named_processes", names.processes as usize, names.processes_evicted),
+            ("read_jvms", names.java_held, 0),
         ] {
             m.registry_entries.with_label_values(&[table]).set(i64::try_from(held).unwrap_or(i64::MAX));
             raise_to(&m.registry_refused.with_label_values(&[table]), refused);
@@ -165,6 +192,10 @@ impl Health {
         }
         push::count(&m.push, pushed.unwrap_or(&PushState::default()));
         m.name_probes.set(i64::try_from(capture.name_probes()).unwrap_or(i64::MAX));
+        let now = Instant::now();
+        if !self.shared.is_due(now) {
+            return;
+        }
         let mut status = json!({
             "host": self.host,
             "sampling": {
@@ -197,7 +228,7 @@ impl Health {
         status["unwind_tables"] = native::tables(&unwind);
         status["push"] = pushed.map(push::status).into();
         status["jvms"] = jvms(registry, symbolizer, probes, &unwind).into();
-        self.shared.put(status);
+        self.shared.put(status, now);
     }
 }
 
