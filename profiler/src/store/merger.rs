@@ -4,7 +4,7 @@
 //! their stage, windows of a node to windows of the grain. Limits: none of its own; [`Merger::bytes`] tells.
 
 use super::block::{self, BlockError};
-use super::part::Part;
+use super::part::{Keep, Part};
 use super::{StoreError, Volume};
 use crate::model::{LabelKey, Selection};
 use std::collections::BTreeSet;
@@ -27,18 +27,19 @@ pub enum MergeError {
 #[derive(Debug)]
 pub struct Merger {
     part: Part,
-    grain: Duration,
+    keep: Keep,
 }
 
 impl Merger {
     /// Nothing yet. Windows become as long as the grain.
     pub fn new(grain: Duration) -> Self {
-        Self { part: Part::default(), grain }
+        let keep = Keep { grain: Some(grain), tasks: false, rows_at_once: u64::MAX };
+        Self { part: Part::default(), keep }
     }
 
     /// Adds what a block has of a selection.
     pub fn add(&mut self, volume: &Volume, selection: &Selection) -> Result<(), MergeError> {
-        Ok(volume.view(|view| self.part.gather(view, selection, self.grain))?)
+        Ok(volume.view(|view| self.part.gather(view, selection, self.keep))?)
     }
 
     /// Bytes of memory, estimated.

@@ -14,6 +14,7 @@ mod record;
 mod replay;
 
 pub(super) use codec::Malformed;
+pub(super) use gather::Keep;
 pub(super) use record::{name_source, numbers};
 
 use super::facts::{Facts, Flaw, FlawCount, Group, LedgerLine, Stacks, WindowFacts};

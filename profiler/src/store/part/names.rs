@@ -210,11 +210,15 @@ impl Part {
 
     pub(super) fn record(&mut self, process: &ProcessRecord, known: &mut ByAddress) -> u32 {
         let set = self.set(&process.labels, known);
-        let process = ProcessRecord { labels: Arc::default(), ..process.clone() };
-        let last = self.names.records.get(&process.key).copied();
+        self.place_of(Record { set, process: ProcessRecord { labels: Arc::default(), ..process.clone() } })
+    }
+
+    /// The place of a process as it is known, which is a new one only where it was last known otherwise.
+    pub(super) fn place_of(&mut self, record: Record) -> u32 {
+        let last = self.names.records.get(&record.process.key).copied();
         match last.and_then(|last| Some((last, self.facts.records.get(last as usize)?))) {
-            Some((last, record)) if record.set == set && record.process == process => last,
-            _ => self.push_record(Record { set, process }),
+            Some((last, known)) if known.set == record.set && known.process == record.process => last,
+            _ => self.push_record(record),
         }
     }
 

@@ -40,6 +40,8 @@ pub(super) trait View {
     }
     /// The rows of all groups with a slot, by slot and stack. A slot for each group; `slots` in all.
     fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError>;
+    /// How many rows it has.
+    fn rows(&self) -> u64;
     /// Its ledger.
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError>;
 }
@@ -94,6 +96,9 @@ impl View for Part {
             }
         }
         Ok(sums)
+    }
+    fn rows(&self) -> u64 {
+        (0..self.facts.groups.len() as u32).map(|group| u64::from(self.row_count(group))).sum()
     }
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError> {
         Ok(LedgerRef::Lent(&self.ledger))

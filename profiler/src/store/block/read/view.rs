@@ -213,6 +213,10 @@ impl View for OpenBlock<'_> {
         Ok(sums)
     }
 
+    fn rows(&self) -> u64 {
+        self.index.lanes.iter().map(|lane| lane.rows).sum()
+    }
+
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError> {
         let lines = self.read_ledger().map_err(|problem| self.block.unreadable(problem))?;
         Ok(LedgerRef::Read(lines))
