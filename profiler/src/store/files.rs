@@ -10,6 +10,7 @@ use super::block::{BlockError, Manifest, name_of};
 use super::journal;
 use super::part::Part;
 use crate::model::{TimeRange, WallTime};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -31,6 +32,8 @@ pub struct BlockFacts {
     pub windows: u64,
     /// The length of its windows, nanoseconds, where they were made coarser.
     pub window_ns: Option<u64>,
+    /// Blocks that it took the place of: their names, with the CRC-32 of their manifests.
+    pub merged: BTreeMap<String, u32>,
     /// Its files, with bytes and CRC-32; the manifest is none of them.
     pub files: Vec<(String, u64, u32)>,
     /// The manifest as it stands.
@@ -64,6 +67,7 @@ impl BlockFacts {
             range: known.range(),
             windows: known.windows,
             window_ns: known.window_ns,
+            merged: known.merged,
             files: known.files.into_iter().map(|(name, file)| (name, file.bytes, file.crc32)).collect(),
             manifest,
         })

@@ -9,7 +9,7 @@
 //! Limits: a part is sealed at [`PART_BYTES`], and holds windows that begin in one hour of wall-clock time, as a
 //! daemon's do.
 
-use super::block::{self, sync_dir};
+use super::block::{self, Origin, sync_dir};
 use super::disk::DiskStoreError;
 use super::part::Part;
 use crate::model::{WallTime, Window};
@@ -84,7 +84,8 @@ impl Importing {
 
     fn seal(&mut self) -> Result<(), DiskStoreError> {
         let part = std::mem::take(&mut self.part);
-        let written = block::write(&part, self.number, &self.aside, true, Some(&self.facts))?;
+        let origin = Origin { import: Some(self.facts.clone()), ..Origin::default() };
+        let written = block::write(&part, self.number, &self.aside, true, origin)?;
         if let Some((path, manifest)) = written {
             self.number += 1;
             self.bytes += manifest.bytes();

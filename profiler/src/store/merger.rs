@@ -3,7 +3,7 @@
 //! In: blocks of any nodes. Out: a block whose sums are theirs: frames, stacks and label sets once, tasks summed up to
 //! their stage, windows of a node to windows of the grain. Limits: none of its own; [`Merger::bytes`] tells.
 
-use super::block::{self, BlockError};
+use super::block::{self, BlockError, Origin};
 use super::part::{Keep, Part};
 use super::{StoreError, Volume};
 use crate::model::{LabelKey, Selection};
@@ -49,7 +49,7 @@ impl Merger {
 
     /// Writes the block into a directory, under a name of its own; `number` is its part's. None: nothing is in it.
     pub fn write(&self, number: u64, dir: &Path) -> Result<Option<PathBuf>, MergeError> {
-        Ok(block::write(&self.part, number, dir, false, None)?.map(|(path, _)| path))
+        Ok(block::write(&self.part, number, dir, false, Origin::default())?.map(|(path, _)| path))
     }
 }
 

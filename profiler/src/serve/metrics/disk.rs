@@ -39,7 +39,7 @@ impl Disk {
             )?,
             failing: b.gauge(
                 "emberscope_store_failing",
-                "How many of journal, sync, block, remove and roll-up fail now; the status says why.",
+                "How many of journal, sync, block, remove, roll-up and merge fail now; the status says why.",
             )?,
             unjournaled: b.counter(
                 "emberscope_store_unjournaled_windows_total",

@@ -49,6 +49,9 @@ pub(in crate::store) struct Manifest {
     /// What it was imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<ImportFacts>,
+    /// Blocks that it took the place of: their names, with the CRC-32 of their manifests.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub merged: BTreeMap<String, u32>,
     /// By name, with `.parquet`.
     pub files: BTreeMap<String, FileFacts>,
 }

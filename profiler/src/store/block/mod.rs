@@ -18,7 +18,7 @@ mod write;
 
 pub(super) use manifest::{FORMAT, Manifest};
 pub(super) use read::Block;
-pub(super) use write::{name_of, sync_dir, write};
+pub(super) use write::{Origin, name_of, sync_dir, write};
 
 use std::io;
 use std::path::{Path, PathBuf};

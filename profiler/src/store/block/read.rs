@@ -73,6 +73,7 @@ pub(in crate::store) struct Block {
     windows: u64,
     window_ns: Option<u64>,
     import: Option<ImportFacts>,
+    merged: Vec<String>,
     kept: Mutex<Kept>,
     shapes: Shapes,
     /// Another has its directory now, and files of its own went.
@@ -110,6 +111,7 @@ impl Block {
             windows: manifest.windows,
             window_ns: manifest.window_ns,
             import: manifest.import.clone(),
+            merged: manifest.merged.keys().cloned().collect(),
             retired: AtomicBool::new(false),
             manifest: Mutex::new(manifest),
             kept: Mutex::default(),
@@ -179,6 +181,14 @@ impl Block {
     pub fn import(&self) -> Option<&ImportFacts> {
         self.import.as_ref()
     }
+    /// Names of the blocks that it took the place of.
+    pub fn merged(&self) -> &[String] {
+        &self.merged
+    }
+    /// The name of its directory.
+    pub fn name(&self) -> &str {
+        self.dir.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
     /// Bytes on the disk.
     pub fn bytes(&self) -> u64 {
         lock(&self.manifest).bytes()
@@ -240,6 +250,11 @@ impl Block {
         &self.manifest
     }
 
+    /// What a query is told whose block cannot be read.
+    pub fn unreadable_now(&self, says: &str) -> StoreError {
+        self.unreadable(BlockProblem::says(manifest::NAME, says.to_owned()))
+    }
+
     fn unreadable(&self, problem: BlockProblem) -> StoreError {
         // What is there now is another's: nothing is wrong with it.
         let path = if self.retired.load(Ordering::Acquire) { PathBuf::new() } else { self.dir.clone() };
@@ -279,7 +294,7 @@ impl Block {
     pub(super) fn rows(&self, table: &'static str) -> Result<TableReader<Positioned>, BlockProblem> {
         if !self.checked.load(Ordering::Relaxed) {
             for table in [SAMPLES, MERGED] {
-                self.check(table)?;
+                self.check(&self.file_of(table)?)?;
             }
             self.checked.store(true, Ordering::Relaxed);
         }
@@ -289,9 +304,14 @@ impl Block {
         TableReader::new(Positioned { file: Arc::new(file), length: facts.bytes }, table)
     }
 
-    fn check(&self, table: &str) -> Result<(), BlockProblem> {
-        let (name, facts) = self.file_of(table)?;
-        let path = self.dir.join(&name);
+    /// Whether all its files are as they were written.
+    pub fn check_all(&self) -> Result<(), BlockProblem> {
+        let files = lock(&self.manifest).files.clone();
+        files.into_iter().try_for_each(|file| self.check(&file))
+    }
+
+    fn check(&self, (name, facts): &(String, manifest::FileFacts)) -> Result<(), BlockProblem> {
+        let path = self.dir.join(name);
         let failed = |error: io::Error| BlockProblem::io(&path, &error);
         let mut file = File::open(&path).map_err(failed)?;
         let (mut buffer, mut sum, mut length) = (vec![0; 256 << 10], crc32fast::Hasher::new(), 0);
@@ -305,7 +325,7 @@ impl Block {
         }
         match (length, sum.finalize()) == (facts.bytes, facts.crc32) {
             true => Ok(()),
-            false => Err(BlockProblem::says(&name, "is not as it was written".to_owned())),
+            false => Err(BlockProblem::says(name, "is not as it was written".to_owned())),
         }
     }
 }

@@ -30,14 +30,24 @@ pub(in crate::store) fn name_of(part: u64, from_ns: u64) -> String {
     format!("{from}-{part:012}")
 }
 
-/// Writes a part as a block into `dir`; `import` says what it was read from, where that was no kernel. None: nothing
-/// is in it.
+/// Where a part's windows are from, where that is no journal of this store.
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct Origin {
+    /// A file.
+    pub import: Option<ImportFacts>,
+    /// Blocks that the new one takes the place of: their names, with the CRC-32 of their manifests.
+    pub merged: BTreeMap<String, u32>,
+    /// The length of their windows, nanoseconds, where these were made coarser.
+    pub window_ns: Option<u64>,
+}
+
+/// Writes a part as a block into `dir`. None: nothing is in it.
 pub(in crate::store) fn write(
     part: &Part,
     number: u64,
     dir: &Path,
     sync: bool,
-    import: Option<&ImportFacts>,
+    origin: Origin,
 ) -> Result<Option<(PathBuf, Manifest)>, BlockError> {
     let Some(range) = part.facts.span() else { return Ok(None) };
     let name = name_of(number, range.from.0);
@@ -71,8 +81,9 @@ pub(in crate::store) fn write(
         windows: part.facts.windows.len() as u64,
         rows,
         samples,
-        window_ns: None,
-        import: import.cloned(),
+        window_ns: origin.window_ns,
+        import: origin.import,
+        merged: origin.merged,
         files: files.files,
     };
     let finish = || {

@@ -4,7 +4,7 @@
 //! written it is tried again every [`AGAIN`]; sealed parts that then take more than the memory they may
 //! leave it, the oldest first, and are counted. Their journals stay for the next start.
 
-use super::super::block;
+use super::super::block::{self, Origin};
 use super::super::journal;
 use super::health::Failing;
 use super::*;
@@ -58,6 +58,7 @@ impl Shared {
             self.change_blocks(&task);
         }
         self.retain();
+        self.merge_blocks();
         self.roll_up();
     }
 
@@ -65,7 +66,13 @@ impl Shared {
         loop {
             let oldest = read(&self.held).sealed.front().cloned();
             let Some((number, part)) = oldest else { return };
-            match block::write(&part, number, &self.block_dir(), self.config.fsync == Fsync::Window, None) {
+            match block::write(
+                &part,
+                number,
+                &self.block_dir(),
+                self.config.fsync == Fsync::Window,
+                Origin::default(),
+            ) {
                 Ok(written) => {
                     let block = written.map(|(dir, manifest)| Arc::new(Block::new(dir, manifest)));
                     let mut held = write(&self.held);

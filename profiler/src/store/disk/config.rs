@@ -31,12 +31,15 @@ pub struct DiskStoreConfig {
     /// Length of a window.
     pub window_length: Duration,
     /// Memory for windows that are not in a block yet. A part that takes half of it is sealed; over it the
-    /// oldest sealed parts leave memory though no block could be written.
+    /// oldest sealed parts leave memory though no block could be written. Blocks are merged until the new one
+    /// takes so much, and that beside it.
     pub memory_bytes: usize,
     /// Memory for tables of blocks, beside what a query needs while it runs.
     pub cache_bytes: usize,
     /// A part holds the windows of one such stretch of wall-clock time.
     pub block_length: Duration,
+    /// How long after such a stretch its blocks are merged.
+    pub merge_after: Duration,
     /// When the journal is flushed.
     pub fsync: Fsync,
     /// Windows become coarser with age; none: they stay as they are.
@@ -60,6 +63,7 @@ impl DiskStoreConfig {
             memory_bytes: 20 << 20,
             cache_bytes: 12 << 20,
             block_length: Duration::from_secs(3600),
+            merge_after: Duration::from_secs(300),
             fsync: Fsync::Window,
             roll_ups: Vec::new(),
             retention_age: Duration::from_secs(14 * 86_400),

@@ -25,10 +25,13 @@ pub(super) enum Failing {
     Remove,
     /// Making an old block's windows coarser.
     RollUp,
+    /// Merging the blocks of an hour.
+    Merge,
 }
 
 impl Failing {
-    pub const ALL: [Self; 5] = [Self::Journal, Self::Sync, Self::Block, Self::Remove, Self::RollUp];
+    pub const ALL: [Self; 6] =
+        [Self::Journal, Self::Sync, Self::Block, Self::Remove, Self::RollUp, Self::Merge];
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Journal => "journal",
@@ -36,6 +39,7 @@ impl Failing {
             Self::Block => "block",
             Self::Remove => "remove",
             Self::RollUp => "roll-up",
+            Self::Merge => "merge",
         }
     }
 }
@@ -82,13 +86,14 @@ pub struct DiskUsage {
 
 impl DiskUsage {
     /// What can fail: `journal` (appending), `sync` (flushing), `block` (writing one), `remove` (what is old),
-    /// `roll-up` (making old windows coarser).
-    pub const WHAT: [&'static str; 5] = [
+    /// `roll-up` (making old windows coarser), `merge` (the blocks of an hour).
+    pub const WHAT: [&'static str; 6] = [
         Failing::Journal.slug(),
         Failing::Sync.slug(),
         Failing::Block.slug(),
         Failing::Remove.slug(),
         Failing::RollUp.slug(),
+        Failing::Merge.slug(),
     ];
 }
 
@@ -130,6 +135,11 @@ impl Health {
         // Parquet's errors keep only the text of the system's (ENOSPC, EDQUOT), which ends in its number.
         let full = |says: &str| says.contains("(os error 28)") || says.contains("(os error 122)");
         self.failing.iter().any(|(known, says)| *known == what && full(says))
+    }
+
+    /// Whether anything else fails.
+    pub fn fails_beside(&self, what: Failing) -> bool {
+        self.failing.iter().any(|(known, _)| *known != what)
     }
 
     /// It went well.

@@ -13,6 +13,7 @@ mod clock;
 mod config;
 mod health;
 mod journaling;
+mod merging;
 mod rolling;
 mod room;
 mod start;
@@ -38,6 +39,7 @@ use blocks::Task;
 use clock::Clock;
 use health::Health;
 use journaling::Journal;
+use merging::Merging;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -73,6 +75,7 @@ struct Shared {
     config: DiskStoreConfig,
     /// One works on blocks at a time; held across I/O.
     working: Mutex<()>,
+    merging: Mutex<Merging>,
     /// One change of the open part and its journal at a time.
     journal: Mutex<Journal>,
     held: RwLock<Held>,

@@ -5,7 +5,6 @@
 
 use super::health::Failing;
 use super::*;
-use std::fs;
 
 /// Why a block goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +57,6 @@ impl Shared {
 
     /// False: it is not answered for any more, but stays on the disk.
     fn remove(&self, block: &Block, reason: Reason) -> bool {
-        // By a name that a start removes, so that half a block is never read.
-        let gone = block.dir().with_file_name(format!(".gone-{}", block.part()));
         write(&self.held).blocks.retain(|known| known.part() != block.part());
         let mut health = lock(&self.health);
         match reason {
@@ -68,7 +65,11 @@ impl Shared {
             Reason::Full => health.dropped_windows_for_full += block.windows(),
         }
         drop(health);
-        let removed = fs::rename(block.dir(), &gone).and_then(|()| fs::remove_dir_all(&gone));
+        // Those that it took the place of, where they could not be removed then: without it they would be read again.
+        let mut old =
+            block.merged().iter().map(|name| block.dir().with_file_name(name)).filter(|dir| dir.exists());
+        let removed = old.try_for_each(|dir| start::remove(&dir));
+        let removed = removed.and_then(|()| start::remove(block.dir()));
         match removed {
             Ok(()) => lock(&self.health).went_well(Failing::Remove),
             Err(ref error) => lock(&self.health).failed(Failing::Remove, &error.to_string()),

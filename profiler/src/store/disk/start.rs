@@ -8,6 +8,7 @@ use super::super::block::BlockError;
 use super::super::imports;
 use super::super::journal::{self, JournalError};
 use super::*;
+use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -66,6 +67,13 @@ pub(super) fn move_aside(dir: &Path, path: &Path) -> Option<PathBuf> {
     }
 }
 
+/// Removes a block's directory, first by a name that a start removes, so that half a block is never read.
+pub(super) fn remove(block: &Path) -> io::Result<()> {
+    let name = block.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let gone = block.with_file_name(format!(".gone-{name}"));
+    fs::rename(block, &gone).and_then(|()| fs::remove_dir_all(&gone))
+}
+
 fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
@@ -90,8 +98,40 @@ fn read_blocks(dir: &Path, health: &mut Health) -> Result<Vec<Arc<Block>>, DiskS
             }
         }
     }
+    let mut blocks = without_merged(dir, blocks, health);
     blocks.sort_by_key(|block| block.part());
     Ok(blocks)
+}
+
+/// Removes blocks that another took the place of: a kill came between its name and this. Should that one be damaged,
+/// they are what is answered for.
+fn without_merged(dir: &Path, blocks: Vec<Arc<Block>>, health: &mut Health) -> Vec<Arc<Block>> {
+    let names: HashSet<String> = blocks.iter().map(|block| block.name().to_owned()).collect();
+    let mut gone: HashSet<String> = HashSet::new();
+    for block in blocks.iter().filter(|block| block.merged().iter().any(|name| names.contains(name))) {
+        match block.check_all() {
+            Ok(()) => gone.extend(block.merged().iter().cloned()),
+            Err(problem) => {
+                let now = move_aside(dir, block.dir());
+                health.set_aside(block.dir(), now.as_deref(), &problem.to_string());
+                gone.insert(block.name().to_owned());
+            }
+        }
+    }
+    let (old, kept): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| gone.contains(block.name()));
+    for block in old.iter().filter(|block| block.dir().exists()) {
+        // Where it cannot be removed it is not answered for all the same.
+        if let Err(error) = remove(block.dir()) {
+            health.failed(health::Failing::Remove, &error.to_string());
+        }
+    }
+    kept
+}
+
+/// Whether a part is in a block, or in one that took its place.
+fn is_in(block: &Block, part: u64) -> bool {
+    let number = |name: &String| name.rsplit_once('-')?.1.parse::<u64>().ok();
+    block.part() == part || block.merged().iter().filter_map(number).any(|merged| merged == part)
 }
 
 /// Parts of journals whose block is not there, by number; the last with its file.
@@ -101,7 +141,7 @@ fn read_journals(dir: &Path, blocks: &[Arc<Block>], health: &mut Health) -> Resu
     let (mut parts, mut last) = (Vec::new(), None);
     for path in entries(&dir.join(JOURNAL))? {
         let Some(number) = journal::number_of(&path) else { continue };
-        if blocks.iter().any(|block| block.part() == number) {
+        if blocks.iter().any(|block| is_in(block, number)) {
             // The kill came between the block's name and this.
             let _ = fs::remove_file(&path);
             continue;
@@ -160,6 +200,7 @@ impl DiskStore {
         let shared = Arc::new(Shared {
             config,
             working: Mutex::new(()),
+            merging: Mutex::default(),
             journal: Mutex::new(journal),
             held: RwLock::new(Held { sealed, blocks }),
             open: RwLock::new(open),

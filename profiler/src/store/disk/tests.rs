@@ -13,6 +13,7 @@ mod disks;
 mod errors;
 mod fixture;
 mod kills;
+mod merged;
 mod rolled;
 mod same;
 
@@ -108,8 +109,9 @@ fn window(from: u64, rows: &[(u64, u64, u64, u64, u64)]) -> Window {
 }
 
 fn config(dir: &Path) -> DiskStoreConfig {
-    let (memory_bytes, retention_age) = (usize::MAX, Duration::MAX);
-    DiskStoreConfig { fsync: Fsync::Never, memory_bytes, retention_age, ..DiskStoreConfig::new(dir) }
+    let (memory_bytes, retention_age, merge_after) = (usize::MAX, Duration::MAX, Duration::MAX);
+    let fsync = Fsync::Never;
+    DiskStoreConfig { fsync, memory_bytes, retention_age, merge_after, ..DiskStoreConfig::new(dir) }
 }
 
 fn open(dir: &Path) -> DiskStore {
