@@ -6,6 +6,7 @@
 //! never was: the archive keeps the finer one. The newest block goes first.
 
 use super::super::layout::{self, BlockName};
+use super::merged::is_there;
 use super::{Copied, CopyError, Copying, EVERY, lock};
 use crate::store::{BlockFacts, MANIFEST, blocks_of};
 use std::collections::HashMap;
@@ -15,10 +16,15 @@ use std::path::Path;
 impl Copying {
     pub(super) async fn copy_blocks(&mut self) -> Result<(), CopyError> {
         let mut dirs = blocks_of(&self.config.store)?;
+        let old = self.learn_merged(&dirs);
+        dirs.retain(|dir| {
+            dir.file_name().and_then(|name| name.to_str()).is_none_or(|name| !old.contains(name))
+        });
         let names: Vec<String> =
             dirs.iter().filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned())).collect();
         self.copied.retain(|name, _| names.contains(name));
-        let gone = self.waiting.iter().filter(|name| !names.contains(name)).count() as u64;
+        let gone =
+            self.waiting.iter().filter(|name| !names.contains(name) && !old.contains(*name)).count() as u64;
         dirs.retain(|dir| !self.is_copied(dir));
         self.waiting = dirs.iter().filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned())).collect();
         self.count_waiting(gone);
@@ -66,14 +72,28 @@ impl Copying {
                 Some(_) => self.objects_of(&facts.name).await?,
                 None => self.found.remove(&facts.name).unwrap_or_default(),
             };
+            let whole = there.contains_key(MANIFEST);
+            let old = if whole { Vec::new() } else { self.old_of(&facts).await? };
+            if is_there(&facts, &old) {
+                self.copied.insert(facts.name, Copied { crc32, changed });
+                return Ok(());
+            }
             let finer = facts.window_ns.is_some() && there.contains_key(MANIFEST);
             if !finer && !is_whole(&facts, &there) {
-                self.put_block(dir, &facts, &there).await?;
+                self.put_files(dir, &facts, &there).await?;
+                self.hide_old(&facts, &old).await?;
+                self.put_manifest(&facts).await?;
                 // Where files are renamed into place, one that was broken off has a name of its own.
                 let torn = there.keys().any(|file| !names(&facts, file));
                 if known.is_some() || there.contains_key(MANIFEST) || torn {
                     self.clear_old(&facts).await?;
                 }
+            }
+            // Also those that stayed when this was broken off.
+            if !old.is_empty()
+                || known.is_none() && facts.merged.keys().any(|name| self.found.contains_key(name))
+            {
+                self.clear_merged(&facts).await?;
             }
         }
         self.copied.insert(facts.name, Copied { crc32, changed });
@@ -88,7 +108,7 @@ impl Copying {
         Ok(objects.into_iter().map(|object| (file(&object.name), object.bytes)).collect())
     }
 
-    async fn put_block(
+    async fn put_files(
         &self,
         dir: &Path,
         facts: &BlockFacts,
@@ -108,6 +128,10 @@ impl Copying {
                 self.remote.put_file(&layout::block_file(&self.host, &facts.name, file), &path).await?;
             lock(&self.counts).bytes += sent;
         }
+        Ok(())
+    }
+
+    async fn put_manifest(&self, facts: &BlockFacts) -> Result<(), CopyError> {
         let index = layout::index(&self.host, &facts.name, facts.crc32());
         self.remote.put(&index, facts.manifest.clone()).await?;
         let manifest = layout::block_file(&self.host, &facts.name, MANIFEST);

@@ -10,6 +10,7 @@
 
 mod blocks;
 mod counts;
+mod merged;
 mod pieces;
 
 pub use counts::ArchiveUsage;
@@ -91,6 +92,8 @@ struct Copying {
     learnt: bool,
     /// By block.
     copied: HashMap<String, Copied>,
+    /// Blocks that are on the disk, with the names of those that they took the place of.
+    merged: HashMap<String, Vec<String>>,
     /// Objects of blocks that were there at the start and are not known to be whole: file and bytes.
     found: HashMap<String, HashMap<String, u64>>,
     /// Open and sealed parts, by the block that they will be.
@@ -204,6 +207,7 @@ impl Copying {
             counts,
             learnt: false,
             copied: HashMap::new(),
+            merged: HashMap::new(),
             found: HashMap::new(),
             sent: HashMap::new(),
             names: HashMap::new(),

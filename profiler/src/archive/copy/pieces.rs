@@ -64,7 +64,7 @@ impl Copying {
             // It became a block meanwhile, and goes that way.
             let Some(journal) = unless_gone(JournalReader::open(&path))? else { continue };
             let Some(name) = self.name_of(part, &journal)? else { continue };
-            if self.copied.contains_key(&name) {
+            if self.copied.contains_key(&name) || self.is_merged(&name) {
                 continue;
             }
             let mut sent = self.sent.remove(&name).unwrap_or_default();
@@ -136,6 +136,7 @@ impl Copying {
     fn is_block(&self, name: &str) -> bool {
         let numbers = || self.names.iter().filter(|(_, known)| *known == name).map(|(part, _)| Some(*part));
         self.copied.contains_key(name)
+            || self.is_merged(name)
             || self.copied.keys().any(|block| numbers().any(|part| part == layout::part_number(block)))
     }
 

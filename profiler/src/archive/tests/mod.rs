@@ -17,6 +17,7 @@ use std::time::Duration;
 
 mod compacting;
 mod copying;
+mod merging;
 mod reading;
 
 const S: u64 = 1_000_000_000;
