@@ -3,7 +3,8 @@
 In: paths or globs of any file system that this Spark reads: a block, a directory of blocks, a daemon's data directory
 or its store, an archive of many nodes. Out: Block values. Manifests are read by Spark's executors; the driver keeps a
 few hundred bytes a block, and no sample. A block of another format, or a manifest that makes no sense, is an error that
-names it. Names that begin with a dot are not finished or on their way out, and are passed over.
+names it. Names that begin with a dot are not finished or on their way out, and are passed over; so are blocks that one
+beside them took the place of (`merged`).
 """
 
 import json
@@ -77,6 +78,12 @@ def _block(key, path, text):
     return Block(path, key, *numbers, size, files)
 
 
+def merged(path, text):
+    """Paths of the blocks that one took the place of: they are on their way out."""
+    beside = path.rsplit("/", 1)[0]
+    return {"%s/%s" % (beside, name) for name in json.loads(text).get("merged") or ()}
+
+
 def read(spark, paths):
     """All blocks below the paths, by path."""
     found = find(spark, paths)
@@ -84,11 +91,12 @@ def read(spark, paths):
     lines = texts.select(directory_of(F.col("_metadata.file_path")).alias("key"), "value").toLocalIterator()
     listed = {path.rsplit("/", 1)[0] for path in found}
     plain = {path.split(":", 1)[-1].lstrip("/"): path for path in listed}
-    blocks = []
+    blocks, old = [], set()
     for line in lines:
         # Spark tells `file:///a%20b` of what Hadoop lists as `file:/a b`.
         path = next((way for way in (line.key, unquote(line.key)) if way in listed), None)
         if path is None:
             path = plain.get(unquote(line.key).split(":", 1)[-1].lstrip("/"), unquote(line.key))
         blocks.append(_block(line.key, path, line.value))
-    return sorted(blocks, key=lambda block: block.path)
+        old |= merged(path, line.value)
+    return sorted((block for block in blocks if block.path not in old), key=lambda block: block.path)
