@@ -14,35 +14,37 @@ pub fn all(seen: &Seen, dir: &std::path::Path) -> Result<()> {
     {
         seen.choose("#download", format)?;
         let begun = std::time::Instant::now();
-        let file = loop {
+        let came = || -> Result<()> {
             let mut files = std::fs::read_dir(dir)?.flatten().map(|entry| entry.path());
-            if let Some(file) = files.find(|path| path.to_string_lossy().ends_with(end)) {
-                break file;
-            }
-            ensure!(begun.elapsed() < Duration::from_secs(20), "no {end} came");
-            std::thread::sleep(Duration::from_millis(50));
+            let file = files.find(|path| path.to_string_lossy().ends_with(end));
+            right(format, &std::fs::read(file.with_context(|| format!("no {end} came"))?)?)
         };
-        let bytes = std::fs::read(&file)?;
-        let text = String::from_utf8_lossy(&bytes);
-        match format {
-            "svg" => ensure!(
-                text.contains("Job.work") && !text.contains("<script") && !text.contains("<img"),
-                "{text}"
-            ),
-            "folded" => ensure!(
-                text.lines().any(|l| l.ends_with("Job.work;java.util.Arrays.sort 1200000000")),
-                "{text}"
-            ),
-            "speedscope" => {
-                let json: Value = serde_json::from_slice(&bytes)?;
-                ensure!(
-                    json["profiles"][0]["endValue"].as_f64() == Some(2.3e9),
-                    "{}",
-                    json["profiles"][0]["endValue"]
-                );
-            }
-            _ => pprof(&bytes)?,
+        // The browser makes the file before it has all of it.
+        while let Err(error) = came() {
+            ensure!(begun.elapsed() < Duration::from_secs(20), "{error:#}");
+            std::thread::sleep(Duration::from_millis(50));
         }
+    }
+    Ok(())
+}
+
+/// Whether a file of this format has the graph's figures.
+fn right(format: &str, bytes: &[u8]) -> Result<()> {
+    let text = String::from_utf8_lossy(bytes);
+    match format {
+        "svg" => ensure!(
+            text.contains("Job.work") && !text.contains("<script") && !text.contains("<img"),
+            "{text}"
+        ),
+        "folded" => {
+            ensure!(text.lines().any(|l| l.ends_with("Job.work;java.util.Arrays.sort 1200000000")), "{text}")
+        }
+        "speedscope" => {
+            let json: Value = serde_json::from_slice(bytes)?;
+            let end = &json["profiles"][0]["endValue"];
+            ensure!(end.as_f64() == Some(2.3e9), "{end}");
+        }
+        _ => pprof(bytes)?,
     }
     Ok(())
 }
