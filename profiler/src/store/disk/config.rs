@@ -32,7 +32,7 @@ pub struct DiskStoreConfig {
     pub window_length: Duration,
     /// Memory for windows that are not in a block yet. A part that takes half of it is sealed; over it the
     /// oldest sealed parts leave memory though no block could be written. Blocks are merged until the new one
-    /// takes so much, and that beside it.
+    /// takes three quarters of it, and that beside it.
     pub memory_bytes: usize,
     /// Memory for tables of blocks, beside what a query needs while it runs.
     pub cache_bytes: usize,

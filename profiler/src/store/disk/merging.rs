@@ -5,8 +5,8 @@
 //! still reads one of them begins anew. One merge at each look, and no block is merged twice, so each sample is
 //! written twice in all.
 //!
-//! Memory: the new block in the making, which takes no more blocks once it is `memory_bytes` large; beside it one of
-//! the old ones, and [`ROWS_AT_ONCE`]. What fails is tried again after [`LATER`].
+//! Memory: the new block in the making, which takes no more blocks once it is three quarters of `memory_bytes` large;
+//! beside it one of the old ones, and [`ROWS_AT_ONCE`]. What fails is tried again after [`LATER`].
 
 use super::super::block::{self, Origin};
 use super::super::files::BlockFacts;
@@ -132,7 +132,7 @@ impl Shared {
             origin.window_ns = facts.window_ns;
             origin.merged.insert(facts.name.clone(), facts.crc32());
             old.push(block.clone());
-            if part.bytes() >= self.config.memory_bytes {
+            if part.bytes() >= self.config.memory_bytes / 4 * 3 {
                 break;
             }
         }
