@@ -194,6 +194,8 @@ impl Worker {
         let change = self.capture.refresh_cpus()?;
         self.health.cpus_changed(&change);
         self.relabel();
+        let registry = &self.registry;
+        self.symbolizer.tidy(|key| registry.by_key(key).is_some_and(|process| !process.exited));
         let now = ClockReading::take();
         self.threads.tick(now.monotonic_ns);
         for window in self.windows.advance(now) {

@@ -3,7 +3,7 @@
 use crate::model::{FastSet, Frame};
 use std::sync::Arc;
 
-/// From so many on unused frames go, each time that there are twice as many again.
+/// Unused frames go each time that there are so many more.
 const SWEPT: usize = 8_192;
 
 /// Interns frames.
@@ -33,7 +33,7 @@ impl FrameTable {
                 // All in use: sharing is given up for what comes, not memory.
                 self.all.clear();
             }
-            self.sweep_at = (2 * self.all.len()).clamp(self.limit.min(SWEPT), self.limit);
+            self.sweep_at = (self.all.len() + SWEPT).min(self.limit);
         }
         let frame = Arc::new(frame);
         self.all.insert(Arc::clone(&frame));

@@ -94,7 +94,8 @@ impl Symbolizer {
         }
         for (depth, address) in raw.kernel.iter().enumerate().rev() {
             // All but the interrupted instruction are return addresses.
-            let frame = self.kernel_frame(address.saturating_sub(u64::from(depth > 0)));
+            let address = address.saturating_sub(u64::from(depth > 0));
+            let frame = self.kernel.frame(address, &mut self.frames);
             frames.push(PendingFrame::Named(frame));
         }
         PendingStack { frames: frames.into(), end }
@@ -220,6 +221,17 @@ impl Symbolizer {
         if let Some(process) = self.processes.get_mut(&key) {
             process.exited.get_or_insert_with(Instant::now);
         }
+    }
+
+    /// To be called about once a second. Lets go of symbols that nobody needs now, and takes processes that do not live any
+    /// more as [`Symbolizer::on_exit`] does: of one that was first seen by a sample which came up after its end, nobody
+    /// says that it ended.
+    pub fn tidy(&mut self, lives: impl Fn(ProcessKey) -> bool) {
+        let now = Instant::now();
+        for (_, process) in self.processes.iter_mut().filter(|(key, p)| p.exited.is_none() && !lives(**key)) {
+            process.exited = Some(now);
+        }
+        self.natives.rest();
     }
 
     /// What is known of a process's JVM; None when it is none, or none of its user code was sampled yet.
@@ -351,14 +363,6 @@ impl Symbolizer {
             _ => std::path::Path::new(""),
         };
         self.natives.name(id, offset, opened.as_ref().map(|file| (file, path)), &mut self.frames)
-    }
-
-    fn kernel_frame(&mut self, address: u64) -> Arc<Frame> {
-        let frame = match self.kernel.find(address) {
-            Some(symbol) => Frame::new(FrameKind::Kernel, symbol.name, symbol.module),
-            None => Frame::unknown(UnknownReason::KernelSymbol, "kernel"),
-        };
-        self.frames.intern(frame)
     }
 }
 

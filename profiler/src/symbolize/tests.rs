@@ -152,28 +152,52 @@ fn names_survive_the_process_and_the_file() {
     std::fs::copy("/bin/sleep", &program).unwrap();
     let child = Command::new(&program).arg("60").spawn().unwrap();
     let mut child = Java(child);
-    std::thread::sleep(Duration::from_millis(50));
+    let mut all = Vec::new();
+    let mapped = |all: &[maps::Mapping], name: &str| {
+        all.iter().find(|m| m.module_name().starts_with(name)).map(|m| m.start)
+    };
+    for _ in 0..500 {
+        let text = std::fs::read(format!("/proc/{}/maps", child.pid())).unwrap();
+        all = maps::parse(&text).0;
+        if mapped(&all, "libc").is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
     // The file on disk is another one now; the mapped one is only in /proc/PID/map_files.
     std::fs::remove_file(&program).unwrap();
     std::fs::write(&program, "something else").unwrap();
     let me = target(child.pid());
-    let text = std::fs::read(format!("/proc/{}/maps", child.pid())).unwrap();
-    let (all, _) = maps::parse(&text);
-    let own = all.iter().find(|m| m.module_name() == "sleeper").unwrap();
-    let libc = all.iter().find(|m| m.module_name().starts_with("libc")).unwrap();
+    let (own, libc) = (mapped(&all, "sleeper").unwrap(), mapped(&all, "libc").unwrap());
     let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
-    let first = symbolizer.begin(&me, &stack(child.pid(), &[own.start + 0x100, libc.start + 0x1000], &[]));
+    let first = symbolizer.begin(&me, &stack(child.pid(), &[own + 0x100, libc + 0x1000], &[]));
     child.0.kill().unwrap();
     child.0.wait().unwrap();
     symbolizer.on_exit(me.key);
-    let second = symbolizer.begin(&me, &stack(child.pid(), &[own.start + 0x200, libc.start + 0x2000], &[]));
+    let second = symbolizer.begin(&me, &stack(child.pid(), &[own + 0x200, libc + 0x2000], &[]));
     for pending in [first, second] {
         let named = symbolizer.finish(&me, &pending);
         assert!(named.frames.iter().all(|f| f.unknown.is_none()), "{:?}", names(&named));
     }
     let other = Target { key: ProcessKey { pid: child.pid(), start_ticks: 1 }, ..me };
-    let named = symbolizer.begin(&other, &stack(child.pid(), &[own.start], &[]));
+    let named = symbolizer.begin(&other, &stack(child.pid(), &[own], &[]));
     assert_eq!(names(&symbolizer.finish(&other, &named)), ["[unknown: process gone]"]);
+}
+
+#[test]
+fn a_process_that_ended_unseen_is_let_go_of() {
+    let config = SymbolizerConfig { keep_exited: Duration::ZERO, ..SymbolizerConfig::default() };
+    let mut symbolizer = Symbolizer::new(config);
+    let me = target(std::process::id());
+    let ended = Target { key: ProcessKey { pid: 4_194_305, start_ticks: 0 }, ..me };
+    for target in [me, ended] {
+        symbolizer.begin(&target, &stack(target.key.pid, &[0x1000], &[]));
+    }
+    symbolizer.poll();
+    assert_eq!(symbolizer.counters().processes, 2);
+    symbolizer.tidy(|key| key == me.key);
+    symbolizer.poll();
+    assert_eq!(symbolizer.counters().processes, 1);
 }
 
 #[test]

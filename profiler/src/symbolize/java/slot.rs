@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 /// Slots of one process; if all are used, beyond this all go.
 pub const MAX_SLOTS: usize = 16_384;
-/// From so many on those that were not used for [`UNUSED`] go, each time that there are twice as many again. The
-/// reader still knows most of their names.
-const SWEPT: usize = 2_048;
+/// Those that were not used for [`UNUSED`] go each time that there are so many more. The reader still knows most of
+/// their names.
+const SWEPT: usize = 1_024;
 /// Stacks are sent again each epoch of ten seconds, so what was not used for two is no longer sampled.
 const UNUSED: Duration = Duration::from_secs(20);
 
@@ -113,7 +113,7 @@ impl Slots {
     }
 
     fn make_room(&mut self, now: Instant) {
-        if self.known.len() < self.sweep_at.clamp(SWEPT, MAX_SLOTS) {
+        if self.known.len() < self.sweep_at.max(SWEPT) {
             return;
         }
         let before = self.known.len();
@@ -122,7 +122,7 @@ impl Slots {
             self.known.clear();
         }
         self.dropped += (before - self.known.len()) as u64;
-        self.sweep_at = 2 * self.known.len();
+        self.sweep_at = (self.known.len() + SWEPT).min(MAX_SLOTS);
     }
 }
 
@@ -187,9 +187,9 @@ mod tests {
         assert_eq!((slots.known.len(), slots.dropped), (2, MAX_SLOTS as u64 - 1));
         assert_eq!(slots.of(&at(3), 1, now + UNUSED), used);
         // Not only when there is no room left.
-        for value in 0..SWEPT as u64 {
+        for value in 0..=SWEPT as u64 {
             slots.of(&at(value), 1, now + 3 * UNUSED);
         }
-        assert_eq!(slots.known.len(), SWEPT);
+        assert_eq!(slots.known.len(), SWEPT + 1);
     }
 }

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use table::{Named, Table};
 
 pub use debuginfod::{Debuginfod, DebuginfodCounters};
@@ -34,6 +35,8 @@ const MAX_MODULES: usize = 4096;
 
 /// Symbol tables held at a time; each keeps two files open.
 const MAX_TABLES: usize = 96;
+/// A table that named nothing new for so long goes: the names that it gave stay. It comes back in some 20 ms (a libjvm).
+const IDLE: Duration = Duration::from_secs(120);
 
 /// Handle of a file; valid for one [`Natives::generation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +53,7 @@ struct Module {
     table: Option<Table>,
     /// No symbols can be had from it.
     barren: bool,
-    used: u64,
+    used: Instant,
     /// Frames by the offset from which they hold, with that to which they do.
     functions: BTreeMap<u64, (u64, Arc<Frame>)>,
 }
@@ -68,6 +71,8 @@ pub struct NativeCounters {
     pub table_bytes: u64,
     /// Tables dropped to stay inside the limit, since start.
     pub tables_evicted: u64,
+    /// Tables dropped because nothing new was asked of them for two minutes, since start.
+    pub tables_rested: u64,
     /// Files without usable symbols, since start.
     pub files_without_symbols: u64,
     /// Functions, and addresses outside of known ones, whose names are cached.
@@ -84,7 +89,6 @@ pub struct Natives {
     names: FastMap<(ModuleId, u64), Arc<Frame>>,
     /// Functions of all modules.
     held: usize,
-    clock: u64,
     /// Goes up when all [`ModuleId`]s become invalid.
     pub generation: u64,
     max_table_bytes: u64,
@@ -101,7 +105,6 @@ impl Natives {
             modules: Vec::new(),
             names: FastMap::default(),
             held: 0,
-            clock: 0,
             generation: 0,
             max_table_bytes,
             max_names,
@@ -129,6 +132,19 @@ impl Natives {
         }
     }
 
+    /// Lets go of tables that were not needed for a while.
+    pub fn rest(&mut self) {
+        self.rest_after(IDLE);
+    }
+
+    fn rest_after(&mut self, idle: Duration) {
+        let all = self.modules.iter_mut();
+        for module in all.filter(|module| module.table.is_some() && module.used.elapsed() >= idle) {
+            module.table = None;
+            self.counters.tables_rested += 1;
+        }
+    }
+
     /// Makes `file` known.
     pub fn module(&mut self, name: &str, file: &File, stat: &Stat) -> ModuleId {
         let size = stat.st_size as u64;
@@ -153,7 +169,7 @@ impl Natives {
             name: name.into(),
             table: None,
             barren: false,
-            used: 0,
+            used: Instant::now(),
             functions: BTreeMap::new(),
         });
         self.by_key.insert(key, id);
@@ -191,12 +207,10 @@ impl Natives {
         {
             self.load(id, file, path);
         }
-        self.clock += 1;
-        let clock = self.clock;
         let Some(module) = self.modules.get_mut(id.0 as usize) else {
             return frames.intern(Frame::new(FrameKind::Native, format!("?+0x{offset:x}"), ""));
         };
-        module.used = clock;
+        module.used = Instant::now();
         let found = module.table.as_ref().and_then(|table| table.name(offset));
         let (name, holds) = match found {
             Some(Named { name, holds }) => (name, Some(holds)),
@@ -254,8 +268,7 @@ impl Natives {
                 self.counters.files_without_symbols += 1;
             }
         }
-        self.clock += 1;
-        module.used = self.clock;
+        module.used = Instant::now();
         let tables = |all: &[Module]| all.iter().filter(|m| m.table.is_some()).count();
         while self.table_bytes() > self.max_table_bytes || tables(&self.modules) > MAX_TABLES {
             let oldest = self.modules.iter_mut().filter(|m| m.table.is_some()).min_by_key(|m| m.used);

@@ -44,6 +44,26 @@ fn tables_and_names_are_bounded() {
     assert_eq!((counters.tables, counters.table_bytes), (0, 0));
 }
 
+#[test]
+fn a_table_that_nobody_needs_goes_and_comes_back() {
+    let (file, stat) = libc();
+    let mut frames = FrameTable::new(1000);
+    let mut natives = Natives::new(64 << 20, 100);
+    let id = natives.module("libc.so.6", &file, &stat);
+    let opened = Some((&file, Path::new("/lib/libc.so.6")));
+    let (start, end) = (stat.st_size as u64 / 4, stat.st_size as u64 / 2);
+    let first = natives.name(id, start, opened, &mut frames);
+    natives.rest();
+    assert_eq!(natives.counters().tables, 1, "it was needed just now");
+    natives.rest_after(Duration::ZERO);
+    let counters = natives.counters();
+    assert_eq!((counters.tables, counters.table_bytes, counters.tables_rested), (0, 0, 1));
+    assert!(Arc::ptr_eq(&natives.name(id, start, None, &mut frames), &first), "its names stay");
+    assert!(natives.wants_file(id));
+    let second = natives.name(id, end, opened, &mut frames);
+    assert!(!natives.wants_file(id) && !second.name.contains("+0x"), "{}", second.name);
+}
+
 /// Names and addresses of the functions in a file's .symtab.
 fn functions(path: &Path) -> Vec<(String, u64)> {
     let bytes = std::fs::read(path).unwrap();

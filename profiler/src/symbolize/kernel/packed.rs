@@ -1,0 +1,154 @@
+//! Symbols in the order of their addresses, packed: some 13 bytes each instead of 40.
+//!
+//! In: (address, name, module), ascending. Out: the last one that begins at or before an address. Blocks of
+//! [`BLOCK`] symbols; each is its distance from the one before, how many bytes of the name are those of the name before
+//! it, the rest of the name, the module. A kernel with call padding has each function twice, as `__pfx_name` and
+//! `name` (Linux 6.1, arch/x86): the prefix is a bit.
+
+/// Symbols of a block, which is read from its beginning.
+const BLOCK: usize = 16;
+const PREFIX: &str = "__pfx_";
+
+/// The symbols.
+#[derive(Debug, Default)]
+pub struct Packed {
+    /// The first address of each block, and where it begins in `bytes`.
+    blocks: Vec<(u64, u32)>,
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+/// One of them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Where it begins.
+    pub start: u64,
+    /// Its name.
+    pub name: String,
+    /// The number of its module.
+    pub module: u16,
+}
+
+impl Packed {
+    /// Of symbols in the order of their addresses, no two at one address.
+    pub fn of<'a>(symbols: impl Iterator<Item = (u64, &'a str, u16)>) -> Self {
+        let (mut packed, mut before) = (Self::default(), (0, ""));
+        for (start, name, module) in symbols {
+            let (prefix, stem) = name.strip_prefix(PREFIX).map_or((0, name), |stem| (1, stem));
+            if packed.len.is_multiple_of(BLOCK) {
+                packed.blocks.push((start, packed.bytes.len() as u32));
+                before = (start, "");
+            }
+            let mut shared = before.1.bytes().zip(stem.bytes()).take_while(|(a, b)| a == b).count();
+            while !stem.is_char_boundary(shared) {
+                shared -= 1;
+            }
+            let rest = stem.get(shared..).unwrap_or_default();
+            let bytes = &mut packed.bytes;
+            put(bytes, start - before.0);
+            put(bytes, (shared as u64) << 1 | prefix);
+            put(bytes, rest.len() as u64);
+            bytes.extend_from_slice(rest.as_bytes());
+            put(bytes, u64::from(module));
+            before = (start, stem);
+            packed.len += 1;
+        }
+        packed.blocks.shrink_to_fit();
+        packed.bytes.shrink_to_fit();
+        packed
+    }
+
+    /// The last symbol that begins at or before `address`.
+    pub fn find(&self, address: u64) -> Option<Symbol> {
+        let block = self.blocks.partition_point(|(first, _)| *first <= address).checked_sub(1)?;
+        let (first, at) = *self.blocks.get(block)?;
+        let end = self.blocks.get(block + 1).map_or(self.bytes.len(), |(_, at)| *at as usize);
+        let mut rest = self.bytes.get(at as usize..end)?;
+        let (mut start, mut stem, mut found) = (first, Vec::new(), None);
+        while !rest.is_empty() {
+            start += take(&mut rest)?;
+            if start > address {
+                break;
+            }
+            let shared = take(&mut rest)?;
+            stem.truncate((shared >> 1) as usize);
+            let len = take(&mut rest)? as usize;
+            let (more, after) = rest.split_at_checked(len)?;
+            stem.extend_from_slice(more);
+            rest = after;
+            found = Some((start, shared & 1 == 1, take(&mut rest)? as u16));
+        }
+        let (start, prefix, module) = found?;
+        let stem = String::from_utf8(stem).ok()?;
+        Some(Symbol { start, name: if prefix { format!("{PREFIX}{stem}") } else { stem }, module })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes.capacity() + self.blocks.capacity() * size_of::<(u64, u32)>()
+    }
+}
+
+/// Seven bits a byte, the lowest first; the highest bit says that there are more (LEB128).
+fn put(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn take(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, after) = rest.split_first()?;
+        *rest = after;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn what_goes_in_comes_out(
+            symbols in proptest::collection::btree_map(
+                any::<u64>(), ("(__pfx_)?[a-cé]{0,6}(\\.[a-z]{1,300})?", any::<u16>()), 0..100),
+            asked in any::<u64>(),
+        ) {
+            let symbols: BTreeMap<u64, (String, u16)> = symbols;
+            let packed = Packed::of(symbols.iter().map(|(start, (name, module))| (*start, name.as_str(), *module)));
+            prop_assert_eq!(packed.len(), symbols.len());
+            let near = symbols.keys().flat_map(|start| [*start, start.saturating_sub(1), start.saturating_add(1)]);
+            for address in near.chain([0, asked, u64::MAX]) {
+                let expected = symbols.range(..=address).next_back().map(|(start, (name, module))| Symbol {
+                    start: *start, name: name.clone(), module: *module });
+                prop_assert_eq!(packed.find(address), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn padding_costs_little() {
+        let names: Vec<String> = (0..1000).map(|i| format!("a_function_of_some_length_{i}")).collect();
+        let padded: Vec<String> =
+            names.iter().flat_map(|name| [format!("{PREFIX}{name}"), name.clone()]).collect();
+        let bytes = |names: &[String]| {
+            Packed::of(names.iter().enumerate().map(|(at, name)| (16 * at as u64, name.as_str(), 0))).bytes()
+        };
+        assert!(bytes(&padded) < bytes(&names) + 8 * names.len(), "{} {}", bytes(&padded), bytes(&names));
+    }
+}
