@@ -1,4 +1,4 @@
-//! Symbols in the order of their addresses, packed: some 13 bytes each instead of 40.
+//! Symbols in the order of their addresses, packed: some 14 bytes each instead of 40.
 //!
 //! In: (address, name, module), ascending. Out: the last one that begins at or before an address. Blocks of
 //! [`BLOCK`] symbols; each is its distance from the one before, how many bytes of the name are those of the name before
