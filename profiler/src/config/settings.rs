@@ -132,8 +132,8 @@ settings! {
     /// On a full disk: drop (the oldest block goes, the newest windows are kept) or stop (nothing new is
     /// written until there is room; windows wait in memory as far as they fit).
     required when_full ("when-full", "WHAT"): FullDisk = "drop";
-    /// Nodes that the call tree of an answer may have.
-    required query_nodes ("query-nodes", "N"): QueryNodes = "300000";
+    /// Nodes that the call tree of an answer may have, some 100 bytes each, and rows that a table of methods may have.
+    required query_nodes ("query-nodes", "N"): QueryNodes = "1000000";
     /// Time that a query of windows on the disk may take; after 30 s no client waits any more.
     required query_time ("query-time", "DURATION"): Interval = "25s";
     /// Bytes of windows on the disk that a query may read.

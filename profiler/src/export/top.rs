@@ -3,7 +3,7 @@
 //! In: a merged tree. Out: methods by name and module, whatever kinds of code they ran as. A method that
 //! calls itself counts once for each stack, at its outermost frame, so no total exceeds the whole.
 
-use crate::model::{FrameKind, Tree};
+use crate::model::{FrameKind, MethodSum, Tree};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
@@ -29,6 +29,19 @@ pub struct Method<'a> {
     pub own: Cost,
     /// Samples that ended in it or below.
     pub total: Cost,
+}
+
+impl<'a> Method<'a> {
+    /// Of a store's answer.
+    pub fn of(sum: &'a MethodSum) -> Self {
+        Self {
+            name: &sum.name,
+            module: &sum.module,
+            kinds: sum.kinds.iter().map(|kind| kind.slug()).collect(),
+            own: Cost { count: sum.self_count, weight: sum.self_weight },
+            total: Cost { count: sum.total_count, weight: sum.total_weight },
+        }
+    }
 }
 
 /// Sums a tree by method, in order of first occurrence. Prefix frames of `group` are no methods.

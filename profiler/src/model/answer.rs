@@ -1,6 +1,6 @@
 //! What the store answers.
 
-use super::{Frame, LabelKey, LabelSet, LedgerSums, LostCounts, TimeRange};
+use super::{Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, TimeRange};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -90,6 +90,38 @@ pub struct Answer {
 /// An [`Answer`] without its tree: which windows it holds and what it rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
+    /// As [`Answer::range`].
+    pub range: TimeRange,
+    /// As [`Answer::windows`].
+    pub windows: usize,
+    /// As [`Answer::quality`].
+    pub quality: Quality,
+}
+
+/// A method, over all ways to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MethodSum {
+    /// Its name; with lines told apart `name:line`.
+    pub name: Arc<str>,
+    /// Library, executable or kernel module.
+    pub module: Arc<str>,
+    /// Kinds of code it ran as, sorted.
+    pub kinds: Vec<FrameKind>,
+    /// Samples that ended in it.
+    pub self_count: u64,
+    /// Their weight, in the unit of the sample kind.
+    pub self_weight: u64,
+    /// Samples that ended in it or below: one in which it calls itself counts once.
+    pub total_count: u64,
+    /// Their weight.
+    pub total_weight: u64,
+}
+
+/// An [`Answer`] with methods in place of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodAnswer {
+    /// By name and module.
+    pub methods: Vec<MethodSum>,
     /// As [`Answer::range`].
     pub range: TimeRange,
     /// As [`Answer::windows`].

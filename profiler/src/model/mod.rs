@@ -22,7 +22,8 @@ mod wait;
 mod window;
 
 pub use answer::{
-    Answer, LabelTotal, LedgerTotal, Node, NodeId, Quality, SeriesPoint, Summary, Tree, sampling_error,
+    Answer, LabelTotal, LedgerTotal, MethodAnswer, MethodSum, Node, NodeId, Quality, SeriesPoint, Summary,
+    Tree, sampling_error,
 };
 pub use fast::{FastMap, FastSet};
 pub use frame::{Frame, FrameKind, UnknownReason};

@@ -1,12 +1,12 @@
 //! `/api/v1/top`: methods by the time in them and below them.
 //!
-//! In: the merged tree. Out: what [`crate::export::methods`] makes of it, as JSON. Limits: `limit` rows;
+//! In: [`crate::store::Store::methods`]. Out: JSON, the rows sorted as [`crate::export::sort`] does. Limits: `limit` rows;
 //! the answer says how many there are.
 
 use super::ServeState;
-use super::answer::{amount, head, headers, json, share, share_error, summary_of};
-use crate::export::{Cost, Method, methods, sort};
-use crate::model::{Answer, SampleKind};
+use super::answer::{amount, head, headers, json, share, share_error};
+use crate::export::{Cost, Method, sort};
+use crate::model::{MethodAnswer, SampleKind, Summary};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde_json::{Map, Value};
@@ -23,15 +23,13 @@ pub async fn top(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) 
         .select(raw, &["limit", "sort", "lines"], |store, params, query| {
             let by_total = params.choice("sort", &[("self", false), ("total", true)], false)?;
             let limit = params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
-            let mut query = query.clone();
-            query.detail.kinds = true;
-            let answer = store.merge(&query)?;
-            let mut methods = methods(&answer.tree);
+            let MethodAnswer { methods, range, windows, quality } = store.methods(query)?;
+            let summary = Summary { range, windows, quality };
+            let mut methods: Vec<Method<'_>> = methods.iter().map(Method::of).collect();
             sort(&mut methods, by_total);
             let count = methods.len();
             methods.truncate(limit);
-            let rows = methods.iter().map(|method| row(method, &answer, query.kind));
-            let summary = summary_of(&answer);
+            let rows = methods.iter().map(|method| row(method, summary.quality.samples, query.kind));
             let mut out = head(&summary, store);
             out.insert("sort".into(), if by_total { "total" } else { "self" }.into());
             out.insert("methods".into(), count.into());
@@ -41,8 +39,7 @@ pub async fn top(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) 
         .await
 }
 
-fn row(method: &Method<'_>, answer: &Answer, kind: SampleKind) -> Value {
-    let samples = answer.quality.samples;
+fn row(method: &Method<'_>, samples: u64, kind: SampleKind) -> Value {
     let cost = |cost: Cost| {
         let mut out = amount(kind, cost.count, cost.weight);
         let share = share(cost.count, samples);

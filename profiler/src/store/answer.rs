@@ -1,7 +1,7 @@
 //! Answers from a set of windows. Nothing here holds a lock: the store hands over the windows that the
 //! query touches, and they do not change.
 //!
-//! Limits: nodes of a tree, label sets of totals, points of series ([`AnswerLimits`]); over them the
+//! Limits: nodes of a tree, methods, label sets of totals, points of series ([`AnswerLimits`]); over them the
 //! query is refused with what to do, never cut in silence.
 
 use super::pointer::{PairMap, PointerMap};
@@ -21,7 +21,7 @@ const MAX_THREADS: usize = 4;
 /// How large an answer may be, and what it may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerLimits {
-    /// Nodes of a call tree; a node takes some 100 bytes while it is made.
+    /// Nodes of a call tree, each some 100 bytes while it is made; rows of a table of methods.
     pub nodes: usize,
     /// Label sets of totals.
     pub label_sets: usize,
@@ -39,7 +39,7 @@ impl Default for AnswerLimits {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |cpus| cpus.get().min(MAX_THREADS));
         Self {
-            nodes: 300_000,
+            nodes: 1_000_000,
             label_sets: 100_000,
             points: 200_000,
             time: Duration::from_secs(25),
@@ -141,7 +141,8 @@ pub(super) fn quality(windows: &[Arc<Window>], query: &Query) -> Quality {
     quality
 }
 
-fn rate(quality: &mut Quality, stack: &Stack, count: u64) {
+/// Counts samples of a stack.
+pub(super) fn rate(quality: &mut Quality, stack: &Stack, count: u64) {
     quality.samples += count;
     if stack.truncated() {
         quality.truncated += count;
@@ -246,7 +247,7 @@ pub(super) fn values(labels: &LabelSet, by: &[LabelKey]) -> Vec<Arc<str>> {
     by.iter().map(|key| value(key).unwrap_or_else(|| Arc::from(""))).collect()
 }
 
-fn selected_rows(window: &Window, kind: SampleKind) -> impl Iterator<Item = &Row> {
+pub(super) fn selected_rows(window: &Window, kind: SampleKind) -> impl Iterator<Item = &Row> {
     window.rows.iter().filter(move |row| row.kind == kind)
 }
 

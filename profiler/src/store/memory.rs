@@ -9,12 +9,13 @@
 
 use super::accounts;
 use super::answer::{self, AnswerLimits};
+use super::methods;
 use super::relabel::{Moves, concerns, without};
 use super::sizes::Sizes;
 use super::{LabelledSeries, Store, StoreError, StoreUsage};
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary, TimeRange,
-    Window,
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection,
+    Summary, TimeRange, Window,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -146,6 +147,12 @@ impl Store for MemoryStore {
         let windows = self.touched(query.range);
         let range = answer::covered(&windows, query.range, self.config.window_length);
         Ok(Summary { range, windows: windows.len(), quality: answer::quality(&windows, query) })
+    }
+
+    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
+        let windows = self.touched(query.range);
+        let range = answer::covered(&windows, query.range, self.config.window_length);
+        methods::of_windows(&windows, query, range, &self.config.answers)
     }
 
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {

@@ -15,6 +15,7 @@ mod imports;
 mod journal;
 mod memory;
 mod merger;
+mod methods;
 mod part;
 mod pointer;
 mod read;
@@ -33,8 +34,8 @@ pub use merger::{MergeError, Merger};
 pub use shelf::{Fetch, Needs, Shelf, ShelfStore, Touch, Volume};
 
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, SeriesPoint,
-    Summary, TimeRange, Window,
+    Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query,
+    Selection, SeriesPoint, Summary, TimeRange, Window,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -113,6 +114,12 @@ pub trait Store: Send + Sync {
     /// asked range, whole; its range is theirs, or the asked one in whole windows where there is none.
     /// A prefix frame of `group` reads `key=(none)` where the label is not set.
     fn merge(&self, query: &Query) -> Result<Answer, StoreError>;
+    /// The methods of all selected samples, over the same windows as [`Store::merge`]; `group` does not matter. What
+    /// it holds grows with the methods, so it answers where a tree would be too large.
+    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
+        let detail = Detail { kinds: true, ..query.detail };
+        Ok(methods::of_tree(self.merge(&Query { detail, group: Vec::new(), ..query.clone() })?))
+    }
     /// What [`Store::merge`] would answer, without the tree: tables need only this, and a store can tell
     /// it without walking a stack.
     fn summary(&self, query: &Query) -> Result<Summary, StoreError> {

@@ -10,11 +10,11 @@ use super::block::Block;
 use super::files::BlockFacts;
 use super::journal;
 use super::part::Part;
-use super::read::{Merge, View};
+use super::read::{Merge, MethodSums, View};
 use super::{LabelValue, LabelledSeries, Store, StoreError, StoreUsage};
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary, TimeRange,
-    Window, nobody_waits,
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection,
+    Summary, TimeRange, Window, nobody_waits,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -250,6 +250,14 @@ impl<S: Shelf> Store for ShelfStore<S> {
             let mut merge = Merge::new(query, &self.answers);
             self.each(&Touch::of(query, &query.group, Needs::Trees), &mut |view| merge.add(view))?;
             Ok(merge.finish(self.window_length))
+        })
+    }
+
+    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
+        self.answer(|| {
+            let mut methods = MethodSums::new(query, &self.answers);
+            self.each(&Touch::of(query, &[], Needs::Trees), &mut |view| methods.add(view))?;
+            Ok(methods.finish(self.window_length))
         })
     }
 

@@ -2,10 +2,12 @@
 
 use super::super::asking::Parts;
 use super::super::facts;
-use super::super::read::Merge;
+use super::super::read::{Merge, MethodSums};
 use super::super::{LabelValue, LabelledSeries, Store, StoreUsage};
 use super::*;
-use crate::model::{Answer, LabelKey, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary};
+use crate::model::{
+    Answer, LabelKey, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection, Summary,
+};
 use std::collections::BTreeMap;
 
 impl Store for DiskStore {
@@ -33,6 +35,21 @@ impl Store for DiskStore {
             shared.each_at_once(&query.range, |view| {
                 // Without the lock: only the sum waits for the others.
                 let mut own = Merge::new(query, limits);
+                own.add(view)?;
+                lock(&all).join(own)
+            })?;
+            let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Ok(all.finish(shared.config.window_length))
+        })
+    }
+
+    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
+        let shared = &self.shared;
+        shared.answer(|| {
+            let limits = &shared.config.answers;
+            let all = Mutex::new(MethodSums::new(query, limits));
+            shared.each_at_once(&query.range, |view| {
+                let mut own = MethodSums::new(query, limits);
                 own.add(view)?;
                 lock(&all).join(own)
             })?;

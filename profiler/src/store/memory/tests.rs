@@ -203,6 +203,12 @@ fn too_large_answers_are_refused_with_the_limit() {
         error,
         "the answer has more than 3 nodes in its call tree (query-nodes): narrow the time range or the selection"
     );
+    let methods = store.methods(&query(0, 20)).unwrap().methods;
+    let seen: Vec<_> = methods.iter().map(|m| (&*m.name, m.self_count, m.total_count)).collect();
+    assert_eq!(seen, [("a", 0, 1), ("b", 1, 1), ("c", 1, 1)], "ways to methods do not count");
+    store.append(window(20, 30, vec![row(&labels(&[(LabelKey::Pid, "2")]), &stack(&["d"]), 1)]));
+    let error = store.methods(&query(0, 30)).unwrap_err().to_string();
+    assert!(error.starts_with("the answer has more than 3 methods (query-nodes): "), "{error}");
     assert!(store.totals(&query(0, 20)).is_err());
     assert!(store.series(&query(0, 20), Duration::from_secs(10), &[]).is_err());
     assert!(store.totals(&query(0, 10)).is_ok());

@@ -7,12 +7,14 @@
 mod budget;
 mod lists;
 mod merge;
+mod methods;
 mod sums;
 mod values;
 
 pub(super) use budget::{Budget, was_read};
 pub(super) use lists::{LedgerLines, Processes, Series, Totals};
 pub(super) use merge::{Merge, Quantities};
+pub(super) use methods::MethodSums;
 pub(super) use sums::{SlotSum, Sums};
 pub(super) use values::Values;
 

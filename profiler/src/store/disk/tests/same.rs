@@ -12,6 +12,9 @@ fn answers(store: &dyn Store, query: &Query) -> Vec<String> {
     let mut out: Vec<String> = nodes.collect();
     out.push(format!("{:?} {} {:?}", merged.range, merged.windows, merged.quality));
     out.push(format!("{:?}", store.summary(query).unwrap()));
+    let methods = store.methods(query).unwrap();
+    out.push(format!("{:?} {} {:?}", methods.range, methods.windows, methods.quality));
+    out.extend(methods.methods.iter().map(|method| format!("{method:?}")));
     out.extend(store.totals(query).unwrap().iter().map(|total| format!("{total:?}")));
     for by in [&[][..], &[LabelKey::Stage], &[LabelKey::Executor, LabelKey::Task]] {
         let step = Duration::from_secs(20);
