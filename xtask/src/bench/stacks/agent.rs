@@ -65,6 +65,8 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
                 rows.extend(compare(&format!("{on}, no flag, compiled methods"), &ours.code, &theirs.code));
                 println!("   the run with the agent:");
                 rows.extend(compare(&format!("{on}, one run"), &same.leaf, &theirs.leaf));
+                println!("   the run with the agent, by compiled method:");
+                rows.extend(compare(&format!("{on}, one run, compiled methods"), &same.code, &theirs.code));
             }
             Err(why) => skipped.push(format!("async with Java {major}: {why:#}")),
         }
@@ -85,7 +87,8 @@ fn watched(bench: &Bench, kit: &SparkKit, work: &Path, flag: &str) -> Result<Met
     let from = now();
     let app = run(bench, kit, work, flag)?;
     let until = sleep_until_visible(now());
-    let seen = seen(&daemon, &format!("app={app}&role=executor"), (from, until))?;
+    // A method that was compiled by itself first and inlined later is two frames.
+    let seen = seen(&daemon, &format!("app={app}&role=executor&annotate=1"), (from, until))?;
     daemon.stop()?;
     let mut methods = Methods::default();
     for stack in &seen.stacks {
