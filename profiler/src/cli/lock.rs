@@ -9,12 +9,24 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The lock; dropping it lets go.
 #[derive(Debug)]
 pub struct DataDirLock {
-    _file: File,
+    file: File,
 }
+
+impl Drop for DataDirLock {
+    /// Closing alone is not enough: a child that a thread has just forked has the file until it runs its program.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
+/// Who only looks has the lock for a moment: times it is tried, and how long it is waited between.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Who has a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +49,19 @@ impl DataDirLock {
         let path = file_in(dir);
         let failed = |what, reason| CliError::DataDir { what, path: path.clone(), reason };
         let mut file = open(&path, true).map_err(|source| failed("open the lock", source))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(CliError::Locked { dir: dir.to_owned(), pid: read_pid(&mut file) });
+        for left in (0..TRIES).rev() {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if left > 0 => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(CliError::Locked { dir: dir.to_owned(), pid: read_pid(&mut file) });
+                }
+                Err(TryLockError::Error(source)) => return Err(failed("lock", source)),
             }
-            Err(TryLockError::Error(source)) => return Err(failed("lock", source)),
         }
         let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         written.map_err(|source| failed("write the lock", source))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 
     /// Who has the directory, without taking it for longer than the look.
@@ -98,6 +113,24 @@ mod tests {
         drop(first);
         assert_eq!(DataDirLock::holder(&dir).unwrap(), Holder::Nobody);
         DataDirLock::take(&dir).unwrap();
+    }
+
+    #[test]
+    fn it_is_let_go_though_another_has_the_file() {
+        let root = tempfile::tempdir().unwrap();
+        let first = DataDirLock::take(root.path()).unwrap();
+        let _forked = first.file.try_clone().unwrap();
+        drop(first);
+        DataDirLock::take(root.path()).unwrap();
+        // And a look is no holder.
+        let look = open(&file_in(root.path()), false).unwrap();
+        look.lock_shared().unwrap();
+        let looking = std::thread::spawn(move || {
+            std::thread::sleep(PAUSE);
+            drop(look);
+        });
+        DataDirLock::take(root.path()).unwrap();
+        looking.join().unwrap();
     }
 
     #[test]
