@@ -26,6 +26,11 @@ const MEND_GS: &str =
 const MEND_AZURE: &str =
     "Set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or give the machine an identity.";
 
+/// Whether an endpoint of the environment is without TLS: who writes http:// there means it.
+fn plain(names: &[&str]) -> bool {
+    names.iter().any(|name| std::env::var(name).is_ok_and(|url| url.starts_with("http://")))
+}
+
 impl Remote {
     /// Opens an archive by its URL. Nothing is asked of it yet; a directory is made where `make` says so.
     pub fn open(url: &str, make: bool) -> Result<Self, RemoteError> {
@@ -46,16 +51,13 @@ impl Remote {
         ];
         let (store, mend): (Arc<dyn ObjectStore>, _) = match scheme {
             "s3" | "s3a" => {
-                let plain = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"];
-                let http =
-                    plain.iter().any(|name| std::env::var(name).is_ok_and(|url| url.starts_with("http://")));
                 let builder =
                     AmazonS3Builder::from_env().with_url(format!("s3://{bucket}")).with_retry(retry);
                 let builder = (client.into_iter())
                     .fold(builder, |b, (key, value)| b.with_config(AmazonS3ConfigKey::Client(key), value));
-                let store =
-                    if http { builder.with_allow_http(true) } else { builder }.build().map_err(says)?;
-                (Arc::new(store), MEND_S3)
+                let http = plain(&["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"]);
+                let builder = if http { builder.with_allow_http(true) } else { builder };
+                (Arc::new(builder.build().map_err(says)?), MEND_S3)
             }
             "gs" => {
                 let builder = GoogleCloudStorageBuilder::from_env()
@@ -71,6 +73,8 @@ impl Remote {
                     .with_retry(retry);
                 let builder = (client.into_iter())
                     .fold(builder, |b, (key, value)| b.with_config(AzureConfigKey::Client(key), value));
+                let http = plain(&["AZURE_ENDPOINT", "AZURE_STORAGE_ENDPOINT"]);
+                let builder = if http { builder.with_allow_http(true) } else { builder };
                 (Arc::new(builder.build().map_err(says)?), MEND_AZURE)
             }
             "hdfs" => (Arc::new(hdfs::open(bucket).map_err(says)?), hdfs::MEND),
