@@ -1,8 +1,9 @@
 //! Archives on real servers: what `emberscope serve` answers from one is what the daemon answers that wrote it, also
 //! after the server was away and after `emberscope compact`; who is refused is told and disturbs nothing.
 //!
-//! S3 is versitygw, built from tests/s3-server; HDFS is Hadoop's minicluster in a JVM. Each test is one body for all. No
-//! Spark: the processes of this machine are enough.
+//! S3 is versitygw, built from tests/s3-server, and Google's storage the same behind a door for its tokens; Azure's is
+//! azurite, which tests/azure-server pins, in node; HDFS is Hadoop's minicluster in a JVM. Each test is one body for all.
+//! No Spark: the processes of this machine are enough.
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope::archive::Remote;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use xtask::launch::{Hdfs, S3, Storage, hdfs, s3};
+use xtask::launch::{Azure, Gs, Hdfs, S3, Storage, azure, gs, hdfs, s3};
 
 /// Short windows; half of the memory makes a block.
 const SMALL: [&str; 4] = ["--window", "2s", "--store-bytes", "512KiB"];
@@ -46,6 +47,18 @@ fn start_s3(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>
     static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let Some(binary) = once(&BINARY, test, s3::build) else { return Ok(None) };
     Ok(Some(Box::new(S3::start(&binary, dir)?)))
+}
+
+fn start_azure(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
+    static MODULES: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let Some(modules) = once(&MODULES, test, azure::install) else { return Ok(None) };
+    Ok(Some(Box::new(Azure::start(&modules, dir)?)))
+}
+
+fn start_gs(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
+    static BINARIES: OnceLock<Result<(PathBuf, PathBuf), String>> = OnceLock::new();
+    let Some(binaries) = once(&BINARIES, test, gs::build) else { return Ok(None) };
+    Ok(Some(Box::new(Gs::start(&binaries, dir)?)))
 }
 
 fn start_hdfs(here: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
@@ -136,6 +149,21 @@ fn old_hour(data: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What a test of answers does.
+struct Course {
+    /// What windows may take before they become a block.
+    memory: &'static str,
+    /// Blocks that are in the archive before it is asked.
+    blocks: u64,
+    /// Whether the storage goes away and comes back.
+    away: bool,
+}
+
+/// Blocks every few seconds.
+const MANY: Course = Course { memory: "512KiB", blocks: 3, away: true };
+/// The old hour is the only block, and all else pieces of a journal.
+const FEW: Course = Course { memory: "64MiB", blocks: 1, away: true };
+
 /// Of the old hour.
 const OLD: &str = "from=2023-11-14T22:00:00Z&until=2023-11-14T23:00:00Z";
 
@@ -150,26 +178,21 @@ fn compact(here: &Here, storage: &dyn Storage, url: &str, dir: &Path) -> Result<
     lines.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// `memory` is what windows may take before they become a block; so many blocks there are before it is asked.
-fn an_archive_answers_as_the_daemon_does(
-    test: &str,
-    start: Start,
-    (memory, blocks): (&str, u64),
-) -> Result<()> {
+fn an_archive_answers_as_the_daemon_does(test: &str, start: Start, course: &Course) -> Result<()> {
     let Some(here) = Here::or_skip(test) else { return Ok(()) };
     let dir = tempfile::tempdir()?;
     let Some(mut storage) = start(&here, test, &dir.path().join("storage"))? else { return Ok(()) };
     let url = storage.url("a/prefix");
     let keep =
         ["--archive", &url, "--retention-age", "9000d", "--rollup-1m-age", "0s", "--rollup-10m-age", "0s"];
-    let arguments = [&["--window", "2s", "--store-bytes", memory][..], &keep].concat();
+    let arguments = [&["--window", "2s", "--store-bytes", course.memory][..], &keep].concat();
     let data = dir.path().join("data");
     old_hour(&data)?;
     let daemon = Daemon::start_in(&here.binary, &data, &arguments, &storage.environment())?;
     let _busy = busy(dir.path())?;
     let from = now_ms()? / WINDOW_MS * WINDOW_MS;
     wait("the first blocks are in the archive", || {
-        Ok((archive(&daemon)?["blocks"].as_u64() >= Some(blocks)).then_some(()))
+        Ok((archive(&daemon)?["blocks"].as_u64() >= Some(course.blocks)).then_some(()))
     })?;
     // Windows that are in no block yet.
     wait_visible(&daemon, from + 4 * WINDOW_MS)?;
@@ -186,31 +209,9 @@ fn an_archive_answers_as_the_daemon_does(
     let page = server.get("/")?;
     ensure!(page.status == 200 && page.body.contains("<title"), "no page: {}", page.status);
 
-    storage.end();
-    let failing =
-        wait("the failure is told", || Ok(archive(&daemon)?["failing"].as_str().map(str::to_owned)))?;
-    ensure!(failing.contains(&url), "{failing}");
-    // Sampling goes on, and what was seen is answered.
-    let later = now_ms()? / WINDOW_MS * WINDOW_MS + 3 * WINDOW_MS;
-    wait_visible(&daemon, later)?;
-    ensure_same(&daemon, &server, &range).context("while the storage is away")?;
-    let status = wait("the server tells it too", || {
-        let archive = server.json("/api/v1/status")?["archive"].clone();
-        Ok(archive["failing"].is_string().then_some(archive))
-    })?;
-    ensure!(status["set_aside"] == 0, "{status}");
-
-    storage.begin()?;
-    wait("it is written again", || Ok(archive(&daemon)?["failing"].is_null().then_some(())))?;
-    wait_copied(&daemon)?;
-    // Lists of a second ago.
-    std::thread::sleep(Duration::from_secs(3));
-    ensure_same(&daemon, &server, &format!("from={from}&until={later}")).context("when it is back")?;
-    let (written, read) = (archive(&daemon)?, server.json("/api/v1/status")?["archive"].clone());
-    ensure!(written["errors"]["failed"].as_u64() > Some(0) && written["missed_blocks"] == 0, "{written}");
-    ensure!(read["failing"].is_null() && read["set_aside"] == 0, "{read}");
-    let metrics = server.get("/metrics")?.body;
-    ensure!(metrics.contains("emberscope_archive_read_files_total"), "{metrics}");
+    if course.away {
+        a_storage_goes_and_comes(&mut *storage, &url, (&daemon, &server), from, until)?;
+    }
     ensure!(server.stop()?.success());
 
     let made = compact(&here, &*storage, &url, &dir.path().join("compact"))?;
@@ -227,6 +228,43 @@ fn an_archive_answers_as_the_daemon_does(
         ensure!(!ours.is_empty() && ours == theirs, "{question}: {ours}\nis not\n{theirs}");
     }
     ensure!(daemon.stop()?.success() && server.stop()?.success());
+    Ok(())
+}
+
+/// What was copied is answered meanwhile; what was seen meanwhile is copied then.
+fn a_storage_goes_and_comes(
+    storage: &mut dyn Storage,
+    url: &str,
+    (daemon, server): (&Daemon, &Daemon),
+    from: u64,
+    until: u64,
+) -> Result<()> {
+    let range = format!("from={from}&until={until}");
+    storage.end();
+    let failing =
+        wait("the failure is told", || Ok(archive(daemon)?["failing"].as_str().map(str::to_owned)))?;
+    ensure!(failing.contains(url), "{failing}");
+    // Sampling goes on, and what was seen is answered.
+    let later = now_ms()? / WINDOW_MS * WINDOW_MS + 3 * WINDOW_MS;
+    wait_visible(daemon, later)?;
+    ensure_same(daemon, server, &range).context("while the storage is away")?;
+    let status = wait("the server tells it too", || {
+        let archive = server.json("/api/v1/status")?["archive"].clone();
+        Ok(archive["failing"].is_string().then_some(archive))
+    })?;
+    ensure!(status["set_aside"] == 0, "{status}");
+
+    storage.begin()?;
+    wait("it is written again", || Ok(archive(daemon)?["failing"].is_null().then_some(())))?;
+    wait_copied(daemon)?;
+    // Lists of a second ago.
+    std::thread::sleep(Duration::from_secs(3));
+    ensure_same(daemon, server, &format!("from={from}&until={later}")).context("when it is back")?;
+    let (written, read) = (archive(daemon)?, server.json("/api/v1/status")?["archive"].clone());
+    ensure!(written["errors"]["failed"].as_u64() > Some(0) && written["missed_blocks"] == 0, "{written}");
+    ensure!(read["failing"].is_null() && read["set_aside"] == 0, "{read}");
+    let metrics = server.get("/metrics")?.body;
+    ensure!(metrics.contains("emberscope_archive_read_files_total"), "{metrics}");
     Ok(())
 }
 
@@ -328,24 +366,40 @@ fn a_storage_of_the_environment() -> Result<()> {
 
 #[test]
 fn an_archive_on_s3_answers_as_the_daemon_does() -> Result<()> {
+    an_archive_answers_as_the_daemon_does("an_archive_on_s3_answers_as_the_daemon_does", start_s3, &MANY)
+}
+
+#[test]
+fn an_archive_on_azure_answers_as_the_daemon_does() -> Result<()> {
+    // A minute less: what a daemon does about errors is the same for all.
+    let stays = Course { away: false, ..FEW };
     an_archive_answers_as_the_daemon_does(
-        "an_archive_on_s3_answers_as_the_daemon_does",
-        start_s3,
-        ("512KiB", 3),
+        "an_archive_on_azure_answers_as_the_daemon_does",
+        start_azure,
+        &stays,
     )
 }
 
 #[test]
 fn an_archive_on_hdfs_answers_as_the_daemon_does() -> Result<()> {
     // A block of fifteen files every few seconds is more than a namenode and a datanode in one small JVM take on a busy
-    // machine: here the old hour is the only block, and all else pieces of a journal.
-    let much = ("64MiB", 1);
-    an_archive_answers_as_the_daemon_does("an_archive_on_hdfs_answers_as_the_daemon_does", start_hdfs, much)
+    // machine.
+    an_archive_answers_as_the_daemon_does("an_archive_on_hdfs_answers_as_the_daemon_does", start_hdfs, &FEW)
 }
 
 #[test]
 fn a_refusal_of_s3_is_told_and_disturbs_nothing() -> Result<()> {
     a_refusal_is_told_and_disturbs_nothing("a_refusal_of_s3_is_told_and_disturbs_nothing", start_s3)
+}
+
+#[test]
+fn a_refusal_of_azure_is_told_and_disturbs_nothing() -> Result<()> {
+    a_refusal_is_told_and_disturbs_nothing("a_refusal_of_azure_is_told_and_disturbs_nothing", start_azure)
+}
+
+#[test]
+fn a_refusal_of_gs_is_told_and_disturbs_nothing() -> Result<()> {
+    a_refusal_is_told_and_disturbs_nothing("a_refusal_of_gs_is_told_and_disturbs_nothing", start_gs)
 }
 
 #[test]
@@ -356,6 +410,16 @@ fn a_refusal_of_hdfs_is_told_and_disturbs_nothing() -> Result<()> {
 #[test]
 fn s3_does_what_archives_need() -> Result<()> {
     storage_does_what_archives_need("s3_does_what_archives_need", start_s3)
+}
+
+#[test]
+fn azure_does_what_archives_need() -> Result<()> {
+    storage_does_what_archives_need("azure_does_what_archives_need", start_azure)
+}
+
+#[test]
+fn gs_does_what_archives_need() -> Result<()> {
+    storage_does_what_archives_need("gs_does_what_archives_need", start_gs)
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //! program, the daemon. Each is ended when its value is dropped, with all that it started.
 
 pub mod asked;
+pub mod azure;
 pub mod browser;
 pub mod daemon;
 pub mod event_log;
+pub mod gs;
 pub mod hdfs;
 pub mod java;
 pub mod s3;
@@ -15,10 +17,12 @@ pub mod storage;
 mod child;
 mod spark_java;
 
+pub use azure::Azure;
 pub use browser::Browser;
 pub use child::Running;
 pub use daemon::Daemon;
 pub use event_log::EventLog;
+pub use gs::Gs;
 pub use hdfs::Hdfs;
 pub use java::JavaProgram;
 pub use s3::S3;

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const ACCESS: &str = "emberscope";
-const SECRET: &str = "not-a-secret";
+pub(super) const ACCESS: &str = "emberscope";
+pub(super) const SECRET: &str = "not-a-secret";
 /// The bucket that is there.
 pub const BUCKET: &str = "profiles";
 
@@ -28,22 +28,36 @@ pub struct S3 {
 
 /// Builds the server. The inner error says why it cannot be built here.
 pub fn build() -> Result<Result<PathBuf, String>> {
-    let target = places::target().join("s3-server");
-    let module = "github.com/versity/versitygw/cmd/versitygw";
+    Ok(go_build("s3-server", "github.com/versity/versitygw/cmd/versitygw"))
+}
+
+/// Builds a program of the module tests/s3-server.
+pub(super) fn go_build(name: &str, package: &str) -> Result<PathBuf, String> {
+    let target = places::target().join(name);
     let run = Command::new("go")
         .args(["build", "-ldflags", "-s -w", "-o"])
         .arg(&target)
-        .arg(module)
+        .arg(package)
         .current_dir(places::workspace().join("tests/s3-server"))
         .output();
     match run {
-        Ok(out) if out.status.success() => Ok(Ok(target)),
+        Ok(out) if out.status.success() => Ok(target),
         // A compiler that is too old or a module that cannot be had says so.
-        Ok(out) => {
-            Ok(Err(format!("the S3 server cannot be built: {}", String::from_utf8_lossy(&out.stderr).trim())))
-        }
-        Err(error) => Ok(Err(format!("no go command: {error}"))),
+        Ok(out) => Err(format!("{name} cannot be built: {}", String::from_utf8_lossy(&out.stderr).trim())),
+        Err(error) => Err(format!("no go command: {error}")),
     }
+}
+
+/// Waits until a server listens.
+pub(super) fn listening(running: &mut Running, address: &str) -> Result<()> {
+    let begun = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        if running.ended()?.is_some() || begun.elapsed() > Duration::from_secs(60) {
+            bail!("nothing listens on {address}\n{}", crate::step::tail(running.log(), 20));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 impl S3 {
@@ -62,6 +76,11 @@ impl S3 {
     /// Where its objects are, as files.
     pub fn files(&self) -> PathBuf {
         self.dir.join("objects").join(BUCKET)
+    }
+
+    /// Where it listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     /// What the environment of a client with this secret needs.
@@ -100,13 +119,7 @@ impl Storage for S3 {
         command.env("ROOT_ACCESS_KEY", ACCESS).env("ROOT_SECRET_KEY", SECRET);
         let log = self.dir.join("server.log");
         let mut running = Running::start("the S3 server", &mut command, &log)?;
-        let begun = Instant::now();
-        while TcpStream::connect(&address).is_err() {
-            if running.ended()?.is_some() || begun.elapsed() > Duration::from_secs(60) {
-                bail!("the S3 server does not listen on {address}\n{}", crate::step::tail(&log, 20));
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        listening(&mut running, &address)?;
         self.running = Some(running);
         Ok(())
     }
