@@ -19,7 +19,7 @@ pub const SLOTS_BYTES: u64 = (BELOW + 2) * 8;
 /// Where in `fetched` the last place for them is.
 const LAST_SLOTS: u64 = FETCH_BYTES as u64 - SLOTS_BYTES;
 /// Expression stack, locks and locals of a method are no larger.
-const MAX_FRAME: u64 = 1 << 19;
+pub const MAX_FRAME: u64 = 1 << 19;
 /// Locals of a method while its frame is built.
 const MAX_LOCALS: u64 = 1 << 19;
 /// Bytes below rbp while r13 is the caller's sp: that itself, and a zero.

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::frames::frame_bytes;
+use super::interp::MAX_FRAME;
 use super::stack::{at_most, is_user_address, offset_of, pair, read};
 use super::{GUESSED, RETURN_ADDRESS, blob, caller, ended, hotspot, in_code, push};
 use crate::maps::{FETCH_BYTES, JVMS, Scratch};
@@ -43,6 +44,7 @@ pub unsafe fn body(scratch: *mut Scratch) -> bool {
             return top(scratch);
         }
         let (low, high) = ((*scratch).walk.low, (*scratch).walk.high);
+        let (interpreter, len) = ((*scratch).walk.interpreter, (*scratch).walk.interpreter_len >> 32);
         let first =
             addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SAVED>(at)).cast::<u64>();
         for i in 0..SAVED_WORDS {
@@ -52,7 +54,13 @@ pub unsafe fn body(scratch: *mut Scratch) -> bool {
             let pc = first.add(i as usize + 1).read();
             if pc >= low && pc < high {
                 let rbp = first.add(i as usize).read();
-                let goes_on = caller(scratch, pc, from + i * 8 + 16, rbp);
+                let above = from + i * 8 + 16;
+                // A slot of the frame that nothing was written to may have such an address of earlier calls: the
+                // interpreter's frame is where rbp says.
+                if pc.wrapping_sub(interpreter) < len && rbp.wrapping_sub(above) > MAX_FRAME {
+                    continue;
+                }
+                let goes_on = caller(scratch, pc, above, rbp);
                 if leaf == 0 && i > 0 {
                     (*scratch).walk.guessed = GUESSED;
                 }
