@@ -172,7 +172,7 @@ final class Programs {
             case "virtual":
                 return "tail";
             case "thaw":
-                return "tail gap";
+                return "tail gap jdk";
             case "split": case "line": case "sweep": case "unload":
                 return "none";
             default:
@@ -226,6 +226,9 @@ final class Programs {
     static long rest(int depth, long x) {
         if (depth > 0) {
             return rest(depth - 1, x) + 1;
+        }
+        if (Oracle.due()) {
+            Oracle.note();
         }
         LockSupport.parkNanos(100_000);
         return Oracle.leaf(x);
