@@ -50,6 +50,8 @@ fn kill(pid: u32, signal: Signal) -> Result<()> {
 fn daemon_words(binary: &Path, data_dir: &Path, more: &[&str]) -> Vec<String> {
     let mut words = vec![binary.display().to_string(), "daemon".to_owned(), "--log".into(), "warn".into()];
     words.extend(["--data-dir".to_owned(), data_dir.display().to_string()]);
+    // Others run on this machine.
+    words.extend(["--socket".to_owned(), data_dir.join("emberscope.sock").display().to_string()]);
     words.extend(more.iter().map(|&word| word.to_owned()));
     words
 }
@@ -281,6 +283,7 @@ fn an_end_in_order_and_one_by_force_leave_nothing_in_the_way() -> Result<()> {
     // SIGINT is an order, too.
     let mut shell = Command::new(&here.binary);
     shell.arg("daemon").arg("--data-dir").arg(dir.path().join("data")).args(["--listen", "127.0.0.1:0"]);
+    shell.args(["--socket", "none"]);
     let mut third = Running::start("the daemon", &mut shell, &dir.path().join("third.log"))?;
     let sampling =
         || Ok(std::fs::read_to_string(dir.path().join("third.log"))?.contains("sampling").then_some(()));

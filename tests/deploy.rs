@@ -4,10 +4,15 @@
 //! by deploy/check/rights.sh; that they are enough for the daemon is tested here.
 
 use anyhow::{Context, Result};
+use emberscope::config::ByteSize;
+use emberscope::rights;
+use emberscope::unwind::table::MAX_DISK_BYTES;
 use emberscope_tests::{Here, Running, can_unshare_mounts, skip};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -25,14 +30,26 @@ fn unit_list(unit: &str, key: &str) -> BTreeSet<String> {
         .collect()
 }
 
-fn daemon_set() -> Result<Value> {
+/// The manifest's object of this kind.
+fn object(kind: &str) -> Result<Value> {
     for document in serde_yaml_ng::Deserializer::from_str(&file("kubernetes/daemonset.yaml")?) {
         let value = Value::deserialize(document)?;
-        if value["kind"] == "DaemonSet" {
-            return Ok(value["spec"]["template"]["spec"].clone());
+        if value["kind"] == kind {
+            return Ok(value);
         }
     }
-    anyhow::bail!("no DaemonSet")
+    anyhow::bail!("no {kind}")
+}
+
+fn daemon_set() -> Result<Value> {
+    Ok(object("DaemonSet")?["spec"]["template"]["spec"].clone())
+}
+
+/// The daemon's arguments in the manifest, `--name=value`, by name.
+fn argument(pod: &Value, name: &str) -> Option<String> {
+    let all = pod["containers"][0]["args"].as_array()?;
+    let value = |text: &str| Some(text.strip_prefix(name)?.strip_prefix('=')?.to_owned());
+    all.iter().filter_map(Value::as_str).find_map(value)
 }
 
 #[test]
@@ -70,6 +87,113 @@ fn beyond_loopback_there_is_a_token() -> Result<()> {
     let volumes = pod["volumes"].as_array().context("volumes")?;
     let secret = volumes.iter().find(|v| v["name"] == "token").context("the token's volume")?;
     assert_eq!(secret["secret"]["defaultMode"], 0o400);
+    Ok(())
+}
+
+/// A pod whose emptyDir is over its sizeLimit is evicted: all that the daemon keeps there fits, the block that is
+/// written before the oldest goes included.
+#[test]
+fn what_the_daemon_keeps_fits_the_pods_volume() -> Result<()> {
+    let pod = daemon_set()?;
+    let bytes = |text: &str| text.parse::<ByteSize>().map(|size| size.0);
+    let retention = argument(&pod, "--retention-bytes").context("--retention-bytes")?;
+    let retention = bytes(&retention).map_err(|e| anyhow::anyhow!("{e}"))?;
+    let volumes = pod["volumes"].as_array().context("volumes")?;
+    let data = volumes.iter().find(|volume| volume["name"] == "data").context("the data's volume")?;
+    // Kubernetes writes Gi where we write GiB.
+    let limit = data["emptyDir"]["sizeLimit"].as_str().context("sizeLimit")?;
+    let limit = bytes(&format!("{limit}B")).map_err(|e| anyhow::anyhow!("{e}"))?;
+    assert!(argument(&pod, "--debuginfod").is_none(), "its files are 2 GiB more");
+    let most = retention + retention / 4 + MAX_DISK_BYTES;
+    assert!(most <= limit, "{most} bytes may be kept in a volume of {limit}");
+    Ok(())
+}
+
+#[test]
+fn the_kubelet_asks_where_nothing_else_answers() -> Result<()> {
+    let pod = daemon_set()?;
+    let container = &pod["containers"][0];
+    let port = |name: &str| {
+        let ports = container["ports"].as_array().into_iter().flatten();
+        ports.clone().find(|port| port["name"] == name).map(|port| port["containerPort"].clone())
+    };
+    let health = argument(&pod, "--health-listen").context("--health-listen")?;
+    assert_eq!(health.rsplit(':').next().map(str::to_owned), port("health").map(|port| port.to_string()));
+    for (probe, path) in
+        [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
+    {
+        let get = &container[probe]["httpGet"];
+        assert_eq!((&get["path"], &get["port"]), (&path.into(), &"health".into()), "{probe}");
+    }
+    // The API's port is for those who are named, the health's for all.
+    let policy = object("NetworkPolicy")?["spec"].clone();
+    assert_eq!(policy["policyTypes"], serde_json::json!(["Ingress"]));
+    let labels = &object("DaemonSet")?["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(&policy["podSelector"]["matchLabels"], labels);
+    for rule in policy["ingress"].as_array().context("ingress")? {
+        for at in rule["ports"].as_array().context("a rule without ports opens all")? {
+            match at["port"].as_str() {
+                Some("health") => {}
+                Some("http") => {
+                    let from = rule["from"].as_array().context("whoever asks is named")?;
+                    let named = |peer: &Value| {
+                        let labels = peer["namespaceSelector"]["matchLabels"].as_object();
+                        labels.is_some_and(|labels| !labels.is_empty())
+                    };
+                    assert!(!from.is_empty() && from.iter().all(named), "{from:?}");
+                }
+                other => anyhow::bail!("a port that the daemon does not have: {other:?}"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A tag is another image tomorrow.
+#[test]
+fn images_are_named_by_digest() -> Result<()> {
+    let pod = daemon_set()?;
+    for container in pod["containers"].as_array().context("containers")? {
+        let image = container["image"].as_str().context("an image")?;
+        let digest = image.split_once("@sha256:").map(|(_, digest)| digest).unwrap_or_default();
+        assert!(digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit()), "{image}");
+    }
+    let container = file("container/Containerfile")?;
+    let bases: Vec<&str> = container.lines().filter_map(|line| line.strip_prefix("FROM ")).collect();
+    assert!(bases.len() == 2 && bases.iter().all(|base| base.starts_with("${BASE}")), "{bases:?}");
+    assert!(container.lines().any(|line| line == "ARG BASE"), "given by who builds, with no default");
+    Ok(())
+}
+
+/// The figure in the docs is what systemd says of the unit.
+#[test]
+fn the_units_exposure_is_the_docs() -> Result<()> {
+    const NAME: &str = "the_units_exposure_is_the_docs";
+    let unit = file("systemd/emberscope.service")?;
+    for limit in ["LimitCORE=0", "CPUQuota=", "TasksMax=", "MemoryMax="] {
+        assert!(unit.lines().any(|line| line.starts_with(limit)), "{limit}");
+    }
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("emberscope.service");
+    // The binary need not be installed.
+    std::fs::write(&path, unit.replace("ExecStart=/usr/bin/emberscope", "ExecStart=/bin/true"))?;
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args(["security", "--no-pager", "--offline=true"]).arg(&path);
+    let Ok(output) = analyze.output() else {
+        skip(NAME, "systemd-analyze is not installed");
+        return Ok(());
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    let figure = said.lines().find_map(|line| line.split_once("exposure level for emberscope.service: "));
+    let Some(figure) = figure.and_then(|(_, rest)| rest.split_whitespace().next()) else {
+        skip(NAME, "this systemd-analyze does not judge unit files (--offline)");
+        return Ok(());
+    };
+    for page in ["docs/deploy.md", "deploy/README.md"] {
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page))?;
+        let wanted = format!("exposure level {figure}");
+        assert!(text.contains(&wanted), "{page} does not say {wanted:?}");
+    }
     Ok(())
 }
 
@@ -127,7 +251,15 @@ fn the_units_rights_are_enough() -> Result<()> {
     let here = Here { binary: at("start"), ..here };
 
     let by_root = here.java("Busy", BUSY).flag("-XX:+PreserveFramePointer").start(dir.path())?;
-    let daemon = here.daemon(dir.path(), &["--window", "1s", "--ask-interval", "1s"])?;
+    // A server of debug files that has none, and a program that was stripped.
+    let server = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}", server.local_addr()?);
+    std::thread::spawn(move || has_nothing(&server));
+    let mut stripped = Command::new("sha256sum");
+    let _stripped = Running::start("a stripped program", stripped.arg("/dev/zero"), &at("stripped.log"))?;
+
+    let more = ["--window", "1s", "--ask-interval", "1s", "--debuginfod", &url];
+    let daemon = here.daemon(dir.path(), &more)?;
     named(&daemon, by_root.pid())?;
     let mut other = Command::new("unshare");
     other.args(["--mount", "sh", "-euc", AS_ANOTHER, "sh"]).arg(here.java.join("bin/java"));
@@ -137,7 +269,96 @@ fn the_units_rights_are_enough() -> Result<()> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid()))?;
     assert!(!status.contains("\nUid:\t0\t") && status.contains("\nNoNewPrivs:\t1\n"), "{status}");
     assert!(status.contains("\nSeccomp:\t2\n"), "{status}");
+    only_their_own(daemon.pid())?;
+    let begun = Instant::now();
+    while daemon.json("/api/v1/status")?["debuginfod"]["absent"].as_u64().unwrap_or(0) == 0 {
+        anyhow::ensure!(begun.elapsed() < Duration::from_secs(60), "the server was not asked");
+        std::thread::sleep(Duration::from_millis(250));
+    }
     daemon.stop()?;
+    Ok(())
+}
+
+/// Answers every request with 404.
+fn has_nothing(server: &TcpListener) {
+    for mut stream in server.incoming().flatten() {
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 404 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    }
+}
+
+/// Each thread of a daemon that is not root has what the table has for it at most; the sampling one, of the process's
+/// name, is never another user.
+fn only_their_own(pid: u32) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let task = task?;
+        let main = task.file_name().to_string_lossy() == pid.to_string();
+        // One that ends meanwhile has nothing.
+        let Ok(status) = std::fs::read_to_string(task.path().join("status")) else { continue };
+        let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        let set = |key: &str| u64::from_str_radix(field(key)?, 16).ok();
+        let name = field("Name:").context("Name")?.to_owned();
+        let (effective, permitted) = (set("CapEff:").context("CapEff")?, set("CapPrm:").context("CapPrm")?);
+        if main {
+            let users = rights::of("jvm-names").bits() & !rights::of("jvm-reader").bits();
+            assert!(effective != 0 && effective & users == 0, "{name}: {effective:x}");
+            continue;
+        }
+        assert!(
+            rights::THREADS.iter().any(|(known, _)| *known == name),
+            "the thread {name:?} has no row in profiler/src/rights.rs"
+        );
+        assert_eq!(
+            permitted & !rights::of(&name).bits(),
+            0,
+            "{name} may do more than its row: {permitted:x}"
+        );
+        if name == "http" {
+            assert_eq!((effective, permitted), (0, 0), "{name}");
+        }
+        seen.insert(name);
+    }
+    for name in ["http", "jvm-names", "journal", "debuginfod"] {
+        assert!(seen.contains(name), "no thread {name} in {seen:?}");
+    }
+    Ok(())
+}
+
+/// Another process of the daemon's user cannot read its memory: /proc/PID is root's then (Linux fs/proc/base.c,
+/// `task_dump_owner`). `serve` reads no other process and so becomes no other user, which hides it as well.
+#[test]
+fn its_memory_is_hidden_from_its_own_user() -> Result<()> {
+    const NAME: &str = "its_memory_is_hidden_from_its_own_user";
+    let Some(here) = Here::or_skip(NAME) else { return Ok(()) };
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        skip(NAME, "setpriv is not installed");
+        return Ok(());
+    }
+    let dir = tempfile::Builder::new().permissions(mode(0o755)).tempdir_in("/var/tmp")?;
+    std::fs::create_dir(dir.path().join("cache"))?;
+    std::fs::set_permissions(dir.path().join("cache"), mode(0o777))?;
+    std::fs::copy(&here.binary, dir.path().join("emberscope"))?;
+    std::fs::create_dir(dir.path().join("archive"))?;
+    let mut serve = Command::new("setpriv");
+    serve.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(dir.path().join("emberscope"));
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--store"]);
+    serve.arg(format!("file://{}", dir.path().join("archive").display()));
+    serve.arg("--cache-dir").arg(dir.path().join("cache"));
+    let serve = Running::start("emberscope serve", &mut serve, &dir.path().join("serve.log"))?;
+    let begun = Instant::now();
+    loop {
+        let log = std::fs::read_to_string(dir.path().join("serve.log"))?;
+        if log.contains("answering") {
+            break;
+        }
+        anyhow::ensure!(begun.elapsed() < Duration::from_secs(60), "it does not start: {log}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let own = std::fs::metadata(format!("/proc/{}/environ", serve.pid()))?;
+    let user = std::fs::read_to_string(format!("/proc/{}/status", serve.pid()))?;
+    assert!(user.contains("\nUid:\t65534\t"), "{user}");
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&own), 0, "/proc/PID belongs to its user");
     Ok(())
 }
 

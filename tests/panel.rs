@@ -32,7 +32,10 @@ fn step(what: &str, command: &mut Command) -> Result<Option<Output>> {
         Ok(out) if out.status.success() => Ok(Some(out)),
         Ok(out) => {
             let said = String::from_utf8_lossy(&out.stderr).into_owned();
-            skip(said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("failed"));
+            // npm's last line names its log, its first errors say what is wrong.
+            let line =
+                said.lines().find(|line| line.starts_with("npm ERR!") || line.starts_with("npm error"));
+            skip(line.or(said.lines().rfind(|line| !line.trim().is_empty())).unwrap_or("failed"));
             Ok(None)
         }
         Err(error) => {
@@ -40,6 +43,14 @@ fn step(what: &str, command: &mut Command) -> Result<Option<Output>> {
             Ok(None)
         }
     }
+}
+
+/// npm 9, Debian's, takes a commit that a package overrides a dependency with for a range of versions ("Invalid
+/// comparator", @npmcli/arborist 6).
+fn takes_overrides_of_commits() -> bool {
+    let output = Command::new("npm").arg("--version").output();
+    let version = output.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
+    version.split('.').next().and_then(|major| major.trim().parse::<u32>().ok()).is_none_or(|n| n >= 10)
 }
 
 /// A directory with the bundle; made where it is not there yet.
@@ -61,7 +72,11 @@ fn bundle() -> Result<Option<PathBuf>> {
     }
     let install =
         ["install", "--legacy-peer-deps", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock"];
-    if step("npm install", Command::new("npm").args(install).current_dir(&home))?.is_none() {
+    let mut npm = Command::new("npm");
+    if !takes_overrides_of_commits() {
+        npm.args(["exec", "--yes", "--", "npm@10"]);
+    }
+    if step("npm install", npm.args(install).current_dir(&home))?.is_none() {
         return Ok(None);
     }
     let mut esbuild = Command::new("node_modules/.bin/esbuild");

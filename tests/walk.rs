@@ -10,6 +10,7 @@ use emberscope::unwind::hotspot::layout;
 use emberscope_tests::{function, skip, walking_host as host};
 use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -74,10 +75,12 @@ fn classes(test: &str) -> Option<&'static Path> {
         let homes = [17, 21, 25].map(|v| (v, std::env::var_os(format!("EMBERSCOPE_JAVA{v}"))));
         let mut any = false;
         for (program, release) in [("Walk", 8), ("UpDown", 8), ("Virtual", 21), ("Upcalls", 25)] {
-            let able = homes.iter().find(|(v, home)| *v >= release && home.is_some());
+            let javac = |home: &OsString| Path::new(home).join("bin/javac");
+            let has = |home: &Option<OsString>| home.as_ref().is_some_and(|home| javac(home).is_file());
+            let able = homes.iter().find(|(v, home)| *v >= release && has(home));
             let Some((_, Some(home))) = able else { continue };
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("jobs/{program}.java"));
-            let mut javac = Command::new(Path::new(home).join("bin/javac"));
+            let mut javac = Command::new(javac(home));
             javac.args(["-nowarn", "--release", &release.to_string(), "-d"]).arg(dir.path()).arg(source);
             let done = javac.output().expect("javac");
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

@@ -25,4 +25,12 @@ echo "manifest:"
 echo "container file:"
 # DL3002: root is meant, the capabilities are not root's. DL3007 and the like stay on.
 "$env/bin/hadolint" --ignore DL3002 "$root/deploy/container/Containerfile"
+echo "images:"
+# By digest, or by an argument that who builds gives: no tag, which is another image tomorrow.
+named=$(sed -n 's/^ *image: *//p' "$root/deploy/kubernetes/daemonset.yaml"
+    sed -n 's/^FROM *\([^ ]*\).*/\1/p' "$root/deploy/container/Containerfile")
+if echo "$named" | grep -vE '@sha256:[0-9a-f]{64}$|^\$\{BASE\}$'; then
+    echo "named without a digest" >&2
+    exit 1
+fi
 echo "all good"

@@ -5,7 +5,8 @@
 //! [`model`] is the data they share, [`target`] and [`hotspot`] read other processes for those rooms that
 //! need it; [`import`] reads other profilers' files into a store; [`archive`] copies a store to an object store and
 //! answers from there; [`push`] sends closed windows
-//! elsewhere; [`pipeline`] alone knows every stage.
+//! elsewhere; [`pipeline`] alone knows every stage. [`supervise`] keeps their threads going, [`rights`] says which thread
+//! may do what.
 
 pub mod aggregate;
 pub mod archive;
@@ -19,8 +20,10 @@ pub mod model;
 pub mod pipeline;
 pub mod process;
 pub mod push;
+pub mod rights;
 pub mod serve;
 pub mod store;
+pub mod supervise;
 pub mod symbolize;
 pub mod target;
 pub mod unwind;

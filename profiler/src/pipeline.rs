@@ -5,6 +5,7 @@
 
 mod archive;
 mod closing;
+mod doors;
 mod health;
 mod heap;
 mod idle;
@@ -12,17 +13,19 @@ mod jvm_reader;
 mod jvms;
 mod pace;
 mod relabels;
+mod serving;
 mod stacks;
 mod tables;
+mod watchdog;
 mod worker;
 
 use crate::aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsConfig};
 use crate::capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
 use crate::cli::Lifecycle;
-use crate::config::{DaemonConfig, FsyncWhen, FullDisk, RecordConfig, SelectError};
+use crate::config::{DaemonConfig, FreeSpace, FsyncWhen, FullDisk, RecordConfig, SelectError};
 use crate::model::{
-    Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, TimeRange,
-    UnknownReason, WallTime,
+    Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, Tenant,
+    TimeRange, UnknownReason, WallTime,
 };
 use crate::process::threads::{Limits, Threads};
 use crate::process::{
@@ -30,11 +33,13 @@ use crate::process::{
     SparkNames,
 };
 use crate::push::{PushConfig, Pusher};
-use crate::serve::{self, Metrics, Queries, ServeConfig, ServeError, ServeState};
+use crate::rights;
+use crate::serve::{Metrics, Queries, ServeError, ServeState};
 use crate::store::{
-    AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, MemoryStore, MemoryStoreConfig, RollUp,
-    Store, StoreError, WhenFull,
+    AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, KeepFree, MemoryStore,
+    MemoryStoreConfig, RollUp, Store, StoreError, WhenFull,
 };
+use crate::supervise::Panicked;
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
 pub use archive::{ServeArchive, serve_archive, serve_store};
 use health::{Health, Shared};
@@ -84,6 +89,9 @@ pub enum PipelineError {
     /// A metric was declared twice.
     #[error("the metrics cannot be set up: {0}")]
     Metrics(String),
+    /// A defect: the cause is in the log.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// No thread or event queue for the server.
     #[error("cannot start the HTTP server's threads: {0}")]
     Runtime(std::io::Error),
@@ -97,16 +105,11 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         .worker_threads(2)
         .max_blocking_threads(4)
         .thread_name("http")
+        .on_thread_start(|| rights::keep_only("http"))
         .enable_all()
         .build()
         .map_err(PipelineError::Runtime)?;
-    let listen = ServeConfig {
-        listen: *config.listen.get(),
-        token_file: config.token_file.as_ref().map(|file| file.get().to_owned()),
-    };
-    let access = listen.access()?;
-    let listener = runtime.block_on(listen.bind())?;
-    let address = listener.local_addr().map_err(PipelineError::Runtime)?;
+    let doors = runtime.block_on(doors::of(&config).open())?;
     let store_dir = config.data_dir.get().join("store");
     let store: Arc<dyn Store> = Arc::new(DiskStore::open(DiskStoreConfig {
         window_length: config.window.get().get(),
@@ -118,6 +121,11 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         when_full: match config.when_full {
             FullDisk::Drop => WhenFull::DropOldest,
             FullDisk::Stop => WhenFull::Stop,
+        },
+        keep_free: match config.keep_free {
+            FreeSpace::Auto => KeepFree::Auto,
+            FreeSpace::Bytes(bytes) => KeepFree::Bytes(bytes.0),
+            FreeSpace::Percent(percent) => KeepFree::Percent(percent),
         },
         retention_age: config.retention_age.get(),
         roll_ups: [(config.rollup_1m_age, 60), (config.rollup_10m_age, 600)]
@@ -171,17 +179,17 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         queries: Queries::default(),
         spark: Some(Arc::new(SparkNames::new(names, joined.places))),
     };
-    let router = serve::router(state, access, serve::pyroscope::router(store));
-    let (ends, metrics) = (life.clone(), joined.metrics);
-    runtime.spawn(async move { serve::serve(listener, router, metrics, ends.stopped()).await });
-    tracing::info!(listen = %address, hz = config.hz.get(), "sampling");
+    runtime.spawn(doors::answer(doors, state, life.clone()));
+    tracing::info!(hz = config.hz.get(), "sampling");
     ready.store(true, Ordering::Relaxed);
     life.ready();
+    watchdog::start(life.clone()).map_err(PipelineError::Runtime)?;
+    rights::set_users_aside();
     let ended = joined.worker.run(|| life.is_stopping());
     life.stop();
     drop(archiver);
     runtime.shutdown_timeout(LAST_ANSWERS);
-    Ok(ended?)
+    ended
 }
 
 /// Samples for a while, at most until the end is asked for, and answers with all that was selected.
@@ -241,6 +249,7 @@ fn join(
     let mut registry = Registry::new(RegistryConfig {
         keep,
         ask_drivers: config.ask_drivers,
+        cluster_users: config.cluster_users.get().split(',').map(|name| name.trim().to_owned()).collect(),
         ..RegistryConfig::host(&node)
     });
     // First the programs, then the scan: what starts meanwhile comes as an event.
@@ -265,6 +274,9 @@ fn join(
         max_rows: MAX_ROWS,
         overflow_stack: overflow_stack(),
         overflow_labels: Arc::new(full_labels),
+        tenant: |token| token.0.target.tenant,
+        // 16 bytes a frame until the window closes: 64 MiB at most, and most stacks are one or two.
+        cost: |token| 1 + token.0.pending.frames.len() / 64,
     };
     let symbolizer = Symbolizer::new(SymbolizerConfig {
         ask_jvms: config.ask_jvms,
@@ -313,7 +325,7 @@ fn overflow_stack() -> StackToken {
     let frame = Arc::new(Frame::unknown(UnknownReason::TableFull, ""));
     let nobody = ProcessKey { pid: 0, start_ticks: 0 };
     StackToken(Arc::new(Entry {
-        target: Arc::new(Target { key: nobody, uid: 0, gid: 0, nspid: 0 }),
+        target: Arc::new(Target { key: nobody, uid: 0, gid: 0, nspid: 0, tenant: Tenant::default() }),
         pending: PendingStack { frames: [PendingFrame::Named(frame)].into(), end: StackEnd::Unknown },
     }))
 }

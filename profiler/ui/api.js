@@ -1,8 +1,8 @@
 // Asks the daemon.
 //
 // In: a route under api/v1/ and parameters. Out: JSON, or an `ApiError` with the daemon's own message. Addresses
-// are relative, so that the page works behind any path. The token, where one is needed, is kept for this tab only
-// and sent in a header; it is in no address.
+// are relative, so that the page works behind any path. A browser that `emberscope url` logged in has a cookie that no
+// script sees. A token, where one is given instead, is kept for this tab only and sent in a header; it is in no address.
 
 const TOKEN = 'emberscope-token';
 

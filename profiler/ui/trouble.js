@@ -28,8 +28,9 @@ function tokenForm(error, again) {
   queueMicrotask(() => field.focus());
   return h('section', { class: 'trouble', role: 'alert' },
     h('h2', {}, 'This daemon wants a token'),
+    h('p', {}, 'On its machine, `emberscope url` prints a link that logs this browser in. Or give a token here:'),
     h('p', {}, safe(error.message, 400)),
-    h('p', { class: 'muted' }, 'It is the word in the file that the setting token_file names. It is kept in this tab until the tab is closed, and sent to this daemon only.'),
+    h('p', { class: 'muted' }, 'It is the word in the file that the setting token-file names, or in the file token of the data directory. It is kept in this tab until the tab is closed, and sent to this daemon only.'),
     h('form', { class: 'row', on: { submit } }, field, h('button', { type: 'submit', class: 'primary' }, 'Use it')));
 }
 

@@ -82,7 +82,8 @@ fn zip(test: &str, major: u32) {
     };
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/Zip.java");
     let dir = tempfile::tempdir().expect("a directory");
-    let done = Command::new(home.join("bin/javac")).arg("-d").arg(dir.path()).arg(source).status();
+    let done =
+        Command::new(xtask::setup::jdk::tool(&home, "javac")).arg("-d").arg(dir.path()).arg(source).status();
     assert!(done.is_ok_and(|done| done.success()));
     let program = Running::start(Command::new(home.join("bin/java")).arg("-cp").arg(dir.path()).arg("Zip"));
     std::thread::sleep(Duration::from_secs(2));

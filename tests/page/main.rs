@@ -51,14 +51,14 @@ fn every_control_on_known_rows_with_hostile_names() -> Result<()> {
     tables::narrow(&seen).context("narrow window")?;
     // Last: the page is then one that has no token.
     seen.quiet()?;
-    seen.base = known::serve(Access::Token("s3cret".into()))?;
+    seen.base = known::serve(Access::token("s3cret").map_err(anyhow::Error::msg)?)?;
     token(&seen).context("token")
 }
 
 fn token(seen: &Seen) -> Result<()> {
     seen.see("")?;
     seen.text("This daemon wants a token")?;
-    for (token, says) in [("wrong", "not the right one"), ("s3cret", "etl")] {
+    for (token, says) in [("wrong", "is not one of this daemon"), ("s3cret", "etl")] {
         seen.browser.wait("document.querySelector('input[type=password]')")?;
         seen.browser.js(&format!("const f = document.querySelector('input[type=password]'); f.value = {token:?}; f.form.requestSubmit()"))?;
         seen.text(says)?;

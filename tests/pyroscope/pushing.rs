@@ -77,7 +77,7 @@ fn what_is_pushed_is_read_by_pyroscopes_own_protos() -> Result<()> {
         ensure!(one["id"].as_str().is_some_and(|id| id.len() == 36), "{one}");
     }
     let state = pusher.state();
-    ensure!(state.retries == 1 && state.dropped == [0; 5], "{state:?}");
+    ensure!(state.retries == 1 && state.dropped == [0; 6], "{state:?}");
     drop(pusher);
     server.kill()?;
     server.wait()?;

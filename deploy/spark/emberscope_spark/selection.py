@@ -16,6 +16,7 @@ LABELS = (
     "app",
     "app_name",
     "user",
+    "spark_user",
     "role",
     "executor",
     "container",

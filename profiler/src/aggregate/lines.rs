@@ -36,13 +36,14 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Accounts, LabelKey, LabelSetBuilder, WallTime};
+    use crate::model::{Accounts, LabelKey, LabelSetBuilder, Tenant, WallTime};
 
     #[test]
     fn labels_fold_and_nothing_booked_is_lost() {
         let labels =
             |task: u64| Arc::new(LabelSetBuilder::new().set(LabelKey::Task, task.to_string()).build());
-        let overflow = Overflow { max_rows: 8, stack: (), labels: labels(0) };
+        let tenant = |_: &()| Tenant::default();
+        let overflow = Overflow { max_rows: 8, stack: (), labels: labels(0), tenant, cost: |()| 1 };
         let mut lines = Lines::default();
         let sums =
             LedgerSums { accounts: Accounts { cpu_ns: 7, ..Accounts::default() }, wall_ns: 9, begun: 1 };

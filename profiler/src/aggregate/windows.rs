@@ -15,7 +15,7 @@ use super::clock::{ClockMap, ClockReading, ClockStep, Located};
 use super::closed::{ClosedWindow, CountedRow};
 use super::lines::Lines;
 use super::rows::{Kept, Overflow, Rows};
-use crate::model::{LabelSet, LedgerSums, SampleKind, TimeRange, WallTime};
+use crate::model::{LabelSet, LedgerSums, Refusals, SampleKind, Tenant, TimeRange, WallTime};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -38,6 +38,10 @@ pub struct WindowsConfig<S> {
     pub overflow_stack: S,
     /// Their labels, where even keeping those takes too many rows.
     pub overflow_labels: Arc<LabelSet>,
+    /// Whose a stack is.
+    pub tenant: fn(&S) -> Tenant,
+    /// For how many of `max_rows` a row with this stack counts, by the memory that it holds.
+    pub cost: fn(&S) -> usize,
 }
 
 /// What happened to samples and windows since start.
@@ -98,6 +102,7 @@ pub struct Windows<S> {
     open: BTreeMap<Key, Open<S>>,
     closed: Option<Key>,
     counters: WindowCounters,
+    refusals: Refusals,
 }
 
 impl<S: Clone + Eq + Hash> Windows<S> {
@@ -110,11 +115,14 @@ impl<S: Clone + Eq + Hash> Windows<S> {
                 max_rows: config.max_rows.max(1),
                 stack: config.overflow_stack,
                 labels: config.overflow_labels,
+                tenant: config.tenant,
+                cost: config.cost,
             },
             clock: ClockMap::new(reading),
             open: BTreeMap::new(),
             closed: None,
             counters: WindowCounters::default(),
+            refusals: Refusals::default(),
         }
     }
 
@@ -125,11 +133,14 @@ impl<S: Clone + Eq + Hash> Windows<S> {
         let key = (labels.clone(), stack, kind);
         let Some(window) = self.open.get_mut(&slot) else { return };
         window.reaches(at);
-        match window.rows.add(key, weight, &self.overflow) {
-            Kept::Whole => {}
-            Kept::Labels => self.counters.folded_stacks += 1,
-            Kept::Nothing => self.counters.folded_labels += 1,
-        }
+        let (counters, refusals) = (&mut self.counters, &mut self.refusals);
+        window.rows.add(key, weight, &self.overflow, |tenant, kept, samples| {
+            match kept {
+                Kept::Labels => counters.folded_stacks += samples,
+                Kept::Nothing => counters.folded_labels += samples,
+            }
+            refusals.add(tenant);
+        });
     }
 
     /// Books what a thread used in a stretch of CLOCK_MONOTONIC, in the window that has the stretch's
@@ -204,6 +215,11 @@ impl<S: Clone + Eq + Hash> Windows<S> {
                 close(window)
             })
             .collect()
+    }
+
+    /// Whose rows were folded for want of room.
+    pub fn refusals(&self) -> (&'static str, &Refusals) {
+        ("rows", &self.refusals)
     }
 
     /// Counters since start.

@@ -21,6 +21,9 @@ use tokio::runtime::Handle;
 /// Files that are fetched at once: an object store answers many as soon as one.
 const AT_ONCE: usize = 32;
 
+/// Bytes of a block that is held whatever the cache's limit: one of a node has some megabytes.
+const MAX_BLOCK: u64 = 1 << 30;
+
 /// The cache.
 #[derive(Debug)]
 pub(super) struct Cache {
@@ -139,6 +142,12 @@ impl Cache {
 
     /// A block whose manifest was read just now; `below` is where its files are.
     pub fn add(self: &Arc<Self>, key: &str, below: String, facts: BlockFacts) -> Result<Cached, BringError> {
+        if facts.bytes() > self.limit.max(MAX_BLOCK) {
+            return Err(BringError::Bad(format!(
+                "its files have {} bytes, more than the cache",
+                facts.bytes()
+            )));
+        }
         let dir = self.dir.join(key);
         make(&dir).map_err(BringError::Disk)?;
         let bringer = Arc::new(Bringer {

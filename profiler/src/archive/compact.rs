@@ -4,11 +4,11 @@
 //! its files are there, `v1/gathered/APP/HOUR.COUNT-CRC`, which has the manifest and names the blocks that it covers.
 //! Sums are unchanged; windows are [`GRAIN`] long, and tasks are summed up to their stage: who asks for tasks reads the
 //! nodes' blocks. Done again over the same blocks it does nothing; blocks that came or changed since make a new one,
-//! and the old one goes.
+//! and the old one goes. A block that is bad is named, left out, and not covered.
 //!
 //! Limits: memory of what is brought together ([`CompactConfig::memory_bytes`]).
 
-use super::cache;
+use super::cache::{self, Cached};
 use super::catalog::{hour_of, start_of};
 use super::layout::{self, BlockName};
 use super::reader::{Reader, ReaderConfig, Wanted};
@@ -17,6 +17,7 @@ use crate::model::{LabelKey, MatchOp, Matcher, Selection, TimeRange, WallTime};
 use crate::store::{BlockFacts, MANIFEST, MergeError, Merger, Needs, StoreError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub(super) const GRAIN: Duration = Duration::from_secs(60);
 /// The version of what tells of an application's hour.
 const FORMAT: u32 = 1;
 /// Bytes of that: a thousand nodes are 60 KB.
-const MAX_INDEX: u64 = 16 << 20;
+const MAX_INDEX: u64 = 4 << 20;
 /// How long after an hour its blocks are surely there.
 const SETTLED: Duration = Duration::from_secs(300);
 /// Blocks that are brought at once.
@@ -160,8 +161,9 @@ pub fn compact(config: &CompactConfig, mut done: impl FnMut(Compacted)) -> Resul
             continue;
         }
         let hour = Hour { reader: &reader, config, hour, blocks: &blocks, generation };
-        for (app, merger) in hour.gather()? {
-            done(hour.put(&app, &merger)?);
+        let (mergers, bad) = hour.gather()?;
+        for (app, merger) in mergers {
+            done(hour.put(&app, &merger, &bad)?);
         }
         if config.app.is_none() {
             let name = layout::gathered(ALL, hour.hour, &hour.generation);
@@ -181,49 +183,104 @@ struct Hour<'a> {
     generation: String,
 }
 
+/// Why the nodes' blocks of an hour were not brought together.
+enum GatherError {
+    /// One of them is bad: it is left out, and the others are brought together without it.
+    Bad(BlockName, String),
+    Other(CompactError),
+}
+
+impl<E: Into<CompactError>> From<E> for GatherError {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
 impl Hour<'_> {
-    /// By application what its nodes have.
-    fn gather(&self) -> Result<BTreeMap<String, Merger>, CompactError> {
+    /// By application what its nodes have, and the blocks that are bad.
+    fn gather(&self) -> Result<(BTreeMap<String, Merger>, HashSet<BlockName>), CompactError> {
+        let mut bad = HashSet::new();
+        // Each time round there is one block less.
+        loop {
+            match self.gather_without(&bad) {
+                Ok(mergers) => return Ok((mergers, bad)),
+                Err(GatherError::Other(error)) => return Err(error),
+                Err(GatherError::Bad(name, says)) => {
+                    self.reader.refuse(&Wanted::Block(name.clone()).key(), &says);
+                    bad.insert(name);
+                }
+            }
+        }
+    }
+
+    fn gather_without(&self, bad: &HashSet<BlockName>) -> Result<BTreeMap<String, Merger>, GatherError> {
         let mut mergers: BTreeMap<String, Merger> = BTreeMap::new();
-        for some in self.blocks.chunks(AT_ONCE) {
+        let good: Vec<&BlockName> = self.blocks.iter().filter(|name| !bad.contains(*name)).collect();
+        for some in good.chunks(AT_ONCE) {
             let cached = self.reader.runtime.block_on(async {
                 let mut cached = Vec::new();
                 for name in some {
-                    match self.reader.block(&Wanted::Block(name.clone())).await? {
+                    match self.reader.block(&Wanted::Block((*name).clone())).await? {
                         Some(block) => cached.push(block),
-                        // Without it the sums would not be those of the blocks that are covered.
-                        None => return Err(bad(name, "it was set aside")),
+                        None => return Err(GatherError::Bad((*name).clone(), "it was set aside".to_owned())),
                     }
                 }
                 match cache::bring(&cached, Needs::All).await?.into_iter().next() {
-                    Some((bringer, says)) => Err(StoreError::Unreadable { path: bringer.key().into(), says }),
                     None => Ok(cached),
+                    Some((bringer, says)) => {
+                        let is = |name: &&&BlockName| Wanted::Block((**name).clone()).key() == bringer.key();
+                        let name = some.iter().find(is).map(|name| (*name).clone());
+                        let unreadable =
+                            StoreError::Unreadable { path: bringer.key().into(), says: says.clone() };
+                        Err(name.map_or(unreadable.into(), |name| GatherError::Bad(name, says)))
+                    }
                 }
             })?;
-            for block in cached {
-                let mut apps: Vec<String> =
-                    block.volume.values(LabelKey::App)?.iter().map(|app| app.to_string()).collect();
-                apps.retain(|app| self.config.app.as_ref().is_none_or(|only| only == app));
-                for app in apps {
-                    let op = MatchOp::In(vec![app.clone()]);
-                    let selection = Selection { matchers: vec![Matcher { key: LabelKey::App, op }] };
-                    mergers
-                        .entry(app)
-                        .or_insert_with(|| Merger::new(GRAIN))
-                        .add(&block.volume, &selection)?;
+            for (name, block) in some.iter().zip(cached) {
+                // After a panic nothing that was added up is used: all begins anew without the block.
+                let added = AssertUnwindSafe(|| self.add(&block, &mut mergers));
+                let unreadable = match catch_unwind(added) {
+                    Err(_) => Some("makes the reader panic".to_owned()),
+                    Ok(Err(
+                        CompactError::Store(StoreError::Unreadable { says, .. })
+                        | CompactError::Merge(MergeError::Store(StoreError::Unreadable { says, .. })),
+                    )) => Some(says),
+                    Ok(other) => {
+                        other?;
+                        None
+                    }
+                };
+                if let Some(says) = unreadable {
+                    return Err(match block.bringer.take_away() {
+                        Some(says) => StoreError::Away { says }.into(),
+                        None => GatherError::Bad((*name).clone(), says),
+                    });
                 }
-                block.volume.let_go();
                 if mergers.values().map(Merger::bytes).sum::<usize>() > self.config.memory_bytes {
                     let limit = self.config.memory_bytes;
-                    return Err(CompactError::Memory { hour: self.hour.to_owned(), limit });
+                    return Err(CompactError::Memory { hour: self.hour.to_owned(), limit }.into());
                 }
             }
         }
         Ok(mergers)
     }
 
+    /// Adds what a block has to its applications.
+    fn add(&self, block: &Cached, mergers: &mut BTreeMap<String, Merger>) -> Result<(), CompactError> {
+        let values = block.volume.values(LabelKey::App)?;
+        let mut apps: Vec<String> = values.iter().map(|app| app.to_string()).collect();
+        apps.retain(|app| self.config.app.as_ref().is_none_or(|only| only == app));
+        for app in apps {
+            let op = MatchOp::In(vec![app.clone()]);
+            let selection = Selection { matchers: vec![Matcher { key: LabelKey::App, op }] };
+            mergers.entry(app).or_insert_with(|| Merger::new(GRAIN)).add(&block.volume, &selection)?;
+        }
+        block.volume.let_go();
+        Ok(())
+    }
+
     /// Writes and puts one.
-    fn put(&self, app: &str, merger: &Merger) -> Result<Compacted, CompactError> {
+    fn put(&self, app: &str, merger: &Merger, bad: &HashSet<BlockName>) -> Result<Compacted, CompactError> {
         let dir = self.config.dir.join("made");
         let disk = |error: std::io::Error| CompactError::Disk { dir: dir.clone(), says: error.to_string() };
         let _ = std::fs::remove_dir_all(&dir);
@@ -232,7 +289,7 @@ impl Hour<'_> {
         let mut compacted = Compacted {
             app: app.to_owned(),
             hour: self.hour.to_owned(),
-            blocks: self.blocks.len(),
+            blocks: self.blocks.len() - bad.len(),
             bytes: 0,
             unchanged: false,
         };
@@ -241,7 +298,8 @@ impl Hour<'_> {
         compacted.bytes = facts.bytes();
         let name = layout::part(app);
         let below = layout::gathered_files(&name, self.hour, &self.generation);
-        let covers = self.blocks.iter().map(|block| (block.host.clone(), block.block.clone())).collect();
+        let good = self.blocks.iter().filter(|block| !bad.contains(*block));
+        let covers = good.map(|block| (block.host.clone(), block.block.clone())).collect();
         let manifest = String::from_utf8_lossy(&facts.manifest).into_owned();
         let index = serde_json::to_vec(&Index { format: FORMAT, covers, manifest });
         let index = index.map_err(|error| disk(error.into()))?;
@@ -276,8 +334,4 @@ impl Hour<'_> {
             Ok(())
         })
     }
-}
-
-fn bad(name: &BlockName, says: &str) -> StoreError {
-    StoreError::Unreadable { path: format!("{}/{}", name.host, name.block).into(), says: says.to_owned() }
 }

@@ -35,6 +35,7 @@ pub use config::CaptureConfig;
 pub use cpus::CpuChange;
 pub use error::CaptureError;
 pub use features::{Capabilities, Finding, FindingState, HostFeatures};
+pub use names::MAX_PROBES;
 pub use session::{Capture, SmokeReport};
 pub use stats::{KernelStats, ProgramStats};
 pub use tables::TableMaps;

@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Files probed at once, at most. A node has some JDKs, and each container image brings its own; every process
 /// that maps a probed file costs the kernel a breakpoint in it.
-const MAX_PROBES: usize = 256;
+pub const MAX_PROBES: usize = 256;
 
 /// The program for it, and where it is attached.
 fn program_of(probe: NameProbe) -> (&'static str, u64) {

@@ -1,41 +1,47 @@
 //! Asks a daemon.
 //!
 //! In: a path of the HTTP API and parameters. Out: the body and the `X-Emberscope-*` headers, or an error
-//! with its exit code: nobody there, refused, or not a daemon. Plain HTTP only, no proxy, no redirect
-//! followed (the token must not travel), answers up to [`BODY_LIMIT`] bytes.
+//! with its exit code: nobody there, refused, or not a daemon. The daemon's Unix socket unless a URL is named ([`Unix`]);
+//! a token goes to the URL that was named with it and nowhere else: no proxy, no redirect followed. Answers up to
+//! [`BODY_LIMIT`] bytes.
 
 use super::CliError;
+use super::unix::Unix;
+use crate::serve::DEFAULT_SOCKET;
 use clap::Args;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
-use ureq::http::HeaderMap;
+use ureq::http::{HeaderMap, Method};
+use ureq::tls::{RootCerts, TlsConfig};
 
 /// Bytes of an answer: a node's flame graph as JSON has some MB.
-const BODY_LIMIT: u64 = 512 << 20;
+pub(super) const BODY_LIMIT: u64 = 512 << 20;
 /// Bytes of a token file.
 const TOKEN_LIMIT: u64 = 4096;
 /// A daemon on the same machine or network answers the connection in far less.
-const CONNECT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT: Duration = Duration::from_secs(5);
 /// Merging weeks takes seconds; who waits longer has asked for too much.
-const WHOLE: Duration = Duration::from_secs(300);
+pub(super) const WHOLE: Duration = Duration::from_secs(300);
 
 /// Which daemon is asked.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Daemon")]
 pub struct ClientArgs {
-    /// Address of the daemon.
+    /// Daemon to ask: unix:/PATH of its socket, or http:// or https:// with HOST:PORT, which want a token. The variable
+    /// SSL_CERT_FILE names certificates to trust in place of the machine's.
     #[arg(
         long,
         value_name = "URL",
         env = "EMBERSCOPE_URL",
-        default_value = "http://127.0.0.1:4099",
+        default_value = "unix:/run/emberscope/emberscope.sock",
         hide_env_values = true
     )]
     pub url: String,
-    /// File that holds the bearer token. Default: the variable EMBERSCOPE_TOKEN, else none.
+    /// File that holds the bearer token, for a URL. Default: the variable EMBERSCOPE_TOKEN, else none.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 }
@@ -54,9 +60,21 @@ impl ClientArgs {
 /// A daemon to ask.
 #[derive(Debug)]
 pub struct Client {
-    agent: ureq::Agent,
+    way: Way,
     base: String,
-    token: Option<String>,
+}
+
+#[derive(Debug)]
+enum Way {
+    Url { agent: Box<ureq::Agent>, token: Option<String> },
+    Socket(Unix),
+}
+
+/// An answer as it came.
+pub(super) struct Raw {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
 }
 
 /// What a daemon answered.
@@ -75,43 +93,76 @@ impl Answered {
 }
 
 impl Client {
-    /// For the daemon at `url`: `http://HOST:PORT`, or `HOST:PORT`.
+    /// For the daemon at `url`: `unix:PATH`, `http://HOST:PORT`, `https://HOST:PORT`, or `HOST:PORT`.
     pub fn new(url: &str, token: Option<String>) -> Result<Self, CliError> {
+        if let Some(path) = url.strip_prefix("unix:") {
+            // `unix:///run/x` is written, too.
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if !path.starts_with('/') {
+                let example = format!("unix:{DEFAULT_SOCKET}");
+                return Err(CliError::Usage(format!("--url {url} names no path, such as {example}")));
+            }
+            return Ok(Self { way: Way::Socket(Unix::at(path)), base: format!("unix:{path}") });
+        }
         let base = match url.split_once("://") {
             None => format!("http://{url}"),
-            Some(("http", _)) => url.to_owned(),
+            Some(("http" | "https", _)) => url.to_owned(),
             Some((scheme, _)) => {
-                return Err(CliError::Usage(format!("--url speaks http only, not {scheme}: {url}")));
+                return Err(CliError::Usage(format!(
+                    "--url speaks unix, http and https, not {scheme}: {url}"
+                )));
             }
         };
+        let tls = TlsConfig::builder()
+            .root_certs(RootCerts::PlatformVerifier)
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .build();
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
+            .tls_config(tls)
             .proxy(None)
             .max_redirects(0)
             .timeout_connect(Some(CONNECT))
             .timeout_global(Some(WHOLE))
             .user_agent(concat!("emberscope/", env!("CARGO_PKG_VERSION")))
             .build();
-        Ok(Self { agent: agent.into(), base: base.trim_end_matches('/').to_owned(), token })
+        let way = Way::Url { agent: Box::new(agent.into()), token };
+        Ok(Self { way, base: base.trim_end_matches('/').to_owned() })
     }
 
     /// GET, whatever the body.
     pub fn get(&self, path: &str, params: &[(impl AsRef<str>, String)]) -> Result<Answered, CliError> {
-        let mut request = self.agent.get(format!("{}{path}", self.base));
-        for (name, value) in params {
-            request = request.query(name, value);
+        let params = params.iter().map(|(name, value)| (name.as_ref(), value.as_str()));
+        self.taken(self.ask(&Method::GET, path, &params.collect::<Vec<_>>())?)
+    }
+
+    /// POST of nothing.
+    pub fn post(&self, path: &str) -> Result<Answered, CliError> {
+        self.taken(self.ask(&Method::POST, path, &[])?)
+    }
+
+    fn taken(&self, Raw { status, headers, body }: Raw) -> Result<Answered, CliError> {
+        match status {
+            200 => Ok(Answered { body, headers }),
+            _ => Err(self.refused(status, &body)),
         }
-        if let Some(token) = &self.token {
+    }
+
+    fn ask(&self, method: &Method, path: &str, params: &[(&str, &str)]) -> Result<Raw, CliError> {
+        let (agent, token) = match &self.way {
+            Way::Socket(unix) => return unix.ask(method, path, params),
+            Way::Url { agent, token } => (agent, token),
+        };
+        let url = format!("{}{path}{}", self.base, query(params));
+        let mut request = ureq::http::Request::builder().method(method).uri(url);
+        if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let mut response = request.call().map_err(|error| self.failed(error))?;
+        let request = request.body(()).map_err(|error| self.failed(error.into()))?;
+        let mut response = agent.run(request).map_err(|error| self.failed(error))?;
         let body = response.body_mut().with_config().limit(BODY_LIMIT).read_to_vec();
         let body = body.map_err(|error| self.odd(format!("the answer broke off: {error}")))?;
-        let status = response.status().as_u16();
-        if status == 200 {
-            return Ok(Answered { body, headers: response.headers().clone() });
-        }
-        Err(self.refused(status, &body))
+        Ok(Raw { status: response.status().as_u16(), headers: response.headers().clone(), body })
     }
 
     /// GET, a JSON body: its text for `--json` and its value.
@@ -171,11 +222,32 @@ impl Client {
         {
             message = format!("{parameter}: {message}");
         }
-        if status == 401 || status == 403 {
+        if matches!(self.way, Way::Url { .. }) && (status == 401 || status == 403) {
             message.push_str(" (name a file with the token by --token-file, or set EMBERSCOPE_TOKEN)");
         }
         CliError::Api { status, message }
     }
+}
+
+/// The parameters as a URL carries them, with the question mark; nothing when there are none.
+pub(super) fn query(params: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut put = |text: &str| {
+        for byte in text.bytes() {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b',' | b':' => {
+                    out.push(char::from(byte));
+                }
+                _ => out.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        std::mem::take(&mut out)
+    };
+    let pairs = params.iter().enumerate().map(|(index, (name, value))| {
+        let mark = if index == 0 { '?' } else { '&' };
+        format!("{mark}{}={}", put(name), put(value))
+    });
+    pairs.collect()
 }
 
 /// What a token file holds, without the white space around it.
@@ -215,10 +287,17 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_a_mistake_of_the_caller() {
-        for url in ["https://127.0.0.1:1", "unix:///run/x", "http://a b"] {
+        for url in ["ftp://127.0.0.1:1", "unix:run/x", "unix:", "http://a b"] {
             let error = error(url);
             assert_eq!(error.code(), super::super::code::USAGE, "{url}: {error}");
         }
+    }
+
+    #[test]
+    fn parameters_are_escaped() {
+        assert_eq!(query(&[]), "");
+        let params = [("query", "{a=~\"x|y&z\"}"), ("from", "-5m"), ("n", "ä +")];
+        assert_eq!(query(&params), "?query=%7Ba%3D~%22x%7Cy%26z%22%7D&from=-5m&n=%C3%A4%20%2B");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::archive::{CompactConfig, CompactError, Compacted, compact};
 use crate::config::{ArchiveUrl, ByteSize, FilePath};
 use crate::model::{TimeRange, WallTime};
 use crate::serve::time::parse_time;
+use crate::supervise;
 use clap::Args;
 use std::io::{self, Write};
 
@@ -45,6 +46,7 @@ pub struct CompactArgs {
 /// Brings them together.
 pub fn run(args: &CompactArgs) -> Result<(), CliError> {
     logging::start("warn", crate::config::LogFormat::Text);
+    supervise::install_hook();
     let now = WallTime::now();
     let time = |text: &str| parse_time(text, now).map_err(|error| CliError::Usage(error.to_string()));
     let config = CompactConfig {

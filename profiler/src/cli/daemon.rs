@@ -5,7 +5,9 @@
 
 use super::{CliError, DataDirLock, Lifecycle, logging};
 use crate::config::{DaemonConfig, Settings};
-use crate::pipeline;
+use crate::pipeline::{self, PipelineError};
+use crate::rights;
+use crate::supervise::{self, quarantine};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -25,15 +27,29 @@ pub struct DaemonArgs {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: DaemonArgs) -> Result<(), CliError> {
+    // Before anything secret is read.
+    rights::hide_memory();
     let config = DaemonConfig::load(args.config.as_deref(), args.settings)?;
     if args.print_config {
         return Ok(io::stdout().write_all(config.to_toml().as_bytes())?);
     }
     logging::start(config.log.get(), config.log_format);
+    supervise::install_hook();
     let _lock = DataDirLock::take(config.data_dir.get())?;
+    if let Err(error) = quarantine::start(&config.data_dir.get().join("quarantine")) {
+        tracing::warn!(%error, "what brings the daemon down is not remembered over a restart");
+    }
     let life =
         Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
-    pipeline::run_daemon(config, life)?;
+    let ended = pipeline::run_daemon(config, life);
+    match &ended {
+        Err(PipelineError::Panicked(panicked)) => {
+            tracing::error!(%panicked, "sampling ended");
+            quarantine::ends_by_panic();
+        }
+        Ok(()) | Err(_) => quarantine::ends_in_order(),
+    }
+    ended?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -27,6 +27,7 @@ struct Inner {
     woken: Condvar,
     tasks: watch::Sender<bool>,
     notify: Option<OsString>,
+    watchdog: Option<Duration>,
 }
 
 impl Lifecycle {
@@ -37,13 +38,18 @@ impl Lifecycle {
             woken: Condvar::new(),
             tasks: watch::Sender::new(false),
             notify,
+            watchdog: None,
         };
         Self(Arc::new(inner))
     }
 
     /// One that SIGTERM and SIGINT stop.
     pub fn install() -> io::Result<Self> {
-        let life = Self::quiet(std::env::var_os("NOTIFY_SOCKET"));
+        let mut life = Self::quiet(std::env::var_os("NOTIFY_SOCKET"));
+        if let Some(inner) = Arc::get_mut(&mut life.0) {
+            let variable = |name| std::env::var(name).ok();
+            inner.watchdog = period(variable("WATCHDOG_USEC"), variable("WATCHDOG_PID"), std::process::id());
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let (mut term, mut int) = {
             let _inside = runtime.enter();
@@ -51,10 +57,12 @@ impl Lifecycle {
         };
         let ours = life.clone();
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            crate::rights::keep_only("signals");
             runtime.block_on(async {
                 tokio::select! { _ = term.recv() => {} _ = int.recv() => {} }
                 ours.stop();
                 tokio::select! { _ = term.recv() => {} _ = int.recv() => {} }
+                crate::supervise::quarantine::ends_in_order();
                 std::process::exit(INTERRUPTED);
             });
         })?;
@@ -99,6 +107,23 @@ impl Lifecycle {
         self.tell("READY=1");
     }
 
+    /// In what time the service manager wants to hear [`Lifecycle::alive`]; None: it does not.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.0.watchdog
+    }
+
+    /// Tells the service manager that all is well.
+    pub fn alive(&self) {
+        if self.0.watchdog.is_some() {
+            self.tell("WATCHDOG=1");
+        }
+    }
+
+    /// Tells it in a line what the daemon does, for `systemctl status`.
+    pub fn status(&self, line: &str) {
+        self.tell(&format!("STATUS={line}"));
+    }
+
     fn tell(&self, message: &str) {
         let Some(address) = &self.0.notify else { return };
         let sent = address_of(address)
@@ -107,6 +132,13 @@ impl Lifecycle {
             tracing::warn!(%error, message, "the service manager could not be told");
         }
     }
+}
+
+/// The period in `$WATCHDOG_USEC`, if it is meant for this process (sd_watchdog_enabled(3)).
+fn period(microseconds: Option<String>, pid: Option<String>, own: u32) -> Option<Duration> {
+    let ours = pid.is_none_or(|pid| pid.parse() == Ok(own));
+    let period = microseconds?.parse().ok().filter(|us| *us > 0 && ours)?;
+    Some(Duration::from_micros(period))
 }
 
 /// The address in `$NOTIFY_SOCKET`: a path, or after `@` an abstract name (sd_notify(3)).
@@ -135,6 +167,17 @@ mod tests {
         assert!(thread.join().unwrap());
         task.join().unwrap();
         assert!(life.is_stopping() && life.sleep(Duration::MAX));
+    }
+
+    #[test]
+    fn the_watchdog_is_this_process_s_or_nobody_s() {
+        let period = |us: &str, pid: Option<&str>| period(Some(us.to_owned()), pid.map(str::to_owned), 7);
+        assert_eq!(period("60000000", None), Some(Duration::from_secs(60)));
+        assert_eq!(period("60000000", Some("7")), Some(Duration::from_secs(60)));
+        for (us, pid) in [("60000000", Some("8")), ("0", None), ("x", None), ("60000000", Some("x"))] {
+            assert_eq!(period(us, pid), None, "{us} {pid:?}");
+        }
+        assert_eq!(super::period(None, None, 7), None);
     }
 
     #[test]

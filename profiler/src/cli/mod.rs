@@ -1,7 +1,7 @@
 //! The command line: a file for each command.
 //!
 //! In: arguments. Out: an exit code and, on failure, one sentence. Commands that ask for stored samples
-//! are HTTP clients of a daemon; `daemon` and `record` start the pipeline; `doctor` looks at the host.
+//! are HTTP clients of a daemon, by its Unix socket unless told; `daemon` and `record` start the pipeline; `doctor` looks at the host.
 
 mod answer;
 mod apps;
@@ -40,6 +40,8 @@ mod tasks;
 mod tax;
 mod text;
 mod top;
+mod unix;
+mod url;
 
 pub use exit::{CODES_HELP, CliError, code};
 pub use lifecycle::Lifecycle;
@@ -76,7 +78,7 @@ Needs root, or the capabilities that `emberscope doctor` names. SIGTERM and SIGI
 Examples:
   emberscope apps
   emberscope apps --from -15m --json
-  emberscope apps --user etl --url http://node-7:4099 --token-file ~/.emberscope.token")]
+  emberscope apps --user etl --url https://node-7:4099 --token-file ~/.emberscope.token")]
     Apps(apps::AppsArgs),
     /// List the executors that were sampled.
     #[command(after_help = "\
@@ -199,8 +201,17 @@ summed up to their stages, and who asks for tasks is answered from the nodes' ow
     #[command(after_help = "\
 Examples:
   emberscope status
-  emberscope status --json --url http://127.0.0.1:4100")]
+  emberscope status --json --url unix:/tmp/emberscope.sock")]
     Status(status::StatusArgs),
+    /// Print a link that logs a browser in: it is good once, and for five minutes.
+    #[command(after_help = "\
+Examples:
+  emberscope url
+  emberscope url --base http://localhost:14099
+
+The page is at the address that the daemon listens on. By a tunnel (ssh -L 14099:127.0.0.1:4099 NODE) it is
+at another: --base names it. The browser stays logged in for 16 hours, or until the daemon ends.")]
+    Url(url::UrlArgs),
     /// Tell what this host allows, what is missing, and the mend.
     #[command(after_help = "\
 Examples:
@@ -238,6 +249,7 @@ impl Cli {
             Command::Serve(args) => serve::run(&args)?,
             Command::Compact(args) => compact::run(&args)?,
             Command::Status(args) => status::run(&args)?,
+            Command::Url(args) => url::run(&args)?,
             Command::Doctor(args) => return doctor::run(args),
             Command::Completions(args) => completions::run(&args)?,
         }

@@ -47,8 +47,10 @@ label_flags! {
     role Role "ROLE";
     /// Class of the thread: task, gc, jit, vm, rpc, shuffle, ...
     thread_class ThreadClass "CLASS";
-    /// User that runs it.
+    /// User that runs it, as the kernel knows him.
     user User "NAME";
+    /// User that the program itself names.
+    spark_user SparkUser "NAME";
     /// Program name of the process.
     process Process "NAME";
     /// Process id.

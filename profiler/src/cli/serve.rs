@@ -2,13 +2,17 @@
 //!
 //! In: the archive's URL, or a directory whose daemon does not run. Out: the daemon's HTTP API and page. Nothing is
 //! sampled and nothing kept but a cache, which begins empty; so any number may serve one archive, each with a
-//! directory of its own.
+//! directory of its own. Who may ask is as with the daemon, but that there is a Unix socket only if it is named: many serve on
+//! one machine.
 
 use super::{CliError, DataDirLock, Lifecycle, logging, stopped};
 use crate::archive::ReaderConfig;
-use crate::config::{ArchiveUrl, ByteSize, FilePath, Interval, Listen, LogFilter, LogFormat, WindowLength};
+use crate::config::{
+    ArchiveUrl, ByteSize, FilePath, Interval, Listen, LogFilter, LogFormat, SocketPath, WindowLength,
+};
 use crate::pipeline::{self, ServeArchive};
-use crate::serve::ServeConfig;
+use crate::serve::{ServeConfig, TlsFiles};
+use crate::supervise;
 use clap::Args;
 
 /// Flags of `emberscope serve`.
@@ -21,12 +25,35 @@ pub struct ServeArgs {
     /// Answer from this data directory instead; no daemon may be using it.
     #[arg(long, value_name = "DIR", conflicts_with = "store")]
     data_dir: Option<FilePath>,
-    /// Address and port of the HTTP server. Anything but a loopback address asks for a token-file.
+    /// Address and port of the HTTP server: who asks there sends a token. Anything but a loopback address asks for a
+    /// token-file.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4099")]
     listen: Listen,
-    /// File with the bearer token that clients must send; others may not read it. /healthz needs none.
+    /// Unix socket for root, the user that runs this and the members of its group, who need no token there.
+    #[arg(long, value_name = "PATH", default_value = "none")]
+    socket: SocketPath,
+    /// File with the bearer token that opens all; others may not read it. Without it one is made: the file token in
+    /// the data directory or the cache's.
     #[arg(long, value_name = "FILE")]
     token_file: Option<FilePath>,
+    /// File with a token that reads all that can be asked, and makes no login links.
+    #[arg(long, value_name = "FILE")]
+    read_token_file: Option<FilePath>,
+    /// File with a token for /metrics and /readyz alone.
+    #[arg(long, value_name = "FILE")]
+    metrics_token_file: Option<FilePath>,
+    /// Answer whoever asks on loopback, without a token: every user and every program of this machine.
+    #[arg(long)]
+    open_loopback: bool,
+    /// File with the certificate chain of the HTTP server (PEM): with it, it speaks TLS.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<FilePath>,
+    /// File with its private key (PEM); others may not read it.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<FilePath>,
+    /// Address and port of a further server for /healthz, /readyz and /metrics alone.
+    #[arg(long, value_name = "ADDR:PORT")]
+    health_listen: Option<Listen>,
     /// Directory for what was read, used by one server at a time; it begins empty.
     #[arg(long, value_name = "DIR", default_value = "/var/cache/emberscope")]
     cache_dir: FilePath,
@@ -50,11 +77,29 @@ pub struct ServeArgs {
     log_format: LogFormat,
 }
 
+impl ServeArgs {
+    fn listens(&self) -> ServeConfig {
+        let path = |file: &Option<FilePath>| file.as_ref().map(|file| file.get().to_owned());
+        ServeConfig {
+            listen: *self.listen.get(),
+            socket: self.socket.get().map(ToOwned::to_owned),
+            health: self.health_listen.as_ref().map(|listen| *listen.get()),
+            token_file: path(&self.token_file),
+            read_token_file: path(&self.read_token_file),
+            metrics_token_file: path(&self.metrics_token_file),
+            own_dir: self.data_dir.as_ref().unwrap_or(&self.cache_dir).get().to_owned(),
+            open_loopback: self.open_loopback,
+            tls: path(&self.tls_cert).zip(path(&self.tls_key)).map(|(cert, key)| TlsFiles { cert, key }),
+        }
+    }
+}
+
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: &ServeArgs) -> Result<(), CliError> {
+    crate::rights::hide_memory();
     logging::start(args.log.get(), args.log_format);
-    let token_file = args.token_file.as_ref().map(|file| file.get().to_owned());
-    let listen = ServeConfig { listen: *args.listen.get(), token_file };
+    supervise::install_hook();
+    let listen = args.listens();
     let life =
         || Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source });
     if let Some(dir) = &args.data_dir {

@@ -20,8 +20,8 @@ pub use settings::{DaemonConfig, Settings};
 pub use units::{ByteSize, Interval, UnitError};
 pub use urls::{DebuginfodUrls, SparkUrls};
 pub use values::{
-    ArchiveUrl, FilePath, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName, PushUrl,
-    QueryNodes, Refused, RingBytes, Tenant, TomlKind, Value, WindowLength,
+    ArchiveUrl, FilePath, FreeSpace, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName,
+    PushUrl, QueryNodes, Refused, RingBytes, SocketPath, Tenant, TomlKind, Value, WindowLength,
 };
 
 use std::path::{Path, PathBuf};
@@ -91,6 +91,18 @@ pub enum ConfigError {
         /// The address.
         listen: Listen,
     },
+    /// Reachable from other machines, and told to ask for no token.
+    #[error(
+        "open-loopback is for loopback addresses, and listen = {listen} can be reached from other machines: \
+         listen on 127.0.0.1, or leave open-loopback out"
+    )]
+    OpenToAll {
+        /// The address.
+        listen: Listen,
+    },
+    /// A certificate without its key, or the other way round.
+    #[error("tls-cert and tls-key go together: one of them is missing")]
+    HalfTls,
 }
 
 impl DaemonConfig {
@@ -105,8 +117,16 @@ impl DaemonConfig {
     /// Whether the settings fit together.
     fn check(&self) -> Result<(), ConfigError> {
         // `to_canonical` sees 127.0.0.1 behind ::ffff:127.0.0.1.
-        if !self.listen.get().ip().to_canonical().is_loopback() && self.token_file.is_none() {
-            return Err(ConfigError::Exposed { listen: self.listen.clone() });
+        if !self.listen.get().ip().to_canonical().is_loopback() {
+            if self.open_loopback {
+                return Err(ConfigError::OpenToAll { listen: self.listen.clone() });
+            }
+            if self.token_file.is_none() {
+                return Err(ConfigError::Exposed { listen: self.listen.clone() });
+            }
+        }
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            return Err(ConfigError::HalfTls);
         }
         Ok(())
     }
@@ -156,5 +176,15 @@ mod tests {
         for addr in ["127.0.0.1:1", "127.1.2.3:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
             assert!(listen(addr, None).is_ok(), "{addr}");
         }
+        let open =
+            Settings { listen: "0.0.0.0:1".parse().ok(), open_loopback: Some(true), ..Settings::default() };
+        let refused = DaemonConfig::load(None, open).unwrap_err().to_string();
+        assert!(refused.contains("loopback"), "{refused}");
+    }
+
+    #[test]
+    fn a_certificate_goes_with_its_key() {
+        let half = Settings { tls_cert: "/etc/x.crt".parse().ok(), ..Settings::default() };
+        assert!(matches!(DaemonConfig::load(None, half), Err(ConfigError::HalfTls)));
     }
 }

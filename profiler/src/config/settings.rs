@@ -30,7 +30,7 @@ macro_rules! settings {
 
         /// Settings of one source: flags, or a file. What is absent is left to the next source.
         #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
-        pub struct Settings { $($(#[doc = $doc])+ #[arg(long = $key, value_name = $name, help = help(&[$($doc),+], slot!(@default $mode $text)))] pub $field: Option<$ty>,)+ }
+        pub struct Settings { $($(#[doc = $doc])+ #[arg(long = $key, value_name = $name, num_args = values(<$ty as Value>::TOML), default_missing_value = "true", help = help(&[$($doc),+], slot!(@default $mode $text)))] pub $field: Option<$ty>,)+ }
 
         impl Settings {
             /// The names, as in flags and files.
@@ -80,10 +80,29 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Address and port of the HTTP server. Anything but a loopback address asks for a token-file.
+    /// Address and port of the HTTP server: who asks there sends a token. Anything but a loopback address asks for
+    /// a token-file.
     required listen ("listen", "ADDR:PORT"): Listen = "127.0.0.1:4099";
-    /// File with the bearer token that clients must send; others may not read it. /healthz needs none.
-    optional token_file ("token-file", "FILE"): FilePath = "/etc/emberscope.token";
+    /// Unix socket that the command line asks by, without a token: for root, the daemon's user and the members of its
+    /// group. none: there is no socket.
+    required socket ("socket", "PATH"): SocketPath = "/run/emberscope/emberscope.sock";
+    /// File with the bearer token that opens all; others may not read it. Without it the daemon makes one at its first
+    /// start: the file token in data-dir. Read again when it changes, as the files below.
+    optional token_file ("token-file", "FILE"): FilePath = "/etc/emberscope/token";
+    /// File with a token that reads all that can be asked, and makes no login links.
+    optional read_token_file ("read-token-file", "FILE"): FilePath = "/etc/emberscope/read-token";
+    /// File with a token for /metrics and /readyz alone. On loopback these need none.
+    optional metrics_token_file ("metrics-token-file", "FILE"): FilePath = "/etc/emberscope/metrics-token";
+    /// Answer whoever asks on loopback, without a token: every user and every program of this machine. For a machine
+    /// of one user.
+    required open_loopback ("open-loopback", "BOOL"): bool = "false";
+    /// File with the certificate chain of the HTTP server (PEM): with it, it speaks TLS. Read again when it changes.
+    optional tls_cert ("tls-cert", "FILE"): FilePath = "/etc/emberscope/tls.crt";
+    /// File with its private key (PEM); others may not read it.
+    optional tls_key ("tls-key", "FILE"): FilePath = "/etc/emberscope/tls.key";
+    /// Address and port of a further server, in the clear, for /healthz, /readyz and /metrics alone: for probes that
+    /// come from another machine. /metrics asks for a token there but on loopback.
+    optional health_listen ("health-listen", "ADDR:PORT"): Listen = "0.0.0.0:4098";
     /// Directory for the daemon's files. One daemon holds it at a time.
     required data_dir ("data-dir", "DIR"): FilePath = "/var/lib/emberscope";
     /// Samples a second and CPU, 1 to 1000. An odd number does not beat with timers.
@@ -108,6 +127,9 @@ settings! {
     /// answer is to show them. When false, an application that nothing tells is called unknown, one whose
     /// name is not sure keeps it, and only spark-url is asked.
     required ask_drivers ("ask-drivers", "BOOL"): bool = "true";
+    /// Users of this node, by name or number, who run Workers, NodeManagers and history servers for others: what
+    /// these start may be of other users' applications. Anybody else's executors go with his own drivers alone.
+    required cluster_users ("cluster-users", "LIST"): Names = "root,spark,yarn,hadoop";
     /// Spark history servers (or drivers) elsewhere that are asked for names of stages, jobs, SQL
     /// descriptions and Spark's own figures: a comma list of at most 8 URLs, http alone.
     optional spark_url ("spark-url", "URLS"): SparkUrls = "http://history:18080";
@@ -132,6 +154,9 @@ settings! {
     /// On a full disk: drop (the oldest block goes, the newest windows are kept) or stop (nothing new is
     /// written until there is room; windows wait in memory as far as they fit).
     required when_full ("when-full", "WHAT"): FullDisk = "drop";
+    /// Space of data-dir's file system that is left free: bytes, a percentage, or auto (5 %, but 1 GiB at least
+    /// and 4 GiB at most; of a small one 15 %). With less it counts as full.
+    required keep_free ("keep-free", "SIZE"): FreeSpace = "auto";
     /// Nodes that the call tree of an answer may have, some 100 bytes each, and rows that a table of methods may have.
     required query_nodes ("query-nodes", "N"): QueryNodes = "1000000";
     /// Time that a query of windows on the disk may take; after 30 s no client waits any more.
@@ -157,6 +182,14 @@ settings! {
     required log ("log", "FILTER"): LogFilter = "info";
     /// How log lines look: text or json.
     required log_format ("log-format", "FORMAT"): LogFormat = "text";
+}
+
+/// How many values a flag takes: a switch may stand alone, which is `true`.
+fn values(kind: TomlKind) -> clap::builder::ValueRange {
+    match kind {
+        TomlKind::Bool => (0..=1).into(),
+        _ => 1.into(),
+    }
 }
 
 /// The help of a flag, as clap writes it for others.

@@ -7,6 +7,7 @@
 use super::choice::{Executors, Fraction, Names};
 use super::units::{ByteSize, Interval};
 use super::urls::{DebuginfodUrls, SparkUrls};
+use crate::model::scrub;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,7 @@ macro_rules! toml_kinds {
 toml_kinds! {
     Listen = Text;
     FilePath = Text;
+    SocketPath = Text;
     Hz = Number;
     QueryNodes = Number;
     Interval = Text;
@@ -63,6 +65,7 @@ toml_kinds! {
     LogFormat = Text;
     FsyncWhen = Text;
     FullDisk = Text;
+    FreeSpace = Text;
     NodeName = Text;
     SparkUrls = List;
     DebuginfodUrls = List;
@@ -206,8 +209,9 @@ parsed!(
             let slash = rest.starts_with('/');
             SCHEMES.contains(&scheme) && !rest.is_empty() && (scheme == "hdfs" || (scheme == "file") == slash)
         });
-        let plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
-        match known && plain {
+        let plain = !text.chars().any(|c| c.is_whitespace() || c.is_control() || "?#".contains(c));
+        // It is logged and shown: keys come from the environment.
+        match known && plain && scrub(text) == text {
             true => Ok(text.to_owned()),
             false => refused(
                 "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX, \
@@ -238,6 +242,40 @@ impl FromStr for FilePath {
 impl fmt::Display for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.display().fmt(f)
+    }
+}
+
+/// Path of a Unix socket, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketPath(Option<PathBuf>);
+
+impl SocketPath {
+    /// The path.
+    pub fn get(&self) -> Option<&Path> {
+        self.0.as_deref()
+    }
+}
+
+impl FromStr for SocketPath {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        match text {
+            "none" => Ok(Self(None)),
+            // unix(7): sun_path has 108 bytes, the last of them 0.
+            _ if text.starts_with('/') && text.len() <= 107 && !text.contains('\0') => {
+                Ok(Self(Some(text.into())))
+            }
+            _ => refused("an absolute path of at most 107 bytes, or none"),
+        }
+    }
+}
+
+impl fmt::Display for SocketPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(path) => path.display().fmt(f),
+            None => f.write_str("none"),
+        }
     }
 }
 
@@ -299,6 +337,42 @@ impl fmt::Display for FullDisk {
     }
 }
 
+/// Space that is left free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreeSpace {
+    /// By the size of the file system.
+    Auto,
+    /// So many bytes.
+    Bytes(ByteSize),
+    /// So many hundredths of it.
+    Percent(u8),
+}
+
+impl FromStr for FreeSpace {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        let wanted = "auto, a size (2GiB) or a percentage (10%) below 100";
+        match text.strip_suffix('%') {
+            Some(number) => match number.parse() {
+                Ok(percent) if percent < 100 => Ok(Self::Percent(percent)),
+                _ => refused(wanted),
+            },
+            None if text == "auto" => Ok(Self::Auto),
+            None => text.parse().map(Self::Bytes).or_else(|_| refused(wanted)),
+        }
+    }
+}
+
+impl fmt::Display for FreeSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -348,8 +422,10 @@ pub(super) mod tests {
         takes::<WindowLength>(&["1s", "10s", "1m"], &["0s", "7s", "1500ms", "2m", "10"]);
         takes::<RingBytes>(&["4KiB", "8MiB"], &["0", "4095", "3MiB", "8MB", "2GiB"]);
         takes::<LogFilter>(&["info", "emberscope=debug,warn"], &["", "loud=very"]);
+        takes::<SocketPath>(&["/run/x.sock", "none"], &["", "x.sock", &format!("/{}", "x".repeat(107))]);
         takes::<FsyncWhen>(&["window", "never"], &["always", ""]);
         takes::<FullDisk>(&["drop", "stop"], &["oldest", ""]);
+        takes::<FreeSpace>(&["auto", "2GiB", "10%", "0B"], &["100%", "-1%", "all", ""]);
         takes::<LogFormat>(&["text", "json"], &["xml", ""]);
         takes::<NodeName>(&["node-1.example"], &["", "a b", "x\u{1b}[31m"]);
         takes::<PushUrl>(

@@ -40,6 +40,9 @@ pub enum JvmProblem {
     /// The garbage collector was moving objects whenever we looked.
     #[error("the garbage collector was at work each time")]
     Busy,
+    /// Reading it made us fail, now or before.
+    #[error("reading it made emberscope fail: it is left alone for a time")]
+    Quarantined,
 }
 
 impl JvmProblem {
@@ -57,11 +60,12 @@ impl JvmProblem {
             Self::Missing(_) => "missing",
             Self::Nonsense(_) => "nonsense",
             Self::Busy => "busy",
+            Self::Quarantined => "quarantined",
         }
     }
     /// Trying again may help.
     pub const fn may_pass(&self) -> bool {
-        matches!(self, Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy)
+        matches!(self, Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy | Self::Quarantined)
     }
 }
 

@@ -102,6 +102,8 @@ pub enum UnknownReason {
     Unloaded,
     /// The JVM's memory could not be read, or made no sense where the name should be.
     JvmUnreadable,
+    /// Reading its file or its process made the daemon fail: it is left alone for a time.
+    Quarantined,
 }
 
 impl UnknownReason {
@@ -121,6 +123,7 @@ impl UnknownReason {
         Self::TableFull,
         Self::Unloaded,
         Self::JvmUnreadable,
+        Self::Quarantined,
     ];
     /// By its short name.
     pub fn from_slug(slug: &str) -> Option<Self> {
@@ -143,6 +146,7 @@ impl UnknownReason {
             Self::TableFull => "table full",
             Self::Unloaded => "unloaded",
             Self::JvmUnreadable => "jvm unreadable",
+            Self::Quarantined => "quarantined",
         }
     }
 }

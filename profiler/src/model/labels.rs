@@ -31,8 +31,10 @@ label_keys! {
     App = "app";
     /// Spark application name.
     AppName = "app_name";
-    /// User that runs it (Spark's user where known, else the process's).
+    /// User that runs it: the kernel's user id, by its name on the node.
     User = "user";
+    /// User that the program itself names (SPARK_USER, its web server's `sparkUser`): nobody checks it.
+    SparkUser = "spark_user";
     /// A [`super::Role`] slug.
     Role = "role";
     /// Executor id; `driver` in local mode.

@@ -13,9 +13,11 @@ mod probe;
 mod process;
 mod raw;
 mod rewrite;
+mod secrets;
 mod selection;
 mod spark;
 mod stack;
+mod tenant;
 mod thread;
 mod time;
 mod wait;
@@ -34,12 +36,14 @@ pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, SampleKind, TaskEvent};
 pub use rewrite::LabelRewrite;
+pub use secrets::{is_secret_key, scrub};
 pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
 pub use spark::{
     Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,
 };
 pub use stack::Stack;
+pub use tenant::{Excess, Refusals, Tenant, cgroup_of};
 pub use thread::{Accounts, LedgerRow, LedgerSums, RawThread, ThreadCause, ThreadClass};
-pub use time::{TimeRange, WallTime};
+pub use time::{TimeRange, WallTime, thread_cpu_time};
 pub use wait::{Waits, Wanted, nobody_waits};
 pub use window::{LostCounts, Row, Window};

@@ -1,7 +1,14 @@
 //! Points and ranges of wall-clock time.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// CPU time that the calling thread has used.
+pub fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
 
 /// Wall-clock time: nanoseconds since the Unix epoch (UTC). Negative values do not occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,12 +3,14 @@
 //!
 //! In: the archive's room. Out: its figures in the status and the metrics. Nothing here samples.
 
-use super::{LAST_ANSWERS, PipelineError};
+use super::{LAST_ANSWERS, PipelineError, doors};
 use crate::archive::{ArchiveUsage, Archiver, ArchiverConfig, Reader, ReaderConfig, ReaderUsage};
 use crate::cli::Lifecycle;
 use crate::model::WallTime;
-use crate::serve::{self, Metrics, Queries, ReadyFn, ServeConfig, ServeState, StatusFn, raise_to};
+use crate::rights;
+use crate::serve::{Doors, Metrics, Queries, ReadyFn, ServeConfig, ServeState, StatusFn, raise_to};
 use crate::store::{AnswerLimits, DiskStore, ShelfStore, Store};
+use crate::supervise;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +18,9 @@ use std::time::Duration;
 
 /// How often figures become metrics.
 const TELL: Duration = Duration::from_secs(1);
+
+/// Longest for one look at an archive's lists.
+const STUCK: Duration = Duration::from_secs(300);
 
 /// What `emberscope serve` is told to do.
 #[derive(Clone, Debug)]
@@ -102,12 +107,15 @@ pub fn serve_archive(config: ServeArchive, life: Lifecycle) -> Result<(), Pipeli
     let seen = Arc::new(Mutex::new(Seen::default()));
     let (watched, told, shown) = (store.clone(), answering.metrics.clone(), seen.clone());
     // Lists are kept fresh though nobody asks, on a thread that may wait for the archive.
-    let watcher = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
+    let watcher = supervise::spawn("watch", STUCK, move |beat| {
         loop {
-            let ready = watched.shelf().probe().map_err(|error| error.to_string());
-            let usage = watched.shelf().reading();
-            tell_reading(&usage, &told);
-            *lock(&shown) = Seen { ready: Some(ready), usage };
+            // After a panic what was seen before stays.
+            let _ = beat.work(|| {
+                let ready = watched.shelf().probe().map_err(|error| error.to_string());
+                let usage = watched.shelf().reading();
+                tell_reading(&usage, &told);
+                *lock(&shown) = Seen { ready: Some(ready), usage };
+            });
             std::thread::sleep(refresh);
         }
     });
@@ -139,8 +147,7 @@ pub fn serve_store(
 /// A server that is about to answer.
 struct Answering {
     runtime: tokio::runtime::Runtime,
-    access: serve::Access,
-    listener: tokio::net::TcpListener,
+    doors: Doors,
     metrics: Arc<Metrics>,
 }
 
@@ -150,34 +157,31 @@ impl Answering {
             .worker_threads(2)
             .max_blocking_threads(6)
             .thread_name("http")
+            .on_thread_start(|| rights::keep_only("http"))
             .enable_all()
             .build()
             .map_err(PipelineError::Runtime)?;
-        let access = listen.access()?;
-        let listener = runtime.block_on(listen.bind())?;
+        let doors = runtime.block_on(listen.open())?;
         let metrics = Metrics::new(env!("CARGO_PKG_VERSION"));
         let metrics = Arc::new(metrics.map_err(|e| PipelineError::Metrics(e.to_string()))?);
-        Ok(Self { runtime, access, listener, metrics })
+        Ok(Self { runtime, doors, metrics })
     }
 
     fn run(self, store: Arc<dyn Store>, from: String, status: StatusFn, ready: ReadyFn, life: Lifecycle) {
-        let Self { runtime, access, listener, metrics } = self;
+        let Self { runtime, doors, metrics } = self;
         let state = ServeState {
-            store: store.clone(),
+            store,
             status,
-            metrics: metrics.clone(),
+            metrics,
             ready,
             node: from.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             queries: Queries::default(),
             spark: None,
         };
-        let router = serve::router(state, access, serve::pyroscope::router(store));
-        let ends = life.clone();
-        let listen = listener.local_addr().map_or_else(|_| String::new(), |address| address.to_string());
-        tracing::info!(listen, from, since = %WallTime::now(), "answering");
+        tracing::info!(from, since = %WallTime::now(), "answering");
         life.ready();
-        runtime.block_on(async move { serve::serve(listener, router, metrics, ends.stopped()).await });
+        runtime.block_on(doors::answer(doors, state, life));
         runtime.shutdown_timeout(LAST_ANSWERS);
     }
 }

@@ -48,6 +48,11 @@ impl Closing {
         if waits && now.duration_since(first.since) < PATIENCE {
             return None;
         }
+        self.first()
+    }
+
+    /// The oldest, ready or not.
+    pub fn first(&mut self) -> Option<ClosedWindow<StackToken>> {
         self.0.pop_front().map(|waiting| waiting.window)
     }
 

@@ -5,16 +5,15 @@
 
 mod native;
 mod push;
+mod quotas;
 
 use super::jvms::{Jvms, Naming, Walking};
-use super::stacks::StackCache;
-use super::tables::{TableCounts, Tables};
-use crate::aggregate::{Interner, WindowCounters};
-use crate::capture::{Capture, CpuChange, FindingState, HostFeatures};
+use super::tables::TableCounts;
+use super::worker::Worker;
+use crate::capture::{CpuChange, FindingState, HostFeatures};
 use crate::model::{DropReason, LabelKey, NameSource, ProcessRecord, SampleKind, ThreadClass, Window};
-use crate::process::threads::Threads;
-use crate::process::{Process, Registry};
-use crate::push::PushState;
+use crate::process::{Conflict, Process, Registry};
+use crate::push::{PushState, Pusher};
 use crate::serve::{Metrics, raise_to};
 use crate::symbolize::Symbolizer;
 use serde_json::{Map, Value, json};
@@ -70,7 +69,6 @@ pub struct Health {
     shared: Arc<Shared>,
     host: Value,
     hz: u32,
-    window_counters: WindowCounters,
 }
 
 impl Health {
@@ -82,7 +80,7 @@ impl Health {
             .map(|f| json!({ "name": f.name, "state": state(f.state), "value": f.value, "says": f.sentence }))
             .collect();
         let host = json!({ "kernel": features.kernel, "findings": findings });
-        Self { metrics, shared, host, hz, window_counters: WindowCounters::default() }
+        Self { metrics, shared, host, hz }
     }
 
     /// A sample was counted.
@@ -103,11 +101,6 @@ impl Health {
         if !change.revived.is_empty() {
             tracing::debug!(cpus = ?change.revived, "without a tick for a while: attached anew, or idle");
         }
-    }
-
-    /// Counters of the windows.
-    pub fn windows(&mut self, counters: WindowCounters) {
-        self.window_counters = counters;
     }
 
     /// A window was named and is about to be stored.
@@ -131,15 +124,9 @@ impl Health {
     }
 
     /// Takes the rooms' counters.
-    pub fn update(
-        &self,
-        capture: &Capture,
-        registry: &Registry,
-        symbolizer: &Symbolizer,
-        stacks: &StackCache,
-        interner: &Interner,
-        (threads, probes, tables, pushed): (&Threads, &Jvms, &Tables, Option<&PushState>),
-    ) {
+    pub fn update(&self, rooms: &Worker) {
+        let Worker { capture, registry, symbolizer, stacks, interner, threads, tables, windows, .. } = rooms;
+        let (probes, pushed) = (&rooms.jvm_probes, rooms.push.as_ref().map(Pusher::state));
         let (m, kernel, lost) = (&self.metrics, capture.stats(), capture.lost());
         for reason in DropReason::ALL {
             m.lost.raise_to(*reason, lost.get(*reason));
@@ -184,18 +171,33 @@ impl Health {
             m.registry_entries.with_label_values(&[table]).set(i64::try_from(held).unwrap_or(i64::MAX));
             raise_to(&m.registry_refused.with_label_values(&[table]), refused);
         }
+        let [evicted, unread] = registry.refusals();
+        let [thread, label] = threads.refusals();
+        let quotas = [
+            evicted,
+            unread,
+            thread,
+            label,
+            stacks.refusals(),
+            windows.refusals(),
+            probes.refusals(),
+            symbolizer.refusals(),
+        ];
+        quotas::count(m, &quotas);
         let unwind = tables.counts();
-        native::count(m, &unwind, &names.native.debuginfod);
+        native::count(m, &unwind, &names.native);
         let results = attribution.results();
         for (result, count) in results {
             raise_to(&m.thread_names.with_label_values(&[result]), count);
         }
-        push::count(&m.push, pushed.unwrap_or(&PushState::default()));
+        raise_to(&m.identity_conflicts, processes.conflicts);
+        push::count(&m.push, pushed.as_ref().unwrap_or(&PushState::default()));
         m.name_probes.set(i64::try_from(capture.name_probes()).unwrap_or(i64::MAX));
         let now = Instant::now();
         if !self.shared.is_due(now) {
             return;
         }
+        let counted = windows.counters();
         let mut status = json!({
             "host": self.host,
             "sampling": {
@@ -209,10 +211,10 @@ impl Health {
             },
             "quality": {
                 "lost": DropReason::ALL.iter().map(|r| (r.slug().to_owned(), lost.get(*r).into())).collect::<Map<_, _>>(),
-                "late_samples": self.window_counters.late,
-                "folded_stacks": self.window_counters.folded_stacks,
-                "folded_labels": self.window_counters.folded_labels,
-                "clock_steps": self.window_counters.clock_steps,
+                "late_samples": counted.late,
+                "folded_stacks": counted.folded_stacks,
+                "folded_labels": counted.folded_labels,
+                "clock_steps": counted.clock_steps,
                 "jit_frames_named": names.jit_named,
                 "jit_frames_unnamed": names.jit_unnamed,
                 "kernel_symbols": symbolizer.kernel_problem().unwrap_or("ok"),
@@ -223,10 +225,13 @@ impl Health {
                 "unknown_formats": threads.unknown_formats().collect::<Vec<_>>(),
             },
             "debuginfod": native::debuginfod(&names.native.debuginfod),
+            "names_mangled": native::mangled(&names.native),
         });
         // Moved in: the macro would copy them.
         status["unwind_tables"] = native::tables(&unwind);
-        status["push"] = pushed.map(push::status).into();
+        status["quotas"] = quotas::status(&quotas, registry).into();
+        status["push"] = pushed.as_ref().map(push::status).into();
+        status["conflicts"] = conflicts(registry);
         status["jvms"] = jvms(registry, symbolizer, probes, &unwind).into();
         self.shared.put(status, now);
     }
@@ -243,6 +248,21 @@ fn state(state: FindingState) -> &'static str {
 /// No other compiler than Graal uses JVMCI. Oracle programs under Graal 22.3.3 on JDK 17: 3,846 of 3,848 stacks as told.
 const GRAAL: &str = "Graal (or another compiler that is plugged in by JVMCI): its code is walked and named as C2's is, \
     which was held against Graal 22.3 on JDK 17 only";
+
+/// Processes that are not believed to be of the application that they name.
+fn conflicts(registry: &Registry) -> Value {
+    let one = |c: &Conflict| {
+        json!({
+            "pid": c.pid, "uid": c.uid, "user": c.user, "claims": c.app, "as": c.role.slug(), "holder": c.holder,
+            "says": "What this process says of itself is not believed, and it is labelled as a program of its user. \
+                     If its user runs Workers or NodeManagers for others, name him in cluster-users.",
+        })
+    };
+    json!({
+        "refused": registry.counters().conflicts,
+        "now": registry.conflicts().into_iter().map(one).collect::<Vec<_>>(),
+    })
+}
 
 fn jvms(registry: &Registry, symbolizer: &Symbolizer, probes: &Jvms, unwind: &TableCounts) -> Vec<Value> {
     let live = registry.iter().filter(|process| process.jvm && !process.exited);

@@ -5,14 +5,19 @@
 
 use crate::hotspot::{Jvm, JvmProblem, LibjvmFiles};
 use crate::model::{FileId, NameProbe, Pid, ProcessKey, StringLayout, Tid};
+use crate::supervise::quarantine::{self, Item};
+use crate::supervise::{self, Beat};
 use crate::unwind;
 use profiler_ebpf::JvmLayout;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::time::Duration;
 
 /// Jobs that may wait: more JVMs than a node has.
 const MAX_WAITING: usize = 256;
+/// Longest for one job: 32,768 threads' comms on a busy machine.
+const STUCK: Duration = Duration::from_secs(60);
 /// Threads of one JVM whose comm is read.
 const MAX_COMMS: usize = 32_768;
 
@@ -71,7 +76,7 @@ impl JvmReader {
     pub fn start() -> std::io::Result<Self> {
         let (jobs, queue) = sync_channel(MAX_WAITING);
         let (out, found) = channel();
-        std::thread::Builder::new().name("jvm-reader".into()).spawn(move || run(&queue, &out))?;
+        supervise::spawn("jvm-reader", STUCK, move |beat| run(&queue, &out, beat))?;
         Ok(Self { jobs, found })
     }
 
@@ -89,18 +94,44 @@ impl JvmReader {
     }
 }
 
-fn run(queue: &Receiver<Job>, out: &Sender<Found>) {
+fn run(queue: &Receiver<Job>, out: &Sender<Found>, beat: &Beat) {
     let mut files = LibjvmFiles::default();
     for job in queue {
-        let found = match job {
-            Job::Library(key) => Found::Library(key, library(key, &mut files)),
-            Job::Names(key) => Found::Names(key, names(key, &mut files)),
-            Job::Layout(key, incarnation) => {
-                Found::Layout(key, incarnation, layout(key, incarnation, &mut files))
-            }
-        };
+        let found = beat.work(|| match quarantine::enter(|| job.item()) {
+            Ok(_reading) => find(job, &mut files),
+            Err(_) => job.failed(),
+        });
+        let found = found.unwrap_or_else(|_| {
+            files = LibjvmFiles::default();
+            job.failed()
+        });
         if out.send(found).is_err() {
             return;
+        }
+    }
+}
+
+fn find(job: Job, files: &mut LibjvmFiles) -> Found {
+    match job {
+        Job::Library(key) => Found::Library(key, library(key, files)),
+        Job::Names(key) => Found::Names(key, names(key, files)),
+        Job::Layout(key, incarnation) => Found::Layout(key, incarnation, layout(key, incarnation, files)),
+    }
+}
+
+impl Job {
+    fn item(self) -> Item {
+        let (Self::Library(key) | Self::Names(key) | Self::Layout(key, _)) = self;
+        Item::process(key.pid, key.start_ticks)
+    }
+
+    /// Reading the JVM made us fail, now or before.
+    fn failed(self) -> Found {
+        let problem = JvmProblem::Quarantined;
+        match self {
+            Self::Library(key) => Found::Library(key, Err(problem)),
+            Self::Names(key) => Found::Names(key, Names { comms: comms(&dir_of(key)), java: Err(problem) }),
+            Self::Layout(key, incarnation) => Found::Layout(key, incarnation, Err(problem)),
         }
     }
 }

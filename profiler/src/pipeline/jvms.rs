@@ -4,15 +4,17 @@
 //! In: the registry's JVMs, some times a second, and what the reader found. Out: probes on and off, processes
 //! watched, names learned (`names`), layouts handed to the walker (`layouts`). A file has its probe as long as a JVM maps
 //! it. A name is read from a JVM's memory only after its probe is on: what was named before is read, what is named after
-//! is told. At most [`MAX_JVMS`]; those beyond are counted, and their threads go by their comm.
+//! is told. At most [`MAX_JVMS`], divided among tenants (`fair`); those beyond are counted, and their threads go by their
+//! comm.
 
+mod fair;
 mod layouts;
 mod names;
 mod states;
 
 use super::jvm_reader::{Found, Job, JvmReader};
 use crate::capture::Capture;
-use crate::model::{FileId, ProcessKey};
+use crate::model::{FileId, ProcessKey, Refusals};
 use crate::process::Registry;
 use crate::process::threads::Threads;
 use crate::symbolize::Symbolizer;
@@ -55,7 +57,7 @@ pub struct Jvms {
     incarnation: u32,
     /// When the kernel was asked last whether it still has the layouts.
     looked: Option<Instant>,
-    refused: u64,
+    refused: Refusals,
 }
 
 impl Jvms {
@@ -67,7 +69,7 @@ impl Jvms {
             probed: HashSet::new(),
             incarnation: 0,
             looked: None,
-            refused: 0,
+            refused: Refusals::default(),
         })
     }
 
@@ -88,7 +90,12 @@ impl Jvms {
 
     /// JVMs turned away since the start because too many were watched.
     pub fn refused(&self) -> u64 {
-        self.refused
+        self.refused.total()
+    }
+
+    /// The same by whose they were.
+    pub fn refusals(&self) -> (&'static str, &Refusals) {
+        ("jvms", &self.refused)
     }
 
     /// A process replaced its program: whatever it was, it is looked at anew.
@@ -107,22 +114,24 @@ impl Jvms {
         threads: &mut Threads,
         symbolizer: &mut Symbolizer,
     ) {
-        let live: HashSet<ProcessKey> =
-            registry.iter().filter(|p| p.jvm && !p.exited && p.kept).map(|p| p.key).collect();
+        let live = registry.iter().filter(|p| p.jvm && !p.exited && p.kept).map(|p| (p.tenant, p.key));
+        let known = |key: &ProcessKey| self.known.contains_key(key);
+        let live = fair::chosen(live.collect(), MAX_JVMS, known, &mut self.refused);
+        let chosen: HashSet<ProcessKey> = live.iter().map(|(_, key)| *key).collect();
         self.known.retain(|key, _| {
-            let stays = live.contains(key);
+            let stays = chosen.contains(key);
             if !stays {
                 capture.unwatch_process(key.pid);
                 capture.forget_jvm(key.pid);
             }
             stays
         });
-        for key in live {
+        for (tenant, key) in live {
             if self.known.contains_key(&key) {
                 continue;
             }
             if self.known.len() >= MAX_JVMS || !self.reader.submit(Job::Library(key)) {
-                self.refused += 1;
+                self.refused.add(tenant);
                 continue;
             }
             if let Err(error) = capture.watch_process(key.pid, None) {
@@ -145,7 +154,7 @@ impl Jvms {
         }
         for found in self.reader.poll().collect::<Vec<_>>() {
             match found {
-                Found::Library(key, library) => self.opened(key, library, capture),
+                Found::Library(key, library) => self.opened(key, library, capture, registry),
                 Found::Layout(key, number, layout) => {
                     self.laid_out((key, number), layout, capture, symbolizer);
                 }

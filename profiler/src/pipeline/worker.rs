@@ -4,6 +4,7 @@
 //! drivers happens on threads of their rooms; nothing here waits for another process. The ring buffer
 //! holds what comes up while a look-up takes long, and what it cannot hold is counted by the kernel side.
 
+use super::PipelineError;
 use super::closing::Closing;
 use super::health::Health;
 use super::heap::Trim;
@@ -17,13 +18,15 @@ use super::tables::Tables;
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
 use crate::model::{
-    LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, TaskEvent, WallTime,
+    Frame, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, StackEnd, TaskEvent,
+    UnknownReason, WallTime,
 };
 use crate::process::threads::{Owner, Threads};
 use crate::process::{Process, Registry};
 use crate::push::Pusher;
 use crate::store::Store;
-use crate::symbolize::{Symbolizer, Target};
+use crate::supervise::{self, Beat, Weight, attempt, faults};
+use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, Target};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +35,10 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_secs(1);
 /// How often JVMs are looked for and looked after: a new one's threads burn CPU before they are known.
 const LOOK: Duration = Duration::from_millis(150);
+/// Longest for one round of reading, counting and naming; the window's end waits for it.
+const STUCK: Duration = Duration::from_secs(15);
+/// How long the end may take after a failure: what is closed is stored, and a restart does the rest.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// JVMs remembered for being asked between the ends of windows; over it only at the ends.
 const MAX_JVMS: usize = 4096;
 
@@ -71,11 +78,26 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Samples until `stopped` says so, then closes what is open and names it.
-    pub fn run(mut self, stopped: impl Fn() -> bool) -> Result<(), CaptureError> {
+    /// Samples until `stopped` says so, then closes what is open and names it. What fails or panics ends it, with all
+    /// windows stored.
+    pub fn run(mut self, stopped: impl Fn() -> bool) -> Result<(), PipelineError> {
+        let beat = supervise::beat("sampler", STUCK, Weight::Vital);
+        let ended = match attempt(|| self.sample(&beat, stopped)) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => PipelineError::from(error),
+            Err(panicked) => PipelineError::from(panicked),
+        };
+        supervise::end_within(LAST_WORDS);
+        self.store_the_rest();
+        Err(ended)
+    }
+
+    fn sample(&mut self, beat: &Beat, stopped: impl Fn() -> bool) -> Result<(), CaptureError> {
         let mut events = Vec::new();
         let (mut next_tick, mut next_look) = (Instant::now(), Instant::now());
         while !stopped() {
+            beat.busy();
+            faults::point("sampler");
             // Up to the window's end and not beyond: what threads used is asked for at that instant.
             let window = self.store.window_length();
             let (rest, timeout) = self.pace.next();
@@ -95,6 +117,9 @@ impl Worker {
                 self.tick()?;
             }
             self.store_named();
+            if self.closing.is_empty() {
+                supervise::windows_are_current(false);
+            }
         }
         self.finish(&mut events)
     }
@@ -110,7 +135,7 @@ impl Worker {
 
     fn take(&mut self, event: RawEvent) {
         match event {
-            RawEvent::Stack(raw) => self.stacks.insert(raw),
+            RawEvent::Stack(raw) => self.stacks.insert(raw, |pid| self.registry.tenant(pid)),
             RawEvent::Sample(sample) => self.count(&sample),
             RawEvent::Thread(raw) => self.book(&raw),
             RawEvent::Mmap { pid, .. } => {
@@ -162,7 +187,14 @@ impl Worker {
         let labels = self.threads.labels(&owner, sample.tid, sample.name_seq);
         let (symbolizer, jvms) = (&mut self.symbolizer, &mut self.jvms);
         let known = self.stacks.token(key, sample.stack, |raw| {
-            let entry = Entry { target: Arc::new(target), pending: symbolizer.begin(&target, raw) };
+            let end = raw.end;
+            let pending = attempt(|| {
+                faults::point("naming");
+                symbolizer.begin(&target, raw)
+            });
+            // A file that cannot be read costs its stack, not the sampling.
+            let pending = pending.unwrap_or_else(|_| unreadable(end));
+            let entry = Entry { target: Arc::new(target), pending };
             if jvm && entry.pending.waits() && jvms.len() < MAX_JVMS {
                 jvms.insert(key, entry.target.clone());
             }
@@ -207,18 +239,10 @@ impl Worker {
                 self.symbolizer.ask_early(target);
             }
         }
-        self.update_health();
-        self.health.windows(self.windows.counters());
+        self.health.update(self);
         self.tables.tick();
         self.trim.tick();
         Ok(())
-    }
-
-    fn update_health(&self) {
-        let push = self.push.as_ref().map(Pusher::state);
-        let threads = (&self.threads, &self.jvm_probes, &self.tables, push.as_ref());
-        let interner = &self.interner;
-        self.health.update(&self.capture, &self.registry, &self.symbolizer, &self.stacks, interner, threads);
     }
 
     fn relabel(&mut self) {
@@ -254,8 +278,11 @@ impl Worker {
         let mut idle = Idle::default();
         let window = window.into_window(processes, lost, |token, labels| {
             // Its frames are shared already, by the symbolizer's own table.
-            let stack = symbolizer.finish(&token.0.target, &token.0.pending);
-            let stack = interner.stack(&stack.frames, stack.end);
+            let stack = attempt(|| symbolizer.finish(&token.0.target, &token.0.pending));
+            let stack = match stack {
+                Ok(stack) => interner.stack(&stack.frames, stack.end),
+                Err(_) => interner.stack(&[quarantined()], token.0.pending.end),
+            };
             idle.strip(&stack, labels);
             stack
         });
@@ -264,6 +291,7 @@ impl Worker {
             push.offer(&window);
         }
         self.store.append(window);
+        supervise::windows_are_current(true);
         self.interner.sweep();
     }
 
@@ -278,7 +306,7 @@ impl Worker {
     }
 
     /// Counts what is still in the ring, closes all windows and gives their maps a last chance.
-    fn finish(mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
+    fn finish(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
         self.ask_threads(events)?;
         self.relabel();
         let closed = self.windows.close_all(ClockReading::take());
@@ -289,9 +317,33 @@ impl Worker {
             self.store_named();
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.update_health();
+        self.health.update(self);
         Ok(())
     }
+
+    /// After a failure: closed windows go to the store with the names that they have, the open one with them.
+    fn store_the_rest(&mut self) {
+        let closed = attempt(|| self.windows.close_all(ClockReading::take()));
+        for window in closed.unwrap_or_default() {
+            self.closing.push(window, Instant::now());
+        }
+        while let Some(window) = self.closing.first() {
+            let from = window.range.from;
+            match attempt(|| self.name_and_store(window)) {
+                Ok(()) => tracing::info!(%from, "stored a window before the end"),
+                Err(error) => tracing::error!(%from, %error, "a window is lost"),
+            }
+        }
+    }
+}
+
+/// A stack whose frames could not be read without a failure of ours.
+fn unreadable(end: StackEnd) -> PendingStack {
+    PendingStack { frames: [PendingFrame::Named(quarantined())].into(), end }
+}
+
+fn quarantined() -> Arc<Frame> {
+    Arc::new(Frame::unknown(UnknownReason::Quarantined, ""))
 }
 
 /// Tells once a window that a moment of it has passed.
@@ -316,9 +368,16 @@ fn until_end(window: Duration) -> Duration {
 fn owner_of(process: &Process) -> Owner<'_> {
     // These are JVMs before libjvm is mapped.
     let jvm = process.jvm || matches!(process.role, Role::Executor | Role::Driver);
-    Owner { pid: process.key.pid, labels: &process.labels, role: process.role, jvm }
+    let (labels, role, tenant) = (&process.labels, process.role, process.tenant);
+    Owner { pid: process.key.pid, labels, role, jvm, tenant }
 }
 
 fn target_of(process: &Process) -> Target {
-    Target { key: process.key, uid: process.uid, gid: process.gid, nspid: process.inner_pid }
+    Target {
+        key: process.key,
+        uid: process.uid,
+        gid: process.gid,
+        nspid: process.inner_pid,
+        tenant: process.tenant,
+    }
 }

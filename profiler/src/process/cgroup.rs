@@ -5,6 +5,9 @@
 //! driver (`/kubepods.slice/../cri-containerd-<64 hex>.scope`), with docker, crio, cri-containerd, libpod;
 //! plain Docker (`/docker/<64 hex>`, `/system.slice/docker-<64 hex>.scope`); YARN
 //! (`/hadoop-yarn/container_..`, yarn-default.xml: LinuxContainerExecutor with cgroups only).
+//!
+//! A path is the kernel's word, but systemd lets a user make cgroups of any name below his own `user@UID.service`
+//! (org.freedesktop.systemd1 `Delegate=`): there neither a YARN container nor a pod is believed.
 
 /// Longest container id: YARN's are some 45 characters, a runtime's 64.
 const MAX_ID: usize = 80;
@@ -23,13 +26,20 @@ pub fn parse(lines: &[String]) -> CgroupFacts {
     let mut facts = CgroupFacts::default();
     for line in lines {
         let Some(path) = line.splitn(3, ':').nth(2) else { continue };
-        facts.kubernetes |=
-            path.split('/').any(|part| part.starts_with("kubepods") || part.starts_with("kubelet"));
+        let delegated = is_delegated(path);
+        facts.kubernetes |= !delegated
+            && path.split('/').any(|part| part.starts_with("kubepods") || part.starts_with("kubelet"));
         if facts.container.is_none() {
-            facts.container = path.rsplit('/').find_map(container_of);
+            let found = path.rsplit('/').find_map(container_of);
+            facts.container = found.filter(|id| !delegated || !is_yarn_container(id));
         }
     }
     facts
+}
+
+/// Whether a user may have made the path's last parts himself.
+fn is_delegated(path: &str) -> bool {
+    path.split('/').any(|part| part == "user.slice" || part.starts_with("user@"))
 }
 
 /// The container id in one part of a path.
@@ -154,6 +164,15 @@ mod tests {
         ] {
             assert_eq!(yarn_application(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn what_a_user_may_have_made_is_no_pod_and_no_yarn_container() {
+        let own = "/user.slice/user-1000.slice/user@1000.service";
+        let yarn = container(&format!("{own}/hadoop-yarn/container_1700000000000_0042_01_000003"));
+        assert_eq!(yarn, CgroupFacts::default());
+        let pod = container(&format!("{own}/kubepods/burstable/pod1/{ID}"));
+        assert_eq!(pod, CgroupFacts { container: Some(ID.into()), kubernetes: false });
     }
 
     #[test]

@@ -122,6 +122,11 @@ fn fixture(name: &str) -> serde_json::Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+/// The words of a recorded process.
+pub(crate) fn fixture_words(name: &str) -> Vec<String> {
+    fixture(name)["words"].as_array().unwrap().iter().map(|w| w.as_str().unwrap().to_owned()).collect()
+}
+
 /// Facts of a recorded process, read through a fake proc root.
 pub(crate) fn recorded(name: &str) -> ProcessFacts {
     let fake = FakeProc::new();

@@ -7,6 +7,8 @@ use crate::model::{Deploy, LabelKey, LabelSet, LabelSetBuilder, Pid, Role};
 pub const UNKNOWN_APP: &str = "unknown";
 /// comm of a process that was gone before it could be read.
 pub const UNKNOWN_COMM: &str = "unknown";
+/// comm of a process that was not read because too many of its user's were.
+pub const UNREAD_COMM: &str = "[process not read: over budget]";
 
 /// The labels of a process on `node`.
 pub fn build(node: &str, identity: &Identity, comm: &str, pid: Pid) -> LabelSet {
@@ -23,7 +25,8 @@ pub fn build(node: &str, identity: &Identity, comm: &str, pid: Pid) -> LabelSet 
         .set(LabelKey::Deploy, deploy)
         .set(LabelKey::App, app)
         .set(LabelKey::AppName, name)
-        .set(LabelKey::User, identity.spark_user.as_deref().unwrap_or(&identity.user))
+        .set(LabelKey::User, identity.user.as_str())
+        .set(LabelKey::SparkUser, identity.spark_user.as_deref().unwrap_or_default())
         .set(LabelKey::Role, identity.role.slug())
         .set(LabelKey::Executor, identity.executor.as_deref().unwrap_or_default())
         .set(LabelKey::Container, identity.container.as_deref().unwrap_or_default())
@@ -50,6 +53,7 @@ mod tests {
                 ("deploy", "standalone"),
                 ("app", "app-20261121183613-0000"),
                 ("user", "ana"),
+                ("spark_user", "ana"),
                 ("role", "executor"),
                 ("executor", "0"),
                 ("process", "java"),

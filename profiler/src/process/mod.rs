@@ -6,6 +6,7 @@
 //! own), and says which processes the user wants kept ([`keep`]). Limits stand at the head of each file.
 
 mod cgroup;
+mod claims;
 mod discovery;
 mod environ;
 pub mod facts;
@@ -24,12 +25,14 @@ mod text;
 pub mod threads;
 mod users;
 
+#[cfg(fuzzing)]
+pub use discovery::fuzzed as spark_rest;
 pub use discovery::{NamesConfig, NamesCounters, Places, SparkNames};
 pub use facts::ProcessFacts;
 pub use identity::{Identity, identify};
 pub use keep::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError};
 pub use procfs::{ProcRoot, ReadError};
-pub use registry::{Counters, Limits, Process, Registry, RegistryConfig, Relabel};
+pub use registry::{Conflict, Counters, Limits, Process, Registry, RegistryConfig, Relabel};
 pub use threads::{
     Booking, Limits as ThreadLimits, Occupation, Owner, ThreadCounters, Threads, class_of, occupation,
     without_task,

@@ -15,6 +15,7 @@ mod wire;
 pub use queue::{PushDrop, PushState};
 
 use crate::model::{TimeRange, Window};
+use crate::supervise::{self, Beat};
 use queue::Queue;
 use send::{Sender, Sent};
 use std::io;
@@ -27,6 +28,8 @@ use std::time::{Duration, Instant};
 const MAX_WINDOWS: usize = 16;
 /// Bytes of packed profiles that wait: hours of an ordinary node.
 const MAX_QUEUED: usize = 32 << 20;
+/// Longest for one request or window: over a request's own time-out.
+const STUCK: Duration = Duration::from_secs(120);
 /// First and longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// Pyroscope takes nothing older (`validation.reject-older-than`, by default an hour).
@@ -82,9 +85,8 @@ impl Pusher {
             stopping: AtomicBool::new(false),
         });
         let ours = Arc::clone(&shared);
-        let sender = Sender::new(config);
-        let thread =
-            std::thread::Builder::new().name("push".to_owned()).spawn(move || run(&ours, sender, pauses))?;
+        let mut sender = Sender::new(config);
+        let thread = supervise::spawn("push", STUCK, move |beat| run(&ours, &mut sender, pauses, beat))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -123,7 +125,7 @@ impl Drop for Pusher {
 }
 
 /// Packs and sends until it is to stop.
-fn run(shared: &Shared, mut sender: Sender, (first, longest): (Duration, Duration)) {
+fn run(shared: &Shared, sender: &mut Sender, (first, longest): (Duration, Duration), beat: &Beat) {
     let mut pause = first;
     let mut next = Instant::now();
     loop {
@@ -143,8 +145,13 @@ fn run(shared: &Shared, mut sender: Sender, (first, longest): (Duration, Duratio
         let windows = std::mem::take(&mut inner.windows);
         drop(inner);
         for (range, rows) in windows {
-            let packed = profiles::pack(range, &rows);
-            shared.lock().queue.add(packed);
+            let packed = beat.work(|| profiles::pack(range, &rows));
+            let mut inner = shared.lock();
+            match packed {
+                Ok(packed) => inner.queue.add(packed),
+                // Nobody knows how many profiles it would have been.
+                Err(_) => inner.queue.drop_one(PushDrop::Failed),
+            }
         }
         if Instant::now() < next {
             continue;
@@ -155,7 +162,8 @@ fn run(shared: &Shared, mut sender: Sender, (first, longest): (Duration, Duratio
         // The server takes its time without the lock; only this thread takes from the queue's head, unless
         // the queue was full meanwhile.
         drop(inner);
-        let sent = sender.send(&batch.request);
+        let sent = beat.work(|| sender.send(&batch.request));
+        let sent = sent.unwrap_or_else(|panicked| Sent::Later(panicked.to_string()));
         let mut inner = shared.lock();
         match sent {
             Sent::Taken => inner.queue.taken(&batch),

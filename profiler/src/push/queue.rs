@@ -3,7 +3,7 @@
 //! Limit: bytes; over it the oldest batches go.
 
 use super::profiles::{Batch, Packed};
-use crate::model::WallTime;
+use crate::model::{WallTime, scrub};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -20,12 +20,14 @@ pub enum PushDrop {
     Refused,
     /// The daemon ended.
     Stopped,
+    /// Packing it failed: a defect, of which the log says more.
+    Failed,
 }
 
 impl PushDrop {
     /// All of them.
     pub const ALL: &'static [Self] =
-        &[Self::QueueFull, Self::TooOld, Self::TooLarge, Self::Refused, Self::Stopped];
+        &[Self::QueueFull, Self::TooOld, Self::TooLarge, Self::Refused, Self::Stopped, Self::Failed];
     /// Stable short name, for metrics and the status.
     pub const fn slug(self) -> &'static str {
         match self {
@@ -34,6 +36,7 @@ impl PushDrop {
             Self::TooLarge => "too large",
             Self::Refused => "refused",
             Self::Stopped => "stopped",
+            Self::Failed => "failed",
         }
     }
 }
@@ -55,7 +58,7 @@ pub struct PushState {
     pub retries: u64,
     /// Profiles that were not sent, by reason, in the order of [`PushDrop::ALL`]. A window that could not
     /// even be packed counts as one.
-    pub dropped: [u64; 5],
+    pub dropped: [u64; 6],
     /// What is wrong now; None: nothing.
     pub failing: Option<String>,
     /// What the server said when it last refused a request.
@@ -74,7 +77,7 @@ pub struct Queue {
 impl Queue {
     /// An empty one.
     pub fn new(url: &str, limit: usize) -> Self {
-        let state = PushState { url: url.to_owned(), ..PushState::default() };
+        let state = PushState { url: scrub(url).into_owned(), ..PushState::default() };
         Self { batches: VecDeque::new(), limit, next: 0, state }
     }
 

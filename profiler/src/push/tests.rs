@@ -138,7 +138,7 @@ fn a_series_for_each_stage_with_both_values() {
         assert!(told.contains(&one), "{one:?} is not in {told:?}");
     }
     let state = wait(&pusher, |state| state.sent_profiles == 3);
-    assert_eq!((state.queued_bytes, state.dropped, state.failing), (0, [0; 5], None));
+    assert_eq!((state.queued_bytes, state.dropped, state.failing), (0, [0; 6], None));
 }
 
 #[test]

@@ -1,16 +1,22 @@
 //! Who may ask: the gate before every route.
 //!
-//! In: a request and [`Access`]. Out: the same request, or an error. Without a token the Host header must
-//! be a name or address of this machine: a web page that had its own name point at 127.0.0.1 (DNS
-//! rebinding) sends its name there. With a token, every route but `/healthz` and the page's files wants it; the comparison
-//! takes the same time wherever the two differ. Also here: the largest request body.
+//! In: a request, the connection's `Peer` and [`Access`]. Out: the same request, or an error that says the mend. The
+//! Unix socket opens all to whom the kernel names as its owner or one of its group. Over TCP, loopback too, a request
+//! shows a token (`Guard`) or the cookie of a browser that is logged in (`super::login`); on loopback `/readyz` and
+//! `/metrics` want neither, for they name no application, and `/healthz` and the page's files never do.
+//!
+//! A web page that has its own name point at 127.0.0.1 (DNS rebinding) sends its name in the Host header: where no token
+//! is shown and there is no TLS, that must name this machine. A cookie is taken from this origin's own pages alone.
+//! Also here: the largest request body.
 
 use super::config::Access;
 use super::error::{ApiError, shown};
+use super::guard::{Guard, Right};
 use super::page;
+use super::peer::Peer;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderName, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::{IpAddr, Ipv6Addr};
@@ -32,10 +38,17 @@ pub async fn gate(State(access): State<Arc<Access>>, request: Request, next: Nex
 }
 
 fn check(access: &Access, request: &Request) -> Result<(), ApiError> {
-    match access {
-        Access::LocalHostOnly => check_host(request)?,
-        Access::Token(_) if is_open(request.uri().path()) => {}
-        Access::Token(token) => check_token(token, request)?,
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::HERE);
+    match (peer, access) {
+        (Peer::Unix { allowed: true, .. }, _) => {}
+        (Peer::Unix { uid, .. }, _) => return Err(stranger(uid)),
+        // The health listener may be reached from elsewhere; a Host header proves nothing.
+        (Peer::Tcp { loopback: false, .. }, Access::LocalHostOnly) => {
+            let message = "Only loopback is open here: ask on this machine.";
+            return Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message));
+        }
+        (Peer::Tcp { .. }, Access::LocalHostOnly) => check_host(request)?,
+        (Peer::Tcp { loopback, tls }, Access::Guarded(guard)) => check_tcp(guard, loopback, tls, request)?,
     }
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<u64>().ok());
@@ -46,25 +59,107 @@ fn check(access: &Access, request: &Request) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What wants no token: whether the daemon lives, and the page's own files. A browser cannot send a token with the
-/// first; the page asks for it, and sends it with all that it asks.
-fn is_open(path: &str) -> bool {
-    path == "/healthz" || page::is_public(path)
+fn stranger(uid: u32) -> ApiError {
+    let message = match super::peer::group() {
+        Some(group) => format!(
+            "User {uid} may not ask here: root, the daemon's user and the members of its group (gid {group}) may. \
+             Have yourself added to the group (usermod -aG) and log in again, or ask with sudo."
+        ),
+        None => format!("User {uid} may not ask here: root may. Ask with sudo."),
+    };
+    ApiError::new(StatusCode::FORBIDDEN, "forbidden_peer", message)
 }
 
-fn check_host(request: &Request) -> Result<(), ApiError> {
+/// What a route wants of who asks for it over TCP.
+fn wanted(request: &Request) -> Right {
+    match request.uri().path() {
+        "/healthz" | "/login" => Right::Nothing,
+        path if page::is_public(path) => Right::Nothing,
+        "/readyz" | "/metrics" => Right::Metrics,
+        // A login is worth more than a token that only reads.
+        "/api/v1/login" => Right::Everything,
+        _ => Right::Read,
+    }
+}
+
+fn check_tcp(guard: &Guard, loopback: bool, tls: bool, request: &Request) -> Result<(), ApiError> {
+    let wanted = wanted(request);
+    if wanted == Right::Nothing {
+        return Ok(());
+    }
+    let has = match request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes()) {
+        Some(given) => guard.right_of(given),
+        None if guard.logins.is_logged_in(request.headers()) => {
+            check_origin(request)?;
+            if loopback && !tls {
+                check_host(request)?;
+            }
+            Right::Everything
+        }
+        None if wanted == Right::Metrics && loopback && has_local_host(request) => return Ok(()),
+        None => Right::Nothing,
+    };
+    if has >= wanted {
+        return Ok(());
+    }
+    Err(match has {
+        Right::Nothing => ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", guard.mend(request)),
+        Right::Metrics => {
+            let message = "This token opens /metrics, /readyz and /healthz alone.";
+            ApiError::new(StatusCode::FORBIDDEN, "forbidden_token", message)
+        }
+        _ => {
+            let message =
+                "This token reads, and makes no login links: ask with the full one, or by the socket.";
+            ApiError::new(StatusCode::FORBIDDEN, "forbidden_token", message)
+        }
+    })
+}
+
+/// Whether a request with a cookie comes from this origin. Another port of this machine is the same site, and
+/// SameSite=Strict does not keep its pages from asking; browsers say so in Sec-Fetch-Site (Fetch Metadata), and those
+/// that do not send it say their origin with whatever is no GET.
+fn check_origin(request: &Request) -> Result<(), ApiError> {
+    let text = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let site = text(HeaderName::from_static("sec-fetch-site"));
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let host = text(header::HOST).unwrap_or_default();
+    let origin = text(header::ORIGIN);
+    let own = origin.and_then(|origin| origin.split_once("://")).is_some_and(|(_, origin)| origin == host);
+    let good = match site {
+        Some("same-origin") => true,
+        // Typed, or a bookmark.
+        Some("none") => reads,
+        Some(_) => false,
+        None => own || (reads && origin.is_none()),
+    };
+    if good {
+        return Ok(());
+    }
+    let message = "The cookie of this daemon is for its own page: a page of another origin asked.";
+    Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden_origin", message))
+}
+
+/// What the Host header and an absolute target name, if that is not this machine alone.
+fn foreign_host(request: &Request) -> Option<String> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().and_then(|v| v.to_str().ok());
     // An absolute request target goes before the header (RFC 9112 §3.2.2), so both must do.
     let target = request.uri().authority().map(Authority::as_str);
     let good = hosts.next().is_none() && host.is_some_and(is_local) && target.is_none_or(is_local);
-    if good {
-        return Ok(());
-    }
-    let host = target.filter(|t| !is_local(t)).or(host).unwrap_or("no host");
+    let named = || target.filter(|t| !is_local(t)).or(host).unwrap_or("no host");
+    (!good).then(|| shown(named()))
+}
+
+fn has_local_host(request: &Request) -> bool {
+    foreign_host(request).is_none()
+}
+
+fn check_host(request: &Request) -> Result<(), ApiError> {
+    let Some(host) = foreign_host(request) else { return Ok(()) };
     let message = format!(
-        "Without a token this daemon answers only as localhost, 127.0.0.1 or [::1], not as {}: use one of these, or set a token file.",
-        shown(host)
+        "Without a token this daemon answers only as localhost, 127.0.0.1 or [::1], not as {host}: \
+         use one of these, or send the token."
     );
     Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden_host", message))
 }
@@ -81,37 +176,6 @@ fn is_local(host: &str) -> bool {
         None => name.parse::<IpAddr>().ok(),
     };
     name.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.to_canonical().is_loopback())
-}
-
-fn check_token(token: &str, request: &Request) -> Result<(), ApiError> {
-    let given = request.headers().get(header::AUTHORIZATION).map(|v| v.as_bytes());
-    let given = given.and_then(|v| v.split_at_checked(7));
-    match given {
-        Some((scheme, given)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
-            if same(token.as_bytes(), given.trim_ascii()) {
-                return Ok(());
-            }
-            Err(ApiError::new(
-                StatusCode::UNAUTHORIZED,
-                "unauthorized",
-                "The bearer token is not the right one.",
-            ))
-        }
-        _ => {
-            let message = "This daemon wants `Authorization: Bearer` with the token of its token file.";
-            Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message))
-        }
-    }
-}
-
-/// Takes the same time wherever the two differ; only the length of what was given can be told.
-fn same(token: &[u8], given: &[u8]) -> bool {
-    let mut differ = token.len() ^ given.len();
-    for (i, byte) in given.iter().enumerate() {
-        let other = token.get(i % token.len().max(1)).copied().unwrap_or_default();
-        differ |= usize::from(std::hint::black_box(byte ^ other));
-    }
-    std::hint::black_box(differ) == 0
 }
 
 #[cfg(test)]
@@ -147,14 +211,6 @@ mod tests {
             "2130706433",
         ] {
             assert!(!is_local(bad), "{bad}");
-        }
-    }
-
-    #[test]
-    fn tokens() {
-        assert!(same(b"abc", b"abc"));
-        for bad in [&b""[..], b"ab", b"abd", b"abcabc", b"abca", b"ABC"] {
-            assert!(!same(b"abc", bad), "{bad:?}");
         }
     }
 }

@@ -52,6 +52,11 @@ impl Sum {
         }
         let pid: Option<u32> = total.labels.get(LabelKey::Pid).parse().ok();
         let role = total.labels.get(LabelKey::Role);
+        let user = total.labels.get(LabelKey::User);
+        if role == Role::Driver.slug() && !user.is_empty() {
+            // A standalone application's executors run as the Worker's user, its driver as its own.
+            self.values.insert(LabelKey::User, user.to_owned());
+        }
         self.pids.extend(pid);
         if role == Role::Driver.slug() {
             self.drivers.extend(pid);

@@ -1,33 +1,66 @@
 //! Where the server listens, and who may ask.
 //!
-//! In: [`ServeConfig`]. Out: [`Access`] (what each request must show) and the bound socket. Loopback needs
-//! no token; any other address is refused without one. The token file must be a regular file that others
-//! cannot read, at most [`MAX_TOKEN`] bytes; it is read once, at the start.
+//! In: [`ServeConfig`]. Out: [`Doors`]: the sockets, bound here or handed over by the service manager
+//! ([`super::inherited`]), and [`Access`], what a request must show. Over TCP that is a token, on loopback too, unless
+//! the operator opened loopback; any address beyond loopback is refused without a token that the operator chose. Where
+//! none was chosen one is made, in the directory that is named for it.
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
-use std::fs::File;
-use std::io::Read;
+use super::connection::Listener;
+use super::doors::{Doors, link};
+use super::guard::{Guard, Right};
+use super::inherited::Inherited;
+use super::secret;
+use super::socket::{self, SocketError};
+use super::tls::{Certificate, TlsFiles};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use tokio::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::net::{TcpListener, UnixListener};
 
-/// Largest token file, in bytes.
-pub const MAX_TOKEN: usize = 4096;
 /// Where the daemon listens unless told: Spark's own pages are 4040 to 4056.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:4099";
+/// The Unix socket that the daemon has unless told.
+pub const DEFAULT_SOCKET: &str = "/run/emberscope/emberscope.sock";
+
+/// The settings that name files which are read again when they change.
+pub const FILES: [&str; 4] = ["token-file", "read-token-file", "metrics-token-file", "tls-cert"];
 
 /// What the operator chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
     /// Address and port.
     pub listen: SocketAddr,
-    /// File with the bearer token.
+    /// The Unix socket.
+    pub socket: Option<PathBuf>,
+    /// Address and port for health alone.
+    pub health: Option<SocketAddr>,
+    /// File with the token that opens all.
     pub token_file: Option<PathBuf>,
+    /// File with one that reads.
+    pub read_token_file: Option<PathBuf>,
+    /// File with one for metrics.
+    pub metrics_token_file: Option<PathBuf>,
+    /// Directory of our own in which a token is made where `token_file` is None.
+    pub own_dir: PathBuf,
+    /// Loopback asks for no token.
+    pub open_loopback: bool,
+    /// The certificate, where TLS is spoken.
+    pub tls: Option<TlsFiles>,
 }
 
 impl Default for ServeConfig {
     fn default() -> Self {
-        Self { listen: SocketAddr::from(([127, 0, 0, 1], 4099)), token_file: None }
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 4099)),
+            socket: None,
+            health: None,
+            token_file: None,
+            read_token_file: None,
+            metrics_token_file: None,
+            own_dir: PathBuf::from("/var/lib/emberscope"),
+            open_loopback: false,
+            tls: None,
+        }
     }
 }
 
@@ -42,6 +75,12 @@ pub enum ServeError {
         /// The address.
         listen: SocketAddr,
     },
+    /// Told to ask for no token where others reach it.
+    #[error("--open-loopback is for loopback, and {listen} is not: leave it out, or listen on 127.0.0.1")]
+    OpenToAll {
+        /// The address.
+        listen: SocketAddr,
+    },
     /// The token file is no good.
     #[error("token file {}: {reason}", path.display())]
     Token {
@@ -50,15 +89,19 @@ pub enum ServeError {
         /// What is wrong, and the mend.
         reason: String,
     },
+    /// The certificate is no good.
+    #[error("TLS: {0}")]
+    Tls(String),
     /// The port is taken.
     #[error(
-        "{listen} is in use: another daemon or program listens there; stop it or choose another address (--listen)"
+        "{listen} is in use: another daemon or program listens there; stop it or choose another address (--listen). \
+         `ss -ltnp` names it; tokens that were sent to that port went to it"
     )]
     InUse {
         /// The address.
         listen: SocketAddr,
     },
-    /// The socket could not be bound.
+    /// The port could not be bound.
     #[error("cannot listen on {listen}: {source}")]
     Bind {
         /// The address.
@@ -66,6 +109,12 @@ pub enum ServeError {
         /// Why.
         source: std::io::Error,
     },
+    /// The Unix socket could not be bound.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// What the service manager handed over is no good.
+    #[error("{0}")]
+    Inherited(String),
 }
 
 /// What a request must show.
@@ -74,82 +123,150 @@ pub enum Access {
     /// Loopback without a token: the Host header must name this machine, so that no web page can reach
     /// us under a name of its own (DNS rebinding).
     LocalHostOnly,
-    /// `Authorization: Bearer` with this token.
-    Token(String),
+    /// A token, or the cookie of a browser that is logged in.
+    Guarded(Arc<Guard>),
+}
+
+impl Access {
+    /// By one token that opens all.
+    pub fn token(token: &str) -> Result<Self, String> {
+        Ok(Self::Guarded(Arc::new(Guard::of_token(token)?)))
+    }
 }
 
 impl std::fmt::Debug for Access {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::LocalHostOnly => "LocalHostOnly",
-            Self::Token(_) => "Token(..)",
+            Self::Guarded(_) => "Guarded(..)",
         })
     }
 }
 
 impl ServeConfig {
-    /// What requests must show; an error when the address would be open to the network.
-    pub fn access(&self) -> Result<Access, ServeError> {
-        match &self.token_file {
-            Some(path) => read_token(path)
-                .map(Access::Token)
-                .map_err(|reason| ServeError::Token { path: path.clone(), reason }),
-            None if self.listen.ip().to_canonical().is_loopback() => Ok(Access::LocalHostOnly),
-            None => Err(ServeError::Exposed { listen: self.listen }),
+    /// Opens the doors: reads the tokens and the certificate, and binds. What the service manager opened is taken in
+    /// place of what would be bound.
+    pub async fn open(&self) -> Result<Doors, ServeError> {
+        let inherited = Inherited::take().map_err(ServeError::Inherited)?;
+        let certificate = self.tls.clone().map(Certificate::new).transpose().map_err(ServeError::Tls)?;
+        let mut tcp = from_std(inherited.tcp)?;
+        let addresses = match tcp.is_empty() {
+            true => vec![self.listen],
+            false => tcp.iter().map(|listener| local(listener, self.listen)).collect::<Result<_, _>>()?,
+        };
+        // Before the port is bound: nobody connects who would then be refused.
+        let guarded = self.access(&addresses)?;
+        if tcp.is_empty() {
+            tcp.push(bind(self.listen).await?);
         }
+        let address = match tcp.first() {
+            Some(listener) => local(listener, self.listen)?,
+            None => self.listen,
+        };
+        let mut health = from_std(inherited.health)?;
+        if let (true, Some(listen)) = (health.is_empty(), self.health) {
+            health.push(bind(listen).await?);
+        }
+        let (mut unix, mut socket) = (Vec::new(), None);
+        for listener in inherited.unix {
+            unix.push(of_unix(listener)?);
+        }
+        if let (true, Some(path)) = (unix.is_empty(), &self.socket) {
+            let (listener, file) = socket::bind(path)?;
+            unix.push(of_unix(listener)?);
+            socket = Some(file);
+        }
+        let (access, token_file) = match guarded {
+            Some((mut guard, token_file)) => {
+                guard.tls = certificate.is_some();
+                guard.link = Some(link(address, guard.tls));
+                (Access::Guarded(Arc::new(guard)), Some(token_file))
+            }
+            None => (Access::LocalHostOnly, None),
+        };
+        let acceptor = certificate.as_ref().map(|c| c.acceptor()).transpose().map_err(ServeError::Tls)?;
+        let tcp = tcp.into_iter().map(|listener| match &acceptor {
+            Some(acceptor) => Listener::Tls(listener, acceptor.clone()),
+            None => Listener::Tcp(listener),
+        });
+        Ok(Doors {
+            listeners: tcp.chain(unix.into_iter().map(Listener::Unix)).collect(),
+            health: health.into_iter().map(Listener::Tcp).collect(),
+            access,
+            certificate,
+            address,
+            socket,
+            token_file,
+        })
     }
 
-    /// Binds the socket.
-    pub async fn bind(&self) -> Result<TcpListener, ServeError> {
-        let listen = self.listen;
-        TcpListener::bind(listen).await.map_err(|source| match source.kind() {
-            std::io::ErrorKind::AddrInUse => ServeError::InUse { listen },
-            _ => ServeError::Bind { listen, source },
-        })
+    /// The tokens, and the file of the full one; None: loopback is open. An error when an address would be open to the
+    /// network.
+    fn access(&self, addresses: &[SocketAddr]) -> Result<Option<(Guard, PathBuf)>, ServeError> {
+        let beyond = addresses.iter().find(|address| !address.ip().to_canonical().is_loopback());
+        match beyond {
+            Some(&listen) if self.open_loopback => return Err(ServeError::OpenToAll { listen }),
+            Some(&listen) if self.token_file.is_none() => return Err(ServeError::Exposed { listen }),
+            _ if self.open_loopback => return Ok(None),
+            _ => {}
+        }
+        let full = match &self.token_file {
+            Some(path) => path.clone(),
+            None => self.own_token()?,
+        };
+        let mut files = vec![(Right::Everything, full.clone())];
+        files.extend(self.read_token_file.clone().map(|path| (Right::Read, path)));
+        files.extend(self.metrics_token_file.clone().map(|path| (Right::Metrics, path)));
+        let guard = Guard::new(&files).map_err(|(path, reason)| ServeError::Token { path, reason })?;
+        Ok(Some((guard, full)))
+    }
+
+    fn own_token(&self) -> Result<PathBuf, ServeError> {
+        let path = self.own_dir.join("token");
+        match secret::make_token(&path) {
+            Ok(made) => {
+                if made {
+                    tracing::info!(file = %path.display(), "made a token for HTTP over TCP");
+                }
+                Ok(path)
+            }
+            Err(reason) => Err(ServeError::Token { path, reason }),
+        }
     }
 }
 
-/// Reads a token. A symlink is followed (the path is the operator's, and Kubernetes mounts secrets that
-/// way); what it leads to is checked once it is open.
-fn read_token(path: &Path) -> Result<String, String> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let fd = open(path, flags, Mode::empty()).map_err(|e| format!("cannot be opened: {e}"))?;
-    let stat = fstat(&fd).map_err(|e| format!("fstat: {e}"))?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err("is not a regular file".to_owned());
-    }
-    if stat.st_mode & 0o007 != 0 {
-        return Err(format!("others may use it (mode {:04o}): chmod 600 it", stat.st_mode & 0o7777));
-    }
-    let mut bytes = Vec::new();
-    let read = File::from(fd).take(MAX_TOKEN as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|e| format!("cannot be read: {e}"))?;
-    if bytes.len() > MAX_TOKEN {
-        return Err(format!("is larger than {MAX_TOKEN} bytes"));
-    }
-    let token = bytes.trim_ascii();
-    if token.is_empty() {
-        return Err("is empty: write a long random token into it, as `openssl rand -hex 32` makes".to_owned());
-    }
-    // RFC 6750 §2.1: what a client can send behind `Bearer`.
-    if !token.iter().all(|b| b.is_ascii_graphic()) {
-        return Err("holds more than one word, or bytes that a header cannot carry".to_owned());
-    }
-    Ok(String::from_utf8_lossy(token).into_owned())
+fn local(listener: &TcpListener, listen: SocketAddr) -> Result<SocketAddr, ServeError> {
+    listener.local_addr().map_err(|source| ServeError::Bind { listen, source })
+}
+
+fn from_std(listeners: Vec<std::net::TcpListener>) -> Result<Vec<TcpListener>, ServeError> {
+    let one = |listener: std::net::TcpListener| {
+        listener.set_nonblocking(true)?;
+        TcpListener::from_std(listener)
+    };
+    let all = listeners.into_iter().map(one).collect::<std::io::Result<_>>();
+    all.map_err(|error| ServeError::Inherited(format!("a socket of the service manager: {error}")))
+}
+
+fn of_unix(listener: std::os::unix::net::UnixListener) -> Result<UnixListener, ServeError> {
+    let one = listener.set_nonblocking(true).and_then(|()| UnixListener::from_std(listener));
+    one.map_err(|error| ServeError::Inherited(format!("the Unix socket: {error}")))
+}
+
+async fn bind(listen: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(listen).await.map_err(|source| match source.kind() {
+        std::io::ErrorKind::AddrInUse => ServeError::InUse { listen },
+        _ => ServeError::Bind { listen, source },
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
 
-    fn token(content: &[u8], mode: u32) -> Result<String, String> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("token");
-        fs::write(&path, content).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        read_token(&path)
+    fn config(listen: &str, own_dir: &Path) -> ServeConfig {
+        ServeConfig { listen: listen.parse().unwrap(), own_dir: own_dir.to_owned(), ..ServeConfig::default() }
     }
 
     #[test]
@@ -158,8 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_goes_without_a_token() {
-        for (listen, open) in [
+    fn only_loopback_goes_by_a_token_of_our_own() {
+        let dir = tempfile::tempdir().unwrap();
+        for (listen, here) in [
             ("127.0.0.1:1", true),
             ("127.9.9.9:1", true),
             ("[::1]:1", true),
@@ -168,49 +286,33 @@ mod tests {
             ("[::]:1", false),
             ("10.0.0.1:1", false),
         ] {
-            let config = ServeConfig { listen: listen.parse().unwrap(), token_file: None };
-            let access = config.access();
-            assert_eq!(access.is_ok(), open, "{listen}");
-            if let Err(error) = access {
-                assert!(error.to_string().contains("--token-file"), "{error}");
+            let config = config(listen, dir.path());
+            match config.access(&[config.listen]) {
+                Ok(guarded) => {
+                    let (_, file) = guarded.unwrap_or_else(|| panic!("{listen}: loopback wants a token"));
+                    assert!(here && file == dir.path().join("token"), "{listen}");
+                }
+                Err(_) if here => panic!("{listen} is refused"),
+                Err(error) => assert!(error.to_string().contains("--token-file"), "{error}"),
+            }
+            let open = ServeConfig { open_loopback: true, ..config };
+            match open.access(&[open.listen]) {
+                Ok(guarded) => assert!(here && guarded.is_none(), "{listen}"),
+                Err(error) => assert!(!here && error.to_string().contains("--open-loopback"), "{error}"),
             }
         }
     }
 
-    #[test]
-    fn a_token_is_one_word_in_a_private_file() {
-        assert_eq!(token(b" s3cret\n", 0o600).unwrap(), "s3cret");
-        assert_eq!(token(b"s3cret", 0o440).unwrap(), "s3cret");
-        assert!(token(b"s3cret", 0o604).unwrap_err().contains("chmod 600"));
-        assert!(token(b" \n", 0o600).unwrap_err().contains("empty"));
-        assert!(token(b"two words", 0o600).is_err());
-        assert!(token(b"\xff\xfe", 0o600).is_err());
-        assert!(token(&[b'a'; MAX_TOKEN + 1], 0o600).unwrap_err().contains("larger"));
-    }
-
-    #[test]
-    fn what_is_no_regular_file_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        assert!(read_token(dir.path()).unwrap_err().contains("regular"));
-        assert!(read_token(&dir.path().join("none")).unwrap_err().contains("opened"));
-        let fifo = dir.path().join("fifo");
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
-        assert!(read_token(&fifo).unwrap_err().contains("regular"));
-        let link = dir.path().join("link");
-        symlink("/etc/hostname", &link).unwrap();
-        assert!(read_token(&link).unwrap_err().contains("others"));
-    }
-
     #[tokio::test]
     async fn a_port_in_use_is_named() {
-        let first = ServeConfig { listen: "127.0.0.1:0".parse().unwrap(), token_file: None };
-        let taken = first.bind().await.unwrap();
-        let second = ServeConfig { listen: taken.local_addr().unwrap(), token_file: None };
-        assert!(matches!(second.bind().await, Err(ServeError::InUse { .. })));
+        let dir = tempfile::tempdir().unwrap();
+        let taken = config("127.0.0.1:0", dir.path()).open().await.unwrap();
+        let second = config(&taken.address.to_string(), dir.path());
+        assert!(matches!(second.open().await, Err(ServeError::InUse { .. })));
     }
 
     #[test]
     fn a_token_is_not_printed() {
-        assert_eq!(format!("{:?}", Access::Token("s3cret".into())), "Token(..)");
+        assert_eq!(format!("{:?}", Access::token("s3cret").unwrap()), "Guarded(..)");
     }
 }

@@ -10,6 +10,7 @@ mod kinds;
 mod push;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use super::own;
 use crate::model::{DropReason, SampleKind, StackEnd, ThreadClass, UnknownReason};
@@ -24,6 +25,7 @@ use prometheus::{
 };
 pub use push::Pushing;
 use std::sync::Mutex;
+use threads::Threads;
 
 /// The metrics.
 pub struct Metrics {
@@ -51,12 +53,16 @@ pub struct Metrics {
     pub registry_entries: IntGaugeVec,
     /// What a full table turned away or threw out; labels: the table's name.
     pub registry_refused: IntCounterVec,
+    /// What tables turned away or threw out because a tenant had more than his share; labels: the table's name.
+    pub quota_refused: IntCounterVec,
     /// Perf maps that were not read; labels: the refusal's slug, a closed list of its room.
     pub perf_maps_refused: IntCounterVec,
     /// Memory of the BPF maps, in bytes, as the kernel accounts for it.
     pub bpf_map_bytes: IntGauge,
     /// Debug files that servers were asked for, by what came of it.
     pub debug_files: IntCounterVec,
+    /// C++ and Rust names that stay mangled.
+    pub names_mangled: IntCounterVec,
     /// Perf maps asked of JVMs; labels: the result's slug, a closed list of its room.
     pub perf_map_asks: IntCounterVec,
     /// Threads' names and what became of them; labels: the result's slug, a closed list of its room.
@@ -65,6 +71,8 @@ pub struct Metrics {
     pub java_frames: IntCounterVec,
     /// Nanoseconds that reading them took.
     pub java_read: IntCounter,
+    /// Claims on an application that were not believed.
+    pub identity_conflicts: IntCounter,
     /// libjvm files with a probe on their naming function.
     pub name_probes: IntGauge,
     /// Bytes of unwind tables.
@@ -85,6 +93,11 @@ pub struct Metrics {
     pub http_connections: IntGauge,
     /// Connections closed at once because there were too many.
     pub http_connections_refused: IntCounter,
+    /// Idle connections closed to make room.
+    pub http_connections_evicted: IntCounter,
+    /// Files of tokens and certificates that are no good any more; labels: the setting.
+    pub access_file_failing: IntGaugeVec,
+    threads: Threads,
     ready: IntGauge,
     store_windows: IntGauge,
     store_bytes: IntGauge,
@@ -172,6 +185,7 @@ impl Metrics {
             archiving: Archiving::declare(&mut b)?,
             reading: Reading::declare(&mut b)?,
             push: Pushing::declare(&mut b)?,
+            threads: Threads::declare(&mut b)?,
             registry_entries: {
                 let (name, help) =
                     ("emberscope_registry_entries", "Entries of a bounded table of the daemon.");
@@ -181,6 +195,11 @@ impl Metrics {
                 "emberscope_registry_refused_total",
                 "Entries that a full table turned away or threw out.",
                 &["registry"],
+            )?,
+            quota_refused: b.counters(
+                "emberscope_quota_refused_total",
+                "Entries of tenants with more than their share that a full table turned away, threw out or folded.",
+                &["table"],
             )?,
             thread_names: b.counters(
                 "emberscope_thread_names_total",
@@ -195,6 +214,10 @@ impl Metrics {
             java_read: b.counter(
                 "emberscope_java_read_nanoseconds_total",
                 "Time of the thread that reads Java frames from JVMs' memory.",
+            )?,
+            identity_conflicts: b.counter(
+                "emberscope_identity_conflicts_total",
+                "Processes that named an application and were not believed to be of it.",
             )?,
             name_probes: b.gauge(
                 "emberscope_name_probes",
@@ -221,6 +244,11 @@ impl Metrics {
                 "emberscope_debug_files_total",
                 "Debug files that debuginfod servers were asked for.",
                 &["result"],
+            )?,
+            names_mangled: b.counters(
+                "emberscope_names_mangled_total",
+                "C++ and Rust names that are shown as their files have them.",
+                &["reason"],
             )?,
             perf_map_asks: b.counters(
                 "emberscope_perf_map_asks_total",
@@ -254,8 +282,22 @@ impl Metrics {
             http_connections: b.gauge("emberscope_http_connections", "Open HTTP connections.")?,
             http_connections_refused: b.counter(
                 "emberscope_http_connections_refused_total",
-                "HTTP connections closed at once because too many were open.",
+                "HTTP connections closed at once because too many were open, and none idle.",
             )?,
+            http_connections_evicted: b.counter(
+                "emberscope_http_connections_evicted_total",
+                "Idle HTTP connections closed to make room for new ones.",
+            )?,
+            access_file_failing: {
+                let name = "emberscope_access_file_failing";
+                let help =
+                    "Files of tokens and certificates that changed and are no good: 1; the ones before hold.";
+                let vec = b.put(name, help, IntGaugeVec::new(Opts::new(name, help), &["file"])?)?;
+                for file in super::config::FILES {
+                    vec.with_label_values(&[file]).set(0);
+                }
+                vec
+            },
             own_cpu: {
                 // A gauge inside: the value is the kernel's total, read at each scrape.
                 let (name, help) = ("process_cpu_seconds_total", "CPU time of the daemon, user and system.");
@@ -290,6 +332,7 @@ impl Metrics {
     ) -> prometheus::Result<String> {
         // One scrape at a time: `raise_to` reads and then adds.
         let _one = self.scrape.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.threads.read();
         self.ready.set(i64::from(ready));
         self.store_windows.set(clamp(usage.windows));
         self.store_bytes.set(clamp(usage.bytes));

@@ -5,10 +5,12 @@
 use super::ServeState;
 use super::answer::{instant, json};
 use super::error::{ApiError, shown};
+use super::health;
 use super::params::Params;
 use super::run::Rendered;
 use crate::model::WallTime;
 use crate::store::DiskUsage;
+use crate::supervise::{self, Health};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -18,8 +20,8 @@ use std::sync::Arc;
 /// Every route, with a sentence each.
 pub const ROUTES: &[(&str, &str)] = &[
     ("/", "The page: flame graphs, tables and timelines in a browser."),
-    ("/healthz", "200 while the daemon answers."),
-    ("/readyz", "200 once sampling has begun."),
+    ("/healthz", "200 while sampling goes on, or nothing is to be sampled; else 503 and what does not."),
+    ("/readyz", "200 once sampling has begun, while it goes on."),
     ("/metrics", "Prometheus metrics."),
     ("/api/v1/openapi.json", "This API as an OpenAPI document."),
     ("/api/v1/status", "Version, host, JVMs and counters."),
@@ -39,13 +41,20 @@ pub const ROUTES: &[(&str, &str)] = &[
 ];
 
 /// `/healthz`
-pub async fn healthz() -> &'static str {
-    "ok\n"
+pub async fn healthz() -> Response {
+    healthy(&supervise::health())
+}
+
+fn healthy(health: &Health) -> Response {
+    match health.check() {
+        Ok(()) => "ok\n".into_response(),
+        Err(reason) => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unhealthy", reason).into_response(),
+    }
 }
 
 /// `/readyz`
 pub async fn readyz(State(state): State<Arc<ServeState>>) -> Response {
-    match (state.ready)() {
+    match (state.ready)().and_then(|()| supervise::health().check()) {
         Ok(()) => "ready\n".into_response(),
         Err(reason) => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", reason).into_response(),
     }
@@ -83,6 +92,7 @@ fn status_of(state: &ServeState) -> Value {
     let usage = state.store.usage();
     let span = state.store.span().map(|s| json!({ "from": instant(s.from), "until": instant(s.until) }));
     let ready = (state.ready)();
+    out.insert("health".into(), health::status());
     out.insert("version".into(), state.version.as_str().into());
     out.insert("node".into(), state.node.as_str().into());
     out.insert("time".into(), instant(WallTime::now()));
@@ -143,4 +153,28 @@ pub async fn unknown_route(uri: Uri) -> ApiError {
 pub async fn wrong_method(method: Method) -> ApiError {
     let message = format!("{} does not work on this route: use GET.", shown(method.as_str()));
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::supervise::{ThreadState, Weight};
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn a_sampler_that_is_stuck_is_not_healthy_and_any_other_thread_is() {
+        let health = |weight| {
+            let (busy_for, limit) = (Some(Duration::from_secs(16)), Duration::from_secs(15));
+            Health {
+                threads: vec![ThreadState { thread: "t", busy_for, limit, weight }],
+                ..Health::default()
+            }
+        };
+        assert_eq!(healthy(&health(Weight::Degraded)).status(), StatusCode::OK);
+        let stuck = healthy(&health(Weight::Vital));
+        assert_eq!(stuck.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let body = axum::body::to_bytes(stuck.into_body(), 1 << 16).await.unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(body.contains("the thread t has been stuck for 16 s"), "{body}");
+    }
 }

@@ -25,7 +25,9 @@ mod sizes;
 mod tree;
 
 pub use answer::{AnswerLimits, NO_VALUE};
-pub use disk::{Chain, DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, RollUp, SetAside, WhenFull};
+pub use disk::{
+    Chain, DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, KeepFree, RollUp, SetAside, WhenFull,
+};
 pub use files::{BlockFacts, JournalReader, MANIFEST, blocks_of, journals_of};
 pub use imports::{ImportFacts, Importing};
 pub use journal::Fsync;

@@ -102,6 +102,11 @@ pub trait Fetch: Send + Sync {
     fn fetch(&self, file: &str) -> io::Result<()>;
 }
 
+/// Bytes of a record of somebody else's journal: a window of 64 cores is some 100 KB.
+const MAX_RECORD: usize = 8 << 20;
+/// Memory of an open part of somebody else: a node seals one at half of `store-bytes`, 10 MiB.
+const MAX_OPEN: usize = 128 << 20;
+
 /// A block, or windows that are none yet.
 #[derive(Debug)]
 pub struct Volume(Kind);
@@ -136,6 +141,10 @@ impl Volume {
         while !rest.is_empty() {
             let record = journal::record_length(rest).and_then(|length| rest.get(..journal::FRAME + length));
             let Some(record) = record.filter(|record| journal::is_record(record)) else { return false };
+            // What a hostile record makes of its bytes is some thirty times as much.
+            if record.len() > MAX_RECORD || part.bytes() > MAX_OPEN {
+                return false;
+            }
             if part.replay(record.get(journal::FRAME..).unwrap_or_default()).is_err() {
                 return false;
             }

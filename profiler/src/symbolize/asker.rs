@@ -9,6 +9,8 @@ use super::identity::as_user;
 use super::jvm;
 use super::perf_map::{self, Limits, Scan, ScanError, Wanted};
 use crate::model::ProcessKey;
+use crate::supervise::quarantine::{self, Item};
+use crate::supervise::{self, Beat};
 use crate::target::open::{self, Refusal};
 use std::io::BufReader;
 use std::os::fd::OwnedFd;
@@ -19,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const THREADS: usize = 2;
+/// Longest for one job: the time-out of the JVM, and reading a gigabyte of map.
+const STUCK: Duration = Duration::from_secs(120);
 /// Jobs that may wait: more JVMs than a node has.
 const MAX_WAITING: usize = 256;
 /// Perf map entries and bytes of names taken over in one reading.
@@ -111,38 +115,48 @@ impl Asker {
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..THREADS {
             let (queue, done) = (Arc::clone(&queue), done.clone());
-            std::thread::Builder::new()
-                .name("jvm-names".to_owned())
-                .stack_size(256 << 10)
-                .spawn(move || work(&queue, &done))?;
+            supervise::spawn("jvm-names", STUCK, move |beat| work(&queue, &done, beat))?;
         }
         (self.jobs, self.outcomes) = (Some(jobs), Some(outcomes));
         Ok(())
     }
 }
 
-fn work(queue: &Mutex<Receiver<Job>>, done: &Sender<Outcome>) {
+fn work(queue: &Mutex<Receiver<Job>>, done: &Sender<Outcome>, beat: &Beat) {
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
-        if done.send(run(job)).is_err() {
+        let nothing = Outcome::nothing(&job);
+        let outcome =
+            beat.work(|| match quarantine::enter(|| Item::process(job.key.pid, job.jvm.start_ticks)) {
+                Ok(_reading) => run(job),
+                Err(_) => Outcome { wanted: job.wanted.clone(), ..Outcome::nothing(&job) },
+            });
+        if done.send(outcome.unwrap_or(nothing)).is_err() {
             return;
+        }
+    }
+}
+
+impl Outcome {
+    /// Of a job that was not done.
+    fn nothing(job: &Job) -> Self {
+        Self {
+            key: job.key,
+            epoch: job.epoch,
+            version: job.version.clone(),
+            asked: None,
+            took: Duration::ZERO,
+            read: Err(Refusal::Unreadable),
+            ours: job.ours,
+            wanted: Wanted::default(),
         }
     }
 }
 
 /// Does a job, here and now.
 pub fn run(job: Job) -> Outcome {
-    let mut outcome = Outcome {
-        key: job.key,
-        epoch: job.epoch,
-        version: job.version.clone(),
-        asked: None,
-        took: Duration::ZERO,
-        read: Err(Refusal::Missing),
-        ours: job.ours,
-        wanted: Wanted::default(),
-    };
+    let mut outcome = Outcome::nothing(&job);
     outcome.read = match open::root(&job.jvm.process_dir.join("root")) {
         Ok(_) if !crate::target::same_process(&job.jvm.process_dir, job.jvm.start_ticks) => {
             Err(Refusal::ProcessGone)

@@ -1,6 +1,6 @@
 //! What the room is told: its limits, and what it needs to know of a process.
 
-use crate::model::ProcessKey;
+use crate::model::{ProcessKey, Tenant};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,4 +63,6 @@ pub struct Target {
     pub gid: u32,
     /// Process id in its own PID namespace (the last of `NSpid:`).
     pub nspid: u32,
+    /// Whose share of the table of processes it takes.
+    pub tenant: Tenant,
 }

@@ -35,7 +35,7 @@ pub use attach::AskError;
 pub use config::{SymbolizerConfig, Target};
 pub use counters::SymbolizerCounters;
 pub use java_name::frame as perf_map_frame;
-pub use native::{DebuginfodCounters, NativeCounters, names as native_names};
+pub use native::{DebuginfodCounters, Mangled, NativeCounters, names as native_names};
 pub use pending::{PendingFrame, PendingStack};
 pub use process::Walked;
 pub use symbolizer::Symbolizer;

@@ -5,7 +5,7 @@ use super::java::Slots;
 use super::jit::JitNames;
 use super::native::ModuleId;
 use crate::hotspot;
-use crate::model::{JvmFacts, NameSource, StackEnd};
+use crate::model::{JvmFacts, NameSource, StackEnd, Tenant};
 use crate::target::maps::{self, Backing, Mapping};
 use crate::target::open;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,8 @@ pub struct ProcessState {
     pub exited: Option<Instant>,
     /// When it was last needed.
     pub used: Instant,
+    /// Whose it is.
+    pub tenant: Tenant,
     /// Goes up with each program; results for an earlier one are not for this.
     pub epoch: u32,
     stale: bool,
@@ -121,6 +123,7 @@ impl ProcessState {
             gone: false,
             exited: None,
             used: now,
+            tenant: Tenant::default(),
             epoch: 0,
             stale: true,
             read_at: None,

@@ -12,8 +12,8 @@ use super::pending::{PendingFrame, PendingStack};
 use super::process::{FileState, ProcessState, Walked};
 use super::{thread_start, vdso};
 use crate::model::{
-    FastMap, FastSet, Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Stack, StackEnd,
-    UnknownReason,
+    Excess, FastMap, FastSet, Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Refusals,
+    Stack, StackEnd, UnknownReason,
 };
 use crate::target::maps::{self, Backing};
 use crate::target::open;
@@ -38,6 +38,7 @@ pub struct Symbolizer {
     /// Processes with Java frames that are to be read.
     pub(super) java_wanted: FastSet<ProcessKey>,
     pub(super) counters: SymbolizerCounters,
+    evicted: Refusals,
 }
 
 impl Symbolizer {
@@ -62,6 +63,7 @@ impl Symbolizer {
             reader: Reader::new(),
             java_wanted: FastSet::default(),
             counters: SymbolizerCounters::default(),
+            evicted: Refusals::default(),
             config,
         }
     }
@@ -73,6 +75,7 @@ impl Symbolizer {
         if !raw.user.is_empty() {
             let dir = self.process_dir(target.key.pid);
             let mut process = self.take_process(target.key);
+            process.tenant = target.tenant;
             if process.prepare(&dir, target, raw.user.iter().filter(|f| !is_java(f)).map(lookup_address)) {
                 self.counters.maps_read += 1;
             }
@@ -284,14 +287,29 @@ impl Symbolizer {
             return process;
         }
         if self.processes.len() >= self.config.max_processes.max(1) {
-            let oldest = self.processes.iter().filter(|(_, p)| !p.in_flight).min_by_key(|(_, p)| p.used);
-            if let Some(oldest) = oldest.map(|(key, _)| *key) {
-                self.processes.remove(&oldest);
-                self.reader.forget(oldest);
-                self.counters.processes_evicted += 1;
-            }
+            self.make_room();
         }
         ProcessState::new(now)
+    }
+
+    /// A sixteenth of the processes goes, of the tenants that hold more than their share, and of each those that were
+    /// unused for longest.
+    fn make_room(&mut self) {
+        let all = self.processes.iter().filter(|(_, p)| !p.in_flight);
+        let mut order: Vec<_> = all.map(|(key, p)| (p.used, *key, p.tenant)).collect();
+        order.sort_unstable();
+        let room = order.len().saturating_sub((order.len() / 16).max(1));
+        for (_, key, tenant) in Excess::of(room, order, |(.., tenant)| (*tenant, 1)) {
+            self.processes.remove(&key);
+            self.reader.forget(key);
+            self.counters.processes_evicted += 1;
+            self.evicted.add(tenant);
+        }
+    }
+
+    /// Processes dropped because of the limit, by whose they were.
+    pub fn refusals(&self) -> (&'static str, &Refusals) {
+        ("named_processes", &self.evicted)
     }
 
     fn user_frame(

@@ -1,7 +1,7 @@
 //! The room on real processes: this one, and JVMs 17 and 25 where they are installed.
 
 use super::*;
-use crate::model::{FrameKind, NameSource, ProcessKey, RawStack, StackEnd, UnknownReason};
+use crate::model::{FrameKind, NameSource, ProcessKey, RawStack, StackEnd, Tenant, UnknownReason};
 use crate::target::jdks::{Java, jdks};
 use crate::target::{maps, open};
 use profiler_ebpf::UserFrame;
@@ -25,7 +25,13 @@ fn target(pid: u32) -> Target {
     let start_ticks =
         stat.rsplit_once(')').and_then(|(_, r)| r.split_whitespace().nth(19)?.parse().ok()).unwrap_or(0);
     let key = ProcessKey { pid, start_ticks };
-    Target { key, uid: field("Uid:", 1), gid: field("Gid:", 1), nspid: field("NSpid:", usize::MAX) }
+    Target {
+        key,
+        uid: field("Uid:", 1),
+        gid: field("Gid:", 1),
+        nspid: field("NSpid:", usize::MAX),
+        tenant: Tenant::default(),
+    }
 }
 
 fn stack(pid: u32, leaf_first: &[u64], kernel: &[u64]) -> RawStack {

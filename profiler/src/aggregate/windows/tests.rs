@@ -23,6 +23,8 @@ fn windows(reading: ClockReading) -> Windows<u64> {
         max_rows: 1000,
         overflow_stack: u64::MAX,
         overflow_labels: labels(0),
+        tenant: |_| Tenant::default(),
+        cost: |_| 1,
     };
     Windows::new(config, reading)
 }
@@ -167,6 +169,8 @@ proptest! {
             max_rows,
             overflow_stack: u64::MAX,
             overflow_labels: labels(0),
+            tenant: |_| Tenant::default(),
+            cost: |_| 1,
         };
         let mut w = Windows::new(config, reading(mono, wall as u64));
         let (mut added, mut closed) = (0u64, Vec::new());

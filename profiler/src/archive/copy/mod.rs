@@ -17,6 +17,7 @@ pub use counts::ArchiveUsage;
 
 use super::layout;
 use super::remote::{Remote, RemoteError};
+use crate::supervise::{self, Beat, faults};
 use counts::Counts;
 use pieces::Sent;
 use std::collections::HashMap;
@@ -33,6 +34,8 @@ const EVERY: Duration = Duration::from_secs(15);
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 /// The longest.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Longest for one round: the first copies all that the disk holds.
+const STUCK: Duration = Duration::from_secs(6 * 3600);
 /// Bytes of a journal that are sent as one.
 const PIECE: usize = 4 << 20;
 
@@ -162,17 +165,24 @@ impl Archiver {
         let runtime = runtime.map_err(failed)?;
         let mut copying = Copying::new(config, remote, counts.clone());
         let until = stop.clone();
-        let thread = std::thread::Builder::new().name("archive".to_owned()).spawn(move || {
+        let mut runtime = Some(runtime);
+        let thread = supervise::spawn("archive", STUCK, move |beat| {
             // Only this thread: to Linux a priority is a thread's.
             let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
-            runtime.block_on(async {
-                tokio::select! {
-                    () = copying.run() => {}
-                    // What was being sent is sent again another time.
-                    () = until.notified() => {}
-                }
-            });
-            runtime.shutdown_background();
+            // After a panic what the archive has is read again.
+            copying.learnt = false;
+            if let Some(runtime) = &runtime {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = copying.run(beat) => {}
+                        // What was being sent is sent again another time.
+                        () = until.notified() => {}
+                    }
+                });
+            }
+            if let Some(runtime) = runtime.take() {
+                runtime.shutdown_background();
+            }
         });
         Ok(Self { counts, url: url.clone(), stop, thread: Some(thread.map_err(failed)?) })
     }
@@ -216,10 +226,14 @@ impl Copying {
         }
     }
 
-    async fn run(&mut self) {
+    async fn run(&mut self, beat: &Beat) {
         let mut wait = FIRST_WAIT;
         loop {
-            match self.round().await {
+            beat.busy();
+            faults::point("archive");
+            let round = self.round().await;
+            beat.idle();
+            match round {
                 Ok(()) => {
                     lock(&self.counts).went_well(&self.config.url);
                     wait = FIRST_WAIT;

@@ -6,7 +6,7 @@
 use super::super::catalog::{Gathered, hours_of};
 use super::super::compact::{self, GRAIN, Index};
 use super::super::layout::{self, BlockName};
-use super::{MAX_INDEXES, Reader, away, usage};
+use super::{MAX_COVERED, MAX_INDEXES, Reader, away, usage};
 use crate::model::{LabelKey, MatchOp};
 use crate::store::{StoreError, Touch};
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ impl Wanted {
     }
 
     /// Its place in the cache.
-    pub(super) fn key(&self) -> String {
+    pub(in crate::archive) fn key(&self) -> String {
         match self {
             Self::Block(BlockName { host, block, crc32 }) => format!("nodes/{host}/{block}.{crc32:08x}"),
             Self::Gathered { app, hour } => format!("apps/{app}/{}/{}", hour.hour, hour.generation),
@@ -55,6 +55,7 @@ impl Reader {
         for hour in hours {
             let blocks = self.catalog.blocks(&hour).await.map_err(away)?;
             let whole = gathered.iter().find(|(_, known, _)| known.hour == hour);
+            let whole = whole.filter(|(_, _, index)| !is_old(index, &blocks));
             for name in blocks.iter() {
                 known.insert((name.host.clone(), name.block.clone()));
                 let block = (name.host.clone(), name.block.clone());
@@ -111,12 +112,26 @@ impl Reader {
         }
         let Some(index) = Index::read(&self.remote, name).await?.map(Arc::new) else { return Ok(None) };
         let mut indexes = usage::lock(&self.indexes);
-        if indexes.len() >= MAX_INDEXES {
+        let covered = |index: &Arc<Index>| index.covers.len();
+        if indexes.len() >= MAX_INDEXES
+            || indexes.values().map(covered).sum::<usize>() + covered(&index) > MAX_COVERED
+        {
             indexes.clear();
         }
         indexes.insert(name.to_owned(), index.clone());
         Ok(Some(index))
     }
+}
+
+/// Whether what was brought together covers blocks of a node that others took the place of since (they were merged
+/// there), so that these would be counted twice.
+fn is_old(index: &Index, blocks: &[BlockName]) -> bool {
+    let listed: HashSet<(&str, &str)> =
+        blocks.iter().map(|name| (name.host.as_str(), name.block.as_str())).collect();
+    let gone = index.covers.iter().filter(|(host, block)| !listed.contains(&(host.as_str(), block.as_str())));
+    let gone: HashSet<&str> = gone.map(|(host, _)| host.as_str()).collect();
+    let covered = |name: &BlockName| index.covers.contains(&(name.host.clone(), name.block.clone()));
+    blocks.iter().any(|name| gone.contains(name.host.as_str()) && !covered(name))
 }
 
 /// The one application that a question is about.

@@ -26,6 +26,7 @@ use futures_util::{StreamExt, stream};
 use open::OpenVolumes;
 use std::collections::HashMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -36,11 +37,13 @@ use usage::Aside;
 const AHEAD: usize = 24;
 /// Manifests that are read at once.
 const AT_ONCE: usize = 32;
-/// A manifest has 2 KB; one of an application's hour names all the blocks that it covers.
-const MAX_MANIFEST: u64 = 16 << 20;
+/// A manifest has 2 KB; one that names what it took the place of has some more.
+const MAX_MANIFEST: u64 = 1 << 20;
 
-/// Applications' hours whose lists of blocks are kept: 60 KB each for a thousand nodes.
+/// Applications' hours whose lists of blocks are kept: 60 KB each for a thousand nodes,
 const MAX_INDEXES: usize = 200;
+/// and the blocks that they name in all: 100 bytes each.
+const MAX_COVERED: usize = 400_000;
 
 /// Where from, and how much is kept here.
 #[derive(Clone, Debug)]
@@ -126,7 +129,15 @@ impl Reader {
         }
         let (manifest, name, below) = match wanted {
             Wanted::Block(BlockName { host, block, crc32 }) => {
-                let read = self.remote.get(&layout::index(host, block, *crc32), MAX_MANIFEST).await;
+                let index = layout::index(host, block, *crc32);
+                let read = match self.remote.get(&index, MAX_MANIFEST).await {
+                    // That large it is no manifest.
+                    Err(RemoteError::Failed { says, .. }) if says.starts_with("it has more than") => {
+                        usage::lock(&self.aside).add(&key, &format!("its manifest: {says}"));
+                        return Ok(None);
+                    }
+                    read => read,
+                };
                 let below = format!("{}/{block}", layout::blocks(host));
                 (read.map_err(away)?.map(|bytes| bytes.to_vec()), block.clone(), below)
             }
@@ -183,7 +194,7 @@ impl Reader {
                         }
                         other => Some(other.map_err(|error| StoreError::Away { says: error.to_string() })?),
                     };
-                    Ok(volume.map(Volumes::Open))
+                    Ok(volume.map(|volume| Volumes::Open(wanted.key(), volume)))
                 }
                 _ => Ok(self.block(wanted).await?.map(Volumes::Block)),
             }
@@ -206,7 +217,19 @@ impl Reader {
         }
     }
 
-    fn refuse(&self, key: &str, says: &str) {
+    /// Something in a block or an open part made the question panic: it is not asked again.
+    fn panicked(&self, volume: &Volumes) -> StoreError {
+        let says = "makes the reader panic";
+        let key = match volume {
+            Volumes::Block(cached) => cached.bringer.key().to_owned(),
+            Volumes::Open(key, _) => key.clone(),
+        };
+        self.refuse(&key, says);
+        StoreError::Unreadable { path: key.into(), says: says.to_owned() }
+    }
+
+    /// Sets a block aside: it is named, and passed over for a while.
+    pub(super) fn refuse(&self, key: &str, says: &str) {
         self.cache.drop_block(key);
         usage::lock(&self.aside).add(key, says);
     }
@@ -216,20 +239,20 @@ impl Reader {
 #[derive(Clone, Debug)]
 enum Volumes {
     Block(Cached),
-    Open(Arc<Volume>),
+    Open(String, Arc<Volume>),
 }
 
 impl Volumes {
     fn volume(&self) -> &Volume {
         match self {
             Self::Block(cached) => &cached.volume,
-            Self::Open(volume) => volume,
+            Self::Open(_, volume) => volume,
         }
     }
     fn block(&self) -> Option<&Cached> {
         match self {
             Self::Block(cached) => Some(cached),
-            Self::Open(_) => None,
+            Self::Open(..) => None,
         }
     }
 }
@@ -246,7 +269,13 @@ impl Shelf for Reader {
                 return Err(StoreError::Unwanted);
             }
             for volume in self.runtime.block_on(self.bring(some, touch))? {
-                take(volume.volume())?;
+                // The question begins anew after a panic, with nothing of what this one added up; what is kept of a
+                // block was whole when it was put there.
+                let taken = AssertUnwindSafe(|| take(volume.volume()));
+                match catch_unwind(taken) {
+                    Ok(taken) => taken?,
+                    Err(_) => return Err(self.panicked(&volume)),
+                }
                 self.cache.trim();
             }
         }

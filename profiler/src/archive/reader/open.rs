@@ -11,11 +11,12 @@ use super::super::layout::Piece;
 use super::super::remote::Remote;
 use crate::store::Volume;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most that one piece may have: a record of a journal has up to 64 MiB.
-const MAX_PIECE: u64 = 80 << 20;
+/// Most that one piece may have: the copying makes them of 4 MiB, or of one record.
+const MAX_PIECE: u64 = 16 << 20;
 
 /// All of them.
 #[derive(Debug)]
@@ -66,6 +67,7 @@ impl OpenVolumes {
         if !part.read(remote, pieces).await? {
             *part = Part::new();
             if !part.read(remote, pieces).await? {
+                *part = Part::new();
                 return Err(BringError::Bad(format!("the pieces of {key} are not those of one journal")));
             }
         }
@@ -129,7 +131,10 @@ impl Part {
                 }
             }
             let skip = usize::try_from(end.saturating_sub(piece.from)).unwrap_or(usize::MAX);
-            if !self.volume.append(bytes.get(skip..).unwrap_or_default()) {
+            let new = bytes.get(skip..).unwrap_or_default();
+            // What a panic leaves is never shown: the part is read anew, or set aside.
+            let appended = AssertUnwindSafe(|| self.volume.append(new));
+            if !catch_unwind(appended).unwrap_or(false) {
                 return Ok(false);
             }
             self.last = Some(piece.clone());

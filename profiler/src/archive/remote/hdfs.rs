@@ -36,6 +36,7 @@ const OURS: [(&str, &str); 4] = [
 static IO: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
     // To Linux a priority is a thread's.
     let last = || {
+        crate::rights::keep_only("hdfs");
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
     };
     Builder::new_multi_thread()

@@ -66,13 +66,7 @@ fn sums_do_not_change() {
 
 #[test]
 fn what_comes_late_is_read_beside_it_and_then_with_it() {
-    let place = Place::new();
-    for node in ["a", "b"] {
-        let store = place.open(node);
-        fill(&store, node, 0, HOUR);
-        store.settle();
-        place.copy(node);
-    }
+    let place = two_hours();
     compacted(&place, Some("app-1"));
     let late = place.open("c");
     fill(&late, "c", 0, HOUR);

@@ -136,6 +136,15 @@ fn what_was_copied_in_part_gives_way_wherever_that_is_broken_off() {
         copied(&place);
         if done {
             assert!(after > 20 && place.count("v1/apps/") == 0, "{after}");
+            // A node that may delete only what is its own leaves what was brought together: nothing is counted twice.
+            for below in ["v1/gathered", "v1/apps"] {
+                let (from, to) = (made.archive().join(below), place.archive().join("v1"));
+                assert!(
+                    std::process::Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap().success()
+                );
+            }
+            assert!(place.count("v1/gathered/") > 0);
+            assert_eq!(told(&place.reader(), &app), known);
             return;
         }
     }

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 mod compacting;
 mod copying;
+mod hostile;
 mod merging;
 mod reading;
 
@@ -174,6 +175,18 @@ fn window(node: &str, from: u64) -> Window {
         }
     }
     out
+}
+
+/// An hour of each of the nodes a and b, in the archive.
+fn two_hours() -> Place {
+    let place = Place::new();
+    for node in ["a", "b"] {
+        let store = place.open(node);
+        fill(&store, node, 0, HOUR);
+        store.settle();
+        place.copy(node);
+    }
+    place
 }
 
 /// Windows of ten seconds from one second to another.

@@ -2,12 +2,12 @@
 
 use crate::pipeline::tables::TableCounts;
 use crate::serve::{Metrics, raise_to};
-use crate::symbolize::DebuginfodCounters;
+use crate::symbolize::{DebuginfodCounters, Mangled, NativeCounters};
 use crate::unwind::table::Held;
 use serde_json::{Value, json};
 
 /// Sets the metrics.
-pub fn count(m: &Metrics, unwind: &TableCounts, files: &DebuginfodCounters) {
+pub fn count(m: &Metrics, unwind: &TableCounts, names: &NativeCounters) {
     m.unwind_table_bytes.set(i64::try_from(unwind.slab_bytes).unwrap_or(i64::MAX));
     for (what, held) in [
         ("files", unwind.tables.files),
@@ -27,7 +27,10 @@ pub fn count(m: &Metrics, unwind: &TableCounts, files: &DebuginfodCounters) {
         raise_to(&m.unwind_tables.with_label_values(&[result]), count);
     }
     raise_to(&m.unwind_table_build, unwind.tables.build_ns);
-    for (result, count) in results(files) {
+    for (reason, count) in names_mangled(names) {
+        raise_to(&m.names_mangled.with_label_values(&[reason]), count);
+    }
+    for (result, count) in results(&names.debuginfod) {
         raise_to(&m.debug_files.with_label_values(&[result]), count);
     }
 }
@@ -39,6 +42,15 @@ fn results(files: &DebuginfodCounters) -> [(&'static str, u64); 4] {
         ("failed", files.failed),
         ("dropped", files.dropped),
     ]
+}
+
+fn names_mangled(names: &NativeCounters) -> impl Iterator<Item = (&'static str, u64)> {
+    Mangled::ALL.into_iter().map(Mangled::as_str).zip(names.mangled)
+}
+
+/// `names_mangled` of the status.
+pub fn mangled(names: &NativeCounters) -> Value {
+    names_mangled(names).collect()
 }
 
 /// `unwind_tables` of the status.

@@ -2,9 +2,9 @@
 //!
 //! In: what the reader found of a libjvm file and of a JVM's threads. Out: probes on and off, names learned.
 
-use super::Jvms;
 use super::states::Naming;
-use crate::capture::Capture;
+use super::{Jvms, fair};
+use crate::capture::{Capture, MAX_PROBES};
 use crate::hotspot::JvmProblem;
 use crate::model::{FileId, Pid, ProcessKey};
 use crate::pipeline::jvm_reader::{Job, Library, Names};
@@ -23,7 +23,11 @@ impl Jvms {
         key: ProcessKey,
         library: Result<Library, JvmProblem>,
         capture: &mut Capture,
+        registry: &Registry,
     ) {
+        if let Ok(library) = &library {
+            self.make_room(key, library.id, capture, registry);
+        }
         let Some(jvm) = self.known.get_mut(&key) else { return };
         jvm.wanted = true;
         let problem = match library {
@@ -62,6 +66,25 @@ impl Jvms {
         }
     }
 
+    /// Where as many files have a probe as may: takes one from a tenant whose files are more than his share, unless
+    /// that is whose JVM this is.
+    fn make_room(&mut self, key: ProcessKey, id: FileId, capture: &mut Capture, registry: &Registry) {
+        if self.probed.contains(&id) || capture.name_probes() < MAX_PROBES {
+            return;
+        }
+        let mappers = self.known.iter().filter_map(|(key, jvm)| Some((*key, jvm.file?)));
+        let tenant = |key| registry.by_key(key).map(|process| process.tenant);
+        let files = fair::of_files(mappers.filter_map(|(key, file)| Some((tenant(key)?, file))));
+        let Some(loser) = tenant(key).and_then(|tenant| fair::gives_way(&files, MAX_PROBES, tenant)) else {
+            return;
+        };
+        for jvm in self.known.values_mut().filter(|jvm| jvm.file == Some(loser)) {
+            (jvm.file, jvm.naming) =
+                (None, Naming::Comm("its user has more copies of libjvm than his share".into()));
+        }
+        self.drop_probes(capture);
+    }
+
     /// Takes away the probes of files that no JVM maps any more.
     pub(super) fn drop_probes(&mut self, capture: &mut Capture) {
         let used: HashSet<FileId> = self.known.values().filter_map(|jvm| jvm.file).collect();
@@ -89,7 +112,8 @@ fn attach(pid: Pid, library: &Library, capture: &mut Capture) -> Result<Naming, 
 /// Takes in the names that a JVM's threads had.
 pub(super) fn learn(key: ProcessKey, names: &Names, registry: &Registry, threads: &mut Threads) {
     let Some(process) = registry.by_key(key) else { return };
-    let owner = Owner { pid: key.pid, labels: &process.labels, role: process.role, jvm: true };
+    let (labels, role, tenant) = (&process.labels, process.role, process.tenant);
+    let owner = Owner { pid: key.pid, labels, role, jvm: true, tenant };
     for (tid, comm) in &names.comms {
         // The first thread's comm is the program's.
         if *tid != key.pid {

@@ -2,8 +2,9 @@
 
 use super::Ask;
 use super::budget::Budget;
-use crate::unwind::table::{Disk, Keys, Wanted, make};
-use rustix::time::{ClockId, clock_gettime};
+use crate::model::thread_cpu_time;
+use crate::supervise::{self, Beat, quarantine};
+use crate::unwind::table::{Disk, Keys, Made, Wanted, make};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -14,35 +15,35 @@ const SHARE: f64 = 0.5;
 /// A JVM with all its libraries takes half a second.
 const AHEAD: Duration = Duration::from_secs(1);
 
+/// Longest for one file: half a core of a busy machine's slow disk.
+const STUCK: Duration = Duration::from_secs(120);
+
 /// A file, and how many bytes of unwind information it may have.
 pub type Job = (Box<Wanted>, u64);
 
 /// Starts the thread; what it makes goes to `asks`. It ends when nobody has jobs for it.
 pub fn start(keys: Keys, disk: Option<Disk>, asks: SyncSender<Ask>) -> std::io::Result<SyncSender<Job>> {
     let (jobs, queue) = sync_channel(1);
-    let run = move || run(&queue, &keys, disk.as_ref(), &asks);
-    std::thread::Builder::new().name("unwind-builder".into()).spawn(run)?;
+    supervise::spawn("unwind-builder", STUCK, move |beat| run(&queue, &keys, disk.as_ref(), &asks, beat))?;
     Ok(jobs)
 }
 
-fn run(jobs: &Receiver<Job>, keys: &Keys, disk: Option<&Disk>, asks: &SyncSender<Ask>) {
+fn run(jobs: &Receiver<Job>, keys: &Keys, disk: Option<&Disk>, asks: &SyncSender<Ask>, beat: &Beat) {
     // Of this thread alone (setpriority(2), C library/kernel differences).
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
         tracing::debug!(%error, "unwind tables are built at the usual priority");
     }
     let mut budget = Budget::new(SHARE, AHEAD);
     while let Ok((wanted, most)) = jobs.recv() {
-        let before = used();
-        let made = make(&wanted, most, keys, disk);
+        let before = thread_cpu_time();
+        let made = beat.work(|| match quarantine::enter(|| wanted.inode.item()) {
+            Ok(_reading) => make(&wanted, most, keys, disk),
+            Err(_) => Made::refused(&wanted),
+        });
+        let made = made.unwrap_or_else(|_| Made::refused(&wanted));
         if asks.send(Ask::Made(Box::new(made))).is_err() {
             return;
         }
-        std::thread::sleep(budget.take(used().saturating_sub(before), Instant::now()));
+        std::thread::sleep(budget.take(thread_cpu_time().saturating_sub(before), Instant::now()));
     }
-}
-
-/// CPU time of this thread.
-fn used() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }

@@ -10,6 +10,7 @@ use super::queue::Queue;
 use super::{Ask, MAX_WAITING, TableCounts, builder};
 use crate::capture::TableMaps;
 use crate::model::Pid;
+use crate::supervise::{self, Beat};
 use crate::unwind::table::{Disk, Found, Inode, Keeper, Limits, Made, Wanted};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -35,6 +36,8 @@ const AHEAD: Duration = Duration::from_millis(100);
 const SWEEP: Duration = Duration::from_secs(10);
 /// Files with more unwind information than this wait until all others were read. libjvm's has 4 MB.
 const LARGE: u64 = 8 << 20;
+/// Longest for one process: 65,000 mappings take a second or two.
+const STUCK: Duration = Duration::from_secs(30);
 /// Files that wait to be read; others come again with the next look at their process.
 const MAX_FILES: usize = 16_384;
 
@@ -53,7 +56,7 @@ pub fn start(
         }
     };
     let jobs = builder::start(keeper.keys().clone(), disk, asks)?;
-    let teller = Teller {
+    let mut teller = Teller {
         keeper,
         queue: Queue::default(),
         budget: Budget::new(SHARE, AHEAD),
@@ -65,7 +68,7 @@ pub fn start(
         jobs,
         counts,
     };
-    std::thread::Builder::new().name("unwind-tables".into()).spawn(move || teller.run(&queue)).map(|_| ())
+    supervise::spawn("unwind-tables", STUCK, move |beat| teller.run(&queue, beat)).map(|_| ())
 }
 
 struct Teller {
@@ -87,7 +90,7 @@ struct Teller {
 }
 
 impl Teller {
-    fn run(mut self, asks: &Receiver<Ask>) {
+    fn run(&mut self, asks: &Receiver<Ask>, beat: &Beat) {
         let mut sweep = Instant::now() + SWEEP;
         // When to tell what there is, if it changed.
         let (mut tell, mut changed) = (Instant::now(), true);
@@ -100,7 +103,9 @@ impl Teller {
                 Ok(ask) => {
                     // Who was sampled changes nothing that is told; a look that follows does.
                     changed |= !matches!(ask, Ask::Used(_));
-                    self.take(ask);
+                    // What it told the walker of stays: each of the keeper's changes is whole, or its process's list is
+                    // made anew with the next look.
+                    let _ = beat.work(|| self.take(ask));
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -108,7 +113,9 @@ impl Teller {
             let now = Instant::now();
             if let Some(pid) = self.queue.next(now) {
                 changed = true;
-                self.look(pid);
+                if beat.work(|| self.look(pid)).is_err() {
+                    self.keeper.forget(pid);
+                }
                 let _ = self.budget.take(now.elapsed(), Instant::now());
             }
             self.give_job();

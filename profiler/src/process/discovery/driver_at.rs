@@ -88,7 +88,7 @@ mod tests {
     fn there(host: &str, hosts: &[&str], listening: &str, netns: &str) -> bool {
         let at = DriverAddress { host: host.into(), port: 7078 };
         let hosts: Vec<IpAddr> = hosts.iter().map(|h| h.parse().unwrap()).collect();
-        let candidate = Candidate { key: ProcessKey { pid: 5, start_ticks: 1 }, netns: netns.into() };
+        let candidate = Candidate { key: ProcessKey { pid: 5, start_ticks: 1 }, netns: netns.into(), uid: 0 };
         let asker = Asker { at: &at, netns: "net:[1]" };
         listens_there(asker, &hosts, &candidate, &[listening.parse().unwrap()], "net:[1]")
     }

@@ -13,13 +13,18 @@ mod sockets;
 use super::identity::DriverAddress;
 use super::procfs::ProcRoot;
 use crate::model::ProcessKey;
+use crate::supervise;
 use driver_at::{Asker, Resolver, listens_there};
+#[cfg(fuzzing)]
+pub use names::fuzzed;
 pub use names::{NamesConfig, NamesCounters, Place, Places, SparkNames, Tells};
 pub use rest::Server;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread;
+use std::time::Duration;
 
+/// Longest for one question: a resolver that waits for its servers, a driver that loads its servlets.
+const STUCK: Duration = Duration::from_secs(120);
 /// Questions that may wait; each is asked again later when there is no room.
 pub const MAX_QUESTIONS: usize = 128;
 /// JVMs looked at for one `--driver-url`.
@@ -32,6 +37,8 @@ pub struct Candidate {
     pub key: ProcessKey,
     /// Its network namespace.
     pub netns: String,
+    /// Its user: a socket that another user made is not believed to be its own.
+    pub uid: u32,
 }
 
 /// An application as a web server told it.
@@ -52,6 +59,8 @@ pub enum Question {
     DriverAt {
         /// The application.
         app: String,
+        /// The executor that says so.
+        teller: ProcessKey,
         /// Where.
         at: DriverAddress,
         /// The executor's network namespace.
@@ -77,6 +86,8 @@ pub enum Answer {
     DriverAt {
         /// The application.
         app: String,
+        /// The executor that said where.
+        teller: ProcessKey,
         /// Its driver.
         driver: Option<ProcessKey>,
     },
@@ -91,6 +102,20 @@ pub enum Answer {
     },
 }
 
+impl Question {
+    /// Nobody said anything.
+    fn unanswered(&self) -> Answer {
+        match self {
+            Self::DriverAt { app, teller, .. } => {
+                Answer::DriverAt { app: app.clone(), teller: *teller, driver: None }
+            }
+            Self::Rest { process, server, .. } => {
+                Answer::Rest { key: process.key, server: *server, apps: Vec::new() }
+            }
+        }
+    }
+}
+
 /// The thread and the two channels.
 #[derive(Debug)]
 pub struct Discovery {
@@ -103,10 +128,11 @@ impl Discovery {
     pub fn start(root: ProcRoot) -> Self {
         let (questions, inbox) = sync_channel(MAX_QUESTIONS);
         let (outbox, answers) = sync_channel(MAX_QUESTIONS);
-        let started = thread::Builder::new().name("discovery".into()).spawn(move || {
-            let mut worker = Worker::new(root);
-            for question in inbox {
-                if outbox.send(worker.answer(&question)).is_err() {
+        let started = supervise::spawn("discovery", STUCK, move |beat| {
+            let mut worker = Worker::new(root.clone());
+            for question in &inbox {
+                let answer = beat.work(|| worker.answer(&question));
+                if outbox.send(answer.unwrap_or_else(|_| question.unanswered())).is_err() {
                     break;
                 }
             }
@@ -147,8 +173,9 @@ impl Worker {
 
     fn answer(&mut self, question: &Question) -> Answer {
         match question {
-            Question::DriverAt { app, at, netns, candidates } => {
-                Answer::DriverAt { app: app.clone(), driver: self.driver_at(at, netns, candidates) }
+            Question::DriverAt { app, teller, at, netns, candidates } => {
+                let driver = self.driver_at(at, netns, candidates);
+                Answer::DriverAt { app: app.clone(), teller: *teller, driver }
             }
             Question::Rest { process, server, ui_port } => {
                 // Another namespace's loopback is not ours: there is nobody to ask.
@@ -177,7 +204,7 @@ impl Worker {
 
 /// Where a process listens; nowhere when its pid is another's by now.
 fn listens_at(root: &ProcRoot, process: &Candidate) -> Vec<SocketAddr> {
-    let found = sockets::listening(root, process.key.pid);
+    let found = sockets::listening(root, process.key.pid, process.uid);
     let same = super::stat::read_stat(root, process.key.pid)
         .is_ok_and(|stat| stat.start_ticks == process.key.start_ticks);
     if same { found } else { Vec::new() }
@@ -196,10 +223,10 @@ pub(super) mod tests {
     use std::net::TcpListener;
 
     /// A web server on loopback that gives one answer.
-    pub(crate) fn serve_once(body: &'static str) -> (SocketAddr, thread::JoinHandle<()>) {
+    pub(crate) fn serve_once(body: &'static str) -> (SocketAddr, std::thread::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let served = thread::spawn(move || {
+        let served = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = [0; 4096];
             let _ = stream.read(&mut request);
@@ -214,7 +241,8 @@ pub(super) mod tests {
         let pid = std::process::id();
         let stat = super::super::stat::read_stat(&root, pid).unwrap();
         let netns = root.link(pid, "ns/net").unwrap().to_string_lossy().into_owned();
-        Candidate { key: ProcessKey { pid, start_ticks: stat.start_ticks }, netns }
+        let uid = rustix::process::geteuid().as_raw();
+        Candidate { key: ProcessKey { pid, start_ticks: stat.start_ticks }, netns, uid }
     }
 
     #[test]

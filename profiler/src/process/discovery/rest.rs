@@ -5,8 +5,9 @@
 //! proxy, one second, a bounded body. Runs on the discovery thread.
 
 use super::RestApp;
+use crate::model::scrub;
 use crate::process::identity::MAX_VALUE;
-use crate::process::text::clean;
+use crate::process::text::{clean, cut};
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -16,6 +17,8 @@ use std::time::Duration;
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes of a body; a Worker with a hundred executors of long class paths says a megabyte.
 pub const MAX_BODY: u64 = 2 << 20;
+/// Bytes of a text that are looked through for secrets; far less is kept.
+pub const MAX_SCRUBBED: usize = 4096;
 /// Applications kept of one answer.
 pub const MAX_APPS: usize = 256;
 /// Spark tries spark.ui.port (4040) and, with spark.port.maxRetries, the 16 after it.
@@ -120,8 +123,8 @@ fn ask_at(server: Server, address: SocketAddr) -> Vec<RestApp> {
 }
 
 /// Reads a body; what is none of Spark's is no application.
-fn parse(server: Server, body: &[u8]) -> Vec<RestApp> {
-    let text = |t: &str| clean(t.as_bytes(), MAX_VALUE);
+pub(super) fn parse(server: Server, body: &[u8]) -> Vec<RestApp> {
+    let text = |t: &str| clean(scrub(cut(t, MAX_SCRUBBED)).as_bytes(), MAX_VALUE);
     let app = |id: &str, name: &str, user: &str| RestApp { id: text(id), name: text(name), user: text(user) };
     let mut apps: Vec<RestApp> = match server {
         Server::Driver => serde_json::from_slice::<Vec<Application>>(body)

@@ -10,6 +10,8 @@ mod kubernetes;
 mod local;
 mod local_cluster;
 mod python;
+#[cfg(test)]
+mod secrets;
 mod spark;
 mod standalone;
 mod yarn;
@@ -21,7 +23,7 @@ use super::environ::EnvName;
 use super::facts::ProcessFacts;
 use super::java::JavaCommand;
 use super::text::{base_name, cut};
-use crate::model::{Deploy, Role};
+use crate::model::{Deploy, Role, scrub};
 
 /// Longest application id, executor id, name or host that is kept, in bytes.
 pub const MAX_VALUE: usize = 256;
@@ -82,7 +84,7 @@ pub struct Identity {
     pub name_is_sure: bool,
     /// Executor id; `driver` in local mode.
     pub executor: Option<String>,
-    /// Spark's user, where it differs from the process's or is told at all.
+    /// Spark's user, where the process or its driver names one: a claim, never the label `user`.
     pub spark_user: Option<String>,
     /// The process's user.
     pub user: String,
@@ -92,6 +94,12 @@ pub struct Identity {
     pub cores: u32,
     /// Container id, of the cgroup or of YARN.
     pub container: Option<String>,
+    /// The same, of the cgroup alone: the kernel's word, and not the process's.
+    pub cgroup_container: Option<String>,
+    /// The application is what the kernel's cgroup says (YARN's container), or claimed from within a pod.
+    pub by_kernel: bool,
+    /// It runs in a pod, by the kernel's cgroup.
+    pub pod: bool,
     /// Main class without package, or program: for people.
     pub program: String,
     /// What kind of program.
@@ -121,7 +129,10 @@ impl Identity {
             host: String::new(),
             cores: 0,
             container: None,
-            program: cut(program, MAX_VALUE).to_owned(),
+            cgroup_container: None,
+            by_kernel: false,
+            pod: false,
+            program: plain_name(program),
             runtime: Runtime::Other,
             python: None,
             driver_at: None,
@@ -133,6 +144,18 @@ impl Identity {
     /// It belongs to Spark or to an application of it.
     pub fn is_spark(&self) -> bool {
         self.role != Role::Other || self.app.is_some()
+    }
+
+    /// Takes the application from a process that was not believed: it stays a program of its user's. A driver
+    /// stays one, of an application that is not known.
+    pub fn disown(&mut self) {
+        (self.app, self.app_name, self.name_is_sure, self.executor) = (None, None, false, None);
+        (self.driver_at, self.cores, self.by_kernel) = (None, 0, false);
+        self.host.clear();
+        self.container.clone_from(&self.cgroup_container);
+        if self.role != Role::Driver {
+            (self.role, self.deploy, self.python) = (Role::Other, Deploy::Unknown, None);
+        }
     }
 
     /// A process that runs in a driver's JVM, and so is asked for the application's id.
@@ -147,12 +170,14 @@ pub fn identify(facts: &ProcessFacts) -> Identity {
     identity.runtime = runtime(facts);
     let cgroup = cgroup::parse(&facts.cgroup);
     let in_pod = cgroup.kubernetes || facts.environ.has(EnvName::KubernetesHost);
-    identity.container = cgroup.container;
+    identity.container.clone_from(&cgroup.container);
+    identity.cgroup_container = cgroup.container;
+    identity.pod = cgroup.kubernetes;
     identity.spark_user = facts.environ.get(EnvName::SparkUser).map(bounded);
     match identity.runtime {
         Runtime::Java => {
             if let Some(java) = JavaCommand::parse(&facts.words) {
-                identity.program = cut(java.short_main(), MAX_VALUE).to_owned();
+                identity.program = plain_name(java.short_main());
                 spark::java(&mut identity, &java, facts, in_pod);
             }
         }
@@ -165,11 +190,19 @@ pub fn identify(facts: &ProcessFacts) -> Identity {
         kubernetes::by_environment(&mut identity, facts);
         standalone::by_environment(&mut identity, facts);
     }
+    // An id of Kubernetes is 128 random bits: a pod that has one was given it.
+    identity.by_kernel |= cgroup.kubernetes
+        && identity.app.as_deref().is_some_and(|app| spark::deploy_of_app(app) == Deploy::Kubernetes);
     identity
 }
 
 fn bounded(text: &str) -> String {
     cut(text, MAX_VALUE).to_owned()
+}
+
+/// A name that somebody chose, without secrets.
+fn plain_name(text: &str) -> String {
+    cut(&scrub(text), MAX_VALUE).to_owned()
 }
 
 /// The program's name: the first word's last part, else comm (kernel threads, vanished processes).

@@ -8,13 +8,13 @@ use super::{Identity, PythonSide};
 use crate::model::Role;
 use crate::process::environ::EnvName;
 use crate::process::facts::ProcessFacts;
-use crate::process::text::{base_name, cut};
+use crate::process::text::base_name;
 
 /// Works out a Python process's identity.
 pub(super) fn identify(identity: &mut Identity, facts: &ProcessFacts) {
     let module = module(&facts.words);
     if let Some(name) = module.or_else(|| script(&facts.words)) {
-        identity.program = cut(base_name(name), super::MAX_VALUE).to_owned();
+        identity.program = super::plain_name(base_name(name));
     }
     // spark.python.daemon.module may name another module; SPARK_REUSE_WORKER is set for all of them
     // (PythonWorkerFactory.scala), and a subprocess of a worker inherits it.

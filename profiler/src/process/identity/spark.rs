@@ -1,6 +1,8 @@
 //! Spark's JVMs by their main class, whatever the deployment; then the deployment's own file.
 
-use super::{DriverAddress, Identity, bounded, kubernetes, local, local_cluster, standalone, yarn};
+use super::{
+    DriverAddress, Identity, bounded, kubernetes, local, local_cluster, plain_name, standalone, yarn,
+};
 use crate::model::{Deploy, Role};
 use crate::process::environ::EnvName;
 use crate::process::facts::ProcessFacts;
@@ -66,7 +68,7 @@ fn submit(identity: &mut Identity, java: &JavaCommand<'_>, facts: &ProcessFacts,
     identity.role = Role::Driver;
     identity.python_parent =
         submit.resource == Some("pyspark-shell") || facts.environ.has(EnvName::ConnInfoPath);
-    identity.app_name = name(&submit).map(bounded);
+    identity.app_name = name(&submit).map(plain_name);
     identity.ui_port = submit.conf("spark.ui.port").and_then(|p| p.parse().ok()).filter(|p| *p != 0);
     let master = submit
         .get("--master")

@@ -1,6 +1,6 @@
 //! Standalone: a Master, Workers, and executors that Workers start.
 
-use super::{Identity, bounded};
+use super::{Identity, bounded, plain_name};
 use crate::model::{Deploy, Role};
 use crate::process::facts::ProcessFacts;
 use crate::process::java::JavaCommand;
@@ -24,7 +24,7 @@ pub(super) fn daemon(identity: &mut Identity, java: &JavaCommand<'_>, role: Role
 pub(super) fn driver(identity: &mut Identity, java: &JavaCommand<'_>) {
     identity.role = Role::Driver;
     identity.deploy = Deploy::Standalone;
-    identity.app_name = java.property("spark.app.name").map(bounded);
+    identity.app_name = java.property("spark.app.name").map(plain_name);
     identity.ui_port = java.property("spark.ui.port").and_then(|p| p.parse().ok()).filter(|p| *p != 0);
 }
 

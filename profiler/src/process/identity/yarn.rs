@@ -40,16 +40,19 @@ pub(super) fn by_environment(identity: &mut Identity, facts: &ProcessFacts) {
     }
 }
 
-/// Container and, where the arguments did not tell it, application.
+/// Container and, where the arguments did not tell it, application. A container in the cgroup's path is the
+/// kernel's word, and goes before arguments and environment, which are the process's own.
 fn container(identity: &mut Identity, facts: &ProcessFacts) {
-    let told = facts.environ.get(EnvName::ContainerId);
-    // Where the variable cannot be read, the cgroup or the working directory
-    // (`../appcache/application_../container_..`) says the same.
-    let place = || facts.cwd.rsplit('/').find(|part| yarn_application(part).is_some());
-    let cgroup = identity.container.clone();
-    let Some(id) = told.filter(|t| yarn_application(t).is_some()).or_else(place).or(cgroup.as_deref()) else {
+    if let Some(app) = identity.cgroup_container.as_deref().and_then(yarn_application) {
+        identity.container.clone_from(&identity.cgroup_container);
+        (identity.app, identity.by_kernel) = (Some(app), true);
         return;
-    };
+    }
+    let told = facts.environ.get(EnvName::ContainerId);
+    // Where the variable cannot be read, the working directory (`../appcache/application_../container_..`)
+    // says the same.
+    let place = || facts.cwd.rsplit('/').find(|part| yarn_application(part).is_some());
+    let Some(id) = told.filter(|t| yarn_application(t).is_some()).or_else(place) else { return };
     if let Some(app) = yarn_application(id) {
         identity.container = Some(bounded(id));
         identity.app.get_or_insert(app);
@@ -159,6 +162,18 @@ mod tests {
         facts.cwd.clear();
         facts.cgroup = vec!["3:cpu:/hadoop-yarn/container_1763740000000_0043_01_000001".into()];
         assert_eq!(identify(&facts).app.as_deref(), Some("application_1763740000000_0043"));
+    }
+
+    #[test]
+    fn a_forged_container_does_not_go_before_the_cgroups() {
+        let words = ["java", "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend", "--app-id"];
+        let words = [&words[..], &["application_1763740000000_0042", "--executor-id", "2"]].concat();
+        let mut facts = facts_of(&words, &[CONTAINER, STAGING]);
+        facts.cgroup = vec!["0::/hadoop-yarn/container_1763740000000_0043_01_000007".into()];
+        let identity = identify(&facts);
+        assert_eq!(identity.app.as_deref(), Some("application_1763740000000_0043"));
+        assert_eq!(identity.container.as_deref(), Some("container_1763740000000_0043_01_000007"));
+        assert!(identity.by_kernel && !executor().by_kernel);
     }
 
     #[test]

@@ -54,11 +54,15 @@ impl Turn {
     }
 }
 
+/// An application, and the user of the executors that name its driver.
+type Search = (String, u32);
+
 /// Turns and names.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
     servers: HashMap<ProcessKey, Turn>,
-    searches: HashMap<String, Turn>,
+    /// By application and the executors' user: what one user asks in vain is not asked in vain for another.
+    searches: HashMap<Search, Turn>,
     names: HashMap<String, String>,
 }
 
@@ -69,16 +73,26 @@ impl Asks {
     }
 
     /// Remembers a name; says whether that is news.
-    fn name(&mut self, app: &RestApp) -> bool {
-        if app.name.is_empty() || self.names.get(&app.id) == Some(&app.name) {
+    fn name(&mut self, id: &str, name: &str) -> bool {
+        if name.is_empty() || self.names.get(id).is_some_and(|known| known == name) {
             return false;
         }
         if self.names.len() >= MAX_NAMES {
             // All of them come again with the next answers.
             self.names.clear();
         }
-        self.names.insert(app.id.clone(), app.name.clone());
+        self.names.insert(id.to_owned(), name.to_owned());
         true
+    }
+
+    /// Remembers what believed drivers call their applications: the name outlives the driver.
+    pub fn remember<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) {
+        let drivers = entries.map(|e| &e.settled).filter(|i| i.is_driver_jvm() && i.name_is_sure);
+        for driver in drivers {
+            if let (Some(app), Some(name)) = (&driver.app, &driver.app_name) {
+                self.name(app, name);
+            }
+        }
     }
 }
 
@@ -87,23 +101,49 @@ impl Registry {
     pub(super) fn take_answers(&mut self) {
         while let Some(answer) = self.discovery.next_answer() {
             match answer {
-                Answer::DriverAt { app, driver } => self.take_driver(app, driver),
+                Answer::DriverAt { app, teller, driver } => self.take_driver(app, teller, driver),
                 Answer::Rest { key, server, apps } => self.take_rest(key, server, &apps),
             }
         }
     }
 
-    fn take_driver(&mut self, app: String, driver: Option<ProcessKey>) {
-        if let Some(turn) = self.asks.searches.get_mut(&app) {
+    /// An executor leads to the process that listens where it was told. That its driver is there is its own
+    /// word: it counts for a driver of its own user, or where a service of the cluster started it.
+    pub(super) fn take_driver(&mut self, app: String, teller: ProcessKey, driver: Option<ProcessKey>) {
+        let by = self.entries.get(&teller).map(|e| {
+            // Kubernetes in client mode: the driver's pod has users of its own, and says nothing of the application.
+            let pods = e.own.by_kernel && e.own.pod && driver.is_some_and(|d| self.is_free_pod(d, &app));
+            (e.process.uid, pods || self.is_vouched(teller, e, &app))
+        });
+        let mut search = (app, by.map_or(0, |(uid, _)| uid));
+        if let Some(turn) = self.asks.searches.get_mut(&search) {
             turn.waiting = false;
         }
-        match driver.and_then(|key| self.entries.get_mut(&key)) {
-            Some(entry) => {
-                entry.told.get_or_insert_default().by_url = Some(app);
-                self.dirty = true;
-            }
-            None => self.counters.asks_unanswered += 1,
+        let app = std::mem::take(&mut search.0);
+        let found = driver.and_then(|key| Some((key, self.entries.get_mut(&key)?)));
+        let (Some((key, entry)), Some((uid, by_service))) = (found, by) else {
+            self.counters.asks_unanswered += 1;
+            return;
+        };
+        if entry.process.uid != uid && !by_service {
+            self.stray(teller, key, &app);
+            return;
         }
+        let told = entry.told.get_or_insert_default();
+        (told.by_url, told.by_service) = (Some(app), by_service);
+        self.dirty = true;
+    }
+
+    /// Whether a driver runs in a pod, and no executors that live lead to it from another application.
+    fn is_free_pod(&self, driver: ProcessKey, app: &str) -> bool {
+        let Some(entry) = self.entries.get(&driver).filter(|e| e.own.pod) else { return false };
+        let held = entry.told.as_ref().and_then(|told| told.by_url.as_deref()).filter(|held| *held != app);
+        let lives = |held: &str| {
+            let executors =
+                self.entries.values().filter(|e| !e.process.exited && e.own.role == Role::Executor);
+            executors.filter(|e| e.settled.app.as_deref() == Some(held)).any(|e| e.own.driver_at.is_some())
+        };
+        !held.is_some_and(lives)
     }
 
     pub(super) fn take_rest(&mut self, key: ProcessKey, server: Server, apps: &[RestApp]) {
@@ -114,8 +154,17 @@ impl Registry {
             }
         }
         self.counters.asks_unanswered += u64::from(apps.is_empty());
-        for app in apps {
-            self.dirty |= self.asks.name(app);
+        // A Worker may name what its own executors are believed to work for, and nothing else.
+        let starts = |id: &str| {
+            let executors = self.entries.values().filter(|e| e.parent == Some(key) && e.judged);
+            executors
+                .filter(|e| e.settled.role == Role::Executor)
+                .any(|e| e.settled.app.as_deref() == Some(id))
+        };
+        let named: Vec<&RestApp> =
+            apps.iter().filter(|app| server == Server::Worker && starts(&app.id)).collect();
+        for app in named {
+            self.dirty |= self.asks.name(&app.id, &app.name);
         }
         // A driver tells of itself alone; two would be another kind of server.
         if let (Server::Driver, [app]) = (server, apps)
@@ -145,7 +194,7 @@ impl Registry {
             self.counters.asked += 1;
             match asked {
                 Asked::Server(key) => self.asks.servers.entry(key).or_insert_with(Turn::new),
-                Asked::App(app) => self.asks.searches.entry(app).or_insert_with(Turn::new),
+                Asked::App(search) => self.asks.searches.entry(search).or_insert_with(Turn::new),
             }
             .asked(now, &self.config.limits);
         }
@@ -169,7 +218,7 @@ impl Registry {
                 _ => return None,
             };
             let due = self.asks.servers.get(key).is_none_or(|turn| turn.due(now));
-            let process = Candidate { key: *key, netns: e.netns.clone() };
+            let process = Candidate { key: *key, netns: e.netns.clone(), uid: e.process.uid };
             due.then_some((Question::Rest { process, server, ui_port: e.own.ui_port }, Asked::Server(*key)))
         });
         servers.collect()
@@ -199,23 +248,21 @@ impl Registry {
             .filter(|e| e.settled.is_driver_jvm() && driver_is_certain(e))
             .filter_map(|e| e.settled.app.as_deref())
             .collect();
-        let mut wanted: HashMap<&str, (&DriverAddress, &str)> = HashMap::new();
-        for entry in live() {
+        let mut wanted: HashMap<Search, (&Entry, &DriverAddress)> = HashMap::new();
+        for entry in live().filter(|e| self.claims.disowns(e.process.key).is_none()) {
             if let (Some(app), Some(at)) = (&entry.own.app, &entry.own.driver_at)
                 && !found.contains(app.as_str())
-                && self.asks.searches.get(app).is_none_or(|t| t.due(now) && t.times < MAX_SEARCHES)
             {
-                wanted.insert(app, (at, &entry.netns));
+                let search = (app.clone(), entry.process.uid);
+                if self.asks.searches.get(&search).is_none_or(|t| t.due(now) && t.times < MAX_SEARCHES) {
+                    wanted.insert(search, (entry, at));
+                }
             }
         }
-        if wanted.is_empty() {
-            return Vec::new();
-        }
-        let candidates = candidates(live());
-        let question = |(app, (at, netns)): (&str, (&DriverAddress, &str))| {
-            let (app, at, netns) = (app.to_owned(), at.clone(), netns.to_owned());
-            let asked = Asked::App(app.clone());
-            (Question::DriverAt { app, at, netns, candidates: candidates.clone() }, asked)
+        let question = |(search, (entry, at)): (Search, (&Entry, &DriverAddress))| {
+            let (teller, netns, at) = (entry.process.key, entry.netns.clone(), at.clone());
+            let candidates = candidates(live(), search.1);
+            (Question::DriverAt { app: search.0.clone(), teller, at, netns, candidates }, Asked::App(search))
         };
         wanted.into_iter().map(question).collect()
     }
@@ -224,7 +271,7 @@ impl Registry {
 /// Whose turn a question is.
 enum Asked {
     Server(ProcessKey),
-    App(String),
+    App(Search),
 }
 
 /// How long ago a process began; its start is in ticks since boot (proc_pid_stat(5)).
@@ -240,15 +287,18 @@ fn driver_is_certain(entry: &Entry) -> bool {
     entry.own.app.is_some() || entry.told.as_ref().is_some_and(|t: &Told| t.by_url.is_some())
 }
 
-/// JVMs that may be a driver: drivers first, then programs of whoever made a SparkContext without
-/// spark-submit. On Kubernetes, and in YARN's containers, drivers say so themselves.
-fn candidates<'a>(live: impl Iterator<Item = &'a Entry>) -> Vec<Candidate> {
-    let mut candidates: Vec<(bool, Candidate)> = live
+/// JVMs that may be a driver: those of the executors' own user, `uid`, first; drivers, then programs of whoever
+/// made a SparkContext without spark-submit. On Kubernetes, and in YARN's containers, drivers say so themselves.
+fn candidates<'a>(live: impl Iterator<Item = &'a Entry>, uid: u32) -> Vec<Candidate> {
+    let mut candidates: Vec<((bool, bool), Candidate)> = live
         .filter(|e| e.own.runtime == Runtime::Java && e.own.app.is_none())
         .filter(|e| matches!(e.own.role, Role::Driver | Role::Other) && e.own.deploy != Deploy::Local)
-        .map(|e| (e.own.role != Role::Driver, Candidate { key: e.process.key, netns: e.netns.clone() }))
+        .map(|e| {
+            let candidate = Candidate { key: e.process.key, netns: e.netns.clone(), uid: e.process.uid };
+            ((e.process.uid != uid, e.own.role != Role::Driver), candidate)
+        })
         .collect();
-    candidates.sort_by_key(|(other, candidate)| (*other, candidate.key));
+    candidates.sort_by_key(|(rank, candidate)| (*rank, candidate.key));
     candidates.truncate(MAX_CANDIDATES);
     candidates.into_iter().map(|(_, candidate)| candidate).collect()
 }

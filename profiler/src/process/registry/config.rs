@@ -50,6 +50,9 @@ pub struct RegistryConfig {
     pub keep: Keep,
     /// Drivers and Workers may be asked over HTTP for application ids and names.
     pub ask_drivers: bool,
+    /// Users, by name or number, whose Workers and NodeManagers start executors for others, and whose history
+    /// servers tell of others' applications.
+    pub cluster_users: Vec<String>,
     /// Bounds.
     pub limits: Limits,
 }
@@ -63,6 +66,7 @@ impl RegistryConfig {
             node: node.into(),
             keep: Keep::default(),
             ask_drivers: true,
+            cluster_users: ["root", "spark", "yarn", "hadoop"].map(str::to_owned).into(),
             limits: Limits::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! What the registry keeps of one process, and what it counts.
 
 use super::RegistryConfig;
-use crate::model::{LabelSet, Pid, ProcessKey, ProcessRecord, Role};
+use crate::model::{LabelSet, Pid, ProcessKey, ProcessRecord, Role, Tenant, cgroup_of};
 use crate::process::facts::ProcessFacts;
 use crate::process::identity::{Identity, PythonSide, Runtime};
 use crate::process::labels;
@@ -35,6 +35,8 @@ pub struct Counters {
     pub asks_unanswered: u64,
     /// Relabels given out.
     pub relabels: u64,
+    /// Claims on an application (or on a driver) that were refused: another user's, or nobody's.
+    pub conflicts: u64,
 }
 
 /// One process, as others see it.
@@ -66,6 +68,10 @@ pub struct Process {
     pub kernel_thread: bool,
     /// It ended.
     pub exited: bool,
+    /// Whose share of the bounded tables it takes.
+    pub tenant: Tenant,
+    /// The part of its cgroup that is the tenant's; empty when it was not read.
+    pub cgroup: Arc<str>,
 }
 
 /// What was told of a driver from outside.
@@ -73,6 +79,8 @@ pub struct Process {
 pub(super) struct Told {
     /// Application id by an executor's `--driver-url`: the surest.
     pub by_url: Option<String>,
+    /// Those executors are a cluster's: started by its service, not by the driver's user.
+    pub by_service: bool,
     /// Application id, name and user by its own web server.
     pub by_rest: Option<crate::process::discovery::RestApp>,
 }
@@ -97,6 +105,10 @@ pub(super) struct Entry {
     pub exited_at: Option<Instant>,
     /// When it was read.
     pub seen: Instant,
+    /// The number of the look at which it was last asked whether it is a JVM by now.
+    pub looked: u64,
+    /// It was looked at whether what it says of itself is believed.
+    pub judged: bool,
 }
 
 impl Entry {
@@ -107,8 +119,11 @@ impl Entry {
         settled: Identity,
         parent: Option<ProcessKey>,
     ) -> Self {
+        let cgroup = cgroup_of(&facts.cgroup);
         let process = Process {
             key: facts.key(),
+            tenant: Tenant::new(false, facts.uid, &cgroup),
+            cgroup: cgroup.into(),
             comm: facts.comm.as_str().into(),
             jvm: facts.libjvm,
             uid: facts.uid,
@@ -148,6 +163,8 @@ impl Entry {
             checked_at: None,
             exited_at: None,
             seen: Instant::now(),
+            looked: 0,
+            judged: false,
         }
     }
 
@@ -165,6 +182,7 @@ impl Entry {
         let of_an_app =
             app.is_some() || identity.role == Role::Driver || identity.python == Some(PythonSide::Driver);
         process.role = identity.role;
+        process.tenant.spark = identity.role != Role::Other;
         process.kept = !of_an_app
             || config.keep.matches(app, identity.app_name.as_deref(), identity.executor.as_deref());
         process.record = Arc::new(ProcessRecord {
@@ -207,5 +225,7 @@ fn blank(key: ProcessKey) -> Process {
         ppid: 0,
         kernel_thread: false,
         exited: false,
+        tenant: Tenant::default(),
+        cgroup: "".into(),
     }
 }

@@ -1,7 +1,7 @@
 //! What the kernel's events change, and the once-a-second look at what they may have missed.
 
 use super::{MAX_ANCESTORS, Registry, Relabel};
-use crate::model::{Pid, ProcessKey, RawTask, TaskEvent};
+use crate::model::{Excess, Pid, ProcessKey, RawTask, TaskEvent, Tenant};
 use crate::process::procfs::ReadError;
 use crate::process::stat::read_stat;
 use std::collections::{HashMap, VecDeque};
@@ -50,6 +50,9 @@ impl Forks {
     }
     fn rotate(&mut self) {
         self.old = std::mem::take(&mut self.young);
+    }
+    pub fn get(&self, child: Pid) -> Option<Fork> {
+        self.young.get(&child).or_else(|| self.old.get(&child)).copied()
     }
     pub fn take(&mut self, child: Pid) -> Option<Fork> {
         self.young.remove(&child).or_else(|| self.old.remove(&child))
@@ -200,9 +203,28 @@ impl Registry {
         keys.extend(starting.map(|(key, _)| *key));
         keys.sort_unstable();
         keys.dedup();
-        for key in keys.into_iter().take(self.config.limits.checks) {
+        self.looks += 1;
+        for key in self.fair_looks(keys) {
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.looked = self.looks;
+            }
             self.recheck_jvm(key);
         }
+    }
+
+    /// As many as may be looked at, of each tenant those that were not for longest: one who starts hundreds of
+    /// `java` that never become a JVM keeps nobody else's from being found.
+    fn fair_looks(&self, mut keys: Vec<ProcessKey>) -> Vec<ProcessKey> {
+        let limit = self.config.limits.checks;
+        if keys.len() > limit {
+            let of = |key: &ProcessKey| {
+                self.entries.get(key).map_or((0, Tenant::default()), |e| (e.looked, e.process.tenant))
+            };
+            let mut excess = Excess::over(limit, keys.iter().map(|key| (of(key).1, 1)));
+            keys.sort_by_key(|key| std::cmp::Reverse(of(key).0));
+            keys.retain(|key| !excess.take(&of(key).1, 1));
+        }
+        keys
     }
 
     fn expire(&mut self) {

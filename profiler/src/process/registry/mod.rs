@@ -6,25 +6,30 @@
 //! with start time 0, not an error. Bounded by [`Limits`]; what they turn away is in [`Counters`].
 
 mod asks;
+mod claims;
 mod config;
 mod entry;
 mod events;
 mod places;
+mod reads;
 mod settle;
 
+pub use claims::Conflict;
 pub use config::{Limits, RegistryConfig};
 pub use entry::{Counters, Process};
 
 use super::discovery::{Discovery, Places};
 use super::facts::{self, ProcessFacts};
 use super::identity::{Identity, Runtime, identify, with_parent};
-use super::labels::UNKNOWN_COMM;
+use super::labels::{UNKNOWN_COMM, UNREAD_COMM};
 use super::procfs::{ProcRoot, ReadError};
 use super::users::Users;
-use crate::model::{FastMap, LabelSet, Pid, ProcessKey, Role};
+use crate::model::{Excess, FastMap, LabelSet, Pid, ProcessKey, Refusals, Role, Tenant};
 use asks::Asks;
+use claims::Claims;
 use entry::Entry;
-use events::{Forks, Pending};
+use events::{Fork, Forks, Pending};
+use reads::ReadBudget;
 use std::sync::Arc;
 
 /// How far up the parents are read for a process seen first: worker, daemon, executor, Worker and some
@@ -53,11 +58,20 @@ pub struct Registry {
     forks: Forks,
     pending: Pending,
     asks: Asks,
+    claims: Claims,
     discovery: Discovery,
     places: Places,
     /// Something changed that may change others' labels.
     dirty: bool,
     tick: u64,
+    /// Looks for new JVMs so far.
+    looks: u64,
+    /// The first scan, which reads whatever there is.
+    scanning: bool,
+    budget: ReadBudget,
+    /// Processes thrown out, and reads refused, by whose they were.
+    evicted: Refusals,
+    unread: Refusals,
     counters: Counters,
     nobody: Process,
 }
@@ -76,9 +90,15 @@ impl Registry {
             forks: Forks::default(),
             pending: Pending::default(),
             asks: Asks::default(),
+            claims: Claims::default(),
             places: Places::default(),
             dirty: false,
             tick: 0,
+            looks: 0,
+            scanning: false,
+            budget: ReadBudget::default(),
+            evicted: Refusals::default(),
+            unread: Refusals::default(),
             counters: Counters::default(),
             nobody,
             config,
@@ -87,9 +107,11 @@ impl Registry {
 
     /// Reads every process that there is. Returns how many are known afterwards.
     pub fn scan(&mut self) -> usize {
+        self.scanning = true;
         for pid in self.root.pids().into_iter().take(self.config.limits.processes) {
             self.current(pid, MAX_ANCESTORS);
         }
+        self.scanning = false;
         self.settle_all();
         self.entries.len()
     }
@@ -128,6 +150,11 @@ impl Registry {
         Counters { processes: self.entries.len(), exited, ..self.counters }
     }
 
+    /// What was refused for want of room or of reads, and of whom, by table.
+    pub fn refusals(&self) -> [(&'static str, &Refusals); 2] {
+        [("processes", &self.evicted), ("process_reads", &self.unread)]
+    }
+
     /// The key that a pid stands for, reading the process if it is new.
     fn current(&mut self, pid: Pid, ancestors: usize) -> ProcessKey {
         if let Some(key) = self.by_pid.get(&pid).copied() {
@@ -144,6 +171,9 @@ impl Registry {
 
     /// Reads a process and its unknown ancestors.
     fn read(&mut self, pid: Pid, ancestors: usize) -> ProcessKey {
+        if !self.may_read(pid) {
+            return self.put_off(pid);
+        }
         self.counters.reads += 1;
         match ProcessFacts::read(&self.root, &mut self.users, pid) {
             Ok(facts) => self.learn(&facts, ancestors),
@@ -197,15 +227,35 @@ impl Registry {
         self.counters.gone += u64::from(error == ReadError::Gone);
         self.counters.unreadable += u64::from(error != ReadError::Gone);
         let fork = self.forks.take(pid);
+        self.stand_in(pid, fork, UNKNOWN_COMM)
+    }
+
+    /// A process that is not read now, for its user's processes were read too often of late: if it is sampled again it
+    /// is tried again at the next tick.
+    fn put_off(&mut self, pid: Pid) -> ProcessKey {
+        if let Some(key) = self.by_pid.get(&pid).copied()
+            && let Some(entry) = self.entries.get_mut(&key)
+            && !entry.stale
+        {
+            entry.checked_at = Some(self.tick);
+            return key;
+        }
+        self.stand_in(pid, self.forks.get(pid), UNREAD_COMM)
+    }
+
+    /// What stands for a process that was not read: its parent's fork if the event tells that, else `comm`.
+    fn stand_in(&mut self, pid: Pid, fork: Option<Fork>, comm: &str) -> ProcessKey {
+        let tenant = self.payer(pid);
         let parent = fork.filter(|f| !f.execed).and_then(|f| self.by_pid.get(&f.parent)).copied();
         let above = parent.and_then(|p| self.entries.get(&p));
         let (identity, comm) = match above {
             // It never became another program.
             Some(e) => (e.settled.clone(), e.process.comm.to_string()),
             None if pid == 0 => (Identity::other("swapper", ""), "swapper".to_owned()),
-            None => (Identity::other(UNKNOWN_COMM, ""), UNKNOWN_COMM.to_owned()),
+            None => (Identity::other(comm, ""), comm.to_owned()),
         };
         let mut entry = Entry::gone(&self.config, pid, identity, &comm);
+        entry.process.tenant = Tenant { spark: entry.process.tenant.spark, ..tenant };
         entry.parent = parent;
         entry.last_used = self.tick;
         entry.checked_at = Some(self.tick);
@@ -227,19 +277,25 @@ impl Registry {
         self.entries.insert(key, entry);
     }
 
-    /// Makes room: a sixteenth of the entries, first exited ones, then neighbours, then Spark's; of
-    /// each those that no sample asked for the longest.
+    /// Makes room: a sixteenth of the entries, of the tenants that hold more than their share ([`Excess`]); of these
+    /// first exited ones, then neighbours, then Spark's, and of each those that no sample asked for the longest.
     fn evict(&mut self) {
         let rank = |e: &Entry| match (e.process.exited, e.settled.role) {
             (true, _) => 0,
             (false, Role::Other) => 1,
             (false, _) => 2,
         };
-        let mut order: Vec<_> = self.entries.iter().map(|(k, e)| (rank(e), e.last_used, *k)).collect();
+        let all = self.entries.iter();
+        let mut order: Vec<_> = all.map(|(key, e)| (rank(e), e.last_used, *key, e.process.tenant)).collect();
         order.sort_unstable();
-        let room = (self.entries.len() / 16).max(1);
-        for (rank, _, key) in order.into_iter().take(room) {
-            self.counters.evicted += u64::from(rank > 0);
+        let room = (order.len() / 16).max(1);
+        // What they hold too much is at least that room.
+        let over = Excess::of(order.len() - room, order, |(.., tenant)| (*tenant, 1));
+        for (rank, _, key, tenant) in over.take(room) {
+            if rank > 0 {
+                self.counters.evicted += 1;
+                self.evicted.add(tenant);
+            }
             self.forget(key);
         }
     }

@@ -15,17 +15,27 @@ impl Registry {
     }
 
     pub(super) fn publish_places(&self) {
-        self.places.publish(self.entries.iter().filter_map(|(key, entry)| place(*key, entry)).collect());
+        let places = self.entries.iter().filter_map(|(key, entry)| self.place(*key, entry)).collect();
+        self.places.publish(places);
     }
-}
 
-fn place(key: ProcessKey, entry: &Entry) -> Option<Place> {
-    let tells = match entry.settled.role {
-        _ if entry.process.exited => return None,
-        Role::Driver if entry.settled.is_driver_jvm() => Tells::App(entry.settled.app.clone()?),
-        Role::HistoryServer => Tells::History,
-        _ => return None,
-    };
-    let process = Candidate { key, netns: entry.netns.clone() };
-    Some(Place { process, tells, ui_port: entry.own.ui_port })
+    /// A driver tells of the application that it is believed to be of. A history server that is a service of the
+    /// cluster tells of any; another user's of that user's applications alone, as far as this node saw them.
+    fn place(&self, key: ProcessKey, entry: &Entry) -> Option<Place> {
+        let uid = entry.process.uid;
+        let tells = match entry.settled.role {
+            _ if entry.process.exited || !entry.judged => return None,
+            Role::Driver if entry.settled.is_driver_jvm() => Tells::App(entry.settled.app.clone()?),
+            Role::HistoryServer if self.is_cluster_user(entry) => Tells::History,
+            Role::HistoryServer => {
+                let own = self.claims.owners().filter(|(_, owner)| *owner == uid);
+                let mut apps: Vec<String> = own.map(|(app, _)| app.clone()).collect();
+                apps.sort_unstable();
+                Tells::HistoryOf(apps)
+            }
+            _ => return None,
+        };
+        let process = Candidate { key, netns: entry.netns.clone(), uid };
+        Some(Place { process, tells, ui_port: entry.own.ui_port })
+    }
 }

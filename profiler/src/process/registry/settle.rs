@@ -21,6 +21,7 @@ impl Registry {
     /// Settles every identity, and says whose labels changed.
     pub(super) fn settle_all(&mut self) -> Vec<Relabel> {
         let mut before = HashMap::new();
+        self.judge();
         for _ in 0..MAX_PASSES {
             let names = self.app_names();
             let adopted = self.adopted();
@@ -41,6 +42,8 @@ impl Registry {
                 }
             }
         }
+        self.entries.values_mut().for_each(|entry| entry.judged = true);
+        self.asks.remember(self.entries.values());
         self.relabel(before)
     }
 
@@ -50,7 +53,9 @@ impl Registry {
             let Some(entry) = self.entries.get_mut(&key) else { continue };
             let from = entry.label(&self.config);
             // A driver that went on to another application: what it did before stays the former's.
-            let same_app = was.app.is_none() || was.app == entry.settled.app;
+            // One that never was the former's is put right.
+            let same_app =
+                was.app.is_none() || was.app == entry.settled.app || self.claims.disowns(key).is_some();
             if same_app && from != entry.process.labels {
                 relabels.push(Relabel { key, from, to: entry.process.labels.clone() });
             }
@@ -63,13 +68,18 @@ impl Registry {
         let parent = entry.parent.and_then(|key| self.entries.get(&key)).map(|e| &e.settled);
         let mut own = entry.own.clone();
         apply_told(&mut own, entry);
+        let disowned = self.claims.disowns(entry.process.key);
+        if disowned.is_some() && own.app.as_deref() == disowned {
+            own.disown();
+        }
         let mut settled = with_parent(&own, parent);
         if let Some(driver) = driver {
             settled = adopt_driver(&settled, driver);
         }
         // Whoever told (a parent, a driver that ended) may be forgotten by now; what was told stays.
         let orphan = entry.parent.is_some() && parent.is_none() && settled.role != Role::Driver;
-        if orphan || settled.app.is_none() && entry.settled.app.is_some() {
+        let lost = settled.app.is_none() && entry.settled.app.is_some();
+        if (orphan || lost) && disowned.is_none() {
             settled = entry.settled.clone();
         }
         let known = settled.app.as_ref().and_then(|app| names.get(app));
@@ -96,7 +106,7 @@ impl Registry {
         pairs.into_iter().map(|(parent, _, _, driver)| (parent, driver)).collect()
     }
 
-    /// Names by application: what web servers told, then what drivers' command lines say.
+    /// Names by application: what web servers told of their own, then what drivers' command lines say.
     fn app_names(&self) -> HashMap<String, AppName> {
         let told = self
             .asks

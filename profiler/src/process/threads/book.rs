@@ -47,6 +47,7 @@ impl Threads {
     pub fn on_thread(&mut self, raw: &RawThread, owner: &Owner<'_>) -> Vec<Booking> {
         let mut lines = Vec::new();
         let whole_since = self.whole_since_ns;
+        self.process(raw.pid).tenant = owner.tenant;
         let thread = self.incarnation(raw.pid, raw.tid, raw.start_ns, raw.time_ns);
         if thread.source == Source::None && raw.tid == raw.pid && thread.doing == Doing::Nameless {
             // The JVM's first thread; the probe never sees its name.

@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::state::Thread;
 use super::table::{Process, Threads};
-use crate::model::{Pid, Tid};
+use crate::model::{Excess, Pid, Tenant, Tid};
 
 impl Threads {
     /// The incarnation that a record is of; made if it is not there.
@@ -43,26 +43,35 @@ impl Threads {
         if self.threads.len() >= self.limits.threads {
             self.evict();
         }
-        let process = self.processes.entry(thread.pid);
-        process.or_insert(Process { threads: 0, budget: Budget::new() }).threads += 1;
+        self.process(thread.pid).threads += 1;
         self.threads.insert(tid, thread);
     }
 
-    /// Makes room: first those that ended, then the eighth that was not heard of for longest.
+    /// A process that has threads in the table, or gets its first now.
+    pub(super) fn process(&mut self, pid: Pid) -> &mut Process {
+        let new = || Process { threads: 0, budget: Budget::new(), tenant: Tenant::default() };
+        self.processes.entry(pid).or_insert_with(new)
+    }
+
+    /// Makes room: first those that ended, then an eighth of the table, of the tenants that hold more than their share
+    /// ([`Excess`]), of each those that were not heard of for longest.
     fn evict(&mut self) {
         self.drop_threads(|t| t.ended_ns.is_some());
         let room = (self.limits.threads / 8).max(1);
         if self.threads.len() + room <= self.limits.threads {
             return;
         }
-        let mut heard: Vec<u64> = self.threads.values().map(|t| t.heard_ns).collect();
-        let (_, until, _) = heard.select_nth_unstable(room.min(self.threads.len()) - 1);
-        let until = *until;
-        let began = self.threads.values().filter(|t| t.heard_ns <= until).map(|t| t.start_ns).max();
-        self.whole_since_ns = self.whole_since_ns.max(began.unwrap_or(0));
-        let before = self.threads.len();
-        self.drop_threads(|t| t.heard_ns <= until);
-        self.counters.threads_evicted += (before - self.threads.len()) as u64;
+        let of = |pid: &Pid| self.processes.get(pid).map_or(Tenant::default(), |process| process.tenant);
+        let all = self.threads.iter();
+        let mut order: Vec<_> = all.map(|(tid, t)| (t.heard_ns, *tid, of(&t.pid), t.start_ns)).collect();
+        order.sort_unstable();
+        let most = self.limits.threads.saturating_sub(room);
+        for (_, tid, tenant, start_ns) in Excess::of(most, order, |(_, _, tenant, _)| (*tenant, 1)) {
+            self.whole_since_ns = self.whole_since_ns.max(start_ns);
+            self.remove(tid);
+            self.counters.threads_evicted += 1;
+            self.evicted.add(tenant);
+        }
     }
 
     pub(super) fn remove(&mut self, tid: Tid) {

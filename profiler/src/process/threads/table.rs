@@ -10,7 +10,7 @@ use super::class::class_of;
 use super::counters::{ThreadCounters, UnknownFormats};
 use super::label::{LabelCache, ThreadLabel};
 use super::state::{Doing, Thread};
-use crate::model::{FastMap, FastSet, LabelSet, Pid, RawTask, Role, TaskEvent, Tid};
+use crate::model::{FastMap, FastSet, LabelSet, Pid, RawTask, Refusals, Role, TaskEvent, Tenant, Tid};
 use std::sync::Arc;
 
 /// How long a thread that ended is kept: its samples may be on their way.
@@ -45,6 +45,8 @@ pub struct Owner<'a> {
     pub role: Role,
     /// It is known to be a JVM. Threads of other processes get their process's labels.
     pub jvm: bool,
+    /// Whose share of the table its threads take.
+    pub tenant: Tenant,
 }
 
 impl Owner<'_> {
@@ -59,6 +61,7 @@ impl Owner<'_> {
 pub(super) struct Process {
     pub threads: usize,
     pub budget: Budget,
+    pub tenant: Tenant,
 }
 
 /// All threads that are known. Used by one thread.
@@ -74,6 +77,9 @@ pub struct Threads {
     pub(super) nameless: FastSet<(Pid, Tid)>,
     pub(super) unknown_formats: UnknownFormats,
     pub(super) now_ns: u64,
+    /// Threads thrown out and tasks folded, by whose they were.
+    pub(super) evicted: Refusals,
+    pub(super) folded: Refusals,
 }
 
 impl Threads {
@@ -90,6 +96,8 @@ impl Threads {
             nameless: FastSet::default(),
             unknown_formats: UnknownFormats::default(),
             now_ns: started_ns,
+            evicted: Refusals::default(),
+            folded: Refusals::default(),
         }
     }
 
@@ -175,6 +183,11 @@ impl Threads {
         }
     }
 
+    /// What was refused for want of room, and of whom, by table.
+    pub fn refusals(&self) -> [(&'static str, &Refusals); 2] {
+        [("threads", &self.evicted), ("thread_labels", &self.folded)]
+    }
+
     /// The last few texts that begin like Spark's names and go on otherwise, escaped.
     pub fn unknown_formats(&self) -> impl Iterator<Item = &str> {
         self.unknown_formats.iter()
@@ -182,8 +195,12 @@ impl Threads {
 
     /// The shared set of these labels.
     pub(super) fn shared(&mut self, owner: &Owner<'_>, label: ThreadLabel) -> Arc<LabelSet> {
-        let (labels, folded) = self.labels.get(owner.labels, label, self.now_ns, &self.limits);
-        self.counters.folded += u64::from(folded);
+        let of = (owner.labels, owner.tenant);
+        let (labels, folded) = self.labels.get(of, label, self.now_ns, &self.limits);
+        if folded {
+            self.counters.folded += 1;
+            self.folded.add(owner.tenant);
+        }
         labels
     }
 }

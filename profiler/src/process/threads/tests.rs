@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::model::{
-    Accounts, LabelKey, LabelSet, LabelSetBuilder, Pid, RawTask, RawThread, Role, TaskEvent, ThreadCause, Tid,
+    Accounts, LabelKey, LabelSet, LabelSetBuilder, Pid, RawTask, RawThread, Role, TaskEvent, Tenant,
+    ThreadCause, Tid,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -24,17 +25,24 @@ struct World {
     threads: Threads,
     labels: Arc<LabelSet>,
     role: Role,
+    tenant: Tenant,
 }
 
 impl World {
     fn new(limits: Limits) -> Self {
         let labels =
             LabelSetBuilder::new().set(LabelKey::App, "a").set(LabelKey::Pid, PID.to_string()).build();
-        Self { threads: Threads::new(limits, START), labels: Arc::new(labels), role: Role::Executor }
+        Self {
+            threads: Threads::new(limits, START),
+            labels: Arc::new(labels),
+            role: Role::Executor,
+            tenant: Tenant::default(),
+        }
     }
     /// Its threads began before the daemon unless `begun_ms` says otherwise.
     fn record(&mut self, raw: RawThread) -> Vec<(String, u64, u64, u64)> {
-        let owner = Owner { pid: raw.pid, labels: &self.labels, role: self.role, jvm: true };
+        let owner =
+            Owner { pid: raw.pid, labels: &self.labels, role: self.role, jvm: true, tenant: self.tenant };
         let lines = self.threads.on_thread(&raw, &owner);
         lines
             .iter()
@@ -48,7 +56,7 @@ impl World {
         who(&self.labels_of(tid, seq))
     }
     fn labels_of(&mut self, tid: Tid, seq: u32) -> Arc<LabelSet> {
-        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true };
+        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true, tenant: self.tenant };
         self.threads.labels(&owner, tid, seq)
     }
     fn task(&mut self, tid: Tid, at: u64, event: TaskEvent) {
@@ -58,11 +66,11 @@ impl World {
         self.task(tid, at, TaskEvent::Fork { parent_pid: PID, parent_tid });
     }
     fn learn(&mut self, tid: Tid, name: &str) {
-        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true };
+        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true, tenant: self.tenant };
         self.threads.learn(&owner, tid, 0, name.as_bytes());
     }
     fn learn_comm(&mut self, tid: Tid, comm: &str) {
-        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true };
+        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true, tenant: self.tenant };
         self.threads.learn_comm(&owner, tid, comm.as_bytes());
     }
 }
@@ -244,7 +252,8 @@ fn a_tid_that_is_used_again_inherits_nothing() {
 #[test]
 fn processes_that_are_no_jvm_and_labels_that_change() {
     let mut w = World::new(Limits::default());
-    let python = Owner { pid: 9, labels: &w.labels.clone(), role: Role::Python, jvm: false };
+    let python =
+        Owner { pid: 9, labels: &w.labels.clone(), role: Role::Python, jvm: false, tenant: w.tenant };
     assert!(Arc::ptr_eq(&w.threads.labels(&python, 9, 0), &w.labels));
     w.record(named(5, (0, 1), TASK_1, 0, 0));
     let first = w.labels_of(5, 1);
@@ -300,4 +309,21 @@ fn an_evicted_thread_is_not_booked_twice() {
     w.learn_comm(1, "Executor task l");
     assert_eq!(w.record(young(asked(1, 1, 120, 12), 1)), [line("task unknown", 1, 10, 0)]);
     assert_eq!(w.sample(1, 1), "task unknown");
+}
+
+#[test]
+fn a_flooders_threads_give_way_and_not_his_neighbours() {
+    let mut w = World::new(Limits { threads: 64, ..Limits::default() });
+    w.tenant = Tenant { spark: true, ..Tenant::default() };
+    for tid in 1..=40 {
+        w.record(named(tid, (0, tid), TASK_1, 0, 0));
+    }
+    w.tenant = Tenant { uid: 65534, ..Tenant::default() };
+    for tid in 1_000..5_000 {
+        w.record(RawThread { pid: 200, ..named(tid, (0, tid), "mine", u64::from(tid), 0) });
+    }
+    assert!(w.threads.counters().threads <= 64 && w.threads.counters().threads_evicted > 3_000);
+    assert!((1..=40).all(|tid| w.sample(tid, tid) == "task 3.0 1.0 7"));
+    let [(_, evicted), _] = w.threads.refusals();
+    assert!(evicted.by_tenant().all(|(who, _)| who == w.tenant));
 }

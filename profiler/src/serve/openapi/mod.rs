@@ -38,6 +38,9 @@ pub fn document() -> Value {
     let mut compared = operation(&table::RENDER_DIFF);
     compared["responses"]["default"] = connect_error();
     paths.insert(table::RENDER_DIFF.path.to_owned(), json!({ "get": compared }));
+    for (path, operations) in logins() {
+        paths.insert(path.to_owned(), operations);
+    }
     let mut parameters = Map::new();
     for (name, says, schema) in selection() {
         parameters.insert(name.to_owned(), parameter(name, says, &schema));
@@ -51,10 +54,22 @@ pub fn document() -> Value {
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
-        "security": [{}, { "token": [] }],
+        "security": [{}, { "token": [] }, { "cookie": [] }],
         "paths": paths,
         "components": {
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "Over TCP, on loopback too; the Unix socket wants none.",
+                },
+                "cookie": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "emberscope-SERVER",
+                    "description": "Of a browser that /login logged in; SERVER is another each time a daemon starts.",
+                },
+            },
             "parameters": parameters,
             "responses": { "Error": {
                 "description": "Refused, or failed.",
@@ -63,6 +78,32 @@ pub fn document() -> Value {
             "schemas": schemas(),
         },
     })
+}
+
+/// What logs a browser in.
+fn logins() -> [(&'static str, Value); 2] {
+    let error = json!({ "$ref": "#/components/responses/Error" });
+    let code = json!({ "name": "code", "in": "query", "required": true, "schema": { "type": "string" } });
+    let enter = json!({
+        "operationId": "login",
+        "summary": "Logs a browser in, by a code that is good once.",
+        "security": [{}],
+        "parameters": [code],
+        "responses": { "303": { "description": "To the page, with a cookie." }, "default": error },
+    });
+    let text = json!({ "type": ["string", "null"] });
+    let link = json!({ "type": "object", "required": ["path", "url", "expires_seconds"], "properties": {
+        "path": { "type": "string" }, "url": text, "expires_seconds": { "type": ["integer", "null"] },
+    } });
+    let make = json!({
+        "operationId": "login_link",
+        "summary": "Makes such a code; wants the full token, or the Unix socket.",
+        "responses": {
+            "200": { "description": "The link.", "content": { "application/json": { "schema": link } } },
+            "default": error,
+        },
+    });
+    [("/login", json!({ "get": enter })), ("/api/v1/login", json!({ "post": make }))]
 }
 
 fn schemas() -> Value {

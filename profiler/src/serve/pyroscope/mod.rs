@@ -29,7 +29,7 @@ use crate::model::WallTime;
 use crate::store::Store;
 use axum::Router;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
 use error::CallError;
 pub(super) use error::refused;
@@ -48,11 +48,10 @@ pub fn router(store: Arc<dyn Store>) -> Router {
 
 /// `GET /pyroscope/render-diff`, an older call than Connect's: its errors are Connect's all the same.
 async fn render_diff(State(store): State<Arc<dyn Store>>, RawQuery(raw): RawQuery) -> Response {
-    let asked = match comparing::RenderDiff::read(raw.as_deref().unwrap_or_default(), WallTime::now()) {
-        Ok(asked) => asked,
-        Err(error) => return error.into_response(),
-    };
-    connect::plain_json(move || asked.answer(&*store)).await
+    let now = WallTime::now();
+    // Its selectors are compiled in the call's turn.
+    let work = move || comparing::RenderDiff::read(raw.as_deref().unwrap_or_default(), now)?.answer(&*store);
+    connect::plain_json(work).await
 }
 
 async fn settings(Path(method): Path<String>, request: Request) -> Response {

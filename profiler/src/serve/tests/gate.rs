@@ -33,7 +33,7 @@ async fn an_absolute_target_and_a_second_host_are_checked_too() {
 
 #[tokio::test]
 async fn a_token_opens_every_route_and_nothing_else_does() {
-    let app = || router(state(three_windows()), Access::Token("s3cret".into()), Router::new());
+    let app = || router(state(three_windows()), Access::token("s3cret").unwrap(), Router::new());
     let with = |uri: &str, value: Option<&str>| {
         let mut request = request("GET", uri);
         request.headers_mut().insert(header::HOST, "profiles.example".parse().unwrap());
@@ -83,7 +83,7 @@ async fn a_token_opens_every_route_and_nothing_else_does() {
 #[tokio::test]
 async fn merged_routes_stand_behind_the_gate() {
     let more = Router::new().route("/more", axum::routing::post(|body: String| async move { body }));
-    let app = || router(state(three_windows()), Access::Token("t".into()), more.clone());
+    let app = || router(state(three_windows()), Access::token("t").unwrap(), more.clone());
     send(app(), request("POST", "/more")).await.refused(401, "unauthorized", None);
     let mut good = request("POST", "/more");
     good.headers_mut().insert(header::AUTHORIZATION, "Bearer t".parse().unwrap());
@@ -158,7 +158,7 @@ async fn head_is_get_without_the_body() {
 async fn pyroscopes_clients_are_refused_in_their_own_words() {
     let calls = || crate::serve::pyroscope::router(Arc::new(three_windows()));
     let path = "/querier.v1.QuerierService/ProfileTypes";
-    let locked = router(state(three_windows()), Access::Token("s3cret".into()), calls());
+    let locked = router(state(three_windows()), Access::token("s3cret").unwrap(), calls());
     let got = send(locked, request("POST", path)).await;
     assert_eq!((got.status.as_u16(), got.json()["code"].as_str()), (401, Some("unauthenticated")));
     assert_eq!(got.header("www-authenticate"), "Bearer");

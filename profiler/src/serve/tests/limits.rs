@@ -1,8 +1,9 @@
 //! Bounds: queries at once, their time, slow and many connections, shutdown.
 
 use super::*;
-use crate::serve::connection::{HEADER_TIME, MAX_CONNECTIONS};
-use crate::serve::{ServeConfig, serve};
+use crate::serve::connection::HEADER_TIME;
+use crate::serve::crowd::MAX_LOOPBACK;
+use crate::serve::serve;
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -106,12 +107,11 @@ struct Running {
 }
 
 async fn start() -> Running {
-    let config = ServeConfig { listen: "127.0.0.1:0".parse().unwrap(), token_file: None };
-    let listener = config.bind().await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let state = state(three_windows());
     let metrics = state.metrics.clone();
-    let app = router(state, config.access().unwrap(), Router::new());
+    let app = router(state, Access::LocalHostOnly, Router::new());
     let (stop, stopped) = oneshot::channel();
     let shutdown = async { drop(stopped.await) };
     let task = tokio::spawn(serve(listener, app, metrics.clone(), shutdown));
@@ -141,16 +141,19 @@ async fn over_a_socket() {
 }
 
 #[tokio::test]
-async fn too_many_connections_are_closed_and_counted() {
+async fn a_new_connection_takes_the_place_of_the_longest_idle() {
     let running = start().await;
     let mut open = Vec::new();
-    for _ in 0..MAX_CONNECTIONS {
+    for _ in 0..MAX_LOOPBACK {
         open.push(TcpStream::connect(running.address).await.unwrap());
     }
+    let text = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let mut one_more = TcpStream::connect(running.address).await.unwrap();
-    let read = tokio::time::timeout(5 * SECOND, one_more.read(&mut [0; 1])).await.expect("closed at once");
+    assert!(ask(&mut one_more, text).await.starts_with("HTTP/1.1 200"));
+    let read = tokio::time::timeout(5 * SECOND, open[0].read(&mut [0; 1])).await.expect("closed at once");
     assert_eq!(read.unwrap_or(0), 0);
-    assert_eq!(running.metrics.http_connections_refused.get(), 1);
+    assert_eq!(running.metrics.http_connections_evicted.get(), 1);
+    assert_eq!(running.metrics.http_connections_refused.get(), 0);
     drop(open);
     let ended = async {
         while running.metrics.http_connections.get() > 0 {
@@ -159,7 +162,6 @@ async fn too_many_connections_are_closed_and_counted() {
     };
     tokio::time::timeout(20 * SECOND, ended).await.expect("they end");
     let mut again = TcpStream::connect(running.address).await.unwrap();
-    let text = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert!(ask(&mut again, text).await.starts_with("HTTP/1.1 200"));
 }
 

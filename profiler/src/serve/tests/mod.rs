@@ -6,11 +6,13 @@ mod fake;
 mod gate;
 mod jobs;
 mod limits;
+mod login;
 mod openapi;
 mod refusals;
 mod spark;
 mod tasks;
 mod tax;
+mod tls;
 
 use super::{Access, Metrics, Queries, ServeState, router};
 use crate::store::Store;

@@ -17,7 +17,9 @@ pub(in crate::store) const FORMAT: u32 = 1;
 /// Its name in a block.
 pub(super) const NAME: &str = "manifest.json";
 /// One has 2 KB.
-const MAX_BYTES: u64 = 1 << 20;
+pub(in crate::store) const MAX_BYTES: u64 = 1 << 20;
+/// An hour has 3600 windows of a second; an import may have days.
+const MAX_WINDOWS: u64 = 1 << 24;
 
 /// A file of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,9 +69,12 @@ impl Manifest {
     pub fn read(dir: &Path) -> Result<Self, BlockError> {
         let path = dir.join(NAME);
         let mut text = String::new();
-        let read = File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
+        let read = File::open(&path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
         let damaged = |says: String| BlockError::Damaged { path: path.clone(), says };
         read.map_err(|error| damaged(format!("cannot be read: {error}")))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(damaged(format!("has more than {MAX_BYTES} bytes")));
+        }
         Self::parse(dir, &text)
     }
 
@@ -81,7 +86,33 @@ impl Manifest {
         if format.format != FORMAT {
             return Err(BlockError::Version { path: dir.to_owned(), found: format.format });
         }
-        serde_json::from_str(text).map_err(|e| damaged(format!("makes no sense: {e}")))
+        let known: Self = serde_json::from_str(text).map_err(|e| damaged(format!("makes no sense: {e}")))?;
+        known.check().map_err(damaged)?;
+        Ok(known)
+    }
+
+    /// Whether its numbers can be those of a block, and its names those of files in a directory.
+    fn check(&self) -> Result<(), String> {
+        if self.from_ns > self.until_ns
+            || self.until_ns > i64::MAX.cast_unsigned()
+            || self.windows > MAX_WINDOWS
+        {
+            return Err("makes no sense: its windows are none".to_owned());
+        }
+        let plain = |name: &str| {
+            let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+            !name.starts_with('.') && name.chars().all(known)
+        };
+        if let Some(odd) = self.files.keys().find(|name| !plain(name) || !name.ends_with(".parquet")) {
+            return Err(format!("names a file {odd:?}"));
+        }
+        if let Some(odd) = self.merged.keys().find(|name| !plain(name) || name.is_empty()) {
+            return Err(format!("names a block {odd:?}"));
+        }
+        match self.files.values().try_fold(0_u64, |sum, file| sum.checked_add(file.bytes)) {
+            Some(_) => Ok(()),
+            None => Err("makes no sense: its files have no length".to_owned()),
+        }
     }
 
     /// From its first window to its last.

@@ -9,7 +9,7 @@ use super::super::flat::Shapes;
 use super::super::imports::ImportFacts;
 use super::super::read::was_read;
 use super::order::Lane;
-use super::table::TableReader;
+use super::table::{Room, TableReader};
 use super::*;
 use crate::model::TimeRange;
 use crate::store::{Fetch, StoreError};
@@ -52,6 +52,41 @@ impl Index {
             + facts.records.len() * 250
             + facts.windows.iter().map(|w| 160 + w.records.len() * 4).sum::<usize>()
     }
+}
+
+/// Bytes of a table that is read as a whole: a large one has some megabytes.
+const MAX_TABLE: u64 = 64 << 20;
+/// Memory for the rows of all tables but those of stacks and the ledger: 1.3 million groups.
+const INDEX_ROOM: u64 = 128 << 20;
+/// For frames, nodes and stacks.
+const STACKS_ROOM: u64 = 96 << 20;
+/// For the ledger: 800,000 lines.
+const LEDGER_ROOM: u64 = 128 << 20;
+
+/// What a row of a table takes in memory while it is read and after, its texts not counted.
+fn row_bytes(table: &str) -> u64 {
+    match table {
+        GROUPS => 100,
+        LEDGER => 160,
+        LABEL_SETS => 100,
+        WINDOWS => 400,
+        PROCESSES => 600,
+        FRAMES => 250,
+        STACKS => 60,
+        NODES => 24,
+        _ => 40,
+    }
+}
+
+/// Reads what may be damaged or made to harm: a panic of a decoder is a problem of the block.
+pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, BlockProblem>) -> Result<T, BlockProblem> {
+    // What `read` changes is either its own, or what its caller gives up with the problem: nothing of the block is
+    // changed before it was read as a whole.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|payload| {
+        let says = payload.downcast_ref::<String>().map(String::as_str);
+        let says = says.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("panicked");
+        Err(BlockProblem::says("a table", format!("cannot be decoded: {says}")))
+    })
 }
 
 #[derive(Debug, Default)]
@@ -222,7 +257,7 @@ impl Block {
         if let Some(index) = index {
             return Ok(index);
         }
-        let index = Arc::new(tables::index(self)?);
+        let index = Arc::new(guarded(|| tables::index(self, &Room::new(INDEX_ROOM)))?);
         let bytes = index.bytes();
         let mut kept = lock(&self.kept);
         (kept.index, kept.index_bytes) = (Some(index.clone()), bytes);
@@ -234,7 +269,7 @@ impl Block {
         if let Some(stacks) = stacks {
             return Ok(stacks);
         }
-        let stacks = Arc::new(stacks::stacks(self)?);
+        let stacks = Arc::new(guarded(|| stacks::stacks(self, &Room::new(STACKS_ROOM)))?);
         let bytes = stacks.bytes();
         let mut kept = lock(&self.kept);
         (kept.stacks, kept.stack_bytes) = (Some(stacks.clone()), bytes);
@@ -278,16 +313,23 @@ impl Block {
         Ok(found)
     }
 
-    /// A small table, checked.
-    fn table(&self, table: &'static str) -> Result<TableReader<Bytes>, BlockProblem> {
+    /// A small table, checked. Its rows take of `room`.
+    fn table(&self, table: &'static str, room: &Room) -> Result<TableReader<Bytes>, BlockProblem> {
         let (name, facts) = self.file_of(table)?;
+        if facts.bytes > MAX_TABLE {
+            return Err(BlockProblem::says(&name, format!("is larger than {MAX_TABLE} bytes")));
+        }
         let path = self.dir.join(&name);
-        let bytes = std::fs::read(&path).map_err(|error| BlockProblem::io(&path, &error))?;
+        let failed = |error: io::Error| BlockProblem::io(&path, &error);
+        let mut bytes = Vec::with_capacity(facts.bytes as usize + 1);
+        File::open(&path)
+            .and_then(|file| file.take(facts.bytes + 1).read_to_end(&mut bytes))
+            .map_err(failed)?;
         was_read(bytes.len());
         if bytes.len() as u64 != facts.bytes || crc32fast::hash(&bytes) != facts.crc32 {
             return Err(BlockProblem::says(&name, "is not as it was written".to_owned()));
         }
-        TableReader::new(Bytes::from(bytes), table)
+        TableReader::whole(Bytes::from(bytes), table, room, row_bytes(table))
     }
 
     /// A table of rows, checked when it is opened for the first time.

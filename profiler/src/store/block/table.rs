@@ -4,7 +4,11 @@
 //! table says its name and the format's version in the file's own metadata. Columns are found by name, so
 //! a later version may add some.
 
+mod front;
+mod pages;
 mod reader;
+mod thrift;
+mod varints;
 mod writer;
 
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
@@ -12,7 +16,7 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::schema::types::Type;
-pub(super) use reader::{Stretch, TableReader};
+pub(super) use reader::{Room, Stretch, TableReader};
 pub(super) use writer::{TableWriter, to_bytes};
 
 /// Rows of a page: what is decoded at least to reach one row.

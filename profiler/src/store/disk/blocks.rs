@@ -4,10 +4,11 @@
 //! written it is tried again every [`AGAIN`]; sealed parts that then take more than the memory they may
 //! leave it, the oldest first, and are counted. Their journals stay for the next start.
 
-use super::super::block::{self, Origin};
+use super::super::block::{self, BlockError, Origin};
 use super::super::journal;
 use super::health::Failing;
 use super::*;
+use crate::supervise::{Beat, attempt};
 use std::fs;
 use std::time::Instant;
 
@@ -58,21 +59,27 @@ impl Shared {
             self.change_blocks(&task);
         }
         self.retain();
-        self.merge_blocks();
-        self.roll_up();
+        self.keep_free();
+        // Both want room for the old and the new.
+        if self.is_short().is_ok() {
+            self.merge_blocks();
+            self.roll_up();
+        }
     }
 
     fn write_blocks(&self) {
         loop {
             let oldest = read(&self.held).sealed.front().cloned();
             let Some((number, part)) = oldest else { return };
-            match block::write(
-                &part,
-                number,
-                &self.block_dir(),
-                self.config.fsync == Fsync::Window,
-                Origin::default(),
-            ) {
+            let sync = self.config.fsync == Fsync::Window;
+            let dir = self.block_dir();
+            let room = self.is_short();
+            let room =
+                room.map_err(|source| BlockError::Io { what: "write a block in", path: dir.clone(), source });
+            let written =
+                attempt(|| room.and_then(|()| block::write(&part, number, &dir, sync, Origin::default())));
+            let written = written.map_err(|panicked| panicked.to_string());
+            match written.and_then(|written| written.map_err(|error| format!("{:#}", Chain(&error)))) {
                 Ok(written) => {
                     let block = written.map(|(dir, manifest)| Arc::new(Block::new(dir, manifest)));
                     let mut held = write(&self.held);
@@ -87,8 +94,7 @@ impl Shared {
                     }
                     self.remove_journal(number);
                 }
-                Err(error) => {
-                    let says = format!("{:#}", Chain(&error));
+                Err(says) => {
                     lock(&self.health).failed(Failing::Block, &says);
                     if self.make_room(Failing::Block) {
                         continue;
@@ -171,7 +177,7 @@ impl std::fmt::Display for Chain<'_> {
 }
 
 /// Works until the store goes.
-pub(super) fn run(shared: &Shared) {
+pub(super) fn run(shared: &Shared, beat: &Beat) {
     let (mut again, mut known) = (Instant::now(), 0);
     loop {
         let tasks = lock(&shared.tasks);
@@ -185,7 +191,8 @@ pub(super) fn run(shared: &Shared) {
             continue;
         }
         drop(tasks);
-        shared.work();
+        // What it was at is done by the next round: parts are held until their blocks are there.
+        let _ = beat.work(|| shared.work());
         again = Instant::now() + AGAIN;
         // What waits for a disk that fails is no reason to try at once.
         known = lock(&shared.tasks).len();

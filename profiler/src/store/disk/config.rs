@@ -14,6 +14,29 @@ pub enum WhenFull {
     Stop,
 }
 
+/// How much of the file system is left free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepFree {
+    /// A twentieth, but 1 GiB at least and 4 GiB at most; of a small one 15 %.
+    Auto,
+    /// So many bytes.
+    Bytes(u64),
+    /// So much of it.
+    Percent(u8),
+}
+
+impl KeepFree {
+    /// Of a file system of some size.
+    pub fn bytes(self, size: u64) -> u64 {
+        match self {
+            // As journald's SystemKeepFree, which has 15 % and at most 4 GiB: a disk of some TB need not lose so much.
+            Self::Auto => (size / 20).clamp(1 << 30, 4 << 30).min(size / 100 * 15),
+            Self::Bytes(bytes) => bytes,
+            Self::Percent(percent) => size / 100 * u64::from(percent.min(100)),
+        }
+    }
+}
+
 /// Windows that become coarser with age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollUp {
@@ -50,6 +73,8 @@ pub struct DiskStoreConfig {
     pub retention_bytes: u64,
     /// What happens on a full disk.
     pub when_full: WhenFull,
+    /// How much of the file system is left free: less, and it counts as full.
+    pub keep_free: KeepFree,
     /// How large an answer may be.
     pub answers: AnswerLimits,
 }
@@ -69,6 +94,7 @@ impl DiskStoreConfig {
             retention_age: Duration::from_secs(14 * 86_400),
             retention_bytes: 10 << 30,
             when_full: WhenFull::DropOldest,
+            keep_free: KeepFree::Bytes(0),
             answers: AnswerLimits::default(),
         }
     }

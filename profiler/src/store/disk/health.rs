@@ -133,7 +133,9 @@ impl Health {
     /// Whether it fails because the disk is full, or the quota is reached.
     pub fn is_full(&self, what: Failing) -> bool {
         // Parquet's errors keep only the text of the system's (ENOSPC, EDQUOT), which ends in its number.
-        let full = |says: &str| says.contains("(os error 28)") || says.contains("(os error 122)");
+        let full = |says: &str| {
+            says.contains("(os error 28)") || says.contains("(os error 122)") || says.contains("(keep-free)")
+        };
         self.failing.iter().any(|(known, says)| *known == what && full(says))
     }
 

@@ -8,6 +8,7 @@
 use super::super::journal::Segment;
 use super::health::Failing;
 use super::*;
+use crate::supervise::Beat;
 use std::fs::File;
 
 /// Records that wait for the disk: some ten minutes of 64 cores, hours of an ordinary node.
@@ -129,6 +130,7 @@ impl Shared {
 
     /// The first that waits, into the part's file, which is made for the first of all.
     fn write_record(&self, journal: &mut Journal, number: u64) -> std::io::Result<()> {
+        self.is_short()?;
         let segment = match &mut journal.segment {
             Some(segment) => segment,
             None => {
@@ -181,7 +183,7 @@ impl Shared {
 }
 
 /// Flushes the journal until the store goes.
-pub(super) fn run(shared: &Shared) {
+pub(super) fn run(shared: &Shared, beat: &Beat) {
     loop {
         let tasks = lock(&shared.tasks);
         if shared.stopping.load(Ordering::Relaxed) {
@@ -189,6 +191,7 @@ pub(super) fn run(shared: &Shared) {
         }
         let (tasks, _) = shared.wake.wait_timeout(tasks, RETRY).unwrap_or_else(PoisonError::into_inner);
         drop(tasks);
-        shared.flush();
+        // What was not flushed is, with what comes later.
+        let _ = beat.work(|| shared.flush());
     }
 }

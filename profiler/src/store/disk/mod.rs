@@ -21,7 +21,7 @@ mod start;
 mod tests;
 
 pub use blocks::Chain;
-pub use config::{DiskStoreConfig, RollUp, WhenFull};
+pub use config::{DiskStoreConfig, KeepFree, RollUp, WhenFull};
 pub use health::{DiskUsage, SetAside};
 pub use start::DiskStoreError;
 
@@ -87,6 +87,8 @@ struct Shared {
     /// Questions so far.
     asked: AtomicU64,
     clock: Clock,
+    /// When blocks were last removed from a full disk, and their bytes.
+    removed: Mutex<Option<(std::time::Instant, u64)>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -137,9 +139,12 @@ impl Shared {
         std::thread::scope(|scope| {
             let spawn = || {
                 let wanted = wanted.clone();
-                let run = move || match wanted {
-                    Some(wanted) => wanted.run(work),
-                    None => work(),
+                let run = move || {
+                    crate::rights::keep_only("query");
+                    match wanted {
+                        Some(wanted) => wanted.run(work),
+                        None => work(),
+                    }
                 };
                 std::thread::Builder::new().name("query".to_owned()).spawn_scoped(scope, run)
             };

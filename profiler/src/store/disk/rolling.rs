@@ -45,7 +45,7 @@ impl Shared {
 
     /// The oldest block that is to have longer windows, and how long.
     fn to_roll_up(&self) -> Option<(Arc<Block>, Duration)> {
-        let now = self.clock.now();
+        let now = self.clock.age();
         let length = |block: &Block| {
             let until = block.range().until;
             let old = self.config.roll_ups.iter().filter(|roll| until < now.minus(roll.after));

@@ -5,6 +5,10 @@
 
 use super::health::Failing;
 use super::*;
+use std::time::Instant;
+
+/// How long a file system may take to count as free what was removed.
+const SETTLED: Duration = Duration::from_secs(10);
 
 /// Why a block goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +21,11 @@ enum Reason {
 impl Shared {
     /// The oldest blocks go, by age and by bytes.
     pub(super) fn retain(&self) {
-        let oldest_kept = self.clock.now().minus(self.config.retention_age);
+        // Without it the next start ages less, and a full disk is told by what else it refuses.
+        if let Err(error) = self.clock.keep() {
+            tracing::debug!(%error, "the time by which windows grow old is not kept");
+        }
+        let oldest_kept = self.clock.age().minus(self.config.retention_age);
         loop {
             let (journal, _) = self.journal_bytes();
             let held = read(&self.held);
@@ -30,6 +38,37 @@ impl Shared {
                 (false, false) => return,
             };
             if !self.remove(&oldest, reason) {
+                return;
+            }
+        }
+    }
+
+    /// Why nothing is to be written now: less of the file system is free than is kept free.
+    pub(super) fn is_short(&self) -> std::io::Result<()> {
+        let keep = self.config.keep_free;
+        if keep == KeepFree::Bytes(0) {
+            return Ok(());
+        }
+        // Where it cannot be told, writing tells.
+        let Ok(about) = rustix::fs::statvfs(&self.config.dir) else { return Ok(()) };
+        let keep = keep.bytes(about.f_blocks.saturating_mul(about.f_frsize));
+        let free = about.f_bavail.saturating_mul(about.f_frsize);
+        // Some file systems give back a moment later what was removed (XFS, btrfs): blocks are not to go for that.
+        let removed =
+            lock(&self.removed).filter(|(when, _)| when.elapsed() < SETTLED).map_or(0, |(_, bytes)| bytes);
+        match free.saturating_add(removed) < keep {
+            true => Err(std::io::Error::other(format!(
+                "{free} bytes are free, and {keep} are kept free (keep-free)"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes room where less is free than is to be.
+    pub(super) fn keep_free(&self) {
+        while self.config.when_full == WhenFull::DropOldest && self.is_short().is_err() {
+            let Some(oldest) = self.oldest() else { return };
+            if !self.remove(&oldest, Reason::Full) {
                 return;
             }
         }
@@ -68,8 +107,14 @@ impl Shared {
         // Those that it took the place of, where they could not be removed then: without it they would be read again.
         let mut old =
             block.merged().iter().map(|name| block.dir().with_file_name(name)).filter(|dir| dir.exists());
+        let bytes = block.bytes();
         let removed = old.try_for_each(|dir| start::remove(&dir));
         let removed = removed.and_then(|()| start::remove(block.dir()));
+        if removed.is_ok() && reason == Reason::Full {
+            let mut known = lock(&self.removed);
+            let before = known.filter(|(when, _)| when.elapsed() < SETTLED).map_or(0, |(_, bytes)| bytes);
+            *known = Some((Instant::now(), before + bytes));
+        }
         match removed {
             Ok(()) => lock(&self.health).went_well(Failing::Remove),
             Err(ref error) => lock(&self.health).failed(Failing::Remove, &error.to_string()),

@@ -1,21 +1,26 @@
 //! What a directory holds when the store starts: all of it is read, nothing damaged stops it.
 //!
 //! In: a directory. Out: a store. Blocks whose manifest or lengths are wrong are moved to `damaged`; a
-//! journal's torn tail is cut; what a kill left half made is removed. Only what another version wrote, or a
-//! directory that cannot be used at all, is an error: writing there would destroy something.
+//! journal's torn tail is cut; what a kill left half made is removed; what another version wrote waits in `newer` for a
+//! start that knows its format. Only a directory that cannot be used at all is an error.
 
 use super::super::block::BlockError;
 use super::super::imports;
 use super::super::journal::{self, JournalError};
 use super::*;
+use crate::supervise::{self, Beat};
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 
+/// Longest for one round of a store's thread: merging an hour's blocks on a slow disk.
+const STUCK: Duration = Duration::from_secs(1800);
 pub(super) const JOURNAL: &str = "journal";
 pub(super) const BLOCKS: &str = "blocks";
 const DAMAGED: &str = "damaged";
+/// What a newer version wrote: the next start that knows its format takes it back.
+const NEWER: &str = "newer";
 
 /// Why a store cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +60,11 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, DiskStoreError> {
 
 /// Moves something out of the way. None: it stays where it is.
 pub(super) fn move_aside(dir: &Path, path: &Path) -> Option<PathBuf> {
-    let damaged = dir.join(DAMAGED);
+    move_to(dir, DAMAGED, path)
+}
+
+fn move_to(dir: &Path, name: &str, path: &Path) -> Option<PathBuf> {
+    let damaged = dir.join(name);
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&damaged);
     let to = damaged.join(path.file_name()?);
     match made.and_then(|()| fs::rename(path, &to)) {
@@ -72,6 +81,35 @@ pub(super) fn remove(block: &Path) -> io::Result<()> {
     let name = block.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let gone = block.with_file_name(format!(".gone-{name}"));
     fs::rename(block, &gone).and_then(|()| fs::remove_dir_all(&gone))
+}
+
+/// Takes back what another version wrote and this one can read: the program was updated again.
+fn take_back(dir: &Path) {
+    for path in entries(&dir.join(NEWER)).unwrap_or_default() {
+        let place = match journal::number_of(&path) {
+            Some(_) if journal::is_known(&path) => JOURNAL,
+            None if Block::open(&path).is_ok() => BLOCKS,
+            _ => continue,
+        };
+        let to = dir.join(place).join(path.file_name().unwrap_or_default());
+        // Never over another of its name.
+        let moved =
+            if to.exists() { Err(io::ErrorKind::AlreadyExists.into()) } else { fs::rename(&path, &to) };
+        match moved {
+            Ok(()) => tracing::info!(file = %to.display(), "taken back: this version can read it"),
+            Err(error) => tracing::warn!(%error, file = %path.display(), "cannot be taken back"),
+        }
+    }
+}
+
+/// The numbers of parts that are there but not answered for: no other is to have one of them.
+fn numbers_aside(dir: &Path) -> impl Iterator<Item = u64> {
+    let all = [NEWER, JOURNAL, BLOCKS].map(|name| entries(&dir.join(name)).unwrap_or_default());
+    all.into_iter().flatten().filter_map(|path| {
+        let of_block = || path.file_name()?.to_str()?.rsplit_once('-')?.1.parse().ok();
+        // A name that somebody made up is not to use up all numbers.
+        journal::number_of(&path).or_else(of_block).filter(|number| *number < u64::from(u32::MAX))
+    })
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -91,9 +129,9 @@ fn read_blocks(dir: &Path, health: &mut Health) -> Result<Vec<Arc<Block>>, DiskS
                 block.sweep();
                 blocks.push(Arc::new(block));
             }
-            Err(error @ BlockError::Version { .. }) => return Err(error.into()),
             Err(error) => {
-                let now = move_aside(dir, &path);
+                let newer = matches!(error, BlockError::Version { .. });
+                let now = move_to(dir, if newer { NEWER } else { DAMAGED }, &path);
                 health.set_aside(&path, now.as_deref(), &error.to_string());
             }
         }
@@ -165,9 +203,9 @@ fn read_journals(dir: &Path, blocks: &[Arc<Block>], health: &mut Health) -> Resu
                 parts.push((number, opened.part, length));
                 last = Some(opened.segment);
             }
-            Err(error @ JournalError::Version { .. }) => return Err(error.into()),
             Err(error) => {
-                let now = move_aside(dir, &path);
+                let newer = matches!(error, JournalError::Version { .. });
+                let now = move_to(dir, if newer { NEWER } else { DAMAGED }, &path);
                 health.set_aside(&path, now.as_deref(), &error.to_string());
             }
         }
@@ -183,13 +221,18 @@ impl DiskStore {
             made.map_err(|source| DiskStoreError::Dir { what: "make", path, source })?;
         }
         imports::finish(&config.dir)?;
+        take_back(&config.dir);
         let mut health = Health::default();
         let blocks = read_blocks(&config.dir, &mut health)?;
         let (mut parts, last) = read_journals(&config.dir, &blocks, &mut health)?;
         let newest = parts.iter().map(|(number, ..)| *number).chain(blocks.iter().map(|block| block.part()));
-        let next = newest.max().map_or(1, |newest| newest + 1);
+        let next = newest.chain(numbers_aside(&config.dir)).max().map_or(1, |newest| newest + 1);
         let (mut journal, mut open) = (Journal::default(), OpenPart { number: next, part: Part::default() });
-        if let (Some(segment), Some((number, part, _))) = (last, parts.pop()) {
+        // After what was taken back, or set aside, its number has successors already: then it is sealed.
+        let goes_on = parts.last().is_some_and(|(number, ..)| number + 1 == next);
+        if let Some(segment) = last.filter(|_| goes_on)
+            && let Some((number, part, _)) = parts.pop()
+        {
             // Where it left off; a new stretch of time seals it.
             (journal, open) = (Journal::going_on(segment), OpenPart { number, part });
         }
@@ -197,6 +240,7 @@ impl DiskStore {
         let sealed = parts.into_iter().map(|(number, part, _)| (number, Arc::new(part))).collect();
         let (recovered, cut, count) = (health.recovered_windows, health.cut_bytes, blocks.len());
         tracing::info!(dir = %config.dir.display(), blocks = count, windows = recovered, cut, "opened the store");
+        let clock = Clock::start(&config.dir);
         let shared = Arc::new(Shared {
             config,
             working: Mutex::new(()),
@@ -209,12 +253,13 @@ impl DiskStore {
             health: Mutex::new(health),
             stopping: AtomicBool::new(false),
             asked: AtomicU64::new(1),
-            clock: Clock::start(),
+            clock,
+            removed: Mutex::default(),
         });
         let mut threads = Vec::new();
-        for (name, run) in [("journal", journaling::run as fn(&Shared)), ("blocks", blocks::run)] {
+        for (name, run) in [("journal", journaling::run as fn(&Shared, &Beat)), ("blocks", blocks::run)] {
             let shared = shared.clone();
-            let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared));
+            let started = supervise::spawn(name, STUCK, move |beat| run(&shared, beat));
             threads.push(started.map_err(DiskStoreError::Thread)?);
         }
         Ok(Self { shared, threads: Mutex::new(threads) })

@@ -164,6 +164,12 @@ pub(super) fn is_header(bytes: &[u8]) -> bool {
         && sum == Some(crc32fast::hash(bytes.get(..HEADER - 4).unwrap_or_default()))
 }
 
+/// Whether a file is a journal of the version that is known.
+pub(super) fn is_known(path: &Path) -> bool {
+    let mut head = [0; HEADER];
+    File::open(path).and_then(|file| file.read_exact_at(&mut head, 0)).is_ok() && is_header(&head)
+}
+
 /// The length of the record that begins with these bytes; None: it cannot be one.
 pub(super) fn record_length(frame: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(*frame.first_chunk()?) as usize;

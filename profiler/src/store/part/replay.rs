@@ -12,6 +12,10 @@ use crate::model::{
 };
 use std::sync::Arc;
 
+/// Texts, processes, label sets, frames and records that one record may have: they take up to 150 bytes where a record
+/// has one or two of each. A node's first window has some ten thousand.
+const MAX_NEW: usize = 1 << 20;
+
 impl Part {
     /// Takes a record that a part wrote, the one after the last that this one has.
     pub fn replay(&mut self, record: &[u8]) -> Result<(), Malformed> {
@@ -39,10 +43,15 @@ impl Part {
     }
 
     fn read_new(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
-        for _ in 0..reader.count()? {
+        let mut left = MAX_NEW;
+        let mut few = |count: usize| {
+            left = left.checked_sub(count).ok_or(Malformed("a record has too many new names"))?;
+            Ok(count)
+        };
+        for _ in 0..few(reader.count()?)? {
             self.push_text(reader.text()?.into());
         }
-        for _ in 0..reader.count()? {
+        for _ in 0..few(reader.count()?)? {
             let mut pairs = Vec::new();
             for _ in 0..reader.count()? {
                 let key = LabelKey::from_name(self.read_word(reader)?)
@@ -51,7 +60,7 @@ impl Part {
             }
             self.push_process(pairs.into());
         }
-        for _ in 0..reader.count()? {
+        for _ in 0..few(reader.count()?)? {
             let process = reader.place(self.facts.labels.processes.len())?;
             let mut set = Set { process, thread: Default::default() };
             for text in &mut set.thread {
@@ -59,7 +68,7 @@ impl Part {
             }
             self.push_set(set);
         }
-        for _ in 0..reader.count()? {
+        for _ in 0..few(reader.count()?)? {
             let frame = self.read_frame(reader)?;
             self.push_frame(Arc::new(frame));
         }
@@ -73,7 +82,7 @@ impl Part {
             let end = self.read_slug(reader, StackEnd::ALL, |end| end.slug())?;
             self.push_stack(node, end);
         }
-        for _ in 0..reader.count()? {
+        for _ in 0..few(reader.count()?)? {
             let record = self.read_record(reader)?;
             self.push_record(record);
         }
@@ -83,6 +92,9 @@ impl Part {
     fn read_window(&mut self, reader: &mut Reader<'_>) -> Result<Taken, Malformed> {
         let from = WallTime(reader.number()?);
         let until = WallTime(from.0.saturating_add(reader.number()?));
+        if until.0 > i64::MAX.cast_unsigned() {
+            return Err(Malformed("a window has no time"));
+        }
         let partial = reader.number()? != 0;
         let mut lost = LostCounts::default();
         for _ in 0..reader.count()? {

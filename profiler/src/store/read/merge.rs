@@ -13,6 +13,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Counts of files that anybody may have written: a sum beyond 64 bits stays there.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 /// What an answer rests on, in the making.
 #[derive(Debug)]
 pub(in crate::store) struct Quantities<'q> {
@@ -40,10 +45,10 @@ impl<'q> Quantities<'q> {
                     && is(&selected, facts.groups.set(place))
                     && facts.groups.kind(place) == self.query.kind;
                 if fits && let Some(group) = facts.groups.get(place) {
-                    root += group.count;
-                    quality.samples += group.count;
-                    quality.frames += group.frames;
-                    quality.approximate += group.approximate;
+                    add(&mut root, group.count);
+                    add(&mut quality.samples, group.count);
+                    add(&mut quality.frames, group.frames);
+                    add(&mut quality.approximate, group.approximate);
                 }
                 fits
             })
@@ -52,19 +57,19 @@ impl<'q> Quantities<'q> {
             match flaw.flaw {
                 Flaw::End(end) => {
                     root = root.saturating_sub(flaw.count);
-                    *quality.ends.entry(end.slug()).or_default() += flaw.count;
+                    add(quality.ends.entry(end.slug()).or_default(), flaw.count);
                     if end != StackEnd::KernelThread {
-                        quality.truncated += flaw.count;
+                        add(&mut quality.truncated, flaw.count);
                     }
                 }
                 Flaw::Unnamed(reason) => {
-                    quality.unnamed_frames += flaw.count;
-                    *quality.unnamed.entry(reason.slug()).or_default() += flaw.count;
+                    add(&mut quality.unnamed_frames, flaw.count);
+                    add(quality.unnamed.entry(reason.slug()).or_default(), flaw.count);
                 }
             }
         }
         if root > 0 {
-            *quality.ends.entry(StackEnd::Root.slug()).or_default() += root;
+            add(quality.ends.entry(StackEnd::Root.slug()).or_default(), root);
         }
         groups
     }
@@ -74,16 +79,16 @@ impl<'q> Quantities<'q> {
         let Quality { samples, truncated, ends, frames, unnamed_frames, unnamed, approximate, lost: _ } =
             other.quality;
         let quality = &mut self.quality;
-        quality.samples += samples;
-        quality.truncated += truncated;
-        quality.frames += frames;
-        quality.unnamed_frames += unnamed_frames;
-        quality.approximate += approximate;
+        add(&mut quality.samples, samples);
+        add(&mut quality.truncated, truncated);
+        add(&mut quality.frames, frames);
+        add(&mut quality.unnamed_frames, unnamed_frames);
+        add(&mut quality.approximate, approximate);
         for (end, count) in ends {
-            *quality.ends.entry(end).or_default() += count;
+            add(quality.ends.entry(end).or_default(), count);
         }
         for (reason, count) in unnamed {
-            *quality.unnamed.entry(reason).or_default() += count;
+            add(quality.unnamed.entry(reason).or_default(), count);
         }
         self.covered.join(&other.covered);
     }
@@ -180,5 +185,33 @@ impl Slots {
             *slot = *known;
         }
         Self { of_group, prefixes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Detail, SampleKind, Selection, TimeRange, WallTime};
+
+    /// Found by the fuzz target `archive`.
+    #[test]
+    fn sums_of_any_counts_end_at_the_largest() {
+        let query = Query {
+            range: TimeRange { from: WallTime(0), until: WallTime(1) },
+            selection: Selection::all(),
+            kind: SampleKind::Cpu,
+            group: Vec::new(),
+            detail: Detail::default(),
+        };
+        let of = |count| {
+            let mut some = Quantities::new(&query);
+            (some.quality.samples, some.quality.unnamed_frames) = (count, count);
+            some.quality.ends.insert("root", count);
+            some
+        };
+        let mut all = of(u64::MAX - 1);
+        all.join(of(2));
+        let Quality { samples, unnamed_frames, ends, .. } = all.quality;
+        assert_eq!((samples, unnamed_frames, ends["root"]), (u64::MAX, u64::MAX, u64::MAX));
     }
 }

@@ -7,6 +7,8 @@
 use super::slot::{Slot, Wanted};
 use crate::hotspot::{JavaFrame, Jvm, JvmFacts, JvmProblem, LibjvmFiles, Limits, Namer, Texts, Unnamed};
 use crate::model::ProcessKey;
+use crate::supervise::quarantine::{self, Item, Quarantined};
+use crate::supervise::{self, Beat};
 use crate::target::memory::ProcessMemory;
 use profiler_ebpf::UserFrame;
 use std::collections::HashMap;
@@ -20,6 +22,8 @@ use std::time::{Duration, Instant};
 const MAX_WAITING: usize = 256;
 /// JVMs whose tables are kept; the one unused for longest goes.
 const MAX_JVMS: usize = 256;
+/// Longest for one batch: a large heap's first look takes a second or two.
+const STUCK: Duration = Duration::from_secs(60);
 /// A JVM that could not be read is tried again after this.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -88,9 +92,10 @@ impl Reader {
         if self.jobs.is_none() {
             let (jobs, queue) = sync_channel(MAX_WAITING);
             let (out, named) = channel();
-            let thread = std::thread::Builder::new().name("java-names".into());
             let held = Arc::clone(&self.held);
-            if let Err(error) = thread.spawn(move || run(&queue, &out, &held)) {
+            if let Err(error) =
+                supervise::spawn("java-names", STUCK, move |beat| run(&queue, &out, &held, beat))
+            {
                 tracing::warn!(%error, "no thread to name Java frames with");
                 return Err(job);
             }
@@ -118,7 +123,7 @@ struct Open {
     opened: Instant,
 }
 
-fn run(queue: &Receiver<Job>, out: &Sender<Named>, held: &AtomicUsize) {
+fn run(queue: &Receiver<Job>, out: &Sender<Named>, held: &AtomicUsize, beat: &Beat) {
     let mut opened = Opened::default();
     for job in queue {
         match job {
@@ -130,7 +135,21 @@ fn run(queue: &Receiver<Job>, out: &Sender<Named>, held: &AtomicUsize) {
             }
             Job::Name { key, dir, wanted } => {
                 let begun = Instant::now();
-                let (frames, facts) = name(opened.of(key, &dir, begun), wanted);
+                let named = beat.work(|| {
+                    let entered = quarantine::enter(|| Item::process(key.pid, key.start_ticks));
+                    entered.map(|_reading| name(opened.of(key, &dir, begun), &wanted))
+                });
+                let (answers, facts) = match named {
+                    Ok(Ok(named)) => named,
+                    Ok(Err(Quarantined)) => left_alone(wanted.len()),
+                    Err(_) => {
+                        // What is known of the others is read again: it may be half changed.
+                        opened = Opened::default();
+                        left_alone(wanted.len())
+                    }
+                };
+                let frames = wanted.into_iter().zip(answers);
+                let frames = frames.map(|((frame, _, slot), answer)| (frame, slot, answer)).collect();
                 held.store(opened.jvms.len(), Ordering::Relaxed);
                 if out.send(Named { key, frames, facts, took: begun.elapsed() }).is_err() {
                     return;
@@ -173,8 +192,14 @@ impl Opened {
     }
 }
 
-fn name(open: &mut Open, wanted: Wanted) -> (Answers, Result<JvmFacts, JvmProblem>) {
-    let (answers, facts): (Vec<Answer>, _) = match &mut open.jvm {
+/// No frame has a name: reading this JVM made us fail, now or before.
+fn left_alone(frames: usize) -> (Vec<Answer>, Result<JvmFacts, JvmProblem>) {
+    (vec![Err(Unnamed::Quarantined); frames], Err(JvmProblem::Quarantined))
+}
+
+/// As many answers as there are frames.
+fn name(open: &mut Open, wanted: &Wanted) -> (Vec<Answer>, Result<JvmFacts, JvmProblem>) {
+    match &mut open.jvm {
         Ok((namer, memory)) => {
             let frames = wanted.iter().map(|(frame, unloads, _)| (*frame, *unloads));
             (namer.name_all(memory, frames), Ok(namer.facts().clone()))
@@ -183,7 +208,5 @@ fn name(open: &mut Open, wanted: Wanted) -> (Answers, Result<JvmFacts, JvmProble
             let why = if *problem == JvmProblem::Gone { Unnamed::Gone } else { Unnamed::Unreadable };
             (vec![Err(why); wanted.len()], Err(problem.clone()))
         }
-    };
-    let named = wanted.into_iter().zip(answers).map(|((frame, _, slot), answer)| (frame, slot, answer));
-    (named.collect(), facts)
+    }
 }

@@ -6,11 +6,14 @@
 //! is not asked for that file again until the next start; one that fails is asked again, five times at most. Nothing
 //! waits for it: frames have offsets until the file is there.
 
+use crate::model::scrub;
+use crate::supervise::{self, Beat};
 use crate::target::elf::Headers;
 use crate::target::text::hex;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,6 +31,8 @@ const MAX_FILE: u64 = 1 << 30;
 const MAX_BYTES: u64 = 2 << 30;
 /// For one file.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// Longest for one file, with all servers at their longest.
+const STUCK: Duration = Duration::from_secs(1800);
 /// Until a server is asked again that failed; then twice that, and so on.
 const AGAIN: Duration = Duration::from_secs(30);
 const TRIES: u32 = 5;
@@ -76,11 +81,11 @@ impl Debuginfod {
     /// daemon's alone.
     pub fn start(servers: Vec<String>, dir: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(dir)?;
-        std::os::unix::fs::chown(dir, Some(rustix::process::geteuid().as_raw()), None)?;
+        own(dir)?;
         let (asks, queue) = sync_channel(MAX_WAITING);
         let (done, came) = channel();
         let counts = Arc::new(Counts::default());
-        let fetcher = Fetcher {
+        let mut fetcher = Fetcher {
             agent: agent(),
             servers,
             dir: dir.to_owned(),
@@ -88,7 +93,7 @@ impl Debuginfod {
             counts: Arc::clone(&counts),
             again: VecDeque::new(),
         };
-        std::thread::Builder::new().name("debuginfod".into()).spawn(move || fetcher.run(&queue))?;
+        supervise::spawn("debuginfod", STUCK, move |beat| fetcher.run(&queue, beat))?;
         Ok(Self { dir: dir.to_owned(), asks, came, asked: BTreeSet::new(), counts })
     }
 
@@ -126,6 +131,16 @@ impl Debuginfod {
     }
 }
 
+/// Makes sure that nobody else can put files there. Who owns it already asks for nothing: the unit's filter of system
+/// calls has no chown(2).
+fn own(dir: &Path) -> io::Result<()> {
+    let us = rustix::process::geteuid().as_raw();
+    if std::fs::metadata(dir)?.uid() != us {
+        std::os::unix::fs::chown(dir, Some(us), None)?;
+    }
+    Ok(())
+}
+
 /// TLS by the certificates that the machine trusts: a company's own server too.
 fn agent() -> ureq::Agent {
     let tls = TlsConfig::builder()
@@ -157,7 +172,7 @@ struct Fetcher {
 }
 
 impl Fetcher {
-    fn run(mut self, queue: &Receiver<Box<[u8]>>) {
+    fn run(&mut self, queue: &Receiver<Box<[u8]>>, beat: &Beat) {
         loop {
             let due = self.again.iter().map(|(at, ..)| *at).min();
             let wait = due.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
@@ -170,7 +185,7 @@ impl Fetcher {
                     (tries, id)
                 }
             };
-            match self.fetch(&id) {
+            match beat.work(|| self.fetch(&id)).unwrap_or(Outcome::Failed) {
                 Outcome::Here => {
                     self.counts.fetched.fetch_add(1, Relaxed);
                     if self.done.send(id).is_err() {
@@ -202,7 +217,7 @@ impl Fetcher {
                 Ok(true) => return Outcome::Here,
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(%url, %error, "no debug file from this server");
+                    tracing::warn!(url = %scrub(&url), %error, "no debug file from this server");
                     outcome = Outcome::Failed;
                 }
             }

@@ -10,6 +10,7 @@
 //! else by address, within a limit of entries.
 
 mod debuginfod;
+mod demangle;
 mod go;
 mod separate;
 mod starts;
@@ -18,8 +19,10 @@ mod table;
 mod tests;
 
 use super::frames::FrameTable;
-use crate::model::{FastMap, Frame, FrameKind};
+use crate::model::{FastMap, Frame, FrameKind, UnknownReason, thread_cpu_time};
+use crate::supervise::quarantine::{self, Item};
 use crate::target::elf::{ElfError, Headers};
+use crate::target::text::{self, hex};
 use rustix::fs::Stat;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,6 +32,7 @@ use std::time::{Duration, Instant};
 use table::{Named, Table};
 
 pub use debuginfod::{Debuginfod, DebuginfodCounters};
+pub use demangle::Mangled;
 
 /// Files known at a time; beyond, all is forgotten and begins anew.
 const MAX_MODULES: usize = 4096;
@@ -37,6 +41,11 @@ const MAX_MODULES: usize = 4096;
 const MAX_TABLES: usize = 96;
 /// A table that named nothing new for so long goes: the names that it gave stay. It comes back in some 20 ms (a libjvm).
 const IDLE: Duration = Duration::from_secs(120);
+
+/// A name that takes longer to demangle is one too many: bounded as it is, most take some ten microseconds.
+const SLOW: Duration = Duration::from_millis(2);
+/// So many of them, and the names of their file stay as they are.
+const MAX_SLOW: u8 = 3;
 
 /// Handle of a file; valid for one [`Natives::generation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,14 +57,57 @@ enum ModuleKey {
     File { device: u64, inode: u64, size: u64, modified: (i64, u64) },
 }
 
+impl ModuleKey {
+    /// What a daemon that comes down over it remembers.
+    fn item(&self, name: &str) -> Item {
+        match self {
+            Self::BuildId { id, owner, size } => Item::file(&format!("{} {owner} {size}", hex(id)), name),
+            Self::File { device, inode, size, modified: (seconds, nanos) } => {
+                Item::file(&format!("{device:x}:{inode}:{size}:{seconds}.{nanos}"), name)
+            }
+        }
+    }
+}
+
 struct Module {
     name: Arc<str>,
+    item: Item,
     table: Option<Table>,
     /// No symbols can be had from it.
     barren: bool,
     used: Instant,
+    /// Names of it that took too long.
+    slow: u8,
     /// Frames by the offset from which they hold, with that to which they do.
     functions: BTreeMap<u64, (u64, Arc<Frame>)>,
+}
+
+impl Module {
+    /// A symbol's name for people, if it has one that can be had within bounds.
+    fn demangle(&mut self, symbol: String, counters: &mut NativeCounters) -> String {
+        let shown = if self.slow < MAX_SLOW {
+            // By what this thread used: another one in its place is no fault of a name.
+            let began = thread_cpu_time();
+            let (shown, _) = demangle::demangle(&symbol);
+            self.slow += u8::from(thread_cpu_time().saturating_sub(began) > SLOW);
+            shown
+        } else if symbol.starts_with('_') {
+            Err(Mangled::Slow)
+        } else {
+            Ok(None)
+        };
+        match shown {
+            Ok(Some(name)) => name,
+            Ok(None) => symbol,
+            Err(why) => {
+                let at = Mangled::ALL.iter().position(|reason| *reason == why);
+                if let Some(count) = at.and_then(|at| counters.mangled.get_mut(at)) {
+                    *count += 1;
+                }
+                symbol
+            }
+        }
+    }
 }
 
 /// Counts of the room's native half.
@@ -79,6 +131,8 @@ pub struct NativeCounters {
     pub cached_addresses: u64,
     /// Times that this cache was full and was emptied, since start.
     pub cache_flushes: u64,
+    /// Names that were kept as their files have them, by reason ([`Mangled::ALL`]), since start.
+    pub mangled: [u64; Mangled::ALL.len()],
 }
 
 /// Names of native code.
@@ -167,9 +221,11 @@ impl Natives {
         let id = ModuleId(self.modules.len() as u32);
         self.modules.push(Module {
             name: name.into(),
+            item: key.item(name),
             table: None,
             barren: false,
             used: Instant::now(),
+            slow: 0,
             functions: BTreeMap::new(),
         });
         self.by_key.insert(key, id);
@@ -202,6 +258,11 @@ impl Natives {
         if let Some(frame) = self.cached(id, offset) {
             return frame;
         }
+        // Its symbols are taken apart, and one of them demangled.
+        let module = self.modules.get(id.0 as usize);
+        let Ok(_reading) = module.map(|module| quarantine::enter(|| module.item.clone())).transpose() else {
+            return self.left_alone(id, frames);
+        };
         if self.wants_file(id)
             && let Some((file, path)) = file
         {
@@ -213,7 +274,10 @@ impl Natives {
         module.used = Instant::now();
         let found = module.table.as_ref().and_then(|table| table.name(offset));
         let (name, holds) = match found {
-            Some(Named { name, holds }) => (name, Some(holds)),
+            Some(Named { symbol, mangled, holds }) => {
+                let name = if mangled { module.demangle(symbol, &mut self.counters) } else { symbol };
+                (text::bounded(name.as_bytes(), text::MAX_NAME), Some(holds))
+            }
             None => (offset_name(&module.name, offset), None),
         };
         let frame = frames.intern(Frame::new(FrameKind::Native, name, Arc::clone(&module.name)));
@@ -233,6 +297,12 @@ impl Natives {
             }
         }
         frame
+    }
+
+    /// A frame of a file that is not read. It is not kept: the quarantine ends.
+    fn left_alone(&self, id: ModuleId, frames: &mut FrameTable) -> Arc<Frame> {
+        let module = self.modules.get(id.0 as usize).map(|module| Arc::clone(&module.name));
+        frames.intern(Frame::unknown(UnknownReason::Quarantined, module.unwrap_or_default()))
     }
 
     /// Counts.
@@ -291,7 +361,12 @@ impl Natives {
 /// The functions at offsets of a file, from symbols of at most about `limit` bytes, as frames of native code get them.
 pub fn names(file: &File, offsets: &[u64], limit: u64) -> Result<Vec<Option<String>>, ElfError> {
     let table = Table::open(file, Path::new("/"), |_| None, limit)?;
-    Ok(offsets.iter().map(|offset| Some(table.name(*offset)?.name)).collect())
+    let name = |offset: &u64| {
+        let Named { symbol, mangled, .. } = table.name(*offset)?;
+        let shown = if mangled { demangle::demangle(&symbol).0.ok().flatten() } else { None };
+        Some(text::bounded(shown.unwrap_or(symbol).as_bytes(), text::MAX_NAME))
+    };
+    Ok(offsets.iter().map(name).collect())
 }
 
 /// What an address is called that no symbol covers.

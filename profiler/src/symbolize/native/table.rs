@@ -9,7 +9,6 @@ use super::go::GoTable;
 use super::separate;
 use super::starts::Starts;
 use crate::target::elf::{ElfError, Headers, Image, Segment};
-use crate::target::text;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use std::fs::File;
@@ -35,10 +34,12 @@ enum More {
     Go(GoTable),
 }
 
-/// A name, and the offsets around the one that was asked for that have it too.
+/// A symbol, and the offsets around the one that was asked for that have it too.
 pub struct Named {
-    /// The function.
-    pub name: String,
+    /// The function, as the file calls it.
+    pub symbol: String,
+    /// Whether it may be mangled: Go's names are not.
+    pub mangled: bool,
     /// Offsets of the file.
     pub holds: Range<u64>,
 }
@@ -101,7 +102,8 @@ impl Table {
             More::File(symbols) => symbols.name(Input::VirtOffset(address), address),
             More::Go(table) => table.name(address).map(|name| (name, address..address + 1)),
         };
-        let (name, holds) = match found {
+        let mangled = !matches!((&self.more, &found), (More::Go(_), Some(_)));
+        let (symbol, holds) = match found {
             Some(found) => found,
             None => self.own.as_ref()?.name(Input::FileOffset(offset), address)?,
         };
@@ -112,7 +114,7 @@ impl Table {
         };
         let holds =
             within(holds.start).zip(within(holds.end)).map_or(offset..offset + 1, |(from, to)| from..to);
-        Some(Named { name: text::bounded(name.as_bytes(), text::MAX_NAME), holds })
+        Some(Named { symbol, mangled, holds })
     }
 }
 
@@ -124,6 +126,7 @@ impl Symbols {
             .enable_code_info(false)
             .enable_inlined_fns(false)
             .enable_auto_reload(false)
+            .enable_demangling(false)
             .build();
         Self { starts: Starts::of(&image), symbolizer, source: Source::Elf(source), _image: image }
     }

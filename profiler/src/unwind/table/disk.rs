@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// All files.
-const MAX_BYTES: u64 = 128 << 20;
+pub const MAX_BYTES: u64 = 128 << 20;
 /// Files looked at.
 const MAX_FILES: usize = 4096;
 /// Tables of fewer rows are built in a millisecond or two.

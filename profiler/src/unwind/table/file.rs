@@ -5,6 +5,7 @@
 
 use super::image::{Image, Section};
 use super::{Disk, Table, TableError, table_of};
+use crate::supervise::quarantine::Item;
 use crate::target::maps::{Backing, Mapping};
 use crate::target::open;
 use profiler_ebpf::NoTable;
@@ -23,6 +24,11 @@ impl Inode {
     pub fn of(mapping: &Mapping) -> Option<Self> {
         let Backing::File { path, .. } = &mapping.backing else { return None };
         Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path.clone()))
+    }
+
+    /// What a daemon that comes down over it remembers.
+    pub fn item(&self) -> Item {
+        Item::file(&format!("{:x}:{:x}:{}", self.0, self.1, self.2), &self.3.to_string_lossy())
     }
 
     /// Its path, as the process that maps it has it.
@@ -71,6 +77,14 @@ pub struct Made {
     pub loaded: bool,
     /// Nanoseconds that it took.
     pub ns: u64,
+}
+
+impl Made {
+    /// Of a file that is not read: doing so made us fail, now or before.
+    pub fn refused(wanted: &Wanted) -> Self {
+        let found = Found::Without(NoTable::Refused);
+        Self { inode: wanted.inode.clone(), stamp: None, found, loaded: false, ns: 0 }
+    }
 }
 
 /// What a file was found to have.

@@ -21,7 +21,7 @@ mod tests;
 mod vdso;
 
 pub use build::Table;
-pub use disk::Disk;
+pub use disk::{Disk, MAX_BYTES as MAX_DISK_BYTES};
 pub use file::{Found, Inode, Keys, Made, New, Stamp, Wanted, make};
 pub use image::Image;
 pub use keeper::{Counts, Held, Keeper, Limits, Walker, WalkerError};

@@ -9,6 +9,8 @@
 
 mod client;
 mod fetch;
+#[cfg(fuzzing)]
+pub mod fuzzed;
 mod kept;
 mod places;
 #[cfg(test)]
@@ -20,12 +22,12 @@ pub use places::{Place, Places, Tells};
 use super::ProcRoot;
 use crate::model::{Joined, SparkSource, SparkStages, SparkTasks, SparkUrl};
 use crate::process::text::cut;
+use crate::supervise::{self, Beat};
 use client::{AskError, Client};
 use kept::{Keep, Kept};
 use places::MAX_URLS;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long an answer of a running application holds.
@@ -34,6 +36,8 @@ pub const RUNNING: Duration = Duration::from_secs(30);
 pub const ENDED: Duration = Duration::from_secs(600);
 /// Longest time between two attempts while there is no answer; the first is [`RUNNING`].
 pub const SLOWEST: Duration = Duration::from_secs(600);
+/// Longest for one question, with all its servers at their longest.
+const STUCK: Duration = Duration::from_secs(300);
 /// Questions that may wait for the thread.
 pub const MAX_QUEUE: usize = 16;
 /// Answers and failures kept.
@@ -95,18 +99,26 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The door. Its thread starts with the first question, and ends when this is dropped.
+/// The door. Its thread ends when this is dropped.
 #[derive(Debug)]
 pub struct SparkNames {
     shared: Arc<Shared>,
 }
 
 impl SparkNames {
-    /// Nobody is asked yet. `places` is the registry's handle ([`crate::process::Registry::places`]).
+    /// Starts the thread, here and not with the first question: that comes from a thread which may not look at other
+    /// processes, and what a thread starts may not either ([`crate::rights`]). Nobody is asked yet. `places` is the registry's handle ([`crate::process::Registry::places`]).
     pub fn new(config: NamesConfig, places: Places) -> Self {
         let root = ProcRoot::new("/proc");
         let (state, changed) = (Mutex::default(), Condvar::new());
-        Self { shared: Arc::new(Shared { config, places, root, state, changed }) }
+        let names = Self { shared: Arc::new(Shared { config, places, root, state, changed }) };
+        let shared = Arc::clone(&names.shared);
+        let started = supervise::spawn("spark-names", STUCK, move |beat| shared.run(beat));
+        if let Err(error) = &started {
+            tracing::warn!(%error, "no thread to ask Spark for names of stages");
+        }
+        names.shared.lock().started = started.is_ok();
+        names
     }
 
     /// What was asked and turned away, since the start.
@@ -140,16 +152,7 @@ impl SparkNames {
 
     /// Puts a question before the thread; false: there is no room, or no thread.
     fn put(&self, state: &mut State, question: &Question) -> bool {
-        if !state.started {
-            let shared = Arc::clone(&self.shared);
-            let thread = thread::Builder::new().name("spark-names".into()).spawn(move || shared.run());
-            if let Err(error) = thread {
-                tracing::warn!(%error, "no thread to ask Spark for names of stages");
-                return false;
-            }
-            state.started = true;
-        }
-        if state.queue.len() >= MAX_QUEUE {
+        if !state.started || state.queue.len() >= MAX_QUEUE {
             state.counters.refused += 1;
             return false;
         }
@@ -196,7 +199,7 @@ impl Shared {
     }
 
     /// The thread: answers one question after another.
-    fn run(&self) {
+    fn run(&self, beat: &Beat) {
         loop {
             let mut state = self.lock();
             let question = loop {
@@ -209,7 +212,8 @@ impl Shared {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             };
             drop(state);
-            let told = self.answer(&question, &Client::default());
+            let told = beat.work(|| self.answer(&question, &Client::default()));
+            let told = told.unwrap_or_else(|panicked| Err(format!("{panicked}.")));
             let mut state = self.lock();
             state.counters.failed += u64::from(told.is_err());
             state.counters.evicted += state.kept.end(&question, told);

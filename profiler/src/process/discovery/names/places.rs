@@ -27,8 +27,10 @@ const HISTORY_PORTS: std::ops::RangeInclusive<u16> = 18080..=18096;
 pub enum Tells {
     /// A driver: of its own application.
     App(String),
-    /// A history server: of any.
+    /// A history server that is a service of the cluster: of any.
     History,
+    /// Another user's history server: of that user's applications, sorted.
+    HistoryOf(Vec<String>),
 }
 
 /// A process with a web server of Spark.
@@ -57,16 +59,23 @@ impl Places {
         }
     }
 
-    /// Who may know an application: its driver, then history servers; the youngest first.
+    /// Who may know an application: its driver, the oldest first, then history servers, the youngest first.
     pub fn of(&self, app: &str) -> Vec<Place> {
         let all = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let some = |wanted: &dyn Fn(&Tells) -> bool| -> Vec<Place> {
             let mut found: Vec<&Place> = all.iter().filter(|place| wanted(&place.tells)).collect();
-            found.sort_by_key(|place| std::cmp::Reverse(place.process.key.start_ticks));
+            found.sort_by_key(|place| match place.tells {
+                Tells::App(_) => place.process.key.start_ticks,
+                Tells::History | Tells::HistoryOf(_) => u64::MAX - place.process.key.start_ticks,
+            });
             found.into_iter().take(MAX_ASKED).cloned().collect()
         };
         let mut places = some(&|tells| matches!(tells, Tells::App(id) if id == app));
-        places.extend(some(&|tells| *tells == Tells::History));
+        places.extend(some(&|tells| match tells {
+            Tells::History => true,
+            Tells::HistoryOf(apps) => apps.binary_search_by(|known| known.as_str().cmp(app)).is_ok(),
+            Tells::App(_) => false,
+        }));
         places
     }
 }
@@ -77,7 +86,7 @@ impl Place {
         let ProcessKey { pid, .. } = self.process.key;
         match self.tells {
             Tells::App(_) => format!("driver {pid}"),
-            Tells::History => format!("history server {pid}"),
+            Tells::History | Tells::HistoryOf(_) => format!("history server {pid}"),
         }
     }
 
@@ -105,7 +114,9 @@ impl Place {
         let is_likely = |port: u16| match self.tells {
             Tells::App(_) => rest::is_driver_ui(self.ui_port, port),
             // It listens for nothing else, so a single socket is its pages.
-            Tells::History => told(port) || HISTORY_PORTS.contains(&port) || listening.len() == 1,
+            Tells::History | Tells::HistoryOf(_) => {
+                told(port) || HISTORY_PORTS.contains(&port) || listening.len() == 1
+            }
         };
         listening.iter().filter(|a| is_likely(a.port())).take(MAX_SOCKETS).copied().collect()
     }
@@ -117,7 +128,8 @@ mod tests {
     use std::net::TcpListener;
 
     fn place(pid: u32, start_ticks: u64, tells: Tells, ui_port: Option<u16>) -> Place {
-        let process = Candidate { key: ProcessKey { pid, start_ticks }, netns: "net:[1]".into() };
+        let uid = rustix::process::geteuid().as_raw();
+        let process = Candidate { key: ProcessKey { pid, start_ticks }, netns: "net:[1]".into(), uid };
         Place { process, tells, ui_port }
     }
 
@@ -130,9 +142,11 @@ mod tests {
             place(2, 20, app("app-1"), None),
             place(3, 30, app("app-1"), None),
             place(4, 40, app("app-2"), None),
+            place(5, 50, Tells::HistoryOf(vec!["app-3".into(), "app-4".into()]), None),
         ]);
         let pids = |app| places.of(app).iter().map(|p| p.process.key.pid).collect::<Vec<_>>();
-        assert_eq!(pids("app-1"), [3, 2, 1]);
+        assert_eq!(pids("app-1"), [2, 3, 1]);
+        assert_eq!(pids("app-4"), [5, 1], "its own user's");
         assert_eq!(pids("app-9"), [1]);
         places.publish((0..1000).map(|pid| place(pid, 1, Tells::History, None)).collect());
         assert_eq!(places.of("x").len(), MAX_ASKED);

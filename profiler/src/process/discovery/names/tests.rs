@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 const RECORDED: [(&str, &str); 2] =
     [("3.5.9", include_str!("recorded/3.5.9.json")), ("4.3.0", include_str!("recorded/4.3.0.json"))];

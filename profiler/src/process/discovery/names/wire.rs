@@ -4,8 +4,9 @@
 //! status/api/v1/sql/api.scala; the same in 3.5.9 and 4.3.0, seen on both. Lists and texts are cut while
 //! they are read; what an older Spark does not say is 0 or empty.
 
-use crate::model::WallTime;
-use crate::process::text::clean;
+use crate::model::{WallTime, scrub};
+use crate::process::discovery::rest::MAX_SCRUBBED;
+use crate::process::text::{clean, cut};
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -55,7 +56,7 @@ impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for First<T, N> 
     }
 }
 
-/// Text on one line, at most [`MAX_WORDS`] bytes of it.
+/// Text on one line, at most [`MAX_WORDS`] bytes of it, without secrets: SQL statements and call sites have them.
 #[derive(Debug, Default)]
 pub struct Words(pub String);
 
@@ -68,7 +69,7 @@ impl<'de> Deserialize<'de> for Words {
                 f.write_str("a text")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
-                Ok(Words(clean(text.trim().as_bytes(), MAX_WORDS)))
+                Ok(Words(clean(scrub(cut(text.trim(), MAX_SCRUBBED)).as_bytes(), MAX_WORDS)))
             }
             fn visit_unit<E: Error>(self) -> Result<Words, E> {
                 Ok(Words::default())

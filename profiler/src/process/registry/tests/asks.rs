@@ -92,7 +92,8 @@ fn a_worker_is_asked_until_it_tells_what_an_application_calls_itself() {
     let fake = FakeProc::new();
     let (worker, driver) = (fake.recorded("standalone-worker"), fake.recorded("standalone-driver"));
     let word = ["java", "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--app-id", "app-1"];
-    fake.process(7, worker, "java", 900).words(&word).link("exe", "/jdk/bin/java");
+    let executor = fake.process(7, worker, "java", 900).words(&word).link("exe", "/jdk/bin/java");
+    executor.file("status", b"Uid:\t1000\t1000\t1000\t1000\n");
     let limits = Limits { ask_interval: Duration::ZERO, ..Limits::default() };
     let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
     registry.scan();

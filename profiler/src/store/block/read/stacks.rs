@@ -3,16 +3,20 @@
 //! Every reference is checked here, so that what uses them need not.
 
 use super::super::super::facts::{StackNode, Stacks};
+use super::super::table::Room;
 use super::super::*;
 use super::pool;
 use super::tables::{Texts, slugs, unknown};
 use crate::model::{Frame, FrameKind, StackEnd, UnknownReason};
 use std::sync::Arc;
 
+/// Frames of a stack. Samples have 512; a profile that was imported may have more.
+const MAX_DEPTH: usize = 8192;
+
 /// Frames, tree and stacks.
-pub(super) fn stacks(block: &Block) -> Result<Stacks, BlockProblem> {
-    let mut stacks = Stacks { frames: frames(block)?, ..Stacks::default() };
-    let table = block.table(NODES)?;
+pub(super) fn stacks(block: &Block, room: &Room) -> Result<Stacks, BlockProblem> {
+    let mut stacks = Stacks { frames: frames(block, room)?, ..Stacks::default() };
+    let table = block.table(NODES, room)?;
     let ups = table.all_ints("up")?;
     let frames = table.all_places("frame", stacks.frames.len())?;
     // The nodes from the root to the last one.
@@ -23,18 +27,21 @@ pub(super) fn stacks(block: &Block) -> Result<Stacks, BlockProblem> {
         let keep = keep.ok_or_else(|| BlockProblem::says(NODES, "goes up beyond its root".to_owned()))?;
         way.truncate(keep);
         let parent = way.last().copied().unwrap_or(0);
+        if way.len() > MAX_DEPTH {
+            return Err(BlockProblem::says(NODES, format!("has stacks of more than {MAX_DEPTH} frames")));
+        }
         way.push(stacks.nodes.len() as u32);
         stacks.nodes.push(StackNode { parent, frame });
     }
-    let table = block.table(STACKS)?;
+    let table = block.table(STACKS, room)?;
     let nodes = table.all_places("node", stacks.nodes.len())?;
     let ends = slugs(&table, "end", StackEnd::ALL, StackEnd::slug)?;
     stacks.stacks = nodes.into_iter().zip(ends).map(|(node, end)| stacks.line(node, end)).collect();
     Ok(stacks)
 }
 
-fn frames(block: &Block) -> Result<Vec<Arc<Frame>>, BlockProblem> {
-    let table = block.table(FRAMES)?;
+fn frames(block: &Block, room: &Room) -> Result<Vec<Arc<Frame>>, BlockProblem> {
+    let table = block.table(FRAMES, room)?;
     let kinds = slugs(&table, "kind", FrameKind::ALL, FrameKind::slug)?;
     let mut texts = Texts::default();
     let mut names: Vec<Arc<str>> = Vec::with_capacity(kinds.len());

@@ -7,6 +7,7 @@ use super::super::super::facts::{
 };
 use super::super::super::part::name_source;
 use super::super::order::Lane;
+use super::super::table::Room;
 use super::super::*;
 use super::Index;
 use crate::model::{
@@ -15,6 +16,9 @@ use crate::model::{
 };
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Texts of one column of `processes`: a process has some 200 bytes.
+const MAX_COPIED: usize = 8 << 20;
 
 pub(super) fn unknown(table: &str, word: &str) -> BlockProblem {
     BlockProblem::says(table, format!("has a kind or reason that is not known: {word:?}"))
@@ -54,18 +58,18 @@ impl Texts {
 }
 
 /// Everything but stacks, rows and ledger.
-pub(super) fn index(block: &Block) -> Result<Index, BlockProblem> {
-    let labels = labels(block)?;
-    let windows = windows(block)?;
+pub(super) fn index(block: &Block, room: &Room) -> Result<Index, BlockProblem> {
+    let labels = labels(block, room)?;
+    let windows = windows(block, room)?;
     let mut facts = Facts { labels, windows, ..Facts::default() };
-    let (lane_of, lanes) = groups(block, &mut facts)?;
-    flaws(block, &mut facts)?;
-    processes(block, &mut facts)?;
+    let (lane_of, lanes) = groups(block, room, &mut facts)?;
+    flaws(block, room, &mut facts)?;
+    processes(block, room, &mut facts)?;
     Ok(Index { facts, lane_of, lanes })
 }
 
-fn labels(block: &Block) -> Result<Labels, BlockProblem> {
-    let table = block.table(LABEL_SETS)?;
+fn labels(block: &Block, room: &Room) -> Result<Labels, BlockProblem> {
+    let table = block.table(LABEL_SETS, room)?;
     let of_sets = table.all_ints("process_number")?;
     let mut processes: Vec<Vec<(LabelKey, TextId)>> = Vec::new();
     let mut sets: Vec<Set> = Vec::with_capacity(of_sets.len());
@@ -110,11 +114,15 @@ fn labels(block: &Block) -> Result<Labels, BlockProblem> {
     Ok(Labels { texts: texts.all, processes, sets, forgotten })
 }
 
-fn windows(block: &Block) -> Result<Vec<WindowFacts>, BlockProblem> {
-    let table = block.table(WINDOWS)?;
+fn windows(block: &Block, room: &Room) -> Result<Vec<WindowFacts>, BlockProblem> {
+    let table = block.table(WINDOWS, room)?;
     let from = table.all_longs("from_ns")?;
     let until = table.all_longs("until_ns")?;
     let partial = table.all_bools("partial")?;
+    // Times are rounded up: there is room behind them.
+    if from.iter().zip(&until).any(|(from, until)| from > until || *until > i64::MAX.cast_unsigned()) {
+        return Err(BlockProblem::says(WINDOWS, "has windows that end before they begin".to_owned()));
+    }
     let window = |((from, until), partial)| WindowFacts {
         range: TimeRange { from: WallTime(from), until: WallTime(until) },
         partial,
@@ -122,7 +130,7 @@ fn windows(block: &Block) -> Result<Vec<WindowFacts>, BlockProblem> {
         records: Vec::new(),
     };
     let mut windows: Vec<WindowFacts> = from.into_iter().zip(until).zip(partial).map(window).collect();
-    let table = block.table(LOST)?;
+    let table = block.table(LOST, room)?;
     let of = table.all_places("window", windows.len())?;
     let counts = table.all_longs("count")?;
     let reasons = slugs(&table, "reason", DropReason::ALL, DropReason::slug)?;
@@ -156,8 +164,8 @@ pub(super) fn slugs<T: Copy>(
     problem.map_or(Ok(out), Err)
 }
 
-fn groups(block: &Block, facts: &mut Facts) -> Result<(Packed, Vec<Lane>), BlockProblem> {
-    let table = block.table(LANES)?;
+fn groups(block: &Block, room: &Room, facts: &mut Facts) -> Result<(Packed, Vec<Lane>), BlockProblem> {
+    let table = block.table(LANES, room)?;
     let scopes = table.all_ints("scope")?;
     let (rows, merged) = (table.all_longs("rows")?, table.all_longs("merged")?);
     let periods = table.all_longs("period")?;
@@ -166,7 +174,7 @@ fn groups(block: &Block, facts: &mut Facts) -> Result<(Packed, Vec<Lane>), Block
         .zip(rows.into_iter().zip(merged).zip(periods))
         .map(|(scope, ((rows, merged), period))| Lane { scope, rows, merged, period })
         .collect();
-    let table = block.table(GROUPS)?;
+    let table = block.table(GROUPS, room)?;
     let lane_of = table.all_places("lane", lanes.len())?;
     let sets = table.all_places("label_set", facts.labels.sets.len())?;
     let windows = table.all_places("window", facts.windows.len())?;
@@ -191,8 +199,8 @@ fn groups(block: &Block, facts: &mut Facts) -> Result<(Packed, Vec<Lane>), Block
     Ok((lane_of.into_iter().map(u64::from).collect(), lanes))
 }
 
-fn flaws(block: &Block, facts: &mut Facts) -> Result<(), BlockProblem> {
-    let table = block.table(FLAWS)?;
+fn flaws(block: &Block, room: &Room, facts: &mut Facts) -> Result<(), BlockProblem> {
+    let table = block.table(FLAWS, room)?;
     let groups = table.all_places("group", facts.groups.len())?;
     let counts = table.all_longs("count")?;
     let mut ends = Vec::with_capacity(groups.len());
@@ -223,13 +231,20 @@ fn maybe(
     table: &super::TableReader<bytes::Bytes>,
     column: &'static str,
 ) -> Result<Vec<Option<String>>, BlockProblem> {
-    let mut all = Vec::new();
-    table.all_texts(column, |text| all.push(text.map(str::to_owned)))?;
-    Ok(all)
+    let (mut all, mut bytes) = (Vec::new(), 0);
+    table.all_texts(column, |text| {
+        bytes += text.map_or(0, str::len);
+        // Each row has a copy of its own: a short dictionary can be long texts.
+        all.push(text.filter(|_| bytes <= MAX_COPIED).map(str::to_owned));
+    })?;
+    match bytes > MAX_COPIED {
+        true => Err(BlockProblem::says(PROCESSES, format!("has too much text in {column}"))),
+        false => Ok(all),
+    }
 }
 
-fn processes(block: &Block, facts: &mut Facts) -> Result<(), BlockProblem> {
-    let table = block.table(PROCESSES)?;
+fn processes(block: &Block, room: &Room, facts: &mut Facts) -> Result<(), BlockProblem> {
+    let table = block.table(PROCESSES, room)?;
     let sets = table.all_places("label_set", facts.labels.sets.len())?;
     let (pids, starts) = (table.all_longs("pid")?, table.all_longs("start_ticks")?);
     let cores = table.all_longs("cores")?;
@@ -257,7 +272,7 @@ fn processes(block: &Block, facts: &mut Facts) -> Result<(), BlockProblem> {
         Ok(Record { set, process })
     });
     facts.records = records.collect::<Result<_, BlockProblem>>()?;
-    let table = block.table(PROCESS_WINDOWS)?;
+    let table = block.table(PROCESS_WINDOWS, room)?;
     let records = table.all_places("record", facts.records.len())?;
     let windows = table.all_places("window", facts.windows.len())?;
     for (record, window) in records.into_iter().zip(windows) {

@@ -7,11 +7,11 @@ use super::super::super::facts::{Facts, LedgerLine};
 use super::super::super::flat::Shape;
 use super::super::super::part::numbers;
 use super::super::super::read::{LedgerRef, StacksRef, Sums, UNSELECTED, View};
-use super::super::table::{Stretch, TableReader};
+use super::super::table::{Room, Stretch, TableReader};
 use super::super::write::LEDGER_COLUMNS;
 use super::super::*;
 use super::file::Positioned;
-use super::{Block, Index};
+use super::{Block, Index, LEDGER_ROOM, guarded};
 use crate::model::{Detail, LedgerSums, TimeRange, WallTime};
 use crate::store::StoreError;
 use std::sync::Arc;
@@ -209,8 +209,8 @@ impl View for OpenBlock<'_> {
     fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError> {
         let stacks = self.stacks()?.stacks.len();
         let mut sums = Sums::new(slots, stacks);
-        self.add_up(of_group, &mut sums).map_err(|problem| self.block.unreadable(problem))?;
-        Ok(sums)
+        guarded(|| self.add_up(of_group, &mut sums)).map_err(|problem| self.block.unreadable(problem))?;
+        sums.fit().map(|()| sums)
     }
 
     fn rows(&self) -> u64 {
@@ -225,8 +225,12 @@ impl View for OpenBlock<'_> {
 
 impl OpenBlock<'_> {
     pub(in super::super) fn read_ledger(&self) -> Result<Vec<LedgerLine>, BlockProblem> {
+        guarded(|| self.lines())
+    }
+
+    fn lines(&self) -> Result<Vec<LedgerLine>, BlockProblem> {
         let facts = &self.index.facts;
-        let table = self.block.table(LEDGER)?;
+        let table = self.block.table(LEDGER, &Room::new(LEDGER_ROOM))?;
         let sets = table.all_places("label_set", facts.labels.sets.len())?;
         let windows = table.all_places("window", facts.windows.len())?;
         let none = TimeRange { from: WallTime(0), until: WallTime(0) };

@@ -1,30 +1,106 @@
 //! Reads a table: whole columns, or stretches of columns of numbers.
 //!
-//! In: a file that may be damaged. Out: values, or a [`BlockProblem`]; nothing here panics.
+//! In: a file that may be damaged, or made to harm. Out: values, or a [`BlockProblem`]. Its footer is looked through
+//! before Parquet's reader sees it (`thrift`), its pages are read here (`pages`). Parquet's decoders may panic on what
+//! a page holds: [`super::super::guarded`] is around all that reads.
+//!
+//! Limits: [`MAX_FOOTER`], [`ROWS_PER_BYTE`]; of a table that is read as a whole its [`Room`], [`MAX_INFLATED`],
+//! [`MAX_TEXTS`].
 
 use super::super::BlockProblem;
 use super::PAGE_ROWS;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use super::pages::{Chunk, Pages};
+use super::thrift;
+use parquet::basic::Compression;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A table that is read.
-pub(in super::super) struct TableReader<R: ChunkReader + 'static> {
-    file: SerializedFileReader<R>,
-    name: &'static str,
+/// Bytes of a footer: one of four columns and a row group has 700, and a row group has half a million rows.
+const MAX_FOOTER: u64 = 4 << 20;
+/// The most that rows can be packed: a page of 16,384 like ones has some 60 bytes a column.
+const ROWS_PER_BYTE: u64 = 1024;
+/// Bytes of all pages of a table that is read as a whole, inflated: ten times those of a large one.
+const MAX_INFLATED: u64 = 64 << 20;
+/// Bytes of texts that rows of such a table point to, each as often as it comes: a second's work.
+const MAX_TEXTS: u64 = 1 << 30;
+
+/// What the rows of some tables may take in memory together.
+#[derive(Debug)]
+pub(in super::super) struct Room(AtomicU64);
+
+impl Room {
+    pub fn new(bytes: u64) -> Self {
+        Self(AtomicU64::new(bytes))
+    }
+
+    /// For so many rows of so many bytes.
+    pub fn take(&self, table: &str, rows: u64, bytes: u64) -> Result<(), BlockProblem> {
+        let left = |left: u64| left.checked_sub(rows.checked_mul(bytes)?);
+        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                Err(BlockProblem::says(table, format!("has {rows} rows, which are too many to be held")))
+            }
+        }
+    }
 }
 
-impl<R: ChunkReader + 'static> TableReader<R> {
+/// A table that is read.
+pub(in super::super) struct TableReader<R: ChunkReader + Clone + 'static> {
+    file: R,
+    metadata: ParquetMetaData,
+    name: &'static str,
+    /// Of a table that is read as a whole.
+    inflated: Arc<AtomicU64>,
+}
+
+/// The footer of a file.
+fn footer<R: ChunkReader>(file: &R) -> Result<ParquetMetaData, ParquetError> {
+    let length = file.len();
+    if length < 12 {
+        return Err(thrift::malformed("is too short"));
+    }
+    // Its length and `PAR1` are the last eight bytes.
+    let end = file.get_bytes(length - 8, 8)?;
+    let size = end.first_chunk().map_or(0, |size| u64::from(u32::from_le_bytes(*size)));
+    if !end.ends_with(b"PAR1") || size > MAX_FOOTER || size > length - 12 {
+        return Err(thrift::malformed("has no footer"));
+    }
+    let bytes = file.get_bytes(length - 8 - size, size as usize)?;
+    thrift::check(&bytes)?;
+    ParquetMetaDataReader::decode_metadata(&bytes)
+}
+
+impl<R: ChunkReader + Clone + 'static> TableReader<R> {
+    /// Opens one of which stretches are read.
     pub fn new(file: R, name: &'static str) -> Result<Self, BlockProblem> {
-        let file = SerializedFileReader::new(file).map_err(|e| BlockProblem::table(name, &e))?;
-        Ok(Self { file, name })
+        let length = file.len();
+        let metadata = footer(&file).map_err(|e| BlockProblem::table(name, &e))?;
+        let table = Self { file, metadata, name, inflated: Arc::new(AtomicU64::new(u64::MAX)) };
+        let mut groups = table.metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+        let rows = groups.try_fold(0_u64, |sum, rows| sum.checked_add(rows?));
+        match rows.is_some_and(|rows| rows <= length.saturating_mul(ROWS_PER_BYTE)) {
+            true => Ok(table),
+            false => Err(BlockProblem::says(name, "has more rows than its bytes can hold".to_owned())),
+        }
+    }
+
+    /// Opens one that is read as a whole: each of its rows takes so many bytes of the room.
+    pub fn whole(file: R, name: &'static str, room: &Room, bytes: u64) -> Result<Self, BlockProblem> {
+        let table = Self { inflated: Arc::new(AtomicU64::new(MAX_INFLATED)), ..Self::new(file, name)? };
+        room.take(name, table.rows() as u64, bytes)?;
+        Ok(table)
     }
 
     /// Rows of each row group.
     pub fn row_groups(&self) -> Vec<u64> {
-        self.file.metadata().row_groups().iter().map(|g| g.num_rows().max(0).cast_unsigned()).collect()
+        self.metadata.row_groups().iter().map(|g| g.num_rows().max(0).cast_unsigned()).collect()
     }
 
     fn rows(&self) -> usize {
@@ -32,7 +108,7 @@ impl<R: ChunkReader + 'static> TableReader<R> {
     }
 
     fn place(&self, column: &str) -> Result<usize, BlockProblem> {
-        let columns = self.file.metadata().file_metadata().schema_descr();
+        let columns = self.metadata.file_metadata().schema_descr();
         let place = (0..columns.num_columns()).find(|place| columns.column(*place).name() == column);
         place.ok_or_else(|| BlockProblem::says(self.name, format!("has no column {column}")))
     }
@@ -43,15 +119,41 @@ impl<R: ChunkReader + 'static> TableReader<R> {
     }
 
     fn reader(&self, group: usize, column: &str) -> Result<ColumnReader, BlockProblem> {
+        let says = |says: &str| BlockProblem::says(self.name, format!("{says} in {column}"));
         let place = self.place(column)?;
-        let opened = self.file.get_row_group(group).and_then(|group| group.get_column_reader(place));
-        opened.map_err(|e| BlockProblem::table(self.name, &e))
+        let about = self.metadata.file_metadata().schema_descr().column(place);
+        if about.max_rep_level() != 0 || about.max_def_level() > 1 {
+            return Err(says("has lists"));
+        }
+        let groups = self.metadata.row_groups();
+        let chunk = groups.get(group).and_then(|group| group.columns().get(place));
+        let chunk = chunk.ok_or_else(|| says("has no values"))?;
+        // A physical type of its own would be decoded as another's.
+        if chunk.column_type() != about.physical_type() {
+            return Err(says("has values of another type"));
+        }
+        let begins = chunk
+            .dictionary_page_offset()
+            .map_or(chunk.data_page_offset(), |at| at.min(chunk.data_page_offset()));
+        let from = u64::try_from(begins).map_err(|_| says("has values that are nowhere"))?;
+        let until = u64::try_from(chunk.compressed_size()).ok().and_then(|size| from.checked_add(size));
+        let until = until.filter(|until| *until <= self.file.len());
+        let until = until.ok_or_else(|| says("has values behind its end"))?;
+        let zstd = match chunk.compression() {
+            Compression::ZSTD(_) => true,
+            Compression::UNCOMPRESSED => false,
+            other => return Err(says(&format!("has values packed by {other}"))),
+        };
+        let optional = about.max_def_level() > 0;
+        let chunk = Chunk { from, until, zstd, physical: about.physical_type(), optional };
+        let pages = Pages::new(self.file.clone(), chunk, self.inflated.clone());
+        Ok(get_column_reader(about, Box::new(pages)))
     }
 
     /// A number that a column has in all rows of a group, when its statistics say so.
     pub fn constant(&self, group: usize, column: &str) -> Option<i64> {
         let place = self.place(column).ok()?;
-        let groups = self.file.metadata().row_groups();
+        let groups = self.metadata.row_groups();
         match groups.get(group)?.columns().get(place)?.statistics()? {
             Statistics::Int64(s) => s.min_opt().filter(|min| s.max_opt() == Some(min)).copied(),
             _ => None,
@@ -123,6 +225,7 @@ impl<R: ChunkReader + 'static> TableReader<R> {
         column: &'static str,
         mut take: impl FnMut(Option<&str>),
     ) -> Result<(), BlockProblem> {
+        let mut told = 0_u64;
         for (group, rows) in self.row_groups().into_iter().enumerate() {
             let ColumnReader::ByteArrayColumnReader(mut reader) = self.reader(group, column)? else {
                 return Err(BlockProblem::says(self.name, format!("has no texts in {column}")));
@@ -139,6 +242,10 @@ impl<R: ChunkReader + 'static> TableReader<R> {
                     return Err(BlockProblem::says(self.name, format!("ends early in {column}")));
                 }
                 left -= read;
+                told += texts.iter().map(|text| text.len() as u64).sum::<u64>();
+                if told > MAX_TEXTS {
+                    return Err(BlockProblem::says(self.name, format!("has too much text in {column}")));
+                }
                 let mut texts = texts.iter();
                 for row in 0..read {
                     let has = !optional || there.get(row).is_some_and(|level| *level > 0);
@@ -162,7 +269,7 @@ impl<R: ChunkReader + 'static> TableReader<R> {
 
     fn is_optional(&self, column: &str) -> Result<bool, BlockProblem> {
         let place = self.place(column)?;
-        Ok(self.file.metadata().file_metadata().schema_descr().column(place).max_def_level() > 0)
+        Ok(self.metadata.file_metadata().schema_descr().column(place).max_def_level() > 0)
     }
 }
 

@@ -55,28 +55,106 @@ fn a_journal_that_was_cut_anywhere_opens() {
 }
 
 #[test]
-fn another_version_is_refused_by_name() {
+fn what_a_newer_version_wrote_waits_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let mut all = some(3).into_iter();
+    store.append(all.next().unwrap());
+    store.settle();
+    store.append(all.next().unwrap());
+    let whole = samples(&store);
+    drop(store);
+    let journal = files(&dir.path().join("journal")).remove(0);
+    let bytes = fs::read(&journal).unwrap();
+    let mut newer = bytes.clone();
+    newer[8] = 2;
+    fs::write(&journal, newer).unwrap();
+    let block = files(&dir.path().join("blocks")).remove(0);
+    let text = fs::read_to_string(block.join("manifest.json")).unwrap();
+    fs::write(block.join("manifest.json"), text.replace("\"format\": 1", "\"format\": 7")).unwrap();
+    // It is named and left alone, and sampling goes on under numbers of its own.
+    let store = open(dir.path());
+    assert_eq!(samples(&store), 0);
+    let disk = store.disk().unwrap();
+    let says: Vec<_> = disk.set_aside_files.iter().map(|file| file.says.clone()).collect();
+    assert!(disk.set_aside == 2 && says[0].contains("format 7") && says[1].contains("format 2"), "{says:?}");
+    store.append(all.next().unwrap());
+    store.settle();
+    let own = samples(&store);
+    assert!(own > 0);
+    drop(store);
+    assert_eq!(files(&dir.path().join("newer")).len(), 2);
+    assert_eq!(samples(&open(dir.path())), own);
+    // The newer version is back: it takes what it knows.
+    let there = files(&dir.path().join("newer"));
+    fs::write(&there[0], bytes).unwrap();
+    fs::write(there[1].join("manifest.json"), text).unwrap();
+    let store = open(dir.path());
+    assert_eq!(samples(&store), whole + own);
+    assert!(files(&dir.path().join("newer")).is_empty());
+}
+
+#[test]
+fn a_clock_that_is_days_ahead_deletes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.append(some(1).remove(0));
-    drop(store);
-    let file = files(&dir.path().join("journal")).remove(0);
-    let bytes = fs::read(&file).unwrap();
-    let mut newer = bytes.clone();
-    newer[8] = 2;
-    fs::write(&file, newer).unwrap();
-    let error = DiskStore::open(config(dir.path())).unwrap_err().to_string();
-    assert!(error.contains(file.to_str().unwrap()) && error.contains("format 2"), "{error}");
-    fs::write(&file, bytes).unwrap();
-    let store = open(dir.path());
     store.settle();
+    let whole = samples(&store);
     drop(store);
-    let block = files(&dir.path().join("blocks")).remove(0);
-    let manifest = block.join("manifest.json");
-    let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("\"format\": 1", "\"format\": 7")).unwrap();
-    let error = DiskStore::open(config(dir.path())).unwrap_err().to_string();
-    assert!(error.contains(block.to_str().unwrap()) && error.contains("format 7"), "{error}");
+    // The store was last written an hour after its window; the clock of today is years ahead of that.
+    let written = some(1).remove(0).range.until.plus(Duration::from_secs(3600));
+    fs::write(dir.path().join("clock"), written.0.to_string()).unwrap();
+    let day = Duration::from_secs(86_400);
+    let with_age = || DiskStoreConfig { retention_age: day, ..config(dir.path()) };
+    for _ in 0..3 {
+        let store = DiskStore::open(with_age()).unwrap();
+        store.settle();
+        assert_eq!((samples(&store), store.usage().dropped_for_age), (whole, 0));
+    }
+    // A day and an hour later it goes.
+    fs::write(dir.path().join("clock"), written.plus(day + day).0.to_string()).unwrap();
+    let store = DiskStore::open(with_age()).unwrap();
+    store.settle();
+    assert_eq!((samples(&store), store.usage().dropped_for_age), (0, 1));
+}
+
+#[test]
+fn some_of_the_disk_is_kept_free() {
+    let root = tempfile::tempdir().unwrap();
+    let Some(disk) = Tmpfs::mount(&root.path().join("kept"), "size=4m") else { return };
+    let dir = disk.0.join("store");
+    let with = |when_full, keep_free| DiskStoreConfig { when_full, keep_free, ..config(&dir) };
+    let store = DiskStore::open(with(WhenFull::DropOldest, KeepFree::Bytes(1 << 20))).unwrap();
+    let all = some(3);
+    store.append(all[0].clone());
+    store.settle();
+    store.append(all[1].clone());
+    store.settle();
+    let before = store.disk().unwrap();
+    assert_eq!((before.blocks, before.failing.len()), (2, 0), "{before:?}");
+    // Somebody else takes what is to be free: blocks go, and nothing is written without room.
+    fs::write(disk.0.join("other"), vec![1; 7 << 19]).unwrap();
+    store.append(all[2].clone());
+    store.settle();
+    let (usage, full) = (store.disk().unwrap(), store.usage().dropped_for_full);
+    assert!(usage.blocks < 2 && full > 0, "{usage:?}");
+    assert!(usage.failing.iter().any(|(_, says)| says.contains("(keep-free)")), "{usage:?}");
+    assert!(samples(&store) > 0);
+    fs::remove_file(disk.0.join("other")).unwrap();
+    store.settle();
+    assert!(store.disk().unwrap().failing.is_empty(), "{:?}", store.disk());
+    drop(store);
+    // What is there stays where nothing is to go for it.
+    let store = DiskStore::open(with(WhenFull::Stop, KeepFree::Percent(99))).unwrap();
+    let blocks = store.disk().unwrap().blocks;
+    store.append(some(4).remove(3));
+    assert!(store.disk().unwrap().pending_bytes > 0, "{:?}", store.disk());
+    store.settle();
+    assert_eq!(store.disk().unwrap().blocks, blocks, "{:?}", store.disk());
+    assert_eq!(KeepFree::Auto.bytes(1 << 40), 4 << 30);
+    assert_eq!(KeepFree::Auto.bytes(40 << 30), 2 << 30);
+    assert_eq!(KeepFree::Auto.bytes(1000), 150);
 }
 
 #[test]

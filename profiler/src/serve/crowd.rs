@@ -1,0 +1,243 @@
+//! How many connections there are, of whom, and which gives way.
+//!
+//! In: who connects. Out: a [`Place`], or none. Over [`MAX_CONNECTIONS`] together, or over its own limit for one
+//! [`Who`], the connection that has been idle longest gives way to the new one: of all, or of his own. So nobody is kept
+//! out by connections that ask nothing; where none is idle the new one is closed at once. Both are counted.
+
+use super::metrics::Metrics;
+use super::peer::Who;
+use axum::body::Body;
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Connections at once. A page and a dashboard use some ten each; an idle one takes some 10 KiB.
+pub const MAX_CONNECTIONS: usize = 288;
+/// Of these, of this machine over TCP: all its users together, so that some are left for the others and for the Unix
+/// socket.
+pub const MAX_LOOPBACK: usize = 256;
+/// Of these, of another machine, or of a user of the Unix socket: a browser and a Grafana side by side have some 30.
+pub const MAX_PEER: usize = 64;
+
+/// What a connection is doing.
+#[derive(Debug)]
+pub struct Activity {
+    /// Requests that are not answered to their last byte; pipelining makes it more than one.
+    busy: AtomicUsize,
+    /// When the last one began or ended.
+    since: Mutex<Instant>,
+    give_way: Notify,
+}
+
+impl Activity {
+    fn touch(&self) {
+        *locked(&self.since) = Instant::now();
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    who: Who,
+    activity: Arc<Activity>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    next: u64,
+    open: HashMap<u64, Entry>,
+}
+
+/// All connections of a server.
+pub struct Crowd {
+    table: Mutex<Table>,
+    metrics: Arc<Metrics>,
+}
+
+/// A connection's place; dropping it gives it back.
+pub struct Place {
+    crowd: Arc<Crowd>,
+    id: u64,
+    activity: Arc<Activity>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Table {
+    /// Takes out the one that has been idle longest, among those of `who` if it is given. False: none is idle.
+    fn give_way(&mut self, who: Option<Who>) -> bool {
+        let idle = |(id, entry): (&u64, &Entry)| {
+            let idle = entry.activity.busy.load(Relaxed) == 0 && who.is_none_or(|who| entry.who == who);
+            idle.then(|| (*locked(&entry.activity.since), *id))
+        };
+        let oldest = self.open.iter().filter_map(idle).min();
+        let entry = oldest.and_then(|(_, id)| self.open.remove(&id));
+        // Kept by the Notify until the connection looks.
+        entry.map(|entry| entry.activity.give_way.notify_one()).is_some()
+    }
+}
+
+impl Crowd {
+    /// An empty one.
+    pub fn new(metrics: Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self { table: Mutex::default(), metrics })
+    }
+
+    /// A place for a new connection; None: there is none, and it is to be closed.
+    pub fn admit(self: &Arc<Self>, who: Who) -> Option<Place> {
+        let most = if who == Who::Loopback { MAX_LOOPBACK } else { MAX_PEER };
+        let mut table = locked(&self.table);
+        let his = table.open.values().filter(|entry| entry.who == who).count();
+        let full = match () {
+            () if his >= most => Some(Some(who)),
+            () if table.open.len() >= MAX_CONNECTIONS => Some(None),
+            () => None,
+        };
+        if let Some(of) = full {
+            if !table.give_way(of) {
+                self.metrics.http_connections_refused.inc();
+                return None;
+            }
+            self.metrics.http_connections_evicted.inc();
+        }
+        let id = table.next;
+        table.next += 1;
+        let since = Mutex::new(Instant::now());
+        let activity = Arc::new(Activity { busy: AtomicUsize::new(0), since, give_way: Notify::new() });
+        table.open.insert(id, Entry { who, activity: Arc::clone(&activity) });
+        self.metrics.http_connections.inc();
+        Some(Place { crowd: Arc::clone(self), id, activity })
+    }
+}
+
+impl Place {
+    /// Resolves when another connection was given this place.
+    pub async fn given_up(&self) {
+        self.activity.give_way.notified().await;
+    }
+    /// What the connection is doing.
+    pub fn activity(&self) -> Arc<Activity> {
+        Arc::clone(&self.activity)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        locked(&self.crowd.table).open.remove(&self.id);
+        self.crowd.metrics.http_connections.dec();
+    }
+}
+
+/// A request under way, until its answer's last byte is taken.
+#[derive(Debug)]
+pub struct Busy(Arc<Activity>);
+
+impl Busy {
+    /// One begins.
+    pub fn new(activity: &Arc<Activity>) -> Self {
+        activity.busy.fetch_add(1, Relaxed);
+        activity.touch();
+        Self(Arc::clone(activity))
+    }
+    /// The answer's body, which is under way as long as it is there.
+    pub fn body(self, body: Body) -> Answered {
+        Answered { body, _busy: self }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.busy.fetch_sub(1, Relaxed);
+    }
+}
+
+/// An answer's body.
+#[derive(Debug)]
+pub struct Answered {
+    body: Body,
+    _busy: Busy,
+}
+
+impl HttpBody for Answered {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crowd() -> Arc<Crowd> {
+        Crowd::new(Arc::new(Metrics::new("0").unwrap()))
+    }
+
+    async fn is_given_up(place: &Place) -> bool {
+        tokio::time::timeout(std::time::Duration::ZERO, place.given_up()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_gives_way_and_a_busy_one_does_not() {
+        let crowd = crowd();
+        let user = Who::User(7);
+        let mut places = Vec::new();
+        for _ in 0..MAX_PEER {
+            places.push(crowd.admit(user).unwrap());
+            tokio::time::advance(std::time::Duration::from_millis(1)).await;
+        }
+        let busy = Busy::new(&places[0].activity());
+        let last = crowd.admit(user).unwrap();
+        let mut gone = Vec::new();
+        for place in &places {
+            gone.push(is_given_up(place).await);
+        }
+        assert!(!gone[0] && gone[1] && gone[2..].iter().all(|gone| !gone), "{gone:?}");
+        assert_eq!(crowd.metrics.http_connections_evicted.get(), 1);
+        // It asked last of all now.
+        drop(busy);
+        let _next = crowd.admit(user).unwrap();
+        assert!(!is_given_up(&places[0]).await && is_given_up(&places[2]).await && !is_given_up(&last).await);
+    }
+
+    #[test]
+    fn a_crowd_of_one_leaves_room_for_others() {
+        let crowd = crowd();
+        let hold = |who, count: usize| -> Vec<_> {
+            (0..count)
+                .map(|_| {
+                    let place = crowd.admit(who).unwrap();
+                    let busy = Busy::new(&place.activity());
+                    (place, busy)
+                })
+                .collect()
+        };
+        let loopback = hold(Who::Loopback, MAX_LOOPBACK);
+        assert!(crowd.admit(Who::Loopback).is_none(), "all of them are busy");
+        let _root = hold(Who::User(0), MAX_CONNECTIONS - MAX_LOOPBACK);
+        assert!(crowd.admit(Who::User(0)).is_none());
+        assert_eq!(crowd.metrics.http_connections_refused.get(), 2);
+        drop(loopback);
+        assert_eq!(crowd.metrics.http_connections.get(), (MAX_CONNECTIONS - MAX_LOOPBACK) as i64);
+        assert!(crowd.admit(Who::Loopback).is_some());
+    }
+}

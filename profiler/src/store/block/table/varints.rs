@@ -1,0 +1,44 @@
+//! Numbers as Thrift's compact protocol and Parquet's encodings write them (ULEB128, zigzag), out of bytes that somebody
+//! else may have written.
+
+use super::thrift::malformed;
+use parquet::errors::ParquetError;
+
+/// What is left to be read.
+pub(super) struct Varints<'a> {
+    /// Bytes that were not read.
+    pub rest: &'a [u8],
+    /// What is wrong where they end too early.
+    pub cut: &'static str,
+}
+
+impl<'a> Varints<'a> {
+    pub fn byte(&mut self) -> Result<u8, ParquetError> {
+        let (byte, rest) = self.rest.split_first().ok_or_else(|| malformed(self.cut))?;
+        self.rest = rest;
+        Ok(*byte)
+    }
+
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], ParquetError> {
+        let (bytes, rest) = self.rest.split_at_checked(count).ok_or_else(|| malformed(self.cut))?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    pub fn unsigned(&mut self) -> Result<u64, ParquetError> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(malformed("has a number of more than 64 bits"))
+    }
+
+    pub fn signed(&mut self) -> Result<i64, ParquetError> {
+        let value = self.unsigned()?;
+        Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+}
