@@ -43,6 +43,9 @@ pub fn run(options: &Options) -> Result<()> {
         false => Daemon::start(&binary, &dir.join("data"), port, &[])?,
     };
     println!("emberscope listens on {} (log: {})", daemon.url(), daemon.log().display());
+    println!(
+        "   with --open-loopback, so that the links below work as they are: any user of this machine can ask it"
+    );
     let job = work(&kit, &dir, options.seconds)?;
     let shown = show(&binary, &daemon, &job, &dir);
     match (&shown, options.keep) {

@@ -1,9 +1,10 @@
 //! `fresh`: proves the README's commands on a machine with nothing on it.
 //!
-//! Makes a bare Debian bookworm with debootstrap, gives it /proc, /sys (tracefs below) and /dev, clones
-//! HEAD into it and runs `./x demo` and `./x test` there, then both again without a network. Of this
-//! machine it carries over only how the network is reached: apt's mirrors and proxies, resolv.conf, the
-//! CA certificates and the proxy variables. Prints how long each took.
+//! Makes a bare Debian bookworm with debootstrap (minbase), gives it /proc, /sys (tracefs below) and /dev, clones
+//! HEAD into it and runs `./x demo` and `./x test` there, then both again without a network, with no variables but
+//! PATH and HOME. Of this machine it carries over only how the network is reached: apt's mirrors and proxies,
+//! resolv.conf, the CA certificates that its administrator added and, where they are set, the proxy variables. Prints
+//! how long each took.
 
 use crate::{places, root, step};
 use anyhow::{Context as _, Result, bail};
@@ -15,9 +16,9 @@ pub mod apt;
 
 /// Where the clone is, inside.
 const CLONE: &str = "/root/emberscope";
-/// Where the machine's CA certificates are, inside; they are not where the package ca-certificates
-/// writes.
-const CERTIFICATES: &str = "/etc/host-certificates.crt";
+/// Where an administrator puts CA certificates of his own: the package ca-certificates takes them in when it is
+/// installed, so that no variable needs to name them (update-ca-certificates(8)).
+const CERTIFICATES: &str = "usr/local/share/ca-certificates";
 /// Variables that say how the network is reached.
 const PROXIES: [&str; 8] = [
     "http_proxy",
@@ -92,7 +93,7 @@ fn bootstrap(dir: &Path) -> Result<Duration> {
     }
     let sources = apt::sources()?;
     let mut command = Command::new("debootstrap");
-    command.arg("bookworm").arg(dir).arg(sources.main());
+    command.args(["--variant=minbase", "bookworm"]).arg(dir).arg(sources.main());
     let mend = "its own log is debootstrap/debootstrap.log in that directory";
     let took = step::run("making a bare bookworm with debootstrap", &mut command, mend)?;
     write(dir, "etc/apt/sources.list", sources.list().as_bytes())?;
@@ -105,8 +106,14 @@ fn carry_over(dir: &Path) -> Result<()> {
         let bytes = std::fs::read(Path::new("/").join(file)).with_context(|| format!("reading /{file}"))?;
         write(dir, file, &bytes)?;
     }
-    if let Ok(bundle) = std::fs::read("/etc/ssl/certs/ca-certificates.crt") {
-        write(dir, CERTIFICATES.trim_start_matches('/'), &bundle)?;
+    let own = Path::new("/").join(CERTIFICATES);
+    for entry in std::fs::read_dir(&own).into_iter().flatten().flatten() {
+        let name = Path::new(CERTIFICATES).join(entry.file_name());
+        if let (Ok(bytes), Some(name)) = (std::fs::read(entry.path()), name.to_str()) {
+            std::fs::create_dir_all(dir.join(CERTIFICATES))
+                .context("creating the place of CA certificates")?;
+            write(dir, name, &bytes)?;
+        }
     }
     Ok(())
 }
@@ -149,12 +156,7 @@ fn inside(dir: &Path, command: &str, network: bool) -> Result<Duration> {
         unshare.arg("--net");
     }
     unshare.args(["sh", "-c", &script]).arg(dir);
-    unshare.args(["HOME=/root", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]);
-    if dir.join(CERTIFICATES.trim_start_matches('/')).exists() {
-        for variable in ["SSL_CERT_FILE", "CARGO_HTTP_CAINFO", "PIP_CERT"] {
-            unshare.arg(format!("{variable}={CERTIFICATES}"));
-        }
-    }
+    unshare.args(["HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]);
     for variable in PROXIES {
         if let Ok(value) = std::env::var(variable) {
             unshare.arg(format!("{variable}={value}"));

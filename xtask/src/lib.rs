@@ -11,12 +11,14 @@ pub mod build;
 pub mod ci;
 pub mod demo;
 pub mod fresh;
+pub mod fuzz;
 pub mod kernels;
 pub mod launch;
 pub mod oracle;
 pub mod places;
 pub mod root;
 pub mod said;
+pub mod sbom;
 pub mod setup;
 pub mod step;
 pub mod tally;
@@ -49,6 +51,10 @@ enum Command {
     Bench(bench::Options),
     /// Prove the commands in a bare Debian bookworm made by debootstrap (needs root)
     Fresh(fresh::Options),
+    /// Run the fuzz targets in turn, and keep what they learn
+    Fuzz(fuzz::Options),
+    /// List what the daemon is made of: target/emberscope.cdx.json (CycloneDX)
+    Sbom,
     /// Prove the daemon on Debian's kernels in qemu, and on this machine's own
     Kernels(kernels::Options),
 }
@@ -64,6 +70,8 @@ pub fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Bench(options) => bench::run(&options),
         Command::Fresh(options) => fresh::run(&options),
+        Command::Fuzz(options) => fuzz::run(&options),
+        Command::Sbom => sbom::run().map(|_| ()),
         Command::Kernels(options) => kernels::run(&options),
     };
     match result {

@@ -8,7 +8,8 @@
 
 mod run;
 
-use crate::setup::{self, SparkKit, jdk, lint, python};
+use crate::setup::runtime::{MAJORS, Runtime};
+use crate::setup::{self, SparkKit, go, jdk, lint, python};
 use crate::{build, kernels, places, root, step, tally};
 use anyhow::{Context as _, Result, anyhow};
 use run::Run;
@@ -59,6 +60,9 @@ pub fn run(options: &Options) -> Result<()> {
         }
     }
     let filter = options.filter.as_deref();
+    if wanted(Part::Checks) && options.filter.is_none() {
+        run.may_skip("advisories of dependencies", lint::advisories);
+    }
     if wanted(Part::Unit) {
         run.tests("unit tests", |again| unit_tests(filter, &skip_log, &kit, again));
         if filter.is_none() {
@@ -147,10 +151,14 @@ fn e2e_tests(
         .env("EMBERSCOPE_JAVA", &kit.jdk.home)
         // They share the machine's cores and, each in its turn, profile all of it.
         .env("RUST_TEST_THREADS", "1");
+    for major in MAJORS {
+        if let Some(home) = Runtime::installed(major) {
+            command.env(format!("EMBERSCOPE_JAVA{major}"), home);
+        }
+    }
     for jdk in jdk::all() {
         command.env(format!("EMBERSCOPE_JAVA{}", jdk.major), &jdk.home);
     }
-    // Not worth 450 MB of everybody's download: `bench truth --spark` brings it, and then it is tested too.
     if let Some(venv) = python::installed(python::NEWEST_PYSPARK) {
         command.env("EMBERSCOPE_VENV_NEWEST", venv);
     }
@@ -172,6 +180,9 @@ fn only(command: &mut Command, names: &[String]) {
 
 fn common(command: &mut Command, filter: Option<&str>, skip_log: &Path) {
     command.current_dir(places::workspace()).env("EMBERSCOPE_SKIP_LOG", skip_log);
+    if let Some(path) = go::installed().and_then(|bin| places::path_with(&bin).ok()) {
+        command.env("PATH", path);
+    }
     // A failed test says what it found; fifty lines of the test harness's own calls only hide it.
     command.env("RUST_BACKTRACE", "0");
     command.args(filter);

@@ -4,6 +4,7 @@ mod api;
 mod archive;
 mod bpf_stats;
 mod clock;
+pub mod hostile;
 mod kit;
 mod overhead;
 mod page;
@@ -28,6 +29,11 @@ pub const BENCHES: &[Bench] = &[
         "archive",
         "an application's hour of 1,000 nodes from an S3 server: compact, time, memory",
         archive::run,
+    ),
+    (
+        "hostile",
+        "attacks by an unprivileged neighbour, one after the other, beside a Spark job",
+        hostile::run,
     ),
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
     ("page", "the page in Chromium: first paint, zoom, search, hover of 50,000 and 100,000 nodes", page::run),

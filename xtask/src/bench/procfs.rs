@@ -1,6 +1,7 @@
 //! CPU time and memory of processes and threads, as the kernel accounts them.
 
 use anyhow::{Context as _, Result};
+use std::collections::BTreeMap;
 
 /// A thread's account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,4 +101,37 @@ pub fn peak_rss_bytes(pid: u32) -> Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
     Ok(kib.with_context(|| format!("{path} has no VmHWM"))? * 1024)
+}
+
+/// Bytes of a process's BPF maps and programs, each once (bpf_map_show_fdinfo, kernel/bpf/syscall.c).
+pub fn bpf_bytes(pid: u32) -> Result<u64> {
+    let dir = format!("/proc/{pid}/fdinfo");
+    let mut found: BTreeMap<(String, u64), u64> = BTreeMap::new();
+    for entry in std::fs::read_dir(&dir).with_context(|| format!("reading {dir}"))?.flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        if let Some((id, bytes)) = bpf_object(&text) {
+            found.insert(id, bytes);
+        }
+    }
+    Ok(found.values().sum())
+}
+
+/// What is told of a BPF object: which it is, and its bytes.
+fn bpf_object(text: &str) -> Option<((String, u64), u64)> {
+    let field =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let id = ["map_id:", "prog_id:"].iter().find_map(|key| Some(((*key).to_owned(), field(key)?)))?;
+    Some((id, field("memlock:")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bpf_objects_tell_their_memory() {
+        let text = "pos:\t0\nflags:\t02000002\nmap_type:\t1\nmax_entries:\t10\nmemlock:\t4096\nmap_id:\t7\nfrozen:\t0\n";
+        assert_eq!(bpf_object(text), Some((("map_id:".to_owned(), 7), 4096)));
+        assert_eq!(bpf_object("pos:\t0\nmemlock:\t1\n"), None);
+    }
 }

@@ -24,7 +24,7 @@ trap 'exit 1' INT TERM
 
 fact up "$(uname -r)"
 fact begun "$(uptime_of)"
-"$TOOLS/emberscope" doctor --json --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" \
+"$TOOLS/emberscope" doctor --json --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" --open-loopback --socket none \
     >"$OUT/doctor.json" 2>"$OUT/doctor.log"
 fact doctor $?
 

@@ -1,4 +1,5 @@
-//! The daemon: started as root on a free port, asked over HTTP, stopped by SIGTERM.
+//! The daemon: started as root on a free port, asked over HTTP, stopped by SIGTERM. Its loopback is open: what asks here
+//! need not be root, and there are many at a time. Who may ask by default is tests/access.rs.
 
 use crate::{root, step};
 use anyhow::{Context as _, Result, bail};
@@ -58,7 +59,7 @@ impl Daemon {
         environment: &[(String, String)],
     ) -> Result<Self> {
         let mut command = root::command(binary, "profiling")?;
-        command.arg("daemon").arg("--data-dir").arg(data_dir).args(arguments);
+        command.arg("daemon").arg("--data-dir").arg(data_dir).args(socket(data_dir)).args(arguments);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         let mut daemon = Self::begin(command, data_dir, free_port()?, true)?;
         daemon.wait_ready()?;
@@ -108,7 +109,7 @@ impl Daemon {
             None => free_port()?,
         };
         let mut command = root::command(binary, "profiling")?;
-        command.arg("daemon").arg("--data-dir").arg(data_dir).args(arguments);
+        command.arg("daemon").arg("--data-dir").arg(data_dir).args(socket(data_dir)).args(arguments);
         let mut daemon = Self::begin(command, data_dir, port, ends_with_us)?;
         daemon.wait_ready()?;
         Ok(daemon)
@@ -125,7 +126,7 @@ impl Daemon {
         log.push(".log");
         let log = PathBuf::from(log);
         let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
-        command.args(["--listen", &format!("127.0.0.1:{port}")]);
+        command.args(["--listen", &format!("127.0.0.1:{port}"), "--open-loopback"]);
         if ends_with_us {
             super::child::ends_with_us(&mut command, Signal::TERM);
         }
@@ -241,6 +242,13 @@ impl Drop for Daemon {
             let _ = self.child.wait();
         }
     }
+}
+
+/// A daemon's Unix socket, in its own directory; none where the path is too long for one (unix(7)).
+fn socket(data_dir: &Path) -> [String; 2] {
+    let path = data_dir.join("emberscope.sock").display().to_string();
+    let fits = path.starts_with('/') && path.len() <= 107;
+    ["--socket".to_owned(), if fits { path } else { "none".to_owned() }]
 }
 
 /// A port that nobody listens on at this moment.

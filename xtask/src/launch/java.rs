@@ -1,6 +1,7 @@
 //! A Java program of one source file: compiled with a JDK's javac, run by its java.
 
 use super::Running;
+use crate::setup::jdk;
 use crate::step;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -54,8 +55,13 @@ impl JavaProgram {
             .context("a jar's path cannot stand in a class path")?;
         let file = dir.join(format!("{}.java", self.class));
         std::fs::write(&file, &self.source).with_context(|| format!("writing {}", file.display()))?;
-        let mut javac = Command::new(self.java_home.join("bin/javac"));
-        javac.args(["-nowarn", "-g", "-cp"]).arg(&class_path).arg("-d").arg(dir).arg(&file);
+        let mut javac = Command::new(jdk::tool(&self.java_home, "javac"));
+        javac
+            .args(["-encoding", "UTF-8", "-nowarn", "-g", "-cp"])
+            .arg(&class_path)
+            .arg("-d")
+            .arg(dir)
+            .arg(&file);
         let output = javac.output().with_context(|| format!("cannot start {}", step::shown(&javac)))?;
         if !output.status.success() {
             bail!("{} failed\n{}", step::shown(&javac), String::from_utf8_lossy(&output.stderr));
@@ -66,6 +72,8 @@ impl JavaProgram {
             .arg(&class_path)
             .arg(&self.class)
             .args(&self.arguments)
+            // Without a locale Java prints ASCII.
+            .env("LC_ALL", "C.UTF-8")
             .current_dir(dir);
         Running::start(
             &format!("the Java program {}", self.class),

@@ -8,6 +8,7 @@ use super::{Running, spark_java};
 use crate::{places, setup};
 use anyhow::{Context as _, Result};
 use std::ops::{Deref, DerefMut};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,6 +38,7 @@ pub struct SparkJob {
     java_home: PathBuf,
     venv: PathBuf,
     work_dir: PathBuf,
+    user: Option<u32>,
 }
 
 impl SparkJob {
@@ -65,6 +67,7 @@ impl SparkJob {
             java_home: java_home.to_owned(),
             venv: venv.to_owned(),
             work_dir: work_dir.to_owned(),
+            user: None,
         }
     }
 
@@ -92,6 +95,12 @@ impl SparkJob {
         self
     }
 
+    /// Runs it as this user, without groups and rights: we are root, and he can read all that it needs.
+    pub fn user(mut self, uid: u32) -> Self {
+        self.user = Some(uid);
+        self
+    }
+
     /// Writes Spark's event log to [`Job::event_log`], as one file that is not compressed.
     pub fn event_log(self) -> Self {
         let dir = format!("file://{}", self.work_dir.join("events").display());
@@ -105,6 +114,8 @@ impl SparkJob {
     pub fn start(&self) -> Result<Job> {
         for dir in [&self.work_dir, &self.work_dir.join("events"), &self.work_dir.join("scratch")] {
             std::fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
+            std::os::unix::fs::chown(dir, self.user, self.user)
+                .with_context(|| format!("giving {} away", dir.display()))?;
         }
         let (what, mut command) = self.command()?;
         command
@@ -112,10 +123,15 @@ impl SparkJob {
             .env("JAVA_HOME", &self.java_home)
             .env("PYSPARK_PYTHON", self.venv.join("bin/python"))
             .env("PYTHONUNBUFFERED", "1")
+            // Without a locale Java takes names of applications for ASCII.
+            .env("LC_ALL", "C.UTF-8")
             .env("SPARK_LOCAL_IP", "127.0.0.1")
             .env("SPARK_LOCAL_DIRS", self.work_dir.join("scratch"))
             .env_remove("SPARK_CONF_DIR")
             .env_remove("PYTHONPATH");
+        if let Some(uid) = self.user {
+            command.uid(uid).gid(uid).env("HOME", &self.work_dir);
+        }
         let running = Running::start(&what, &mut command, &self.work_dir.join("job.log"))?;
         Ok(Job { running, events: self.work_dir.join("events") })
     }

@@ -2,6 +2,7 @@
 //!
 //! No Scala compiler and no build tool: Spark's Java API and a JDK's javac and jar are enough.
 
+use crate::setup::jdk;
 use crate::step;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -11,10 +12,10 @@ use std::process::Command;
 pub fn jar(sources: &[PathBuf], spark_home: &Path, java_home: &Path, dir: &Path) -> Result<PathBuf> {
     let (classes, jar) = (dir.join("classes"), dir.join("job.jar"));
     std::fs::create_dir_all(&classes).with_context(|| format!("creating {}", classes.display()))?;
-    let mut javac = Command::new(java_home.join("bin/javac"));
-    javac.args(["-nowarn", "-g", "-cp"]).arg(spark_home.join("jars/*"));
+    let mut javac = Command::new(jdk::tool(java_home, "javac"));
+    javac.args(["-encoding", "UTF-8", "-nowarn", "-g", "-cp"]).arg(spark_home.join("jars/*"));
     run(javac.arg("-d").arg(&classes).args(sources))?;
-    let mut archive = Command::new(java_home.join("bin/jar"));
+    let mut archive = Command::new(jdk::tool(java_home, "jar"));
     run(archive.args(["--create", "--file"]).arg(&jar).arg("-C").arg(&classes).arg("."))?;
     Ok(jar)
 }

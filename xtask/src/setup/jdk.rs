@@ -48,6 +48,17 @@ pub fn ensure() -> Result<Jdk> {
     best(&all()).context("openjdk-17-jdk-headless is installed, yet there is no JDK 17 in /usr/lib/jvm")
 }
 
+/// A tool of the JDK in `home` (javac, jar). Where that is a runtime without tools, it is that of the JDK for Spark: newer
+/// Java runs what it makes.
+pub fn tool(home: &Path, name: &str) -> PathBuf {
+    let own = home.join("bin").join(name);
+    if own.is_file() {
+        return own;
+    }
+    let other = best(&all()).map(|jdk| jdk.home.join("bin").join(name));
+    other.unwrap_or(own)
+}
+
 fn best(found: &[Jdk]) -> Option<Jdk> {
     FOR_SPARK.iter().find_map(|major| found.iter().find(|jdk| jdk.major == *major)).cloned()
 }

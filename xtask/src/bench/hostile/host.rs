@@ -1,0 +1,175 @@
+//! Who is who on the machine, and what each can read: a directory open to all with copies of what Spark needs and with
+//! the attackers' programs, the Spark job as one user without rights, the attackers as another.
+
+use crate::launch::{Job, Running, SparkJob};
+use crate::setup::SparkKit;
+use crate::step;
+use anyhow::{Context as _, Result, bail};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// The victim: `nobody`. Hadoop's login wants a name for its uid, and this one has one on every system.
+const VICTIM: u32 = 65534;
+/// The attackers; a uid that has no name, no group and nothing else.
+pub const ATTACKER: u32 = 64002;
+/// Longest wait for a program to say that it is under way.
+pub const TIMEOUT: Duration = Duration::from_secs(300);
+/// What the attackers' programs share, and their sources.
+const HEADER: &str = include_str!("programs/hostile.h");
+const PROGRAMS: [(&str, &str); 11] = [
+    ("mappings", include_str!("programs/mappings.c")),
+    ("forks", include_str!("programs/forks.c")),
+    ("threads", include_str!("programs/threads.c")),
+    ("lookalikes", include_str!("programs/lookalikes.c")),
+    ("stacks", include_str!("programs/stacks.c")),
+    ("mapper", include_str!("programs/mapper.c")),
+    ("http", include_str!("programs/http.c")),
+    ("jvmlies", include_str!("programs/jvmlies.c")),
+    ("fuse", include_str!("programs/fuse.c")),
+    ("onfuse", include_str!("programs/onfuse.c")),
+    ("library", include_str!("programs/library.c")),
+];
+
+/// The machine as the attacks find it.
+pub struct Host {
+    /// Readable by everybody.
+    pub dir: PathBuf,
+    /// Where Spark is, readable by everybody.
+    pub kit: SparkKit,
+    /// How long an attack lasts.
+    pub seconds: u64,
+    /// The application of the victim.
+    pub app: String,
+}
+
+impl Host {
+    /// Makes the directory; `app` is filled in later.
+    pub fn new(kit: &SparkKit, seconds: u64) -> Result<Self> {
+        let dir = std::env::temp_dir().join(format!("emberscope-hostile-{}", std::process::id()));
+        open_dir(&dir)?;
+        let mut host = Self { dir, kit: kit.clone(), seconds, app: String::new() };
+        host.kit.venv = host.readable(&kit.venv, "venv")?;
+        host.kit.jdk.home = host.readable(&kit.jdk.home, "jdk")?;
+        Ok(host)
+    }
+
+    /// The tree, or links to all its files in our directory if strangers cannot get to it. Where the two are on
+    /// different file systems the files are copied.
+    fn readable(&self, tree: &Path, name: &str) -> Result<PathBuf> {
+        let open = |dir: &Path| dir.metadata().is_ok_and(|found| found.permissions().mode() & 0o5 == 0o5);
+        if tree.ancestors().all(open) {
+            return Ok(tree.to_owned());
+        }
+        let copy = self.dir.join(name);
+        for how in ["-al", "-a"] {
+            let _ = std::fs::remove_dir_all(&copy);
+            if Command::new("cp").arg(how).arg(tree).arg(&copy).output()?.status.success() {
+                return Ok(copy);
+            }
+        }
+        bail!("cannot copy {} to {}", tree.display(), copy.display())
+    }
+
+    /// The victim's job: warm, its executors busy until it is dropped. `conf` is added to its properties.
+    pub fn victim(&self, name: &str, master: &str, conf: &[(&str, &str)]) -> Result<(Job, Vec<u32>)> {
+        let work = self.dir.join(name);
+        let script = self.dir.join("fixed_work.py");
+        std::fs::write(&script, include_bytes!("../../../../tests/jobs/fixed_work.py"))?;
+        let script = script.to_str().context("the directory for temporary files is not UTF-8")?;
+        let mut job = SparkJob::new(script, &self.kit.venv, &self.kit.jdk.home, &work)
+            .arg("2000000")
+            .master(master)
+            .user(VICTIM);
+        for (key, value) in conf {
+            job = job.conf(*key, *value);
+        }
+        let mut job = job.start()?;
+        job.wait_fact("app", TIMEOUT)?;
+        let executors = job.fact("executors").context("the job names no executors")?;
+        // More runs than fit into the time.
+        for run in 1..=100_000 {
+            std::fs::write(work.join(format!("go.{run}")), "").context("starting a run")?;
+        }
+        Ok((job, executors.split(',').filter_map(|pid| pid.parse().ok()).collect()))
+    }
+
+    /// Compiles one of the attackers' programs; `library` is `library.so`.
+    pub fn program(&self, name: &str) -> Result<PathBuf> {
+        let source = PROGRAMS.iter().find(|(known, _)| *known == name).context("no such program")?.1;
+        std::fs::write(self.dir.join("hostile.h"), HEADER)?;
+        self.compile(name, source)
+    }
+
+    /// Compiles a source in C.
+    pub fn compile(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let source = self.dir.join(format!("{name}.c"));
+        std::fs::write(&source, text).with_context(|| format!("writing {}", source.display()))?;
+        let program = self.dir.join(if name == "library" { "library.so" } else { name });
+        let mut cc = Command::new("cc");
+        cc.args(["-O1", "-fno-omit-frame-pointer", "-pthread", "-o"]).arg(&program).arg(&source).arg("-ldl");
+        if name == "library" {
+            cc.args(["-shared", "-fPIC"]);
+        }
+        let output = cc.output().context("cannot start cc")?;
+        if !output.status.success() {
+            bail!("{} failed\n{}", step::shown(&cc), String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(program)
+    }
+
+    /// Starts a program as an attacker, its seconds as the first argument.
+    pub fn attack(&self, program: &Path, words: &[String]) -> Result<Running> {
+        let mut command = Command::new(program);
+        // It ends by itself, too, somewhat later than we end it.
+        command.arg((self.seconds + 120).to_string()).args(words);
+        self.attack_with(&mut command)
+    }
+
+    /// Starts any command as an attacker.
+    pub fn attack_with(&self, command: &mut Command) -> Result<Running> {
+        // From root to a uid that is not: the kernel takes all capabilities (capabilities(7)), and std the groups.
+        command.uid(ATTACKER).gid(ATTACKER).current_dir("/tmp").env_clear();
+        self.begin(command)
+    }
+
+    /// Starts a command as it is.
+    pub fn begin(&self, command: &mut Command) -> Result<Running> {
+        let what = command.get_program().to_string_lossy().into_owned();
+        let mut log = self.dir.join("attack-1.log");
+        for n in 2.. {
+            if !log.exists() {
+                break;
+            }
+            log = self.dir.join(format!("attack-{n}.log"));
+        }
+        Running::start(&what, command, &log)
+    }
+
+    /// A directory of an attacker's own.
+    pub fn attackers_dir(&self, name: &str) -> Result<PathBuf> {
+        let dir = self.dir.join(name);
+        open_dir(&dir)?;
+        std::os::unix::fs::chown(&dir, Some(ATTACKER), Some(ATTACKER)).context("giving a directory away")?;
+        Ok(dir)
+    }
+
+    /// The victim's libjvm.so.
+    pub fn libjvm(&self) -> PathBuf {
+        self.kit.jdk.home.join("lib/server/libjvm.so")
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn open_dir(dir: &Path) -> Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(dir, open).with_context(|| format!("opening {} to all", dir.display()))
+}
