@@ -1,7 +1,7 @@
 # Runs the daemon beside programs of known stacks and leaves what it says in $OUT. In: MODE (full or quick), and where
 # things are; the defaults are the guest's. Out: files, and lines `fact NAME=VALUE` in $OUT/facts. Judges nothing.
 : "${MODE:=full}" "${OUT:=/tmp/out}" "${WORK:=/tmp/work}" "${TOOLS:=/tools}" "${JAVA:=/jdk/bin/java}" "${PORT:=4099}"
-export HOME=/tmp EMBERSCOPE_URL="http://127.0.0.1:$PORT"
+export HOME=/tmp EMBERSCOPE_URL="unix:$WORK/socket"
 mkdir -p "$OUT" "$WORK"
 cd "$WORK" || exit 1
 
@@ -24,7 +24,7 @@ trap 'exit 1' INT TERM
 
 fact up "$(uname -r)"
 fact begun "$(uptime_of)"
-"$TOOLS/emberscope" doctor --json --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" --open-loopback --socket none \
+"$TOOLS/emberscope" doctor --json --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" --socket "$WORK/socket" \
     >"$OUT/doctor.json" 2>"$OUT/doctor.log"
 fact doctor $?
 
@@ -38,7 +38,7 @@ if [ "$MODE" = quick ]; then
     exit 0
 fi
 
-"$TOOLS/emberscope" daemon --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" --window 5s \
+"$TOOLS/emberscope" daemon --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" --socket "$WORK/socket" --window 5s \
     >"$OUT/daemon.log" 2>&1 &
 daemon=$!
 started=$daemon

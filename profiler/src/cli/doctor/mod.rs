@@ -1,6 +1,6 @@
 //! `emberscope doctor`: what this host allows, what is missing, the mend.
 //!
-//! In: the kernel, /proc, the data directory, the address. Out: a finding each; exit code 0 when sampling can
+//! In: the kernel, /proc, the data directory, the address, the socket. Out: a finding each; exit code 0 when sampling can
 //! work. Nothing is changed on the host; a few trivial programs are loaded, none is attached.
 
 mod finding;
@@ -14,7 +14,7 @@ use super::table::{Align, Table};
 use super::text;
 use super::{CliError, code, output};
 use crate::capture::HostFeatures;
-use crate::config::{DaemonConfig, FilePath, Listen, Settings};
+use crate::config::{DaemonConfig, FilePath, Listen, Settings, SocketPath};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,12 +22,15 @@ use std::path::{Path, PathBuf};
 /// Flags of `emberscope doctor`.
 #[derive(Args, Clone, Debug)]
 pub struct DoctorArgs {
-    /// Configuration file of the daemon, for its address and data directory.
+    /// Configuration file of the daemon, for its address, socket and data directory.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Address the daemon would listen on.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<Listen>,
+    /// Unix socket that the command line asks the daemon by, or none.
+    #[arg(long, value_name = "PATH")]
+    socket: Option<SocketPath>,
     /// Data directory of the daemon.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<FilePath>,
@@ -43,6 +46,7 @@ pub struct DoctorArgs {
 pub fn run(args: DoctorArgs) -> Result<u8, CliError> {
     let flags = Settings {
         listen: args.listen,
+        socket: args.socket,
         data_dir: args.data_dir,
         token_file: args.token_file,
         ..Settings::default()
@@ -111,7 +115,14 @@ mod tests {
 
     #[test]
     fn this_machine_is_examined() {
-        let args = DoctorArgs { config: None, listen: None, data_dir: None, token_file: None, json: true };
+        let args = DoctorArgs {
+            config: None,
+            listen: None,
+            socket: None,
+            data_dir: None,
+            token_file: None,
+            json: true,
+        };
         assert!(matches!(run(args), Ok(code::OK | code::FAILURE)));
     }
 }

@@ -1,4 +1,4 @@
-//! Checks of the daemon's own place: its data directory and its address.
+//! Checks of the daemon's own place: its data directory, its address and its socket.
 
 use super::Finding;
 use crate::cli::lock::{DataDirLock, Holder};
@@ -8,11 +8,13 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::Path;
 
-/// Looks at both.
+/// Looks at each.
 pub fn check(config: &DaemonConfig) -> Vec<Finding> {
     let dir = config.data_dir.get();
     let holder = DataDirLock::holder(dir).unwrap_or(Holder::Nobody);
-    vec![data_dir(dir, holder), address(config, holder)]
+    let mut findings = vec![data_dir(dir, holder), address(config, holder)];
+    findings.extend(config.socket.get().map(socket));
+    findings
 }
 
 fn data_dir(dir: &Path, holder: Holder) -> Finding {
@@ -21,17 +23,36 @@ fn data_dir(dir: &Path, holder: Holder) -> Finding {
         let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
         return Finding::ok(check, format!("{}, used by a running daemon{pid}", dir.display()));
     }
-    // A directory that is not there yet can be made where its nearest ancestor can be written.
-    let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(Path::new("/"));
-    match access(there, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) if there.is_dir() && there == dir => {
-            Finding::ok(check, format!("{} can be written", dir.display()))
-        }
-        Ok(()) if there.is_dir() => Finding::ok(check, format!("{} can be made", dir.display())),
-        _ => Finding::limited(
+    match makable(dir) {
+        Ok(there) if there == dir => Finding::ok(check, format!("{} can be written", dir.display())),
+        Ok(_) => Finding::ok(check, format!("{} can be made", dir.display())),
+        Err(there) => Finding::limited(
             check,
             format!("{} cannot be written", there.display()),
             "run the daemon as root, or choose another directory with --data-dir",
+        ),
+    }
+}
+
+/// A directory that is not there yet can be made where its nearest ancestor can be written. Out: that ancestor, or the
+/// directory itself where it is there.
+fn makable(dir: &Path) -> Result<&Path, &Path> {
+    let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(Path::new("/"));
+    match access(there, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) if there.is_dir() => Ok(there),
+        _ => Err(there),
+    }
+}
+
+/// A daemon does not start where it cannot make its socket.
+fn socket(path: &Path) -> Finding {
+    let check = "socket";
+    match makable(path.parent().unwrap_or(path)) {
+        Ok(_) => Finding::ok(check, format!("{} can be made", path.display())),
+        Err(there) => Finding::limited(
+            check,
+            format!("{} cannot be written", there.display()),
+            "run the daemon as root, or choose another --socket (none: the command line then needs a token)",
         ),
     }
 }
@@ -66,6 +87,7 @@ mod tests {
             DaemonConfig::from_settings(Settings {
                 listen: listen.parse().ok(),
                 data_dir: dir.to_str().and_then(|dir| dir.parse().ok()),
+                socket: dir.join("run/socket").to_str().and_then(|path| path.parse().ok()),
                 ..Settings::default()
             })
         };
@@ -83,5 +105,6 @@ mod tests {
         drop(lock);
 
         assert_eq!(data_dir(Path::new("/proc/1/x"), Holder::Nobody).status, Status::Limited);
+        assert_eq!(socket(Path::new("/proc/1/x/socket")).status, Status::Limited);
     }
 }
