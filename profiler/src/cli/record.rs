@@ -49,12 +49,13 @@ pub fn run(args: RecordArgs) -> Result<(), CliError> {
     let output = args.output.decide()?;
     logging::start(args.log.get(), LogFormat::Text);
     let config = args.config()?;
+    let unit = args.shape.unit_of(config.kind)?;
     let chosen = describe(&config.labels);
     let life =
         Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
     let answer = pipeline::record(config, life)?;
     let options = ExportOptions {
-        unit: args.shape.unit,
+        unit,
         title: if chosen.is_empty() { String::new() } else { format!("emberscope: {chosen}") },
         annotate: args.shape.annotate,
     };
