@@ -13,6 +13,8 @@ pub enum SampleKind {
     /// Time on a CPU.
     #[default]
     Cpu,
+    /// Faults of memory: the first touch of a page, or one that must be read or copied.
+    PageFaults,
 }
 
 /// A value that samples have: a sample type and its unit, as pprof and Pyroscope name them.
@@ -49,6 +51,8 @@ pub struct KindFacts {
     pub weight: ValueFacts,
     /// What a sample is taken every so much of, as pprof and Pyroscope name it.
     pub period: ValueFacts,
+    /// How often it is sampled.
+    pub pace: Pace,
     /// Pyroscope's name of a profile of this kind: the first part of its profile types.
     pub profile: &'static str,
     /// Name of the weight's unit in queries (`unit=ns`) and answers.
@@ -62,8 +66,29 @@ pub struct KindFacts {
     /// Relative standard error of a sum of weights that rests on so many samples; None of none. Where all weigh the same:
     /// [`sampling_error`].
     pub error: fn(u64) -> Option<f64>,
-    /// Colour in which the page draws sums over time, for a light and a dark page (CSS).
-    pub colours: [&'static str; 2],
+    /// Colour of the largest band of sums over time (OKLCH: hue in degrees, chroma, lightness).
+    pub colour: [f64; 3],
+    /// For people, where a selection has no samples of it.
+    pub none: &'static str,
+}
+
+/// How often samples of a kind are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// So many a second of what is sampled, as the daemon is told for all: its weight is time.
+    Hz,
+    /// One each so many units of weight, unless told.
+    Every(u64),
+}
+
+impl Pace {
+    /// One sample each so many units of weight, unless told; None: by time.
+    pub const fn usual(self) -> Option<u64> {
+        match self {
+            Self::Hz => None,
+            Self::Every(units) => Some(units),
+        }
+    }
 }
 
 /// A sum of weights in an answer.
@@ -77,12 +102,13 @@ pub struct Amount {
 
 impl SampleKind {
     /// All of them. Blocks and journals name kinds by their slugs; the order is that of answers.
-    pub const ALL: &'static [Self] = &[Self::Cpu];
+    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults];
 
     /// All that differs between kinds.
     pub const fn facts(self) -> &'static KindFacts {
         match self {
             Self::Cpu => &CPU,
+            Self::PageFaults => &PAGE_FAULTS,
         }
     }
     /// Name in queries (`type=cpu`) and the store.
@@ -105,13 +131,34 @@ static CPU: KindFacts = KindFacts {
     title: "CPU time",
     weight: ValueFacts { name: "cpu", unit: "nanoseconds" },
     period: ValueFacts { name: "cpu", unit: "nanoseconds" },
+    pace: Pace::Hz,
     profile: "process_cpu",
     unit: "ns",
     column: "CPU",
     amount: Amount { key: "cpu_seconds", of: 1_000_000_000 },
     picture: Scale { unit: "ms", of: 1e6 },
     error: sampling_error,
-    colours: ["#3f6fb5", "#7fa6dd"],
+    colour: [45.0, 0.15, 0.72],
+    none: "What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.",
+};
+
+/// perf's software event (kernel/events/core.c, PERF_COUNT_SW_PAGE_FAULTS): minor and major faults of user memory, in
+/// user mode and in system calls. With 4 KB pages 256 are a MB that was touched first.
+static PAGE_FAULTS: KindFacts = KindFacts {
+    slug: "page-faults",
+    tag: SampleKindTag::PageFaults,
+    title: "page faults",
+    weight: ValueFacts { name: "page_faults", unit: "count" },
+    period: ValueFacts { name: "page_faults", unit: "count" },
+    pace: Pace::Every(256),
+    profile: "page_faults",
+    unit: "faults",
+    column: "FAULTS",
+    amount: Amount { key: "page_faults", of: 1 },
+    picture: Scale { unit: "faults", of: 1.0 },
+    error: sampling_error,
+    colour: [160.0, 0.12, 0.7],
+    none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.",
 };
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub use answer::{
 pub use fast::{FastMap, FastSet};
 pub use frame::{Frame, FrameKind, UnknownReason};
 pub use ids::{Pid, ProcessKey, Tid};
-pub use kind::{Amount, COUNT, KindFacts, SampleKind, Scale, ValueFacts};
+pub use kind::{Amount, COUNT, KindFacts, Pace, SampleKind, Scale, ValueFacts};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use probe::{FileId, NameProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
