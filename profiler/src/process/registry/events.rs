@@ -70,6 +70,8 @@ pub(super) struct Pending {
     reads: usize,
     /// Where the round of checks goes on.
     round: Vec<ProcessKey>,
+    /// Events of theirs were lost: read again as soon as they are sampled, checked before the round goes on.
+    suspects: Vec<ProcessKey>,
 }
 
 impl Registry {
@@ -110,6 +112,21 @@ impl Registry {
         {
             self.pending.mapped.push(pid);
         }
+    }
+
+    /// Events of a user's processes were lost: each of them may be another program by now, or gone and its pid another's.
+    /// They are looked at with the next ticks, and all but Spark's are read again when they are sampled, at the user's own
+    /// cost.
+    pub fn events_lost(&mut self, uid: u32) {
+        let of_user =
+            self.entries.iter_mut().filter(|(_, e)| e.process.tenant.uid == uid && !e.process.exited);
+        for (key, entry) in of_user {
+            entry.stale |= !entry.process.tenant.spark;
+            self.pending.suspects.push(*key);
+        }
+        // Those of the last seconds come again.
+        self.pending.suspects.sort_unstable();
+        self.pending.suspects.dedup();
     }
 
     fn on_exec(&mut self, pid: Pid) {
@@ -161,6 +178,10 @@ impl Registry {
                 // Its main thread ended and others live on: asked again.
                 self.pending.exits.push(key);
             }
+        }
+        for _ in 0..self.config.limits.checks {
+            let Some(key) = self.pending.suspects.pop() else { break };
+            self.check(key);
         }
         if self.pending.round.is_empty() {
             self.pending.round = self.entries.keys().copied().collect();
