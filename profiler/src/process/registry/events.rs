@@ -71,7 +71,7 @@ pub(super) struct Pending {
     /// Where the round of checks goes on.
     round: Vec<ProcessKey>,
     /// Events of theirs were lost: read again as soon as they are sampled, checked before the round goes on.
-    suspects: Vec<ProcessKey>,
+    pub(super) suspects: VecDeque<ProcessKey>,
 }
 
 impl Registry {
@@ -122,11 +122,10 @@ impl Registry {
             self.entries.iter_mut().filter(|(_, e)| e.process.tenant.uid == uid && !e.process.exited);
         for (key, entry) in of_user {
             entry.stale |= !entry.process.tenant.spark;
-            self.pending.suspects.push(*key);
+            if !std::mem::replace(&mut entry.suspect, true) {
+                self.pending.suspects.push_back(*key);
+            }
         }
-        // Those of the last seconds come again.
-        self.pending.suspects.sort_unstable();
-        self.pending.suspects.dedup();
     }
 
     fn on_exec(&mut self, pid: Pid) {
@@ -180,7 +179,10 @@ impl Registry {
             }
         }
         for _ in 0..self.config.limits.checks {
-            let Some(key) = self.pending.suspects.pop() else { break };
+            let Some(key) = self.pending.suspects.pop_front() else { break };
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.suspect = false;
+            }
             self.check(key);
         }
         if self.pending.round.is_empty() {
