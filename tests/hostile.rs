@@ -102,27 +102,30 @@ fn a_flood_of_stacks_beside_a_calm_program() -> Result<()> {
     let Some(here) = Here::or_skip("a_flood_of_stacks_beside_a_calm_program") else { return Ok(()) };
     let dir = tempfile::tempdir()?;
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
-    let ring = ["--window", "2s", "--hz", "999", "--ring-bytes", "256KiB"];
+    let ring = ["--window", "2s", "--hz", "199", "--ring-bytes", "512KiB"];
     let daemon = here.daemon(dir.path(), &ring)?;
     let text = std::fs::read_to_string(Path::new(PROGRAMS).join("stacks.c"))?;
     let _flood = start(dir.path(), "stacks", &text, NEIGHBOUR)?;
     let calm = start(dir.path(), "calm", &names::source(&["calm_work".to_owned()], 300), CALM)?;
     let pid = Pid::from_raw(i32::try_from(daemon.pid())?).context("a pid")?;
+    let of = |lost: &[(u64, String, u64)], user: u32| -> u64 {
+        lost.iter().filter(|(uid, ..)| *uid == u64::from(user)).map(|(.., count)| count).sum()
+    };
     let begun = Instant::now();
     let lost = loop {
         // As on a machine where it gets no CPU for a while: nothing is read meanwhile.
         kill_process(pid, Signal::STOP)?;
-        std::thread::sleep(Duration::from_millis(250));
+        std::thread::sleep(Duration::from_millis(1500));
         kill_process(pid, Signal::CONT)?;
         std::thread::sleep(Duration::from_millis(500));
         let lost = lost_in_the_ring(&daemon)?;
-        let his = lost.iter().any(|(uid, table, _)| *uid == u64::from(NEIGHBOUR) && table == "ring_stacks");
-        if his && begun.elapsed() > Duration::from_secs(10) {
+        if of(&lost, NEIGHBOUR) > 200 && begun.elapsed() > Duration::from_secs(10) {
             break lost;
         }
         ensure!(begun.elapsed() < Duration::from_secs(120), "nothing was lost by the flooder: {lost:?}");
     };
-    ensure!(lost.iter().all(|(uid, ..)| *uid != u64::from(CALM)), "{lost:?}");
+    // None, unless the daemon had no CPU for much longer than that.
+    ensure!(of(&lost, CALM) * 20 <= of(&lost, NEIGHBOUR), "{lost:?}");
     let folded = stacks(&daemon, calm.pid())?;
     let count = |line: &str| line.rsplit(' ').next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
     let (mut all, mut named) = (0, 0);
