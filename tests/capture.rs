@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 #[path = "capture/events.rs"]
 mod events;
+#[path = "capture/shares.rs"]
+mod shares;
 
 /// A running fixture; killed when dropped.
 struct Spin {

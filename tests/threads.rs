@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 mod asked;
 #[path = "threads/jvms.rs"]
 mod jvms;
+#[path = "threads/shares.rs"]
+mod shares;
 
 /// `os::set_native_thread_name(char const*)`.
 const NATIVE_NAME: &str = "_ZN2os22set_native_thread_nameEPKc";
@@ -334,7 +336,8 @@ fn more_threads_than_there_is_room_for_have_no_number() {
     // The kernel gives a few more than asked for.
     let (all, none) = without(&events);
     assert_eq!(all, 50);
-    assert!((1..=30).contains(&none), "{none}");
+    // One user may have half of them, where no Spark of his is known.
+    assert!((1..=45).contains(&none), "{none}");
     assert_eq!(capture.lost().get(DropReason::ThreadsFull), none as u64);
     program.0.kill().expect("ends");
     record(&mut capture, Duration::from_millis(300), &mut events);

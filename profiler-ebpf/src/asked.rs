@@ -8,7 +8,7 @@
 
 use crate::globals::{TASK_FLAGS, TASK_PID, TASK_TGID};
 use crate::maps::WATCHED;
-use crate::output::room_for_events;
+use crate::output::half_is_free;
 use crate::threads::{number_of, report};
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
 use core::ffi::c_void;
@@ -50,5 +50,5 @@ pub fn all_threads(ctx: *const Context) -> i32 {
     // Who asks reads the ring next: a wake-up for each thread would cost more than all else here.
     let quietly = u64::from(BPF_RB_NO_WAKEUP);
     let told = || report(RecordKind::ThreadAsked, task, (pid, tid), number_of(tid), quietly);
-    if !room_for_events() || !told() { AGAIN } else { NEXT }
+    if !half_is_free() || !told() { AGAIN } else { NEXT }
 }

@@ -4,14 +4,14 @@
 
 use crate::globals::{SIGNAL_LIVE, TASK_PID, TASK_SIGNAL, TASK_TGID};
 use crate::maps::{JVMS, PROCESSES};
-use crate::output::{WAKE_NOW, lost_event, room_for_events, send, wake_flags};
-use crate::threads;
+use crate::output::{WAKE_NOW, lost_event, room_for_events, send, waiting, wake_flags};
+use crate::{shares, threads};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
-use profiler_ebpf::{ProcessTables, RecordHeader, RecordKind, TaskRecord};
+use profiler_ebpf::{Loss, ProcessTables, RecordHeader, RecordKind, TaskRecord};
 
 /// The current process replaced its program.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
@@ -103,7 +103,11 @@ fn current<C: EbpfContext>(ctx: &C, kind: RecordKind) {
 
 #[inline(always)]
 fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), parent: (u32, u32)) {
-    let sent = room_for_events()
+    let waiting = waiting();
+    if !shares::may_put(Loss::Task, size_of::<TaskRecord>() as u64, waiting) {
+        return lost_event(ctx);
+    }
+    let sent = room_for_events(waiting)
         && send(
             TaskRecord {
                 header: RecordHeader { kind: kind as u16, flags: 0, len: size_of::<TaskRecord>() as u32 },
@@ -115,9 +119,10 @@ fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), paren
                 parent_tid: parent.1,
             },
             // A program that just started is walked by its tables as soon as the daemon knows of it.
-            if matches!(kind, RecordKind::Exec) { WAKE_NOW } else { wake_flags() },
+            if matches!(kind, RecordKind::Exec) { WAKE_NOW } else { wake_flags(waiting) },
         );
     if !sent {
+        shares::lost(Loss::Task as u64);
         lost_event(ctx);
     }
 }

@@ -10,6 +10,14 @@ use aya_ebpf::Global;
 #[unsafe(no_mangle)]
 pub static RING_BYTES: Global<u64> = Global::new(512 * 1024);
 
+/// Entries of `THREADS`.
+#[unsafe(no_mangle)]
+pub static THREAD_ROOM: Global<u64> = Global::new(32_768);
+
+/// Drawn at random: which users and cgroups share a set is not for them to choose.
+#[unsafe(no_mangle)]
+pub static SHARE_SEED: Global<u64> = Global::new(0);
+
 /// CPUs that there may ever be.
 #[unsafe(no_mangle)]
 pub static CPUS: Global<u32> = Global::new(1);

@@ -11,6 +11,7 @@ mod jvm;
 mod layout;
 mod reason;
 mod record;
+mod share;
 mod table;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
@@ -20,6 +21,10 @@ pub use reason::{DropReason, StackEnd};
 pub use record::{
     FrameKindTag, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
     ThreadRecord, UserFrame,
+};
+pub use share::{
+    GROUPS_AT, Loss, MAX_NAMES_OF_USER, MAX_SPARK_USERS, SHARE_SETS, SHARE_SLOTS, SHARE_WAYS, SPARK_WEIGHT,
+    Share, TOTAL_AT,
 };
 pub use table::{
     CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, MAX_RULES, MAX_SLABS, MAX_TABLED, NoTable, PAGE_SHIFT,
@@ -42,11 +47,12 @@ pub const MAX_KERNEL_FRAMES: usize = 127;
 pub const MAX_NAME: usize = 256;
 
 /// Threads whose names are kept, at most, on the whole node. HotSpot names all its threads: some 50 a JVM, some
-/// hundreds in a large executor, so that this is 100 executors of 300. 2.5 MiB: 64 bytes an entry, 16 a bucket.
+/// hundreds in a large executor, so that this is 100 executors of 300, where they are several users'; one user has three
+/// quarters (see [`Share`]). 2.8 MiB: 72 bytes an entry, 16 a bucket.
 pub const MAX_THREADS: u32 = 32_768;
 
 /// Names of one thread that are told in a second (of 2^30 ns), at most. Spark gives a thread two for each
-/// task, so that this is tasks of 2 ms; a program that renames itself all the time would fill the ring.
+/// task, so that this is tasks of 2 ms. [`MAX_NAMES_OF_USER`] is for all threads of a user.
 pub const MAX_NAMES_A_SECOND: u64 = 1000;
 
 /// What is kept of a thread: its name's number, and how many names it had in which second.

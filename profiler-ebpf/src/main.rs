@@ -20,6 +20,7 @@ mod output;
 mod regs;
 mod sample;
 mod seen;
+mod shares;
 mod threads;
 mod walk;
 

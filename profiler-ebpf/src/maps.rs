@@ -8,9 +8,9 @@ use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, GRANULE_WORDS, JvmLayout, MAX_JVMS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS, MAX_TABLED,
-    MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SLAB_GRANULES, SampleRecord, StackRecord,
-    StringLayout,
+    COUNTER_SLOTS, GRANULE_WORDS, JvmLayout, MAX_JVMS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS,
+    MAX_SPARK_USERS, MAX_TABLED, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SHARE_SLOTS,
+    SLAB_GRANULES, SampleRecord, Share, StackRecord, StringLayout,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -58,10 +58,18 @@ pub const WAYS: usize = 8;
 #[map]
 pub static SEEN: Array<[u64; WAYS]> = Array::with_max_entries(512, 0);
 
-/// What is kept of each thread that was named, by tid: a [`profiler_ebpf::ThreadState`]. Allocated beforehand:
-/// the sampler looks in it at any moment.
+/// What is kept of each thread that was named, by tid: a [`profiler_ebpf::ThreadState`], and whose it is
+/// (`shares::take_place`). Allocated beforehand: the sampler looks in it at any moment.
 #[map]
-pub static THREADS: HashMap<u32, u64> = HashMap::with_max_entries(MAX_THREADS, 0);
+pub static THREADS: HashMap<u32, [u64; 2]> = HashMap::with_max_entries(MAX_THREADS, 0);
+
+/// What each user, and each cgroup of his, has in the ring and in [`THREADS`] (see `shares`).
+#[map]
+pub static SHARES: Array<Share> = Array::with_max_entries(SHARE_SLOTS, 0);
+
+/// Users with processes of Spark's, by uid.
+#[map]
+pub static SPARK_USERS: HashMap<u32, u8> = HashMap::with_max_entries(MAX_SPARK_USERS, 0);
 
 /// Processes whose threads the daemon wants to hear of, by pid.
 #[map]

@@ -62,24 +62,32 @@ pub fn lost_event<C: EbpfContext>(ctx: &C) {
     }
 }
 
+/// Bytes that wait to be read.
+#[inline(always)]
+pub fn waiting() -> u64 {
+    EVENTS.query(u64::from(BPF_RB_AVAIL_DATA))
+}
+
 /// Flags for a record that the reader should have at once.
 pub const WAKE_NOW: u64 = BPF_RB_FORCE_WAKEUP as u64;
 
 /// Flags for a record: wake the reader only when enough waits to be worth it.
 #[inline(always)]
-pub fn wake_flags() -> u64 {
-    if EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) >= WAKE_BYTES.load() {
-        WAKE_NOW
-    } else {
-        u64::from(BPF_RB_NO_WAKEUP)
-    }
+pub fn wake_flags(waiting: u64) -> u64 {
+    if waiting >= WAKE_BYTES.load() { WAKE_NOW } else { u64::from(BPF_RB_NO_WAKEUP) }
 }
 
-/// Whether the ring has room for what is no sample and no stack: half of it is for these, so that a storm of
-/// new processes or names costs no sample.
+/// Whether the ring has room for what is no sample and no stack: its last eighth is for these, however many users put
+/// events; what one of them may put is `shares`'.
 #[inline(always)]
-pub fn room_for_events() -> bool {
-    EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) < RING_BYTES.load() / 2
+pub fn room_for_events(waiting: u64) -> bool {
+    waiting < RING_BYTES.load() / 8 * 7
+}
+
+/// Whether less than half of the ring is used: what is asked for fills no more, since it can be asked for again.
+#[inline(always)]
+pub fn half_is_free() -> bool {
+    waiting() < RING_BYTES.load() / 2
 }
 
 /// Sends a record of a fixed size, with the flags of [`wake_flags`] or [`WAKE_NOW`]; whether the ring took it.

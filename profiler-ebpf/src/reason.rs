@@ -63,15 +63,15 @@ reasons! {
 reasons! {
     /// Why the kernel side could not deliver something. Counted by the program, per CPU.
     DropReason {
-        RingFullSample = 0, "ring_full_sample", "The ring buffer was full: a sample is lost.";
-        RingFullStack = 1, "ring_full_stack", "The ring buffer was full: a stack was not sent and its samples are nameless until the next one.";
-        RingFullEvent = 2, "ring_full_event", "A ring buffer was half full, and the rest is for samples: an exec, fork, exit or mmap event is lost.";
+        RingFullSample = 0, "ring_full_sample", "The ring buffer was full, or the user's share of it: a sample is lost.";
+        RingFullStack = 1, "ring_full_stack", "The ring buffer was full, or the user's share of it: a stack was not sent and its samples are nameless until the next one.";
+        RingFullEvent = 2, "ring_full_event", "A ring buffer had no room for events, or the user had his share of it: an exec, fork, exit or mmap event is lost; his processes are looked at anew.";
         SeenMapFull = 3, "seen_map_full", "The table of stacks already sent had no room for one more: another is sent again.";
         NoScratch = 4, "no_scratch", "The per-CPU scratch memory was not there: a sample is lost.";
         KernelStackFailed = 5, "kernel_stack_failed", "The kernel stack could not be taken: a sample has its user half only.";
-        RingFullThread = 6, "ring_full_thread", "The ring buffer was half full, and the rest is for samples: a thread's name, end or accounts are lost, and after a name its samples have none until the next.";
+        RingFullThread = 6, "ring_full_thread", "The ring buffer had no room for events, or the user had his share of it: a thread's name, end or accounts are lost, and after a name its samples have none until the next.";
         NameUnreadable = 7, "name_unreadable", "A thread's name could not be read: its samples have none until the next.";
-        ThreadsFull = 8, "threads_full", "The table of named threads was full: a thread's samples have no name.";
-        NamesTooFast = 9, "names_too_fast", "A thread renamed itself over 1,000 times in a second: its names are not told for the rest of it.";
+        ThreadsFull = 8, "threads_full", "The table of named threads was full, or the user had his share of it: a thread's samples have no name.";
+        NamesTooFast = 9, "names_too_fast", "A thread renamed itself over 1,000 times in a second, or a user's threads together over 20,000 times (60,000 where he runs Spark): their names are not told for the rest of it.";
     }
 }

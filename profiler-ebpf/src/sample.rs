@@ -6,9 +6,10 @@
 
 use crate::globals::{FAULTS_EVERY, PERIOD_NS};
 use crate::maps::{BODY_WORDS, EVENTS, NEXT, SCRATCH, Scratch};
-use crate::output::{Counts, wake_flags};
+use crate::output::{Counts, waiting, wake_flags};
 use crate::regs;
 use crate::seen::Room;
+use crate::shares::{self, may_put};
 use crate::threads;
 use crate::walk::{after_some, at_most, begin, by_frame_pointers, in_a_loop, mix, prepare, some};
 use aya_ebpf::bindings::bpf_perf_event_data;
@@ -18,8 +19,8 @@ use aya_ebpf::macros::perf_event;
 use aya_ebpf::programs::PerfEventContext;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{
-    Counter, DropReason, EPOCH_NS, MAX_KERNEL_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord,
-    StackEnd, StackRecord,
+    Counter, DropReason, EPOCH_NS, Loss, MAX_KERNEL_FRAMES, RecordHeader, RecordKind, SampleKindTag,
+    SampleRecord, StackEnd, StackRecord,
 };
 
 /// The programs of a kind of samples: one for each way to walk. All go through one door, which takes the kind's number and
@@ -181,6 +182,8 @@ unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
             pad: [0; 3],
         });
         let epoch = now / EPOCH_NS;
+        let waiting = waiting();
+        let flags = wake_flags(waiting);
         if let Some(room) = Room::unless_sent(hash, epoch) {
             (*scratch).record = StackRecord {
                 header: RecordHeader {
@@ -202,7 +205,8 @@ unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
             let bytes = size_of::<StackRecord>()
                 + size_of::<SampleRecord>()
                 + at_most::<{ BODY_WORDS as u64 }>(words) * 8;
-            if output(addr_of_mut!((*scratch).record).cast(), bytes) {
+            let may = may_put(Loss::Stack, bytes as u64, waiting);
+            if may && output(addr_of_mut!((*scratch).record).cast(), bytes, flags) {
                 counts.add(Counter::Stacks, 1);
                 counts.add(Counter::Samples, 1);
                 if room.displaces {
@@ -211,11 +215,18 @@ unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
                 room.take();
                 return;
             }
+            if may {
+                shares::lost(Loss::Stack as u64);
+            }
             counts.lost(ctx, DropReason::RingFullStack);
         }
-        if output(sample.cast(), size_of::<SampleRecord>()) {
+        let may = may_put(Loss::Sample, size_of::<SampleRecord>() as u64, waiting);
+        if may && output(sample.cast(), size_of::<SampleRecord>(), flags) {
             counts.add(Counter::Samples, 1);
         } else {
+            if may {
+                shares::lost(Loss::Sample as u64);
+            }
             counts.lost(ctx, DropReason::RingFullSample);
         }
     }
@@ -248,7 +259,7 @@ unsafe fn kernel_stack(ctx: &PerfEventContext, counts: &Counts, scratch: *mut Sc
 
 /// Sends bytes of the scratch; whether the ring took them.
 #[inline(always)]
-unsafe fn output(from: *const u8, bytes: usize) -> bool {
+unsafe fn output(from: *const u8, bytes: usize, flags: u64) -> bool {
     // SAFETY: by contract; the verifier checks the length.
-    EVENTS.output::<[u8]>(unsafe { core::slice::from_raw_parts(from, bytes) }, wake_flags()).is_ok()
+    EVENTS.output::<[u8]>(unsafe { core::slice::from_raw_parts(from, bytes) }, flags).is_ok()
 }

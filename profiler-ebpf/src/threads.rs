@@ -8,7 +8,8 @@
 
 use crate::accounts;
 use crate::maps::{EVENTS, THREADS, WATCHED};
-use crate::output::{Counts, room_for_events, wake_flags};
+use crate::output::{Counts, room_for_events, waiting, wake_flags};
+use crate::shares;
 use crate::walk::recent;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns, bpf_probe_read_user_str};
@@ -18,7 +19,8 @@ use aya_ebpf::programs::ProbeContext;
 use core::arch::asm;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{
-    Counter, DropReason, MAX_NAME, MAX_NAMES_A_SECOND, RecordHeader, RecordKind, ThreadRecord, ThreadState,
+    Counter, DropReason, Loss, MAX_NAME, MAX_NAMES_A_SECOND, RecordHeader, RecordKind, ThreadRecord,
+    ThreadState,
 };
 
 /// One byte more than is kept, to know that there is more, and the terminating zero.
@@ -62,12 +64,23 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };
-    if too_fast(tid, now) {
+    let too_fast = too_fast(tid, now);
+    if too_fast || shares::one_more_name(now) == 0 {
+        if too_fast {
+            shares::lost(Loss::Name as u64);
+        }
         renumber(ctx, &counts, tid, now);
         counts.lost(ctx, DropReason::NamesTooFast);
         return;
     }
-    let Some(mut entry) = room_for_events().then(|| EVENTS.reserve::<NamedRecord>(0)).flatten() else {
+    let waiting = waiting();
+    if !shares::may_put(Loss::Thread, size_of::<NamedRecord>() as u64, waiting) {
+        renumber(ctx, &counts, tid, now);
+        counts.lost(ctx, DropReason::RingFullThread);
+        return;
+    }
+    let Some(mut entry) = room_for_events(waiting).then(|| EVENTS.reserve::<NamedRecord>(0)).flatten() else {
+        shares::lost(Loss::Thread as u64);
         renumber(ctx, &counts, tid, now);
         counts.lost(ctx, DropReason::RingFullThread);
         return;
@@ -98,7 +111,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         (*thread).name_len = name_len;
         (*thread).flags |= flags;
     }
-    entry.submit(wake_flags());
+    entry.submit(wake_flags(waiting));
 }
 
 /// Gives the current thread's name a fresh number; the one before and the new one. The new one is 0 when
@@ -109,11 +122,12 @@ fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u3
     let numbers = match THREADS.get_ptr_mut(tid) {
         // SAFETY: only the thread itself writes its entry, and only its end removes it.
         Some(state) => unsafe {
+            let state = state.cast::<u64>();
             let previous = ThreadState(state.read());
             state.write(previous.named(fresh, now).0);
             (previous.number(), fresh)
         },
-        None if THREADS.insert(tid, ThreadState(0).named(fresh, now).0, 0).is_ok() => (0, fresh),
+        None if place(tid, ThreadState(0).named(fresh, now)) => (0, fresh),
         None => {
             counts.lost(ctx, DropReason::ThreadsFull);
             (0, 0)
@@ -123,11 +137,27 @@ fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u3
     numbers
 }
 
+/// Puts a thread into the table, if there is room for one more of its user's.
+#[inline(always)]
+fn place(tid: u32, state: ThreadState) -> bool {
+    let place = shares::take_place();
+    if place == 0 {
+        return false;
+    }
+    let is_there = THREADS.insert(tid, [state.0, place], 0).is_ok();
+    if !is_there {
+        shares::give_back(place);
+        shares::lost(Loss::Place as u64);
+    }
+    is_there
+}
+
 /// Whether a thread has told all the names that it may in this second.
 #[inline(always)]
 fn too_fast(tid: u32, now: u64) -> bool {
     // SAFETY: as in `number_of`.
-    unsafe { THREADS.get(tid) }.is_some_and(|state| ThreadState(*state).names_in(now) >= MAX_NAMES_A_SECOND)
+    unsafe { THREADS.get(tid) }
+        .is_some_and(|[state, _]| ThreadState(*state).names_in(now) >= MAX_NAMES_A_SECOND)
 }
 
 /// A number that no other name has, until 2^32 names were given. Never 0. Two threads of one CPU get the
@@ -150,15 +180,20 @@ fn fresh_number(counts: &Counts) -> u32 {
 /// The number of a thread's name.
 #[inline(always)]
 pub fn number_of(tid: u32) -> u32 {
-    // SAFETY: eight bytes, read whole. An entry is written and removed by its own thread only, which is the
+    // SAFETY: a word, read whole. An entry is written and removed by its own thread only, which is the
     // one that runs here.
-    unsafe { THREADS.get(tid) }.map_or(0, |state| ThreadState(*state).number())
+    unsafe { THREADS.get(tid) }.map_or(0, |[state, _]| ThreadState(*state).number())
 }
 
 /// Forgets a tid's name.
 #[inline(always)]
 pub fn forget(tid: u32) {
-    let _ = THREADS.remove(tid);
+    // SAFETY: as in `number_of`; its second word does not change.
+    if let Some([_, place]) = unsafe { THREADS.get(tid) }.copied()
+        && THREADS.remove(tid).is_ok()
+    {
+        shares::give_back(place);
+    }
     recent::forget(tid);
 }
 
@@ -176,9 +211,16 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     }
     // SAFETY: the helper has no preconditions.
     let task = unsafe { bpf_get_current_task() } as *const u8;
-    if !(room_for_events() && report(RecordKind::ThreadEnded, task, (pid, tid), name_seq, wake_flags()))
-        && let Some(counts) = Counts::of_this_cpu()
-    {
+    let waiting = waiting();
+    let may = shares::may_put(Loss::Thread, size_of::<ThreadRecord>() as u64, waiting);
+    let flags = wake_flags(waiting);
+    if may && room_for_events(waiting) && report(RecordKind::ThreadEnded, task, (pid, tid), name_seq, flags) {
+        return;
+    }
+    if may {
+        shares::lost(Loss::Thread as u64);
+    }
+    if let Some(counts) = Counts::of_this_cpu() {
         counts.lost(ctx, DropReason::RingFullThread);
     }
 }

@@ -14,6 +14,7 @@ mod jvms;
 mod pace;
 mod relabels;
 mod serving;
+mod shares;
 mod stacks;
 mod tables;
 mod watchdog;
@@ -320,6 +321,7 @@ fn join(
         jvm_probes: Jvms::new().map_err(PipelineError::Runtime)?,
         pace: Pace::new(),
         tables,
+        shares: shares::Shares::default(),
         trim: heap::Trim::soon(),
         push,
     };

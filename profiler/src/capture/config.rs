@@ -13,7 +13,7 @@ pub struct CaptureConfig {
     /// Size of the ring buffer; rounded up to a power of two of at least a page. None: by the number of
     /// CPUs.
     pub ring_bytes: Option<u32>,
-    /// Threads whose names are kept, at most: [`MAX_THREADS`], 80 bytes each.
+    /// Threads whose names are kept, at most: [`MAX_THREADS`], 88 bytes each.
     pub max_threads: u32,
     /// Let the kernel time the programs (some 20 ns a run). Needs CAP_SYS_ADMIN; without it the times
     /// stay 0 unless `kernel.bpf_stats_enabled` is set.

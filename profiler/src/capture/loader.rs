@@ -183,6 +183,9 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         offsets.into_iter().chain(accounts).map(|(name, offset)| (name, offset.unwrap_or(0))).collect();
     let possible_cpus = cpus as u32;
     let ring = u64::from(ring_bytes);
+    let thread_room = u64::from(config.max_threads.max(1));
+    // Random, as keys of the standard library's hash tables are.
+    let share_seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0u8);
 
     let mut loader = EbpfLoader::new();
     // Nothing in the object is relocated against the kernel's types: spare aya parsing them.
@@ -192,6 +195,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.map_max_entries("SEEN", seen_sets);
     loader.map_max_entries("THREADS", config.max_threads.max(1));
     loader.override_global("RING_BYTES", &ring, true);
+    loader.override_global("THREAD_ROOM", &thread_room, true);
+    loader.override_global("SHARE_SEED", &share_seed, true);
     loader.override_global("CPUS", &possible_cpus, true);
     loader.override_global("PERIOD_NS", &period, true);
     loader.override_global("FAULTS_EVERY", &faults, true);

@@ -12,6 +12,7 @@ use super::names::NameProbes;
 use super::perf_ring::PerfRing;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
+use super::shares::{Seen, Shares};
 use super::source::{PerfSource, Source, SourceState};
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use super::tables::TableMaps;
@@ -54,6 +55,7 @@ pub struct Capture {
     pub(super) threads: Threads,
     pub(super) jvms: Jvms,
     pub(super) tables: Option<TableMaps>,
+    pub(super) shares: Shares,
     /// Came out of the ring while it was made room in.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
@@ -114,6 +116,11 @@ impl Capture {
             made: HashMap::new(),
             nothing: None,
         };
+        let shares = Shares {
+            slots: take(&mut ebpf, "SHARES")?,
+            spark: take(&mut ebpf, "SPARK_USERS")?,
+            seen: Seen::default(),
+        };
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
@@ -127,6 +134,7 @@ impl Capture {
             threads,
             jvms,
             tables: Some(tables),
+            shares,
             early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
             map_bytes,

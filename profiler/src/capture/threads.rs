@@ -21,7 +21,7 @@ use std::os::fd::BorrowedFd;
 pub(super) struct Threads {
     pub(super) watched: HashMap<MapData, u32, u8>,
     pub(super) layouts: HashMap<MapData, u32, Layout>,
-    pub(super) names: HashMap<MapData, u32, u64>,
+    pub(super) names: HashMap<MapData, u32, [u64; 2]>,
     /// Where the kernel lists no threads.
     pub(super) proc: Option<ProcThreads>,
 }
@@ -98,7 +98,11 @@ impl Threads {
     ) -> Result<(), CaptureError> {
         let Some(proc) = &mut self.proc else { return asked::ask(ebpf, ring, out) };
         let pids = self.watched.keys().filter_map(Result::ok).collect();
-        proc.ask(&pids, |tid| self.names.get(&tid, 0).map_or(0, |state| ThreadState(state).number()), out);
+        proc.ask(
+            &pids,
+            |tid| self.names.get(&tid, 0).map_or(0, |[state, _]| ThreadState(state).number()),
+            out,
+        );
         Ok(())
     }
 }

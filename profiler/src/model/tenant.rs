@@ -147,9 +147,14 @@ pub struct Refusals {
 impl Refusals {
     /// One more of this tenant's.
     pub fn add(&mut self, tenant: Tenant) {
-        self.total += 1;
+        self.add_many(tenant, 1);
+    }
+
+    /// So many more of this tenant's.
+    pub fn add_many(&mut self, tenant: Tenant, more: u64) {
+        self.total += more;
         if let Some(count) = self.by.get_mut(&tenant) {
-            *count += 1;
+            *count += more;
             return;
         }
         if self.by.len() >= MAX_COUNTED
@@ -157,7 +162,7 @@ impl Refusals {
         {
             self.by.remove(&least);
         }
-        self.by.insert(tenant, 1);
+        self.by.insert(tenant, more);
     }
 
     /// All.

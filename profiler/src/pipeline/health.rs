@@ -183,6 +183,7 @@ impl Health {
             probes.refusals(),
             symbolizer.refusals(),
         ];
+        let quotas: Vec<_> = quotas.into_iter().chain(rooms.shares.refusals()).collect();
         quotas::count(m, &quotas);
         let unwind = tables.counts();
         native::count(m, &unwind, &names.native);

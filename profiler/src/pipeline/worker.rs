@@ -13,6 +13,7 @@ use super::jvm_reader;
 use super::jvms::Jvms;
 use super::pace::Pace;
 use super::relabels::Relabels;
+use super::shares::Shares;
 use super::stacks::{Entry, StackCache, StackToken};
 use super::tables::Tables;
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
@@ -71,6 +72,8 @@ pub struct Worker {
     pub(super) tables: Tables,
     /// What was lost up to the last window that closed.
     pub(super) lost: LostCounts,
+    /// What users lost in the kernel.
+    pub(super) shares: Shares,
     /// When free memory is given back.
     pub(super) trim: Trim,
     /// Sends closed windows to another server too.
@@ -225,6 +228,7 @@ impl Worker {
     fn tick(&mut self) -> Result<(), CaptureError> {
         let change = self.capture.refresh_cpus()?;
         self.health.cpus_changed(&change);
+        self.shares.tick(&mut self.capture, &mut self.registry);
         self.relabel();
         let registry = &self.registry;
         self.symbolizer.tidy(|key| registry.by_key(key).is_some_and(|process| !process.exited));

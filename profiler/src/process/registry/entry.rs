@@ -100,6 +100,8 @@ pub(super) struct Entry {
     pub last_used: u64,
     /// It has exec'd since it was read.
     pub stale: bool,
+    /// It waits to be checked, since events of its user's were lost.
+    pub suspect: bool,
     /// The tick at which it was last looked at after its exit.
     pub checked_at: Option<u64>,
     pub exited_at: Option<Instant>,
@@ -160,6 +162,7 @@ impl Entry {
             netns: String::new(),
             last_used: 0,
             stale: false,
+            suspect: false,
             checked_at: None,
             exited_at: None,
             seen: Instant::now(),

@@ -70,6 +70,8 @@ pub(super) struct Pending {
     reads: usize,
     /// Where the round of checks goes on.
     round: Vec<ProcessKey>,
+    /// Events of theirs were lost: read again as soon as they are sampled, checked before the round goes on.
+    pub(super) suspects: VecDeque<ProcessKey>,
 }
 
 impl Registry {
@@ -109,6 +111,20 @@ impl Registry {
             && self.pending.mapped.len() < MAX_PENDING
         {
             self.pending.mapped.push(pid);
+        }
+    }
+
+    /// Events of a user's processes were lost: each of them may be another program by now, or gone and its pid another's.
+    /// They are looked at with the next ticks, and all but Spark's are read again when they are sampled, at the user's own
+    /// cost.
+    pub fn events_lost(&mut self, uid: u32) {
+        let of_user =
+            self.entries.iter_mut().filter(|(_, e)| e.process.tenant.uid == uid && !e.process.exited);
+        for (key, entry) in of_user {
+            entry.stale |= !entry.process.tenant.spark;
+            if !std::mem::replace(&mut entry.suspect, true) {
+                self.pending.suspects.push_back(*key);
+            }
         }
     }
 
@@ -161,6 +177,13 @@ impl Registry {
                 // Its main thread ended and others live on: asked again.
                 self.pending.exits.push(key);
             }
+        }
+        for _ in 0..self.config.limits.checks {
+            let Some(key) = self.pending.suspects.pop_front() else { break };
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.suspect = false;
+            }
+            self.check(key);
         }
         if self.pending.round.is_empty() {
             self.pending.round = self.entries.keys().copied().collect();

@@ -188,6 +188,32 @@ fn lost_events_are_made_good_by_the_round_of_checks() {
 }
 
 #[test]
+fn processes_of_who_lost_events_are_looked_at_at_once() {
+    let fake = FakeProc::new();
+    let limits = Limits { checks: 4, ..Limits::default() };
+    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+    for pid in 100..140 {
+        strangers(&fake, pid);
+        registry.get(pid);
+    }
+    fake.process(50, 1, "sh", 50).words(&["sh"]);
+    assert_eq!(label(&mut registry, 50, LabelKey::Process), "sh");
+    // One replaced its program, one ended and its pid is another's: neither was told.
+    fake.process(100, 1, "sh", 100).words(&["sh"]);
+    fake.process(101, 1, "flood", 7777).words(&["flood"]);
+    let before = registry.by_pid[&101];
+    registry.events_lost(65534);
+    registry.events_lost(65534);
+    assert_eq!(registry.pending.suspects.len(), 40, "each once, and no other user's");
+    assert_eq!(label(&mut registry, 100, LabelKey::Process), "sh", "read again when it is sampled");
+    assert_ne!(registry.get(101).key, before);
+    for _ in 0..10 {
+        registry.tick();
+    }
+    assert!(registry.pending.suspects.is_empty());
+}
+
+#[test]
 fn exited_processes_go_after_their_grace() {
     let fake = FakeProc::new();
     fake.process(7, 1, "x", 100).words(&["x"]);

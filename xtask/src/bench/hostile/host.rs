@@ -2,7 +2,7 @@
 //! the attackers' programs, the Spark job as one user without rights, the attackers as another.
 
 use crate::launch::{Job, Running, SparkJob};
-use crate::setup::SparkKit;
+use crate::setup::{SparkKit, python};
 use crate::step;
 use anyhow::{Context as _, Result, bail};
 use std::os::unix::fs::PermissionsExt as _;
@@ -51,18 +51,26 @@ impl Host {
         let dir = std::env::temp_dir().join(format!("emberscope-hostile-{}", std::process::id()));
         open_dir(&dir)?;
         let mut host = Self { dir, kit: kit.clone(), seconds, app: String::new() };
-        host.kit.venv = host.readable(&kit.venv, "venv")?;
+        host.kit.venv = host.copied(&kit.venv, "venv")?;
+        // A local cluster's workers write below Spark's home, whoever they are.
+        let home = python::spark_home(&host.kit.venv).context("the environment has no Spark")?;
+        Self::writable(&home.join("work"))?;
         host.kit.jdk.home = host.readable(&kit.jdk.home, "jdk")?;
         Ok(host)
     }
 
-    /// The tree, or links to all its files in our directory if strangers cannot get to it. Where the two are on
-    /// different file systems the files are copied.
+    /// The tree, or a copy if strangers cannot get to it.
     fn readable(&self, tree: &Path, name: &str) -> Result<PathBuf> {
         let open = |dir: &Path| dir.metadata().is_ok_and(|found| found.permissions().mode() & 0o5 == 0o5);
         if tree.ancestors().all(open) {
             return Ok(tree.to_owned());
         }
+        self.copied(tree, name)
+    }
+
+    /// Links to all files of a tree, in directories of our own. Where the two are on different file systems the files are
+    /// copied.
+    fn copied(&self, tree: &Path, name: &str) -> Result<PathBuf> {
         let copy = self.dir.join(name);
         for how in ["-al", "-a"] {
             let _ = std::fs::remove_dir_all(&copy);
@@ -71,6 +79,13 @@ impl Host {
             }
         }
         bail!("cannot copy {} to {}", tree.display(), copy.display())
+    }
+
+    /// A directory of a copy's, for anybody to write to, as `/tmp`.
+    fn writable(dir: &Path) -> Result<()> {
+        std::fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
+        let all = std::fs::Permissions::from_mode(0o1777);
+        std::fs::set_permissions(dir, all).with_context(|| format!("opening {} to all", dir.display()))
     }
 
     /// The victim's job: warm, its executors busy until it is dropped. `conf` is added to its properties.

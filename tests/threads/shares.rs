@@ -1,0 +1,58 @@
+//! A table of named threads that a neighbour fills: the others' have their places.
+
+use super::*;
+use emberscope::capture::{Loss, UserLoss};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+
+const FLOODER: u32 = 64002;
+const CALM: u32 = 64003;
+const PLACES: u32 = 400;
+
+/// Threads of a program that named themselves, and those that have no number.
+fn named(events: &[RawEvent], pid: Pid) -> (usize, usize) {
+    let mut named = threads(events, pid);
+    named.retain(|thread| thread.cause == ThreadCause::Named);
+    (named.len(), named.iter().filter(|thread| thread.name_seq == 0).count())
+}
+
+#[test]
+fn a_user_with_many_threads_leaves_places_for_others() {
+    let Some((features, _guard)) = host("shared_table") else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("is ours");
+    let program = dir.path().join("names");
+    std::fs::copy(fixture(), &program).expect("copied");
+    let mut capture = start(&CaptureConfig { max_threads: PLACES, ..config() }, &features);
+    watch(&mut capture, &program, "set_name");
+    let mut events = Vec::new();
+    let spread = |capture: &mut Capture, events: &mut Vec<RawEvent>, uid, count: usize| {
+        let mut command = Command::new(&program);
+        let count_text = count.to_string();
+        let command = command.args(["spread", &count_text]).uid(uid).gid(uid).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the fixture starts");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let program = Program(child, out);
+        let end = Instant::now() + PATIENCE;
+        while named(events, program.pid()).0 < count && Instant::now() < end {
+            record(capture, Duration::from_millis(50), events);
+        }
+        assert_eq!(named(events, program.pid()).0, count);
+        program
+    };
+    let flood = spread(&mut capture, &mut events, FLOODER, 500);
+    let calm = spread(&mut capture, &mut events, CALM, 50);
+    let without = named(&events, flood.pid()).1;
+    assert!((300..=310).contains(&without), "one user may have half of them: {without}");
+    assert_eq!(named(&events, calm.pid()).1, 0);
+    let places: Vec<UserLoss> = capture.lost_by_user();
+    let places = places.iter().filter(|loss| loss.what == Loss::Place).collect::<Vec<_>>();
+    assert_eq!(places, [&UserLoss { uid: FLOODER, what: Loss::Place, count: without as u64 }]);
+
+    // His places are free when he has ended; as a user of Spark he may have more.
+    drop(flood);
+    record(&mut capture, Duration::from_millis(300), &mut events);
+    capture.set_spark_users([FLOODER].into());
+    let spark = spread(&mut capture, &mut events, FLOODER, 250);
+    assert_eq!(named(&events, spark.pid()).1, 0);
+}
