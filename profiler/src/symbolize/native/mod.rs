@@ -12,6 +12,7 @@
 mod debuginfod;
 mod demangle;
 mod go;
+mod mangled;
 mod separate;
 mod starts;
 mod table;
