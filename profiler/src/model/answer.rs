@@ -1,6 +1,6 @@
 //! What the store answers.
 
-use super::{Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, TimeRange};
+use super::{Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, Missing, TimeRange};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -66,6 +66,8 @@ pub struct Quality {
     pub approximate: u64,
     /// What the node lost during the answer's windows. Not attributable to a selection.
     pub lost: LostCounts,
+    /// What was set aside of the answer's range. Not attributable to a selection.
+    pub missing: Missing,
 }
 
 /// Relative standard error of a time that rests on this many samples: 1/sqrt(n), as each is one of a

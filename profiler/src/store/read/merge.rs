@@ -76,8 +76,17 @@ impl<'q> Quantities<'q> {
 
     /// Adds what another has of other views.
     pub fn join(&mut self, other: Self) {
-        let Quality { samples, truncated, ends, frames, unnamed_frames, unnamed, approximate, lost: _ } =
-            other.quality;
+        let Quality {
+            samples,
+            truncated,
+            ends,
+            frames,
+            unnamed_frames,
+            unnamed,
+            approximate,
+            lost: _,
+            missing: _,
+        } = other.quality;
         let quality = &mut self.quality;
         add(&mut quality.samples, samples);
         add(&mut quality.truncated, truncated);
