@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 #[path = "capture/events.rs"]
 mod events;
+#[path = "capture/faults.rs"]
+mod faults;
 #[path = "capture/shares.rs"]
 mod shares;
 

@@ -10,6 +10,9 @@ use crate::model::{Amount, Answer, SampleKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+/// Names of missing parts in the line.
+const MAX_NAMED: usize = 3;
+
 /// What an answer rests on.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "Head")]
@@ -21,6 +24,8 @@ pub struct Basis {
     samples: u64,
     lost: u64,
     truncated: u64,
+    missing: u64,
+    names: Vec<String>,
     note: String,
 }
 
@@ -47,6 +52,14 @@ struct Quality {
     samples: u64,
     lost: u64,
     truncated: u64,
+    missing: u64,
+    missing_parts: Vec<Part>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Part {
+    name: String,
 }
 
 impl From<Head> for Basis {
@@ -59,6 +72,8 @@ impl From<Head> for Basis {
             samples: head.quality.samples,
             lost: head.quality.lost,
             truncated: head.quality.truncated,
+            missing: head.quality.missing,
+            names: head.quality.missing_parts.into_iter().map(|part| part.name).collect(),
             note: head.note.unwrap_or_default(),
         }
     }
@@ -80,6 +95,8 @@ impl From<&Answer> for Basis {
             samples: answer.quality.samples,
             lost: answer.quality.lost.samples(),
             truncated: answer.quality.truncated,
+            missing: answer.quality.missing.count,
+            names: answer.quality.missing.parts.iter().map(|part| part.name.clone()).collect(),
             note: String::new(),
         }
     }
@@ -120,6 +137,8 @@ impl Basis {
             samples: number("samples"),
             lost: number("lost"),
             truncated: number("truncated"),
+            missing: number("missing"),
+            names: text("missing-parts").split(", ").map(str::to_owned).collect(),
             note: text("note"),
         }
     }
@@ -147,10 +166,29 @@ impl Basis {
             0 => String::new(),
             n => format!(" (+- {:.1} %)", 100.0 / (n as f64).sqrt()),
         };
+        let missing = self.missing();
         format!(
-            "{windows} from {} until {}: {samples}{error}, {} lost on the node, {} with a stack cut short",
+            "{windows} from {} until {}: {samples}{error}, {} lost on the node, {} with a stack cut short{missing}",
             self.from, self.until, self.lost, self.truncated
         )
+    }
+
+    /// What cannot be read, at the end of a line.
+    fn missing(&self) -> String {
+        match self.missing {
+            0 => String::new(),
+            n => format!("; MISSING: {}{}", counted(n, "unreadable part"), self.named(n)),
+        }
+    }
+
+    /// The first of it by name.
+    fn named(&self, all: u64) -> String {
+        let some: Vec<&str> = self.names.iter().take(MAX_NAMED).map(String::as_str).collect();
+        match all.saturating_sub(some.len() as u64) {
+            _ if some.iter().all(|name| name.is_empty()) => String::new(),
+            0 => format!(" ({})", some.join(", ")),
+            more => format!(" ({} and {more} more)", some.join(", ")),
+        }
     }
 
     /// Why there is nothing.
@@ -159,7 +197,7 @@ impl Basis {
             return format!("no {what}: {}", self.note);
         }
         let chosen = if chosen.is_empty() { String::new() } else { format!(" with {chosen}") };
-        format!("no {what}{chosen} from {} until {}", self.from, self.until)
+        format!("no {what}{chosen} from {} until {}{}", self.from, self.until, self.missing())
     }
 }
 
@@ -179,6 +217,13 @@ mod tests {
             "6 windows from A until B: 400 samples (+- 5.0 %), 2 lost on the node, 7 with a stack cut short"
         );
         assert_eq!(basis.nothing("app", "user=x"), "no app with user=x from A until B");
+        let quality = r#"{"quality":{"samples":4,"missing":5,"missing_parts":[{"name":"a"},{"name":"b"}]}}"#;
+        let holes: Basis = serde_json::from_str(quality).unwrap();
+        assert!(
+            holes.line().ends_with("; MISSING: 5 unreadable parts (a, b and 3 more)"),
+            "{}",
+            holes.line()
+        );
         let empty: Basis = serde_json::from_str(r#"{"note":"No window has closed yet."}"#).unwrap();
         assert_eq!(empty.nothing("app", ""), "no app: No window has closed yet.");
         assert!(empty.line().contains("0 windows") && empty.line().contains(": 0 samples, 0 lost"));

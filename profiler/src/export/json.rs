@@ -14,7 +14,7 @@
 
 use super::ExportOptions;
 use super::Unit;
-use crate::model::{Answer, DropReason, Frame, Node, Quality, TimeRange, Tree};
+use crate::model::{Answer, DropReason, Frame, MissingPart, Node, Quality, TimeRange, Tree};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 use std::collections::BTreeMap;
@@ -58,6 +58,28 @@ pub struct QualityJson {
     pub unnamed: BTreeMap<&'static str, u64>,
     /// All that the node lost meanwhile, by reason.
     pub lost_by_reason: BTreeMap<&'static str, u64>,
+    /// Blocks, journals and objects of an archive of this time that were set aside as bad, whosever samples they held.
+    pub missing: u64,
+    /// The first of them.
+    pub missing_parts: Vec<MissingJson>,
+}
+
+/// Something that was set aside.
+#[derive(Clone, Debug, Serialize)]
+pub struct MissingJson {
+    /// Its name.
+    pub name: String,
+    /// When its windows are, as far as that is known.
+    #[serde(flatten)]
+    pub range: RangeJson,
+    /// What is wrong with it.
+    pub says: String,
+}
+
+impl From<&MissingPart> for MissingJson {
+    fn from(part: &MissingPart) -> Self {
+        Self { name: part.name.clone(), range: part.range.into(), says: part.says.clone() }
+    }
 }
 
 impl From<&Quality> for QualityJson {
@@ -74,6 +96,8 @@ impl From<&Quality> for QualityJson {
             ends: quality.ends.clone(),
             unnamed: quality.unnamed.clone(),
             lost_by_reason: lost.filter(|(_, count)| *count > 0).collect(),
+            missing: quality.missing.count,
+            missing_parts: quality.missing.parts.iter().map(MissingJson::from).collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The writers on small trees, on hostile names, and on nothing.
 
 use super::*;
-use crate::model::{Frame, FrameKind, Quality, SampleKind, TimeRange, Tree, UnknownReason, WallTime};
+use crate::model::{Frame, FrameKind, MissingPart, Quality, SampleKind, TimeRange, Tree, UnknownReason, WallTime};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -278,6 +278,7 @@ fn json_says_what_it_rests_on() {
     answer.quality.ends.insert("root", 8);
     answer.quality.lost.0[0] = 3;
     answer.quality.lost.0[1] = 9;
+    answer.quality.missing.add(MissingPart::new("block-1", answer.range, "bad"));
     let options = ExportOptions { unit: Unit::Weight, ..plain() };
     let json: serde_json::Value = serde_json::from_str(&text(Format::Json, &answer, &options)).unwrap();
     assert_eq!(
@@ -285,12 +286,15 @@ fn json_says_what_it_rests_on() {
         serde_json::json!({
             "samples": 10, "lost": 3, "truncated": 2, "frames": 30, "unnamed_frames": 4,
             "approximate": 0, "sampling_error": 0.1f64.sqrt(), "ends": {"root": 8}, "unnamed": {"no perf map": 4},
-            "lost_by_reason": {"ring_full_sample": 3, "ring_full_stack": 9},
+            "lost_by_reason": {"ring_full_sample": 3, "ring_full_stack": 9}, "missing": 1,
+            "missing_parts": [{"name": "block-1", "from": "1970-01-01T00:00:00.000Z",
+                "until": "1970-01-01T00:00:10.000Z", "says": "bad"}],
         })
     );
     assert_eq!(json["range"]["until"], "1970-01-01T00:00:10.000Z");
     assert_eq!((json["unit"].as_str(), json["total"].as_u64()), (Some("ns"), Some(100_000_000)));
     assert_eq!(json["windows"], 1);
+    assert!(text(Format::Svg, &answer, &options).contains("1 unreadable parts missing"));
     assert_eq!(json["nodes"][2]["kind"], "java");
 }
 

@@ -1,6 +1,8 @@
 //! What the store answers.
 
-use super::{Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, SampleKind, TimeRange};
+use super::{
+    Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, Missing, SampleKind, TimeRange,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -68,6 +70,8 @@ pub struct Quality {
     pub approximate: u64,
     /// What the node lost during the answer's windows. Not attributable to a selection.
     pub lost: LostCounts,
+    /// What was set aside of the answer's range. Not attributable to a selection.
+    pub missing: Missing,
 }
 
 impl Quality {

@@ -63,7 +63,7 @@ fn surroundings(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
     out.insert("window_seconds".into(), store.window_length().as_secs_f64().into());
     out.insert("span".into(), json!(held.map(RangeJson::from)));
     if summary.windows == 0 {
-        out.insert("note".into(), nothing(held).into());
+        out.insert("note".into(), note(summary, held).into());
     }
     out
 }
@@ -81,6 +81,16 @@ pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, tree
             out
         }
         None => tree,
+    }
+}
+
+/// Why this one holds no window.
+fn note(summary: &Summary, held: Option<TimeRange>) -> String {
+    match summary.quality.missing.count {
+        0 => nothing(held),
+        n => {
+            format!("{} Stored parts of it that cannot be read: {n} (quality.missing_parts).", nothing(held))
+        }
     }
 }
 
@@ -111,7 +121,7 @@ pub fn headers(summary: &Summary, store: &dyn Store) -> HeaderMap {
         put("x-emberscope-span", format!("{}/{}", held.from, held.until));
     }
     if summary.windows == 0 {
-        put("x-emberscope-note", nothing(store.span()));
+        put("x-emberscope-note", note(summary, store.span()));
     }
     put("x-emberscope-type", quality.kind.slug().to_owned());
     put("x-emberscope-samples", quality.samples.to_string());
@@ -119,10 +129,21 @@ pub fn headers(summary: &Summary, store: &dyn Store) -> HeaderMap {
     put("x-emberscope-truncated", quality.truncated.to_string());
     put("x-emberscope-unnamed-frames", quality.unnamed_frames.to_string());
     put("x-emberscope-frames", quality.frames.to_string());
+    let missing = &quality.missing;
+    if missing.count > 0 {
+        let names: Vec<String> = missing.parts.iter().map(|part| header_text(&part.name)).collect();
+        put("x-emberscope-missing", missing.count.to_string());
+        put("x-emberscope-missing-parts", names.join(", "));
+    }
     if let Some(error) = quality.sampling_error() {
         put("x-emberscope-sampling-error", format!("{error:.4}"));
     }
     out
+}
+
+/// A name as headers can have it: a file's may be anything.
+fn header_text(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_graphic() && c != ',' { c } else { '?' }).collect()
 }
 
 /// A JSON answer.

@@ -7,7 +7,9 @@ use super::answer::AnswerLimits;
 use super::read::{LedgerLines, Processes, Quantities, Series, Totals, Values, View};
 use super::shelf::{Needs, Touch};
 use super::{LabelValue, LabelledSeries, StoreError};
-use crate::model::{LabelKey, LabelTotal, LedgerTotal, ProcessRecord, Query, Selection, Summary, TimeRange};
+use crate::model::{
+    LabelKey, LabelTotal, LedgerTotal, Missing, ProcessRecord, Query, Selection, Summary, TimeRange,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +30,8 @@ pub(super) trait Parts {
     fn each(&self, touch: &Touch<'_>, add: &mut Add<'_>) -> Result<(), StoreError>;
     /// A part cannot be read. An error is one that passes: the question ends with it.
     fn set_aside(&self, path: &Path, says: &str) -> Result<(), StoreError>;
+    /// What was set aside of what the question touches.
+    fn missing(&self, touch: &Touch<'_>) -> Result<Missing, StoreError>;
 
     /// Asks again without what turns out to be unreadable.
     fn answer<T>(&self, ask: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
@@ -42,14 +46,17 @@ pub(super) trait Parts {
 
     /// [`super::Store::summary`]
     fn ask_summary(&self, query: &Query) -> Result<Summary, StoreError> {
-        self.answer(|| {
+        let touch = Touch::of(query, &[], Needs::Facts);
+        let mut summary = self.answer(|| {
             let mut quantities = Quantities::new(query);
-            self.each(&Touch::of(query, &[], Needs::Facts), &mut |view| {
+            self.each(&touch, &mut |view| {
                 quantities.add(view.facts());
                 Ok(())
             })?;
             Ok(quantities.finish(self.length()))
-        })
+        })?;
+        summary.quality.missing = self.missing(&touch)?;
+        Ok(summary)
     }
 
     /// [`super::Store::totals`]

@@ -110,6 +110,11 @@ impl JournalReader {
         Ok(Self { file: File::open(path)?, part })
     }
 
+    /// One whose name may be any: the start of its first window, where that can be read.
+    pub(super) fn first_window(path: &Path) -> io::Result<Option<WallTime>> {
+        Self { file: File::open(path)?, part: 0 }.begin()
+    }
+
     /// The bytes from `from` (0, or where a record ended) to the end of a record: whole records, as many as fit into
     /// `most` and one at least; before the first the journal's header. None: there is no whole record yet.
     pub fn records(&self, from: u64, most: usize) -> io::Result<Option<Vec<u8>>> {
@@ -144,11 +149,16 @@ impl JournalReader {
 
     /// What the block of this journal will be called, told by its first window. None: it has none yet.
     pub fn block_name(&self) -> io::Result<Option<String>> {
+        Ok(self.begin()?.map(|WallTime(from)| name_of(self.part, from)))
+    }
+
+    /// The start of its first window.
+    fn begin(&self) -> io::Result<Option<WallTime>> {
         let Some(record) = self.record(journal::HEADER as u64)? else { return Ok(None) };
         let mut part = Part::default();
         let read = part.replay(record.get(journal::FRAME..).unwrap_or_default());
         let first = part.facts.windows.first().map(|window| window.range.from);
-        Ok(first.filter(|_| read.is_ok()).map(|WallTime(from)| name_of(self.part, from)))
+        Ok(first.filter(|_| read.is_ok()))
     }
 
     /// A record with its length and checksum; None where no whole one is.

@@ -13,8 +13,8 @@ use super::part::Part;
 use super::read::{Merge, MethodSums, View};
 use super::{LabelValue, LabelledSeries, Store, StoreError, StoreUsage};
 use crate::model::{
-    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection,
-    Summary, TimeRange, Window, nobody_waits,
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, Missing, ProcessRecord, Query,
+    Selection, Summary, TimeRange, Window, nobody_waits,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,10 @@ pub trait Shelf: Send + Sync {
     /// A block's directory cannot be read as it is: it is not to be shown again. An error is one that passes: the
     /// question ends with it.
     fn set_aside(&self, dir: &Path, says: &str) -> Result<(), StoreError>;
+    /// What was set aside of what a question touches.
+    fn missing(&self, _: &Touch<'_>) -> Result<Missing, StoreError> {
+        Ok(Missing::default())
+    }
     /// What is held.
     fn usage(&self) -> StoreUsage;
 }
@@ -241,6 +245,10 @@ impl<S: Shelf> Parts for ShelfStore<S> {
     fn set_aside(&self, path: &Path, says: &str) -> Result<(), StoreError> {
         self.shelf.set_aside(path, says)
     }
+
+    fn missing(&self, touch: &Touch<'_>) -> Result<Missing, StoreError> {
+        self.shelf.missing(touch)
+    }
 }
 
 impl<S: Shelf> Store for ShelfStore<S> {
@@ -255,19 +263,25 @@ impl<S: Shelf> Store for ShelfStore<S> {
     }
 
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        self.answer(|| {
+        let touch = Touch::of(query, &query.group, Needs::Trees);
+        let mut answer = self.answer(|| {
             let mut merge = Merge::new(query, &self.answers);
-            self.each(&Touch::of(query, &query.group, Needs::Trees), &mut |view| merge.add(view))?;
+            self.each(&touch, &mut |view| merge.add(view))?;
             Ok(merge.finish(self.window_length))
-        })
+        })?;
+        answer.quality.missing = Parts::missing(self, &touch)?;
+        Ok(answer)
     }
 
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
-        self.answer(|| {
+        let touch = Touch::of(query, &[], Needs::Trees);
+        let mut answer = self.answer(|| {
             let mut methods = MethodSums::new(query, &self.answers);
-            self.each(&Touch::of(query, &[], Needs::Trees), &mut |view| methods.add(view))?;
+            self.each(&touch, &mut |view| methods.add(view))?;
             Ok(methods.finish(self.window_length))
-        })
+        })?;
+        answer.quality.missing = Parts::missing(self, &touch)?;
+        Ok(answer)
     }
 
     fn summary(&self, query: &Query) -> Result<Summary, StoreError> {

@@ -7,7 +7,7 @@ use super::super::catalog::{Gathered, hours_of};
 use super::super::compact::{self, GRAIN, Index};
 use super::super::layout::{self, BlockName};
 use super::{MAX_COVERED, MAX_INDEXES, Reader, away, usage};
-use crate::model::{LabelKey, MatchOp};
+use crate::model::{LabelKey, MatchOp, Missing};
 use crate::store::{StoreError, Touch};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -43,6 +43,40 @@ impl Wanted {
 impl Reader {
     /// What a question may touch, the newest first.
     pub(super) async fn wanted(&self, touch: &Touch<'_>) -> Result<Vec<Wanted>, StoreError> {
+        let mut wanted = self.listed(touch).await?;
+        usage::lock(&self.aside).keep(&mut wanted, Wanted::key);
+        wanted.sort_by(|a, b| b.order().cmp(&a.order()));
+        Ok(wanted)
+    }
+
+    /// What of it was set aside, the newest first. Costs nothing while nothing is.
+    pub(super) async fn lacking(&self, touch: &Touch<'_>) -> Result<Missing, StoreError> {
+        let mut missing = Missing::default();
+        if usage::lock(&self.aside).is_empty() {
+            return Ok(missing);
+        }
+        let mut listed = self.listed(touch).await?;
+        listed.extend(self.alone(touch).await?);
+        listed.sort_by(|a, b| b.order().cmp(&a.order()));
+        let aside = usage::lock(&self.aside);
+        let bad = listed.iter().filter_map(|wanted| aside.get(&wanted.key()));
+        bad.filter(|part| part.range.overlaps(&touch.range)).for_each(|part| missing.add(part.clone()));
+        Ok(missing)
+    }
+
+    /// The application's hours that are nowhere but brought together.
+    async fn alone(&self, touch: &Touch<'_>) -> Result<Vec<Wanted>, StoreError> {
+        let Some(app) = app_of(touch).map(|app| layout::part(&app)) else { return Ok(Vec::new()) };
+        let (first, last) = hours_of(&touch.range);
+        let there = self.catalog.hours_in(&touch.range).await.map_err(away)?;
+        let list = self.catalog.gathered(&app).await.map_err(away)?;
+        let alone = list.iter().filter(|hour| hour.hour >= first && hour.hour <= last);
+        let alone = alone.filter(|hour| !there.contains(&hour.hour));
+        Ok(alone.map(|hour| Wanted::Gathered { app: app.clone(), hour: hour.clone() }).collect())
+    }
+
+    /// What lies in the range by the archive's lists, in any order.
+    async fn listed(&self, touch: &Touch<'_>) -> Result<Vec<Wanted>, StoreError> {
         let (first, last) = hours_of(&touch.range);
         let gathered = self.gathered(touch).await?;
         let mut wanted = Vec::new();
@@ -74,8 +108,6 @@ impl Reader {
                 wanted.push(Wanted::Open { host: host.clone(), block: block.clone() });
             }
         }
-        usage::lock(&self.aside).keep(&mut wanted, Wanted::key);
-        wanted.sort_by(|a, b| b.order().cmp(&a.order()));
         Ok(wanted)
     }
 
@@ -99,7 +131,9 @@ impl Reader {
                 Ok(Some(index)) => all.push((app.clone(), hour.clone(), index)),
                 Ok(None) => {}
                 Err(compact::IndexError::Remote(error)) => return Err(away(error)),
-                Err(compact::IndexError::Bad(says)) => usage::lock(&self.aside).add(&wanted.key(), &says),
+                Err(compact::IndexError::Bad(says)) => {
+                    usage::lock(&self.aside).add(&wanted.key(), None, &says)
+                }
             }
         }
         Ok(all)

@@ -19,7 +19,7 @@ use super::catalog::{Catalog, start_of};
 use super::compact::{self, Index};
 use super::layout::{self, BlockName};
 use super::remote::{Remote, RemoteError};
-use crate::model::{TimeRange, WallTime, nobody_waits};
+use crate::model::{Missing, TimeRange, WallTime, nobody_waits};
 use crate::store::{BlockFacts, Shelf, StoreError, StoreUsage, Touch, Volume};
 pub(super) use find::Wanted;
 use futures_util::{StreamExt, stream};
@@ -133,7 +133,7 @@ impl Reader {
                 let read = match self.remote.get(&index, MAX_MANIFEST).await {
                     // That large it is no manifest.
                     Err(RemoteError::Failed { says, .. }) if says.starts_with("it has more than") => {
-                        usage::lock(&self.aside).add(&key, &format!("its manifest: {says}"));
+                        usage::lock(&self.aside).add(&key, None, &format!("its manifest: {says}"));
                         return Ok(None);
                     }
                     read => read,
@@ -156,15 +156,19 @@ impl Reader {
         let Some(manifest) = manifest else {
             // The list is old: what it named was put anew under another name. The question begins again.
             self.catalog.stale().await;
-            usage::lock(&self.aside).add(&key, "is listed and not there");
+            usage::lock(&self.aside).add(&key, None, "is listed and not there");
             return Err(StoreError::Unreadable {
                 path: key.into(),
                 says: "is not there any more".to_owned(),
             });
         };
         let bad = |says: String| {
-            usage::lock(&self.aside).add(&key, &says);
-            Ok(None)
+            usage::lock(&self.aside).add(&key, None, &says);
+            match wanted {
+                // Asked again: the blocks that it covers may be there.
+                Wanted::Gathered { .. } => Err(StoreError::Unreadable { path: key.as_str().into(), says }),
+                _ => Ok(None),
+            }
         };
         match BlockFacts::of(&name, manifest) {
             Err(error) => bad(error.to_string()),
@@ -189,7 +193,7 @@ impl Reader {
                     let volume = self.open.bring(&self.remote, &wanted.key(), &pieces).await;
                     let volume = match volume {
                         Err(BringError::Bad(says)) => {
-                            usage::lock(&self.aside).add(&wanted.key(), &says);
+                            usage::lock(&self.aside).add(&wanted.key(), None, &says);
                             None
                         }
                         other => Some(other.map_err(|error| StoreError::Away { says: error.to_string() })?),
@@ -230,8 +234,9 @@ impl Reader {
 
     /// Sets a block aside: it is named, and passed over for a while.
     pub(super) fn refuse(&self, key: &str, says: &str) {
+        let range = self.cache.known(key).and_then(|cached| cached.volume.range());
         self.cache.drop_block(key);
-        usage::lock(&self.aside).add(key, says);
+        usage::lock(&self.aside).add(key, range, says);
     }
 }
 
@@ -306,6 +311,10 @@ impl Shelf for Reader {
         // What is not there any more may be there under another name.
         self.runtime.block_on(self.catalog.stale());
         Ok(())
+    }
+
+    fn missing(&self, touch: &Touch<'_>) -> Result<Missing, StoreError> {
+        self.runtime.block_on(self.lacking(touch))
     }
 
     fn usage(&self) -> StoreUsage {

@@ -3,7 +3,9 @@
 //! In: the cache's and the lists' counters, objects that were set aside. Out: [`ReaderUsage`]. Limits: the last
 //! [`MAX_LISTED`] objects set aside are named; [`MAX_ASIDE`] are passed over, after which all are tried again.
 
-use super::Reader;
+use super::super::catalog::start_of;
+use super::{Reader, layout};
+use crate::model::{MissingPart, TimeRange, WallTime};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Names that the status shows.
 const MAX_LISTED: usize = 20;
 /// Objects that are passed over.
-const MAX_ASIDE: usize = 100_000;
+const MAX_ASIDE: usize = 20_000;
 /// When what was bad is tried again: it may have been put anew.
 const AGAIN: Duration = Duration::from_secs(600);
 
@@ -47,10 +49,17 @@ pub struct ReaderUsage {
     pub set_aside_names: Vec<(String, String)>,
 }
 
+/// An object that is passed over.
+#[derive(Debug)]
+struct Bad {
+    since: Instant,
+    part: MissingPart,
+}
+
 /// What is bad.
 #[derive(Debug, Default)]
 pub(super) struct Aside {
-    keys: HashMap<String, Instant>,
+    keys: HashMap<String, Bad>,
     count: u64,
     names: VecDeque<(String, String)>,
 }
@@ -58,6 +67,15 @@ pub(super) struct Aside {
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Names and counts.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The hour that a key has in it ([`super::Wanted::key`]); all time where it has none.
+fn hour_of(key: &str) -> TimeRange {
+    let hour = key.rsplit('/').find_map(|part| start_of(layout::hour(part)));
+    match hour {
+        Some(from) => TimeRange { from, until: from.plus(Duration::from_secs(3600)) },
+        None => TimeRange { from: WallTime(0), until: WallTime(u64::MAX) },
+    }
 }
 
 impl Aside {
@@ -68,15 +86,27 @@ impl Aside {
         }
     }
 
-    pub fn has(&self, key: &str) -> bool {
-        self.keys.get(key).is_some_and(|since| since.elapsed() < AGAIN)
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
     }
 
-    pub fn add(&mut self, key: &str, says: &str) {
+    pub fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// What is passed over now.
+    pub fn get(&self, key: &str) -> Option<&MissingPart> {
+        self.keys.get(key).filter(|bad| bad.since.elapsed() < AGAIN).map(|bad| &bad.part)
+    }
+
+    /// Passes over an object. Without a range it is that of the hour in its name.
+    pub fn add(&mut self, key: &str, range: Option<TimeRange>, says: &str) {
         if self.keys.len() >= MAX_ASIDE {
             self.keys.clear();
         }
-        if self.keys.insert(key.to_owned(), Instant::now()).is_some_and(|since| since.elapsed() < AGAIN) {
+        let part = MissingPart::new(key, range.unwrap_or_else(|| hour_of(key)), says);
+        let before = self.keys.insert(key.to_owned(), Bad { since: Instant::now(), part });
+        if before.is_some_and(|bad| bad.since.elapsed() < AGAIN) {
             return;
         }
         tracing::warn!(object = key, says, "set aside: its windows are not in any answer");

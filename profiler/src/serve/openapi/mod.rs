@@ -139,6 +139,20 @@ fn schemas() -> Value {
                 "frames": { "type": "integer" },
                 "unnamed_frames": { "type": "integer" },
                 "sampling_error": { "type": ["number", "null"] },
+                "missing": {
+                    "description": "Stored parts of this time that were set aside as bad.",
+                    "type": "integer",
+                },
+                "missing_parts": { "type": "array", "items": {
+                    "type": "object",
+                    "required": ["name", "from", "until", "says"],
+                    "properties": {
+                        "name": { "type": "string" },
+                        "from": time,
+                        "until": time,
+                        "says": { "type": "string" },
+                    },
+                } },
             },
         },
     })

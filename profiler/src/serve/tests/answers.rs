@@ -1,6 +1,7 @@
 //! Every route's answer over three windows whose content is known.
 
 use super::*;
+use crate::model::{MissingPart, TimeRange, WallTime};
 use fake::EVIL;
 
 fn row<'a>(rows: &'a Value, key: &str, value: &str) -> &'a Value {
@@ -103,6 +104,32 @@ async fn what_an_answer_rests_on_is_in_body_and_headers() {
             assert_eq!(table[key], body[key], "{route} {key}");
         }
     }
+}
+
+#[tokio::test]
+async fn every_answer_tells_what_is_missing() {
+    let range = TimeRange { from: WallTime(0), until: WallTime(1_000_000_000) };
+    let mut store = three_windows();
+    store.missing.add(MissingPart::new("block-1", range, "bad"));
+    store.missing.add(MissingPart::new("a,b\n\u{e4}", range, "bad"));
+    let app = router(state(store), Access::LocalHostOnly, Router::new());
+    let range = within(0, 30);
+    for route in ["flamegraph?format=json&", "top?", "apps?", "stages?", "labels?", "series?"] {
+        let got = send(app.clone(), request("GET", &format!("/api/v1/{route}{range}"))).await;
+        let quality = &got.json()["quality"];
+        assert_eq!(quality["missing"], 2, "{route}");
+        assert_eq!(
+            quality["missing_parts"][0],
+            json!({ "name": "block-1", "from": "1970-01-01T00:00:00.000Z",
+                "until": "1970-01-01T00:00:01.000Z", "says": "bad" })
+        );
+        assert_eq!(got.header("x-emberscope-missing"), "2");
+        assert_eq!(got.header("x-emberscope-missing-parts"), "block-1, a?b??");
+    }
+    let none = format!("/api/v1/flamegraph?format=folded&{}", within(100, 110));
+    let none = send(app, request("GET", &none)).await;
+    assert_eq!((none.header("x-emberscope-windows"), none.header("x-emberscope-missing")), ("0", "2"));
+    assert!(none.header("x-emberscope-note").ends_with("cannot be read: 2 (quality.missing_parts)."));
 }
 
 #[tokio::test]

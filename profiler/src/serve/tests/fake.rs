@@ -3,8 +3,9 @@
 
 use crate::model::{
     Answer, DropReason, Frame, FrameKind, JvmFacts, LabelKey, LabelSet, LabelSetBuilder, LabelTotal,
-    LedgerSums, LedgerTotal, LostCounts, NameSource, Node, ProcessKey, ProcessRecord, Quality, Query, Row,
-    SampleKind, Selection, SeriesPoint, Stack, StackEnd, TimeRange, Tree, UnknownReason, WallTime, Window,
+    LedgerSums, LedgerTotal, LostCounts, Missing, NameSource, Node, ProcessKey, ProcessRecord, Quality,
+    Query, Row, SampleKind, Selection, SeriesPoint, Stack, StackEnd, TimeRange, Tree, UnknownReason,
+    WallTime, Window,
 };
 use crate::store::{LabelledSeries, Store, StoreError, StoreUsage};
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ pub struct FakeStore {
     pub hold: Mutex<()>,
     /// A merge is refused as too large.
     pub too_large: bool,
+    /// What every answer lacks.
+    pub missing: Missing,
 }
 
 impl FakeStore {
@@ -57,6 +60,7 @@ impl Store for FakeStore {
             return Err(StoreError::TooLarge { what: "nodes", limit: 7 });
         }
         let (mut tree, mut quality, mut count) = (Tree { nodes: Vec::new() }, Quality::default(), 0);
+        quality.missing = self.missing.clone();
         tree.nodes.push(node(Arc::new(Frame::new(FrameKind::Label, "total", "")), 0));
         for window in self.lock().iter().filter(|w| w.range.overlaps(&query.range)) {
             count += 1;

@@ -16,7 +16,7 @@ mod rows;
 mod table;
 mod write;
 
-pub(super) use manifest::{FORMAT, Manifest};
+pub(super) use manifest::{FORMAT, MAX_BYTES as MAX_MANIFEST, Manifest};
 pub(super) use read::Block;
 pub(super) use write::{Origin, name_of, sync_dir, write};
 

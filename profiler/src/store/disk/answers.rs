@@ -29,7 +29,7 @@ impl Store for DiskStore {
 
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
         let shared = &self.shared;
-        shared.answer(|| {
+        let mut answer = shared.answer(|| {
             let limits = &shared.config.answers;
             let all = Mutex::new(Merge::new(query, limits));
             shared.each_at_once(&query.range, |view| {
@@ -40,12 +40,14 @@ impl Store for DiskStore {
             })?;
             let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
             Ok(all.finish(shared.config.window_length))
-        })
+        })?;
+        answer.quality.missing = shared.missing_in(&query.range);
+        Ok(answer)
     }
 
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
         let shared = &self.shared;
-        shared.answer(|| {
+        let mut answer = shared.answer(|| {
             let limits = &shared.config.answers;
             let all = Mutex::new(MethodSums::new(query, limits));
             shared.each_at_once(&query.range, |view| {
@@ -55,7 +57,9 @@ impl Store for DiskStore {
             })?;
             let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
             Ok(all.finish(shared.config.window_length))
-        })
+        })?;
+        answer.quality.missing = shared.missing_in(&query.range);
+        Ok(answer)
     }
 
     fn summary(&self, query: &Query) -> Result<Summary, StoreError> {

@@ -1,10 +1,11 @@
 //! What the disk did to the store, counted and told.
 //!
 //! In: errors and what was given up. Out: [`DiskUsage`], for the status and the metrics. Limits: the last
-//! [`MAX_LISTED`] things set aside are named, all are counted. An error is logged when it begins and when it
+//! [`MAX_LISTED`] things set aside are named, all are counted; `gaps` keeps more of them, for answers. An error is logged when it begins and when it
 //! ends, not each time.
 
-use crate::model::WallTime;
+use super::super::gaps::Gaps;
+use crate::model::{MissingPart, TimeRange, WallTime};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -109,6 +110,8 @@ pub(super) struct Health {
     pub dropped_windows_for_full: u64,
     set_aside: u64,
     files: VecDeque<SetAside>,
+    /// What answers lack, by time.
+    pub missing: Gaps,
 }
 
 impl Health {
@@ -153,8 +156,12 @@ impl Health {
         }
     }
 
-    /// Something is no longer answered for.
-    pub fn set_aside(&mut self, path: &Path, now: Option<&Path>, says: &str) {
+    /// Something is no longer answered for. `range` is when its windows are; None: they are elsewhere, too.
+    pub fn set_aside(&mut self, path: &Path, now: Option<&Path>, says: &str, range: Option<TimeRange>) {
+        if let Some(range) = range {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            self.missing.add(MissingPart::new(&name, range, says));
+        }
         let (name, moved) = (path.display(), now.map(|now| now.display().to_string()));
         tracing::warn!(file = %name, now = moved, says, "set aside: its windows are not in any answer");
         self.set_aside += 1;

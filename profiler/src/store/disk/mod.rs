@@ -34,7 +34,7 @@ use super::journal::Fsync;
 use super::part::Part;
 use super::read::{Budget, View};
 use super::shelf::Touch;
-use crate::model::{LabelSet, TimeRange, WallTime, Wanted, Window};
+use crate::model::{LabelSet, Missing, TimeRange, WallTime, Wanted, Window};
 use blocks::Task;
 use clock::Clock;
 use health::Health;
@@ -190,15 +190,18 @@ impl Shared {
     /// Takes an unreadable block out of what is answered for, and moves it away.
     fn move_away(&self, path: &Path, says: &str) {
         let mut held = write(&self.held);
-        let before = held.blocks.len();
-        held.blocks.retain(|block| block.dir() != path);
-        if held.blocks.len() == before {
+        let Some(at) = held.blocks.iter().position(|block| block.dir() == path) else {
             // It went by itself while the query read it.
             return;
-        }
+        };
+        let range = held.blocks.remove(at).range();
         drop(held);
         let aside = start::move_aside(&self.config.dir, path);
-        lock(&self.health).set_aside(path, aside.as_deref(), says);
+        lock(&self.health).set_aside(path, aside.as_deref(), says, Some(range));
+    }
+
+    fn missing_in(&self, range: &TimeRange) -> Missing {
+        lock(&self.health).missing.within(range)
     }
 
     /// Lets the tables of the blocks go that were asked longest ago, until the rest fits.
@@ -240,6 +243,10 @@ impl Parts for Shared {
     fn set_aside(&self, path: &Path, says: &str) -> Result<(), StoreError> {
         self.move_away(path, says);
         Ok(())
+    }
+
+    fn missing(&self, touch: &Touch<'_>) -> Result<Missing, StoreError> {
+        Ok(self.missing_in(&touch.range))
     }
 }
 

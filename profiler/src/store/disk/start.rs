@@ -5,6 +5,7 @@
 //! start that knows its format. Only a directory that cannot be used at all is an error.
 
 use super::super::block::BlockError;
+use super::super::gaps;
 use super::super::imports;
 use super::super::journal::{self, JournalError};
 use super::*;
@@ -131,8 +132,9 @@ fn read_blocks(dir: &Path, health: &mut Health) -> Result<Vec<Arc<Block>>, DiskS
             }
             Err(error) => {
                 let newer = matches!(error, BlockError::Version { .. });
+                let range = gaps::of_block(&path);
                 let now = move_to(dir, if newer { NEWER } else { DAMAGED }, &path);
-                health.set_aside(&path, now.as_deref(), &error.to_string());
+                health.set_aside(&path, now.as_deref(), &error.to_string(), range);
             }
         }
     }
@@ -151,7 +153,8 @@ fn without_merged(dir: &Path, blocks: Vec<Arc<Block>>, health: &mut Health) -> V
             Ok(()) => gone.extend(block.merged().iter().cloned()),
             Err(problem) => {
                 let now = move_aside(dir, block.dir());
-                health.set_aside(block.dir(), now.as_deref(), &problem.to_string());
+                // Those that it took the place of are answered for instead.
+                health.set_aside(block.dir(), now.as_deref(), &problem.to_string(), None);
                 gone.insert(block.name().to_owned());
             }
         }
@@ -164,6 +167,15 @@ fn without_merged(dir: &Path, blocks: Vec<Arc<Block>>, health: &mut Health) -> V
         }
     }
     kept
+}
+
+/// What earlier starts set aside: answers lack it still.
+fn read_left(dir: &Path, health: &mut Health) {
+    let [mut left, newer, cut] =
+        [DAMAGED, NEWER, JOURNAL].map(|name| entries(&dir.join(name)).unwrap_or_default());
+    left.extend(newer);
+    left.extend(cut.into_iter().filter(|path| path.extension().is_some_and(|end| end == DAMAGED)));
+    gaps::left(left, &dir.join(BLOCKS), &mut health.missing);
 }
 
 /// Whether a part is in a block, or in one that took its place.
@@ -196,7 +208,9 @@ fn read_journals(dir: &Path, blocks: &[Arc<Block>], health: &mut Health) -> Resu
                     tracing::warn!(%file, bytes = opened.cut, "the end of a journal was torn and is cut off");
                 }
                 if let Some(kept) = opened.kept {
-                    health.set_aside(&path, Some(&kept), "damaged before its end: what follows was cut off");
+                    let range = gaps::of_rest(&kept, opened.part.facts.span());
+                    let says = "damaged before its end: what follows was cut off";
+                    health.set_aside(&path, Some(&kept), says, range);
                 }
                 health.recovered_windows += opened.part.facts.windows.len() as u64;
                 let length = opened.segment.length();
@@ -205,8 +219,9 @@ fn read_journals(dir: &Path, blocks: &[Arc<Block>], health: &mut Health) -> Resu
             }
             Err(error) => {
                 let newer = matches!(error, JournalError::Version { .. });
+                let range = gaps::of_journal(&path);
                 let now = move_to(dir, if newer { NEWER } else { DAMAGED }, &path);
-                health.set_aside(&path, now.as_deref(), &error.to_string());
+                health.set_aside(&path, now.as_deref(), &error.to_string(), range);
             }
         }
     }
@@ -223,6 +238,7 @@ impl DiskStore {
         imports::finish(&config.dir)?;
         take_back(&config.dir);
         let mut health = Health::default();
+        read_left(&config.dir, &mut health);
         let blocks = read_blocks(&config.dir, &mut health)?;
         let (mut parts, last) = read_journals(&config.dir, &blocks, &mut health)?;
         let newest = parts.iter().map(|(number, ..)| *number).chain(blocks.iter().map(|block| block.part()));

@@ -124,7 +124,12 @@ fn goes_on(file: &File, at: u64, size: u64) -> bool {
 fn set_aside(path: &Path) -> Option<PathBuf> {
     let kept = path.with_extension("damaged");
     match std::fs::copy(path, &kept) {
-        Ok(_) => Some(kept),
+        Ok(_) => {
+            // Its last change tells when its last windows were.
+            let changed = std::fs::metadata(path).and_then(|file| file.modified());
+            let _ = changed.and_then(|at| File::options().write(true).open(&kept)?.set_modified(at));
+            Some(kept)
+        }
         Err(error) => {
             tracing::warn!(%error, file = %path.display(), "a damaged journal could not be copied before it is cut");
             None

@@ -87,6 +87,7 @@ impl<'q> Quantities<'q> {
             unnamed,
             approximate,
             lost: _,
+            missing: _,
         } = other.quality;
         let quality = &mut self.quality;
         add(&mut quality.samples, samples);

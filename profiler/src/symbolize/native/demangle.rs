@@ -4,11 +4,12 @@
 //! hostile name are unbounded in cpp_demangle 0.5.1 but for its depth: text (a template of ten arguments, each the level
 //! below, eight levels deep by substitutions, is 290 bytes and 10^8 arguments), visits that print nothing (a pack whose
 //! elements are packs, down to an empty one), and parsing (where one reading of a production fails, it is parsed again
-//! by the next one: the time doubles with each level). So text and visits end at a limit, the depth of parsing is 48
-//! (all but 50 of the 39,528 names of LLVM 15, and all of libjvm 17's 53,640 but one, need less), and names with what doubles
-//! at nearly every level ([`is_slow`]) are not parsed. rustc-demangle prints something for whatever branches, so a limit
-//! of its text is one of its time.
+//! by the next one: the time doubles with each level). So text and visits end at a limit, and what is parsed is known to
+//! be a name, of bounded depth, with few productions within each other that may be read twice ([`mangled`]). Of 282,372
+//! symbols of Debian's libraries, libjvm and Spark's native ones 28 are refused. rustc-demangle prints something for
+//! whatever branches, so a limit of its text is one of its time.
 
+use super::mangled::{self, Refused};
 use cpp_demangle::{DemangleNodeType, DemangleOptions, DemangleWrite, ParseOptions, Symbol};
 use std::fmt::{self, Write};
 
@@ -19,14 +20,13 @@ const MAX_CPP_SYMBOL: usize = 1024;
 const MAX_TEXT: usize = 8 << 10;
 /// Most nodes of a C++ name that are visited: LLVM's have at most 1,470.
 const MAX_NODES: u32 = 20_000;
-/// Depth of parsing; a doubling takes six to eight levels.
-const DEPTH: u32 = 48;
+/// Depth of parsing: 26 of the names above need more.
+const DEPTH: u32 = 64;
 /// Most visits that print nothing, one after the other.
 const MAX_SILENT: u64 = 16_384;
-/// Most `new` expressions (`nw`, `na`): each doubles the time of parsing at a cost of two levels of depth.
-const MAX_NEW: usize = 3;
-/// Most conversions (`cv`), which do so with what they convert to.
-const MAX_CONVERSIONS: usize = 2;
+/// Bytes of a C++ name, doubled for each production within another that may be read twice: one of the names above has
+/// more. The slowest names that a search found within it take 0.3 ms.
+const MAX_PARSED: usize = 8 << 10;
 
 /// Why a symbol stays as it is, though it may have another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +88,14 @@ fn print(symbol: &str, out: &mut Bounded) -> Result<bool, Mangled> {
     if symbol.len() > MAX_CPP_SYMBOL {
         return Err(Mangled::Long);
     }
-    if is_slow(symbol.as_bytes()) {
-        return Err(Mangled::Slow);
+    match mangled::doublings(symbol.as_bytes()) {
+        Ok(twice) if symbol.len().checked_shl(twice).is_none_or(|bytes| bytes > MAX_PARSED) => {
+            return Err(Mangled::Slow);
+        }
+        Ok(_) if is_slow(symbol.as_bytes()) => return Err(Mangled::Slow),
+        Ok(_) => {}
+        Err(Refused::Deep) => return Err(Mangled::Deep),
+        Err(Refused::NoName) => return Ok(false),
     }
     let options = ParseOptions::default().recursion_limit(DEPTH);
     let parsed = match Symbol::new_with_options(symbol.as_bytes(), &options) {
@@ -112,15 +118,13 @@ fn is_mangled(symbol: &str) -> bool {
     symbol.starts_with(['_', 'R', 'Z']) && bare.starts_with(['Z', 'R', 'G'])
 }
 
-/// Whether a C++ name has what takes cpp_demangle too long: nested `new` expressions and conversions, or packs whose
-/// references to each other multiply to more than the limit though an empty one prints nothing.
+/// Whether a C++ name has packs whose references to each other multiply to more than the limit though an empty one prints
+/// nothing.
 fn is_slow(symbol: &[u8]) -> bool {
     let grammar = without_identifiers(symbol);
     let count = |what: &[u8; 2]| grammar.windows(2).filter(|two| two == what).count();
     let empty_pack = count(b"JE") + count(b"IE") > 0;
-    count(b"nw") + count(b"na") > MAX_NEW
-        || count(b"cv") > MAX_CONVERSIONS
-        || (empty_pack && silent(&grammar) > MAX_SILENT)
+    empty_pack && silent(&grammar) > MAX_SILENT
 }
 
 /// At most so many visits without text come after each other: paths through packs, each of which refers to those before

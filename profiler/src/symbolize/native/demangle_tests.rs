@@ -1,6 +1,9 @@
 //! Names look as they did, and hostile ones take a bounded amount of work.
 
 use super::*;
+
+#[path = "demangle_names.rs"]
+mod names;
 use std::time::Instant;
 
 fn name(symbol: &str) -> Option<String> {
@@ -86,13 +89,22 @@ fn packs_of_nothing_stay_mangled() {
 
 #[test]
 fn what_is_read_again_and_again_is_not_read() {
-    assert_eq!(why(&format!("_Z1fIX{}i", "nw".repeat(17))), Mangled::Slow);
-    assert_eq!(why(&format!("_Z1f{}x", "cvT_I".repeat(12))), Mangled::Slow);
+    // Ever deeper in what may be read twice: lambdas, arguments of template parameters and of what was named before.
+    for (open, close) in [("Ul", "E_"), ("T_I", "E"), ("S_I", "E")] {
+        let symbol = format!("_Z1f{}i{}", open.repeat(14), close.repeat(14));
+        assert_eq!(why(&symbol), Mangled::Slow, "{symbol}");
+    }
+    // What is cut off, so that the other reading is tried at each level, is no name.
+    for unit in ["T_I", "S_I", "Ul", "cvT_I", "C1I", "SsI", "1aI", "XnwLi5E_", "DTsrT_1aI"] {
+        for times in [8, 12, 40, 100] {
+            let symbol = format!("_Z1f{}i", unit.repeat(times));
+            assert!(matches!(demangle(&symbol).0, Ok(None) | Err(Mangled::Deep)), "{symbol}");
+        }
+    }
+    assert_eq!(demangle(&format!("_Z1fIX{}i", "nw".repeat(17))).0, Ok(None));
     // The same in identifiers is none, nor in what only looks like one.
     let harmless = "_ZN12xna_na_na_na4nwnw6cvcvcv3runEv";
     assert!(name(harmless).is_some(), "{:?}", demangle(harmless));
-    assert_eq!(why(&format!("_Z1fA{}_A{}i", 40, "nw".repeat(17))), Mangled::Slow);
-    assert_eq!(why(&format!("_Z1fILi40EX{}i", "nw".repeat(17))), Mangled::Slow);
 }
 
 #[test]
@@ -184,6 +196,67 @@ fn a_thousand_names_take_a_bounded_amount_of_work() {
     }
     println!("1000 names: {named} named, {mangled} over a limit; at most {most} steps and {longest} us each");
     assert!(named > 0 && mangled > 0);
+}
+
+/// A thousand names of up to 64 KiB as the grammar has them, some cut off or spoiled.
+#[test]
+fn a_thousand_names_by_the_grammar_take_a_bounded_amount_of_work() {
+    let mut names = names::Names::new(1);
+    let (mut most, mut longest, mut counts) = (0, 0, [0; 3]);
+    for _ in 0..1000 {
+        let symbol = names.name();
+        assert!(symbol.len() <= names::MAX);
+        let (steps, took) = spent(&symbol);
+        (most, longest) = (most.max(steps), longest.max(took));
+        counts[match demangle(&symbol).0 {
+            Ok(Some(_)) => 0,
+            Err(_) => 1,
+            Ok(None) => 2,
+        }] += 1;
+    }
+    let [named, mangled, none] = counts;
+    println!(
+        "{named} named, {mangled} over a limit, {none} no names; at most {most} steps and {longest} us each"
+    );
+    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+}
+
+/// Productions that real names have, and what they must not be taken for.
+#[test]
+fn names_are_told_from_what_looks_like_them() {
+    for symbol in [
+        "_ZN5clang4ento12CheckerFn2ndEv",
+        "_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc",
+        "_ZNSt6thread11_State_implINS_8_InvokerISt5tupleIJZ4mainEUlvE_EEEEE6_M_runEv",
+        "_ZN1AC2ERKS_",
+        "_ZTVN10__cxxabiv117__class_type_infoE",
+        "_ZThn16_N1A1fEv",
+        "_ZTv0_n24_N1A1fEv",
+        "_ZGVZ4mainE1x",
+        "_ZZ4mainE3foo_0",
+        "_ZZN1A1fEvEs",
+        "_ZN1AcvbEv",
+        "_ZN1AIXadL_Z1gvEEE1fEv",
+        "_Z1fIiEDTplfp_fp_ET_S1_",
+        "_Z1fIiENSt9enable_ifIXsr11is_integralIT_EE5valueEvE4typeES1_",
+        "_Z1fM1AKFvvE",
+        "_Z1fDv4_f",
+        "_Z1fRA10_i",
+        "_Z1fIJiiEEvDpT_",
+        "_ZN1AD0Ev",
+        "_ZN1AB5cxx113fooEv",
+        "_ZlsRSoRK1A",
+        "_ZN1AixEm",
+        "_Z1fPDoFvvE",
+    ] {
+        assert!(mangled::doublings(symbol.as_bytes()).is_ok(), "{symbol}");
+        assert!(name(symbol).is_some(), "{symbol}");
+    }
+    for symbol in
+        ["_Z", "_Zebra", "_ZN1A", "_Z1fI", "_Z5ab", "_Z1fS", "_ZTV", "_Z1fiE", "_ZL", "_Z1fA_", "_Z1fIX"]
+    {
+        assert!(mangled::doublings(symbol.as_bytes()) == Err(Refused::NoName), "{symbol}");
+    }
 }
 
 /// What is not grammar for sure is kept; what has a number before it and is an identifier is not.

@@ -78,6 +78,8 @@ fn what_a_newer_version_wrote_waits_for_it() {
     let disk = store.disk().unwrap();
     let says: Vec<_> = disk.set_aside_files.iter().map(|file| file.says.clone()).collect();
     assert!(disk.set_aside == 2 && says[0].contains("format 7") && says[1].contains("format 2"), "{says:?}");
+    let missing = || store.merge(&query(0, 15)).unwrap().quality.missing;
+    assert_eq!(missing().count, 2, "{:?}", missing());
     store.append(all.next().unwrap());
     store.settle();
     let own = samples(&store);
@@ -91,6 +93,7 @@ fn what_a_newer_version_wrote_waits_for_it() {
     fs::write(there[1].join("manifest.json"), text).unwrap();
     let store = open(dir.path());
     assert_eq!(samples(&store), whole + own);
+    assert_eq!(store.merge(&query(0, 1000)).unwrap().quality.missing.count, 0);
     assert!(files(&dir.path().join("newer")).is_empty());
 }
 

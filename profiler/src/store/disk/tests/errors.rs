@@ -47,6 +47,42 @@ fn a_block_that_cannot_be_read_is_set_aside_while_the_rest_answers() {
     assert_eq!((all.quality.samples, all.tree.nodes[0].total_count), (newest, newest));
     let disk = store.disk().unwrap();
     assert!(disk.set_aside == 1 && disk.set_aside_files[0].says.contains(EIO), "{disk:?}");
+    // Every answer that it would be in tells so, the one that found it and those after a restart too.
+    let name = block.file_name().unwrap().to_str().unwrap();
+    let told = |store: &DiskStore| {
+        let (some, others) = (query(0, 1000), query(10, 20));
+        let merged = store.merge(&some).unwrap().quality.missing;
+        assert_eq!(store.methods(&some).unwrap().quality.missing, merged);
+        assert_eq!(store.summary(&some).unwrap().quality.missing, merged);
+        assert_eq!(store.merge(&others).unwrap().quality.missing.count, 0);
+        assert_eq!((merged.count, merged.parts[0].name.as_str()), (1, name));
+        assert_eq!(merged.parts[0].range, range(0, 10));
+        merged.parts[0].says.clone()
+    };
+    assert_eq!(all.quality.missing.count, 1);
+    assert!(told(&store).contains(EIO));
+    drop(store);
+    assert!(told(&open(dir.path())).contains("`damaged`"));
+}
+
+#[test]
+fn what_was_cut_off_a_journal_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    some(4).into_iter().for_each(|window| store.append(window));
+    drop(store);
+    let journal = files(&dir.path().join("journal")).remove(0);
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let length = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let second = 24 + 8 + length(24);
+    bytes[second + 20] ^= 1;
+    std::fs::write(&journal, bytes).unwrap();
+    for _ in 0..2 {
+        let store = open(dir.path());
+        assert_eq!(store.merge(&query(0, 10)).unwrap().windows, 1);
+        let missing = store.merge(&query(10, 40)).unwrap().quality.missing;
+        assert!(missing.count == 1 && missing.parts[0].name.starts_with("000000000001."), "{missing:?}");
+    }
 }
 
 /// Windows, each a block of its own, on a disk that holds some of them.
