@@ -22,7 +22,8 @@ fn page_faults_are_those_that_the_kernel_counts() {
     let Some((features, _guard)) = host("page_faults") else { return };
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("touch-{}", std::process::id()));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/touch.c");
-    let cc = Command::new("cc").args(["-O1", "-fno-omit-frame-pointer", "-o"]).arg(&program).arg(source).status();
+    let cc =
+        Command::new("cc").args(["-O1", "-fno-omit-frame-pointer", "-o"]).arg(&program).arg(source).status();
     assert!(cc.expect("cc is there").success());
     let mut child = Command::new(&program)
         .arg(PAGES.to_string())

@@ -1,7 +1,9 @@
 //! The writers on small trees, on hostile names, and on nothing.
 
 use super::*;
-use crate::model::{Frame, FrameKind, MissingPart, Quality, SampleKind, TimeRange, Tree, UnknownReason, WallTime};
+use crate::model::{
+    Frame, FrameKind, MissingPart, Quality, SampleKind, TimeRange, Tree, UnknownReason, WallTime,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 

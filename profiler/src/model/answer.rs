@@ -1,8 +1,6 @@
 //! What the store answers.
 
-use super::{
-    Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, Missing, SampleKind, TimeRange,
-};
+use super::{Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, Missing, SampleKind, TimeRange};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
