@@ -20,7 +20,7 @@ const MAX_THREADS: usize = 4;
 /// The executable mappings of a process. When its first thread has ended, another one's file tells them.
 pub(super) fn mappings(dir: &Path, pid: Pid) -> Vec<Mapping> {
     let read = |dir: &Path| {
-        let text = open::read_bounded(&dir.join("maps"), MAX_MAPS).unwrap_or_default();
+        let text = open::read_of_process(dir, "maps", MAX_MAPS).unwrap_or_default();
         maps::parse(&text).0
     };
     let all = read(dir);
