@@ -67,7 +67,7 @@ pub struct Libjvm {
 impl Libjvm {
     /// Finds it. `process_dir` is `/proc/PID`.
     pub fn find(process_dir: &Path, files: &mut LibjvmFiles) -> Result<Self, JvmProblem> {
-        let text = open::read_of_process(process_dir, "maps", MAX_MAPS)?;
+        let text = open::read_bounded(&process_dir.join("maps"), MAX_MAPS)?;
         let (mappings, _) = maps::parse(&text);
         if mappings.iter().any(|m| m.module_name().starts_with("libj9vm")) {
             return Err(JvmProblem::OpenJ9);

@@ -1,6 +1,7 @@
 //! What is kept of one process: its executable mappings, the files behind them, the names of its JIT code.
 
 use super::config::Target;
+use super::files::FileSlot;
 use super::java::Slots;
 use super::jit::JitNames;
 use super::native::ModuleId;
@@ -25,12 +26,14 @@ const MAX_PAUSE: Duration = Duration::from_secs(600);
 const MAX_VAIN_SIGNALS: u32 = 2;
 
 /// A file behind a mapping, as far as it has been looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
     /// Not looked at yet.
     New,
     /// Known to [`super::native::Natives`], in that generation.
     Known(ModuleId, u64),
+    /// It is being looked at.
+    Coming(FileSlot),
     /// It cannot be opened.
     Unreadable,
 }
@@ -215,8 +218,8 @@ impl ProcessState {
             .mappings
             .iter()
             .map(|new| {
-                let before = maps::find(&old, new.start).and_then(|i| Some((old.get(i)?, *states.get(i)?)));
-                before.filter(|(m, _)| *m == new).map_or(FileState::New, |(_, state)| state)
+                let before = maps::find(&old, new.start).and_then(|i| Some((old.get(i)?, states.get(i)?)));
+                before.filter(|(m, _)| *m == new).map_or(FileState::New, |(_, state)| state.clone())
             })
             .collect();
         let libjvm = self.mappings.iter().find_map(|m| match &m.backing {

@@ -18,8 +18,8 @@ use crate::model::thread_cpu_time;
 use crate::rights;
 use crate::supervise::attempt;
 pub use about::{About, Key, What};
-use state::{State, lock};
 pub use state::{Alone, ErrandCounts, Stuck};
+use state::{State, lock};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -54,15 +54,8 @@ pub enum Turned {
 
 impl Turned {
     /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Banned,
-        Self::Slow,
-        Self::UserBusy,
-        Self::Busy,
-        Self::Budget,
-        Self::NoThread,
-        Self::Failed,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Banned, Self::Slow, Self::UserBusy, Self::Busy, Self::Budget, Self::NoThread, Self::Failed];
 
     /// Stable short name, for metrics.
     pub const fn slug(self) -> &'static str {
@@ -117,11 +110,13 @@ impl<T> Errand<T> {
 /// How much there may be.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    /// What its threads are called, and have the rights of.
+    pub thread: &'static str,
     /// After so long a job is given up.
     pub stuck_after: Duration,
     /// While a job is out for longer, no other for the same process or file system is begun.
     pub slow_after: Duration,
-    /// Of the caller's time, for jobs that are late.
+    /// Of the caller's time, for jobs that are late; 1: it waits as long as it likes.
     pub waiting: f64,
     /// So long every job is waited for.
     pub least: Duration,
@@ -133,13 +128,18 @@ pub struct Limits {
     pub of_key: usize,
     /// Of a core, for the jobs of one user's processes.
     pub user_share: f64,
+    /// CPU time of which that may be taken ahead, as for a node's processes at the start.
+    pub user_ahead: Duration,
     /// The same for those of one process.
     pub process_share: f64,
+    /// CPU time of which that may be taken ahead.
+    pub process_ahead: Duration,
 }
 
 impl Limits {
     /// For the sampling thread. A maps file of 65,530 mappings takes 40 ms, a large library on a cold disk a second.
     pub const SAMPLING: Self = Self {
+        thread: "errand",
         stuck_after: Duration::from_secs(5),
         slow_after: Duration::from_millis(500),
         waiting: SHARE,
@@ -148,23 +148,47 @@ impl Limits {
         of_user: 8,
         of_key: 4,
         user_share: 0.1,
+        user_ahead: Duration::from_secs(3),
         process_share: 0.03,
+        process_ahead: Duration::from_secs(2),
     };
     /// For threads that may wait: reading a large JVM's heap for the first time takes a second or two.
     pub const BACKGROUND: Self = Self {
         stuck_after: Duration::from_secs(10),
+        slow_after: Duration::from_secs(3),
         waiting: 1.0,
         threads: 24,
         user_share: 0.5,
+        user_ahead: Duration::from_secs(30),
         process_share: 0.2,
+        process_ahead: Duration::from_secs(10),
         ..Self::SAMPLING
+    };
+
+    /// For asking JVMs, each of which may take ten seconds to open its socket and ten to answer, and for reading perf maps.
+    pub const ASKING: Self = Self {
+        thread: "jvm-names",
+        stuck_after: Duration::from_secs(40),
+        threads: 10,
+        of_user: 4,
+        of_key: 2,
+        ..Self::BACKGROUND
     };
 
     /// Tests of other rooms run side by side, on machines of any speed, as one user.
     fn or_tests(self) -> Self {
         if cfg!(test) {
             let long = Duration::from_secs(60);
-            Self { least: long, slow_after: long, stuck_after: long, of_user: 1024, threads: 1024, user_share: 1e6, process_share: 1e6, ..self }
+            Self {
+                least: long,
+                slow_after: long,
+                stuck_after: long,
+                of_user: 1024,
+                threads: 1024,
+                user_share: 1e6,
+                process_share: 1e6,
+                ..self
+            }
         } else {
             self
         }
@@ -188,9 +212,15 @@ pub fn background() -> &'static Errands {
     BACKGROUND.get_or_init(|| Errands::new(Limits::BACKGROUND.or_tests()))
 }
 
-/// What both pools did.
+/// For threads that ask JVMs, which may be other users: theirs may, too.
+pub fn asking() -> &'static Errands {
+    static ASKING: OnceLock<Errands> = OnceLock::new();
+    ASKING.get_or_init(|| Errands::new(Limits::ASKING.or_tests()))
+}
+
+/// What all pools did.
 pub fn counts() -> ErrandCounts {
-    errands().counts().and(background().counts())
+    errands().counts().and(background().counts()).and(asking().counts())
 }
 
 impl Errands {
@@ -248,11 +278,11 @@ impl Errands {
 }
 
 /// A thread that does jobs until nobody has its queue.
-fn start_thread() -> Result<state::Queue, Turned> {
+fn start_thread(name: &'static str) -> Result<state::Queue, Turned> {
     let (jobs, queue) = sync_channel::<state::Job>(1);
-    let thread = std::thread::Builder::new().name("errand".into()).stack_size(STACK);
+    let thread = std::thread::Builder::new().name(name.into()).stack_size(STACK);
     let run = move || {
-        rights::keep_only("errand");
+        rights::keep_only(name);
         queue.into_iter().for_each(|job| job());
     };
     thread.spawn(run).map(|_| jobs).map_err(|_| Turned::NoThread)

@@ -233,7 +233,7 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Refusal> {
 }
 
 /// How long a thread that may wait waits for a file of /proc that is made from a process's memory.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// As [`read_bounded`], of a file that the kernel makes from a process's memory, for threads that may wait: on one that can
 /// be given up. `process_dir` is `/proc/PID`.

@@ -14,9 +14,6 @@ pub(super) const BANS: (Duration, Duration) = (Duration::from_secs(30), Duration
 const MAX_BANS: usize = 4096;
 /// Users and processes whose CPU time is remembered; beyond, those who owe nothing go, then all.
 const MAX_PAYERS: usize = 8192;
-/// CPU time that a user's jobs may take ahead, as for a node's processes at the start; and a process's.
-const USER_AHEAD: Duration = Duration::from_secs(3);
-const PROCESS_AHEAD: Duration = Duration::from_secs(1);
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 pub(super) type Queue = SyncSender<Job>;
@@ -138,7 +135,7 @@ impl State {
             None if self.out.len() >= self.limits.threads => return Err(Turned::Busy),
             None => {
                 self.next += 1;
-                (self.next, start_thread()?)
+                (self.next, start_thread(self.limits.thread)?)
             }
         };
         self.counts.begun += 1;
@@ -156,7 +153,8 @@ impl State {
             }
         }
         let same = || self.out.values().filter(|out| out.about.key == about.key);
-        if same().count() >= self.limits.of_key || same().any(|out| now - out.since >= self.limits.slow_after) {
+        if same().count() >= self.limits.of_key || same().any(|out| now - out.since >= self.limits.slow_after)
+        {
             return Err(Turned::Slow);
         }
         if self.out.values().filter(|out| out.about.uid == about.uid).count() >= self.limits.of_user {
@@ -170,10 +168,10 @@ impl State {
 
     /// Who pays for a job, which share of a core he has, and what he may take ahead.
     fn payers(&self, about: &About) -> [(Payer, f64, Duration); 2] {
-        let Limits { user_share, process_share, .. } = self.limits;
+        let Limits { user_share, user_ahead, process_share, process_ahead, .. } = self.limits;
         [
-            (Payer::User(about.uid), user_share, USER_AHEAD),
-            (Payer::Process(about.dir.clone()), process_share, PROCESS_AHEAD),
+            (Payer::User(about.uid), user_share, user_ahead),
+            (Payer::Process(about.dir.clone()), process_share, process_ahead),
         ]
     }
 
@@ -229,6 +227,9 @@ impl State {
 
     /// How long a caller may wait now.
     pub fn may_wait(&self, now: Instant) -> Duration {
+        if self.limits.waiting >= 1.0 {
+            return Duration::MAX;
+        }
         let owed = self.waited.map_or(Duration::ZERO, |paid| paid.saturating_duration_since(now));
         AHEAD.saturating_sub(owed.mul_f64(self.limits.waiting))
     }

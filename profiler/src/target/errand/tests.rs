@@ -127,10 +127,12 @@ fn neither_a_user_nor_all_users_have_more_threads_than_there_may_be() {
 
 #[test]
 fn a_process_and_a_user_whose_reads_take_much_wait() {
-    let limits = Limits { user_share: 0.001, process_share: 0.001, ..Limits::BACKGROUND };
+    let limits = Limits { user_share: 0.001, process_share: 0.001, waiting: 1.0, ..Limits::SAMPLING };
     let errands = pool(limits);
-    let pay = |pid, seconds| lock(&errands.state).pay(&about(pid, 1000), Duration::from_secs(seconds), Instant::now());
-    pay(1, 2);
+    let pay = |pid, seconds| {
+        lock(&errands.state).pay(&about(pid, 1000), Duration::from_secs(seconds), Instant::now())
+    };
+    pay(1, 3);
     assert_eq!(turned(errands.run(about(1, 1000), LONG, || 1)), Turned::Budget);
     assert_eq!(errands.run(about(2, 1000), LONG, || 2).done(), Some(2), "the user has some left");
     pay(3, 2);
