@@ -7,10 +7,10 @@ use crate::hotspot::{Jvm, JvmProblem, LibjvmFiles};
 use crate::model::{FileId, NameProbe, Pid, ProcessKey, StringLayout, Tid};
 use crate::supervise::quarantine::{self, Item};
 use crate::supervise::{self, Beat};
-use crate::target::errand::{About, Errand, Turned, What, background};
+use crate::target::errand::{About, Errand, Held, Turned, What, background};
 use crate::unwind;
 use profiler_ebpf::JvmLayout;
-use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ pub struct Library {
     /// Which file.
     pub id: FileId,
     /// The file.
-    pub file: File,
+    pub file: Held,
     /// Where; None: the file does not tell.
     pub probe: Option<NameProbe>,
     /// How the JVM lays out Strings, where the probe needs to know.
@@ -174,7 +174,12 @@ fn library(key: ProcessKey, files: &mut LibjvmFiles) -> Result<Library, JvmProbl
         Some(NameProbe::JavaName { .. }) => Some(jvm.string_layout()?),
         Some(NameProbe::NativeName { .. }) | None => None,
     };
-    Ok(Library { id, file, probe, strings })
+    if let Some(NameProbe::NativeName { offset } | NameProbe::JavaName { offset }) = probe {
+        // The kernel reads the page that gets the probe, on the thread that asks for it (copy_insn,
+        // kernel/events/uprobes.c): it comes here, or that thread never asks.
+        file.read_exact_at(&mut [0], offset).map_err(|_| JvmProblem::File("its code cannot be read"))?;
+    }
+    Ok(Library { id, file: Held::new(file, &dir_of(key)), probe, strings })
 }
 
 fn layout(key: ProcessKey, incarnation: u32, files: &mut LibjvmFiles) -> Result<JvmLayout, JvmProblem> {

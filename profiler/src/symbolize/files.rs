@@ -9,7 +9,6 @@ use super::native::{Loaded, ModuleId, ModuleKey, Natives};
 use crate::target::errand::{About, Errand, Ticket, Turned, errands};
 use crate::target::maps::{Backing, Mapping};
 use crate::target::open::{self, Refusal};
-use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -59,7 +58,8 @@ pub struct At<'a> {
     pub mapping: &'a Mapping,
 }
 
-type Looked = Result<(ModuleKey, File), Refusal>;
+/// The file is closed where it was opened: that may last, too.
+type Looked = Result<ModuleKey, Refusal>;
 
 struct Look {
     slot: FileSlot,
@@ -77,8 +77,8 @@ pub struct Files {
 
 /// What is known of a file now.
 pub enum Found {
-    /// Which it is; opened where it was not known before.
-    Known(ModuleId, Option<File>),
+    /// Which it is.
+    Known(ModuleId),
     /// It cannot be opened.
     Unreadable,
     /// It is being looked at.
@@ -97,12 +97,10 @@ impl Files {
         let (of, what) = (dir.to_owned(), mapping.clone());
         let job = move || -> Looked {
             let (file, stat) = open::mapped_file(&of, &what)?;
-            Ok((ModuleKey::of(&file, &stat), file))
+            Ok(ModuleKey::of(&file, &stat))
         };
         match errands().run(About::file(dir, mapping), PATIENCE, job) {
-            Errand::Done(Ok((key, file))) => {
-                Found::Known(natives.known(&mapping.module_name(), key), Some(file))
-            }
+            Errand::Done(Ok(key)) => Found::Known(natives.known(&mapping.module_name(), key)),
             Errand::Done(Err(_)) => Found::Unreadable,
             Errand::Late(ticket) => {
                 let slot = FileSlot::default();
@@ -115,20 +113,14 @@ impl Files {
     }
 
     /// Has the symbols of a file read. True: they are there, or it has none; false: they are on their way.
-    pub fn load(
-        &mut self,
-        id: ModuleId,
-        file: Option<File>,
-        at: At<'_>,
-        natives: &mut Natives,
-    ) -> Result<bool, Turned> {
-        self.load_within(PATIENCE, (id, file), at, natives)
+    pub fn load(&mut self, id: ModuleId, at: At<'_>, natives: &mut Natives) -> Result<bool, Turned> {
+        self.load_within(PATIENCE, id, at, natives)
     }
 
     fn load_within(
         &mut self,
         patience: Duration,
-        (id, file): (ModuleId, Option<File>),
+        id: ModuleId,
         At { dir, mapping }: At<'_>,
         natives: &mut Natives,
     ) -> Result<bool, Turned> {
@@ -144,8 +136,8 @@ impl Files {
             Backing::Anonymous | Backing::Special(_) | Backing::Vdso => Path::new("").into(),
         };
         let (of, what, reading) = (dir.to_owned(), mapping.clone(), natives.reading(id));
-        let job = move || match file.map_or_else(|| open::mapped_file(&of, &what).map(|(file, _)| file), Ok) {
-            Ok(file) => reading.read(&file, &path),
+        let job = move || match open::mapped_file(&of, &what) {
+            Ok((file, _)) => reading.read(&file, &path),
             Err(_) => Loaded::NotOpened,
         };
         match errands().run(About::file(dir, mapping), patience, job) {
@@ -179,12 +171,12 @@ impl Files {
         for look in std::mem::take(&mut self.looks) {
             match look.ticket.poll() {
                 Ok(None) => self.looks.push(look),
-                Ok(Some(Ok((key, file)))) => {
+                Ok(Some(Ok(key))) => {
                     let id = natives.known(&look.mapping.module_name(), key);
                     let _ = look.slot.0.set(Some((id, natives.generation)));
                     if natives.wants_file(id) {
                         let at = At { dir: &look.dir, mapping: &look.mapping };
-                        let _ = self.load_within(Duration::ZERO, (id, Some(file)), at, natives);
+                        let _ = self.load_within(Duration::ZERO, id, at, natives);
                     }
                 }
                 Ok(Some(Err(_))) | Err(_) => {

@@ -357,15 +357,13 @@ impl Symbolizer {
                 Some(None) => *state = FileState::Unreadable,
             }
         }
-        let mut opened = None;
         let id = match state {
             FileState::Known(id, generation) if *generation == self.natives.generation => *id,
             FileState::Unreadable => return self.no_name(UnknownReason::FileUnreadable, at.mapping),
             FileState::New | FileState::Known(..) | FileState::Coming(_) => {
                 match self.files.look(at, &mut self.natives) {
-                    Found::Known(id, file) => {
+                    Found::Known(id) => {
                         *state = FileState::Known(id, self.natives.generation);
-                        opened = file;
                         id
                     }
                     Found::Unreadable => {
@@ -384,7 +382,7 @@ impl Symbolizer {
             return PendingFrame::Named(frame);
         }
         if self.natives.wants_file(id) {
-            match self.files.load(id, opened, at, &mut self.natives) {
+            match self.files.load(id, at, &mut self.natives) {
                 Ok(true) => {}
                 Ok(false) => {
                     let known = Some((id, self.natives.generation));

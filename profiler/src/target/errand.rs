@@ -10,6 +10,7 @@
 //! [`SHARE`] of the time; threads that may wait have a pool of their own ([`background`]).
 
 mod about;
+mod held;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use crate::model::thread_cpu_time;
 use crate::rights;
 use crate::supervise::attempt;
 pub use about::{About, Key, What};
+pub use held::Held;
 pub use state::{Alone, ErrandCounts, Stuck};
 use state::{State, lock};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel, sync_channel};

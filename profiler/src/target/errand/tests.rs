@@ -161,3 +161,13 @@ fn a_job_that_panics_costs_its_answer() {
     assert_eq!(turned(failed), Turned::Failed);
     assert_eq!(errands.run(about(1, 1000), LONG, || 1).done(), Some(1));
 }
+
+#[test]
+fn a_file_is_closed_by_another_thread() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let held = Held::new(std::fs::File::from(std::os::fd::OwnedFd::from(writer)), Path::new("/proc/self"));
+    assert!(held.fd().is_some());
+    drop(held);
+    // It ends when nobody has the other end.
+    assert_eq!(std::io::Read::read(&mut { reader }, &mut [0]).unwrap(), 0);
+}
