@@ -120,8 +120,8 @@ fn overlay(dir: &Path, below: &Path) -> Result<Option<Mounted>> {
     Ok(mount.output()?.status.success().then_some(Mounted(over)))
 }
 
-fn as_neighbour(dir: &Path, name: &str, command: &mut Command) -> Result<Running> {
-    Running::start(name, command.uid(NEIGHBOUR).gid(NEIGHBOUR), &dir.join(format!("{name}.log")))
+fn as_user(uid: u32, dir: &Path, name: &str, command: &mut Command) -> Result<Running> {
+    Running::start(name, command.uid(uid).gid(uid), &dir.join(format!("{name}.log")))
 }
 
 fn children(pid: u32) -> Result<Vec<u32>> {
@@ -171,11 +171,12 @@ fn reads_that_never_end_stop_no_window() -> Result<()> {
         return Ok(());
     };
     let mut victim = Running::start("victim", &mut Command::new(victim), &dir.join("victim.log"))?;
-    let mut dead = as_neighbour(dir, "onfuse", Command::new(onfuse).arg("600").arg(&over.0))?;
+    let mut dead = as_user(NEIGHBOUR, dir, "onfuse", Command::new(onfuse).arg("600").arg(&over.0))?;
     dead.wait_fact("library", PATIENCE)?;
     dead.wait_fact("arguments", PATIENCE)?;
     let mut words = Command::new(compiled(dir, "mappings", &[])?);
-    let mut mappings = as_neighbour(dir, "mappings", words.args(["600", "5"]))?;
+    // Another user: what reading takes for him is no reason not to read the first one's.
+    let mut mappings = as_user(NEIGHBOUR + 1, dir, "mappings", words.args(["600", "5"]))?;
     mappings.wait_fact("mappings", PATIENCE)?;
     let [with_library, with_arguments] = children(dead.pid())?[..] else { anyhow::bail!("not two children") };
     // From now on nobody gets a page that was not read before.
