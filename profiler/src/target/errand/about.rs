@@ -70,7 +70,7 @@ impl About {
         match &mapping.backing {
             Backing::File { path, .. } => {
                 let (major, minor) = mapping.device;
-                Self { path: Some(path.clone().into()), key: Key::Device(major, minor), ..about }
+                Self { path: Some(path.clone()), key: Key::Device(major, minor), ..about }
             }
             Backing::Anonymous | Backing::Special(_) | Backing::Vdso => about,
         }

@@ -264,11 +264,11 @@ impl State {
         let stuck = self.out.values().filter(|out| out.given_up);
         let mut stuck: Vec<_> =
             stuck.map(|out| Stuck { about: out.about.clone(), since: now - out.since }).collect();
-        stuck.sort_by(|a, b| b.since.cmp(&a.since));
+        stuck.sort_by_key(|one| std::cmp::Reverse(one.since));
         let alone = self.bans.values().filter(|ban| ban.until > now);
         let mut alone: Vec<_> =
             alone.map(|ban| Alone { about: ban.about.clone(), left: ban.until - now }).collect();
-        alone.sort_by(|a, b| b.left.cmp(&a.left));
+        alone.sort_by_key(|one| std::cmp::Reverse(one.left));
         let threads = self.idle.len() + self.out.len();
         ErrandCounts { stuck, alone, threads, ..self.counts.clone() }
     }
