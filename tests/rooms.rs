@@ -13,7 +13,8 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ("supervise", &[]),
     ("capture", &[]),
     ("unwind", &["target", "hotspot"]),
-    ("process", &[]),
+    // What is read of a process may never come.
+    ("process", &["target"]),
     ("target", &[]),
     ("hotspot", &["target"]),
     ("symbolize", &["target", "hotspot"]),

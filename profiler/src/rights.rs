@@ -24,7 +24,7 @@ const USERS: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 const NONE: CapabilitySet = CapabilitySet::empty();
 
 /// Threads by name, and what they keep of what the daemon was given.
-pub const THREADS: [(&str, CapabilitySet); 18] = [
+pub const THREADS: [(&str, CapabilitySet); 19] = [
     // Waits for signals.
     ("signals", NONE),
     // Clients. The socket was bound before; the store's files are the daemon's own.
@@ -43,6 +43,7 @@ pub const THREADS: [(&str, CapabilitySet); 18] = [
     ("discovery", TARGETS),
     ("spark-names", TARGETS),
     // Files and memory of targets.
+    ("errand", TARGETS),
     ("jvm-reader", TARGETS),
     ("java-names", TARGETS),
     ("unwind-builder", TARGETS.union(FILES)),

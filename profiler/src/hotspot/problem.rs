@@ -43,6 +43,9 @@ pub enum JvmProblem {
     /// Reading it made us fail, now or before.
     #[error("reading it made emberscope fail: it is left alone for a time")]
     Quarantined,
+    /// Its memory or its libjvm does not come, or did not lately.
+    #[error("reading it takes too long: it is left alone for a time")]
+    Late,
 }
 
 impl JvmProblem {
@@ -61,11 +64,15 @@ impl JvmProblem {
             Self::Nonsense(_) => "nonsense",
             Self::Busy => "busy",
             Self::Quarantined => "quarantined",
+            Self::Late => "late",
         }
     }
     /// Trying again may help.
     pub const fn may_pass(&self) -> bool {
-        matches!(self, Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy | Self::Quarantined)
+        matches!(
+            self,
+            Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy | Self::Quarantined | Self::Late
+        )
     }
 }
 

@@ -104,6 +104,8 @@ pub enum UnknownReason {
     JvmUnreadable,
     /// Reading its file or its process made the daemon fail: it is left alone for a time.
     Quarantined,
+    /// Its file was not read in time: its file system does not answer, or much is read for its user.
+    FileLate,
 }
 
 impl UnknownReason {
@@ -124,6 +126,7 @@ impl UnknownReason {
         Self::Unloaded,
         Self::JvmUnreadable,
         Self::Quarantined,
+        Self::FileLate,
     ];
     /// By its short name.
     pub fn from_slug(slug: &str) -> Option<Self> {
@@ -147,6 +150,7 @@ impl UnknownReason {
             Self::Unloaded => "unloaded",
             Self::JvmUnreadable => "jvm unreadable",
             Self::Quarantined => "quarantined",
+            Self::FileLate => "file late",
         }
     }
 }

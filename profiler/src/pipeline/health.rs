@@ -6,6 +6,7 @@
 mod native;
 mod push;
 mod quotas;
+mod reads;
 
 use super::jvms::{Jvms, Naming, Walking};
 use super::tables::TableCounts;
@@ -16,6 +17,7 @@ use crate::process::{Conflict, Process, Registry};
 use crate::push::{PushState, Pusher};
 use crate::serve::{Metrics, raise_to};
 use crate::symbolize::Symbolizer;
+use crate::target::errand;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -187,6 +189,8 @@ impl Health {
         quotas::count(m, &quotas);
         let unwind = tables.counts();
         native::count(m, &unwind, &names.native);
+        let late = errand::counts();
+        reads::count(m, &late);
         let results = attribution.results();
         for (result, count) in results {
             raise_to(&m.thread_names.with_label_values(&[result]), count);
@@ -232,6 +236,7 @@ impl Health {
         // Moved in: the macro would copy them.
         status["unwind_tables"] = native::tables(&unwind);
         status["quotas"] = quotas::status(&quotas, registry).into();
+        status["reads"] = reads::status(&late);
         status["push"] = pushed.as_ref().map(push::status).into();
         status["conflicts"] = conflicts(registry);
         status["jvms"] = jvms(registry, symbolizer, probes, &unwind).into();

@@ -7,17 +7,21 @@ use crate::hotspot::{Jvm, JvmProblem, LibjvmFiles};
 use crate::model::{FileId, NameProbe, Pid, ProcessKey, StringLayout, Tid};
 use crate::supervise::quarantine::{self, Item};
 use crate::supervise::{self, Beat};
+use crate::target::errand::{About, Errand, Held, Turned, What, background};
 use crate::unwind;
 use profiler_ebpf::JvmLayout;
-use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Jobs that may wait: more JVMs than a node has.
 const MAX_WAITING: usize = 256;
 /// Longest for one job: 32,768 threads' comms on a busy machine.
 const STUCK: Duration = Duration::from_secs(60);
+/// Longest that the thread waits for a JVM's memory: others wait behind.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Threads of one JVM whose comm is read.
 const MAX_COMMS: usize = 32_768;
 
@@ -38,7 +42,7 @@ pub struct Library {
     /// Which file.
     pub id: FileId,
     /// The file.
-    pub file: File,
+    pub file: Held,
     /// Where; None: the file does not tell.
     pub probe: Option<NameProbe>,
     /// How the JVM lays out Strings, where the probe needs to know.
@@ -95,19 +99,36 @@ impl JvmReader {
 }
 
 fn run(queue: &Receiver<Job>, out: &Sender<Found>, beat: &Beat) {
-    let mut files = LibjvmFiles::default();
+    let mut files = Arc::<Mutex<LibjvmFiles>>::default();
     for job in queue {
-        let found = beat.work(|| match quarantine::enter(|| job.item()) {
-            Ok(_reading) => find(job, &mut files),
-            Err(_) => job.failed(),
-        });
-        let found = found.unwrap_or_else(|_| {
-            files = LibjvmFiles::default();
-            job.failed()
-        });
+        let found = beat
+            .work(|| find_within(PATIENCE, job, &mut files))
+            .unwrap_or_else(|_| job.failed(JvmProblem::Quarantined));
         if out.send(found).is_err() {
             return;
         }
+    }
+}
+
+/// Reads on a thread that can be given up. What is known of files stays with one that does not come back, or fails.
+fn find_within(patience: Duration, job: Job, files: &mut Arc<Mutex<LibjvmFiles>>) -> Found {
+    let known = Arc::clone(files);
+    let about = About::process(&dir_of(job.key()), What::Memory);
+    let found = background().run(about, patience, move || match quarantine::enter(|| job.item()) {
+        Ok(_reading) => find(job, &mut known.lock().unwrap_or_else(PoisonError::into_inner)),
+        Err(_) => job.failed(JvmProblem::Quarantined),
+    });
+    match found {
+        Errand::Done(found) => found,
+        Errand::Turned(Turned::Failed) => {
+            *files = Arc::default();
+            job.failed(JvmProblem::Quarantined)
+        }
+        Errand::Late(_) => {
+            *files = Arc::default();
+            job.failed(JvmProblem::Late)
+        }
+        Errand::Turned(_) => job.failed(JvmProblem::Late),
     }
 }
 
@@ -121,13 +142,17 @@ fn find(job: Job, files: &mut LibjvmFiles) -> Found {
 
 impl Job {
     fn item(self) -> Item {
-        let (Self::Library(key) | Self::Names(key) | Self::Layout(key, _)) = self;
+        let key = self.key();
         Item::process(key.pid, key.start_ticks)
     }
 
-    /// Reading the JVM made us fail, now or before.
-    fn failed(self) -> Found {
-        let problem = JvmProblem::Quarantined;
+    fn key(self) -> ProcessKey {
+        let (Self::Library(key) | Self::Names(key) | Self::Layout(key, _)) = self;
+        key
+    }
+
+    /// The JVM is not read.
+    fn failed(self, problem: JvmProblem) -> Found {
         match self {
             Self::Library(key) => Found::Library(key, Err(problem)),
             Self::Names(key) => Found::Names(key, Names { comms: comms(&dir_of(key)), java: Err(problem) }),
@@ -149,7 +174,12 @@ fn library(key: ProcessKey, files: &mut LibjvmFiles) -> Result<Library, JvmProbl
         Some(NameProbe::JavaName { .. }) => Some(jvm.string_layout()?),
         Some(NameProbe::NativeName { .. }) | None => None,
     };
-    Ok(Library { id, file, probe, strings })
+    if let Some(NameProbe::NativeName { offset } | NameProbe::JavaName { offset }) = probe {
+        // The kernel reads the page that gets the probe, on the thread that asks for it (copy_insn,
+        // kernel/events/uprobes.c): it comes here, or that thread never asks.
+        file.read_exact_at(&mut [0], offset).map_err(|_| JvmProblem::File("its code cannot be read"))?;
+    }
+    Ok(Library { id, file: Held::new(file, &dir_of(key)), probe, strings })
 }
 
 fn layout(key: ProcessKey, incarnation: u32, files: &mut LibjvmFiles) -> Result<JvmLayout, JvmProblem> {

@@ -60,6 +60,8 @@ pub struct ProcessFacts {
     pub netns: String,
     /// libjvm.so is mapped.
     pub libjvm: bool,
+    /// Its memory did not tell in time: command line or environment are missing.
+    pub late: bool,
 }
 
 /// The words of the form `key=value` whose value is kept (`-Dkey=value` and `--key=value` too): the closed list of
@@ -128,8 +130,10 @@ impl ProcessFacts {
             return Err(ReadError::Gone);
         }
         let status = read_status(root, pid);
-        let words = parse_cmdline(&root.read(pid, "cmdline", MAX_CMDLINE).unwrap_or_default());
-        let kernel_thread = words.is_empty();
+        let line = root.read_memory(pid, "cmdline", MAX_CMDLINE);
+        let late = line == Err(ReadError::Late);
+        let words = parse_cmdline(&line.unwrap_or_default());
+        let kernel_thread = words.is_empty() && !late;
         let mut facts = Self {
             pid,
             start_ticks: stat.start_ticks,
@@ -143,11 +147,14 @@ impl ProcessFacts {
             uid: status.uid,
             gid: status.gid,
             user: users.name(status.uid),
+            late,
             nspid: if status.nspid.is_empty() { vec![pid] } else { status.nspid },
             ..Self::default()
         };
         if !kernel_thread {
-            facts.environ = Environ::parse(&root.read(pid, "environ", MAX_ENVIRON).unwrap_or_default());
+            let environ = root.read_memory(pid, "environ", MAX_ENVIRON);
+            facts.late |= environ == Err(ReadError::Late);
+            facts.environ = Environ::parse(&environ.unwrap_or_default());
             facts.exe = link_text(root, pid, "exe");
             facts.cwd = link_text(root, pid, "cwd");
             facts.netns = link_text(root, pid, "ns/net");

@@ -6,12 +6,17 @@
 //! directory with recorded files.
 
 use crate::model::Pid;
+use crate::target::errand::{self, About, What};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the sampling thread waits for what is made from a process's memory, where it did not wait much lately.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Most descriptors looked at in one /proc/PID/fd. A JVM with more open files than this keeps its
 /// listening sockets among the first: they are opened at start.
@@ -24,6 +29,8 @@ pub enum ReadError {
     Gone,
     /// The kernel does not let this daemon read it: EACCES, EPERM.
     Denied,
+    /// It takes longer than anybody waits for.
+    Late,
     /// Anything else; the text of the error is of no use to a caller.
     Failed,
 }
@@ -67,6 +74,23 @@ impl ProcRoot {
             .map_err(|e| ReadError::from_io(&e))
     }
 
+    /// As [`ProcRoot::read`], of a file that the kernel makes from the process's memory: read on a thread that can be given
+    /// up, and [`ReadError::Late`] when that takes longer than the caller waits.
+    pub fn read_memory(&self, pid: Pid, name: &'static str, limit: usize) -> Result<Vec<u8>, ReadError> {
+        let root = self.clone();
+        self.soon(pid, What::Words, move || root.read(pid, name, limit))
+    }
+
+    fn soon<T: Send + 'static>(
+        &self,
+        pid: Pid,
+        what: What,
+        job: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
+    ) -> Result<T, ReadError> {
+        let about = About::process(&self.0.join(pid.to_string()), what);
+        errand::errands().run(about, PATIENCE, job).done().unwrap_or(Err(ReadError::Late))
+    }
+
     /// Up to `limit` bytes of a file.
     pub fn read(&self, pid: Pid, name: &str, limit: usize) -> Result<Vec<u8>, ReadError> {
         // Most files there are smaller, and are read at once.
@@ -81,8 +105,19 @@ impl ProcRoot {
     }
 
     /// Whether one of the first `limit` bytes begins `needle` (at most 64 bytes). Reads in pieces: maps
-    /// of a large JVM are megabytes.
-    pub fn contains(&self, pid: Pid, name: &str, needle: &[u8], limit: usize) -> Result<bool, ReadError> {
+    /// of a large JVM are megabytes. On a thread that can be given up, as [`ProcRoot::read_memory`].
+    pub fn contains(
+        &self,
+        pid: Pid,
+        name: &'static str,
+        needle: &'static [u8],
+        limit: usize,
+    ) -> Result<bool, ReadError> {
+        let root = self.clone();
+        self.soon(pid, What::Maps, move || root.contains_here(pid, name, needle, limit))
+    }
+
+    fn contains_here(&self, pid: Pid, name: &str, needle: &[u8], limit: usize) -> Result<bool, ReadError> {
         let mut file = self.open(pid, name)?;
         let mut buffer = [0u8; 16 * 1024];
         let (mut kept, mut seen) = (0usize, 0usize);

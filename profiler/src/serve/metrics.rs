@@ -63,6 +63,16 @@ pub struct Metrics {
     pub debug_files: IntCounterVec,
     /// C++ and Rust names that stay mangled.
     pub names_mangled: IntCounterVec,
+    /// Reads of targets on threads that can be given up.
+    pub reads: IntCounter,
+    /// Those for which nobody waited any more.
+    pub reads_late: IntCounter,
+    /// Those that were given up; labels: what was read, a closed list of its room.
+    pub reads_given_up: IntCounterVec,
+    /// Those that were not begun; labels: the reason's slug, a closed list of its room.
+    pub reads_refused: IntCounterVec,
+    /// Given up and not back.
+    pub reads_stuck: IntGauge,
     /// Perf maps asked of JVMs; labels: the result's slug, a closed list of its room.
     pub perf_map_asks: IntCounterVec,
     /// Threads' names and what became of them; labels: the result's slug, a closed list of its room.
@@ -249,6 +259,28 @@ impl Metrics {
                 "emberscope_names_mangled_total",
                 "C++ and Rust names that are shown as their files have them.",
                 &["reason"],
+            )?,
+            reads: b.counter(
+                "emberscope_target_reads_total",
+                "Reads of processes' files and memory on threads that can be given up.",
+            )?,
+            reads_late: b.counter(
+                "emberscope_target_reads_late_total",
+                "Of these, those that were not back when whoever wanted them went on.",
+            )?,
+            reads_given_up: b.counters(
+                "emberscope_target_reads_given_up_total",
+                "Reads that did not come back and were given up.",
+                &["what"],
+            )?,
+            reads_refused: b.counters(
+                "emberscope_target_reads_refused_total",
+                "Reads that were not begun.",
+                &["reason"],
+            )?,
+            reads_stuck: b.gauge(
+                "emberscope_target_reads_stuck",
+                "Reads that were given up and are not back, each with its thread.",
             )?,
             perf_map_asks: b.counters(
                 "emberscope_perf_map_asks_total",

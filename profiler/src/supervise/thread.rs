@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Long-lived threads, as metrics name them. `sampler` is the main thread; `other` are all that are not listed.
-pub const THREADS: [&str; 18] = [
+pub const THREADS: [&str; 19] = [
     "sampler",
     "http",
     "query",
@@ -20,6 +20,7 @@ pub const THREADS: [&str; 18] = [
     "blocks",
     "unwind-tables",
     "unwind-builder",
+    "errand",
     "jvm-reader",
     "java-names",
     "jvm-names",

@@ -11,6 +11,7 @@ use super::perf_map::{self, Limits, Scan, ScanError, Wanted};
 use crate::model::ProcessKey;
 use crate::supervise::quarantine::{self, Item};
 use crate::supervise::{self, Beat};
+use crate::target::errand::{About, What, asking};
 use crate::target::open::{self, Refusal};
 use std::io::BufReader;
 use std::os::fd::OwnedFd;
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 const THREADS: usize = 2;
 /// Longest for one job: the time-out of the JVM, and reading a gigabyte of map.
 const STUCK: Duration = Duration::from_secs(120);
+/// Longest that the thread waits for one: twice the JVM's time-out, and reading its map.
+const PATIENCE: Duration = Duration::from_secs(35);
 /// Jobs that may wait: more JVMs than a node has.
 const MAX_WAITING: usize = 256;
 /// Perf map entries and bytes of names taken over in one reading.
@@ -127,15 +130,24 @@ fn work(queue: &Mutex<Receiver<Job>>, done: &Sender<Outcome>, beat: &Beat) {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
         let nothing = Outcome::nothing(&job);
-        let outcome =
-            beat.work(|| match quarantine::enter(|| Item::process(job.key.pid, job.jvm.start_ticks)) {
-                Ok(_reading) => run(job),
-                Err(_) => Outcome { wanted: job.wanted.clone(), ..Outcome::nothing(&job) },
-            });
+        let outcome = beat.work(|| run_within(PATIENCE, job));
         if done.send(outcome.unwrap_or(nothing)).is_err() {
             return;
         }
     }
+}
+
+/// Does a job on a thread that can be given up: its root may be one of a file system that never answers.
+fn run_within(patience: Duration, job: Job) -> Outcome {
+    let about = About::process(&job.jvm.process_dir, What::Root);
+    let late = Outcome { wanted: job.wanted.clone(), read: Err(Refusal::Late), ..Outcome::nothing(&job) };
+    let done = asking().run(about, patience, move || {
+        match quarantine::enter(|| Item::process(job.key.pid, job.jvm.start_ticks)) {
+            Ok(_reading) => run(job),
+            Err(_) => Outcome { wanted: job.wanted.clone(), ..Outcome::nothing(&job) },
+        }
+    });
+    done.done().unwrap_or(late)
 }
 
 impl Outcome {

@@ -11,6 +11,7 @@ mod asker;
 mod attach;
 mod config;
 mod counters;
+mod files;
 mod frames;
 mod identity;
 mod java;

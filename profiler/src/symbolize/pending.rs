@@ -1,5 +1,6 @@
 //! A stack between capture and the window's end: most of it named, JIT code still on its way to a name.
 
+use super::files::FileSlot;
 use super::java::Slot;
 use crate::model::{Frame, StackEnd};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub enum PendingFrame {
     Jit(u64),
     /// A Java frame that the walker knew as such, and that is being read from the JVM's memory.
     Java(Slot),
+    /// Code of a file that is being read, at this offset of it.
+    File(FileSlot, u64),
 }
 
 /// A stack whose JIT frames wait for their names. Cheap to clone.
@@ -33,7 +36,7 @@ impl PendingStack {
     /// Whether any frame has no name yet.
     pub fn unnamed(&self) -> bool {
         self.frames.iter().any(|frame| match frame {
-            PendingFrame::Named(_) => false,
+            PendingFrame::Named(_) | PendingFrame::File(..) => false,
             PendingFrame::Jit(_) => true,
             PendingFrame::Java(slot) => slot.get().is_none(),
         })

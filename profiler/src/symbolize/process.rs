@@ -1,11 +1,13 @@
 //! What is kept of one process: its executable mappings, the files behind them, the names of its JIT code.
 
 use super::config::Target;
+use super::files::FileSlot;
 use super::java::Slots;
 use super::jit::JitNames;
 use super::native::ModuleId;
 use crate::hotspot;
 use crate::model::{JvmFacts, NameSource, StackEnd, Tenant};
+use crate::target::errand::{self, About, Errand, Ticket, What};
 use crate::target::maps::{self, Backing, Mapping};
 use crate::target::open;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use std::time::{Duration, Instant};
 /// `/proc/PID/maps` is read at most this often for one process. While reading it again does not help
 /// (walking code without frame pointers gives addresses that are none) the pause doubles, up to the second.
 const REREAD: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+/// How long the sampling thread waits for the mappings, where it did not wait much lately; those of a JVM take 2 ms.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
 const MAX_MAPS: u64 = 16 << 20;
 /// Longest pause between two attempts to ask a JVM that does not answer.
@@ -22,12 +26,14 @@ const MAX_PAUSE: Duration = Duration::from_secs(600);
 const MAX_VAIN_SIGNALS: u32 = 2;
 
 /// A file behind a mapping, as far as it has been looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
     /// Not looked at yet.
     New,
     /// Known to [`super::native::Natives`], in that generation.
     Known(ModuleId, u64),
+    /// It is being looked at.
+    Coming(FileSlot),
     /// It cannot be opened.
     Unreadable,
 }
@@ -101,7 +107,20 @@ pub struct ProcessState {
     stale: bool,
     read_at: Option<Instant>,
     reread_pause: Duration,
+    /// A reading that takes longer than the caller waits.
+    reading: Option<Ticket<MapsRead>>,
     failures: u32,
+}
+
+/// The mappings, and whether there are more; None of a process that is gone.
+type MapsRead = Option<(Vec<Mapping>, bool)>;
+
+/// Reads the mappings, for as long as it takes.
+fn read_maps(dir: &Path, start_ticks: u64) -> MapsRead {
+    let text = open::read_bounded(&dir.join("maps"), MAX_MAPS).ok();
+    // A zombie's maps are empty, and an ended process's pid may be another's by now.
+    let text = text.filter(|text| !text.is_empty() && crate::target::same_process(dir, start_ticks));
+    text.map(|text| maps::parse(&text))
 }
 
 impl ProcessState {
@@ -128,6 +147,7 @@ impl ProcessState {
             stale: true,
             read_at: None,
             reread_pause: REREAD.0,
+            reading: None,
             failures: 0,
         }
     }
@@ -141,6 +161,19 @@ impl ProcessState {
     /// Makes sure that `addresses` can be looked up, as far as reading the mappings again may help. True
     /// when they were read.
     pub fn prepare(&mut self, dir: &Path, target: &Target, mut addresses: impl Iterator<Item = u64>) -> bool {
+        if let Some(ticket) = self.reading.take() {
+            match ticket.poll() {
+                Ok(Some(read)) => {
+                    self.take_maps(read, target);
+                    return true;
+                }
+                Ok(None) => {
+                    self.reading = Some(ticket);
+                    return false;
+                }
+                Err(_) => {}
+            }
+        }
         let Some(read_at) = self.read_at else {
             self.read(dir, target);
             return true;
@@ -160,17 +193,22 @@ impl ProcessState {
 
     fn read(&mut self, dir: &Path, target: &Target) {
         self.read_at = Some(Instant::now());
-        let text = match open::read_bounded(&dir.join("maps"), MAX_MAPS) {
-            // A zombie's maps are empty, and an ended process's pid may be another's by now.
-            Ok(text) if !text.is_empty() && crate::target::same_process(dir, target.key.start_ticks) => text,
-            _ => {
-                self.gone = self.mappings.is_empty();
-                return;
-            }
+        let (of, start_ticks) = (dir.to_owned(), target.key.start_ticks);
+        let about = About::process(dir, What::Maps);
+        match errand::errands().run(about, PATIENCE, move || read_maps(&of, start_ticks)) {
+            Errand::Done(read) => self.take_maps(read, target),
+            Errand::Late(ticket) => self.reading = Some(ticket),
+            Errand::Turned(_) => {}
+        }
+    }
+
+    fn take_maps(&mut self, read: MapsRead, target: &Target) {
+        let Some((mappings, cut)) = read else {
+            self.gone = self.mappings.is_empty();
+            return;
         };
         self.stale = false;
         self.gone = false;
-        let (mappings, cut) = maps::parse(&text);
         if cut {
             tracing::debug!(pid = target.key.pid, "more executable mappings than the limit");
         }
@@ -180,8 +218,8 @@ impl ProcessState {
             .mappings
             .iter()
             .map(|new| {
-                let before = maps::find(&old, new.start).and_then(|i| Some((old.get(i)?, *states.get(i)?)));
-                before.filter(|(m, _)| *m == new).map_or(FileState::New, |(_, state)| state)
+                let before = maps::find(&old, new.start).and_then(|i| Some((old.get(i)?, states.get(i)?)));
+                before.filter(|(m, _)| *m == new).map_or(FileState::New, |(_, state)| state.clone())
             })
             .collect();
         let libjvm = self.mappings.iter().find_map(|m| match &m.backing {

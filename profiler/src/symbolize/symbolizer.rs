@@ -4,6 +4,7 @@ use super::asker::{Asker, Job};
 use super::attach::Jvm;
 use super::config::{SymbolizerConfig, Target};
 use super::counters::SymbolizerCounters;
+use super::files::{At, FileSlot, Files, Found};
 use super::frames::FrameTable;
 use super::java::Reader;
 use super::kernel::KernelSymbols;
@@ -16,7 +17,6 @@ use crate::model::{
     Stack, StackEnd, UnknownReason,
 };
 use crate::target::maps::{self, Backing};
-use crate::target::open;
 use profiler_ebpf::{FrameKindTag, UserFrame};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ pub struct Symbolizer {
     pub(super) processes: FastMap<ProcessKey, ProcessState>,
     kernel: KernelSymbols,
     natives: Natives,
+    files: Files,
     pub(super) frames: FrameTable,
     asker: Asker,
     pub(super) reader: Reader,
@@ -58,6 +59,7 @@ impl Symbolizer {
             processes: FastMap::default(),
             kernel: KernelSymbols::new(&config.proc_root),
             natives,
+            files: Files::default(),
             frames: FrameTable::new(config.max_frames),
             asker: Asker::new(),
             reader: Reader::new(),
@@ -106,11 +108,12 @@ impl Symbolizer {
 
     /// Names what waits, with the newest maps.
     pub fn finish(&mut self, target: &Target, pending: &PendingStack) -> Stack {
-        let process = self.processes.get(&target.key);
         let mut all = Vec::with_capacity(pending.frames.len());
         for frame in pending.frames.iter() {
+            let process = self.processes.get(&target.key);
             match frame {
                 PendingFrame::Named(frame) => all.push(Arc::clone(frame)),
+                PendingFrame::File(slot, offset) => all.push(self.came(slot, *offset)),
                 PendingFrame::Java(slot) => match slot.get() {
                     Some(frames) => all.extend(frames.iter().cloned()),
                     None => all.push(self.frames.intern(Frame::unknown(why_unread(process), ""))),
@@ -187,6 +190,7 @@ impl Symbolizer {
         let mut done = Vec::new();
         self.take_named();
         self.natives.poll();
+        self.files.poll(&mut self.natives);
         while let Some(outcome) = self.asker.poll() {
             done.push(outcome.key);
             self.take_outcome(outcome);
@@ -338,26 +342,84 @@ impl Symbolizer {
                 return PendingFrame::Jit(address);
             }
             Backing::Special(name) => self.frames.intern(Frame::new(FrameKind::Native, &**name, &**name)),
-            Backing::Vdso => self.file_frame(state, offset, &|| vdso::file(mapping), mapping),
-            Backing::File { .. } => {
-                self.file_frame(state, offset, &|| open::mapped_file(dir, mapping), mapping)
-            }
+            Backing::Vdso => self.vdso_frame(state, offset, mapping),
+            Backing::File { .. } => return self.file_frame(state, offset, At { dir, mapping }),
         };
         PendingFrame::Named(frame)
     }
 
-    fn file_frame(
-        &mut self,
-        state: &mut FileState,
-        offset: u64,
-        open: &dyn Fn() -> Result<(std::fs::File, rustix::fs::Stat), open::Refusal>,
-        mapping: &maps::Mapping,
-    ) -> Arc<Frame> {
+    /// A frame of a file of the target: named now, or on its way.
+    fn file_frame(&mut self, state: &mut FileState, offset: u64, at: At<'_>) -> PendingFrame {
+        if let FileState::Coming(slot) = state {
+            match slot.get() {
+                None => return PendingFrame::File(slot.clone(), offset),
+                Some(Some((id, generation))) => *state = FileState::Known(id, generation),
+                Some(None) => *state = FileState::Unreadable,
+            }
+        }
+        let id = match state {
+            FileState::Known(id, generation) if *generation == self.natives.generation => *id,
+            FileState::Unreadable => return self.no_name(UnknownReason::FileUnreadable, at.mapping),
+            FileState::New | FileState::Known(..) | FileState::Coming(_) => {
+                match self.files.look(at, &mut self.natives) {
+                    Found::Known(id) => {
+                        *state = FileState::Known(id, self.natives.generation);
+                        id
+                    }
+                    Found::Unreadable => {
+                        *state = FileState::Unreadable;
+                        return self.no_name(UnknownReason::FileUnreadable, at.mapping);
+                    }
+                    Found::Coming(slot) => {
+                        *state = FileState::Coming(slot.clone());
+                        return PendingFrame::File(slot, offset);
+                    }
+                    Found::Later => return self.no_name(UnknownReason::FileLate, at.mapping),
+                }
+            }
+        };
+        if let Some(frame) = self.natives.cached(id, offset) {
+            return PendingFrame::Named(frame);
+        }
+        if self.natives.wants_file(id) {
+            match self.files.load(id, at, &mut self.natives) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let known = Some((id, self.natives.generation));
+                    return PendingFrame::File(FileSlot::of(known), offset);
+                }
+                Err(_) => return self.no_name(UnknownReason::FileLate, at.mapping),
+            }
+        }
+        PendingFrame::Named(self.natives.name(id, offset, None, &mut self.frames))
+    }
+
+    /// A frame of a file that was on its way.
+    fn came(&mut self, slot: &FileSlot, offset: u64) -> Arc<Frame> {
+        let reason = match slot.get() {
+            Some(Some((id, generation))) if generation == self.natives.generation => {
+                if self.natives.cached(id, offset).is_some() || !self.natives.wants_file(id) {
+                    return self.natives.name(id, offset, None, &mut self.frames);
+                }
+                UnknownReason::FileLate
+            }
+            Some(None) => UnknownReason::FileUnreadable,
+            Some(Some(_)) | None => UnknownReason::FileLate,
+        };
+        self.frames.intern(Frame::unknown(reason, ""))
+    }
+
+    fn no_name(&mut self, reason: UnknownReason, mapping: &maps::Mapping) -> PendingFrame {
+        PendingFrame::Named(self.frames.intern(Frame::unknown(reason, mapping.module_name())))
+    }
+
+    /// The kernel's own page, of our own memory.
+    fn vdso_frame(&mut self, state: &mut FileState, offset: u64, mapping: &maps::Mapping) -> Arc<Frame> {
         let mut opened = None;
-        if !matches!(state, FileState::Known(_, generation) if *generation == self.natives.generation)
-            && *state != FileState::Unreadable
-        {
-            *state = match open() {
+        let known =
+            matches!(state, FileState::Known(_, generation) if *generation == self.natives.generation);
+        if !known && *state != FileState::Unreadable {
+            *state = match vdso::file(mapping) {
                 Ok((file, stat)) => {
                     let id = self.natives.module(&mapping.module_name(), &file, &stat);
                     opened = Some(file);
@@ -370,17 +432,11 @@ impl Symbolizer {
             let frame = Frame::unknown(UnknownReason::FileUnreadable, mapping.module_name());
             return self.frames.intern(frame);
         };
-        if let Some(frame) = self.natives.cached(id, offset) {
-            return frame;
+        if self.natives.wants_file(id) && opened.is_none() {
+            opened = vdso::file(mapping).ok().map(|(file, _)| file);
         }
-        if opened.is_none() && self.natives.wants_file(id) {
-            opened = open().ok().map(|(file, _)| file);
-        }
-        let path = match &mapping.backing {
-            Backing::File { path, .. } => path,
-            _ => std::path::Path::new(""),
-        };
-        self.natives.name(id, offset, opened.as_ref().map(|file| (file, path)), &mut self.frames)
+        let file = opened.as_ref().map(|file| (file, std::path::Path::new("")));
+        self.natives.name(id, offset, file, &mut self.frames)
     }
 }
 

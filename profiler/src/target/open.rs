@@ -4,6 +4,7 @@
 //! no symlink at the end; what is found is looked at (type, owner) through an O_PATH handle, which has no
 //! side effects on FIFOs and devices, before it is opened for reading.
 
+use super::errand::{self, About, What};
 use super::maps::{Backing, Mapping};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -11,6 +12,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 /// Why a file of a target is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,11 +33,13 @@ pub enum Refusal {
     Unreadable,
     /// The process ended.
     ProcessGone,
+    /// Reading takes too long, or took so before: it is left alone for a time.
+    Late,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Missing,
         Self::Symlink,
         Self::NotRegular,
@@ -44,6 +48,7 @@ impl Refusal {
         Self::Rubbish,
         Self::Unreadable,
         Self::ProcessGone,
+        Self::Late,
     ];
     /// Stable short name, for metrics.
     pub const fn slug(self) -> &'static str {
@@ -56,6 +61,7 @@ impl Refusal {
             Self::Rubbish => "rubbish",
             Self::Unreadable => "unreadable",
             Self::ProcessGone => "process_gone",
+            Self::Late => "late",
         }
     }
     /// What it was, for people.
@@ -69,6 +75,7 @@ impl Refusal {
             Self::Rubbish => "it is not a perf map",
             Self::Unreadable => "it cannot be read",
             Self::ProcessGone => "the process ended",
+            Self::Late => "reading it takes too long: it is left alone for a time",
         }
     }
 }
@@ -223,6 +230,18 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).map_err(io_refusal)?;
     Ok(bytes)
+}
+
+/// How long a thread that may wait waits for a file of /proc that is made from a process's memory.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// As [`read_bounded`], of a file that the kernel makes from a process's memory, for threads that may wait: on one that can
+/// be given up. `process_dir` is `/proc/PID`.
+pub fn read_of_process(process_dir: &Path, name: &'static str, limit: u64) -> Result<Vec<u8>, Refusal> {
+    let path = process_dir.join(name);
+    let about = About::process(process_dir, if name == "maps" { What::Maps } else { What::Words });
+    let read = errand::background().run(about, PATIENCE, move || read_bounded(&path, limit));
+    read.done().unwrap_or(Err(Refusal::Late))
 }
 
 /// Removes a name inside `root`; only a regular file owned by `uid`.

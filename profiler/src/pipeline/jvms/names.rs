@@ -98,14 +98,14 @@ impl Jvms {
 
 /// Puts a probe on the file; what then tells the names, or why nothing does.
 fn attach(pid: Pid, library: &Library, capture: &mut Capture) -> Result<Naming, String> {
-    use std::os::fd::AsFd;
     let Some(probe) = library.probe else {
         return Err("its libjvm has neither os::set_native_thread_name nor JVM_SetNativeThreadName".into());
     };
     if library.strings.is_some() {
         capture.watch_process(pid, library.strings).map_err(|e| e.to_string())?;
     }
-    capture.watch_names(library.id, library.file.as_fd(), probe).map_err(|e| e.to_string())?;
+    let file = library.file.fd().ok_or("its file is closed")?;
+    capture.watch_names(library.id, file, probe).map_err(|e| e.to_string())?;
     Ok(if library.strings.is_some() { Naming::Strings } else { Naming::Native })
 }
 

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 /// How long after a JVM could not be read it is tried again: it may be starting.
 const RETRY: Duration = Duration::from_secs(2);
+/// The same where the memory did not come at all.
+const LATE: Duration = Duration::from_secs(5);
 /// Tries that come at the next look instead: HotSpot makes its code heaps some 30 ms after libjvm is mapped.
 const SOON: u32 = 10;
 /// Tries; then it stays as it is.
@@ -88,6 +90,11 @@ pub(super) struct Tries {
 impl Tries {
     /// One failed; false when it was the last.
     pub(super) fn failed(&mut self, problem: &JvmProblem, now: Instant) -> bool {
+        if *problem == JvmProblem::Late {
+            // No try: nothing was read. It is left alone for a time that ends.
+            self.next = Some(now + LATE);
+            return true;
+        }
         self.made += 1;
         let again = problem.may_pass() && self.made < MAX_TRIES;
         self.next = again.then(|| if self.made < SOON { now } else { now + RETRY });

@@ -17,6 +17,8 @@ pub struct Counters {
     pub exited: usize,
     /// Processes read from /proc.
     pub reads: u64,
+    /// Of these, not all in time: their memory did not come (FUSE, or many mappings).
+    pub late: u64,
     /// Gone before they could be read.
     pub gone: u64,
     /// There, but not readable.
@@ -102,6 +104,8 @@ pub(super) struct Entry {
     pub stale: bool,
     /// It waits to be checked, since events of its user's were lost.
     pub suspect: bool,
+    /// Not all could be read in time: it is read again.
+    pub late: bool,
     /// The tick at which it was last looked at after its exit.
     pub checked_at: Option<u64>,
     pub exited_at: Option<Instant>,
@@ -132,11 +136,12 @@ impl Entry {
             gid: facts.gid,
             inner_pid: facts.inner_pid(),
             ppid: facts.ppid,
-            kernel_thread: facts.words.is_empty(),
+            kernel_thread: facts.words.is_empty() && !facts.late,
             ..blank(facts.key())
         };
         let mut entry = Self::with(process, own, settled);
         entry.parent = parent;
+        entry.late = facts.late;
         entry.netns.clone_from(&facts.netns);
         entry.label(config);
         entry
@@ -163,6 +168,7 @@ impl Entry {
             last_used: 0,
             stale: false,
             suspect: false,
+            late: false,
             checked_at: None,
             exited_at: None,
             seen: Instant::now(),

@@ -204,7 +204,7 @@ impl Registry {
         }
         let ended = match read_stat(&self.root, key.pid) {
             Ok(stat) => {
-                entry.stale |= *stat.comm != *entry.process.comm;
+                entry.stale |= *stat.comm != *entry.process.comm || entry.late;
                 stat.start_ticks != key.start_ticks || stat.ended()
             }
             Err(error) => error == ReadError::Gone,

@@ -184,6 +184,7 @@ impl Registry {
     /// Takes in what was read.
     fn learn(&mut self, facts: &ProcessFacts, ancestors: usize) -> ProcessKey {
         let key = facts.key();
+        self.counters.late += u64::from(facts.late);
         let fork = self.forks.take(facts.pid);
         // An orphan's parent is init; who forked it is known from the event.
         let parent_pid = if facts.ppid <= 1 { fork.map_or(facts.ppid, |f| f.parent) } else { facts.ppid };

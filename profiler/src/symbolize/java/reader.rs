@@ -9,13 +9,14 @@ use crate::hotspot::{JavaFrame, Jvm, JvmFacts, JvmProblem, LibjvmFiles, Limits, 
 use crate::model::ProcessKey;
 use crate::supervise::quarantine::{self, Item, Quarantined};
 use crate::supervise::{self, Beat};
+use crate::target::errand::{About, Errand, Turned, What, background};
 use crate::target::memory::ProcessMemory;
 use profiler_ebpf::UserFrame;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Batches that may wait.
@@ -24,6 +25,8 @@ const MAX_WAITING: usize = 256;
 const MAX_JVMS: usize = 256;
 /// Longest for one batch: a large heap's first look takes a second or two.
 const STUCK: Duration = Duration::from_secs(60);
+/// Longest that the thread waits for a JVM's memory: others wait behind.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// A JVM that could not be read is tried again after this.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -124,10 +127,11 @@ struct Open {
 }
 
 fn run(queue: &Receiver<Job>, out: &Sender<Named>, held: &AtomicUsize, beat: &Beat) {
-    let mut opened = Opened::default();
+    let mut all = Arc::<Mutex<Opened>>::default();
     for job in queue {
         match job {
             Job::Forget(key) => {
+                let mut opened = lock(&all);
                 if opened.jvms.remove(&key).is_some_and(|jvm| jvm.jvm.is_ok()) {
                     opened.share();
                 }
@@ -135,27 +139,50 @@ fn run(queue: &Receiver<Job>, out: &Sender<Named>, held: &AtomicUsize, beat: &Be
             }
             Job::Name { key, dir, wanted } => {
                 let begun = Instant::now();
-                let named = beat.work(|| {
-                    let entered = quarantine::enter(|| Item::process(key.pid, key.start_ticks));
-                    entered.map(|_reading| name(opened.of(key, &dir, begun), &wanted))
-                });
-                let (answers, facts) = match named {
-                    Ok(Ok(named)) => named,
-                    Ok(Err(Quarantined)) => left_alone(wanted.len()),
-                    Err(_) => {
-                        // What is known of the others is read again: it may be half changed.
-                        opened = Opened::default();
-                        left_alone(wanted.len())
-                    }
-                };
+                let frames = wanted.iter().map(|(frame, unloads, _)| (*frame, *unloads)).collect();
+                let named = beat.work(|| name_within(PATIENCE, &mut all, (key, dir), frames));
+                let (answers, facts) = named.unwrap_or_else(|_| left_alone(wanted.len()));
                 let frames = wanted.into_iter().zip(answers);
                 let frames = frames.map(|((frame, _, slot), answer)| (frame, slot, answer)).collect();
-                held.store(opened.jvms.len(), Ordering::Relaxed);
+                held.store(lock(&all).jvms.len(), Ordering::Relaxed);
                 if out.send(Named { key, frames, facts, took: begun.elapsed() }).is_err() {
                     return;
                 }
             }
         }
+    }
+}
+
+fn lock(opened: &Mutex<Opened>) -> MutexGuard<'_, Opened> {
+    opened.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Names frames on a thread that can be given up. What is known of JVMs stays with one that does not come back, or fails:
+/// the others' is read again.
+fn name_within(
+    patience: Duration,
+    all: &mut Arc<Mutex<Opened>>,
+    (key, dir): (ProcessKey, PathBuf),
+    frames: Vec<(UserFrame, u64)>,
+) -> (Vec<Answer>, Result<JvmFacts, JvmProblem>) {
+    let (opened, count) = (Arc::clone(all), frames.len());
+    let named = background().run(About::process(&dir, What::Memory), patience, move || {
+        let entered = quarantine::enter(|| Item::process(key.pid, key.start_ticks));
+        entered.map(|_reading| name(lock(&opened).of(key, &dir, Instant::now()), &frames))
+    });
+    let late = || (vec![Err(Unnamed::Unreadable); count], Err(JvmProblem::Late));
+    match named {
+        Errand::Done(Ok(named)) => named,
+        Errand::Done(Err(Quarantined)) => left_alone(count),
+        Errand::Turned(Turned::Failed) => {
+            *all = Arc::default();
+            left_alone(count)
+        }
+        Errand::Late(_) => {
+            *all = Arc::default();
+            late()
+        }
+        Errand::Turned(_) => late(),
     }
 }
 
@@ -198,12 +225,9 @@ fn left_alone(frames: usize) -> (Vec<Answer>, Result<JvmFacts, JvmProblem>) {
 }
 
 /// As many answers as there are frames.
-fn name(open: &mut Open, wanted: &Wanted) -> (Vec<Answer>, Result<JvmFacts, JvmProblem>) {
+fn name(open: &mut Open, wanted: &[(UserFrame, u64)]) -> (Vec<Answer>, Result<JvmFacts, JvmProblem>) {
     match &mut open.jvm {
-        Ok((namer, memory)) => {
-            let frames = wanted.iter().map(|(frame, unloads, _)| (*frame, *unloads));
-            (namer.name_all(memory, frames), Ok(namer.facts().clone()))
-        }
+        Ok((namer, memory)) => (namer.name_all(memory, wanted.iter().copied()), Ok(namer.facts().clone())),
         Err(problem) => {
             let why = if *problem == JvmProblem::Gone { Unnamed::Gone } else { Unnamed::Unreadable };
             (vec![Err(why); wanted.len()], Err(problem.clone()))

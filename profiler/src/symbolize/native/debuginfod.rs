@@ -97,9 +97,9 @@ impl Debuginfod {
         Ok(Self { dir: dir.to_owned(), asks, came, asked: BTreeSet::new(), counts })
     }
 
-    /// Where a file is once it came.
-    pub fn place(&self, id: &[u8]) -> PathBuf {
-        place(&self.dir, id)
+    /// Where files are once they came.
+    pub fn places(&self) -> Places {
+        Places(self.dir.clone())
     }
 
     /// Has it fetched, unless that was tried before.
@@ -155,6 +155,16 @@ fn agent() -> ureq::Agent {
         .user_agent(concat!("emberscope/", env!("CARGO_PKG_VERSION")))
         .build()
         .into()
+}
+
+/// Where files are once they came.
+pub struct Places(PathBuf);
+
+impl Places {
+    /// That of a build id.
+    pub fn of(&self, id: &[u8]) -> PathBuf {
+        place(&self.0, id)
+    }
 }
 
 fn place(dir: &Path, id: &[u8]) -> PathBuf {

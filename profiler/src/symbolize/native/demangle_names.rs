@@ -147,7 +147,7 @@ impl Names {
         }
         let depth = depth - 1;
         match self.below(12) {
-            0 => out.push_str("i"),
+            0 => out.push('i'),
             1 | 2 => {
                 let mark = self.pick(&["P", "R", "K", "O", "PK", "A3_", "C", "G", "VK", "U3abc", "Dp"]);
                 out.push_str(&mark);
@@ -180,7 +180,7 @@ impl Names {
                 out.push_str("E_");
             }
             10 => {
-                out.push_str("A");
+                out.push('A');
                 self.expression(out, depth, length);
                 out.push('_');
                 self.kind(out, depth, length);

@@ -30,7 +30,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use table::{Named, Table};
+use table::{Named, Parts, Table};
 
 pub use debuginfod::{Debuginfod, DebuginfodCounters};
 pub use demangle::Mangled;
@@ -53,13 +53,46 @@ const MAX_SLOW: u8 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleId(u32);
 
+/// What tells a file from others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum ModuleKey {
-    BuildId { id: Box<[u8]>, owner: u32, size: u64 },
-    File { device: u64, inode: u64, size: u64, modified: (i64, u64) },
+pub enum ModuleKey {
+    /// Its build id, owner and size.
+    BuildId {
+        /// Its build id.
+        id: Box<[u8]>,
+        /// Who owns it.
+        owner: u32,
+        /// Bytes.
+        size: u64,
+    },
+    /// Where it has none: which it is, and when it was written.
+    File {
+        /// Of its file system.
+        device: u64,
+        /// Its number there.
+        inode: u64,
+        /// Bytes.
+        size: u64,
+        /// Seconds and nanoseconds.
+        modified: (i64, u64),
+    },
 }
 
 impl ModuleKey {
+    /// Reads the file's headers.
+    pub fn of(file: &File, stat: &Stat) -> Self {
+        let size = stat.st_size as u64;
+        match Headers::read(file, size).ok().and_then(|h| h.build_id(file)) {
+            Some(id) => Self::BuildId { id, owner: stat.st_uid, size },
+            None => Self::File {
+                device: stat.st_dev,
+                inode: stat.st_ino,
+                size,
+                modified: (stat.st_mtime, stat.st_mtime_nsec),
+            },
+        }
+    }
+
     /// What a daemon that comes down over it remembers.
     fn item(&self, name: &str) -> Item {
         match self {
@@ -203,17 +236,11 @@ impl Natives {
 
     /// Makes `file` known.
     pub fn module(&mut self, name: &str, file: &File, stat: &Stat) -> ModuleId {
-        let size = stat.st_size as u64;
-        let build_id = Headers::read(file, size).ok().and_then(|h| h.build_id(file));
-        let key = match build_id {
-            Some(id) => ModuleKey::BuildId { id, owner: stat.st_uid, size },
-            None => ModuleKey::File {
-                device: stat.st_dev,
-                inode: stat.st_ino,
-                size,
-                modified: (stat.st_mtime, stat.st_mtime_nsec),
-            },
-        };
+        self.known(name, ModuleKey::of(file, stat))
+    }
+
+    /// The same of one whose headers were read.
+    pub fn known(&mut self, name: &str, key: ModuleKey) -> ModuleId {
         if let Some(id) = self.by_key.get(&key) {
             return *id;
         }
@@ -324,8 +351,26 @@ impl Natives {
     }
 
     fn load(&mut self, id: ModuleId, file: &File, path: &Path) {
-        let fetched = |id: &[u8]| Some(self.debuginfod.as_ref()?.place(id));
-        let loaded = Table::open(file, path, fetched, self.max_table_bytes);
+        let loaded = self.reading(id).read(file, path);
+        self.take(id, loaded);
+    }
+
+    /// What it takes to read a file's symbols, on any thread.
+    pub fn reading(&self, id: ModuleId) -> Reading {
+        Reading {
+            item: self.modules.get(id.0 as usize).map(|module| module.item.clone()),
+            fetched: self.debuginfod.as_ref().map(Debuginfod::places),
+            limit: self.max_table_bytes,
+        }
+    }
+
+    /// Takes what was read of a file.
+    pub fn take(&mut self, id: ModuleId, loaded: Loaded) {
+        let loaded = match loaded {
+            Loaded::Parts(parts) => Ok(Table::of(*parts)),
+            Loaded::Failed(error) => Err(error),
+            Loaded::NotOpened => return,
+        };
         let Some(module) = self.modules.get_mut(id.0 as usize) else { return };
         match loaded {
             Ok(table) => {
@@ -360,9 +405,40 @@ impl Natives {
     }
 }
 
+/// Reads a file's symbols.
+pub struct Reading {
+    item: Option<Item>,
+    fetched: Option<debuginfod::Places>,
+    limit: u64,
+}
+
+/// What came of it.
+pub enum Loaded {
+    /// They are taken in by [`Natives::take`].
+    Parts(Box<Parts>),
+    /// There are none.
+    Failed(ElfError),
+    /// It is not there, or left alone: it may be another time.
+    NotOpened,
+}
+
+impl Reading {
+    /// Of the open `file`, which is (or was) at `path`.
+    pub fn read(self, file: &File, path: &Path) -> Loaded {
+        let Ok(_reading) = self.item.map(|item| quarantine::enter(|| item)).transpose() else {
+            return Loaded::NotOpened;
+        };
+        let fetched = |id: &[u8]| Some(self.fetched.as_ref()?.of(id));
+        match Parts::read(file, path, fetched, self.limit) {
+            Ok(parts) => Loaded::Parts(Box::new(parts)),
+            Err(error) => Loaded::Failed(error),
+        }
+    }
+}
+
 /// The functions at offsets of a file, from symbols of at most about `limit` bytes, as frames of native code get them.
 pub fn names(file: &File, offsets: &[u64], limit: u64) -> Result<Vec<Option<String>>, ElfError> {
-    let table = Table::open(file, Path::new("/"), |_| None, limit)?;
+    let table = Table::of(Parts::read(file, Path::new("/"), |_| None, limit)?);
     let name = |offset: &u64| {
         let Named { symbol, mangled, .. } = table.name(*offset)?;
         let shown = if mangled { demangle::demangle(&symbol).0.ok().flatten() } else { None };

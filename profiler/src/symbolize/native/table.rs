@@ -52,10 +52,25 @@ struct Symbols {
     _image: Image,
 }
 
-impl Table {
+/// What a table is made of: read on any thread, and kept when the file is gone.
+pub struct Parts {
+    own: Option<(Starts, Image)>,
+    more: MoreParts,
+    segments: Vec<Segment>,
+    lacking: Option<Box<[u8]>>,
+    bytes: u64,
+}
+
+enum MoreParts {
+    None,
+    File(Starts, Image),
+    Go(GoTable),
+}
+
+impl Parts {
     /// Of the open `file`, which is (or was) at `path`; at most about `limit` bytes. `fetched` says where the debug file
     /// of a build id is that a server was asked for.
-    pub fn open(
+    pub fn read(
         file: &File,
         path: &Path,
         fetched: impl Fn(&[u8]) -> Option<PathBuf>,
@@ -71,25 +86,38 @@ impl Table {
         let id = if stripped { headers.build_id(file) } else { None };
         let fetched = id.as_deref().and_then(fetched);
         let more = if !stripped {
-            More::None
+            MoreParts::None
         } else if let Some(image) =
             separate::find(&headers, (file, &metadata), path, fetched.as_deref(), rest)
         {
             bytes += image.bytes;
-            More::File(Box::new(Symbols::of(image)))
+            MoreParts::File(Starts::of(&image), image)
         } else if let Some(table) = GoTable::read(&headers, file, rest) {
             bytes += table.bytes();
-            More::Go(table)
+            MoreParts::Go(table)
         } else {
-            More::None
+            MoreParts::None
         };
-        let own = (!tables.is_empty()).then(|| Symbols::of(own));
-        bytes += own.as_ref().map_or(0, |symbols| symbols.starts.bytes());
-        if let More::File(symbols) = &more {
-            bytes += symbols.starts.bytes();
+        let own = (!tables.is_empty()).then(|| (Starts::of(&own), own));
+        bytes += own.as_ref().map_or(0, |(starts, _)| starts.bytes());
+        if let MoreParts::File(starts, _) = &more {
+            bytes += starts.bytes();
         }
-        let lacking = id.filter(|_| matches!(more, More::None));
+        let lacking = id.filter(|_| matches!(more, MoreParts::None));
         Ok(Self { own, more, segments: headers.segments(file)?, lacking, bytes })
+    }
+}
+
+impl Table {
+    /// Of what was read.
+    pub fn of(parts: Parts) -> Self {
+        let Parts { own, more, segments, lacking, bytes } = parts;
+        let more = match more {
+            MoreParts::None => More::None,
+            MoreParts::File(starts, image) => More::File(Box::new(Symbols::of(starts, image))),
+            MoreParts::Go(table) => More::Go(table),
+        };
+        Self { own: own.map(|(starts, image)| Symbols::of(starts, image)), more, segments, lacking, bytes }
     }
 
     /// The function at an offset of the file.
@@ -119,7 +147,7 @@ impl Table {
 }
 
 impl Symbols {
-    fn of(image: Image) -> Self {
+    fn of(starts: Starts, image: Image) -> Self {
         let mut source = Elf::new(format!("/proc/self/fd/{}", image.file.as_raw_fd()));
         source.debug_syms = false;
         let symbolizer = Symbolizer::builder()
@@ -128,7 +156,7 @@ impl Symbols {
             .enable_auto_reload(false)
             .enable_demangling(false)
             .build();
-        Self { starts: Starts::of(&image), symbolizer, source: Source::Elf(source), _image: image }
+        Self { starts, symbolizer, source: Source::Elf(source), _image: image }
     }
 
     /// The name of an address, and the addresses around it that have it too.

@@ -95,7 +95,7 @@ fn symbols(path: &Path, dynamic: bool) -> Vec<(String, u64)> {
 }
 
 fn table(path: &Path) -> Table {
-    Table::open(&File::open(path).unwrap(), path, |_| None, 64 << 20).unwrap()
+    Table::of(Parts::read(&File::open(path).unwrap(), path, |_| None, 64 << 20).unwrap())
 }
 
 fn named(path: &Path, offset: u64) -> Option<String> {
@@ -281,7 +281,7 @@ fn a_stripped_program_of_go_names_its_functions() {
 #[test]
 fn what_a_name_is_said_to_hold_for_has_that_name() {
     let (file, _) = libc();
-    let table = Table::open(&file, Path::new("/"), |_| None, 64 << 20).unwrap();
+    let table = Table::of(Parts::read(&file, Path::new("/"), |_| None, 64 << 20).unwrap());
     let (mut long, mut asked) = (0, 0);
     for offset in (0x28000..0x180000u64).step_by(0x391) {
         let Some(found) = table.name(offset) else { continue };

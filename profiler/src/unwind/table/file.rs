@@ -6,6 +6,7 @@
 use super::image::{Image, Section};
 use super::{Disk, Table, TableError, table_of};
 use crate::supervise::quarantine::Item;
+use crate::target::errand::{About, What, background};
 use crate::target::maps::{Backing, Mapping};
 use crate::target::open;
 use profiler_ebpf::NoTable;
@@ -13,7 +14,12 @@ use rustix::fs::Stat;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a file is waited for: a large library on a cold disk takes a second or two.
+const FILE: Duration = Duration::from_secs(4);
+/// The same for its attributes.
+const STAMP: Duration = Duration::from_millis(100);
 
 /// A mapped file, as the kernel prints it: device, inode, path. Some file systems give two files one number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +54,9 @@ impl Stamp {
 
     /// Of the file behind a mapping as it is now; None where we may not look (CAP_CHECKPOINT_RESTORE).
     pub fn now(dir: &Path, mapping: &Mapping) -> Option<Self> {
-        let stat = open::mapped_stat(dir, mapping)?;
+        let (of, what) = (dir.to_owned(), mapping.clone());
+        let about = About::process(dir, What::Maps);
+        let stat = background().run(about, STAMP, move || open::mapped_stat(&of, &what)).done()??;
         Some(Self([stat.stx_size, stat.stx_ctime.tv_sec as u64, u64::from(stat.stx_ctime.tv_nsec)]))
     }
 }
@@ -133,12 +141,19 @@ impl Keys {
 /// Reads a file and makes its table, when it has at most `most` bytes of unwind information.
 pub fn make(wanted: &Wanted, most: u64, keys: &Keys, disk: Option<&Disk>) -> Made {
     let begun = Instant::now();
-    let (mut stamp, mut loaded) = (None, false);
-    let opened = open::mapped_file(&wanted.dir, &wanted.mapping).map_err(|_| TableError::Unreadable);
-    let image = opened.and_then(|(file, stat)| {
-        stamp = Some(Stamp::of(&stat));
-        Image::of_file(&file, u64::try_from(stat.st_size).unwrap_or(0), most)
+    let mut loaded = false;
+    let (dir, mapping) = (wanted.dir.clone(), wanted.mapping.clone());
+    let read = background().run(About::file(&dir, &mapping), FILE, move || {
+        match open::mapped_file(&dir, &mapping) {
+            Ok((file, stat)) => {
+                let size = u64::try_from(stat.st_size).unwrap_or(0);
+                (Some(Stamp::of(&stat)), Image::of_file(&file, size, most))
+            }
+            Err(_) => (None, Err(TableError::Unreadable)),
+        }
     });
+    // Without a stamp it is wanted again with its process's next look.
+    let (stamp, image) = read.done().unwrap_or((None, Err(TableError::Late)));
     let found = match image {
         Ok(image) if keys.has(image.key()) => Found::Known(image.key()),
         Ok(image) => of_image(image, disk, &mut loaded).unwrap_or_else(|error| refused(wanted, &error)),

@@ -38,6 +38,9 @@ pub enum TableError {
     /// Reading failed.
     #[error("reading it failed")]
     Unreadable,
+    /// It does not come in time.
+    #[error("reading it takes too long")]
+    Late,
     /// Neither .eh_frame nor .debug_frame.
     #[error("it has no unwind information")]
     Nothing,

@@ -7,7 +7,7 @@ use super::super::ranges::{Code, Ranges};
 use super::{Keeper, Process, Seen, State, Walker, WalkerError};
 use crate::model::Pid;
 use crate::target::maps::{self, Mapping};
-use crate::target::open;
+use crate::target::open::{self, Refusal};
 use profiler_ebpf::{CodeRange, GRANULE_WORDS, NoTable, PAGE_SHIFT, ProcessTables, STAMP_WORDS};
 use std::path::Path;
 use std::time::Instant;
@@ -17,23 +17,21 @@ const MAX_MAPS: u64 = 8 << 20;
 /// Threads whose maps are tried where the first one ended.
 const MAX_THREADS: usize = 4;
 
-/// The executable mappings of a process. When its first thread has ended, another one's file tells them.
-pub(super) fn mappings(dir: &Path, pid: Pid) -> Vec<Mapping> {
-    let read = |dir: &Path| {
-        let text = open::read_bounded(&dir.join("maps"), MAX_MAPS).unwrap_or_default();
-        maps::parse(&text).0
+/// The executable mappings of a process; None: they do not come in time. When its first thread has ended, another one's
+/// file tells them.
+pub(super) fn mappings(dir: &Path, pid: Pid) -> Option<Vec<Mapping>> {
+    let read = |dir: &Path| match open::read_of_process(dir, "maps", MAX_MAPS) {
+        Err(Refusal::Late) => None,
+        text => Some(maps::parse(&text.unwrap_or_default()).0),
     };
-    let all = read(dir);
+    let all = read(dir)?;
     if !all.is_empty() {
-        return all;
+        return Some(all);
     }
     let threads = std::fs::read_dir(dir.join("task")).into_iter().flatten().flatten();
     let others = threads.filter(|thread| *thread.file_name() != *pid.to_string());
-    others
-        .take(MAX_THREADS)
-        .map(|thread| read(&thread.path()))
-        .find(|all| !all.is_empty())
-        .unwrap_or_default()
+    let mut all = others.take(MAX_THREADS).map_while(|thread| read(&thread.path()));
+    Some(all.find(|all| !all.is_empty()).unwrap_or_default())
 }
 
 impl<W: Walker> Keeper<W> {

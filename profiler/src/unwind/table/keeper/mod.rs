@@ -193,7 +193,11 @@ impl<W: Walker> Keeper<W> {
             return Ok(Vec::new());
         }
         self.walker.expect(pid)?;
-        let mappings = lists::mappings(dir, pid);
+        let Some(mappings) = lists::mappings(dir, pid) else {
+            // What is known of it stays; it is looked at again when it is sampled.
+            self.counts.refused += 1;
+            return Ok(Vec::new());
+        };
         if mappings.is_empty() {
             // It ended, or it is a kernel thread.
             self.walker.forget(pid);

@@ -1,8 +1,9 @@
 /* A file system that dies. `fuse user|admin DIR LIBRARY JAR UID`, begun by root, mounts it on DIR and goes on as UID:
  * `user` for UID alone, with the options that fusermount3 gives a user's (it opens /dev/fuse as root, too, where that is
  * not everybody's); `admin` for everybody, as one of an administrator (s3fs, gcsfuse) is. It has `lib.so` and
- * `extra.jar` with the contents of the two files, and `args`, a megabyte of nothing. It serves until SIGUSR1, then never
- * again: who asks it waits until this process ends.
+ * `extra.jar` with the contents of the two files, and `args`, a megabyte that never comes: who
+ * watches the machine would have read it, and the kernel kept it. It serves until SIGUSR1, then never again: who asks it waits
+ * until this process ends.
  *
  * Speaks the kernel's protocol itself (include/uapi/linux/fuse.h, 7.31). */
 #include "hostile.h"
@@ -86,12 +87,16 @@ static void serve(int fd) {
             break;
         }
         case FUSE_READ: {
-            static char nothing[1 << 18];
             const struct fuse_read_in *asked = (const void *)rest;
             uint64_t size = i < 3 ? files[i].size : 0, from = asked->offset < size ? asked->offset : size;
             uint64_t count = size - from < asked->size ? size - from : asked->size;
-            if (count > sizeof nothing) count = sizeof nothing;
-            answer(fd, head->unique, 0, i < 3 && files[i].bytes ? files[i].bytes + from : nothing, count);
+            if (i < 2) answer(fd, head->unique, 0, files[i].bytes + from, count);
+            break;
+        }
+        case FUSE_STATFS: {
+            /* Without it nothing can be mounted above. */
+            struct fuse_statfs_out out = {.st = {.bsize = 4096, .frsize = 4096, .namelen = 255}};
+            answer(fd, head->unique, 0, &out, sizeof out);
             break;
         }
         case FUSE_FORGET:
