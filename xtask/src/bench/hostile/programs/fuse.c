@@ -32,6 +32,8 @@ static int mounted(const char *dir, int uid, int for_all) {
              for_all ? ",allow_other" : "");
     if (fd < 0 || mount("hostile", dir, "fuse", MS_NOSUID | MS_NODEV, options)) return -1;
     if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) exit(3);
+    /* The kernel forgets it where the ids change. */
+    end_with_parent();
     return fd;
 }
 
