@@ -17,7 +17,7 @@ use super::source::{PerfSource, Source, SourceState};
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use super::tables::TableMaps;
 use super::threads::Threads;
-use crate::model::{LostCounts, RawEvent};
+use crate::model::{LostCounts, RawEvent, SampleKind};
 use aya::Ebpf;
 use aya::maps::{Map, MapData, ProgramArray};
 use profiler_ebpf::DropReason;
@@ -71,7 +71,8 @@ impl Capture {
     /// Loads and attaches everything but takes no sample (the sampler is put on an event that never
     /// fires), then detaches.
     pub fn smoke(features: &HostFeatures) -> Result<SmokeReport, CaptureError> {
-        let config = CaptureConfig::default();
+        let others = SampleKind::ALL.iter().filter_map(|kind| Some((*kind, kind.facts().pace.usual()?)));
+        let config = CaptureConfig { others: others.collect(), ..CaptureConfig::default() };
         let Loaded { mut ebpf, sources, programs, .. } = loader::load(&config, features)?;
         let mut sources: Vec<PerfSource> = sources.into_iter().map(PerfSource::idle).collect();
         let online = online()?;
