@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 #[path = "capture/events.rs"]
 mod events;
+#[path = "capture/faults.rs"]
+mod faults;
 #[path = "capture/shares.rs"]
 mod shares;
 
@@ -140,7 +142,8 @@ fn the_verifier_takes_every_program_this_host_can_run() {
     let Some((features, _guard)) = host("smoke") else { return };
     let report = Capture::smoke(&features).unwrap_or_else(|e| panic!("{e}"));
     let sampler = if features.bpf_loop { "sample" } else { "sample_more" };
-    for program in [sampler, "task_exec", "task_exit"] {
+    let faults = if features.bpf_loop { "faults" } else { "faults_first" };
+    for program in [sampler, faults, "task_exec", "task_exit"] {
         assert!(report.programs.contains(&program), "{program} is missing in {report:?}");
     }
     assert!(report.cpus > 0);

@@ -56,7 +56,8 @@ fn outputs(case: &str) -> Result<Vec<(&'static str, Vec<u8>)>> {
         detail: Detail { kinds: true, ..Detail::default() },
     };
     let answer = store.merge(&query)?;
-    let unit = asked["unit"].as_str().and_then(Unit::from_slug).context("unit")?;
+    let unit =
+        asked["unit"].as_str().and_then(|unit| Unit::from_slug(unit, SampleKind::Cpu)).context("unit")?;
     let plain = ExportOptions { unit, title: text_of(&asked["title"]), annotate: false };
     let annotated = ExportOptions { annotate: true, ..plain.clone() };
     let svg = String::from_utf8(render(Format::Svg, &answer, &plain)?)?;
@@ -74,7 +75,7 @@ fn outputs(case: &str) -> Result<Vec<(&'static str, Vec<u8>)>> {
         .map(|m| {
             let (own, total) = match unit {
                 Unit::Samples => (m.own.count, m.total.count),
-                Unit::Nanoseconds => (m.own.weight, m.total.weight),
+                Unit::Weight => (m.own.weight, m.total.weight),
             };
             let kinds: Vec<&str> = m.kinds.iter().copied().collect();
             format!("{own} {total} {:?} {:?} {}\n", m.name, m.module, kinds.join(","))

@@ -12,7 +12,7 @@ pub const COUNTER_SLOTS: usize = 32;
 #[repr(usize)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
-    /// Runs of the sampling program, those on an idle CPU included.
+    /// Runs of the sampling program for CPU time, those on an idle CPU included.
     Ticks = DROP_SLOTS,
     /// Runs that found the CPU idle.
     Idle,
@@ -28,9 +28,11 @@ pub enum Counter {
     StackReads,
     /// Names that threads were given. Names are numbered by it, so it is added to in one instruction.
     Names,
+    /// Runs of the sampling programs for other kinds.
+    OtherRuns,
 }
 
 const _: () = {
     assert!(crate::DropReason::COUNT <= DROP_SLOTS);
-    assert!((Counter::Names as usize) < COUNTER_SLOTS);
+    assert!((Counter::OtherRuns as usize) < COUNTER_SLOTS);
 };

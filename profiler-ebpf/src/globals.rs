@@ -26,6 +26,10 @@ pub static CPUS: Global<u32> = Global::new(1);
 #[unsafe(no_mangle)]
 pub static PERIOD_NS: Global<u64> = Global::new(10_101_010);
 
+/// Weight of a sample of page faults: one is taken each so many.
+#[unsafe(no_mangle)]
+pub static FAULTS_EVERY: Global<u64> = Global::new(256);
+
 /// The reader is woken once this many bytes wait in the ring.
 #[unsafe(no_mangle)]
 pub static WAKE_BYTES: Global<u64> = Global::new(128 * 1024);

@@ -41,6 +41,8 @@ pub struct RecordHeader {
 pub enum SampleKindTag {
     /// Time on a CPU; weight in nanoseconds.
     Cpu = 1,
+    /// Faults of memory; weight in faults.
+    PageFaults = 2,
 }
 
 /// One sample. Its stack is named by hash; the stack itself came up in a [`StackRecord`], earlier in

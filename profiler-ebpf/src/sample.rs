@@ -1,10 +1,10 @@
-//! The sampling program, run by a perf event on each CPU.
+//! The sampling programs, run by perf events on each CPU: one door for all kinds of samples.
 //!
 //! Takes the kernel stack and the user stack, hashes both, sends the stack if it was not yet sent in
 //! this epoch, then the sample. A stack counts as sent only when the ring took it.
 #![allow(unsafe_code)]
 
-use crate::globals::PERIOD_NS;
+use crate::globals::{FAULTS_EVERY, PERIOD_NS};
 use crate::maps::{BODY_WORDS, EVENTS, NEXT, SCRATCH, Scratch};
 use crate::output::{Counts, waiting, wake_flags};
 use crate::regs;
@@ -23,19 +23,35 @@ use profiler_ebpf::{
     SampleRecord, StackEnd, StackRecord,
 };
 
-/// For kernels with `bpf_loop` (5.17): 512 user frames.
-#[perf_event]
-pub fn sample(ctx: PerfEventContext) -> u32 {
-    run::<LOOP>(&ctx);
-    0
+/// The programs of a kind of samples: one for each way to walk. All go through one door, which takes the kind's number and
+/// what a sample weighs.
+macro_rules! kind {
+    ($kind:expr, $weight:expr, $loop:ident, $jumps:ident, $pointers:ident) => {
+        /// For kernels with `bpf_loop` (5.17): 512 user frames.
+        #[perf_event]
+        pub fn $loop(ctx: PerfEventContext) -> u32 {
+            run::<LOOP>(&ctx, $kind, $weight);
+            0
+        }
+
+        /// For kernels without: begins a walk, on which [`sample_more`] goes.
+        #[perf_event]
+        pub fn $jumps(ctx: PerfEventContext) -> u32 {
+            run::<JUMPS>(&ctx, $kind, $weight);
+            0
+        }
+
+        /// Where that is refused: 127 frames, by frame pointers only.
+        #[perf_event]
+        pub fn $pointers(ctx: PerfEventContext) -> u32 {
+            run::<POINTERS>(&ctx, $kind, $weight);
+            0
+        }
+    };
 }
 
-/// For kernels without: begins a walk, on which [`sample_more`] goes.
-#[perf_event]
-pub fn sample_first(ctx: PerfEventContext) -> u32 {
-    run::<JUMPS>(&ctx);
-    0
-}
+kind!(SampleKindTag::Cpu, PERIOD_NS.load(), sample, sample_first, sample_bounded);
+kind!(SampleKindTag::PageFaults, FAULTS_EVERY.load(), faults, faults_first, faults_bounded);
 
 /// Some steps more, and what comes after the last: it calls itself again. The kernel ends that after 33 calls.
 #[perf_event]
@@ -52,22 +68,15 @@ pub fn sample_more(ctx: PerfEventContext) -> u32 {
     0
 }
 
-/// Where that is refused: 127 frames, by frame pointers only.
-#[perf_event]
-pub fn sample_bounded(ctx: PerfEventContext) -> u32 {
-    run::<POINTERS>(&ctx);
-    0
-}
-
 /// How to walk on: by `bpf_loop`, by tail calls, by frame pointers.
 const LOOP: u32 = 0;
 const JUMPS: u32 = 1;
 const POINTERS: u32 = 2;
 
 #[inline(always)]
-fn run<const HOW: u32>(ctx: &PerfEventContext) {
+fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64) {
     let Some(counts) = Counts::of_this_cpu() else { return };
-    counts.add(Counter::Ticks, 1);
+    counts.add(if kind as u16 == SampleKindTag::Cpu as u16 { Counter::Ticks } else { Counter::OtherRuns }, 1);
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     if pid == 0 {
@@ -89,6 +98,8 @@ fn run<const HOW: u32>(ctx: &PerfEventContext) {
         walk.reads = 0;
         walk.unloads = 0;
         walk.name_seq = 0;
+        walk.kind = kind as u64;
+        walk.weight = weight;
         let registers = if in_kernel {
             kernel_stack(ctx, &counts, scratch);
             // Nothing was fetched yet.
@@ -160,14 +171,14 @@ unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
                 len: size_of::<SampleRecord>() as u32,
             },
             time_ns: now,
-            weight: PERIOD_NS.load(),
+            weight: walk.weight,
             stack: hash,
             cgroup_id: bpf_get_current_cgroup_id(),
             pid,
             tid,
             cpu: bpf_get_smp_processor_id(),
             name_seq,
-            sample_kind: SampleKindTag::Cpu as u16,
+            sample_kind: walk.kind as u16,
             pad: [0; 3],
         });
         let epoch = now / EPOCH_NS;

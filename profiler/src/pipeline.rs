@@ -256,6 +256,12 @@ fn join(
     // First the programs, then the scan: what starts meanwhile comes as an event.
     let capture = CaptureConfig {
         hz: *config.hz.get(),
+        others: config
+            .events
+            .get()
+            .iter()
+            .filter_map(|sampled| Some((sampled.kind, sampled.every?)))
+            .collect(),
         ring_bytes: config.ring_bytes.as_ref().map(|size| u32::try_from(size.get().0).unwrap_or(u32::MAX)),
         ..CaptureConfig::default()
     };

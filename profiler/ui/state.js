@@ -4,6 +4,8 @@
 // value); `right.LABEL` is the other side of a comparison. What has its default value is not in the address. Pure
 // but for `Store`.
 
+import { KINDS } from './kinds.js';
+
 /** Labels of the daemon that select samples. */
 export const LABELS = ['app', 'executor', 'stage', 'stage_attempt', 'task', 'role', 'thread_class', 'task_index',
   'task_attempt', 'user', 'deploy', 'container', 'process', 'pid', 'service_name', 'app_name', 'node', 'source',
@@ -11,13 +13,14 @@ export const LABELS = ['app', 'executor', 'stage', 'stage_attempt', 'task', 'rol
 
 /** Everything else, with what it is when the address does not say. */
 export const DEFAULTS = {
+  type: KINDS[0].type, // what samples count
   view: 'apps', // apps, stages, executors, processes, flame, methods, slow, compare
   range: '-1h', // what the timeline shows: -1h, or FROM..UNTIL in milliseconds
   from: '', until: '', // a window in it, milliseconds
   live: '', // 1: follow the newest window
   by: '', // what the timeline splits by
   query: '', // a PromQL selector
-  unit: 'ns', // ns or samples
+  unit: 'weight', // weight or samples
   order: 'icicle', // icicle (root on top) or flame
   invert: '', // 1: callers, the leaf first
   focus: '', // the method of the sandwich
@@ -48,6 +51,8 @@ export function parse(hash) {
     else if (side === out.right && ['from', 'until', 'query'].includes(label)) side[label] = [value];
     else if (name in DEFAULTS) out[name] = value;
   }
+  // Links of earlier pages.
+  if (out.unit === 'ns') out.unit = 'weight';
   return out;
 }
 

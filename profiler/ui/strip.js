@@ -35,7 +35,7 @@ export class Strip {
     this.by.querySelector('select').value = by;
     // A task's stage is not what the timeline is of: it shows when the stage ran in its application.
     const seen = { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => !['task', 'task_index', 'task_attempt'].includes(name))) };
-    const pairs = [...selection(seen), ...Object.entries(outer(state.range))];
+    const pairs = [...selection(seen), ...Object.entries(outer(state.range)), ['type', state.type]];
     const key = JSON.stringify([pairs, by]);
     if (key === this.asked && !again) { this.#show(state, by); return; }
     this.asked = key;

@@ -1,4 +1,4 @@
-// CPU over time, stacked; a window of it can be dragged.
+// CPU time over time, or what else samples count, stacked; a window of it can be dragged.
 //
 // In: an answer of `/series`, its range, the window that is selected, and lanes (stages and when they ran). Out: a
 // canvas, and `choose(from, until)` in milliseconds. Keys: arrows move the window, Shift and arrows its end, Escape
@@ -6,15 +6,18 @@
 
 import { h } from './dom.js';
 import { clock, duration, safe } from './format.js';
+import { KINDS } from './kinds.js';
+import { amount, kindOf } from './units.js';
 
 const HEIGHT = 92;
 const LANE = 7;
 const LANES = 6;
-/** Hues of the bands, told apart by those who see few colours too: their lightness differs. */
-const BANDS = [[45, 0.15, 0.72], [250, 0.09, 0.66], [160, 0.1, 0.74], [320, 0.09, 0.62], [95, 0.11, 0.8], [200, 0.07, 0.56], [20, 0.1, 0.6], [280, 0.05, 0.78]];
+/** Hues of the bands below the first, told apart by those who see few colours too: their lightness differs. */
+const BANDS = [[250, 0.09, 0.66], [160, 0.1, 0.74], [320, 0.09, 0.62], [95, 0.11, 0.8], [200, 0.07, 0.56], [20, 0.1, 0.6], [280, 0.05, 0.78]];
 
 /** The series with most samples by themselves, the others as one. Points are by their place in the range. */
 export function bands(answer, by) {
+  const kind = kindOf(answer);
   const step = answer.step_seconds * 1000;
   const from = Date.parse(answer.range.from);
   const until = Date.parse(answer.range.until);
@@ -25,19 +28,19 @@ export function bands(answer, by) {
     let sum = 0;
     for (const point of points) {
       const at = Math.floor(Date.parse(point.time) / step) - first;
-      if (at >= 0 && at < n) { values[at] += point.cpu_seconds; sum += point.cpu_seconds; }
+      if (at >= 0 && at < n) { values[at] += point[kind.amount]; sum += point[kind.amount]; }
     }
-    return { name: labels[by] || (by ? `no ${by.replace('_', ' ')}` : 'CPU'), values, sum };
+    return { name: labels[by] || (by ? `no ${by.replace('_', ' ')}` : kind.title), values, sum };
   }).sort((a, b) => b.sum - a.sum);
-  if (rows.length > BANDS.length) {
-    const rest = rows.splice(BANDS.length - 1);
+  if (rows.length > BANDS.length + 1) {
+    const rest = rows.splice(BANDS.length);
     const values = new Float64Array(n);
     for (const row of rest) row.values.forEach((v, i) => { values[i] += v; });
     rows.push({ name: `${rest.length} others`, values, sum: rest.reduce((a, r) => a + r.sum, 0) });
   }
   let most = 0;
   for (let i = 0; i < n; i += 1) most = Math.max(most, rows.reduce((a, r) => a + r.values[i], 0));
-  return { rows, n, from: first * step, until: (first + n) * step, step, most };
+  return { kind, rows, n, from: first * step, until: (first + n) * step, step, most };
 }
 
 /** Lines for what ran when, none over another; at most LANES lines. */
@@ -52,8 +55,8 @@ export function lanes(spans) {
 }
 
 /** The colour of a band. */
-export function bandColour(at) {
-  const [hue, c, l] = BANDS[at % BANDS.length];
+export function bandColour(at, kind = KINDS[0]) {
+  const [hue, c, l] = at ? BANDS[(at - 1) % BANDS.length] : kind.colour;
   return `oklch(${l} ${c} ${hue})`;
 }
 
@@ -75,7 +78,7 @@ export class Timeline {
   show(answer, by, window, spans) {
     this.data = bands(answer, by);
     this.lanes = lanes(spans ?? []);
-    this.legend.replaceChildren(...this.data.rows.map((row, at) => h('li', {}, h('i', { style: { background: bandColour(at) } }), safe(row.name, 40))));
+    this.legend.replaceChildren(...this.data.rows.map((row, at) => h('li', {}, h('i', { style: { background: bandColour(at, this.data.kind) } }), safe(row.name, 40))));
     this.select(window);
   }
 
@@ -115,7 +118,7 @@ export class Timeline {
     const bar = this.width / data.n;
     const tops = new Float64Array(data.n).fill(HEIGHT);
     data.rows.forEach((row, at) => {
-      c.fillStyle = bandColour(at);
+      c.fillStyle = bandColour(at, data.kind);
       row.values.forEach((v, i) => {
         if (v === 0) return;
         const size = (v / (data.most || 1)) * (HEIGHT - 8);
@@ -196,14 +199,14 @@ export class Timeline {
   }
 
   #read(x, y) {
-    const { rows, step } = this.data;
+    const { kind, rows, step } = this.data;
     const lane = this.#laneAt(x, y);
     if (lane) { this.readout.textContent = `${safe(lane.name, 80)} · ${clock(lane.from)} to ${clock(lane.until)}`; return; }
     const { floor } = this.#time(x);
     const i = Math.min(this.data.n - 1, Math.max(0, Math.round((floor - this.data.from) / step)));
     const sum = rows.reduce((a, r) => a + r.values[i], 0);
     const top = [...rows].filter((r) => r.values[i] > 0).sort((a, b) => b.values[i] - a.values[i]).slice(0, 3);
-    this.readout.textContent = `${clock(floor)} · ${duration(sum)} CPU in ${duration(step / 1000)} (${(sum / (step / 1000)).toFixed(2)} cores)${top.map((r) => ` · ${safe(r.name, 30)} ${duration(r.values[i])}`).join('')}`;
+    this.readout.textContent = `${clock(floor)} · ${amount(sum, kind)} in ${duration(step / 1000)}${kind.unit === 'ns' ? ` (${(sum / (step / 1000)).toFixed(2)} cores)` : ''}${top.map((r) => ` · ${safe(r.name, 30)} ${amount(r.values[i], kind)}`).join('')}`;
   }
 
   #key(event) {

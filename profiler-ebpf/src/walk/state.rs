@@ -30,6 +30,10 @@ pub struct Walk {
     pub hash: u64,
     /// Words used in `body`.
     pub words: u64,
+    /// What the sample counts (a `SampleKindTag`), and how much.
+    pub kind: u64,
+    /// See `kind`.
+    pub weight: u64,
     /// User frames in `body`.
     pub frames: u64,
     /// Lowest and one past the highest address of the JVM's code; both 0: no JVM.

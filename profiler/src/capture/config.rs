@@ -1,5 +1,6 @@
 //! What a capture may be told, and the sizes that follow from it.
 
+use crate::model::SampleKind;
 use profiler_ebpf::MAX_THREADS;
 
 /// Settings of a capture.
@@ -7,6 +8,8 @@ use profiler_ebpf::MAX_THREADS;
 pub struct CaptureConfig {
     /// Samples a second on each CPU, 1 to [`CaptureConfig::MAX_HZ`].
     pub hz: u32,
+    /// Kinds that are sampled beside CPU time, each with how many units of its weight a sample stands for.
+    pub others: Vec<(SampleKind, u64)>,
     /// Size of the ring buffer; rounded up to a power of two of at least a page. None: by the number of
     /// CPUs.
     pub ring_bytes: Option<u32>,
@@ -19,7 +22,7 @@ pub struct CaptureConfig {
 
 impl Default for CaptureConfig {
     fn default() -> Self {
-        Self { hz: 99, ring_bytes: None, max_threads: MAX_THREADS, measure: false }
+        Self { hz: 99, others: Vec::new(), ring_bytes: None, max_threads: MAX_THREADS, measure: false }
     }
 }
 
@@ -32,6 +35,16 @@ impl CaptureConfig {
     /// Time between two samples of a CPU, in nanoseconds: the weight of a sample.
     pub fn period_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz.clamp(1, Self::MAX_HZ))
+    }
+
+    /// Each kind that is sampled, with how many units of its weight a sample stands for.
+    pub fn events(&self) -> impl Iterator<Item = (SampleKind, u64)> {
+        std::iter::once((SampleKind::Cpu, self.period_ns())).chain(self.others.iter().copied())
+    }
+
+    /// How many units of its weight a sample of a kind stands for. None: it is not sampled.
+    pub fn every(&self, kind: SampleKind) -> Option<u64> {
+        self.events().find_map(|(known, every)| (known == kind).then_some(every))
     }
 
     /// Bytes of the ring buffer: 256 KiB a CPU at 99 Hz, which holds a second of samples with a new

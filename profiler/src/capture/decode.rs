@@ -6,8 +6,8 @@
 use super::decode_thread::thread;
 use crate::model::{RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause};
 use profiler_ebpf::{
-    MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord,
-    TaskRecord, UserFrame,
+    MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleRecord, StackRecord, TaskRecord,
+    UserFrame,
 };
 use std::mem::offset_of;
 
@@ -71,11 +71,8 @@ pub fn following(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
-    const CPU: u16 = SampleKindTag::Cpu as u16;
-    let kind = match u16_at(bytes, offset_of!(SampleRecord, sample_kind))? {
-        CPU => SampleKind::Cpu,
-        other => return Err(DecodeError::UnknownKind(other)),
-    };
+    let tag = u16_at(bytes, offset_of!(SampleRecord, sample_kind))?;
+    let kind = SampleKind::from_tag(tag).ok_or(DecodeError::UnknownKind(tag))?;
     let flags = u16_at(bytes, offset_of!(RecordHeader, flags))?;
     Ok(RawSample {
         time_ns: u64_at(bytes, offset_of!(SampleRecord, time_ns))?,
@@ -153,6 +150,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Result<u64, DecodeError> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use profiler_ebpf::SampleKindTag;
     use proptest::prelude::*;
 
     /// Builds a record as the kernel does: native byte order, no holes.

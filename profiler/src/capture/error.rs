@@ -59,16 +59,26 @@ pub enum CaptureError {
         /// End of the verifier's log.
         log_tail: String,
     },
+    /// A kind cannot be sampled here.
+    #[error("{kind} cannot be sampled here: {what}; leave it out of `events`")]
+    NoSource {
+        /// Which kind.
+        kind: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
     /// A perf event cannot be opened.
     #[error(
-        "cannot open a {hz} Hz perf event on CPU {cpu}: {source}; kernel.perf_event_paranoid is {paranoid}: \
+        "cannot open a perf event for {kind}, one sample each {every}, on CPU {cpu}: {source}; kernel.perf_event_paranoid is {paranoid}: \
          run as root, give CAP_PERFMON, or `sysctl kernel.perf_event_paranoid=-1`"
     )]
     PerfEvent {
         /// CPU.
         cpu: u32,
-        /// Rate.
-        hz: u32,
+        /// What it samples.
+        kind: &'static str,
+        /// One sample each so many units of weight.
+        every: u64,
         /// The setting.
         paranoid: String,
         /// What aya says.

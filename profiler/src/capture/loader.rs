@@ -5,26 +5,36 @@ use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::probe::ACCOUNTS;
+use super::source::{PerfSource, perf_event};
 use super::{asked, names};
+use crate::model::SampleKind;
 use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
 
-/// Walks by `bpf_loop`.
-const LOOP: &str = "sample";
-/// Walks by tail calls, together with [`MORE`].
-const JUMPS: &str = "sample_first";
-const MORE: &str = "sample_more";
-/// Walks by frame pointers only.
-pub(super) const POINTERS: &str = "sample_bounded";
+/// Goes on with a walk by tail calls.
+pub(super) const MORE: &str = "sample_more";
+
+/// How this kernel can walk a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walk {
+    /// By `bpf_loop`.
+    Loop,
+    /// By tail calls.
+    Jumps,
+    /// By frame pointers only.
+    Pointers,
+}
 
 /// A loaded object and what was attached.
 pub(super) struct Loaded {
     pub(super) ebpf: Ebpf,
-    /// Name of the sampling program that this host runs.
-    pub(super) sampler: &'static str,
+    /// How stacks are walked.
+    pub(super) walk: Walk,
+    /// What takes samples; on no CPU yet.
+    pub(super) sources: Vec<PerfSource>,
     /// What makes it go on.
     pub(super) next: Option<ProgramArray<MapData>>,
     /// Names of all programs loaded.
@@ -61,7 +71,9 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     let mut ebpf = open(config, features)?;
     let mut programs = Vec::new();
 
-    let (sampler, next) = sampler(&mut ebpf, features, &mut programs)?;
+    let (walk, next) = samplers(&mut ebpf, (config, features), &mut programs)?;
+    let sources =
+        config.events().map(|(kind, every)| PerfSource::new(kind, every, walk.program(kind))).collect();
 
     if features.raw_tracepoints {
         let mut events = vec![("task_exec", "sched_process_exec"), ("task_exit", "sched_process_exit")];
@@ -91,31 +103,45 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     if iterator {
         programs.push(asked::PROGRAM);
     }
-    Ok(Loaded { ebpf, sampler, next, programs, iterator })
+    Ok(Loaded { ebpf, walk, sources, next, programs, iterator })
 }
 
-/// Loads the sampling program that this kernel can run.
-fn sampler(
+impl Walk {
+    /// The program of a kind that walks so.
+    fn program(self, kind: SampleKind) -> &'static str {
+        let (_, programs) = perf_event(kind);
+        match self {
+            Self::Loop => programs.by_loop,
+            Self::Jumps => programs.by_jumps,
+            Self::Pointers => programs.by_pointers,
+        }
+    }
+}
+
+/// Loads the sampling programs that this kernel can run, one for each kind.
+fn samplers(
     ebpf: &mut Ebpf,
-    features: &HostFeatures,
+    (config, features): (&CaptureConfig, &HostFeatures),
     programs: &mut Vec<&'static str>,
-) -> Result<(&'static str, Option<ProgramArray<MapData>>), CaptureError> {
+) -> Result<(Walk, Option<ProgramArray<MapData>>), CaptureError> {
     let mut load = |ebpf: &mut Ebpf, name| {
         let program: &mut PerfEvent = program(ebpf, name)?;
         program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
         programs.push(name);
         Ok(())
     };
+    let all = |walk: Walk| config.events().map(move |(kind, _)| walk.program(kind));
     if features.bpf_loop {
-        load(ebpf, LOOP)?;
-        return Ok((LOOP, None));
+        all(Walk::Loop).try_for_each(|name| load(ebpf, name))?;
+        return Ok((Walk::Loop, None));
     }
-    match load(ebpf, JUMPS).and_then(|()| load(ebpf, MORE)).and_then(|()| next(ebpf)) {
-        Ok(next) => Ok((JUMPS, Some(next))),
+    let jumps = all(Walk::Jumps).chain([MORE]).try_for_each(|name| load(ebpf, name));
+    match jumps.and_then(|()| next(ebpf)) {
+        Ok(next) => Ok((Walk::Jumps, Some(next))),
         Err(error) => {
             tracing::warn!(%error, "stacks are walked by frame pointers only");
-            load(ebpf, POINTERS)?;
-            Ok((POINTERS, None))
+            all(Walk::Pointers).try_for_each(|name| load(ebpf, name))?;
+            Ok((Walk::Pointers, None))
         }
     }
 }
@@ -136,6 +162,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         .map_err(|(_, source)| CaptureError::Io { operation: "counting the possible CPUs", source })?;
     let ring_bytes = config.ring_bytes(cpus);
     let period = config.period_ns();
+    let faults = config.every(SampleKind::PageFaults).unwrap_or(1);
     let wake = u64::from(ring_bytes / 4);
     let seen_sets = config.seen_sets(cpus);
     let seen_mask = seen_sets - 1;
@@ -172,6 +199,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.override_global("SHARE_SEED", &share_seed, true);
     loader.override_global("CPUS", &possible_cpus, true);
     loader.override_global("PERIOD_NS", &period, true);
+    loader.override_global("FAULTS_EVERY", &faults, true);
     loader.override_global("WAKE_BYTES", &wake, true);
     loader.override_global("SEEN_MASK", &seen_mask, true);
     loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);

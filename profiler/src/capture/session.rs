@@ -6,23 +6,20 @@ use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::jvms::Jvms;
 use super::kernel_log::KernelLog;
-use super::loader::{self, Loaded};
+use super::loader::{self, Loaded, Walk};
 use super::mapped::MappedCode;
 use super::names::NameProbes;
 use super::perf_ring::PerfRing;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::shares::{Seen, Shares};
+use super::source::{PerfSource, Source, SourceState};
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use super::tables::TableMaps;
 use super::threads::Threads;
-use crate::model::{LostCounts, RawEvent};
+use crate::model::{LostCounts, RawEvent, SampleKind};
 use aya::Ebpf;
 use aya::maps::{Map, MapData, ProgramArray};
-use aya::programs::perf_event::{
-    PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent,
-};
-use aya::programs::{PerfEvent, ProgramError};
 use profiler_ebpf::DropReason;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -41,7 +38,6 @@ pub struct SmokeReport {
 
 /// What watches a CPU.
 struct Watch {
-    sampler: PerfEventLinkId,
     /// Where newly mapped code comes up; None where the kernel gives no such ring.
     code: Option<PerfRing>,
 }
@@ -49,7 +45,7 @@ struct Watch {
 /// A running capture.
 pub struct Capture {
     pub(super) ebpf: Ebpf,
-    sampler: &'static str,
+    sources: Vec<Box<dyn Source>>,
     pub(super) ring: EventRing,
     log: KernelLog,
     counters: Counters,
@@ -63,7 +59,6 @@ pub struct Capture {
     /// Came out of the ring while it was made room in.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
-    config: CaptureConfig,
     map_bytes: u64,
     ring_bytes: u64,
     /// While it is open, a walk goes on where the kernel has no `bpf_loop`.
@@ -76,12 +71,16 @@ impl Capture {
     /// Loads and attaches everything but takes no sample (the sampler is put on an event that never
     /// fires), then detaches.
     pub fn smoke(features: &HostFeatures) -> Result<SmokeReport, CaptureError> {
-        let config = CaptureConfig::default();
-        let Loaded { mut ebpf, sampler, programs, .. } = loader::load(&config, features)?;
+        let others = SampleKind::ALL.iter().filter_map(|kind| Some((*kind, kind.facts().pace.usual()?)));
+        let config = CaptureConfig { others: others.collect(), ..CaptureConfig::default() };
+        let Loaded { mut ebpf, sources, programs, .. } = loader::load(&config, features)?;
+        let mut sources: Vec<PerfSource> = sources.into_iter().map(PerfSource::idle).collect();
         let online = online()?;
         let mut mmap_cpus = 0;
         for cpu in &online {
-            attach(&mut ebpf, sampler, *cpu, SoftwareEvent::Dummy, &config)?;
+            for source in &mut sources {
+                source.attach(&mut ebpf, *cpu)?;
+            }
             mmap_cpus += usize::from(features.mmap_events.is_ok() && PerfRing::open(*cpu).is_ok());
         }
         Ok(SmokeReport { programs, cpus: online.len(), mmap_cpus })
@@ -89,7 +88,12 @@ impl Capture {
 
     /// Loads, attaches, samples.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
-        let Loaded { mut ebpf, sampler, next, iterator, .. } = loader::load(config, features)?;
+        let Loaded { mut ebpf, walk, sources, next, iterator, .. } = loader::load(config, features)?;
+        let lacking = sources.iter().find_map(|source| Some((source.state().kind, source.lacks(features)?)));
+        if let Some((kind, what)) = lacking {
+            return Err(CaptureError::NoSource { kind: kind.slug(), what });
+        }
+        let sources = sources.into_iter().map(|source| Box::new(source) as Box<dyn Source>).collect();
         let timing = match config.measure {
             true if features.capabilities.may_measure() => {
                 aya::sys::enable_stats(aya::sys::Stats::RunTime).ok()
@@ -105,7 +109,7 @@ impl Capture {
             names: take(&mut ebpf, "THREADS")?,
             proc: (!iterator).then(ProcThreads::default),
         };
-        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: sampler != loader::POINTERS };
+        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: walk != Walk::Pointers };
         let tables = TableMaps {
             slabs: take(&mut ebpf, "SLABS")?,
             rules: take(&mut ebpf, "RULES")?,
@@ -122,7 +126,7 @@ impl Capture {
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
             ebpf,
-            sampler,
+            sources,
             ring: EventRing::new(ring)?,
             counters: Counters(counters),
             cpus: CpuSet::new(Duration::from_nanos(config.period_ns())),
@@ -134,7 +138,6 @@ impl Capture {
             shares,
             early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
-            config: config.clone(),
             map_bytes,
             ring_bytes: u64::from(config.ring_bytes(cpus)),
             _next: next,
@@ -196,6 +199,11 @@ impl Capture {
         }
     }
 
+    /// What each source of samples is doing.
+    pub fn sources(&self) -> Vec<SourceState> {
+        self.sources.iter().map(|source| source.state()).collect()
+    }
+
     /// CPUs sampled now.
     pub fn cpus(&self) -> usize {
         self.cpus.len()
@@ -215,13 +223,14 @@ impl Capture {
         }
         for (cpus, done) in [(plan.attach, &mut change.added), (plan.revive, &mut change.revived)] {
             for cpu in cpus {
-                if let Some(old) = self.cpus.remove(cpu) {
-                    drop_link(&mut self.ebpf, self.sampler, old.sampler)?;
+                self.detach(cpu)?;
+                let mut attached = true;
+                for source in &mut self.sources {
+                    attached &= source.attach(&mut self.ebpf, cpu)?;
                 }
-                let link = attach(&mut self.ebpf, self.sampler, cpu, SoftwareEvent::CpuClock, &self.config)?;
-                if let Some(sampler) = link {
+                if attached {
                     let code = self.mmap_events.then(|| self.watch_code(cpu)).flatten();
-                    self.cpus.insert(cpu, Watch { sampler, code }, ticks(cpu), now);
+                    self.cpus.insert(cpu, Watch { code }, ticks(cpu), now);
                     done.push(cpu);
                 }
             }
@@ -239,10 +248,8 @@ impl Capture {
     }
 
     fn detach(&mut self, cpu: u32) -> Result<(), CaptureError> {
-        match self.cpus.remove(cpu) {
-            Some(watch) => drop_link(&mut self.ebpf, self.sampler, watch.sampler),
-            None => Ok(()),
-        }
+        self.cpus.remove(cpu);
+        self.sources.iter_mut().try_for_each(|source| source.detach(&mut self.ebpf, cpu))
     }
 }
 
@@ -259,35 +266,4 @@ fn take<T: TryFrom<Map, Error = aya::maps::MapError>>(
 ) -> Result<T, CaptureError> {
     let map = ebpf.take_map(name).ok_or(CaptureError::Missing { name })?;
     T::try_from(map).map_err(|e| CaptureError::Map { name, source: e.into() })
-}
-
-fn drop_link(ebpf: &mut Ebpf, sampler: &'static str, link: PerfEventLinkId) -> Result<(), CaptureError> {
-    let program: &mut PerfEvent = loader::program(ebpf, sampler)?;
-    program.detach(link).map_err(|e| CaptureError::attach(sampler, e))
-}
-
-/// Puts the sampler on a CPU; None when the CPU went offline meanwhile.
-fn attach(
-    ebpf: &mut Ebpf,
-    sampler: &'static str,
-    cpu: u32,
-    event: SoftwareEvent,
-    config: &CaptureConfig,
-) -> Result<Option<PerfEventLinkId>, CaptureError> {
-    let program: &mut PerfEvent = loader::program(ebpf, sampler)?;
-    let event = PerfEventConfig::Software(event);
-    let scope = PerfEventScope::AllProcessesOneCpu { cpu };
-    match program.attach(event, scope, SamplePolicy::Period(config.period_ns()), false) {
-        Ok(link) => Ok(Some(link)),
-        Err(ProgramError::SyscallError(e)) if e.io_error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
-        Err(source) => {
-            let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-            Err(CaptureError::PerfEvent {
-                cpu,
-                hz: config.hz,
-                paranoid: paranoid.map_or_else(|_| "absent".to_owned(), |s| s.trim().to_owned()),
-                source: source.into(),
-            })
-        }
-    }
 }

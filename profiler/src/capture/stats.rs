@@ -8,8 +8,10 @@ use profiler_ebpf::{COUNTER_SLOTS, Counter, DropReason};
 /// Counts since start, and sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelStats {
-    /// Runs of the sampling program, idle CPUs included.
+    /// Runs of the sampling program for CPU time, idle CPUs included.
     pub ticks: u64,
+    /// Runs of those for other kinds.
+    pub other_runs: u64,
     /// Runs that found the CPU idle.
     pub idle: u64,
     /// Samples that went up.
@@ -87,6 +89,7 @@ pub(super) fn counts(sum: &[u64; COUNTER_SLOTS]) -> KernelStats {
     let of = |counter: Counter| sum[counter as usize];
     KernelStats {
         ticks: of(Counter::Ticks),
+        other_runs: of(Counter::OtherRuns),
         idle: of(Counter::Idle),
         samples: of(Counter::Samples),
         user_frames: of(Counter::UserFrames),

@@ -5,8 +5,10 @@
 //! another version does not send reads as nothing.
 
 use super::client::Answered;
-use crate::model::Answer;
+use super::text;
+use crate::model::{Amount, Answer, SampleKind};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// Names of missing parts in the line.
 const MAX_NAMED: usize = 3;
@@ -15,6 +17,7 @@ const MAX_NAMED: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "Head")]
 pub struct Basis {
+    kind: SampleKind,
     from: String,
     until: String,
     windows: u64,
@@ -29,6 +32,7 @@ pub struct Basis {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Head {
+    r#type: String,
     range: Range,
     windows: u64,
     note: Option<String>,
@@ -61,6 +65,7 @@ struct Part {
 impl From<Head> for Basis {
     fn from(head: Head) -> Self {
         Self {
+            kind: SampleKind::from_slug(&head.r#type).unwrap_or_default(),
             from: head.range.from,
             until: head.range.until,
             windows: head.windows,
@@ -83,6 +88,7 @@ impl From<&Answered> for Basis {
 impl From<&Answer> for Basis {
     fn from(answer: &Answer) -> Self {
         Self {
+            kind: answer.quality.kind,
             from: answer.range.from.to_string(),
             until: answer.range.until.to_string(),
             windows: answer.windows as u64,
@@ -92,6 +98,22 @@ impl From<&Answer> for Basis {
             missing: answer.quality.missing.count,
             names: answer.quality.missing.parts.iter().map(|part| part.name.clone()).collect(),
             note: String::new(),
+        }
+    }
+}
+
+/// What a row's samples weigh together.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Amounts(Map<String, Value>);
+
+impl Amounts {
+    /// For people, of a kind; empty where the answer does not say.
+    pub fn of(&self, kind: SampleKind) -> String {
+        let Amount { key, of } = kind.facts().amount;
+        match self.0.get(key) {
+            Some(whole) if of == 1 => whole.to_string(),
+            other => text::seconds(other.and_then(Value::as_f64)),
         }
     }
 }
@@ -108,6 +130,7 @@ impl Basis {
         let text = |name: &str| answered.header(&format!("{prefix}-{name}")).to_owned();
         let number = |name: &str| text(name).parse().unwrap_or(0);
         Self {
+            kind: SampleKind::from_slug(&text("type")).unwrap_or_default(),
             from: text("from"),
             until: text("until"),
             windows: number("windows"),
@@ -118,6 +141,11 @@ impl Basis {
             names: text("missing-parts").split(", ").map(str::to_owned).collect(),
             note: text("note"),
         }
+    }
+
+    /// What the answer's samples count.
+    pub fn kind(&self) -> SampleKind {
+        self.kind
     }
 
     /// First instant that is in, first that is out, RFC 3339.

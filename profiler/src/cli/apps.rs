@@ -1,10 +1,9 @@
 //! `emberscope apps`: the Spark applications that were sampled.
 
 use super::CliError;
-use super::answer::Basis;
+use super::answer::{Amounts, Basis};
 use super::ask::{AskArgs, Rows};
 use super::table::{Align, Table};
-use super::text::seconds;
 use clap::Args;
 use serde::Deserialize;
 
@@ -38,7 +37,8 @@ struct App {
     #[serde(default)]
     executors: u64,
     samples: u64,
-    cpu_seconds: Option<f64>,
+    #[serde(flatten)]
+    amounts: Amounts,
     #[serde(default)]
     last_seen: String,
 }
@@ -56,7 +56,7 @@ impl Rows for Apps {
             ("DEPLOY", Align::Left),
             ("EXECUTORS", Align::Right),
             ("SAMPLES", Align::Right),
-            ("CPU", Align::Right),
+            (self.basis.kind().facts().column, Align::Right),
             ("LAST SEEN", Align::Left),
         ]);
         for app in &self.apps {
@@ -68,7 +68,7 @@ impl Rows for Apps {
                 text(&app.deploy),
                 app.executors.to_string(),
                 app.samples.to_string(),
-                seconds(app.cpu_seconds),
+                app.amounts.of(self.basis.kind()),
                 app.last_seen.clone(),
             ]);
         }

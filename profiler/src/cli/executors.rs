@@ -1,10 +1,9 @@
 //! `emberscope executors`: the executors that were sampled, their Python workers in rows of their own.
 
 use super::CliError;
-use super::answer::Basis;
+use super::answer::{Amounts, Basis};
 use super::ask::{AskArgs, Rows};
 use super::table::{Align, Table};
-use super::text::seconds;
 use clap::Args;
 use serde::Deserialize;
 
@@ -42,7 +41,8 @@ struct Executor {
     cores: Option<u32>,
     jvm: Option<Jvm>,
     samples: u64,
-    cpu_seconds: Option<f64>,
+    #[serde(flatten)]
+    amounts: Amounts,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -66,7 +66,7 @@ impl Rows for Executors {
             ("PID", Align::Left),
             ("CORES", Align::Right),
             ("SAMPLES", Align::Right),
-            ("CPU", Align::Right),
+            (self.basis.kind().facts().column, Align::Right),
             ("JVM", Align::Left),
             ("NAMES", Align::Left),
         ]);
@@ -81,7 +81,7 @@ impl Rows for Executors {
                 pids.join(","),
                 row.cores.map(|cores| cores.to_string()).unwrap_or_default(),
                 row.samples.to_string(),
-                seconds(row.cpu_seconds),
+                row.amounts.of(self.basis.kind()),
                 jvm(|jvm| &jvm.version),
                 jvm(|jvm| &jvm.names),
             ]);

@@ -66,8 +66,11 @@ fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write)
     let query =
         asked.map_err(|error| CliError::Api { status: error.status.as_u16(), message: error.message })?;
     let answer = store.merge(&query).map_err(|error| CliError::Store(error.to_string()))?;
-    let options =
-        ExportOptions { unit: args.shape.unit, title: args.select.describe(), annotate: args.shape.annotate };
+    let options = ExportOptions {
+        unit: args.shape.unit_of(query.kind)?,
+        title: args.select.describe(),
+        annotate: args.shape.annotate,
+    };
     let bytes = render(output.format, &answer, &options)?;
     deliver(output, &bytes, &Basis::from(&answer), &args.select.describe(), err)
 }

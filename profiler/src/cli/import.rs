@@ -4,9 +4,7 @@
 //! standard output what was imported and what was left out. A file is imported whole or not at all; one that was
 //! imported before is passed over.
 
-use super::selection::unit;
 use super::{CliError, DataDirLock, stopped, text};
-use crate::export::Unit;
 use crate::import::{self, Events, Format, ImportError, Imported, Told};
 use crate::model::{LabelKey, Role, TimeRange, WallTime};
 use crate::process::class_of;
@@ -55,8 +53,8 @@ pub struct ImportArgs {
     #[arg(long, value_name = "DURATION", value_parser = period)]
     period: Option<Duration>,
     /// What the numbers of folded stacks count: samples, or nanoseconds.
-    #[arg(long, value_name = "UNIT", default_value = "samples", value_parser = unit())]
-    unit: Unit,
+    #[arg(long, value_name = "UNIT", default_value = "samples", value_parser = ["samples", "ns"])]
+    unit: String,
     /// Which events of a recording: cpu is threads that ran (jdk.ExecutionSample, or jdk.CPUTimeSample where there are
     /// any), native threads in native methods, which may have waited (jdk.NativeMethodSample), wall threads that
     /// could run (profiler.WallClockSample). Only one, for they are of the same time.
@@ -172,7 +170,7 @@ fn one(
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
             .map_or(0, |since| since.as_nanos() as u64),
         period: args.period.or(args.hz),
-        nanoseconds: args.unit == Unit::Nanoseconds,
+        nanoseconds: args.unit == "ns",
         events: args.events,
         window: WINDOW,
         class_of: |name| class_of(name, Role::Other),

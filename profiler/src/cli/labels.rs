@@ -1,11 +1,10 @@
 //! `emberscope labels`: what samples can be chosen by.
 
 use super::CliError;
-use super::answer::{Basis, counted};
+use super::answer::{Amounts, Basis, counted};
 use super::ask::{AskArgs, Rows};
 use super::selection::{Params, label};
 use super::table::{Align, Table};
-use super::text::seconds;
 use crate::model::LabelKey;
 use clap::Args;
 use serde::Deserialize;
@@ -70,7 +69,8 @@ struct Values {
 struct Value {
     value: String,
     samples: u64,
-    cpu_seconds: Option<f64>,
+    #[serde(flatten)]
+    amounts: Amounts,
 }
 
 impl Rows for Values {
@@ -79,10 +79,13 @@ impl Rows for Values {
         &self.basis
     }
     fn table(&self) -> Table {
-        let mut table =
-            Table::new(&[("VALUE", Align::Left), ("SAMPLES", Align::Right), ("CPU", Align::Right)]);
+        let mut table = Table::new(&[
+            ("VALUE", Align::Left),
+            ("SAMPLES", Align::Right),
+            (self.basis.kind().facts().column, Align::Right),
+        ]);
         for row in &self.values {
-            table.row([row.value.clone(), row.samples.to_string(), seconds(row.cpu_seconds)]);
+            table.row([row.value.clone(), row.samples.to_string(), row.amounts.of(self.basis.kind())]);
         }
         if self.cut > 0 {
             table.note(format!("and {}: see them with --limit", counted(self.cut, "more value")));

@@ -7,7 +7,7 @@
 use super::output::OutputArgs;
 use super::selection::{KindArgs, LabelArgs, ShapeArgs, describe};
 use super::{CliError, Lifecycle, answer::Basis, flamegraph::deliver, logging};
-use crate::config::{DaemonConfig, Hz, Interval, LogFilter, LogFormat, RecordConfig, Settings};
+use crate::config::{DaemonConfig, Events, Hz, Interval, LogFilter, LogFormat, RecordConfig, Settings};
 use crate::export::{ExportOptions, render};
 use crate::model::Detail;
 use crate::pipeline;
@@ -34,6 +34,9 @@ pub struct RecordArgs {
     /// Samples a second and CPU, 1 to 1000.
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     hz: Option<Hz>,
+    /// Kinds of samples, as the daemon's setting: cpu, page-faults, page-faults=N. The kind of --type is taken with them.
+    #[arg(long, value_name = "LIST", help_heading = "Sampling")]
+    events: Option<Events>,
     /// Ask JVMs whose memory does not tell it for the names of their compiled code (HotSpot's attach
     /// protocol, JDK 17 and newer).
     #[arg(long, value_name = "BOOL", help_heading = "Sampling")]
@@ -49,12 +52,13 @@ pub fn run(args: RecordArgs) -> Result<(), CliError> {
     let output = args.output.decide()?;
     logging::start(args.log.get(), LogFormat::Text);
     let config = args.config()?;
+    let unit = args.shape.unit_of(config.kind)?;
     let chosen = describe(&config.labels);
     let life =
         Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
     let answer = pipeline::record(config, life)?;
     let options = ExportOptions {
-        unit: args.shape.unit,
+        unit,
         title: if chosen.is_empty() { String::new() } else { format!("emberscope: {chosen}") },
         annotate: args.shape.annotate,
     };
@@ -64,10 +68,17 @@ pub fn run(args: RecordArgs) -> Result<(), CliError> {
 
 impl RecordArgs {
     fn config(&self) -> Result<RecordConfig, CliError> {
-        let flags = Settings { hz: self.hz.clone(), ask_jvms: self.ask_jvms, ..Settings::default() };
+        let flags = Settings {
+            hz: self.hz.clone(),
+            events: self.events.clone(),
+            ask_jvms: self.ask_jvms,
+            ..Settings::default()
+        };
+        let mut daemon = DaemonConfig::load(None, flags)?;
+        daemon.events = daemon.events.with(self.kind.kind);
         let labels = self.labels.chosen().into_iter().map(|(key, values)| (key, values.to_vec()));
         Ok(RecordConfig {
-            daemon: DaemonConfig::load(None, flags)?,
+            daemon,
             duration: self.duration.get(),
             labels: labels.collect(),
             kind: self.kind.kind,

@@ -1,8 +1,9 @@
-//! docs/reference/cli.md, docs/reference/configuration.md and deploy/emberscope.toml are made from the
+//! docs/reference/cli.md, docs/reference/configuration.md, deploy/emberscope.toml and profiler/ui/kinds.js are made from the
 //! definitions here: tests compare them, and write them when `EMBERSCOPE_WRITE_DOCS` is set.
 
 use super::Cli;
 use crate::config::DaemonConfig;
+use crate::model::{KindFacts, SampleKind};
 use clap::CommandFactory;
 use std::path::PathBuf;
 
@@ -105,4 +106,31 @@ fn the_example_file_holds_the_defaults() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/emberscope.toml");
     let read = crate::config::read_file(&file).unwrap();
     assert_eq!(DaemonConfig::from_settings(read), DaemonConfig::default());
+}
+
+#[test]
+fn the_pages_kinds_are_the_daemons() {
+    let kinds: Vec<String> = SampleKind::ALL.iter().map(|kind| kind_of_page(kind.facts())).collect();
+    let file = format!(
+        "// The kinds of samples. Made from the daemon's own table (profiler/src/model/kind.rs); write it anew by\n\
+         // `{HOW}`.\n\n/** Each with its names in answers, and what the page calls it. */\n\
+         export const KINDS = [\n{}];\n",
+        kinds.concat()
+    );
+    compare("profiler/ui/kinds.js", &file);
+}
+
+fn kind_of_page(facts: &KindFacts) -> String {
+    let text = |text: &str| format!("'{text}'");
+    let fields = [
+        ("type", text(facts.slug)),
+        ("title", text(facts.title)),
+        ("unit", text(facts.unit)),
+        ("amount", text(facts.amount.key)),
+        ("value", format!("['{}', '{}']", facts.weight.name, facts.weight.unit)),
+        ("colour", format!("{:?}", facts.colour)),
+        ("none", text(facts.none)),
+    ];
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("    {name}: {value},\n")).collect();
+    format!("  {{\n{}  }},\n", fields.concat())
 }

@@ -3,10 +3,12 @@
 //! In: flags. Out: parameters of the HTTP API, or labels for a recording. Each label of the reference is
 //! a flag of the same name; given twice it means either. The daemon judges the values.
 
+use super::CliError;
 use crate::export::Unit;
 use crate::model::{LabelKey, SampleKind};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::collections::BTreeSet;
 
 macro_rules! label_flags {
     ($($(#[doc = $doc:literal])+ $field:ident $key:ident $name:literal;)+) => {
@@ -107,9 +109,9 @@ pub struct KindArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Counting")]
 pub struct ShapeArgs {
-    /// What is counted: samples, or their time in nanoseconds.
+    /// What is counted: samples, or what they weigh in the unit of their kind (ns of CPU time).
     #[arg(long, value_name = "UNIT", default_value = "samples", value_parser = unit())]
-    pub unit: Unit,
+    pub unit: String,
     /// Labels put before each stack as frames such as stage=3, outermost first: stage,thread_class.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
     pub group: Vec<LabelKey>,
@@ -155,9 +157,20 @@ impl KindArgs {
 }
 
 impl ShapeArgs {
+    /// What is counted of samples of a kind.
+    pub fn unit_of(&self, kind: SampleKind) -> Result<Unit, CliError> {
+        Unit::from_slug(&self.unit, kind).ok_or_else(|| {
+            let units = Unit::ALL.map(|unit| unit.slug(kind)).join(" or ");
+            CliError::Usage(format!(
+                "--unit {}: samples of type {} are counted in {units}",
+                self.unit,
+                kind.slug()
+            ))
+        })
+    }
     /// As parameters of the API.
     pub fn params(&self) -> Params {
-        let mut params = vec![("unit", self.unit.slug().to_owned())];
+        let mut params = vec![("unit", self.unit.clone())];
         let names: Vec<&str> = self.group.iter().map(|key| key.name()).collect();
         if !names.is_empty() {
             params.push(("group", names.join(",")));
@@ -184,10 +197,10 @@ fn kind() -> impl TypedValueParser<Value = SampleKind> {
     PossibleValuesParser::new(slugs).try_map(|slug| SampleKind::from_slug(&slug).ok_or("no such kind"))
 }
 
-/// Reads the name of a unit.
-pub fn unit() -> impl TypedValueParser<Value = Unit> {
-    let slugs = [Unit::Samples, Unit::Nanoseconds].map(Unit::slug);
-    PossibleValuesParser::new(slugs).try_map(|slug| Unit::from_slug(&slug).ok_or("no such unit"))
+/// Reads the name of a unit, of any kind.
+fn unit() -> impl TypedValueParser<Value = String> {
+    let all = SampleKind::ALL.iter().flat_map(|&kind| Unit::ALL.map(|unit| unit.slug(kind)));
+    PossibleValuesParser::new(all.collect::<BTreeSet<_>>())
 }
 
 /// Reads the name of a label.

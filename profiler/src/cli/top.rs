@@ -1,11 +1,11 @@
 //! `emberscope top`: methods by the samples in them and below them.
 
 use super::CliError;
-use super::answer::{Basis, counted};
+use super::answer::{Amounts, Basis, counted};
 use super::ask::{AskArgs, Rows};
 use super::selection::Params;
 use super::table::{Align, Table};
-use super::text::{percent_within, seconds};
+use super::text::percent_within;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
@@ -77,7 +77,8 @@ struct Cost {
     samples: u64,
     share: Option<f64>,
     share_error: Option<f64>,
-    cpu_seconds: Option<f64>,
+    #[serde(flatten)]
+    amounts: Amounts,
 }
 
 impl Rows for Top {
@@ -86,20 +87,21 @@ impl Rows for Top {
         &self.basis
     }
     fn table(&self) -> Table {
+        let kind = self.basis.kind();
         let mut table = Table::new(&[
             ("SELF", Align::Right),
             ("SAMPLES", Align::Right),
-            ("CPU", Align::Right),
+            (kind.facts().column, Align::Right),
             ("TOTAL", Align::Right),
             ("SAMPLES", Align::Right),
-            ("CPU", Align::Right),
+            (kind.facts().column, Align::Right),
             ("METHOD", Align::Left),
             ("MODULE", Align::Left),
         ]);
         for Method { name, module, own, total } in &self.top {
             let cells = |cost: &Cost| {
                 let share = percent_within(cost.share, cost.share_error);
-                [share, cost.samples.to_string(), seconds(cost.cpu_seconds)]
+                [share, cost.samples.to_string(), cost.amounts.of(kind)]
             };
             let names = [name.clone(), module.clone()];
             table.row(cells(own).into_iter().chain(cells(total)).chain(names));

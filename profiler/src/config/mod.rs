@@ -6,6 +6,7 @@
 //! and `deploy/emberscope.toml` come from there.
 
 mod choice;
+mod events;
 mod file;
 mod record;
 mod settings;
@@ -14,6 +15,7 @@ mod urls;
 mod values;
 
 pub use choice::{Executors, Fraction, Names};
+pub use events::{Events, Sampled};
 pub use file::read_file;
 pub use record::{RecordConfig, SelectError};
 pub use settings::{DaemonConfig, Settings};

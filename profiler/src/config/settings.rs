@@ -4,6 +4,7 @@
 //! be absent), the reader of one key of the file and the printed configuration.
 
 use super::choice::{Executors, Fraction, Names};
+use super::events::Events;
 use super::units::{ByteSize, Interval};
 use super::urls::{DebuginfodUrls, SparkUrls};
 use super::values::*;
@@ -107,6 +108,8 @@ settings! {
     required data_dir ("data-dir", "DIR"): FilePath = "/var/lib/emberscope";
     /// Samples a second and CPU, 1 to 1000. An odd number does not beat with timers.
     required hz ("hz", "N"): Hz = "99";
+    /// Kinds of samples: cpu, and with commas between others: page-faults (a sample each 256 faults), page-faults=N.
+    required events ("events", "LIST"): Events = "cpu";
     /// Length of a window: the grain of time in every answer. It divides a minute.
     required window ("window", "DURATION"): WindowLength = "10s";
     /// Spark applications that are kept, by id or name: a comma list, in which * stands for any text

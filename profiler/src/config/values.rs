@@ -5,6 +5,7 @@
 //! it; here only the shape is checked.
 
 use super::choice::{Executors, Fraction, Names};
+use super::events::Events;
 use super::units::{ByteSize, Interval};
 use super::urls::{DebuginfodUrls, SparkUrls};
 use crate::model::scrub;
@@ -58,6 +59,7 @@ toml_kinds! {
     Names = List;
     Executors = List;
     Fraction = Number;
+    Events = List;
     bool = Bool;
     ByteSize = Size;
     RingBytes = Size;

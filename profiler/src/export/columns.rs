@@ -22,6 +22,8 @@ use std::collections::HashMap;
 struct TreeJson<'a> {
     range: RangeJson,
     windows: usize,
+    #[serde(rename = "type")]
+    kind: &'static str,
     unit: &'static str,
     total: u64,
     quality: QualityJson,
@@ -70,7 +72,8 @@ pub fn render(answer: &Answer, unit: Unit) -> Result<Vec<u8>, ExportError> {
     let json = TreeJson {
         range: answer.range.into(),
         windows: answer.windows,
-        unit: unit.slug(),
+        kind: answer.quality.kind.slug(),
+        unit: unit.slug(answer.quality.kind),
         total: nodes.first().map_or(0, |root| unit.total(root)),
         quality: (&answer.quality).into(),
         columns: Columns {
@@ -107,8 +110,8 @@ mod tests {
             (&[run, (K, "futex")], 2),
             (&[run, run], 1),
         ]));
-        let columns: Value = serde_json::from_slice(&render(&answer, Unit::Nanoseconds).unwrap()).unwrap();
-        let options = ExportOptions { unit: Unit::Nanoseconds, ..ExportOptions::default() };
+        let columns: Value = serde_json::from_slice(&render(&answer, Unit::Weight).unwrap()).unwrap();
+        let options = ExportOptions { unit: Unit::Weight, ..ExportOptions::default() };
         let nodes = crate::export::render(Format::Json, &answer, &options).unwrap();
         let nodes: Value = serde_json::from_slice(&nodes).unwrap();
         for key in ["range", "windows", "unit", "total", "quality"] {

@@ -14,7 +14,7 @@
 
 use super::ExportOptions;
 use super::Unit;
-use crate::model::{Answer, DropReason, Frame, MissingPart, Node, Quality, TimeRange, Tree, sampling_error};
+use crate::model::{Answer, DropReason, Frame, MissingPart, Node, Quality, TimeRange, Tree};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ impl From<&Quality> for QualityJson {
             truncated: quality.truncated,
             frames: quality.frames,
             unnamed_frames: quality.unnamed_frames,
-            sampling_error: sampling_error(quality.samples),
+            sampling_error: quality.sampling_error(),
             approximate: quality.approximate,
             ends: quality.ends.clone(),
             unnamed: quality.unnamed.clone(),
@@ -106,6 +106,8 @@ impl From<&Quality> for QualityJson {
 struct AnswerJson<'a> {
     range: RangeJson,
     windows: usize,
+    #[serde(rename = "type")]
+    kind: &'static str,
     unit: &'static str,
     total: u64,
     quality: QualityJson,
@@ -174,7 +176,8 @@ pub(super) fn write(answer: &Answer, options: &ExportOptions, out: &mut impl Wri
     let json = AnswerJson {
         range: answer.range.into(),
         windows: answer.windows,
-        unit: unit.slug(),
+        kind: answer.quality.kind.slug(),
+        unit: unit.slug(answer.quality.kind),
         total: answer.tree.nodes.first().map_or(0, |root| unit.total(root)),
         quality: (&answer.quality).into(),
         nodes: (&answer.tree, unit),

@@ -22,7 +22,7 @@ pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use json::{QualityJson, RangeJson};
 pub use top::{Cost, Method, methods, sort};
 
-use crate::model::{Answer, Node};
+use crate::model::{Answer, COUNT, Node, SampleKind, ValueFacts};
 use std::io::{self, Write};
 
 /// Largest export. A tree at the store's limit of nodes stays well below as JSON; folded stacks repeat
@@ -85,35 +85,46 @@ pub enum Unit {
     /// Counts of samples.
     #[default]
     Samples,
-    /// Their weight, for kinds whose weight is time.
-    Nanoseconds,
+    /// Their weight, in the unit of their kind.
+    Weight,
 }
 
 impl Unit {
-    /// Name in queries (`unit=ns`) and answers.
-    pub const fn slug(self) -> &'static str {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Samples, Self::Weight];
+
+    /// Name in queries (`unit=ns`) and answers, for samples of a kind.
+    pub const fn slug(self, kind: SampleKind) -> &'static str {
         match self {
-            Self::Samples => "samples",
-            Self::Nanoseconds => "ns",
+            Self::Samples => COUNT.name,
+            Self::Weight => kind.facts().unit,
         }
     }
     /// By name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Samples, Self::Nanoseconds].into_iter().find(|unit| unit.slug() == slug)
+    pub fn from_slug(slug: &str, kind: SampleKind) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.slug(kind) == slug)
+    }
+    /// As pprof and Pyroscope name it.
+    pub const fn facts(self, kind: SampleKind) -> ValueFacts {
+        match self {
+            Self::Samples => COUNT,
+            Self::Weight => kind.facts().weight,
+        }
+    }
+    /// Of the two, the one that is meant.
+    pub const fn of(self, count: u64, weight: u64) -> u64 {
+        match self {
+            Self::Samples => count,
+            Self::Weight => weight,
+        }
     }
     /// A node's own number.
     pub const fn own(self, node: &Node) -> u64 {
-        match self {
-            Self::Samples => node.self_count,
-            Self::Nanoseconds => node.self_weight,
-        }
+        self.of(node.self_count, node.self_weight)
     }
     /// A node's number with all below it.
     pub const fn total(self, node: &Node) -> u64 {
-        match self {
-            Self::Samples => node.total_count,
-            Self::Nanoseconds => node.total_weight,
-        }
+        self.of(node.total_count, node.total_weight)
     }
 }
 
@@ -157,7 +168,7 @@ pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Resul
         Format::Folded => folded::write(&answer.tree, options, &mut out),
         Format::Svg => svg::write(answer, options, &mut out),
         Format::Json => json::write(answer, options, &mut out),
-        Format::Pprof => match pprof::file(&answer.tree, answer.range, &mut out) {
+        Format::Pprof => match pprof::file(answer, &mut out) {
             Err(ExportError::Write { source, .. }) => Err(source),
             Err(other) => return Err(other),
             Ok(()) => Ok(()),

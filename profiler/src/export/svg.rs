@@ -12,7 +12,7 @@
 use super::text::{clean, one_line, thousands};
 use super::walk::{Below, Path, preorder};
 use super::{ExportOptions, Unit};
-use crate::model::{Answer, FrameKind, sampling_error};
+use crate::model::{Answer, FrameKind};
 use inferno::flamegraph::color::{Color, MultiPalette, PaletteMap};
 use inferno::flamegraph::{Direction, Options, Palette, TextTruncateDirection, from_lines};
 use std::fmt::Write as _;
@@ -45,9 +45,10 @@ pub(super) fn write(answer: &Answer, options: &ExportOptions, out: &mut impl Wri
     drawing.colors = Palette::Multi(MultiPalette::Java);
     drawing.palette_map = Some(&mut palette);
     drawing.text_truncate_direction = TextTruncateDirection::Right;
-    if options.unit == Unit::Nanoseconds {
-        drawing.count_name = "ms".to_owned();
-        drawing.factor = 1e-6;
+    if options.unit == Unit::Weight {
+        let scale = answer.quality.kind.facts().picture;
+        drawing.count_name = scale.unit.to_owned();
+        drawing.factor = scale.of.recip();
     }
     // The lines are in the order of the walk, siblings with one name side by side, which an order of
     // bytes does not keep (`a b` sorts between `a` and `a;c`, and would cut `a` in two). Only its chart
@@ -133,7 +134,7 @@ fn color(kind: FrameKind, name: &str) -> Color {
 fn subtitle(answer: &Answer) -> String {
     let quality = &answer.quality;
     let mut text = format!("{} to {}", answer.range.from, answer.range.until);
-    if let Some(error) = sampling_error(quality.samples) {
+    if let Some(error) = quality.sampling_error() {
         let _ = write!(text, ", {} samples (error {:.1} %)", thousands(quality.samples), error * 100.0);
     }
     let mut part = |count: u64, what: &str| {

@@ -1,7 +1,9 @@
 //! The writers on small trees, on hostile names, and on nothing.
 
 use super::*;
-use crate::model::{Frame, FrameKind, MissingPart, Quality, TimeRange, Tree, UnknownReason, WallTime};
+use crate::model::{
+    Frame, FrameKind, MissingPart, Quality, SampleKind, TimeRange, Tree, UnknownReason, WallTime,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -77,9 +79,9 @@ fn slugs_round_trip() {
         assert_eq!(Format::from_slug(format.slug()), Some(*format));
     }
     assert_eq!(Format::from_slug("speedscope"), None);
-    assert_eq!(Unit::from_slug("ns"), Some(Unit::Nanoseconds));
-    assert_eq!(Unit::from_slug("samples"), Some(Unit::Samples));
-    assert_eq!(Unit::from_slug(""), None);
+    assert_eq!(Unit::from_slug("ns", SampleKind::Cpu), Some(Unit::Weight));
+    assert_eq!(Unit::from_slug("samples", SampleKind::Cpu), Some(Unit::Samples));
+    assert_eq!(Unit::from_slug("", SampleKind::Cpu), None);
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn folded_stacks() {
         "start_thread;a.B.run 2\nstart_thread;a.B.run;a.B.inner;do_sys_open 3\n\
          start_thread;a.B.run;JVM_Sleep 1\nworker.py:main 4\n"
     );
-    let annotated = ExportOptions { annotate: true, unit: Unit::Nanoseconds, ..plain() };
+    let annotated = ExportOptions { annotate: true, unit: Unit::Weight, ..plain() };
     assert_eq!(
         text(Format::Folded, &mixed(), &annotated),
         "start_thread;a.B.run_[j] 20000000\nstart_thread;a.B.run_[j];a.B.inner_[i];do_sys_open_[k] 30000000\n\
@@ -162,7 +164,7 @@ fn a_flame_graph_shows_kinds_by_colour_and_names_without_marks() {
 
 #[test]
 fn time_is_drawn_as_milliseconds() {
-    let svg = text(Format::Svg, &mixed(), &ExportOptions { unit: Unit::Nanoseconds, ..plain() });
+    let svg = text(Format::Svg, &mixed(), &ExportOptions { unit: Unit::Weight, ..plain() });
     assert!(svg.contains("<title>a.B.run (50 ms, 50.00%)</title>"));
     assert!(svg.contains("<title>all (100 ms, 100%)</title>"));
 }
@@ -279,7 +281,7 @@ fn json_says_what_it_rests_on() {
     answer.quality.lost.0[0] = 3;
     answer.quality.lost.0[1] = 9;
     answer.quality.missing.add(MissingPart::new("block-1", answer.range, "bad"));
-    let options = ExportOptions { unit: Unit::Nanoseconds, ..plain() };
+    let options = ExportOptions { unit: Unit::Weight, ..plain() };
     let json: serde_json::Value = serde_json::from_str(&text(Format::Json, &answer, &options)).unwrap();
     assert_eq!(
         json["quality"],

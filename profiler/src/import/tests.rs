@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::export::pprof as written;
-use crate::model::{Frame, FrameKind, LabelKey, WallTime};
+use crate::model::{Frame, FrameKind, LabelKey, SampleKind, WallTime};
 use proptest::prelude::*;
 use prost::Message;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ fn packed_files_and_broken_packing() {
 fn profile(stacks: &[(&[Frame], u64, u64)]) -> written::Profile {
     let range =
         TimeRange { from: WallTime(1_795_334_403_000_000_000), until: WallTime(1_795_334_463_000_000_000) };
-    let mut all = written::Stacks::new(range, &written::BOTH, written::CPU_PERIOD);
+    let mut all = written::Stacks::new(range, SampleKind::Cpu);
     for (frames, count, weight) in stacks {
         let frames: Vec<Arc<Frame>> = frames.iter().cloned().map(Arc::new).collect();
         all.add(&frames, *count, *weight);

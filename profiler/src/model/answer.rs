@@ -1,6 +1,6 @@
 //! What the store answers.
 
-use super::{Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, Missing, TimeRange};
+use super::{Frame, FrameKind, LabelKey, LabelSet, LedgerSums, LostCounts, Missing, SampleKind, TimeRange};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,6 +50,8 @@ impl Tree {
 /// What an answer rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
+    /// What its samples count.
+    pub kind: SampleKind,
     /// Samples in the answer.
     pub samples: u64,
     /// Of these, with a user stack that does not reach the thread's first frame; by reason below.
@@ -68,6 +70,13 @@ pub struct Quality {
     pub lost: LostCounts,
     /// What was set aside of the answer's range. Not attributable to a selection.
     pub missing: Missing,
+}
+
+impl Quality {
+    /// Relative standard error of what the samples weigh together; None when there are none.
+    pub fn sampling_error(&self) -> Option<f64> {
+        (self.kind.facts().error)(self.samples)
+    }
 }
 
 /// Relative standard error of a time that rests on this many samples: 1/sqrt(n), as each is one of a

@@ -1,35 +1,7 @@
 //! Events as the kernel gave them: numbers and addresses, no names.
 
-use super::{Pid, RawThread, StackEnd, Tid};
+use super::{Pid, RawThread, SampleKind, StackEnd, Tid};
 use profiler_ebpf::UserFrame;
-
-/// What a sample counts. Every kind has a unit of weight; nothing assumes 99 Hz.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SampleKind {
-    /// Time on a CPU; weight in nanoseconds.
-    Cpu,
-}
-
-impl SampleKind {
-    /// All of them.
-    pub const ALL: &'static [Self] = &[Self::Cpu];
-    /// Name in queries (`type=cpu`) and the store.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-        }
-    }
-    /// Unit of the weight.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Cpu => "nanoseconds",
-        }
-    }
-    /// By name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|k| k.slug() == slug)
-    }
-}
 
 /// One sample. Times are nanoseconds of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ mod reads;
 use super::jvms::{Jvms, Naming, Walking};
 use super::tables::TableCounts;
 use super::worker::Worker;
-use crate::capture::{CpuChange, FindingState, HostFeatures};
+use crate::capture::{CpuChange, FindingState, HostFeatures, SourceState};
 use crate::model::{DropReason, LabelKey, NameSource, ProcessRecord, SampleKind, ThreadClass, Window};
 use crate::process::{Conflict, Process, Registry};
 use crate::push::{PushState, Pusher};
@@ -207,6 +207,7 @@ impl Health {
             "host": self.host,
             "sampling": {
                 "hz": self.hz,
+                "events": capture.sources().into_iter().map(event).collect::<Vec<_>>(),
                 "cpus": capture.cpus(),
                 "samples": kernel.samples,
                 "ring_bytes": kernel.ring_bytes,
@@ -309,4 +310,9 @@ fn jvm(
         "unwind_files": unwind_files,
         "unwind_bytes": unwind_bytes,
     })
+}
+/// A source of samples, for the status.
+fn event(of: SourceState) -> Value {
+    let facts = of.kind.facts();
+    json!({ "type": facts.slug, "title": facts.title, "unit": facts.unit, "every": of.every, "cpus": of.cpus })
 }

@@ -1,10 +1,10 @@
-//! A window's rows as profiles: one for each label set, without what tells single tasks and processes apart.
+//! A window's rows as profiles: one for each kind and label set, without what tells single tasks and processes apart.
 //!
 //! In: rows. Out: push requests of at most [`MAX_REQUEST`] bytes. A profile that alone is larger than Pyroscope takes
 //! ([`MAX_PROFILE`]) is left out and counted. Labels are those of [`LABELS`], at most 12 of the 30 that a series may have.
 
 use super::wire::{LabelPair, PushRequest, RawProfileSeries, RawSample};
-use crate::export::pprof::{self, BOTH, CPU_PERIOD, Stacks};
+use crate::export::pprof::{self, Stacks};
 use crate::model::{LabelKey, LabelSet, Row, SampleKind, TimeRange, WallTime};
 use prost::Message;
 use std::collections::{BTreeMap, HashMap};
@@ -51,14 +51,17 @@ pub struct Packed {
     pub too_large: u64,
 }
 
+/// Labels of a series, in the order of their names.
+type SeriesLabels = Vec<(&'static str, Arc<str>)>;
+
 /// Packs the rows of a window.
 pub fn pack(range: TimeRange, rows: &[Row]) -> Packed {
-    let mut of_set: HashMap<usize, usize> = HashMap::new();
-    let mut of_labels: BTreeMap<Vec<(&str, Arc<str>)>, usize> = BTreeMap::new();
+    let mut of_set: HashMap<(SampleKind, usize), usize> = HashMap::new();
+    let mut of_labels: BTreeMap<(SampleKind, SeriesLabels), usize> = BTreeMap::new();
     let mut groups: Vec<Vec<&Row>> = Vec::new();
-    for row in rows.iter().filter(|row| row.kind == SampleKind::Cpu) {
-        let place = *of_set.entry(Arc::as_ptr(&row.labels) as usize).or_insert_with(|| {
-            *of_labels.entry(labels(&row.labels)).or_insert_with(|| {
+    for row in rows {
+        let place = *of_set.entry((row.kind, Arc::as_ptr(&row.labels) as usize)).or_insert_with(|| {
+            *of_labels.entry((row.kind, labels(row.kind, &row.labels))).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
             })
@@ -70,9 +73,9 @@ pub fn pack(range: TimeRange, rows: &[Row]) -> Packed {
     let mut out = Packed::default();
     let (mut series, mut bytes) = (Vec::new(), 0);
     let ids = RandomState::new();
-    for (labels, place) in of_labels {
+    for ((kind, labels), place) in of_labels {
         let Some(group) = groups.get(place) else { continue };
-        let mut stacks = Stacks::new(range, &BOTH, CPU_PERIOD);
+        let mut stacks = Stacks::new(range, kind);
         for row in group {
             stacks.add(&row.stack.frames, row.count, row.weight);
         }
@@ -105,8 +108,8 @@ fn batch(series: Vec<RawProfileSeries>, range: TimeRange) -> Batch {
     Batch { request, profiles, until: range.until, number: 0 }
 }
 
-/// Labels of a series, in the order of their names; a service's name and the profile's must be there.
-fn labels(set: &LabelSet) -> Vec<(&'static str, Arc<str>)> {
+/// Of a label set; a service's name and the profile's must be there.
+fn labels(kind: SampleKind, set: &LabelSet) -> SeriesLabels {
     let values: HashMap<LabelKey, &Arc<str>> = set.iter().collect();
     let mut out: Vec<(&str, Arc<str>)> = LABELS
         .iter()
@@ -119,7 +122,7 @@ fn labels(set: &LabelSet) -> Vec<(&'static str, Arc<str>)> {
             values.get(&LabelKey::Process).map_or("unknown".into(), |v| Arc::clone(v)),
         ));
     }
-    out.push(("__name__", "process_cpu".into()));
+    out.push(("__name__", kind.facts().profile.into()));
     out.sort_by_key(|(name, _)| *name);
     out
 }

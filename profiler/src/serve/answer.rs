@@ -7,7 +7,7 @@
 
 use super::run::Rendered;
 use crate::export::{QualityJson, RangeJson};
-use crate::model::{Answer, SampleKind, Summary, TimeRange, WallTime, sampling_error};
+use crate::model::{Amount, Answer, SampleKind, Summary, TimeRange, WallTime};
 use crate::store::Store;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
@@ -29,14 +29,13 @@ pub fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Samples, their time where the kind counts time, and how sure it is.
+/// Samples, what they weigh together, and how sure that is.
 pub fn amount(kind: SampleKind, samples: u64, weight: u64) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("samples".into(), samples.into());
-    match kind {
-        SampleKind::Cpu => out.insert("cpu_seconds".into(), (weight as f64 / 1e9).into()),
-    };
-    out.insert("sampling_error".into(), json!(sampling_error(samples)));
+    let Amount { key, of } = kind.facts().amount;
+    out.insert(key.into(), if of == 1 { weight.into() } else { (weight as f64 / of as f64).into() });
+    out.insert("sampling_error".into(), json!((kind.facts().error)(samples)));
     out
 }
 
@@ -45,11 +44,12 @@ pub fn instant(time: WallTime) -> Value {
     time.to_string().into()
 }
 
-/// The head of a JSON answer: `range`, `windows`, `span`, `quality`, and a `note` when there is nothing.
+/// The head of a JSON answer: `range`, `windows`, `type`, `span`, `quality`, and a `note` when there is nothing.
 pub fn head(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("range".into(), json!(RangeJson::from(summary.range)));
     out.insert("windows".into(), summary.windows.into());
+    out.insert("type".into(), summary.quality.kind.slug().into());
     out.insert("quality".into(), json!(QualityJson::from(&summary.quality)));
     out.extend(surroundings(summary, store));
     out
@@ -123,6 +123,7 @@ pub fn headers(summary: &Summary, store: &dyn Store) -> HeaderMap {
     if summary.windows == 0 {
         put("x-emberscope-note", note(summary, store.span()));
     }
+    put("x-emberscope-type", quality.kind.slug().to_owned());
     put("x-emberscope-samples", quality.samples.to_string());
     put("x-emberscope-lost", quality.lost.samples().to_string());
     put("x-emberscope-truncated", quality.truncated.to_string());
@@ -134,7 +135,7 @@ pub fn headers(summary: &Summary, store: &dyn Store) -> HeaderMap {
         put("x-emberscope-missing", missing.count.to_string());
         put("x-emberscope-missing-parts", names.join(", "));
     }
-    if let Some(error) = sampling_error(quality.samples) {
+    if let Some(error) = quality.sampling_error() {
         put("x-emberscope-sampling-error", format!("{error:.4}"));
     }
     out
@@ -161,6 +162,7 @@ pub fn table(summary: &Summary, store: &dyn Store, name: &str, content: Value) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::sampling_error;
 
     #[test]
     fn errors_of_sampling() {

@@ -34,7 +34,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
     let formats: Vec<(&str, Format)> = Format::ALL.iter().map(|f| (f.slug(), *f)).collect();
     let columns = params.flag("columns")?;
     let format = params.choice("format", &formats, if columns { Format::Json } else { Format::Svg })?;
-    let units = [Unit::Samples, Unit::Nanoseconds].map(|unit| (unit.slug(), unit));
+    let units = Unit::ALL.map(|unit| (unit.slug(query.kind), unit));
     let options = ExportOptions {
         unit: params.choice("unit", &units, Unit::Samples)?,
         annotate: params.flag("annotate")?,

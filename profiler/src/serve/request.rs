@@ -75,6 +75,18 @@ impl Asked {
     }
 }
 
+/// Refuses kinds whose weight is no time, for what compares samples with times that are known exactly.
+pub fn of_time(kind: SampleKind) -> Result<(), ApiError> {
+    if kind.facts().weight.unit == SampleKind::Cpu.facts().weight.unit {
+        return Ok(());
+    }
+    let message = format!(
+        "This is about time, and `type={}` has none: ask for its flame graph, top, series, labels, apps or executors.",
+        kind.slug()
+    );
+    Err(ApiError::bad("type", message))
+}
+
 /// `from` and `until`; absent, the last hour.
 fn range(params: &Params, now: WallTime) -> Result<TimeRange, ApiError> {
     let read = |name| -> Result<Option<WallTime>, ApiError> {

@@ -7,6 +7,7 @@
 use super::ServeState;
 use super::answer::{head, headers, json};
 use super::figures::{Figures, put_seen};
+use super::request::of_time;
 use super::spark;
 use super::work::{self, Class, Task, class_at};
 use crate::model::{LabelKey, LedgerSums};
@@ -84,6 +85,7 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
     let source = state.spark.clone();
     state
         .select(raw, &["join"], move |store, params, query| {
+            of_time(query.kind)?;
             let source = if spark::wanted(params)? { source } else { None };
             let summary = store.summary(query)?;
             let tasks = work::tasks(store, query)?;
@@ -145,6 +147,7 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
     let source = state.spark.clone();
     state
         .select(raw, &["sort", "limit", "join"], move |store, params, query| {
+            of_time(query.kind)?;
             let source = if spark::wanted(params)? { source } else { None };
             let sort = params.choice("sort", &SORTS, Sort::Cpu)?;
             let limit = params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);

@@ -95,7 +95,7 @@ pub(super) fn merge(
             sum.weight = sum.weight.saturating_add(row.weight);
         }
     }
-    let mut quality = Quality { lost, ..Quality::default() };
+    let mut quality = Quality { kind: query.kind, lost, ..Quality::default() };
     for (&(group, _), sum) in &merged {
         tree.add(group, &sum.stack.frames, sum.count, sum.weight)?;
         rate(&mut quality, sum.stack, sum.count);
@@ -122,7 +122,7 @@ fn group_node(
 
 /// What the answer to the query rests on, without its tree: each distinct stack is looked at once.
 pub(super) fn quality(windows: &[Arc<Window>], query: &Query) -> Quality {
-    let mut quality = Quality::default();
+    let mut quality = Quality { kind: query.kind, ..Quality::default() };
     let mut selected: PointerMap<bool> = PointerMap::default();
     let mut stacks: PointerMap<(&Stack, u64)> = PointerMap::default();
     for window in windows {

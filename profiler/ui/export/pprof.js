@@ -1,8 +1,10 @@
 // pprof's profile.proto, for `go tool pprof` and its kin; compressed where the browser can.
 //
-// In: a tree as it is shown, the unit, the window. Out: bytes. A frame is a function and a location; a stack's leaf
+// In: a tree as it is shown, the unit, the kind, the window. Out: bytes. A frame is a function and a location; a stack's leaf
 // comes first. Of a comparison the values are left and right. Pure but for the compression. The format:
 // github.com/google/pprof, proto/profile.proto.
+
+import { KINDS } from '../kinds.js';
 
 /** Writes protobuf's wire format. */
 class Writer {
@@ -36,7 +38,7 @@ class Writer {
 const message = (fill) => { const w = new Writer(); fill(w); return w.bytes; };
 
 /** The profile, not compressed. */
-export function profile(t, { unit = 'ns', from = 0, until = 0 } = {}) {
+export function profile(t, { unit = 'ns', kind: of = KINDS[0], from = 0, until = 0 } = {}) {
   const texts = [''];
   const known = new Map([['', 0]]);
   const text = (s) => {
@@ -44,10 +46,10 @@ export function profile(t, { unit = 'ns', from = 0, until = 0 } = {}) {
     return known.get(s);
   };
   const diff = t.kind === 'diff';
-  const types = diff ? [['left', 'nanoseconds'], ['right', 'nanoseconds']] : [['cpu', unit === 'samples' ? 'count' : 'nanoseconds'], ['samples', 'count']];
+  const types = diff ? [['left', 'nanoseconds'], ['right', 'nanoseconds']] : [unit === 'samples' ? ['samples', 'count'] : of.value, ['samples', 'count']];
   const values = (i) => (diff ? [t.own[1][i] * 1e9, t.own[0][i] * 1e9] : [t.own[0][i], t.own[1][i]]);
   const out = new Writer();
-  const kind = (field, [name, of]) => out.block(field, message((w) => { w.number(1, text(name)); w.number(2, text(of)); }));
+  const kind = (field, [name, unit]) => out.block(field, message((w) => { w.number(1, text(name)); w.number(2, text(unit)); }));
   for (const type of types) kind(1, type);
   for (let i = 0; i < t.parent.length; i += 1) {
     const own = values(i);

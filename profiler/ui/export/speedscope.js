@@ -17,7 +17,7 @@ export function speedscope(t, name, unit) {
       weights.push(t.own[column][i]);
     }
     const endValue = weights.reduce((a, b) => a + b, 0);
-    const kind = t.kind === 'diff' ? 'seconds' : unit === 'samples' ? 'none' : 'nanoseconds';
+    const kind = t.kind === 'diff' ? 'seconds' : unit === 'ns' ? 'nanoseconds' : 'none';
     return { type: 'sampled', name: title, unit: kind, startValue: 0, endValue, samples, weights };
   };
   const profiles = t.kind === 'diff' ? [profile(0, `right: ${name}`), profile(1, `left: ${name}`)] : [profile(0, name)];

@@ -3,7 +3,8 @@
 // In: a layout, the node, the direction as seen on the screen. Out: another node, or the same where there is none.
 // Moves go by place, so they are right for flames, icicles and sandwiches alike. Pure.
 
-import { duration, percent, count, safe } from '../format.js';
+import { duration, percent, safe } from '../format.js';
+import { shown } from '../units.js';
 import { firstAt } from './draw.js';
 
 /** The next node in a direction: `up`, `down`, `left`, `right`, `first`, `last`. */
@@ -37,7 +38,7 @@ function nearest(layout, line, node) {
 
 /** A value of a tree's first column in its unit. */
 export function value(tree, v, unit) {
-  return tree.kind === 'diff' ? duration(v) : unit === 'samples' ? `${count(v)} samples` : duration(v / 1e9);
+  return tree.kind === 'diff' ? duration(v) : shown(v, unit);
 }
 
 /** One sentence about a node. */

@@ -18,6 +18,7 @@ import { nothing } from '../trouble.js';
 import { methodsTable } from './methods.js';
 import { span, title, treeOf } from './source.js';
 import { Toolbar } from './toolbar.js';
+import { kindOf, unitOf } from '../units.js';
 
 const isDark = () => document.documentElement.dataset.theme === 'dark';
 
@@ -94,10 +95,10 @@ export class FlameView {
     this.note.replaceChildren(...(empty ? [this.#empty()] : this.result.missing ? [h('p', { class: 'note' }, `${safe(state.focus, 120)} is not in this answer.`)] : []));
     if (state.focus) this.toolbar.sandwich(safe(state.focus, 80), () => this.store.set({ focus: '', zoom: '' }));
     const look = { colour: state.colour, contrast: state.contrast, dark: isDark() };
-    const key = JSON.stringify([look, state.order, state.zoom, state.unit]);
+    const key = JSON.stringify([look, state.order, state.zoom, unitOf(state)]);
     if (this.drawn !== key && !asTable) {
       this.drawn = key;
-      this.graph.show(this.result, { ...look, order: state.order, zoom: state.zoom, unit: state.unit, shape: JSON.stringify([this.shaped, state.view, state.labels, state.right, state.group]) });
+      this.graph.show(this.result, { ...look, order: state.order, zoom: state.zoom, unit: unitOf(state), shape: JSON.stringify([this.shaped, state.view, state.labels, state.right, state.group]) });
       this.legend.replaceChildren(...legend(tree, look).map(([colour, name]) => h('li', {}, h('i', { style: { background: colour } }), safe(name, 40))));
     }
     const found = search(tree, state.q, widths(tree, state.width));
@@ -108,7 +109,7 @@ export class FlameView {
 
   #empty() {
     const note = this.answer.note ?? this.answer.right?.note ?? this.answer.left?.note;
-    return nothing('No samples here', note ?? 'What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.', 'Choose a longer time, or take a filter away.');
+    return nothing('No samples here', note ?? kindOf(this.store.state).none, 'Choose a longer time, or take a filter away.');
   }
 
   /** The theme has changed. */
@@ -144,7 +145,7 @@ export class FlameView {
     const range = (this.answer.right ?? this.answer).range;
     try {
       await save(format, {
-        tree, layout, title: title(state), unit: state.unit, flame: state.order === 'flame',
+        tree, layout, title: title(state), unit: unitOf(state), kind: kindOf(state), flame: state.order === 'flame',
         x0: this.graph.view.x0, x1: this.graph.view.x1, colours: colours(tree, { colour: state.colour, contrast: state.contrast }),
         subtitle: `${span(this.answer)}, ${count(quality.samples)} samples, ${count(quality.lost)} lost`,
         from: Date.parse(range.from), until: Date.parse(range.until),

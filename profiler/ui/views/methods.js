@@ -4,7 +4,8 @@
 // sandwich.
 
 import { h } from '../dom.js';
-import { duration, percent, plusMinus, safe, seconds, signed } from '../format.js';
+import { duration, percent, plusMinus, safe, signed } from '../format.js';
+import { cell, unitOf } from '../units.js';
 import { methods } from '../methods.js';
 import { table } from '../table.js';
 
@@ -16,7 +17,7 @@ export function methodsTable({ tree }, state, store) {
   const module = { key: 'module', label: 'From', text: true, value: (m) => m.frame.module ?? '', show: (m) => safe((m.frame.module ?? '').split('/').pop(), 40) };
   return table({
     caption: 'Methods', label: 'methods', rows,
-    columns: [name, ...(tree.kind === 'diff' ? compared(rows, tree) : plain(tree, state.unit)), kind, module],
+    columns: [name, ...(tree.kind === 'diff' ? compared(rows, tree) : plain(tree, unitOf(state))), kind, module],
     order: state.ts, usual: '-own', search: state.tq,
     set: (change) => store.set(change, { replace: true }),
     link: (m) => store.href({ view: state.view === 'methods' ? 'flame' : state.view, focus: m.frame.name, table: '', zoom: '', invert: '', ts: '', tq: '' }),
@@ -26,14 +27,13 @@ export function methodsTable({ tree }, state, store) {
 
 function plain(tree, unit) {
   const whole = tree.sum[0][0] || 1;
-  const shown = (v) => (unit === 'samples' ? v.toLocaleString('en-US') : seconds(v / 1e9));
-  const label = unit === 'samples' ? '' : ', s';
+  const label = unit === 'ns' ? ', s' : '';
   const column = (key, text, of, samples, hint) => [
-    { key, label: `${text}${label}`, value: (m) => m[of][0], show: (m) => shown(m[of][0]), bar: (m) => m[of][0] / whole, hint },
+    { key, label: `${text}${label}`, value: (m) => m[of][0], show: (m) => cell(m[of][0], unit), bar: (m) => m[of][0] / whole, hint },
     { key: `${key}-share`, label: '%', value: (m) => m[of][0], show: (m) => percent(m[of][0] / whole), hint: 'Of all that is shown' },
     { key: `${key}-error`, label: 'Error', value: (m) => -m[of][1], show: (m) => h('span', { class: 'muted' }, plusMinus(m[of][1])), hint: 'Sampling error' },
   ];
-  return [...column('own', 'Itself', 'own', 1, 'Time in the method itself'), ...column('sum', 'Total', 'sum', 1, 'Time in it and all that it calls')];
+  return [...column('own', 'Itself', 'own', 1, 'In the method itself'), ...column('sum', 'Total', 'sum', 1, 'In it and all that it calls')];
 }
 
 function compared(rows, tree) {

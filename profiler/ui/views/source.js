@@ -6,6 +6,7 @@
 import { fromColumns, fromDiff } from '../flame/tree.js';
 import { clock, safe } from '../format.js';
 import { selection, times } from '../state.js';
+import { unitOf } from '../units.js';
 
 /** What is selected, in words: `app-1 · stage 3 · executor 1`. */
 export function words(labels, query = '') {
@@ -28,7 +29,7 @@ export function ask(state) {
   if (state.view === 'compare') return ['diff', [...sides(state), ['scale', state.scale], ...DIFF]];
   const group = state.group ? [['group', state.group]] : [];
   const lines = state.lines ? [['lines', '1']] : [];
-  return ['flamegraph', [...selection(state), ...Object.entries(times(state)), ['format', 'json'], ['columns', '1'], ['unit', state.unit], ...group, ...lines]];
+  return ['flamegraph', [...selection(state), ...Object.entries(times(state)), ['format', 'json'], ['columns', '1'], ['type', state.type], ['unit', unitOf(state)], ...group, ...lines]];
 }
 
 const DIFF = [['format', 'json'], ['nodes', '1'], ['limit', '1']];

@@ -6,6 +6,7 @@
 import { button, h, select, toggle } from '../dom.js';
 import { FORMATS } from '../export/save.js';
 import { percent } from '../format.js';
+import { KINDS } from '../kinds.js';
 
 const GROUPS = [['', 'nothing'], ['thread_class', 'thread class'], ['stage', 'stage'], ['executor', 'executor'], ['role', 'role'], ['stage,thread_class', 'stage, class'], ['process', 'process']];
 
@@ -34,7 +35,8 @@ export class Toolbar {
       scale: select('Compare', [['equal', 'shares'], ['absolute', 'times']], 'equal', (scale) => set({ scale }), { id: 'scale' }),
       sort: select('Order', [['weight', 'largest first'], ['name', 'by name']], 'weight', (sort) => set({ sort }), { id: 'sort' }),
       group: select('Group by', GROUPS, '', (group) => store.set({ group, zoom: '' }), { id: 'group' }),
-      unit: select('Count', [['ns', 'CPU time'], ['samples', 'samples']], 'ns', (unit) => set({ unit }), { id: 'unit' }),
+      type: select('Of', KINDS.map((kind) => [kind.type, kind.title]), KINDS[0].type, (type) => store.set({ type, zoom: '' }), { id: 'type' }),
+      unit: select('Count', [['weight', 'amount'], ['samples', 'samples']], 'weight', (unit) => set({ unit }), { id: 'unit' }),
       detail: toggle('Kinds apart', false, (on) => set({ detail: on ? '1' : '', zoom: '' }), { id: 'detail', title: 'Compiled, inlined and interpreted code of one method are boxes of their own' }),
       lines: toggle('Lines', false, (on) => store.set({ lines: on ? '1' : '', zoom: '' }), { id: 'lines', title: 'Source lines are told apart' }),
       table: toggle('As a table', false, (on) => set({ table: on ? '1' : '' }), { id: 'as-table' }),
@@ -46,7 +48,7 @@ export class Toolbar {
     const c = this.controls;
     this.element = h('div', { class: 'toolbar', role: 'group', aria: { label: 'Controls of the graph' } },
       h('div', { class: 'row' }, h('span', { class: 'search' }, this.search, this.result), this.focus, this.zoomOut, h('span', { class: 'gap' }), download, button('Copy link', copy, { id: 'copy-link' })),
-      h('div', { class: 'row small' }, c.table, c.scale, c.width, c.contrast, c.order, c.invert, c.kernel, c.jvm, c.colour, c.sort, c.group, c.unit, c.detail, c.lines));
+      h('div', { class: 'row small' }, c.table, c.scale, c.width, c.contrast, c.order, c.invert, c.kernel, c.jvm, c.colour, c.sort, c.group, c.type, c.unit, c.detail, c.lines));
   }
 
   #hide(name, on) {
@@ -67,9 +69,9 @@ export class Toolbar {
     press('detail', state.detail);
     press('lines', state.lines);
     press('table', state.table);
-    for (const name of ['order', 'colour', 'contrast', 'width', 'scale', 'sort', 'group', 'unit']) c[name].querySelector('select').value = state[name];
+    for (const name of ['order', 'colour', 'contrast', 'width', 'scale', 'sort', 'group', 'type', 'unit']) c[name].querySelector('select').value = state[name];
     const hide = (names, hidden) => { for (const name of names) c[name].hidden = hidden; };
-    hide(['colour', 'group', 'unit', 'lines'], pair);
+    hide(['colour', 'group', 'type', 'unit', 'lines'], pair);
     hide(['contrast', 'width', 'table'], !pair);
     hide(['scale'], state.view !== 'compare');
     hide(['order', 'sort', 'invert'], table);

@@ -1,6 +1,6 @@
 //! A call tree as a pprof profile.
 //!
-//! In: a [`Tree`], its time range and which of its numbers are wanted. Out: a [`Profile`] with one
+//! In: an [`Answer`] and which of its numbers are wanted. Out: a [`Profile`] with one
 //! sample for each node that has a value of its own, leaf first, with lines, signatures and the files
 //! that code came from. Refused when its stacks hold more than [`MAX_FRAMES`] frames in all.
 
@@ -10,7 +10,7 @@ mod proto;
 pub use proto::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
 
 use super::{ExportError, Unit};
-use crate::model::{Frame, TimeRange, Tree};
+use crate::model::{Answer, Frame, SampleKind, TimeRange, Tree, ValueFacts};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
@@ -21,62 +21,33 @@ use std::sync::Arc;
 /// Most frames of all samples together: 8 bytes each, so 32 MB.
 pub const MAX_FRAMES: usize = 4 << 20;
 
-/// A value that each sample has.
-#[derive(Clone, Copy, Debug)]
-pub struct Measure {
-    /// What it counts.
-    pub name: &'static str,
-    /// In which unit.
-    pub unit: &'static str,
-    /// Which of a node's numbers it is.
-    pub of: Unit,
-}
-
-/// Samples and their time, as a file of its own has both.
-pub const BOTH: [Measure; 2] = [
-    Measure { name: "samples", unit: "count", of: Unit::Samples },
-    Measure { name: "cpu", unit: "nanoseconds", of: Unit::Nanoseconds },
-];
-
-/// What a sample was taken every so much of: its name and unit.
-pub const CPU_PERIOD: [&str; 2] = ["cpu", "nanoseconds"];
-
 /// Its stacks hold too many frames.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the profile has more than {MAX_FRAMES} frames: narrow the time range or the selection")]
 pub struct TooManyFrames;
 
-/// Writes `tree`.
-pub fn profile(
-    tree: &Tree,
-    range: TimeRange,
-    measures: &[Measure],
-    period: [&str; 2],
-) -> Result<Profile, TooManyFrames> {
-    let mut out = Writer::begin(range, measures, period);
-    out.samples(tree, measures)?;
+/// Writes the answer with these of its numbers.
+pub fn profile(answer: &Answer, units: &[Unit]) -> Result<Profile, TooManyFrames> {
+    let mut out = Writer::begin(answer.range, answer.quality.kind, units);
+    out.samples(&answer.tree, units)?;
     Ok(out.profile)
 }
 
 /// A profile of single stacks, in the making.
 pub struct Stacks {
     writer: Writer,
-    measures: Vec<Measure>,
 }
 
 impl Stacks {
     /// Of none yet.
-    pub fn new(range: TimeRange, measures: &[Measure], period: [&str; 2]) -> Self {
-        Self { writer: Writer::begin(range, measures, period), measures: measures.to_vec() }
+    pub fn new(range: TimeRange, kind: SampleKind) -> Self {
+        Self { writer: Writer::begin(range, kind, &Unit::ALL) }
     }
 
     /// Adds one, its frames from the root.
     pub fn add(&mut self, frames: &[Arc<Frame>], count: u64, weight: u64) {
         let location_id = frames.iter().rev().map(|frame| self.writer.location(frame)).collect();
-        let value = self.measures.iter().map(|measure| match measure.of {
-            Unit::Samples => signed(count),
-            Unit::Nanoseconds => signed(weight),
-        });
+        let value = Unit::ALL.iter().map(|unit| signed(unit.of(count, weight)));
         self.writer.profile.sample.push(Sample { location_id, value: value.collect() });
     }
 
@@ -95,8 +66,8 @@ pub fn packed(profile: &[u8]) -> Vec<u8> {
 }
 
 /// A file as `go tool pprof` reads it: packed with gzip.
-pub(super) fn file(tree: &Tree, range: TimeRange, out: &mut impl Write) -> Result<(), ExportError> {
-    let profile = profile(tree, range, &BOTH, CPU_PERIOD)?;
+pub(super) fn file(answer: &Answer, out: &mut impl Write) -> Result<(), ExportError> {
+    let profile = profile(answer, &Unit::ALL)?;
     let written = out.write_all(&packed(&profile.encode_to_vec()));
     written.map_err(|source| ExportError::Write { format: "pprof", source })
 }
@@ -116,27 +87,30 @@ struct Writer {
 }
 
 impl Writer {
-    fn begin(range: TimeRange, measures: &[Measure], period: [&str; 2]) -> Self {
+    fn begin(range: TimeRange, kind: SampleKind, units: &[Unit]) -> Self {
         let mut out = Writer::default();
         out.text("");
-        for measure in measures {
-            let value = ValueType { r#type: out.text(measure.name), unit: out.text(measure.unit) };
+        for unit in units {
+            let value = out.value_type(unit.facts(kind));
             out.profile.sample_type.push(value);
         }
-        let [name, unit] = period;
-        out.profile.period_type = Some(ValueType { r#type: out.text(name), unit: out.text(unit) });
+        out.profile.period_type = Some(out.value_type(kind.facts().period));
         out.profile.time_nanos = signed(range.from.0);
         out.profile.duration_nanos = signed(range.until.0.saturating_sub(range.from.0));
         out
     }
 
-    fn samples(&mut self, tree: &Tree, measures: &[Measure]) -> Result<(), TooManyFrames> {
+    fn value_type(&mut self, value: ValueFacts) -> ValueType {
+        ValueType { r#type: self.text(value.name), unit: self.text(value.unit) }
+    }
+
+    fn samples(&mut self, tree: &Tree, units: &[Unit]) -> Result<(), TooManyFrames> {
         let mut location_of: Vec<u64> = Vec::with_capacity(tree.nodes.len());
         let mut frames = 0;
         for (index, node) in tree.nodes.iter().enumerate() {
             // The root is no function.
             location_of.push(if index == 0 { 0 } else { self.location(&node.frame) });
-            let value: Vec<i64> = measures.iter().map(|measure| signed(measure.of.own(node))).collect();
+            let value: Vec<i64> = units.iter().map(|unit| signed(unit.own(node))).collect();
             if value.iter().all(|value| *value == 0) {
                 continue;
             }
@@ -212,7 +186,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{FrameKind, Node, WallTime};
+    use crate::model::{FrameKind, Node, Quality, WallTime};
 
     fn node(name: &str, module: &str, parent: u32, own: u64) -> Node {
         let frame = Arc::new(Frame::new(FrameKind::Native, name, module));
@@ -236,7 +210,8 @@ mod tests {
             node("g", "", 1, 0),
         ];
         let range = TimeRange { from: WallTime(5), until: WallTime(25) };
-        let p = profile(&Tree { nodes }, range, &[BOTH[1]], CPU_PERIOD).expect("small");
+        let answer = Answer { tree: Tree { nodes }, range, windows: 1, quality: Quality::default() };
+        let p = profile(&answer, &[Unit::Weight]).expect("small");
         let text = |i: i64| p.string_table[i as usize].as_str();
         let stacks: Vec<(Vec<&str>, i64)> = p
             .sample

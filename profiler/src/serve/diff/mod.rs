@@ -14,7 +14,7 @@ use super::error::ApiError;
 use super::figures::seconds;
 use super::flamegraph::{SVG_POLICY, title};
 use super::params::{Params, SIDES};
-use super::request::Asked;
+use super::request::{Asked, of_time};
 use super::run::Rendered;
 use crate::export::{Aligned, DiffOptions, Format, cause, render_diff};
 use crate::model::{Answer, Query, Summary, WallTime, sampling_error};
@@ -93,8 +93,10 @@ fn read(params: &Params) -> Result<Question, ApiError> {
     let now = WallTime::now();
     let side = |side| Asked::read(&params.side(side), now).map_err(|error| of_side(error, params, side));
     let [left, right] = SIDES;
+    let sides = [side(left)?, side(right)?];
+    of_time(sides[0].kind)?;
     Ok(Question {
-        sides: [side(left)?, side(right)?],
+        sides,
         slow,
         format: params.choice("format", &formats, Format::Svg)?,
         scale: params.choice("scale", scales, if slow { Scale::Task } else { Scale::Equal })?,

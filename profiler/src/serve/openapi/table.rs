@@ -74,7 +74,7 @@ const JOIN: Own =
 
 /// A tree's or table's answer begins with these.
 macro_rules! headed {
-    ($($field:literal),*) => { &["range", "windows", "window_seconds", "span", "quality", $($field),*] };
+    ($($field:literal),*) => { &["range", "windows", "type", "window_seconds", "span", "quality", $($field),*] };
 }
 
 /// All routes of `GET`, in the order of the index.

@@ -9,9 +9,8 @@ use super::matching::{matched, range};
 use super::response::FlameGraph;
 use super::select::StackTraceSelector;
 use super::tree::tree_bytes;
-use super::types::{Type, Value};
-use crate::export::Unit;
-use crate::export::pprof::{self, Measure, Profile};
+use super::types::Type;
+use crate::export::pprof::{self, Profile};
 use crate::model::{Answer, Detail, Query, TimeRange, Tree};
 use crate::store::Store;
 
@@ -57,26 +56,18 @@ impl Asked {
     /// As bars.
     pub fn flame_graph(&self, found: Option<Answer>, nodes: usize) -> Option<FlameGraph> {
         let (of, answer) = (self.of?, found?);
-        flame_graph(&answer.tree, of.value, nodes)
+        flame_graph(&answer.tree, of.unit, nodes)
     }
     /// In Pyroscope's tree form; empty when there is no sample.
     pub fn tree(&self, found: Option<Answer>, nodes: usize) -> Vec<u8> {
         let (Some(of), Some(answer)) = (self.of, found) else { return Vec::new() };
-        tree_bytes(&answer.tree, of.value, nodes)
+        tree_bytes(&answer.tree, of.unit, nodes)
     }
     /// As pprof; the default message when there is nothing.
     pub fn pprof(&self, found: Option<Answer>) -> Result<Profile, CallError> {
         match (self.of, found) {
-            (Some(of), Some(answer)) => {
-                let [_, name, unit, period, period_unit] = of.parts;
-                let number = match of.value {
-                    Value::Weight => Unit::Nanoseconds,
-                    Value::Count => Unit::Samples,
-                };
-                let measure = Measure { name, unit, of: number };
-                let profile = pprof::profile(&answer.tree, answer.range, &[measure], [period, period_unit]);
-                profile.map_err(|error| CallError::new(Code::ResourceExhausted, error.to_string()))
-            }
+            (Some(of), Some(answer)) => pprof::profile(&answer, &[of.unit])
+                .map_err(|error| CallError::new(Code::ResourceExhausted, error.to_string())),
             _ => Ok(Profile::default()),
         }
     }

@@ -12,8 +12,9 @@ use super::error::CallError;
 use super::levels::flame_graph_diff;
 use super::response::{DiffResponse, FlameGraphDiff};
 use super::select::{DiffRequest, SelectMergeStacktracesRequest};
-use super::types::{Type, Value};
-use crate::model::WallTime;
+use super::types::Type;
+use crate::export::Unit;
+use crate::model::{ValueFacts, WallTime};
 use crate::serve::params::pairs;
 use crate::serve::selector;
 use crate::serve::time::parse_time;
@@ -38,7 +39,7 @@ fn compare(
         return Err(CallError::invalid("left and right must be of one profile type"));
     }
     let nodes = max_nodes(left.max_nodes)?;
-    let value = Type::find(&left.profile_type_id)?.map_or(Value::Weight, |of| of.value);
+    let value = Type::find(&left.profile_type_id)?.map_or(Unit::Weight, |of| of.unit);
     let mut found = Vec::with_capacity(2);
     for side in [left, right] {
         let nowhere = !(side.profile_id_selector.is_empty()
@@ -100,8 +101,10 @@ impl RenderDiff {
         let levels: Vec<Vec<i64>> = graph.levels.into_iter().map(|level| level.values).collect();
         // Pyroscope tells nanoseconds of CPU as so many samples of a clock of 1 GHz.
         let (name, rate) = match of {
-            Some(of) if of.value == Value::Weight => (of.parts[1], 1_000_000_000),
-            Some(of) => (of.parts[1], 100),
+            Some(of) => match of.unit.facts(of.kind) {
+                ValueFacts { name, unit: "nanoseconds" } => (name, 1_000_000_000),
+                ValueFacts { name, .. } => (name, 100),
+            },
             None => ("", 100),
         };
         Ok(json!({

@@ -24,7 +24,7 @@ pub fn profile_types(
 ) -> Result<ProfileTypesResponse, CallError> {
     let asked = range_or_all(store, request.start, request.end)?;
     let any = asked.zip(store.span()).is_some_and(|(asked, kept)| asked.overlaps(&kept));
-    let all: &[Type] = if any { types::ALL } else { &[] };
+    let all: &[Type] = if any { &types::ALL } else { &[] };
     Ok(ProfileTypesResponse { profile_types: all.iter().map(Type::message).collect() })
 }
 

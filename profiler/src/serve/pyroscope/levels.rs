@@ -8,7 +8,7 @@
 //! what it was.
 
 use super::response::{FlameGraph, FlameGraphDiff, Level};
-use super::types::Value;
+use crate::export::Unit;
 use crate::model::Tree;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -50,19 +50,19 @@ struct Drawing<const N: usize> {
 }
 
 /// Lays out `value` of `tree` in at most `max_nodes` bars (and an `other` for each bar cut below).
-pub fn flame_graph(tree: &Tree, value: Value, max_nodes: usize) -> Option<FlameGraph> {
+pub fn flame_graph(tree: &Tree, value: Unit, max_nodes: usize) -> Option<FlameGraph> {
     let Drawing { names, levels, total: [total], max_self } = draw([Some(tree)], value, max_nodes);
     (total > 0).then_some(FlameGraph { names, levels, total, max_self })
 }
 
 /// The same of two trees, of which either may be missing: seven numbers a bar.
-pub fn flame_graph_diff(sides: [Option<&Tree>; 2], value: Value, max_nodes: usize) -> FlameGraphDiff {
+pub fn flame_graph_diff(sides: [Option<&Tree>; 2], value: Unit, max_nodes: usize) -> FlameGraphDiff {
     let Drawing { names, levels, total: [left, right], max_self } = draw(sides, value, max_nodes);
     let total = left.saturating_add(right);
     FlameGraphDiff { names, levels, total, max_self, left_ticks: left, right_ticks: right }
 }
 
-fn draw<const N: usize>(trees: [Option<&Tree>; N], value: Value, max_nodes: usize) -> Drawing<N> {
+fn draw<const N: usize>(trees: [Option<&Tree>; N], value: Unit, max_nodes: usize) -> Drawing<N> {
     let bars = fold(trees, value);
     let kept = widest(&bars, max_nodes.max(1));
     let mut names = Names::default();
@@ -130,7 +130,7 @@ fn place_below<const N: usize>(
 }
 
 /// Joins frames with the same name and caller, of all trees; a bar stands after its caller, the root first.
-pub(super) fn fold<const N: usize>(trees: [Option<&Tree>; N], value: Value) -> Vec<Bar<N>> {
+pub(super) fn fold<const N: usize>(trees: [Option<&Tree>; N], value: Unit) -> Vec<Bar<N>> {
     let bar = |name, parent| Bar { name, own: [0; N], total: [0; N], parent, below: BTreeMap::new() };
     let mut bars: Vec<Bar<N>> = vec![bar("total".into(), 0)];
     for (side, tree) in trees.into_iter().enumerate() {
@@ -147,7 +147,7 @@ pub(super) fn fold<const N: usize>(trees: [Option<&Tree>; N], value: Value) -> V
                 bars.push(bar(node.frame.name.clone(), parent));
             }
             if let Some(bar) = bars.get_mut(at) {
-                bar.own[side] = bar.own[side].saturating_add(value.of(node.self_count, node.self_weight));
+                bar.own[side] = bar.own[side].saturating_add(signed(value.own(node)));
             }
             bar_of.push(at);
         }
@@ -194,6 +194,11 @@ impl Names {
         self.index.insert(name.to_owned(), index);
         index
     }
+}
+
+/// Protobuf's integers are signed.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -92,25 +92,25 @@ fn decode(graph: &FlameGraph) -> Paths {
 #[test]
 fn a_small_tree_is_laid_out_as_pyroscope_does() {
     let tree = tree(&[(0, "b", 1), (1, "c", 2), (0, "a", 3), (1, "c", 4)]);
-    let graph = flame_graph(&tree, Value::Count, 8192).expect("samples");
+    let graph = flame_graph(&tree, Unit::Samples, 8192).expect("samples");
     assert_eq!(graph.names, ["total", "a", "b", "c"]);
     let levels: Vec<_> = graph.levels.iter().map(|l| l.values.as_slice()).collect();
     assert_eq!(levels, [&[0, 10, 0, 0][..], &[0, 3, 3, 1, 0, 7, 1, 2], &[4, 6, 6, 3]]);
     assert_eq!((graph.total, graph.max_self), (10, 6));
-    assert_eq!(flame_graph(&tree, Value::Weight, 8192).expect("samples").total, 100);
+    assert_eq!(flame_graph(&tree, Unit::Weight, 8192).expect("samples").total, 100);
 }
 
 #[test]
 fn no_sample_is_no_graph() {
-    assert_eq!(flame_graph(&Tree { nodes: vec![] }, Value::Count, 10), None);
-    assert_eq!(flame_graph(&tree(&[(0, "a", 0)]), Value::Count, 10), None);
+    assert_eq!(flame_graph(&Tree { nodes: vec![] }, Unit::Samples, 10), None);
+    assert_eq!(flame_graph(&tree(&[(0, "a", 0)]), Unit::Samples, 10), None);
 }
 
 #[test]
 fn two_trees_share_one_layout() {
     let left = tree(&[(0, "a", 3), (0, "b", 1)]);
     let right = tree(&[(0, "c", 4), (0, "a", 1), (2, "d", 2)]);
-    let graph = flame_graph_diff([Some(&left), Some(&right)], Value::Count, 8192);
+    let graph = flame_graph_diff([Some(&left), Some(&right)], Unit::Samples, 8192);
     assert_eq!(graph.names, ["total", "a", "b", "c", "d"]);
     let levels: Vec<_> = graph.levels.iter().map(|l| l.values.as_slice()).collect();
     assert_eq!(
@@ -123,14 +123,14 @@ fn two_trees_share_one_layout() {
     );
     assert_eq!((graph.total, graph.left_ticks, graph.right_ticks, graph.max_self), (11, 4, 7, 4));
     // Nothing on either side is a root alone.
-    let none = flame_graph_diff([None, None], Value::Count, 8192);
+    let none = flame_graph_diff([None, None], Unit::Samples, 8192);
     assert_eq!((none.names.len(), none.levels.len(), none.levels[0].values.as_slice()), (1, 1, &[0; 7][..]));
 }
 
 #[test]
 fn what_is_cut_becomes_other() {
     let tree = tree(&[(0, "a", 5), (0, "b", 1), (0, "c", 2), (1, "d", 3)]);
-    let graph = flame_graph(&tree, Value::Count, 3).expect("samples");
+    let graph = flame_graph(&tree, Unit::Samples, 3).expect("samples");
     let levels: Vec<_> = graph.levels.iter().map(|l| l.values.as_slice()).collect();
     let other = graph.names.iter().position(|n| n == "other").expect("other") as i64;
     assert_eq!(levels[1], [0, 8, 5, 1, 0, 3, 3, other]);
@@ -141,7 +141,7 @@ proptest! {
     #[test]
     fn read_back_it_is_the_tree(nodes in trees()) {
         let tree = tree(&nodes.iter().map(|(p, n, v)| (*p, n.as_str(), *v)).collect::<Vec<_>>());
-        match flame_graph(&tree, Value::Count, usize::MAX) {
+        match flame_graph(&tree, Unit::Samples, usize::MAX) {
             Some(graph) => prop_assert_eq!(decode(&graph), paths(&tree)),
             None => prop_assert!(paths(&tree).is_empty()),
         }
@@ -151,7 +151,7 @@ proptest! {
     fn cut_it_keeps_every_sum(nodes in trees(), max in 1_usize..20) {
         let tree = tree(&nodes.iter().map(|(p, n, v)| (*p, n.as_str(), *v)).collect::<Vec<_>>());
         let whole = paths(&tree);
-        if let Some(graph) = flame_graph(&tree, Value::Count, max) {
+        if let Some(graph) = flame_graph(&tree, Unit::Samples, max) {
             let other = graph.names.iter().position(|n| n == "other").map(|i| i as i64);
             let bars = graph.levels.iter().flat_map(|l| l.values.chunks(4));
             prop_assert!(bars.filter(|b| Some(b[3]) != other).count() <= max);

@@ -34,7 +34,7 @@ pub fn matched(text: &str) -> Result<Matched, CallError> {
     let mut matched = Matched { selection: Selection::all(), types: types::ALL.iter().collect() };
     if !selector.metric.is_empty() {
         // Grafana's editor puts the type's id there; PromQL would have its name.
-        matched.types.retain(|t| t.id() == selector.metric || t.parts[0] == selector.metric);
+        matched.types.retain(|t| t.id() == selector.metric || t.parts()[0] == selector.metric);
     }
     for matcher in &selector.matchers {
         let op = matcher.compile()?;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn type_names(text: &str) -> Vec<&'static str> {
-        matched(text).expect(text).types.iter().map(|t| t.parts[1]).collect()
+        matched(text).expect(text).types.iter().map(|t| t.parts()[1]).collect()
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn labelled(of: &Type, group_by: &[String], (labels, points): LabelledSeries, st
     labels.sort();
     labels.dedup();
     let point = |p: &crate::model::SeriesPoint| Point {
-        value: of.value.of(p.count, p.weight) as f64,
+        value: of.unit.of(p.count, p.weight) as f64,
         timestamp: i64::try_from(p.time_ms).unwrap_or(i64::MAX).max(start),
     };
     Series { labels, points: points.iter().map(point).filter(|p| p.value > 0.0).collect() }

@@ -5,11 +5,11 @@
 //! `UnmarshalTree`); first a nameless root. What is cut becomes `other`, and so does what ended in the root.
 
 use super::levels::{fold, widest};
-use super::types::Value;
+use crate::export::Unit;
 use crate::model::Tree;
 
 /// At most `max_nodes` nodes (and an `other` for each that is cut below); empty of no sample.
-pub fn tree_bytes(tree: &Tree, value: Value, max_nodes: usize) -> Vec<u8> {
+pub fn tree_bytes(tree: &Tree, value: Unit, max_nodes: usize) -> Vec<u8> {
     let bars = fold([Some(tree)], value);
     let kept = widest(&bars, max_nodes.max(1));
     let mut out = Vec::new();

@@ -1,71 +1,56 @@
 //! Profile types: what Pyroscope calls the kinds of samples, as
 //! `name:sample_type:sample_unit:period_type:period_unit`.
 //!
-//! Each sample kind is offered as its weight and as its count. The parts are also labels of every
+//! Each sample kind is offered as its weight and as its count, named by its [`crate::model::KindFacts`]. The parts are also labels of every
 //! series (`__type__`, `__unit__`, ...), as Pyroscope's ingestion adds them (pkg/phlare model,
 //! `labels.go`); their names begin with `__`, which Grafana hides.
 
 use super::error::CallError;
 use super::response::ProfileType;
+use crate::export::Unit;
 use crate::model::SampleKind;
 
-/// Which of a row's two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// The weights' sum.
-    Weight,
-    /// How many samples.
-    Count,
-}
-
-impl Value {
-    /// Of the two, the one that is meant; protobuf's integers are signed.
-    pub fn of(self, count: u64, weight: u64) -> i64 {
-        let value = match self {
-            Self::Weight => weight,
-            Self::Count => count,
-        };
-        i64::try_from(value).unwrap_or(i64::MAX)
-    }
-}
-
 /// A profile type.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
     /// The samples it is about.
     pub kind: SampleKind,
     /// Which of their numbers.
-    pub value: Value,
-    /// Its five parts: name, sample type, sample unit, period type, period unit.
-    pub parts: [&'static str; 5],
+    pub unit: Unit,
 }
 
+/// Two of each kind.
+const TYPES: usize = SampleKind::ALL.len() * 2;
+
 /// All types.
-pub const ALL: &[Type] = &[
-    Type {
-        kind: SampleKind::Cpu,
-        value: Value::Weight,
-        parts: ["process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds"],
-    },
-    Type {
-        kind: SampleKind::Cpu,
-        value: Value::Count,
-        parts: ["process_cpu", "samples", "count", "cpu", "nanoseconds"],
-    },
-];
+pub static ALL: [Type; TYPES] = {
+    let mut all = [Type { kind: SampleKind::Cpu, unit: Unit::Weight }; TYPES];
+    let mut place = 0;
+    while place < TYPES {
+        let unit = if place % 2 == 0 { Unit::Weight } else { Unit::Samples };
+        all[place] = Type { kind: SampleKind::ALL[place / 2], unit };
+        place += 1;
+    }
+    all
+};
 
 /// The labels that a type adds to each series, in order of their names.
 pub const LABELS: [&str; 6] =
     ["__name__", "__period_type__", "__period_unit__", "__profile_type__", "__type__", "__unit__"];
 
 impl Type {
+    /// Its five parts: name, sample type, sample unit, period type, period unit.
+    pub const fn parts(&self) -> [&'static str; 5] {
+        let (facts, value) = (self.kind.facts(), self.unit.facts(self.kind));
+        [facts.profile, value.name, value.unit, facts.period.name, facts.period.unit]
+    }
     /// `name:sample_type:sample_unit:period_type:period_unit`.
     pub fn id(&self) -> String {
-        self.parts.join(":")
+        self.parts().join(":")
     }
     /// One of [`LABELS`].
     pub fn label(&self, name: &str) -> Option<String> {
-        let [of, sample_type, sample_unit, period_type, period_unit] = self.parts;
+        let [of, sample_type, sample_unit, period_type, period_unit] = self.parts();
         Some(match name {
             "__name__" => of.to_owned(),
             "__type__" => sample_type.to_owned(),
@@ -78,7 +63,7 @@ impl Type {
     }
     /// As a message.
     pub fn message(&self) -> ProfileType {
-        let [name, sample_type, sample_unit, period_type, period_unit] = self.parts.map(str::to_owned);
+        let [name, sample_type, sample_unit, period_type, period_unit] = self.parts().map(str::to_owned);
         ProfileType { id: self.id(), name, sample_type, sample_unit, period_type, period_unit }
     }
     /// By id. None when it is well formed and there is no such type: a query for it finds nothing.
@@ -100,7 +85,7 @@ mod tests {
 
     #[test]
     fn every_type_is_found_by_its_id_and_has_every_label() {
-        for t in ALL {
+        for t in &ALL {
             assert_eq!(Type::find(&t.id()).expect("well formed"), Some(t));
             assert!(LABELS.iter().all(|name| t.label(name).is_some()));
         }
@@ -112,9 +97,9 @@ mod tests {
     #[test]
     fn every_kind_of_samples_is_offered_as_weight_and_as_count() {
         for kind in SampleKind::ALL {
-            for value in [Value::Weight, Value::Count] {
-                let offered = ALL.iter().filter(|t| t.kind == *kind && t.value == value).count();
-                assert_eq!(offered, 1, "{kind:?} {value:?}");
+            for unit in Unit::ALL {
+                let offered = ALL.iter().filter(|t| t.kind == *kind && t.unit == unit).count();
+                assert_eq!(offered, 1, "{kind:?} {unit:?}");
             }
         }
     }

@@ -11,6 +11,7 @@ use super::ServeState;
 use super::answer::{head, headers, json};
 use super::error::ApiError;
 use super::figures::{Figures, put_seen, seconds};
+use super::request::of_time;
 use super::work::{self, natural};
 use crate::model::{LabelKey, MatchOp, Matcher, Query, TimeRange, WallTime, sampling_error};
 use crate::store::Store;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 pub async fn tax(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
         .select(raw, &[], |store, _, query| {
+            of_time(query.kind)?;
             if query.selection.matchers.iter().any(|m| m.key == LabelKey::ThreadClass) {
                 let message = "`thread_class` is what the tax splits by: ask without it.";
                 return Err(ApiError::bad(LabelKey::ThreadClass.name(), message));

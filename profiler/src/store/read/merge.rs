@@ -29,7 +29,8 @@ pub(in crate::store) struct Quantities<'q> {
 impl<'q> Quantities<'q> {
     /// Of nothing yet.
     pub fn new(query: &'q Query) -> Self {
-        Self { query, covered: Covered::default(), quality: Quality::default() }
+        let quality = Quality { kind: query.kind, ..Quality::default() };
+        Self { query, covered: Covered::default(), quality }
     }
 
     /// Adds a view's; its selected groups are true.
@@ -77,6 +78,7 @@ impl<'q> Quantities<'q> {
     /// Adds what another has of other views.
     pub fn join(&mut self, other: Self) {
         let Quality {
+            kind: _,
             samples,
             truncated,
             ends,

@@ -1,0 +1,191 @@
+//! The kinds of samples. All that differs between one kind and another is said here, once: the store, the answers, the
+//! exports and the page ask [`SampleKind::facts`].
+//!
+//! In: nothing. Out: constants. A kind that is added here is in every query, answer and file; what takes its samples is a
+//! source in `capture`. docs/internals.md has the steps.
+
+use super::sampling_error;
+use profiler_ebpf::SampleKindTag;
+
+/// What a sample counts. Every kind has a unit of weight; nothing assumes 99 Hz.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SampleKind {
+    /// Time on a CPU.
+    #[default]
+    Cpu,
+    /// Faults of memory: the first touch of a page, or one that must be read or copied.
+    PageFaults,
+}
+
+/// A value that samples have: a sample type and its unit, as pprof and Pyroscope name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueFacts {
+    /// Name of the sample type.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+}
+
+/// How many samples: every kind has it.
+pub const COUNT: ValueFacts = ValueFacts { name: "samples", unit: "count" };
+
+/// How a weight is shown to people.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// Name of the unit in which it is shown.
+    pub unit: &'static str,
+    /// How many units of weight one of these is.
+    pub of: f64,
+}
+
+/// What is to be known of a kind.
+#[derive(Debug)]
+pub struct KindFacts {
+    /// Name in queries (`type=cpu`), settings, metrics and the store.
+    pub slug: &'static str,
+    /// Number in the kernel's records.
+    pub tag: SampleKindTag,
+    /// For people, after `of all`: `CPU time`.
+    pub title: &'static str,
+    /// The weight, as pprof and Pyroscope name it.
+    pub weight: ValueFacts,
+    /// What a sample is taken every so much of, as pprof and Pyroscope name it.
+    pub period: ValueFacts,
+    /// How often it is sampled.
+    pub pace: Pace,
+    /// Pyroscope's name of a profile of this kind: the first part of its profile types.
+    pub profile: &'static str,
+    /// Name of the weight's unit in queries (`unit=ns`) and answers.
+    pub unit: &'static str,
+    /// Head of a column of amounts: `CPU`.
+    pub column: &'static str,
+    /// Key of an amount in answers, and its unit.
+    pub amount: Amount,
+    /// How a picture shows weights.
+    pub picture: Scale,
+    /// Relative standard error of a sum of weights that rests on so many samples; None of none. Where all weigh the same:
+    /// [`sampling_error`].
+    pub error: fn(u64) -> Option<f64>,
+    /// Colour of the largest band of sums over time (OKLCH: hue in degrees, chroma, lightness).
+    pub colour: [f64; 3],
+    /// For people, where a selection has no samples of it.
+    pub none: &'static str,
+}
+
+/// How often samples of a kind are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// So many a second of what is sampled, as the daemon is told for all: its weight is time.
+    Hz,
+    /// One each so many units of weight, unless told.
+    Every(u64),
+}
+
+impl Pace {
+    /// One sample each so many units of weight, unless told; None: by time.
+    pub const fn usual(self) -> Option<u64> {
+        match self {
+            Self::Hz => None,
+            Self::Every(units) => Some(units),
+        }
+    }
+}
+
+/// A sum of weights in an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Amount {
+    /// Its key: `cpu_seconds`.
+    pub key: &'static str,
+    /// How many units of weight one is; 1 where it is a whole number.
+    pub of: u64,
+}
+
+impl SampleKind {
+    /// All of them. Blocks and journals name kinds by their slugs; the order is that of answers.
+    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults];
+
+    /// All that differs between kinds.
+    pub const fn facts(self) -> &'static KindFacts {
+        match self {
+            Self::Cpu => &CPU,
+            Self::PageFaults => &PAGE_FAULTS,
+        }
+    }
+    /// Name in queries (`type=cpu`) and the store.
+    pub const fn slug(self) -> &'static str {
+        self.facts().slug
+    }
+    /// By name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.slug() == slug)
+    }
+    /// By its number in the kernel's records.
+    pub fn from_tag(tag: u16) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.facts().tag as u16 == tag)
+    }
+}
+
+static CPU: KindFacts = KindFacts {
+    slug: "cpu",
+    tag: SampleKindTag::Cpu,
+    title: "CPU time",
+    weight: ValueFacts { name: "cpu", unit: "nanoseconds" },
+    period: ValueFacts { name: "cpu", unit: "nanoseconds" },
+    pace: Pace::Hz,
+    profile: "process_cpu",
+    unit: "ns",
+    column: "CPU",
+    amount: Amount { key: "cpu_seconds", of: 1_000_000_000 },
+    picture: Scale { unit: "ms", of: 1e6 },
+    error: sampling_error,
+    colour: [45.0, 0.15, 0.72],
+    none: "What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.",
+};
+
+/// perf's software event (kernel/events/core.c, PERF_COUNT_SW_PAGE_FAULTS): minor and major faults of user memory, in
+/// user mode and in system calls. With 4 KB pages 256 are a MB that was touched first.
+static PAGE_FAULTS: KindFacts = KindFacts {
+    slug: "page-faults",
+    tag: SampleKindTag::PageFaults,
+    title: "page faults",
+    weight: ValueFacts { name: "page_faults", unit: "count" },
+    period: ValueFacts { name: "page_faults", unit: "count" },
+    pace: Pace::Every(256),
+    profile: "page_faults",
+    unit: "faults",
+    column: "FAULTS",
+    amount: Amount { key: "page_faults", of: 1 },
+    picture: Scale { unit: "faults", of: 1.0 },
+    error: sampling_error,
+    colour: [160.0, 0.12, 0.7],
+    none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn kinds_are_told_apart_by_every_name() {
+        let names = |of: fn(&KindFacts) -> String| -> usize {
+            SampleKind::ALL.iter().map(|kind| of(kind.facts())).collect::<BTreeSet<_>>().len()
+        };
+        for of in [
+            |facts: &KindFacts| facts.slug.to_owned(),
+            |facts: &KindFacts| (facts.tag as u16).to_string(),
+            |facts: &KindFacts| facts.title.to_owned(),
+            |facts: &KindFacts| facts.amount.key.to_owned(),
+            |facts: &KindFacts| format!("{}:{}:{}", facts.profile, facts.weight.name, facts.weight.unit),
+        ] {
+            assert_eq!(names(of), SampleKind::ALL.len());
+        }
+        for &kind in SampleKind::ALL {
+            assert_eq!(SampleKind::from_slug(kind.slug()), Some(kind));
+            assert_eq!(SampleKind::from_tag(kind.facts().tag as u16), Some(kind));
+            assert_eq!((kind.facts().error)(0), None);
+            assert_eq!((kind.facts().error)(400), Some(0.05));
+        }
+        assert_eq!((SampleKind::from_slug("wall"), SampleKind::from_tag(0)), (None, None));
+    }
+}

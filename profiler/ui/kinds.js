@@ -1,0 +1,24 @@
+// The kinds of samples. Made from the daemon's own table (profiler/src/model/kind.rs); write it anew by
+// `EMBERSCOPE_WRITE_DOCS=1 cargo test -p emberscope --lib cli::reference`.
+
+/** Each with its names in answers, and what the page calls it. */
+export const KINDS = [
+  {
+    type: 'cpu',
+    title: 'CPU time',
+    unit: 'ns',
+    amount: 'cpu_seconds',
+    value: ['cpu', 'nanoseconds'],
+    colour: [45.0, 0.15, 0.72],
+    none: 'What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.',
+  },
+  {
+    type: 'page-faults',
+    title: 'page faults',
+    unit: 'faults',
+    amount: 'page_faults',
+    value: ['page_faults', 'count'],
+    colour: [160.0, 0.12, 0.7],
+    none: 'What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.',
+  },
+];
