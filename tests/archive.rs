@@ -5,6 +5,8 @@
 //! azurite, which tests/azure-server pins, in node; HDFS is Hadoop's minicluster in a JVM. Each test is one body for all.
 //! No Spark: the processes of this machine are enough.
 
+#[path = "archive/policy.rs"]
+mod policy;
 #[path = "archive/storage.rs"]
 mod storage;
 
@@ -45,9 +47,13 @@ fn once<T: Clone>(
     }
 }
 
-fn start_s3(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
+fn s3_binary(test: &str) -> Option<PathBuf> {
     static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let Some(binary) = once(&BINARY, test, s3::build) else { return Ok(None) };
+    once(&BINARY, test, s3::build)
+}
+
+fn start_s3(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
+    let Some(binary) = s3_binary(test) else { return Ok(None) };
     Ok(Some(Box::new(S3::start(&binary, dir)?)))
 }
 

@@ -67,6 +67,8 @@ impl S3 {
             let path = dir.join(name).join(BUCKET);
             std::fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
         }
+        let users = dir.join("iam");
+        std::fs::create_dir_all(&users).with_context(|| format!("creating {}", users.display()))?;
         let mut server =
             Self { running: None, binary: binary.to_owned(), dir: dir.to_owned(), port: free_port()? };
         server.begin()?;
@@ -83,11 +85,39 @@ impl S3 {
         self.port
     }
 
-    /// What the environment of a client with this secret needs.
+    /// An address in the bucket: a path that begins with `/`, or a query.
+    pub fn address(&self, below: &str) -> String {
+        format!("http://127.0.0.1:{}/{BUCKET}{below}", self.port)
+    }
+
+    /// Does something with the key of the bucket's owner.
+    pub fn as_root<T>(&self, run: impl FnOnce(&str, &str) -> T) -> T {
+        run(ACCESS, SECRET)
+    }
+
+    /// Makes a user, who may do nothing until a policy says so.
+    pub fn add_user(&self, user: &str, secret: &str) -> Result<()> {
+        let mut command = Command::new(&self.binary);
+        command.args(["admin", "--access", ACCESS, "--secret", SECRET, "--endpoint-url"]);
+        command.arg(format!("http://127.0.0.1:{}", self.port));
+        command.args(["create-user", "--access", user, "--secret", secret, "--role", "user"]);
+        let out = command.output().context("starting versitygw")?;
+        if !out.status.success() {
+            bail!("making the user {user}: {}", String::from_utf8_lossy(&out.stderr).trim());
+        }
+        Ok(())
+    }
+
+    /// What the environment of a client with the owner's name and this secret needs.
     fn environment_with(&self, secret: &str) -> Environment {
+        self.environment_of(ACCESS, secret)
+    }
+
+    /// What the environment of a client with this key needs.
+    pub fn environment_of(&self, user: &str, secret: &str) -> Environment {
         environment([
             ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
-            ("AWS_ACCESS_KEY_ID", ACCESS.to_owned()),
+            ("AWS_ACCESS_KEY_ID", user.to_owned()),
             ("AWS_SECRET_ACCESS_KEY", secret.to_owned()),
             ("AWS_REGION", "us-east-1".to_owned()),
         ])
@@ -114,7 +144,8 @@ impl Storage for S3 {
     fn begin(&mut self) -> Result<()> {
         let address = format!("127.0.0.1:{}", self.port);
         let mut command = Command::new(&self.binary);
-        command.args(["--quiet", "--keep-alive", "--port", &address, "posix", "--sidecar"]);
+        command.args(["--quiet", "--keep-alive", "--port", &address, "--iam-dir"]).arg(self.dir.join("iam"));
+        command.args(["posix", "--sidecar"]);
         command.arg(self.dir.join("metadata")).arg(self.dir.join("objects"));
         command.env("ROOT_ACCESS_KEY", ACCESS).env("ROOT_SECRET_KEY", SECRET);
         let log = self.dir.join("server.log");

@@ -12,20 +12,32 @@ use super::response::{
     GetProfileStatsResponse, LabelPair, Labels, NamesResponse, ProfileTypesResponse, SeriesResponse,
 };
 use super::types::{self, Type};
-use crate::model::{Detail, LabelKey, LabelSet, Query, SampleKind};
+use crate::model::{Detail, LabelKey, LabelSet, Query, SampleKind, Selection, TimeRange};
 use crate::store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// `ProfileTypes`: all of them, when anything is kept of that time.
+/// `ProfileTypes`: those of CPU time, when anything is kept of that time, and those of other kinds of which there are
+/// samples.
 pub fn profile_types(
     store: &dyn Store,
     request: ProfileTypesRequest,
 ) -> Result<ProfileTypesResponse, CallError> {
     let asked = range_or_all(store, request.start, request.end)?;
-    let any = asked.zip(store.span()).is_some_and(|(asked, kept)| asked.overlaps(&kept));
-    let all: &[Type] = if any { &types::ALL } else { &[] };
-    Ok(ProfileTypesResponse { profile_types: all.iter().map(Type::message).collect() })
+    let mut profile_types = Vec::new();
+    if let Some((range, _)) = asked.zip(store.span()).filter(|(asked, kept)| asked.overlaps(kept)) {
+        for &kind in SampleKind::ALL {
+            if kind == SampleKind::default() || store.summary(&every(kind, range))?.quality.samples > 0 {
+                profile_types.extend(types::ALL.iter().filter(|of| of.kind == kind).map(Type::message));
+            }
+        }
+    }
+    Ok(ProfileTypesResponse { profile_types })
+}
+
+/// All samples of a kind.
+fn every(kind: SampleKind, range: TimeRange) -> Query {
+    Query { range, selection: Selection::all(), kind, group: Vec::new(), detail: Detail::default() }
 }
 
 /// `LabelNames`.

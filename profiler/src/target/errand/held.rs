@@ -1,14 +1,21 @@
 //! An open file of a target in the hands of a thread that must not wait.
 
-use super::{About, What, background};
+use super::{About, Errand, What, background};
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// Files that nobody may close now; the rest of more stay open.
+const MAX_WAITING: usize = 256;
+
+/// Not closed yet, and of whom each is.
+static WAITING: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+
 /// A file that is closed on a thread that can be given up: close(2) tells a FUSE server, also one below an overlay, and waits
-/// for it (fuse_flush, fs/fuse/file.c, Linux 6.18).
+/// for it (fuse_flush, fs/fuse/file.c, Linux 6.18). While its user's reads are refused it waits for the next that is closed.
 #[derive(Debug)]
 pub struct Held {
     file: Option<File>,
@@ -30,9 +37,47 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let Some(file) = self.file.take() else { return };
-        // One that nobody may close now stays open: those that do not answer are left alone, so they are few.
-        let file = ManuallyDrop::new(file);
-        let about = About::process(&self.dir, What::File);
-        let _ = background().run(about, Duration::ZERO, move || drop(ManuallyDrop::into_inner(file)));
+        let open = Open { about: About::process(&self.dir, What::File), file: Shared::of(file) };
+        let mut all = std::mem::take(&mut *waiting());
+        all.push(open);
+        all.retain(|open| !open.close());
+        let mut waiting = waiting();
+        let room = MAX_WAITING.saturating_sub(waiting.len());
+        waiting.extend(all.into_iter().take(room));
+    }
+}
+
+fn waiting() -> MutexGuard<'static, Vec<Open>> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whose, and the file.
+#[derive(Debug)]
+struct Open {
+    about: About,
+    file: Shared,
+}
+
+impl Open {
+    /// Has it closed; false when nobody may now.
+    fn close(&self) -> bool {
+        let file = self.file.clone();
+        let closed = background().run(self.about.clone(), Duration::ZERO, move || file.close());
+        !matches!(closed, Errand::Turned(_))
+    }
+}
+
+/// A file that only [`Shared::close`] closes: never who drops it.
+#[derive(Clone, Debug)]
+struct Shared(Arc<Mutex<Option<ManuallyDrop<File>>>>);
+
+impl Shared {
+    fn of(file: File) -> Self {
+        Self(Arc::new(Mutex::new(Some(ManuallyDrop::new(file)))))
+    }
+
+    fn close(&self) {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(file.map(ManuallyDrop::into_inner));
     }
 }
