@@ -45,6 +45,8 @@ fn ask(
     let mut curl = Command::new("curl");
     curl.args(["-sS", "-o", "/dev/null", "-w", "%{http_code}", "-X", method]);
     curl.args(["--aws-sigv4", "aws:amz:us-east-1:s3", "--user", &format!("{user}:{secret}")]);
+    // Before curl 8 it is not there by itself, and servers want it.
+    curl.args(["-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD"]);
     if let Some(body) = body {
         curl.args(["--data-binary", body]);
     }
@@ -66,7 +68,8 @@ fn a_nodes_key_writes_below_its_own_names_only() -> Result<()> {
     let put = |method: &str, path: &str, body| {
         server.as_root(|user, key| ask(&server, user, key, method, path, body))
     };
-    ensure!(put("PUT", "?policy=", Some(&policy()?))? == "200", "the server does not take the policy");
+    let taken = put("PUT", "?policy=", Some(&policy()?))?;
+    ensure!(taken.starts_with('2'), "the server does not take the policy: {taken}");
 
     for (user, method, path, want) in [
         ("node-1", "PUT", "/x/v1/nodes/node-1/blocks/a", "200"),

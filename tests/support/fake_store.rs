@@ -4,7 +4,7 @@
 
 use emberscope::model::{
     Answer, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LabelTotal, LedgerTotal, Node,
-    ProcessRecord, Quality, Query, Selection, SeriesPoint, TimeRange, Tree, WallTime, Window,
+    ProcessRecord, Quality, Query, SampleKind, Selection, SeriesPoint, TimeRange, Tree, WallTime, Window,
 };
 use emberscope::store::{LabelledSeries, Store, StoreError, StoreUsage};
 use std::collections::BTreeMap;
@@ -45,7 +45,9 @@ impl FakeStore {
     }
 
     fn selected<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Row> {
-        self.rows.iter().filter(|r| r.window.overlaps(&query.range) && query.selection.matches(&r.labels))
+        // All are of CPU time.
+        let rows = self.rows.iter().filter(|_| query.kind == SampleKind::Cpu);
+        rows.filter(|r| r.window.overlaps(&query.range) && query.selection.matches(&r.labels))
     }
 }
 

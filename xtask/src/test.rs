@@ -10,7 +10,7 @@ mod run;
 
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, go, jdk, lint, python};
-use crate::{build, kernels, places, root, step, tally};
+use crate::{build, fuzz, kernels, places, root, step, tally};
 use anyhow::{Context as _, Result, anyhow};
 use run::Run;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct Options {
 /// A part of the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// Formatting, clippy, rustdoc, licences and sources of dependencies
+    /// Formatting, clippy, rustdoc, licences and sources of dependencies, each fuzz target for some seconds
     Checks,
     /// Tests that need no privilege
     Unit,
@@ -62,6 +62,7 @@ pub fn run(options: &Options) -> Result<()> {
     let filter = options.filter.as_deref();
     if wanted(Part::Checks) && options.filter.is_none() {
         run.may_skip("advisories of dependencies", lint::advisories);
+        run.may_skip("fuzz targets, briefly", fuzz::briefly);
     }
     if wanted(Part::Unit) {
         run.tests("unit tests", |again| unit_tests(filter, &skip_log, &kit, again));

@@ -6,8 +6,8 @@
 //! fs/proc/task_mmu.c, Linux 6.18), and where a file's file system is served by a program or another machine, a read takes as
 //! long as others like. A job that is out for [`Limits::stuck_after`] is given up: its thread is left to it, another takes
 //! its place, and the process or the file system is left alone for a time that doubles. Threads, what one user's jobs may hold
-//! of them and the CPU time that they may take are bounded. The sampling thread ([`errands`]) waits for late jobs at most
-//! [`SHARE`] of the time; threads that may wait have a pool of their own ([`background`]).
+//! of them and the CPU time that they may take are bounded. The sampling thread ([`errands`]) waits for late jobs for
+//! a share of the time only; threads that may wait have a pool of their own ([`background`]).
 
 mod about;
 mod held;

@@ -106,7 +106,10 @@ mod tests {
         ] {
             assert_eq!(type_names(text), ["cpu"], "{text}");
         }
-        for text in ["{}", "", "process_cpu{}", r#"{__name__="process_cpu"}"#, r#"{__period_type__="cpu"}"#] {
+        for text in ["{}", ""] {
+            assert_eq!(type_names(text).len(), types::ALL.len(), "{text}");
+        }
+        for text in ["process_cpu{}", r#"{__name__="process_cpu"}"#, r#"{__period_type__="cpu"}"#] {
             assert_eq!(type_names(text), ["cpu", "samples"], "{text}");
         }
         for text in ["memory:inuse_space:bytes:space:bytes{}", r#"{__profile_type__="memory"}"#] {

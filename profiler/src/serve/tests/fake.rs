@@ -60,12 +60,14 @@ impl Store for FakeStore {
             return Err(StoreError::TooLarge { what: "nodes", limit: 7 });
         }
         let (mut tree, mut quality, mut count) = (Tree { nodes: Vec::new() }, Quality::default(), 0);
-        quality.missing = self.missing.clone();
+        (quality.kind, quality.missing) = (query.kind, self.missing.clone());
         tree.nodes.push(node(Arc::new(Frame::new(FrameKind::Label, "total", "")), 0));
         for window in self.lock().iter().filter(|w| w.range.overlaps(&query.range)) {
             count += 1;
             quality.lost.add(&window.lost);
-            for row in window.rows.iter().filter(|r| query.selection.matches(&r.labels)) {
+            for row in
+                window.rows.iter().filter(|r| r.kind == query.kind && query.selection.matches(&r.labels))
+            {
                 add(&mut tree, row, &query.group);
                 quality.samples += row.count;
                 quality.frames += row.count * row.stack.frames.len() as u64;
@@ -78,7 +80,9 @@ impl Store for FakeStore {
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
         let mut out: BTreeMap<Arc<LabelSet>, LabelTotal> = BTreeMap::new();
         for window in self.lock().iter().filter(|w| w.range.overlaps(&query.range)) {
-            for row in window.rows.iter().filter(|r| query.selection.matches(&r.labels)) {
+            for row in
+                window.rows.iter().filter(|r| r.kind == query.kind && query.selection.matches(&r.labels))
+            {
                 let labels = row.labels.clone();
                 let total = out.entry(labels.clone()).or_insert(LabelTotal {
                     labels,
@@ -101,7 +105,9 @@ impl Store for FakeStore {
     ) -> Result<Vec<LabelledSeries>, StoreError> {
         let mut out: BTreeMap<Vec<String>, BTreeMap<u64, SeriesPoint>> = BTreeMap::new();
         for window in self.lock().iter().filter(|w| w.range.overlaps(&query.range)) {
-            for row in window.rows.iter().filter(|r| query.selection.matches(&r.labels)) {
+            for row in
+                window.rows.iter().filter(|r| r.kind == query.kind && query.selection.matches(&r.labels))
+            {
                 let key = by.iter().map(|k| row.labels.get(*k).to_owned()).collect();
                 let time_ms = window.range.from.floor(step).as_millis();
                 let points = out.entry(key).or_default();

@@ -131,3 +131,25 @@ fn unpacked(packed: &[u8], limit: u64) -> Option<Image> {
     let headers = Headers::read(&file, size).ok()?;
     headers.image(&file, limit).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lzma_rust2::{XzOptions, XzWriter};
+
+    /// 64 MiB of nothing are 10 KB.
+    fn packed(bytes: u64) -> Vec<u8> {
+        let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(0)).unwrap();
+        std::io::copy(&mut std::io::repeat(0).take(bytes), &mut writer).unwrap();
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn a_packed_file_that_grows_too_much_is_left_out() {
+        let bomb = packed(4 * MAX_UNPACKED);
+        assert!((bomb.len() as u64) < MAX_PACKED, "{}", bomb.len());
+        assert!(unpacked(&bomb, u64::MAX).is_none());
+        // It is no ELF file, and small: read to its end.
+        assert!(unpacked(&packed(4096), u64::MAX).is_none());
+    }
+}

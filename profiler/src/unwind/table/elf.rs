@@ -124,3 +124,32 @@ pub fn by_index(bytes: &dyn Bytes, segments: &[Segment], offset: u64, address: u
     let size = segment.size - skipped;
     Some(Found { address: from, offset: segment.offset.checked_add(skipped)?, size, packed: false })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+    use std::io::Write;
+
+    /// A compressed section that says that it has so many bytes, and has `real` zeros.
+    fn section(says: u64, real: usize) -> Vec<u8> {
+        let mut all = vec![0; CHDR];
+        all[..4].copy_from_slice(&ELFCOMPRESS_ZLIB.to_ne_bytes());
+        all[8..16].copy_from_slice(&says.to_ne_bytes());
+        let mut packer = ZlibEncoder::new(all, Compression::fast());
+        packer.write_all(&vec![0; real]).unwrap();
+        packer.finish().unwrap()
+    }
+
+    #[test]
+    fn a_section_is_unpacked_to_the_size_that_it_says_and_no_further() {
+        assert_eq!(unpacked(&section(1000, 1000), 1000).unwrap(), [0; 1000]);
+        // It goes on after the size that it says: what is read ends there.
+        let bomb = unpacked(&section(1000, 32 << 20), 1000).unwrap();
+        assert_eq!((bomb.len(), bomb.capacity() < 64 << 10), (1000, true));
+        assert!(matches!(unpacked(&section(1001, 1001), 1000), Err(TableError::TooMuch(_))));
+        assert!(matches!(unpacked(&section(u64::MAX, 10), u64::MAX), Err(TableError::Malformed)));
+        assert!(matches!(unpacked(&[0; CHDR - 1], 1000), Err(TableError::Malformed)));
+    }
+}
