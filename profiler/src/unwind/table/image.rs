@@ -2,7 +2,7 @@
 //!
 //! `.eh_frame` by its section header, or where these are stripped by the program header of its index
 //! (PT_GNU_EH_FRAME); `.debug_frame`, which may be compressed, only where there is no `.eh_frame`.
-//! Limit: 64 MiB of unwind information, packed or not. Layout: elf(5), 64 bits, little endian, x86-64.
+//! Limit: 32 MiB of unwind information, packed or not. Layout: elf(5), 64 bits, little endian, x86-64.
 
 use super::TableError;
 use super::elf::{Bytes, Found, OfFile, by_index, sections, unpacked};
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::hash::Hasher;
 
 /// Largest section that is read; libtorch_cpu's has 20 MB.
-const MAX_SECTION: u64 = 64 << 20;
+const MAX_SECTION: u64 = 32 << 20;
 const MACHINE_X86_64: u16 = 62;
 const PT_LOAD: u32 = 1;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;

@@ -54,5 +54,5 @@ pub enum TableError {
 
 /// Builds the table of an image.
 pub fn table_of(image: &Image) -> Result<Table, TableError> {
-    build::build(image.code()?, rules::read(image)?)
+    build::build(image)
 }
