@@ -51,6 +51,12 @@ pub const OWN: &Arch = &x86_64::ARCH;
 #[cfg(target_arch = "aarch64")]
 pub const OWN: &Arch = &aarch64::ARCH;
 
+/// Where Debian has a library for this machine.
+#[cfg(test)]
+pub fn library(name: &str) -> std::path::PathBuf {
+    std::path::Path::new("/usr/lib").join(format!("{}-linux-gnu", OWN.name)).join(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -146,9 +146,7 @@ mod tests {
     use super::*;
 
     fn libc() -> Vec<u8> {
-        std::fs::read("/usr/lib/x86_64-linux-gnu/libc.so.6")
-            .or_else(|_| std::fs::read("/lib64/libc.so.6"))
-            .unwrap()
+        std::fs::read(arch::library("libc.so.6")).or_else(|_| std::fs::read("/lib64/libc.so.6")).unwrap()
     }
 
     #[test]
