@@ -1,5 +1,5 @@
-//! Not known yet: `profiler_ebpf::arch::HOTSPOT` is false, and a walk ends where it comes to Java code. Until these read
-//! arm64's prologues and epilogues they say what ends a walk where it is.
+//! Not known yet: `profiler_ebpf::arch::HOTSPOT` is false, a walk ends where it comes to Java code, and none of these is
+//! called. What they have to read: MachPrologNode and MachEpilogNode of aarch64.ad, c1_LIRAssembler_aarch64.
 
 use crate::maps::Scratch;
 use crate::walk::state::Kind;

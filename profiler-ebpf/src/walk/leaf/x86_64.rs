@@ -1,10 +1,9 @@
 //! What HotSpot's code looks like on x86-64 where frames are made and unmade.
 //!
-//! What C1 and C2 emit (JDK 8 to 25, x86_64.ad
-//! MachPrologNode and MachEpilogNode, c1_LIRAssembler_x86, sharedRuntime_x86_64 for wrappers) is, at the verified
-//! entry: (a) a touch of the stack below, `push rbp`, perhaps `mov rbp,rsp`, `sub rsp,S-16`; or (b)
-//! `sub rsp,S-8`, `mov [rsp+S-16],rbp`; at the exit `add rsp`, `pop rbp`, a poll, `ret`. Two reads of code at most,
-//! once for a pc.
+//! What C1 and C2 emit (JDK 8 to 25, x86_64.ad MachPrologNode and MachEpilogNode, c1_LIRAssembler_x86,
+//! sharedRuntime_x86_64 for wrappers) is, at the verified entry: (a) a touch of the stack below, `push rbp`, perhaps
+//! `mov rbp,rsp`, `sub rsp,S-16`; or (b) `sub rsp,S-8`, `mov [rsp+S-16],rbp`; at the exit `add rsp`, `pop rbp`, a poll,
+//! `ret`. Two reads of code at most, once for a pc.
 #![allow(unsafe_code)]
 
 use crate::maps::Scratch;
