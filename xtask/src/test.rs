@@ -8,9 +8,10 @@
 
 mod run;
 
+use crate::arch::Arch;
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, go, jdk, lint, python};
-use crate::{build, fuzz, kernels, places, root, step, tally};
+use crate::{build, check, fuzz, kernels, places, root, step, tally};
 use anyhow::{Context as _, Result, anyhow};
 use run::Run;
 use std::path::Path;
@@ -61,6 +62,9 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let filter = options.filter.as_deref();
     if wanted(Part::Checks) && options.filter.is_none() {
+        for arch in Arch::ALL.into_iter().filter(|arch| Arch::own() != Some(*arch)) {
+            run.part(&format!("BPF programs for {}", arch.debian()), || check::programs(arch));
+        }
         run.may_skip("advisories of dependencies", lint::advisories);
         run.may_skip("fuzz targets, briefly", fuzz::briefly);
     }

@@ -16,7 +16,8 @@ mod ranges;
 mod row;
 mod rules;
 mod space;
-#[cfg(test)]
+// They hold bytes and libraries of that architecture.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 mod vdso;
 
