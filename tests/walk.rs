@@ -8,7 +8,7 @@ use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles};
 use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
 use emberscope::unwind::hotspot::layout;
 use emberscope_tests::{function, skip, walking_host as host};
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::UserFrame;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -127,7 +127,7 @@ impl ThreadStart {
     }
     fn is_reached(&self, frames: &[UserFrame]) -> bool {
         let within = |frame: &UserFrame, code: &[Range<u64>]| {
-            frame.kind == FrameKindTag::Address as u8 && code.iter().any(|range| range.contains(&frame.value))
+            frame.is_native() && code.iter().any(|range| range.contains(&frame.value))
         };
         match (self, frames) {
             (Self::Function(entry), _) => {
@@ -288,7 +288,7 @@ fn sampled(
             _ => {}
         }
     }
-    let is_java = |f: &UserFrame| f.kind != FrameKindTag::Address as u8;
+    let is_java = |f: &UserFrame| !f.is_native();
     let (leaves, native): (Vec<_>, Vec<_>) =
         stacks.into_values().partition(|(stack, _)| stack.user.first().is_some_and(is_java));
     let mut seen = Seen { java: leaves, samples, start, below: (0, 0), before, after };

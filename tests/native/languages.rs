@@ -5,7 +5,7 @@ use super::*;
 use emberscope::hotspot::{Jvm, LibjvmFiles};
 use emberscope::unwind::hotspot::layout;
 use emberscope_tests::function;
-use profiler_ebpf::FrameKindTag;
+use profiler_ebpf::JavaFrameTag;
 
 /// Where a thread of a JVM begins (os_linux.cpp).
 const THREAD_ENTRY: &str = "_ZL19thread_native_entryP6Thread";
@@ -100,10 +100,10 @@ fn zip(test: &str, major: u32) {
         });
         seen.print(&format!("JDK {major} over zlib, {} tables", if tables { "with" } else { "without" }));
         let native_leaf =
-            |s: &RawStack| s.user.first().is_some_and(|f| f.kind == FrameKindTag::Address as u8);
+            |s: &RawStack| s.user.first().is_some_and(|f| f.is_native());
         seen.share("have a native leaf", native_leaf);
         let entered = |s: &RawStack| s.user.iter().any(|f| f.kind == 0 && entry.contains(&f.value));
-        let java = |s: &RawStack| s.user.iter().any(|f| f.kind == FrameKindTag::JavaCompiled as u8);
+        let java = |s: &RawStack| s.user.iter().any(|f| f.kind == JavaFrameTag::Compiled as u8 && !f.is_native());
         seen.share("have Java frames", java);
         seen.share("reach the function that started the thread", entered);
         let rooted = seen.share("reach the root", |s| s.end == StackEnd::Root);

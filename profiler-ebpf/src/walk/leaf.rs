@@ -7,8 +7,8 @@
 //! once for a pc.
 #![allow(unsafe_code)]
 
+use super::hotspot::{CODE_BYTES, Kind};
 use super::stack::checked;
-use super::state::{CODE_BYTES, Kind};
 use crate::maps::Scratch;
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;

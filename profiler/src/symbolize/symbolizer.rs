@@ -17,7 +17,7 @@ use crate::model::{
     Stack, StackEnd, UnknownReason,
 };
 use crate::target::maps::{self, Backing};
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::UserFrame;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -85,7 +85,7 @@ impl Symbolizer {
             for frame in raw.user.iter().rev() {
                 frames.push(if is_java(frame) {
                     self.java_wanted.insert(target.key);
-                    PendingFrame::Java(process.java.of(frame, raw.unloads, now))
+                    PendingFrame::Java(process.java.of(frame, raw.generation, now))
                 } else {
                     self.user_frame(&dir, &mut process, lookup_address(frame))
                 });
@@ -442,7 +442,7 @@ impl Symbolizer {
 
 /// Whether the walker knew it as a Java frame.
 fn is_java(frame: &UserFrame) -> bool {
-    frame.kind != FrameKindTag::Address as u8
+    !frame.is_native()
 }
 
 /// A return address lies behind its call, perhaps in the next function: one byte back is inside.

@@ -47,7 +47,7 @@ fn stack(pid: u32, leaf_first: &[u64], kernel: &[u64]) -> RawStack {
         kernel: kernel.into(),
         user: leaf_first.iter().enumerate().map(frame).collect(),
         end: StackEnd::Root,
-        unloads: 0,
+        generation: 0,
     }
 }
 

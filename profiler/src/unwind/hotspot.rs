@@ -9,7 +9,9 @@
 use crate::hotspot::vm_structs::VmStructs;
 use crate::hotspot::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Counters, Jvm, JvmProblem};
 use crate::target::memory::{Memory, at};
-use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
+use profiler_ebpf::{
+    CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead,
+};
 
 /// User addresses are below.
 const USER_END: u64 = 1 << 47;
@@ -55,12 +57,10 @@ pub fn from_tables<M: Memory>(
     let fields = Fields(vm);
     let counters = Counters::find(memory, vm);
     let layout = JvmLayout {
+        head: RuntimeHead { low, high, incarnation, pad: 0 },
         heaps,
-        low,
-        high,
         call_stub_return,
         cont_return_barrier: barrier,
-        incarnation,
         segment_shift: shift,
         block_header: block_header as u8,
         block_used: block_used as u8,
@@ -84,7 +84,6 @@ pub fn from_tables<M: Memory>(
         deopt_mh: fields
             .any(&["CompiledMethod::_deopt_mh_handler_begin", "nmethod::_deopt_mh_handler_offset"]),
         verified_entry: fields.entry()?,
-        pad2: 0,
         unloads: counters.unloads.unwrap_or(0),
         compiles: counters.compiles.unwrap_or(0),
         // The walker finds it.
@@ -263,9 +262,9 @@ mod tests {
             println!("{jdk:?} {flags}: known {:?} after its start", begun.elapsed());
             let heaps = found.heaps.iter().filter(|heap| heap.low != 0).count();
             assert_eq!(heaps, if flags.contains('+') { 3 } else { 1 }, "{found:x?}");
-            assert!((found.low..found.high).contains(&found.call_stub_return), "{found:x?}");
-            assert!(found.heaps.iter().all(|h| h.low == 0 || found.low <= h.low && h.high <= found.high));
-            assert_eq!(found.incarnation, 7);
+            assert!((found.head.low..found.head.high).contains(&found.call_stub_return), "{found:x?}");
+            assert!(found.heaps.iter().all(|h| h.low == 0 || found.head.low <= h.low && h.high <= found.head.high));
+            assert_eq!(found.head.incarnation, 7);
             assert!(found.head_bytes > 0 && usize::from(found.head_bytes) <= MAX_BLOB_HEAD);
             // Nothing of it changes, but that the return barrier and the compiler's counter come a moment later.
             let again = loop {

@@ -43,7 +43,7 @@ use kept::Kept;
 use layout::CodeLayout;
 use method_layout::MethodLayout;
 use methods::Method;
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::{JavaFrameTag, UserFrame};
 use std::sync::Arc;
 use stubs::Stubs;
 pub use texts::Texts;
@@ -254,10 +254,10 @@ impl Namer {
             if sure(unloads) {
                 return Ok(read);
             }
-            if frame.kind == FrameKindTag::JavaStub as u8 {
+            if frame.kind == JavaFrameTag::Stub as u8 {
                 return Ok(read);
             }
-            if frame.kind == FrameKindTag::JavaCompiled as u8 {
+            if frame.kind == JavaFrameTag::Compiled as u8 {
                 if !made.contains(&frame.cookie) {
                     return Ok(read);
                 }

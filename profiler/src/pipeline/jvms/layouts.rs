@@ -31,7 +31,10 @@ impl Jvms {
     ) {
         let Some(jvm) = self.known.get_mut(&key).filter(|jvm| jvm.incarnation == incarnation) else { return };
         let settling = jvm.walking == Walking::CodeTables;
-        let same = |given: &JvmLayout, layout: &JvmLayout| JvmLayout { incarnation, ..*given } == *layout;
+        let same = |given: &JvmLayout, layout: &JvmLayout| {
+            JvmLayout { head: layout.head, ..*given } == *layout
+                && (given.head.low, given.head.high) == (layout.head.low, layout.head.high)
+        };
         let why = match layout {
             Ok(layout) if settling && jvm.given.is_some_and(|given| same(&given, &layout)) => return,
             // What the walker has is as right as before.

@@ -8,7 +8,7 @@
 //! unloaded classes; where the JVM has no such count, for the stacks of one batch.
 
 use crate::model::{FastMap, Frame, UnknownReason};
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::{JavaFrameTag, UserFrame};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -83,7 +83,7 @@ impl Slots {
     /// The slot of a frame of a stack recorded with this count of unloaded classes ([`crate::model::RawStack`]); a
     /// new one is put on the list of what is wanted.
     pub fn of(&mut self, frame: &UserFrame, unloads: u64, now: Instant) -> Slot {
-        let compiled = frame.kind == FrameKindTag::JavaCompiled as u8;
+        let compiled = frame.kind == JavaFrameTag::Compiled as u8;
         let of_count = if compiled { 0 } else { unloads };
         let key = (frame.value, frame.cookie, frame.kind, frame.flags, of_count);
         let lasts = compiled || unloads != 0;
@@ -131,17 +131,17 @@ mod tests {
     use super::*;
     use crate::model::FrameKind;
 
-    fn frame(kind: FrameKindTag, value: u64, cookie: u32) -> UserFrame {
+    fn frame(kind: JavaFrameTag, value: u64, cookie: u32) -> UserFrame {
         UserFrame { value, cookie, kind: kind as u8, ..UserFrame::default() }
     }
 
     #[test]
     fn equal_frames_share_a_slot_and_are_wanted_once() {
         let (mut slots, now) = (Slots::default(), Instant::now());
-        let compiled = frame(FrameKindTag::JavaCompiled, 0x7000, 4);
+        let compiled = frame(JavaFrameTag::Compiled, 0x7000, 4);
         let first = slots.of(&compiled, 1, now);
         assert_eq!(slots.of(&compiled, 2, now), first);
-        assert_ne!(slots.of(&frame(FrameKindTag::JavaCompiled, 0x7000, 5), 1, now), first, "compiled anew");
+        assert_ne!(slots.of(&frame(JavaFrameTag::Compiled, 0x7000, 5), 1, now), first, "compiled anew");
         assert_eq!(slots.take_wanted().len(), 2);
         assert!(slots.take_wanted().is_empty());
         first.set([Arc::new(Frame::new(FrameKind::JavaCompiled, "a.B.c", ""))].into());
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn an_interpreted_frame_is_another_once_classes_were_unloaded() {
         let (mut slots, now) = (Slots::default(), Instant::now());
-        let interpreted = frame(FrameKindTag::JavaInterpreted, 0x8000, 7);
+        let interpreted = frame(JavaFrameTag::Interpreted, 0x8000, 7);
         let first = slots.of(&interpreted, 5, now);
         slots.take_wanted();
         assert_eq!(slots.of(&interpreted, 5, now), first);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn without_a_count_it_is_asked_for_in_each_batch_and_older_stacks_keep_what_they_had() {
         let (mut slots, now) = (Slots::default(), Instant::now());
-        let interpreted = frame(FrameKindTag::JavaInterpreted, 0x8000, 7);
+        let interpreted = frame(JavaFrameTag::Interpreted, 0x8000, 7);
         let first = slots.of(&interpreted, 0, now);
         assert_eq!(slots.of(&interpreted, 0, now), first);
         let waits = slots.take_wanted();
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn slots_are_bounded_and_the_used_ones_stay() {
         let (mut slots, now) = (Slots::default(), Instant::now());
-        let at = |value| frame(FrameKindTag::JavaCompiled, value, 1);
+        let at = |value| frame(JavaFrameTag::Compiled, value, 1);
         for value in 0..MAX_SLOTS as u64 {
             slots.of(&at(value), 1, now);
         }

@@ -297,7 +297,7 @@ fn a_jvms_memory_is_let_go_of_when_it_has_ended() {
     let mut symbolizer =
         Symbolizer::new(SymbolizerConfig { keep_exited: Duration::ZERO, ..SymbolizerConfig::default() });
     let mut raw = stack(jvm.pid(), &[8], &[]);
-    raw.user[0].kind = profiler_ebpf::FrameKindTag::JavaInterpreted as u8;
+    raw.user[0].kind = profiler_ebpf::JavaFrameTag::Interpreted as u8;
     symbolizer.begin(&me, &raw);
     let held_at_last = |symbolizer: &mut Symbolizer, held: usize| {
         let deadline = Instant::now() + Duration::from_secs(60);
