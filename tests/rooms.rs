@@ -7,17 +7,20 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself, `model` and `rights`, which every thread begins with. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 20] = [
     ("model", &[]),
     ("rights", &[]),
     ("supervise", &[]),
     ("capture", &[]),
-    ("unwind", &["target", "hotspot"]),
+    ("unwind", &["target"]),
     // What is read of a process may never come.
     ("process", &["target"]),
     ("target", &[]),
-    ("hotspot", &["target"]),
-    ("symbolize", &["target", "hotspot"]),
+    // What every language runtime must do; none of them is known here.
+    ("runtime", &["target"]),
+    ("hotspot", &["target", "runtime"]),
+    // Perf maps of JVMs are written in HotSpot's way.
+    ("symbolize", &["target", "runtime", "hotspot"]),
     ("aggregate", &[]),
     ("store", &[]),
     // It copies what a store wrote, and brings a store what it answers from.

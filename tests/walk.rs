@@ -4,11 +4,10 @@
 //! Needs root and a binary with its BPF programs (`cargo xtask build`), and JDKs; skips else. One test at a time.
 
 use emberscope::capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
-use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles};
+use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles, layout};
 use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
-use emberscope::unwind::hotspot::layout;
 use emberscope_tests::{function, skip, walking_host as host};
-use profiler_ebpf::UserFrame;
+use profiler_ebpf::{RuntimeId, UserFrame};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -256,12 +255,12 @@ fn sampled(
     let pid: Pid = child.0.id();
     let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
     let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
-    capture.expect_jvm(pid).expect("room");
+    capture.expect_runtime(RuntimeId::HOTSPOT, pid).expect("room");
     let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
     let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
     let told =
         layout(&jvm, incarnation).unwrap_or_else(|e| panic!("Java {} {flags:?}: {e}", java.runtime.major));
-    assert!(capture.set_jvm(pid, &told).expect("room"), "the JVM ended");
+    assert!(capture.set_runtime(RuntimeId::HOTSPOT, pid, &told.to_bytes()).expect("room"), "the JVM ended");
     let start = ThreadStart::of(java, &jvm, pid);
 
     let mut events = Vec::new();
@@ -269,10 +268,13 @@ fn sampled(
     let before = capture.stats();
     record(&mut capture, seconds(), &mut events);
     let after = capture.stats();
-    assert!(capture.has_jvm(pid), "the layout is gone");
+    assert!(capture.has_runtime(RuntimeId::HOTSPOT, pid), "the layout is gone");
     drop(child);
     record(&mut capture, Duration::from_millis(200), &mut events);
-    assert!(!capture.has_jvm(pid), "the layout of a process that ended is still there");
+    assert!(
+        !capture.has_runtime(RuntimeId::HOTSPOT, pid),
+        "the layout of a process that ended is still there"
+    );
 
     let mut stacks: HashMap<u64, (RawStack, usize)> = HashMap::new();
     let mut samples = 0;

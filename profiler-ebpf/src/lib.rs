@@ -16,8 +16,7 @@ mod table;
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
-    RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
-    ThreadRecord, UserFrame,
+    RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord, ThreadRecord, UserFrame,
 };
 pub use runtime::{
     CodeHeap, Field, FieldKind, JavaFrameTag, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead,

@@ -10,8 +10,8 @@ use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
     COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS, MAX_SPARK_USERS, MAX_TABLED,
-    MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share,
-    StackRecord,
+    MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord,
+    Share, StackRecord,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.

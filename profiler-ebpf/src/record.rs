@@ -117,7 +117,7 @@ impl StackRecord {
 /// One frame of a user stack. 16 bytes, so that a frame of a managed runtime can carry what makes it
 /// nameable after the runtime moved on (a compile id, a bytecode index).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UserFrame {
     /// Of a native frame, the instruction's address. A caller's frame holds the return address; the daemon looks up
     /// one byte before it. Else as the runtime says for `kind`.

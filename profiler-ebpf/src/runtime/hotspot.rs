@@ -161,7 +161,8 @@ impl JvmLayout {
 }
 
 const _: () = {
-    let words = size_of::<RuntimeHead>() + size_of::<CodeHeap>() * MAX_CODE_HEAPS + 2 * 8 + 8 + 10 * 4 + 5 * 8;
+    let words =
+        size_of::<RuntimeHead>() + size_of::<CodeHeap>() * MAX_CODE_HEAPS + 2 * 8 + 8 + 10 * 4 + 5 * 8;
     assert!(size_of::<JvmLayout>() == words);
     assert!(size_of::<CodeHeap>() == 24);
     assert!(size_of::<Field>() == 4);

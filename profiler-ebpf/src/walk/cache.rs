@@ -59,8 +59,7 @@ pub fn fresh(pc: u64, incarnation: u64, now: u64) -> Option<Rule> {
             && entry.of as u32 == incarnation as u32
         {
             let rule = Rule { what: entry.what, how: entry.how };
-            let old =
-                runtime::may_go(&rule) && (now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH;
+            let old = runtime::may_go(&rule) && (now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH;
             return (!old).then_some(rule);
         }
     }

@@ -9,10 +9,24 @@ const BLOB: u64 = HEAP + 16;
 const CODE: u64 = BLOB + 0x180;
 
 fn compiled(at: u64, flags: u8) -> UserFrame {
-    UserFrame { value: CODE + at, cookie: ID, kind: JavaFrameTag::Compiled as u8, flags, runtime: RuntimeId::HOTSPOT.0, pad: 0 }
+    UserFrame {
+        value: CODE + at,
+        cookie: ID,
+        kind: JavaFrameTag::Compiled as u8,
+        flags,
+        runtime: RuntimeId::HOTSPOT.0,
+        pad: 0,
+    }
 }
 fn interpreted(method: u64, bcp: u32) -> UserFrame {
-    UserFrame { value: method, cookie: bcp, kind: JavaFrameTag::Interpreted as u8, flags: 0, runtime: RuntimeId::HOTSPOT.0, pad: 0 }
+    UserFrame {
+        value: method,
+        cookie: bcp,
+        kind: JavaFrameTag::Interpreted as u8,
+        flags: 0,
+        runtime: RuntimeId::HOTSPOT.0,
+        pad: 0,
+    }
 }
 
 fn told(named: Result<Arc<[JavaFrame]>, Unnamed>) -> Vec<(FrameKind, String, u32, bool)> {

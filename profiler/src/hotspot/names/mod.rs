@@ -78,9 +78,6 @@ pub enum Unnamed {
     /// The process ended.
     #[error("the process ended")]
     Gone,
-    /// Reading the JVM made us fail, now or before.
-    #[error("reading the JVM made emberscope fail: it is left alone for a time")]
-    Quarantined,
 }
 
 impl Unnamed {
@@ -91,7 +88,6 @@ impl Unnamed {
             Self::Unreadable => UnknownReason::JvmUnreadable,
             Self::NotJava => UnknownReason::AnonymousCode,
             Self::Gone => UnknownReason::ProcessGone,
-            Self::Quarantined => UnknownReason::Quarantined,
         }
     }
 }

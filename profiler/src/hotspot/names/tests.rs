@@ -7,7 +7,7 @@ use super::*;
 use crate::hotspot::{Jvm, LibjvmFiles};
 use crate::target::jdks::{Java, all_jdks, jdks};
 use crate::target::memory::ProcessMemory;
-use profiler_ebpf::{JavaFrameTag, UserFrame};
+use profiler_ebpf::{JavaFrameTag, RuntimeId, UserFrame};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
@@ -61,7 +61,8 @@ impl Memory for Counted {
 pub(super) fn namer(java: &Java) -> (Namer, Counted) {
     let dir = format!("/proc/{}", java.pid());
     let jvm = Jvm::open(Path::new(&dir), 0, &mut LibjvmFiles::default()).unwrap();
-    let (namer, memory) = jvm.namer(Limits::default()).unwrap();
+    let namer = jvm.namer(Limits::default()).unwrap();
+    let memory = crate::target::memory::ProcessMemory::open(Path::new(&dir)).unwrap();
     (namer, Counted(memory, Cell::new(0)))
 }
 
@@ -86,7 +87,7 @@ pub(super) fn blobs(namer: &mut Namer, memory: &Counted) -> (Vec<blobs::Head>, V
 }
 
 pub(super) fn frame(kind: JavaFrameTag, value: u64, cookie: u32, flags: u8) -> UserFrame {
-    UserFrame { value, cookie, kind: kind as u8, flags, pad: 0 }
+    UserFrame { value, cookie, kind: kind as u8, flags, runtime: RuntimeId::HOTSPOT.0, pad: 0 }
 }
 
 /// By compile id: the method's name and signature, as the JVM prints them.

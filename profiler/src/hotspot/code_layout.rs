@@ -6,12 +6,12 @@
 //! [`JvmProblem::NotReady`]. The return barrier of virtual threads and the compiler's counter come a moment later
 //! (0 until then), so a layout of a JVM that has just started is to be read once more.
 
-use crate::hotspot::vm_structs::VmStructs;
-use crate::hotspot::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Counters, Jvm, JvmProblem};
+use super::libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER};
+use super::vm_structs::VmStructs;
+use super::x86_64::BCP_SLOTS;
+use super::{Counters, Jvm, JvmProblem};
 use crate::target::memory::{Memory, at};
-use profiler_ebpf::{
-    CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead,
-};
+use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead};
 
 /// User addresses are below.
 const USER_END: u64 = 1 << 47;
@@ -64,8 +64,8 @@ pub fn from_tables<M: Memory>(
         segment_shift: shift,
         block_header: block_header as u8,
         block_used: block_used as u8,
-        // Another slot came with JDK 9 (frame_x86.hpp: the mirror); and so did the array of heaps.
-        bcp_slot: if vm.address("CodeCache::_heap").is_some() { -7 } else { -8 },
+        // The array of heaps came with JDK 9.
+        bcp_slot: if vm.address("CodeCache::_heap").is_some() { BCP_SLOTS.jdk8 } else { BCP_SLOTS.since_9 },
         head_bytes: 0,
         pad: 0,
         name: fields.must("CodeBlob::_name")?,
@@ -263,7 +263,12 @@ mod tests {
             let heaps = found.heaps.iter().filter(|heap| heap.low != 0).count();
             assert_eq!(heaps, if flags.contains('+') { 3 } else { 1 }, "{found:x?}");
             assert!((found.head.low..found.head.high).contains(&found.call_stub_return), "{found:x?}");
-            assert!(found.heaps.iter().all(|h| h.low == 0 || found.head.low <= h.low && h.high <= found.head.high));
+            assert!(
+                found
+                    .heaps
+                    .iter()
+                    .all(|h| h.low == 0 || found.head.low <= h.low && h.high <= found.head.high)
+            );
             assert_eq!(found.head.incarnation, 7);
             assert!(found.head_bytes > 0 && usize::from(found.head_bytes) <= MAX_BLOB_HEAD);
             // Nothing of it changes, but that the return barrier and the compiler's counter come a moment later.
