@@ -256,7 +256,7 @@ fn sampled(
     let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
     let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
     capture.expect_runtime(RuntimeId::HOTSPOT, pid).expect("room");
-    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
+    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &LibjvmFiles::default()).expect("a JVM");
     let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
     let told =
         layout(&jvm, incarnation).unwrap_or_else(|e| panic!("Java {} {flags:?}: {e}", java.runtime.major));
@@ -436,6 +436,6 @@ fn cost_of_a_deep_sample() {
 
 #[test]
 fn no_jvm_has_no_layout() {
-    let mut files = LibjvmFiles::default();
-    assert_eq!(Jvm::open(Path::new("/proc/self"), 0, &mut files).unwrap_err(), JvmProblem::NoLibjvm);
+    let files = LibjvmFiles::default();
+    assert_eq!(Jvm::open(Path::new("/proc/self"), 0, &files).unwrap_err(), JvmProblem::NoLibjvm);
 }

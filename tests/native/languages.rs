@@ -87,7 +87,7 @@ fn zip(test: &str, major: u32) {
     let program = Running::start(Command::new(home.join("bin/java")).arg("-cp").arg(dir.path()).arg("Zip"));
     std::thread::sleep(Duration::from_secs(2));
     let pid = program.pid();
-    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
+    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &LibjvmFiles::default()).expect("a JVM");
     let linked = function(&home.join("lib/server/libjvm.so"), THREAD_ENTRY).expect("the symbol").linked;
     let bias = jvm.libjvm().bias;
     let entry = linked.start.wrapping_add(bias)..linked.end.wrapping_add(bias);

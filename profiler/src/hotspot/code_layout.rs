@@ -246,7 +246,7 @@ mod tests {
             let begun = Instant::now();
             let proc = format!("/proc/{}", java.pid());
             let read = || {
-                let jvm = Jvm::open(Path::new(&proc), 0, &mut LibjvmFiles::default())?;
+                let jvm = Jvm::open(Path::new(&proc), 0, &LibjvmFiles::default())?;
                 layout(&jvm, 7)
             };
             let found = loop {

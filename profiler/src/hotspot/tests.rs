@@ -82,7 +82,7 @@ fn started(mut command: Command) -> Option<(Java, Told)> {
 }
 
 fn open_jvm(pid: u32) -> Jvm {
-    Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).unwrap()
+    Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &LibjvmFiles::default()).unwrap()
 }
 
 /// As the reader gives it: bounded, and half a surrogate pair as U+FFFD, where Java wrote `?`.
@@ -252,13 +252,13 @@ fn no_wrong_name_under_churn() {
 fn the_probe_is_a_function_of_the_file_that_is_mapped() {
     for jdk in jdks() {
         let (java, _) = threads(&jdk, &["-Xmx128m"], false).unwrap();
-        let mut files = LibjvmFiles::default();
+        let files = LibjvmFiles::default();
         let dir = format!("/proc/{}", java.pid());
         let begun = Instant::now();
-        let jvm = Jvm::open(Path::new(&dir), 0, &mut files).unwrap();
+        let jvm = Jvm::open(Path::new(&dir), 0, &files).unwrap();
         let first = begun.elapsed();
         let begun = Instant::now();
-        let second = Jvm::open(Path::new(&dir), 0, &mut files).unwrap();
+        let second = Jvm::open(Path::new(&dir), 0, &files).unwrap();
         println!("{}: {:?}, {first:?}, then {:?}", jdk.display(), jvm.libjvm().probe, begun.elapsed());
         assert_eq!(jvm.libjvm().id, second.libjvm().id);
         let file = std::fs::metadata(jdk.join("lib/server/libjvm.so")).unwrap();
@@ -312,10 +312,10 @@ fn from_its_first_moment_it_is_not_ready_or_right() {
         let begun = Instant::now();
         let java = Java(command.stdout(Stdio::null()).spawn().unwrap());
         let dir = format!("/proc/{}", java.pid());
-        let mut files = LibjvmFiles::default();
+        let files = LibjvmFiles::default();
         let (mut seen, mut found) = (Vec::new(), None);
         let names = loop {
-            let opened = Jvm::open(Path::new(&dir), 0, &mut files);
+            let opened = Jvm::open(Path::new(&dir), 0, &files);
             found = found.or_else(|| opened.is_ok().then(|| begun.elapsed()));
             match opened.and_then(|jvm| jvm.thread_names()) {
                 Ok(read) if !read.names.is_empty() => break read,

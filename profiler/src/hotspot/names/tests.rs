@@ -60,7 +60,7 @@ impl Memory for Counted {
 
 pub(super) fn namer(java: &Java) -> (Namer, Counted) {
     let dir = format!("/proc/{}", java.pid());
-    let jvm = Jvm::open(Path::new(&dir), 0, &mut LibjvmFiles::default()).unwrap();
+    let jvm = Jvm::open(Path::new(&dir), 0, &LibjvmFiles::default()).unwrap();
     let namer = jvm.namer(Limits::default()).unwrap();
     let memory = crate::target::memory::ProcessMemory::open(Path::new(&dir)).unwrap();
     (namer, Counted(memory, Cell::new(0)))
