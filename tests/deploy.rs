@@ -301,7 +301,7 @@ fn only_their_own(pid: u32) -> Result<()> {
         let name = field("Name:").context("Name")?.to_owned();
         let (effective, permitted) = (set("CapEff:").context("CapEff")?, set("CapPrm:").context("CapPrm")?);
         if main {
-            let users = rights::of("jvm-names").bits() & !rights::of("jvm-reader").bits();
+            let users = rights::of("reader").bits() & !rights::of("errand").bits();
             assert!(effective != 0 && effective & users == 0, "{name}: {effective:x}");
             continue;
         }
@@ -319,7 +319,7 @@ fn only_their_own(pid: u32) -> Result<()> {
         }
         seen.insert(name);
     }
-    for name in ["http", "jvm-names", "journal", "debuginfod"] {
+    for name in ["http", "reader", "journal", "debuginfod"] {
         assert!(seen.contains(name), "no thread {name} in {seen:?}");
     }
     Ok(())

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
 use emberscope::model::WallTime;
 use emberscope_tests::{Daemon, Here, Running, jdk, skip, wait_visible};
-use profiler_ebpf::JvmLayout;
+use profiler_ebpf::{JvmLayout, RuntimeId};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -267,18 +267,28 @@ fn a_layout_of_the_program_before_is_nobodys() -> Result<()> {
     let mut shell = Command::new("sh");
     shell.args(["-c", "read line; exec sleep 60"]).stdin(Stdio::piped());
     let mut child = shell.spawn()?;
-    let (pid, read) = (child.id(), JvmLayout::default());
-    ensure!(!capture.set_jvm(pid, &read)?, "nobody expects it");
-    capture.expect_jvm(pid)?;
-    ensure!(capture.set_jvm(pid, &read)? && capture.has_jvm(pid));
-    capture.expect_jvm(pid)?;
+    let (pid, read) = (child.id(), JvmLayout::default().to_bytes());
+    ensure!(!capture.set_runtime(RuntimeId::HOTSPOT, pid, &read)?, "nobody expects it");
+    capture.expect_runtime(RuntimeId::HOTSPOT, pid)?;
+    ensure!(
+        capture.set_runtime(RuntimeId::HOTSPOT, pid, &read)? && capture.has_runtime(RuntimeId::HOTSPOT, pid)
+    );
+    capture.expect_runtime(RuntimeId::HOTSPOT, pid)?;
     drop(child.stdin.take());
     wait_program(pid, "/sleep")?;
-    ensure!(!capture.set_jvm(pid, &read)? && !capture.has_jvm(pid), "it is another program now");
-    capture.expect_jvm(pid)?;
+    ensure!(
+        !capture.set_runtime(RuntimeId::HOTSPOT, pid, &read)?
+            && !capture.has_runtime(RuntimeId::HOTSPOT, pid),
+        "it is another program now"
+    );
+    capture.expect_runtime(RuntimeId::HOTSPOT, pid)?;
     child.kill()?;
     child.wait()?;
-    ensure!(!capture.set_jvm(pid, &read)? && !capture.has_jvm(pid), "it has ended");
+    ensure!(
+        !capture.set_runtime(RuntimeId::HOTSPOT, pid, &read)?
+            && !capture.has_runtime(RuntimeId::HOTSPOT, pid),
+        "it has ended"
+    );
     Ok(())
 }
 

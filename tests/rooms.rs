@@ -7,18 +7,21 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself, `model` and `rights`, which every thread begins with. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 20] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("model", &[]),
     ("arch", &[]),
     ("rights", &[]),
     ("supervise", &[]),
     ("capture", &["arch"]),
-    ("unwind", &["arch", "target", "hotspot"]),
+    ("unwind", &["arch", "target"]),
     // What is read of a process may never come.
     ("process", &["target"]),
     ("target", &[]),
-    ("hotspot", &["target"]),
-    ("symbolize", &["target", "hotspot"]),
+    // What every language runtime must do; none of them is known here.
+    ("runtime", &["target"]),
+    ("hotspot", &["target", "runtime"]),
+    // Perf maps of JVMs are written in HotSpot's way.
+    ("symbolize", &["target", "runtime", "hotspot"]),
     ("aggregate", &[]),
     ("store", &[]),
     // It copies what a store wrote, and brings a store what it answers from.

@@ -4,11 +4,10 @@
 //! Needs root and a binary with its BPF programs (`cargo xtask build`), and JDKs; skips else. One test at a time.
 
 use emberscope::capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
-use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles};
+use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles, layout};
 use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
-use emberscope::unwind::hotspot::layout;
 use emberscope_tests::{function, skip, walking_host as host};
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::{RuntimeId, UserFrame};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -127,7 +126,7 @@ impl ThreadStart {
     }
     fn is_reached(&self, frames: &[UserFrame]) -> bool {
         let within = |frame: &UserFrame, code: &[Range<u64>]| {
-            frame.kind == FrameKindTag::Address as u8 && code.iter().any(|range| range.contains(&frame.value))
+            frame.is_native() && code.iter().any(|range| range.contains(&frame.value))
         };
         match (self, frames) {
             (Self::Function(entry), _) => {
@@ -256,12 +255,12 @@ fn sampled(
     let pid: Pid = child.0.id();
     let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
     let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
-    capture.expect_jvm(pid).expect("room");
-    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
+    capture.expect_runtime(RuntimeId::HOTSPOT, pid).expect("room");
+    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &LibjvmFiles::default()).expect("a JVM");
     let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
     let told =
         layout(&jvm, incarnation).unwrap_or_else(|e| panic!("Java {} {flags:?}: {e}", java.runtime.major));
-    assert!(capture.set_jvm(pid, &told).expect("room"), "the JVM ended");
+    assert!(capture.set_runtime(RuntimeId::HOTSPOT, pid, &told.to_bytes()).expect("room"), "the JVM ended");
     let start = ThreadStart::of(java, &jvm, pid);
 
     let mut events = Vec::new();
@@ -269,10 +268,13 @@ fn sampled(
     let before = capture.stats();
     record(&mut capture, seconds(), &mut events);
     let after = capture.stats();
-    assert!(capture.has_jvm(pid), "the layout is gone");
+    assert!(capture.has_runtime(RuntimeId::HOTSPOT, pid), "the layout is gone");
     drop(child);
     record(&mut capture, Duration::from_millis(200), &mut events);
-    assert!(!capture.has_jvm(pid), "the layout of a process that ended is still there");
+    assert!(
+        !capture.has_runtime(RuntimeId::HOTSPOT, pid),
+        "the layout of a process that ended is still there"
+    );
 
     let mut stacks: HashMap<u64, (RawStack, usize)> = HashMap::new();
     let mut samples = 0;
@@ -288,7 +290,7 @@ fn sampled(
             _ => {}
         }
     }
-    let is_java = |f: &UserFrame| f.kind != FrameKindTag::Address as u8;
+    let is_java = |f: &UserFrame| !f.is_native();
     let (leaves, native): (Vec<_>, Vec<_>) =
         stacks.into_values().partition(|(stack, _)| stack.user.first().is_some_and(is_java));
     let mut seen = Seen { java: leaves, samples, start, below: (0, 0), before, after };
@@ -434,6 +436,6 @@ fn cost_of_a_deep_sample() {
 
 #[test]
 fn no_jvm_has_no_layout() {
-    let mut files = LibjvmFiles::default();
-    assert_eq!(Jvm::open(Path::new("/proc/self"), 0, &mut files).unwrap_err(), JvmProblem::NoLibjvm);
+    let files = LibjvmFiles::default();
+    assert_eq!(Jvm::open(Path::new("/proc/self"), 0, &files).unwrap_err(), JvmProblem::NoLibjvm);
 }

@@ -3,8 +3,9 @@
 #![allow(unsafe_code)]
 
 use crate::globals::{SIGNAL_LIVE, TASK_PID, TASK_SIGNAL, TASK_TGID};
-use crate::maps::{JVMS, PROCESSES};
+use crate::maps::PROCESSES;
 use crate::output::{WAKE_NOW, lost_event, room_for_events, send, waiting, wake_flags};
+use crate::walk::runtime;
 use crate::{shares, threads};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
@@ -41,7 +42,7 @@ pub fn task_exit(ctx: RawTracePointContext) -> i32 {
 /// The process's code is gone, and whoever gets its pid has other code.
 #[inline(always)]
 fn forget_code(pid: u32) {
-    let _ = JVMS.remove(pid);
+    runtime::forget(pid);
     let _ = PROCESSES.remove(pid);
 }
 

@@ -8,20 +8,20 @@
 
 pub mod arch;
 mod counter;
-mod jvm;
-mod layout;
 mod reason;
 mod record;
+mod runtime;
 mod share;
 mod table;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
-pub use jvm::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
-pub use layout::StringLayout;
 pub use reason::{DropReason, StackEnd};
 pub use record::{
-    FrameKindTag, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
-    ThreadRecord, UserFrame,
+    RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord, ThreadRecord, UserFrame,
+};
+pub use runtime::{
+    CodeHeap, Field, FieldKind, JavaFrameTag, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead,
+    RuntimeId, StringLayout,
 };
 pub use share::{
     GROUPS_AT, Loss, MAX_NAMES_OF_USER, MAX_SPARK_USERS, SHARE_SETS, SHARE_SLOTS, SHARE_WAYS, SPARK_WEIGHT,

@@ -14,7 +14,6 @@ mod accounts;
 mod asked;
 mod events;
 mod globals;
-mod java_name;
 mod maps;
 mod output;
 mod regs;

@@ -1,16 +1,17 @@
-//! The maps, and their sizes.
+//! The maps, and their sizes. A runtime's own are in its room.
 #![allow(unsafe_code)]
 
-use crate::walk::state::{Blob, CODE_BYTES, HEAD_WORDS, Rule, Walk};
+use crate::walk::hotspot::{Blob, CODE_BYTES, HEAD_WORDS};
+use crate::walk::state::{Rule, Walk};
 use crate::walk::{cache, recent};
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, GRANULE_WORDS, JvmLayout, MAX_JVMS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS,
-    MAX_SPARK_USERS, MAX_TABLED, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SHARE_SLOTS,
-    SLAB_GRANULES, SampleRecord, Share, StackRecord, StringLayout,
+    COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS, MAX_SPARK_USERS, MAX_TABLED,
+    MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord,
+    Share, StackRecord,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -75,19 +76,11 @@ pub static SPARK_USERS: HashMap<u32, u8> = HashMap::with_max_entries(MAX_SPARK_U
 #[map]
 pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED, 0);
 
-/// How these processes lay out Strings, by pid.
-#[map]
-pub static STRING_LAYOUTS: HashMap<u32, StringLayout> = HashMap::with_max_entries(MAX_WATCHED, 0);
-
-/// What the walker must know of each JVM, by pid.
-#[map]
-pub static JVMS: HashMap<u32, JvmLayout> = HashMap::with_max_entries(MAX_JVMS, 0);
-
 /// Sets of [`CODE`]; a power of two. 32,768 entries, 1 MiB: an executor's stacks hold some thousand return
 /// addresses.
 pub const CODE_SETS: u32 = 16_384;
 
-/// How to step from each pc in JVMs' code that was met (see `walk::cache`). Mappable, so that its first set lies at
+/// How to step from each pc that was met (see `walk::cache`). Mappable, so that its first set lies at
 /// the start of a page, and each in a cache line of its own (kernel/bpf/arraymap.c); nobody maps it.
 #[map]
 pub static CODE: Array<cache::Set> = Array::with_max_entries(CODE_SETS, BPF_F_MMAPABLE);

@@ -1,6 +1,8 @@
 //! The records of the ring buffer. All integers in native byte order; times are nanoseconds of
 //! CLOCK_MONOTONIC (`bpf_ktime_get_ns`); pids and tids are those of the initial PID namespace.
 
+use crate::RuntimeId;
+
 /// What a record is; the first field of each.
 #[repr(u16)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +104,9 @@ pub struct StackRecord {
     pub end: u8,
     /// Zero.
     pub pad: [u8; 3],
-    /// One more than the classes that its JVM had unloaded by then; 0: not known. Part of the hash: a `Method*` means the
-    /// same method as long as this is the same.
-    pub unloads: u64,
+    /// The runtime's: as long as it is the same, a deferred frame means the same; 0: not known. Part of the hash. Of
+    /// HotSpot one more than the classes that the JVM had unloaded by then, which may end a `Method*`.
+    pub generation: u64,
 }
 
 impl StackRecord {
@@ -112,53 +114,25 @@ impl StackRecord {
     pub const FLAG_SAMPLE_FOLLOWS: u16 = 1;
 }
 
-/// Kind of a user frame as the kernel's walker saw it.
-#[repr(u8)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameKindTag {
-    /// `value` is an instruction address and nothing more is known.
-    Address = 0,
-    /// `value` is an instruction address in a HotSpot nmethod (compiled Java, or the wrapper of a native
-    /// method); `cookie` is its compile id, which no other nmethod of that JVM has.
-    JavaCompiled = 1,
-    /// `value` is the `Method*` of an interpreted frame; `cookie` the low half of its bytecode pointer, 0 where that
-    /// is not known or the method is native.
-    JavaInterpreted = 2,
-    /// `value` is an instruction address in code that HotSpot made and that is no method: interpreter, stubs,
-    /// adapters.
-    JavaStub = 3,
-}
-
-impl FrameKindTag {
-    /// The kind with this number, if there is one.
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            0 => Some(Self::Address),
-            1 => Some(Self::JavaCompiled),
-            2 => Some(Self::JavaInterpreted),
-            3 => Some(Self::JavaStub),
-            _ => None,
-        }
-    }
-}
-
 /// One frame of a user stack. 16 bytes, so that a frame of a managed runtime can carry what makes it
 /// nameable after the runtime moved on (a compile id, a bytecode index).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UserFrame {
-    /// Instruction address. A caller's frame holds the return address; the daemon looks up one byte
-    /// before it.
+    /// Of a native frame, the instruction's address. A caller's frame holds the return address; the daemon looks up
+    /// one byte before it. Else as the runtime says for `kind`.
     pub value: u64,
-    /// Meaning by `kind`; 0 for [`FrameKindTag::Address`].
+    /// The runtime's; 0 of a native frame.
     pub cookie: u32,
-    /// A [`FrameKindTag`].
+    /// The runtime's ([`crate::JavaFrameTag`]); 0 of a native frame.
     pub kind: u8,
     /// Bit 0: `value` is a return address (all frames but the interrupted one, and interpreted ones); bit 1: the
     /// frame is a guess.
     pub flags: u8,
+    /// The runtime that names it, a [`RuntimeId`]; 0: native.
+    pub runtime: u8,
     /// Zero.
-    pub pad: u16,
+    pub pad: u8,
 }
 
 impl UserFrame {
@@ -166,6 +140,15 @@ impl UserFrame {
     pub const FLAG_RETURN_ADDRESS: u8 = 1;
     /// `flags` bit: the frame was found by searching the stack for a return address, not by a rule.
     pub const FLAG_GUESSED: u8 = 2;
+
+    /// The runtime that names it.
+    pub const fn runtime(&self) -> RuntimeId {
+        RuntimeId(self.runtime)
+    }
+    /// Whether it is an address and no more.
+    pub const fn is_native(&self) -> bool {
+        self.runtime == RuntimeId::NATIVE.0
+    }
 }
 
 /// exec, fork, exit.

@@ -96,7 +96,7 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
         walk.words = 0;
         walk.frames = 0;
         walk.reads = 0;
-        walk.unloads = 0;
+        walk.generation = 0;
         walk.name_seq = 0;
         walk.kind = kind as u64;
         walk.weight = weight;
@@ -199,7 +199,7 @@ unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
                 user_frames: walk.frames as u16,
                 end: walk.end as u8,
                 pad: [0; 3],
-                unloads: walk.unloads,
+                generation: walk.generation,
             };
             // Both at once: each time that something is put into the ring costs as much as a look-up.
             let bytes = size_of::<StackRecord>()

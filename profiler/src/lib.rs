@@ -22,6 +22,7 @@ pub mod pipeline;
 pub mod process;
 pub mod push;
 pub mod rights;
+pub mod runtime;
 pub mod serve;
 pub mod store;
 pub mod supervise;

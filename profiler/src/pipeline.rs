@@ -9,10 +9,9 @@ mod doors;
 mod health;
 mod heap;
 mod idle;
-mod jvm_reader;
-mod jvms;
 mod pace;
 mod relabels;
+mod runtimes;
 mod serving;
 mod shares;
 mod stacks;
@@ -24,6 +23,7 @@ use crate::aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsCon
 use crate::capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
 use crate::cli::Lifecycle;
 use crate::config::{DaemonConfig, FreeSpace, FsyncWhen, FullDisk, RecordConfig, SelectError};
+use crate::hotspot::HotSpot;
 use crate::model::{
     Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, Tenant,
     TimeRange, UnknownReason, WallTime,
@@ -35,6 +35,7 @@ use crate::process::{
 };
 use crate::push::{PushConfig, Pusher};
 use crate::rights;
+use crate::runtime::{Readers, Runtimes};
 use crate::serve::{Metrics, Queries, ServeError, ServeState};
 use crate::store::{
     AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, KeepFree, MemoryStore,
@@ -44,8 +45,8 @@ use crate::supervise::Panicked;
 use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
 pub use archive::{ServeArchive, serve_archive, serve_store};
 use health::{Health, Shared};
-use jvms::Jvms;
 use pace::Pace;
+use runtimes::Processes;
 use stacks::{Entry, StackCache, StackToken};
 use std::collections::HashMap;
 use std::path::Path;
@@ -247,8 +248,11 @@ fn join(
     let metrics =
         Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")).map_err(|e| PipelineError::Metrics(e.to_string()))?);
     let shared = Arc::new(Shared::default());
+    // All runtimes that there are.
+    let runtimes = Runtimes::new(vec![Box::new(HotSpot::default())]);
     let mut registry = Registry::new(RegistryConfig {
         keep,
+        marks: runtimes.marks(),
         ask_drivers: config.ask_drivers,
         cluster_users: config.cluster_users.get().split(',').map(|name| name.trim().to_owned()).collect(),
         ..RegistryConfig::host(&node)
@@ -285,7 +289,9 @@ fn join(
         // 16 bytes a frame until the window closes: 64 MiB at most, and most stacks are one or two.
         cost: |token| 1 + token.0.pending.frames.len() / 64,
     };
+    let readers = Readers::new(runtimes);
     let symbolizer = Symbolizer::new(SymbolizerConfig {
+        readers: readers.clone(),
         ask_jvms: config.ask_jvms,
         ask_interval: config.ask_interval.get(),
         debuginfod: (
@@ -318,7 +324,7 @@ fn join(
         mid_window: worker::Ticks::default(),
         window_end: worker::Ticks::default(),
         threads,
-        jvm_probes: Jvms::new().map_err(PipelineError::Runtime)?,
+        runtimes: Processes::new(readers),
         pace: Pace::new(),
         tables,
         shares: shares::Shares::default(),

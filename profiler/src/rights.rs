@@ -24,7 +24,7 @@ const USERS: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 const NONE: CapabilitySet = CapabilitySet::empty();
 
 /// Threads by name, and what they keep of what the daemon was given.
-pub const THREADS: [(&str, CapabilitySet); 19] = [
+pub const THREADS: [(&str, CapabilitySet); 18] = [
     // Waits for signals.
     ("signals", NONE),
     // Clients. The socket was bound before; the store's files are the daemon's own.
@@ -44,12 +44,11 @@ pub const THREADS: [(&str, CapabilitySet); 19] = [
     ("spark-names", TARGETS),
     // Files and memory of targets.
     ("errand", TARGETS),
-    ("jvm-reader", TARGETS),
-    ("java-names", TARGETS),
     ("unwind-builder", TARGETS.union(FILES)),
     ("unwind-tables", TARGETS.union(MAPS).union(FILES)),
-    // A JVM answers its own user: the only ones that become another.
+    // A JVM answers its own user: the only ones that become another, and those that start them and wait for them.
     ("jvm-names", TARGETS.union(USERS)),
+    ("reader", TARGETS.union(USERS)),
     ("watchdog", NONE),
 ];
 

@@ -2,10 +2,9 @@
 
 use super::stacks::chains;
 use super::*;
-use emberscope::hotspot::{Jvm, LibjvmFiles};
-use emberscope::unwind::hotspot::layout;
+use emberscope::hotspot::{Jvm, LibjvmFiles, layout};
 use emberscope_tests::function;
-use profiler_ebpf::FrameKindTag;
+use profiler_ebpf::{JavaFrameTag, RuntimeId};
 
 /// Where a thread of a JVM begins (os_linux.cpp).
 const THREAD_ENTRY: &str = "_ZL19thread_native_entryP6Thread";
@@ -88,22 +87,22 @@ fn zip(test: &str, major: u32) {
     let program = Running::start(Command::new(home.join("bin/java")).arg("-cp").arg(dir.path()).arg("Zip"));
     std::thread::sleep(Duration::from_secs(2));
     let pid = program.pid();
-    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).expect("a JVM");
+    let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &LibjvmFiles::default()).expect("a JVM");
     let linked = function(&home.join("lib/server/libjvm.so"), THREAD_ENTRY).expect("the symbol").linked;
     let bias = jvm.libjvm().bias;
     let entry = linked.start.wrapping_add(bias)..linked.end.wrapping_add(bias);
     for tables in [false, true] {
         let seen = sampled(&features, pid, tables, |capture| {
             let told = layout(&jvm, major * 10 + u32::from(tables)).expect("a layout");
-            capture.expect_jvm(pid).expect("room");
-            assert!(capture.set_jvm(pid, &told).expect("room"));
+            capture.expect_runtime(RuntimeId::HOTSPOT, pid).expect("room");
+            assert!(capture.set_runtime(RuntimeId::HOTSPOT, pid, &told.to_bytes()).expect("room"));
         });
         seen.print(&format!("JDK {major} over zlib, {} tables", if tables { "with" } else { "without" }));
-        let native_leaf =
-            |s: &RawStack| s.user.first().is_some_and(|f| f.kind == FrameKindTag::Address as u8);
+        let native_leaf = |s: &RawStack| s.user.first().is_some_and(|f| f.is_native());
         seen.share("have a native leaf", native_leaf);
         let entered = |s: &RawStack| s.user.iter().any(|f| f.kind == 0 && entry.contains(&f.value));
-        let java = |s: &RawStack| s.user.iter().any(|f| f.kind == FrameKindTag::JavaCompiled as u8);
+        let java =
+            |s: &RawStack| s.user.iter().any(|f| f.kind == JavaFrameTag::Compiled as u8 && !f.is_native());
         seen.share("have Java frames", java);
         seen.share("reach the function that started the thread", entered);
         let rooted = seen.share("reach the root", |s| s.end == StackEnd::Root);

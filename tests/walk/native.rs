@@ -26,7 +26,7 @@ fn library(test: &str) -> Option<&'static Path> {
 
 /// Java, then native code, then Java: the leaf is first.
 fn is_sandwich(stack: &RawStack) -> bool {
-    let java = |f: &UserFrame| f.kind != FrameKindTag::Address as u8;
+    let java = |f: &UserFrame| !f.is_native();
     let mut frames = stack.user.iter().skip_while(|f| java(f)).skip_while(|f| !java(f));
     stack.user.first().is_some_and(java) && frames.next().is_some()
 }
@@ -75,7 +75,7 @@ fn a_comparator_of_qsort_is_whole_or_says_why() {
     seen.print("JDK 25 qsort");
     let all = seen.count(|_| true);
     let said = |stack: &RawStack| {
-        let native = stack.user.last().is_some_and(|f| f.kind == FrameKindTag::Address as u8);
+        let native = stack.user.last().is_some_and(|f| f.is_native());
         native
             && [StackEnd::NoFramePointer, StackEnd::BadReturnAddress, StackEnd::ReadFailed]
                 .contains(&stack.end)

@@ -4,17 +4,15 @@
 //! Sets of two entries in an array, a cache line each. An interrupted pc differs from sample to sample: what method
 //! a thread was interrupted in is kept with the thread (`recent`).
 //!
-//! An nmethod can be freed and its memory used again. So an entry of one is believed for [`FRESH`] (50 ms); then
-//! the compile id in the JVM's memory is read, and has to be the same. What slips through is code that was freed,
+//! Code of a runtime can be freed and its memory used again (`runtime::may_go`: HotSpot's nmethods). So an entry of such is
+//! believed for [`FRESH`] (50 ms); then the runtime looks whether the code is there still. What slips through is code that was freed,
 //! made anew and reached again at the very same return address within that time: its frame would be taken for one
 //! of the code that was there before.
 #![allow(unsafe_code)]
 
-use super::recent;
-use super::stack::read;
+use super::runtime;
 use super::state::{Rule, Walk};
 use crate::maps::{CODE, CODE_SETS, Scratch};
-use profiler_ebpf::FrameKindTag;
 
 /// Of an entry's time: 2^20 ns each.
 pub const UNIT_SHIFT: u32 = 20;
@@ -60,9 +58,9 @@ pub fn fresh(pc: u64, incarnation: u64, now: u64) -> Option<Rule> {
         if entry.check ^ folded(entry.what, entry.how, entry.of) == pc
             && entry.of as u32 == incarnation as u32
         {
-            let old = entry.what >> 48 & 0xff == FrameKindTag::JavaCompiled as u64
-                && (now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH;
-            return (!old).then_some(Rule { what: entry.what, how: entry.how });
+            let rule = Rule { what: entry.what, how: entry.how };
+            let old = runtime::may_go(&rule) && (now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH;
+            return (!old).then_some(rule);
         }
     }
     None
@@ -91,16 +89,14 @@ pub unsafe fn find(scratch: *mut Scratch, key: u64) -> bool {
             {
                 continue;
             }
-            let compiled = entry.what >> 48 & 0xff == FrameKindTag::JavaCompiled as u64;
-            if compiled && (walk.now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH {
-                let blob = entry.what & 0xffff_ffff_ffff;
-                let id = read::<u32>(scratch, blob + recent::id_offset(walk.interpreter_len));
-                if id != Some(entry.how as u32) {
+            let rule = Rule { what: entry.what, how: entry.how };
+            if runtime::may_go(&rule) && (walk.now as u32).wrapping_sub((entry.of >> 32) as u32) > FRESH {
+                if !runtime::is_there(scratch, &rule) {
                     return false;
                 }
                 write(set.add(way), key, entry.what, entry.how, &(*scratch).walk);
             }
-            (*scratch).rule = Rule { what: entry.what, how: entry.how };
+            (*scratch).rule = rule;
             return true;
         }
         false

@@ -1,24 +1,21 @@
 //! Walks a user stack by the kind of code at each pc.
 //!
-//! In: the thread's registers, and what the daemon told of its JVM. Out: frames in the scratch's `body`, a hash
-//! over them, and the reason why the walk ended. Code in a JVM's code heaps is stepped by HotSpot's rules
-//! (`hotspot`), native code by its file's unwind table (`table`), and code that has none by frame pointers (`native`).
+//! In: the thread's registers, and what the daemon told of its process. Out: frames in the scratch's `body`, a hash
+//! over them, and the reason why the walk ended. A runtime's code is stepped by the runtime's rules (`runtime`; code in a
+//! JVM's code heaps by `hotspot`), native code by its file's unwind table (`table`), and code that has none by frame pointers (`native`).
 //! At most 512 frames with `bpf_loop`; else a program calls itself again, up to 33 times (tail calls), for some rounds
 //! each; or at most 127, by frame pointers only.
 #![allow(unsafe_code)]
 
 mod apply;
-mod blob;
 pub mod cache;
-mod frames;
-mod hotspot;
-mod interp;
+pub mod hotspot;
 mod leaf;
 mod link;
 mod native;
 pub mod recent;
 mod rows;
-mod search;
+pub mod runtime;
 mod stack;
 pub mod state;
 mod table;
@@ -29,7 +26,7 @@ use crate::threads;
 use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
-use profiler_ebpf::arch::{self, Start};
+use profiler_ebpf::arch::Start;
 use profiler_ebpf::{MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
 use stack::FIRST_FETCH_BYTES;
 pub use stack::{at_most, checked};
@@ -92,7 +89,7 @@ pub unsafe fn prepare(scratch: *mut Scratch, (pid, tid): (u32, u32), now_ns: u64
     unsafe {
         recent::begin(scratch, pid, tid, now_ns);
         let walk = &mut (*scratch).walk;
-        walk.hash = mix(walk.hash, walk.unloads);
+        walk.hash = mix(walk.hash, walk.generation);
     }
 }
 
@@ -185,11 +182,7 @@ unsafe fn one(scratch: *mut Scratch) -> i64 {
     unsafe {
         let walk = &(*scratch).walk;
         let goes_on = if in_code(walk, walk.pc) {
-            if arch::HOTSPOT {
-                hotspot::steps(scratch)
-            } else {
-                hotspot::lost(scratch, StackEnd::ArchUnsupported as u64)
-            }
+            runtime::steps(scratch)
         } else if walk.ranges != 0 {
             table::steps(scratch)
         } else {
@@ -199,7 +192,7 @@ unsafe fn one(scratch: *mut Scratch) -> i64 {
     }
 }
 
-/// Whether an address is in the JVM's code.
+/// Whether an address is in code that the process's runtime steps through.
 #[inline(always)]
 fn in_code(walk: &state::Walk, address: u64) -> bool {
     address >= walk.low && address < walk.high

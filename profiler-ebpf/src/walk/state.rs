@@ -3,14 +3,8 @@
 //! The verifier takes what it reads from a map for any number, and so looks at one step instead of hundreds. A
 //! program's stack would be too small, too.
 
-use profiler_ebpf::MAX_BLOB_HEAD;
+use super::hotspot;
 use profiler_ebpf::arch::Registers;
-
-/// Words for the head of a blob: with the block's header in front, and one more, as a field's load takes eight bytes.
-pub const HEAD_WORDS: usize = MAX_BLOB_HEAD / 8 + 4;
-
-/// Bytes of code that are looked at: the prologue of a method.
-pub const CODE_BYTES: usize = 64;
 
 /// The walk's state between two steps.
 #[repr(C)]
@@ -37,7 +31,9 @@ pub struct Walk {
     pub weight: u64,
     /// User frames in `body`.
     pub frames: u64,
-    /// Lowest and one past the highest address of the JVM's code; both 0: no JVM.
+    /// The process's runtime, a [`profiler_ebpf::RuntimeId`]; 0: none.
+    pub runtime: u64,
+    /// Lowest and one past the highest address of the code that the runtime steps through; both 0: none.
     pub low: u64,
     /// See `low`.
     pub high: u64,
@@ -53,28 +49,20 @@ pub struct Walk {
     pub end: u64,
     /// `UserFrame::FLAG_GUESSED`, in the second word of a frame, when the next frame is a guess; else 0.
     pub guessed: u64,
-    /// As in the stack's record.
-    pub unloads: u64,
+    /// The runtime's, as in the stack's record.
+    pub generation: u64,
     /// The thread's slot in `RECENT`.
     pub slot: u64,
     /// Its bank that the last walk wrote.
     pub bank: u64,
     /// Frames in it.
     pub count: u64,
-    /// 1: the compiled ones among them may be believed.
-    pub believed: u64,
     /// The next of them.
     pub cursor: u64,
     /// Frames written for the next walk.
     pub kept: u64,
-    /// The interpreter's first instruction; 0: not met yet.
-    pub interpreter: u64,
-    /// As in the thread's slot.
-    pub interpreter_len: u64,
-    /// Where Java returns to the C++ that called it.
-    pub entry: u64,
-    /// What a virtual thread's lowest frame returns to.
-    pub barrier: u64,
+    /// HotSpot's part.
+    pub jvm: hotspot::Known,
     /// What frames are mixed with.
     pub mask: u64,
     /// Number of the thread's name.
@@ -106,68 +94,8 @@ pub struct Walk {
 /// How to step from a pc to its caller, as it is found or kept in the cache.
 #[repr(C)]
 pub struct Rule {
-    /// Address of the blob; a `FrameKindTag` in bits 48 to 55; a [`Kind`] in bits 56 to 63.
+    /// Whose rule it is: `rows::NATIVE`, or as the runtime has it.
     pub what: u64,
-    /// Compile id; frame size in words in bits 32 to 47; in bits 48 to 63 where a deoptimised frame keeps its pc, in
-    /// words.
+    /// The words of a native one, or as the runtime has it.
     pub how: u64,
-}
-
-/// How to step.
-#[repr(u64)]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A whole frame of the size told: the return address is its last word, the saved fp the one before.
-    Whole = 1,
-    /// The same in the interrupted frame, which may have pushed words below.
-    Body = 2,
-    /// No frame: the return address is on top of the stack.
-    ReturnOnTop = 3,
-    /// The same, and the caller may be native.
-    ReturnOnTopAny = 4,
-    /// fp was pushed and nothing more.
-    FpOnTop = 5,
-    /// A whole frame in which fp is not saved yet.
-    FpLive = 6,
-    /// A deoptimised frame: the stack holds the real pc.
-    Deoptimized = 7,
-    /// An interpreted frame.
-    Interpreted = 8,
-    /// Interrupted in the interpreter.
-    InterpretedLeaf = 9,
-    /// The stub that C++ calls Java by: a frame by frame pointer, whose caller is native.
-    Entry = 10,
-    /// A stub: by frame pointer, or no frame.
-    Stub = 11,
-    /// An adapter between calling conventions.
-    Adapter = 12,
-    /// As `Whole`, of a blob that replaces frames while it has one.
-    Rebuilding = 13,
-}
-
-/// What was read of a blob.
-#[repr(C)]
-pub struct Blob {
-    /// Where it is.
-    pub address: u64,
-    /// First eight bytes of its name.
-    pub name: u64,
-    /// First instruction.
-    pub begin: u64,
-    /// One past the last.
-    pub end: u64,
-    /// Words of its frames; negative: not told.
-    pub frame_size: u64,
-    /// Bytes from `begin` to where the frame is whole.
-    pub frame_complete: u64,
-    /// See `JvmLayout`.
-    pub compile_id: u64,
-    /// See `JvmLayout`.
-    pub orig_pc: u64,
-    /// See `JvmLayout`.
-    pub deopt: u64,
-    /// See `JvmLayout`.
-    pub deopt_mh: u64,
-    /// See `JvmLayout`.
-    pub verified_entry: u64,
 }

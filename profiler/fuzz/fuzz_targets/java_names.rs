@@ -7,7 +7,7 @@ use emberscope::hotspot::vm_structs::{Field, Place, VmStructs};
 use emberscope::hotspot::{Limits, Namer};
 use emberscope::target::memory::{Memory, ReadError};
 use libfuzzer_sys::fuzz_target;
-use profiler_ebpf::UserFrame;
+use profiler_ebpf::{RuntimeId, UserFrame};
 use std::cell::Cell;
 
 struct Input<'a>(&'a [u8], Cell<u32>);
@@ -96,7 +96,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut batch = namer.batch(&memory);
     for kind in 0..4 {
         for flags in 0..2 {
-            if let Ok(named) = batch.name(&UserFrame { value, cookie, kind, flags, pad: 0 }) {
+            if let Ok(named) = batch.name(&UserFrame { value, cookie, kind, flags, runtime: RuntimeId::HOTSPOT.0, pad: 0 }) {
                 assert!(named.len() <= 64 && named.iter().all(|frame| frame.name.len() < 1 << 14));
             }
         }

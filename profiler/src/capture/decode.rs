@@ -103,7 +103,7 @@ fn stack(bytes: &[u8]) -> Result<RawStack, DecodeError> {
         user.chunks_exact(size_of::<UserFrame>()).map(user_frame).collect();
     Ok(RawStack {
         hash: u64_at(bytes, offset_of!(StackRecord, hash))?,
-        unloads: u64_at(bytes, offset_of!(StackRecord, unloads))?,
+        generation: u64_at(bytes, offset_of!(StackRecord, generation))?,
         time_ns: u64_at(bytes, offset_of!(StackRecord, time_ns))?,
         pid: u32_at(bytes, offset_of!(StackRecord, pid))?,
         kernel: kernel?,
@@ -118,6 +118,7 @@ fn user_frame(bytes: &[u8]) -> Result<UserFrame, DecodeError> {
         cookie: u32_at(bytes, offset_of!(UserFrame, cookie))?,
         kind: *bytes.get(offset_of!(UserFrame, kind)).ok_or(DecodeError::Short)?,
         flags: *bytes.get(offset_of!(UserFrame, flags)).ok_or(DecodeError::Short)?,
+        runtime: *bytes.get(offset_of!(UserFrame, runtime)).ok_or(DecodeError::Short)?,
         pad: 0,
     })
 }
@@ -220,7 +221,7 @@ pub(super) mod tests {
     fn a_stack_comes_out_as_it_went_in() {
         let Ok(RawEvent::Stack(stack)) = decode(&a_stack()) else { panic!("not a stack") };
         assert_eq!((stack.hash, stack.time_ns, stack.pid, stack.end), (77, 1000, 5, StackEnd::Root));
-        assert_eq!((&*stack.kernel, stack.unloads), (&[0xffff_ffff_8100_0000][..], 12));
+        assert_eq!((&*stack.kernel, stack.generation), (&[0xffff_ffff_8100_0000][..], 12));
         let flags = UserFrame::FLAG_RETURN_ADDRESS;
         assert_eq!(
             *stack.user,

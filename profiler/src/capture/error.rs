@@ -28,7 +28,10 @@ pub enum CaptureError {
     },
     /// Where there is no `bpf_loop`, and the program that walks without it was refused.
     #[error("this kernel has no bpf_loop and refused to walk without it; Linux 5.17 brings it")]
-    NoJvmWalk,
+    NoRuntimeWalk,
+    /// The walker has no room for it.
+    #[error("the walker knows no runtime of number {0}")]
+    NoSuchRuntime(u8),
     /// The rate is out of range.
     #[error("a rate of {hz} Hz cannot be sampled: choose 1 to {max}")]
     BadRate {

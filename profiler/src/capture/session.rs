@@ -4,7 +4,6 @@ use super::config::CaptureConfig;
 use super::cpus::{CpuChange, CpuSet};
 use super::error::CaptureError;
 use super::features::HostFeatures;
-use super::jvms::Jvms;
 use super::kernel_log::KernelLog;
 use super::loader::{self, Loaded, Walk};
 use super::mapped::MappedCode;
@@ -12,6 +11,7 @@ use super::names::NameProbes;
 use super::perf_ring::PerfRing;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
+use super::runtimes::RuntimeMaps;
 use super::shares::{Seen, Shares};
 use super::source::{PerfSource, Source, SourceState};
 use super::stats::{self, Counters, KernelStats, ProgramStats};
@@ -53,7 +53,7 @@ pub struct Capture {
     mapped: MappedCode,
     pub(super) names: NameProbes,
     pub(super) threads: Threads,
-    pub(super) jvms: Jvms,
+    pub(super) runtimes: RuntimeMaps,
     pub(super) tables: Option<TableMaps>,
     pub(super) shares: Shares,
     /// Came out of the ring while it was made room in.
@@ -109,7 +109,7 @@ impl Capture {
             names: take(&mut ebpf, "THREADS")?,
             proc: (!iterator).then(ProcThreads::default),
         };
-        let jvms = Jvms { map: take(&mut ebpf, "JVMS")?, walked: walk != Walk::Pointers };
+        let runtimes = RuntimeMaps::of(&mut ebpf, walk != Walk::Pointers)?;
         let tables = TableMaps {
             slabs: take(&mut ebpf, "SLABS")?,
             rules: take(&mut ebpf, "RULES")?,
@@ -133,7 +133,7 @@ impl Capture {
             mapped: MappedCode::default(),
             names: NameProbes::default(),
             threads,
-            jvms,
+            runtimes,
             tables: Some(tables),
             shares,
             early: Vec::new(),
@@ -260,7 +260,7 @@ fn online() -> Result<Vec<u32>, CaptureError> {
     })
 }
 
-fn take<T: TryFrom<Map, Error = aya::maps::MapError>>(
+pub(super) fn take<T: TryFrom<Map, Error = aya::maps::MapError>>(
     ebpf: &mut Ebpf,
     name: &'static str,
 ) -> Result<T, CaptureError> {

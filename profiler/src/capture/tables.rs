@@ -107,7 +107,7 @@ impl TableMaps {
 impl Capture {
     /// The maps of unwind tables, once; None where this kernel walks by frame pointers only.
     pub fn take_tables(&mut self) -> Option<TableMaps> {
-        self.tables.take().filter(|_| self.jvms.walked)
+        self.tables.take().filter(|_| self.runtimes.walked)
     }
 }
 

@@ -9,13 +9,14 @@ use super::symbols;
 use super::vm_structs::SYMBOLS;
 use crate::model::{FileId, NameProbe};
 use crate::target::elf::{ElfError, Headers, Segment};
+use crate::target::errand::Held;
 use crate::target::maps::{self, Mapping};
 use crate::target::open;
 use rustix::fs::Stat;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Files whose facts are kept, of a kilobyte each; beyond, all are forgotten and found anew.
 const MAX_FILES: usize = 256;
@@ -44,11 +45,10 @@ struct Facts {
 
 /// What is known of libjvm files; one for the whole daemon.
 #[derive(Debug, Default)]
-pub struct LibjvmFiles {
-    facts: HashMap<(FileId, u64, (i64, u64)), Arc<Facts>>,
-    /// Times that too many were known and all were forgotten.
-    pub flushes: u64,
-}
+pub struct LibjvmFiles(Mutex<HashMap<FileKey, Arc<Facts>>>);
+
+/// A file as it is now: which one, its size, when it was changed.
+type FileKey = (FileId, u64, (i64, u64));
 
 /// A process's libjvm.so.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct Libjvm {
     /// Which file.
     pub id: FileId,
     /// The file, open: attach to `/proc/self/fd/N` of it.
-    pub file: File,
+    pub file: Held,
     /// Added to an address as linked, it gives the one in this process.
     pub bias: u64,
     /// Where to see names; None: the file has neither symbol.
@@ -65,16 +65,16 @@ pub struct Libjvm {
 }
 
 impl Libjvm {
-    /// Finds it. `process_dir` is `/proc/PID`.
-    pub fn find(process_dir: &Path, files: &mut LibjvmFiles) -> Result<Self, JvmProblem> {
-        let text = open::read_bounded(&process_dir.join("maps"), MAX_MAPS)?;
+    /// Finds it. `process_dir` is `/proc/PID`, and `opened` a way to the same that stays the process's.
+    pub fn find(process_dir: &Path, opened: &Path, files: &LibjvmFiles) -> Result<Self, JvmProblem> {
+        let text = open::read_bounded(&opened.join("maps"), MAX_MAPS)?;
         let (mappings, _) = maps::parse(&text);
         if mappings.iter().any(|m| m.module_name().starts_with("libj9vm")) {
             return Err(JvmProblem::OpenJ9);
         }
         let mapping = mappings.iter().find(|m| m.module_name() == "libjvm.so");
         let mapping = mapping.ok_or(JvmProblem::NoLibjvm)?;
-        let (file, stat) = open::mapped_file(process_dir, mapping)?;
+        let (file, stat) = open::mapped_file(opened, mapping)?;
         // Devices are printed in maps otherwise than stat tells them on btrfs and overlayfs; inodes are not.
         if stat.st_ino != mapping.inode {
             return Err(JvmProblem::File("another file is there now"));
@@ -83,7 +83,7 @@ impl Libjvm {
         let facts = files.facts(id, &file, &stat).map_err(|e| JvmProblem::Elf(e.to_string()))?;
         let bias =
             bias(&facts.segments, mapping).ok_or_else(|| JvmProblem::Elf(ElfError::Malformed.to_string()))?;
-        Ok(Self { id, file, bias, probe: facts.probe, facts })
+        Ok(Self { id, file: Held::new(file, process_dir), bias, probe: facts.probe, facts })
     }
 
     /// Where a symbol of [`SYMBOLS`] is in this process.
@@ -99,18 +99,23 @@ impl Libjvm {
 }
 
 impl LibjvmFiles {
-    fn facts(&mut self, id: FileId, file: &File, stat: &Stat) -> Result<Arc<Facts>, ElfError> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<FileKey, Arc<Facts>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn facts(&self, id: FileId, file: &File, stat: &Stat) -> Result<Arc<Facts>, ElfError> {
         // The time of change cannot be set back, as that of modification can.
         let key = (id, stat.st_size as u64, (stat.st_ctime, stat.st_ctime_nsec));
-        if let Some(known) = self.facts.get(&key) {
+        if let Some(known) = self.lock().get(&key) {
             return Ok(Arc::clone(known));
         }
+        // Not under the lock: the file's system may never answer.
         let facts = Arc::new(read_facts(file, stat.st_size as u64)?);
-        if self.facts.len() >= MAX_FILES {
-            self.facts.clear();
-            self.flushes += 1;
+        let mut known = self.lock();
+        if known.len() >= MAX_FILES {
+            known.clear();
         }
-        self.facts.insert(key, Arc::clone(&facts));
+        known.insert(key, Arc::clone(&facts));
         Ok(facts)
     }
 }
@@ -192,9 +197,10 @@ mod tests {
 
     #[test]
     fn we_are_no_jvm() {
-        let mut files = LibjvmFiles::default();
-        assert_eq!(Libjvm::find(Path::new("/proc/self"), &mut files).unwrap_err(), JvmProblem::NoLibjvm);
-        let gone = Libjvm::find(Path::new("/proc/4194305"), &mut files);
+        let files = LibjvmFiles::default();
+        let (me, nobody) = (Path::new("/proc/self"), Path::new("/proc/4194305"));
+        assert_eq!(Libjvm::find(me, me, &files).unwrap_err(), JvmProblem::NoLibjvm);
+        let gone = Libjvm::find(nobody, nobody, &files);
         assert_eq!(gone.unwrap_err(), JvmProblem::Gone);
     }
 

@@ -7,6 +7,7 @@
 //! for the target's memory, at most a second unless that lies on a file system of its own making: give
 //! them a thread of their own.
 
+mod code_layout;
 #[cfg(test)]
 mod fake;
 mod fields;
@@ -15,6 +16,7 @@ mod heap;
 mod libjvm;
 mod names;
 mod problem;
+mod runtime;
 mod strings;
 mod symbols;
 #[cfg(test)]
@@ -23,17 +25,21 @@ mod threads;
 mod tids;
 mod unloads;
 pub mod vm_structs;
+mod x86_64;
 
 use crate::model::{StringLayout, Tid};
 use crate::target::memory::{Pages, ProcessMemory};
 use crate::target::open;
 use crate::target::same_process;
-pub use libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Libjvm, LibjvmFiles};
+pub use code_layout::layout;
+pub use libjvm::{Libjvm, LibjvmFiles};
 pub use names::java_text::{class as class_name, fold, plain as plain_name, signature};
 pub use names::{Batch, JavaFrame, JvmFacts, Limits, Namer, NamerCounts, Texts, Unnamed};
 pub use problem::JvmProblem;
+pub use runtime::HotSpot;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 pub use threads::{JavaThread, Snapshot, View};
 pub use unloads::Counters;
 use vm_structs::VmStructs;
@@ -53,20 +59,21 @@ pub struct Jvm {
     /// Of `/proc/PID`: stays with the process, whoever gets its pid later.
     dir: OwnedFd,
     libjvm: Libjvm,
-    memory: Option<(ProcessMemory, View)>,
+    /// Of the address space that it had when this was first needed.
+    memory: OnceLock<ProcessMemory>,
 }
 
 impl Jvm {
     /// Finds the libjvm.so of the process in `process_dir` (`/proc/PID`) that began at `start_ticks` (0:
     /// whichever it is). Reads no memory of it.
-    pub fn open(process_dir: &Path, start_ticks: u64, files: &mut LibjvmFiles) -> Result<Self, JvmProblem> {
+    pub fn open(process_dir: &Path, start_ticks: u64, files: &LibjvmFiles) -> Result<Self, JvmProblem> {
         let dir = open::root(process_dir)?;
         let path = path_of(&dir);
         if !same_process(&path, start_ticks) {
             return Err(JvmProblem::Gone);
         }
-        let libjvm = Libjvm::find(&path, files)?;
-        Ok(Self { dir, libjvm, memory: None })
+        let libjvm = Libjvm::find(process_dir, &path, files)?;
+        Ok(Self { dir, libjvm, memory: OnceLock::new() })
     }
 
     /// Its libjvm.so.
@@ -74,11 +81,19 @@ impl Jvm {
         &self.libjvm
     }
 
+    /// Its memory. Of another program than the process runs by now it gives nothing.
+    pub fn memory(&self) -> Result<&ProcessMemory, JvmProblem> {
+        if let Some(memory) = self.memory.get() {
+            return Ok(memory);
+        }
+        let memory = ProcessMemory::open(&path_of(&self.dir))?;
+        Ok(self.memory.get_or_init(|| memory))
+    }
+
     /// Its threads and their names, as they are now.
-    pub fn thread_names(&mut self) -> Result<ThreadNames, JvmProblem> {
+    pub fn thread_names(&self) -> Result<ThreadNames, JvmProblem> {
         let path = path_of(&self.dir);
-        let (memory, view) = self.view()?;
-        let snapshot = view.threads(memory)?;
+        let snapshot = self.view()?.threads(self.memory()?)?;
         let ours = tids::by_own_id(&path)?;
         let (mut unreadable, mut known, mut ended) = (snapshot.unreadable, 0, 0);
         let mut names = Vec::new();
@@ -102,9 +117,8 @@ impl Jvm {
     }
 
     /// How it lays out Strings.
-    pub fn string_layout(&mut self) -> Result<StringLayout, JvmProblem> {
-        let (memory, view) = self.view()?;
-        view.string_layout(memory)
+    pub fn string_layout(&self) -> Result<StringLayout, JvmProblem> {
+        self.view()?.string_layout(self.memory()?)
     }
 
     /// Hands the JVM's memory and its description of itself to `read`. The tables are read anew each time, some
@@ -113,28 +127,21 @@ impl Jvm {
         &self,
         read: impl FnOnce(&ProcessMemory, &VmStructs) -> Result<T, JvmProblem>,
     ) -> Result<T, JvmProblem> {
-        let memory = ProcessMemory::open(&path_of(&self.dir))?;
-        let vm = VmStructs::read(&Pages::of(&memory), &|symbol| self.libjvm.address(symbol))?;
-        read(&memory, &vm)
+        let memory = self.memory()?;
+        let vm = VmStructs::read(&Pages::of(memory), &|symbol| self.libjvm.address(symbol))?;
+        read(memory, &vm)
     }
 
-    /// What names its frames, and the memory to name them from.
-    pub fn namer(&self, limits: Limits) -> Result<(Namer, ProcessMemory), JvmProblem> {
-        let memory = ProcessMemory::open(&path_of(&self.dir))?;
-        let pages = Pages::of(&memory);
+    /// What names its frames.
+    pub fn namer(&self, limits: Limits) -> Result<Namer, JvmProblem> {
+        let pages = Pages::of(self.memory()?);
         let vm = VmStructs::read(&pages, &|symbol| self.libjvm.address(symbol))?;
-        let namer = Namer::read(&pages, &vm, limits)?;
-        drop(pages);
-        Ok((namer, memory))
+        Namer::read(&pages, &vm, limits)
     }
 
-    fn view(&mut self) -> Result<(&ProcessMemory, &View), JvmProblem> {
-        if self.memory.is_none() {
-            let memory = ProcessMemory::open(&path_of(&self.dir))?;
-            let view = View::read(&memory, &|symbol| self.libjvm.address(symbol))?;
-            self.memory = Some((memory, view));
-        }
-        self.memory.as_ref().map(|(memory, view)| (memory, view)).ok_or(JvmProblem::NotReady)
+    /// Where its threads and their names are. Read anew each time, as its tables are.
+    fn view(&self) -> Result<View, JvmProblem> {
+        View::read(self.memory()?, &|symbol| self.libjvm.address(symbol))
     }
 }
 

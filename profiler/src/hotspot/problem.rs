@@ -40,12 +40,6 @@ pub enum JvmProblem {
     /// The garbage collector was moving objects whenever we looked.
     #[error("the garbage collector was at work each time")]
     Busy,
-    /// Reading it made us fail, now or before.
-    #[error("reading it made emberscope fail: it is left alone for a time")]
-    Quarantined,
-    /// Its memory or its libjvm does not come, or did not lately.
-    #[error("reading it takes too long: it is left alone for a time")]
-    Late,
 }
 
 impl JvmProblem {
@@ -63,16 +57,11 @@ impl JvmProblem {
             Self::Missing(_) => "missing",
             Self::Nonsense(_) => "nonsense",
             Self::Busy => "busy",
-            Self::Quarantined => "quarantined",
-            Self::Late => "late",
         }
     }
     /// Trying again may help.
     pub const fn may_pass(&self) -> bool {
-        matches!(
-            self,
-            Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy | Self::Quarantined | Self::Late
-        )
+        matches!(self, Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy)
     }
 }
 

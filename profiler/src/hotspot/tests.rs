@@ -82,7 +82,7 @@ fn started(mut command: Command) -> Option<(Java, Told)> {
 }
 
 fn open_jvm(pid: u32) -> Jvm {
-    Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &mut LibjvmFiles::default()).unwrap()
+    Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &LibjvmFiles::default()).unwrap()
 }
 
 /// As the reader gives it: bounded, and half a surrogate pair as U+FFFD, where Java wrote `?`.
@@ -100,7 +100,7 @@ fn check(jdk: &Path, flags: &[&str]) -> bool {
         return false;
     };
     assert_eq!(told.len(), 27);
-    let mut jvm = open_jvm(java.pid());
+    let jvm = open_jvm(java.pid());
     let begun = Instant::now();
     let read = jvm.thread_names().unwrap_or_else(|e| panic!("{jdk:?} {flags:?}: {e}"));
     let took = begun.elapsed();
@@ -186,7 +186,7 @@ fn names_in_other_releases() {
 /// Each name tells whose it is.
 fn churn(jdk: &Path, flags: &[&str], reads: u32) {
     let Some((java, told)) = threads(jdk, flags, true) else { return };
-    let mut jvm = open_jvm(java.pid());
+    let jvm = open_jvm(java.pid());
     let (mut right, mut own, mut unreadable, mut busy, begun) = (0, 0, 0, 0, Instant::now());
     for _ in 0..reads {
         let read = match jvm.thread_names() {
@@ -252,13 +252,13 @@ fn no_wrong_name_under_churn() {
 fn the_probe_is_a_function_of_the_file_that_is_mapped() {
     for jdk in jdks() {
         let (java, _) = threads(&jdk, &["-Xmx128m"], false).unwrap();
-        let mut files = LibjvmFiles::default();
+        let files = LibjvmFiles::default();
         let dir = format!("/proc/{}", java.pid());
         let begun = Instant::now();
-        let jvm = Jvm::open(Path::new(&dir), 0, &mut files).unwrap();
+        let jvm = Jvm::open(Path::new(&dir), 0, &files).unwrap();
         let first = begun.elapsed();
         let begun = Instant::now();
-        let second = Jvm::open(Path::new(&dir), 0, &mut files).unwrap();
+        let second = Jvm::open(Path::new(&dir), 0, &files).unwrap();
         println!("{}: {:?}, {first:?}, then {:?}", jdk.display(), jvm.libjvm().probe, begun.elapsed());
         assert_eq!(jvm.libjvm().id, second.libjvm().id);
         let file = std::fs::metadata(jdk.join("lib/server/libjvm.so")).unwrap();
@@ -269,7 +269,8 @@ fn the_probe_is_a_function_of_the_file_that_is_mapped() {
         };
         // The file's own bytes there are those in memory.
         let mut code = [0; 32];
-        std::os::unix::fs::FileExt::read_exact_at(&jvm.libjvm().file, &mut code, offset).unwrap();
+        let file = std::fs::File::from(jvm.libjvm().file.fd().unwrap().try_clone_to_owned().unwrap());
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut code, offset).unwrap();
         let text = std::fs::read(format!("{dir}/maps")).unwrap();
         let (maps, _) = crate::target::maps::parse(&text);
         let map = maps.iter().find(|m| m.module_name() == "libjvm.so").unwrap();
@@ -286,7 +287,7 @@ fn a_jvm_that_dies_meanwhile_ends_the_reading() {
     let Some(jdk) = jdks().into_iter().next() else { return };
     for wait in [0, 1, 2, 5] {
         let (mut java, told) = threads(&jdk, &["-Xmx128m"], false).unwrap();
-        let mut jvm = open_jvm(java.pid());
+        let jvm = open_jvm(java.pid());
         assert!(jvm.thread_names().unwrap().names.len() > told.len());
         java.0.kill().unwrap();
         std::thread::sleep(Duration::from_millis(wait));
@@ -311,12 +312,12 @@ fn from_its_first_moment_it_is_not_ready_or_right() {
         let begun = Instant::now();
         let java = Java(command.stdout(Stdio::null()).spawn().unwrap());
         let dir = format!("/proc/{}", java.pid());
-        let mut files = LibjvmFiles::default();
+        let files = LibjvmFiles::default();
         let (mut seen, mut found) = (Vec::new(), None);
         let names = loop {
-            let opened = Jvm::open(Path::new(&dir), 0, &mut files);
+            let opened = Jvm::open(Path::new(&dir), 0, &files);
             found = found.or_else(|| opened.is_ok().then(|| begun.elapsed()));
-            match opened.and_then(|mut jvm| jvm.thread_names()) {
+            match opened.and_then(|jvm| jvm.thread_names()) {
                 Ok(read) if !read.names.is_empty() => break read,
                 Ok(_) => {}
                 Err(problem) => {

@@ -37,7 +37,7 @@ pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use missing::{Missing, MissingPart};
 pub use probe::{FileId, NameProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
-pub use profiler_ebpf::{DropReason, StackEnd, StringLayout};
+pub use profiler_ebpf::{DropReason, RuntimeId, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, TaskEvent};
 pub use rewrite::LabelRewrite;
 pub use secrets::{is_secret_key, scrub};

@@ -43,8 +43,8 @@ pub struct RawStack {
     pub user: Box<[UserFrame]>,
     /// How the user half ended.
     pub end: StackEnd,
-    /// One more than the classes that its JVM had unloaded by then; 0: not known.
-    pub unloads: u64,
+    /// The process's runtime's: deferred frames mean the same as long as it is the same; 0: not known.
+    pub generation: u64,
 }
 
 /// What happened to a task.

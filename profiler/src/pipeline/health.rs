@@ -8,11 +8,11 @@ mod push;
 mod quotas;
 mod reads;
 
-use super::jvms::{Jvms, Naming, Walking};
+use super::runtimes::{Naming, Processes, Walking};
 use super::tables::TableCounts;
 use super::worker::Worker;
 use crate::capture::{CpuChange, FindingState, HostFeatures, SourceState};
-use crate::model::{DropReason, LabelKey, NameSource, ProcessRecord, SampleKind, ThreadClass, Window};
+use crate::model::{DropReason, LabelKey, NameSource, SampleKind, ThreadClass, Window};
 use crate::process::{Conflict, Process, Registry};
 use crate::push::{PushState, Pusher};
 use crate::serve::{Metrics, raise_to};
@@ -128,7 +128,7 @@ impl Health {
     /// Takes the rooms' counters.
     pub fn update(&self, rooms: &Worker) {
         let Worker { capture, registry, symbolizer, stacks, interner, threads, tables, windows, .. } = rooms;
-        let (probes, pushed) = (&rooms.jvm_probes, rooms.push.as_ref().map(Pusher::state));
+        let (probes, pushed) = (&rooms.runtimes, rooms.push.as_ref().map(Pusher::state));
         let (m, kernel, lost) = (&self.metrics, capture.stats(), capture.lost());
         for reason in DropReason::ALL {
             m.lost.raise_to(*reason, lost.get(*reason));
@@ -254,10 +254,6 @@ fn state(state: FindingState) -> &'static str {
     }
 }
 
-/// No other compiler than Graal uses JVMCI. Oracle programs under Graal 22.3.3 on JDK 17: 3,846 of 3,848 stacks as told.
-const GRAAL: &str = "Graal (or another compiler that is plugged in by JVMCI): its code is walked and named as C2's is, \
-    which was held against Graal 22.3 on JDK 17 only";
-
 /// Processes that are not believed to be of the application that they name.
 fn conflicts(registry: &Registry) -> Value {
     let one = |c: &Conflict| {
@@ -273,45 +269,54 @@ fn conflicts(registry: &Registry) -> Value {
     })
 }
 
-fn jvms(registry: &Registry, symbolizer: &Symbolizer, probes: &Jvms, unwind: &TableCounts) -> Vec<Value> {
-    let live = registry.iter().filter(|process| process.jvm && !process.exited);
+fn jvms(
+    registry: &Registry,
+    symbolizer: &Symbolizer,
+    probes: &Processes,
+    unwind: &TableCounts,
+) -> Vec<Value> {
+    let live = registry.iter().filter(|process| process.is_jvm() && !process.exited);
     let one = |process: &Process| {
         let share = unwind.shares.get(&process.record.key.pid).copied().unwrap_or_default();
-        jvm(&process.record, symbolizer, probes, share)
+        jvm(process, symbolizer, probes, share)
     };
     live.take(MAX_LISTED).map(one).collect()
 }
 
 fn jvm(
-    record: &ProcessRecord,
+    process: &Process,
     symbolizer: &Symbolizer,
-    probes: &Jvms,
+    probes: &Processes,
     (unwind_files, unwind_bytes): (usize, usize),
 ) -> Value {
+    let record = &process.record;
+    let words = probes.words(process.runtime);
     let facts = symbolizer.jvm_facts(record.key);
     let names = facts.as_ref().map(|facts| &facts.names);
     let labels: Map<String, Value> =
         record.labels.iter().map(|(key, value)| (key.name().to_owned(), (**value).into())).collect();
     let naming = probes.naming(record.key).unwrap_or(&Naming::Opening);
-    let java = symbolizer.java_facts(record.key);
     let walking = probes.walking(record.key).unwrap_or(&Walking::Opening);
-    json!({
+    let mut status = json!({
         "pid": record.key.pid,
         "program": record.program,
         "labels": labels,
         "version": facts.as_ref().map(|f| f.version.as_str()).unwrap_or_default(),
         "names": names.map_or("none yet", NameSource::slug),
         "names_say": names.map_or("no sample of its code yet", NameSource::says),
-        "debug_non_safepoints": java.map(|java| java.debug_non_safepoints),
-        "jit": java.map(|java| if java.jvmci_compiler { "graal" } else { "hotspot" }),
-        "jit_says": java.map(|java| if java.jvmci_compiler { GRAAL } else { "C1 and C2" }),
         "stacks": walking.slug(),
-        "stacks_say": walking.says(),
+        "stacks_say": words.map(|words| walking.says(words)),
         "threads": naming.slug(),
         "threads_say": naming.says(),
         "unwind_files": unwind_files,
         "unwind_bytes": unwind_bytes,
-    })
+    });
+    // Not read yet: null.
+    let told = symbolizer.runtime_facts(record.key);
+    for name in words.map_or(&[][..], |words| words.facts) {
+        status[*name] = told.and_then(|facts| facts.get(name)).into();
+    }
+    status
 }
 /// A source of samples, for the status.
 fn event(of: SourceState) -> Value {

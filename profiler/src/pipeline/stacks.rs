@@ -164,7 +164,7 @@ mod tests {
     fn stack(pid: Pid, hash: u64) -> RawStack {
         let kernel = vec![hash; 1000].into();
         let user = Box::default();
-        RawStack { hash, time_ns: hash, pid, kernel, user, end: StackEnd::Unknown, unloads: 0 }
+        RawStack { hash, time_ns: hash, pid, kernel, user, end: StackEnd::Unknown, generation: 0 }
     }
 
     #[test]

@@ -9,10 +9,9 @@ use super::closing::Closing;
 use super::health::Health;
 use super::heap::Trim;
 use super::idle::Idle;
-use super::jvm_reader;
-use super::jvms::Jvms;
 use super::pace::Pace;
 use super::relabels::Relabels;
+use super::runtimes::{self, Processes};
 use super::shares::Shares;
 use super::stacks::{Entry, StackCache, StackToken};
 use super::tables::Tables;
@@ -34,7 +33,7 @@ use std::time::{Duration, Instant};
 
 /// How often clocks, processes and metrics are looked at.
 const TICK: Duration = Duration::from_secs(1);
-/// How often JVMs are looked for and looked after: a new one's threads burn CPU before they are known.
+/// How often processes of runtimes are looked for and looked after: a new one's threads burn CPU before they are known.
 const LOOK: Duration = Duration::from_millis(150);
 /// Longest for one round of reading, counting and naming; the window's end waits for it.
 const STUCK: Duration = Duration::from_secs(15);
@@ -64,8 +63,8 @@ pub struct Worker {
     pub(super) window_end: Ticks,
     /// Whose work each thread does.
     pub(super) threads: Threads,
-    /// What tells it of JVMs.
-    pub(super) jvm_probes: Jvms,
+    /// Processes of runtimes: how each is walked, and what names its threads.
+    pub(super) runtimes: Processes,
     /// When the ring is read.
     pub(super) pace: Pace,
     /// How native code is walked.
@@ -111,9 +110,9 @@ impl Worker {
             }
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
-                self.registry.look_for_jvms();
+                self.registry.look_for_runtimes();
                 let (threads, symbolizer) = (&mut self.threads, &mut self.symbolizer);
-                self.jvm_probes.tick(&self.registry, &mut self.capture, threads, symbolizer);
+                self.runtimes.tick(&self.registry, &mut self.capture, threads, symbolizer);
             }
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
@@ -160,7 +159,7 @@ impl Worker {
                     (TaskEvent::Exec, Some(key)) => {
                         self.stacks.forget_tokens(task.pid);
                         self.symbolizer.on_exec(key);
-                        self.jvm_probes.on_exec(key, &mut self.capture);
+                        self.runtimes.on_exec(key, &mut self.capture);
                     }
                     (TaskEvent::Exit, Some(key)) if self.registry.by_key(key).is_some_and(|p| p.exited) => {
                         self.symbolizer.on_exit(key);
@@ -179,11 +178,11 @@ impl Worker {
             return;
         }
         self.tables.sampled(sample.pid);
-        let (key, jvm, target) = (process.key, process.jvm, target_of(process));
+        let (key, jvm, target) = (process.key, process.is_jvm(), target_of(process));
         let owner = owner_of(process);
         if sample.name_seq == 0 && self.threads.is_new(&owner, sample.tid) {
             // Born before the probe was there. It runs at this moment, so it is in /proc.
-            if let Some(comm) = jvm_reader::comm(sample.pid, sample.tid) {
+            if let Some(comm) = runtimes::comm(sample.pid, sample.tid) {
                 self.threads.learn_comm(&owner, sample.tid, &comm);
             }
         }
@@ -371,7 +370,7 @@ fn until_end(window: Duration) -> Duration {
 
 fn owner_of(process: &Process) -> Owner<'_> {
     // These are JVMs before libjvm is mapped.
-    let jvm = process.jvm || matches!(process.role, Role::Executor | Role::Driver);
+    let jvm = process.is_jvm() || matches!(process.role, Role::Executor | Role::Driver);
     let (labels, role, tenant) = (&process.labels, process.role, process.tenant);
     Owner { pid: process.key.pid, labels, role, jvm, tenant }
 }

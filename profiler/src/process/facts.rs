@@ -9,7 +9,7 @@ use super::procfs::{ProcRoot, ReadError};
 use super::stat::{read_stat, read_status};
 use super::text::clean;
 use super::users::Users;
-use crate::model::{Pid, ProcessKey};
+use crate::model::{Pid, ProcessKey, RuntimeId};
 
 /// Bytes read of /proc/PID/cmdline. A class path of thousands of jars is in one word before the main
 /// class, so this is far more than is kept.
@@ -22,7 +22,7 @@ pub const MAX_WORD: usize = 512;
 pub const MAX_ENVIRON: usize = 1 << 20;
 /// Bytes read of /proc/PID/cgroup: some 15 lines of a path each.
 pub const MAX_CGROUP: usize = 16 << 10;
-/// Bytes read of /proc/PID/maps while looking for libjvm.
+/// Bytes read of /proc/PID/maps while looking for a runtime's mark.
 pub const MAX_MAPS: usize = 4 << 20;
 /// Bytes kept of a path (exe, cwd).
 pub const MAX_PATH: usize = 1024;
@@ -58,7 +58,9 @@ pub struct ProcessFacts {
     pub nspid: Vec<Pid>,
     /// Network namespace, `net:[4026531840]`; empty when it cannot be read.
     pub netns: String,
-    /// libjvm.so is mapped.
+    /// The runtime whose mark is in a mapped file's path.
+    pub runtime: RuntimeId,
+    /// It is a JVM's: libjvm.so is mapped.
     pub libjvm: bool,
     /// Its memory did not tell in time: command line or environment are missing.
     pub late: bool,
@@ -158,7 +160,8 @@ impl ProcessFacts {
             facts.exe = link_text(root, pid, "exe");
             facts.cwd = link_text(root, pid, "cwd");
             facts.netns = link_text(root, pid, "ns/net");
-            facts.libjvm = has_libjvm(root, pid);
+            facts.runtime = runtime_of(root, pid);
+            facts.libjvm = facts.runtime == RuntimeId::HOTSPOT;
         }
         match read_stat(root, pid) {
             Ok(after) if after.start_ticks != facts.start_ticks => Err(ReadError::Gone),
@@ -173,10 +176,13 @@ impl ProcessFacts {
     }
 }
 
-/// Whether libjvm.so is mapped now: the `java` launcher maps it some milliseconds after its exec, and
-/// programs that embed a JVM at any time.
-pub fn has_libjvm(root: &ProcRoot, pid: Pid) -> bool {
-    root.contains(pid, "maps", b"/libjvm.so", MAX_MAPS).unwrap_or(false)
+/// Which runtime a process runs now, by the files that it maps: the `java` launcher maps libjvm.so some milliseconds after
+/// its exec, and programs that embed a JVM at any time.
+pub fn runtime_of(root: &ProcRoot, pid: Pid) -> RuntimeId {
+    let marks = root.marks();
+    let texts = marks.iter().map(|(_, mark)| *mark).collect();
+    let found = root.first_of(pid, "maps", texts, MAX_MAPS).ok().flatten();
+    found.and_then(|first| marks.get(first)).map_or(RuntimeId::NATIVE, |(runtime, _)| *runtime)
 }
 
 fn link_text(root: &ProcRoot, pid: Pid, name: &str) -> String {

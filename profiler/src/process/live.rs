@@ -149,7 +149,7 @@ fn a_local_driver_tells_its_id_and_name_itself() {
     });
     assert!(id.starts_with("local-"), "{id}");
     let driver = registry.get(pid);
-    assert!(driver.jvm);
+    assert!(driver.is_jvm());
     assert_eq!(value(driver, LabelKey::ServiceName), "sales of the day");
     assert_eq!(value(driver, LabelKey::Executor), "driver");
     for process in python {

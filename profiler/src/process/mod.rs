@@ -11,7 +11,7 @@ mod discovery;
 mod environ;
 pub mod facts;
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 pub mod identity;
 mod java;
 pub mod keep;

@@ -5,7 +5,7 @@
 //! that the caller names; what is longer is cut there. The root is configurable so that tests can use a
 //! directory with recorded files.
 
-use crate::model::Pid;
+use crate::model::{Pid, RuntimeId};
 use crate::target::errand::{self, About, What};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -13,6 +13,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the sampling thread waits for what is made from a process's memory, where it did not wait much lately.
@@ -47,12 +48,28 @@ impl ReadError {
 
 /// A directory laid out as proc(5) says.
 #[derive(Clone, Debug)]
-pub struct ProcRoot(PathBuf);
+pub struct ProcRoot(PathBuf, Arc<[Mark]>);
+
+/// A runtime, and what in the path of a mapped file shows that a process runs it.
+pub type Mark = (RuntimeId, &'static str);
+
+/// A JVM's: what a process is to Spark rests on it.
+pub const JVM_MARK: Mark = (RuntimeId::HOTSPOT, "/libjvm.so");
 
 impl ProcRoot {
     /// The one at `path`, `/proc` but for tests.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+        Self(path.into(), [JVM_MARK].into())
+    }
+
+    /// With the marks of these runtimes, of which a process has the first that it shows.
+    pub fn looking_for(self, marks: &[Mark]) -> Self {
+        Self(self.0, marks.into())
+    }
+
+    /// What shows a runtime.
+    pub fn marks(&self) -> &[Mark] {
+        &self.1
     }
 
     /// Where it is.
@@ -104,24 +121,31 @@ impl ProcRoot {
         }
     }
 
-    /// Whether one of the first `limit` bytes begins `needle` (at most 64 bytes). Reads in pieces: maps
+    /// The first of `needles` (at most 64 bytes each) that begins in the first `limit` bytes. Reads in pieces: maps
     /// of a large JVM are megabytes. On a thread that can be given up, as [`ProcRoot::read_memory`].
-    pub fn contains(
+    pub fn first_of(
         &self,
         pid: Pid,
         name: &'static str,
-        needle: &'static [u8],
+        needles: Vec<&'static str>,
         limit: usize,
-    ) -> Result<bool, ReadError> {
+    ) -> Result<Option<usize>, ReadError> {
         let root = self.clone();
-        self.soon(pid, What::Maps, move || root.contains_here(pid, name, needle, limit))
+        self.soon(pid, What::Maps, move || root.first_of_here(pid, name, &needles, limit))
     }
 
-    fn contains_here(&self, pid: Pid, name: &str, needle: &[u8], limit: usize) -> Result<bool, ReadError> {
+    fn first_of_here(
+        &self,
+        pid: Pid,
+        name: &str,
+        needles: &[&str],
+        limit: usize,
+    ) -> Result<Option<usize>, ReadError> {
         let mut file = self.open(pid, name)?;
         let mut buffer = [0u8; 16 * 1024];
         let (mut kept, mut seen) = (0usize, 0usize);
-        let overlap = needle.len().saturating_sub(1).min(64);
+        let longest = needles.iter().map(|needle| needle.len()).max().unwrap_or(0);
+        let overlap = longest.saturating_sub(1).min(64);
         while seen < limit {
             let Some(free) = buffer.get_mut(kept..) else { break };
             let got = match file.read(free) {
@@ -133,13 +157,16 @@ impl ProcRoot {
             seen += got;
             let filled = kept + got;
             let text = buffer.get(..filled).unwrap_or_default();
-            if !needle.is_empty() && text.windows(needle.len()).any(|w| w == needle) {
-                return Ok(true);
+            let has = |needle: &&str| {
+                !needle.is_empty() && text.windows(needle.len()).any(|w| w == needle.as_bytes())
+            };
+            if let Some(first) = needles.iter().position(has) {
+                return Ok(Some(first));
             }
             kept = overlap.min(filled);
             buffer.copy_within(filled - kept..filled, 0);
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Where a link of the process points.
@@ -221,9 +248,9 @@ mod tests {
         let mut text = vec![b'.'; 16 * 1024 - 4];
         text.extend_from_slice(b"libjvm.so\n");
         let (_dir, root) = root_with("maps", &text);
-        assert_eq!(root.contains(7, "maps", b"libjvm.so", 1 << 20), Ok(true));
-        assert_eq!(root.contains(7, "maps", b"libjvm.so", 1 << 10), Ok(false));
-        assert_eq!(root.contains(7, "maps", b"absent", 1 << 20), Ok(false));
+        assert_eq!(root.first_of(7, "maps", vec!["absent", "libjvm.so"], 1 << 20), Ok(Some(1)));
+        assert_eq!(root.first_of(7, "maps", vec!["libjvm.so"], 1 << 10), Ok(None));
+        assert_eq!(root.first_of(7, "maps", vec!["absent"], 1 << 20), Ok(None));
     }
 
     #[test]

@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn a_fault_strikes_as_often_as_it_is_told() {
-        let fault = parse("panic:java-names:3:2").unwrap();
-        assert_eq!((fault.action, fault.point.as_str()), (Action::Panic, "java-names"));
+        let fault = parse("panic:reader:3:2").unwrap();
+        assert_eq!((fault.action, fault.point.as_str()), (Action::Panic, "reader"));
         assert_eq!([(); 6].map(|()| fault.strikes()), [false, false, true, true, false, false]);
         assert_eq!(parse("abort:note:1").map(|fault| fault.times), Some(1));
         for wrong in ["", "panic", "panic:push", "burn:push:1", "panic:push:x", "panic:push:1:x"] {

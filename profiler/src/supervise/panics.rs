@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn threads_that_are_not_listed_are_counted_together() {
         assert_eq!(listed(Some("main")), "sampler");
-        assert_eq!(listed(Some("java-names")), "java-names");
+        assert_eq!(listed(Some("reader")), "reader");
         assert_eq!([listed(Some("tokio-rt")), listed(None)], ["other", "other"]);
         let before = count_of("other");
         count("other");

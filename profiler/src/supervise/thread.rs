@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Long-lived threads, as metrics name them. `sampler` is the main thread; `other` are all that are not listed.
-pub const THREADS: [&str; 19] = [
+pub const THREADS: [&str; 17] = [
     "sampler",
     "http",
     "query",
@@ -21,9 +21,7 @@ pub const THREADS: [&str; 19] = [
     "unwind-tables",
     "unwind-builder",
     "errand",
-    "jvm-reader",
-    "java-names",
-    "jvm-names",
+    "reader",
     "discovery",
     "spark-names",
     "archive",

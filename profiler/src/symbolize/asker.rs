@@ -1,7 +1,6 @@
-//! The threads that ask JVMs for perf maps and read them, so that nobody else waits for a target.
+//! JVMs asked for perf maps, and the maps read, by the readers, so that nobody else waits for a target.
 //!
-//! Jobs in, outcomes out, over bounded channels. Two threads, started at the first job: a JVM that does
-//! not answer holds up one of them for at most the time-out. All that is read of a target is checked and
+//! Jobs in, outcomes out. A JVM that does not answer holds up a reader for at most the time-out. All that is read of a target is checked and
 //! bounded ([`crate::target::open`], [`super::perf_map`]).
 
 use super::attach::{self, AskError, Jvm};
@@ -9,25 +8,15 @@ use super::identity::as_user;
 use super::jvm;
 use super::perf_map::{self, Limits, Scan, ScanError, Wanted};
 use crate::model::ProcessKey;
-use crate::supervise::quarantine::{self, Item};
-use crate::supervise::{self, Beat};
-use crate::target::errand::{About, What, asking};
+use crate::runtime::Readers;
 use crate::target::open::{self, Refusal};
+use crate::target::readers::{Class, Door, Of, Unread};
 use std::io::BufReader;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const THREADS: usize = 2;
-/// Longest for one job: the time-out of the JVM, and reading a gigabyte of map.
-const STUCK: Duration = Duration::from_secs(120);
-/// Longest that the thread waits for one: twice the JVM's time-out, and reading its map.
-const PATIENCE: Duration = Duration::from_secs(35);
-/// Jobs that may wait: more JVMs than a node has.
-const MAX_WAITING: usize = 256;
 /// Perf map entries and bytes of names taken over in one reading.
 const MAX_ENTRIES: usize = 32_768;
 const MAX_NAME_BYTES: usize = 8 << 20;
@@ -80,74 +69,30 @@ pub struct Outcome {
     pub wanted: Wanted,
 }
 
-/// The threads' door.
-pub struct Asker {
-    jobs: Option<SyncSender<Job>>,
-    outcomes: Option<Receiver<Outcome>>,
-}
+/// The readers' door for these jobs.
+pub struct Asker(Door<Outcome>);
 
 impl Asker {
-    /// Starts nothing yet.
-    pub fn new() -> Self {
-        Self { jobs: None, outcomes: None }
+    /// At these readers.
+    pub fn of(readers: &Readers) -> Self {
+        Self(readers.door())
     }
 
     /// Hands over a job; false when too many wait or no thread can be started.
-    pub fn submit(&mut self, job: Job) -> bool {
-        if self.jobs.is_none()
-            && let Err(error) = self.start()
-        {
-            tracing::warn!(%error, "cannot start the threads that read perf maps");
-            return false;
-        }
-        let Some(jobs) = &self.jobs else { return false };
-        match jobs.try_send(job) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
-        }
+    pub fn submit(&self, job: Job) -> bool {
+        let of = Of { key: job.key, dir: job.jvm.process_dir.clone() };
+        let nothing = Outcome { wanted: job.wanted.clone(), ..Outcome::nothing(&job) };
+        let unread = move |why| match why {
+            Unread::Late => Outcome { read: Err(Refusal::Late), ..nothing },
+            Unread::Quarantined => nothing,
+        };
+        self.0.submit(Class::Asking, of, move || run(job), unread)
     }
 
     /// An outcome, if one is there.
-    pub fn poll(&mut self) -> Option<Outcome> {
-        self.outcomes.as_ref()?.try_recv().ok()
+    pub fn poll(&self) -> Option<Outcome> {
+        self.0.poll().next()
     }
-
-    fn start(&mut self) -> std::io::Result<()> {
-        let (jobs, queue) = sync_channel::<Job>(MAX_WAITING);
-        let (done, outcomes) = channel();
-        let queue = Arc::new(Mutex::new(queue));
-        for _ in 0..THREADS {
-            let (queue, done) = (Arc::clone(&queue), done.clone());
-            supervise::spawn("jvm-names", STUCK, move |beat| work(&queue, &done, beat))?;
-        }
-        (self.jobs, self.outcomes) = (Some(jobs), Some(outcomes));
-        Ok(())
-    }
-}
-
-fn work(queue: &Mutex<Receiver<Job>>, done: &Sender<Outcome>, beat: &Beat) {
-    loop {
-        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return };
-        let nothing = Outcome::nothing(&job);
-        let outcome = beat.work(|| run_within(PATIENCE, job));
-        if done.send(outcome.unwrap_or(nothing)).is_err() {
-            return;
-        }
-    }
-}
-
-/// Does a job on a thread that can be given up: its root may be one of a file system that never answers.
-fn run_within(patience: Duration, job: Job) -> Outcome {
-    let about = About::process(&job.jvm.process_dir, What::Root);
-    let late = Outcome { wanted: job.wanted.clone(), read: Err(Refusal::Late), ..Outcome::nothing(&job) };
-    let done = asking().run(about, patience, move || {
-        match quarantine::enter(|| Item::process(job.key.pid, job.jvm.start_ticks)) {
-            Ok(_reading) => run(job),
-            Err(_) => Outcome { wanted: job.wanted.clone(), ..Outcome::nothing(&job) },
-        }
-    });
-    done.done().unwrap_or(late)
 }
 
 impl Outcome {

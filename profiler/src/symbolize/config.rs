@@ -2,6 +2,7 @@
 
 use super::frames::FrameLimits;
 use crate::model::{ProcessKey, Tenant};
+use crate::runtime::Readers;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use std::time::Duration;
 pub struct SymbolizerConfig {
     /// `/proc`, or a copy of it in tests.
     pub proc_root: PathBuf,
+    /// The runtimes whose frames are named, and who reads their processes.
+    pub readers: Readers,
     /// JVMs may be asked for their perf map. Maps that are already there are read in any case.
     pub ask_jvms: bool,
     /// A JVM is asked at most once in this time; the second and later failures in a row double it, up to ten minutes.
@@ -39,6 +42,7 @@ impl Default for SymbolizerConfig {
     fn default() -> Self {
         Self {
             proc_root: PathBuf::from("/proc"),
+            readers: Readers::default(),
             ask_jvms: true,
             ask_interval: Duration::from_secs(10),
             ask_timeout: Duration::from_secs(10),

@@ -8,7 +8,7 @@ use super::asker::Outcome;
 use super::attach::AskError;
 use super::java_name;
 use super::symbolizer::Symbolizer;
-use crate::model::NameSource;
+use crate::model::{NameSource, RuntimeId};
 use crate::target::open;
 use std::time::Instant;
 
@@ -45,7 +45,7 @@ impl Symbolizer {
         process.last_took = outcome.took;
         process.looked = true;
         process.map_is_ours = outcome.ours;
-        let is_jvm = process.jvm.is_some();
+        let is_jvm = process.jvm().is_some();
         self.frames.of(process.tenant);
         if let Ok(scan) = &outcome.read {
             for entry in &scan.entries {
@@ -59,7 +59,7 @@ impl Symbolizer {
         let vain = matches!(&outcome.asked, Some(Err(error)) if signalled_in_vain(error));
         process.note_signal(vain);
         let undecided = !process.needs_map();
-        if let Some(jvm) = &mut process.jvm {
+        if let Some(jvm) = process.runtime.as_mut().filter(|runtime| runtime.id == RuntimeId::HOTSPOT) {
             if jvm.version.is_none() {
                 jvm.version = outcome.version.clone();
             }

@@ -1,7 +1,7 @@
 //! A stack between capture and the window's end: most of it named, JIT code still on its way to a name.
 
+use super::deferred::Slot;
 use super::files::FileSlot;
-use super::java::Slot;
 use crate::model::{Frame, StackEnd};
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ pub enum PendingFrame {
     /// Code made at run time, at this address (already one byte back for a return address); a perf map
     /// that is taken at the window's end names it.
     Jit(u64),
-    /// A Java frame that the walker knew as such, and that is being read from the JVM's memory.
-    Java(Slot),
+    /// A frame that the walker knew as a runtime's, and that is being read from the process's memory.
+    Deferred(Slot),
     /// Code of a file that is being read, at this offset of it.
     File(FileSlot, u64),
 }
@@ -38,7 +38,7 @@ impl PendingStack {
         self.frames.iter().any(|frame| match frame {
             PendingFrame::Named(_) | PendingFrame::File(..) => false,
             PendingFrame::Jit(_) => true,
-            PendingFrame::Java(slot) => slot.get().is_none(),
+            PendingFrame::Deferred(slot) => slot.get().is_none(),
         })
     }
 }

@@ -1,14 +1,14 @@
 //! What is kept of one process: its executable mappings, the files behind them, the names of its JIT code.
 
 use super::config::Target;
+use super::deferred::Slots;
 use super::files::FileSlot;
-use super::java::Slots;
 use super::jit::JitNames;
 use super::native::ModuleId;
-use crate::hotspot;
-use crate::model::{JvmFacts, NameSource, StackEnd, Tenant};
+use crate::model::{JvmFacts, NameSource, RuntimeId, StackEnd, Tenant};
+use crate::runtime::{Facts, Runtimes};
 use crate::target::errand::{self, About, Errand, Ticket, What};
-use crate::target::maps::{self, Backing, Mapping};
+use crate::target::maps::{self, Mapping};
 use crate::target::open;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -38,17 +38,19 @@ pub enum FileState {
     Unreadable,
 }
 
-/// What is known of a process that is a JVM.
+/// What is known of a process of a runtime.
 #[derive(Clone, Debug)]
-pub struct JvmState {
-    /// libjvm.so as mapped.
-    pub libjvm: PathBuf,
+pub struct RuntimeState {
+    /// Which runtime.
+    pub id: RuntimeId,
+    /// The file that shows it, as mapped: a JVM's libjvm.so.
+    pub library: PathBuf,
     /// Version, once looked up.
     pub version: Option<String>,
     /// Where its names come from.
     pub names: NameSource,
     /// What its memory told of it.
-    pub facts: Option<hotspot::JvmFacts>,
+    pub facts: Option<Facts>,
     /// Its memory cannot be read.
     pub unread: bool,
     /// It will never answer.
@@ -57,14 +59,14 @@ pub struct JvmState {
     pub vain_signals: u32,
 }
 
-/// Whether the kernel's walker knows a JVM's code.
+/// Whether the kernel's walker knows the code of a process's runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walked {
     /// Not yet.
     NotYet,
     /// Stacks taken from this instant on (CLOCK_MONOTONIC, nanoseconds).
     From(u64),
-    /// It is no HotSpot, or not as we know it.
+    /// It is not as we know that runtime.
     Never,
 }
 
@@ -76,14 +78,15 @@ pub struct ProcessState {
     pub files: Vec<FileState>,
     /// Names of its JIT code.
     pub jit: JitNames,
-    /// Its Java frames.
-    pub java: Slots,
+    /// Its deferred frames.
+    pub deferred: Slots,
     /// Batches of them that are being read.
-    pub java_in_flight: u32,
+    pub deferred_in_flight: u32,
     /// Whether the walker knows its code.
     pub walked: Walked,
-    /// Set when libjvm.so is mapped.
-    pub jvm: Option<JvmState>,
+    /// Set when the file of a runtime is mapped.
+    pub runtime: Option<RuntimeState>,
+    runtimes: Runtimes,
     /// A job for it is under way.
     pub in_flight: bool,
     /// No job before this.
@@ -125,15 +128,16 @@ fn read_maps(dir: &Path, start_ticks: u64) -> MapsRead {
 
 impl ProcessState {
     /// Nothing read yet.
-    pub fn new(now: Instant) -> Self {
+    pub fn new(now: Instant, runtimes: Runtimes) -> Self {
         Self {
             mappings: Vec::new(),
             files: Vec::new(),
             jit: JitNames::default(),
-            java: Slots::default(),
-            java_in_flight: 0,
+            deferred: Slots::default(),
+            deferred_in_flight: 0,
             walked: Walked::NotYet,
-            jvm: None,
+            runtime: None,
+            runtimes,
             in_flight: false,
             next_job: now,
             last_took: Duration::ZERO,
@@ -222,13 +226,12 @@ impl ProcessState {
                 before.filter(|(m, _)| *m == new).map_or(FileState::New, |(_, state)| state.clone())
             })
             .collect();
-        let libjvm = self.mappings.iter().find_map(|m| match &m.backing {
-            Backing::File { path, .. } if path.ends_with("libjvm.so") => Some(path.to_path_buf()),
-            _ => None,
-        });
-        if let (None, Some(libjvm)) = (&self.jvm, libjvm) {
-            self.jvm = Some(JvmState {
-                libjvm,
+        if self.runtime.is_none()
+            && let Some((id, library)) = self.runtimes.recognise(&self.mappings)
+        {
+            self.runtime = Some(RuntimeState {
+                id,
+                library: library.into(),
                 version: None,
                 names: NameSource::Waiting("no JIT code was sampled yet".to_owned()),
                 facts: None,
@@ -241,28 +244,33 @@ impl ProcessState {
 
     /// The program was replaced: nothing of the old one holds.
     pub fn replaced(&mut self, now: Instant) {
-        *self = Self { epoch: self.epoch.wrapping_add(1), ..Self::new(now) };
+        *self = Self { epoch: self.epoch.wrapping_add(1), ..Self::new(now, self.runtimes.clone()) };
     }
 
-    /// Why a stack with generated code in it ended as the walker says: following frame pointers in a JVM that it
-    /// did not know is a reason of its own.
-    pub fn end_in_java(&self, end: StackEnd, taken_ns: u64) -> StackEnd {
-        match end {
-            StackEnd::NoFramePointer | StackEnd::BadReturnAddress if self.jvm.is_some() => {
-                match self.walked {
-                    Walked::Never => StackEnd::JvmNotKnown,
-                    Walked::From(ns) if taken_ns >= ns => end,
-                    Walked::NotYet | Walked::From(_) => StackEnd::JvmNotReady,
-                }
-            }
-            _ => end,
+    /// What is known of it where it is a JVM: those may be asked for a perf map, which names their code.
+    pub fn jvm(&self) -> Option<&RuntimeState> {
+        self.runtime.as_ref().filter(|runtime| runtime.id == RuntimeId::HOTSPOT)
+    }
+
+    /// Why a stack with generated code in it ended as the walker says: following frame pointers in a runtime's process
+    /// that it did not know is a reason of its own.
+    pub fn end_in_generated(&self, end: StackEnd, taken_ns: u64) -> StackEnd {
+        if !matches!(end, StackEnd::NoFramePointer | StackEnd::BadReturnAddress) {
+            return end;
+        }
+        let runtime = self.runtime.as_ref().and_then(|runtime| self.runtimes.get(runtime.id));
+        let Some(words) = runtime.map(|runtime| runtime.words()) else { return end };
+        match self.walked {
+            Walked::Never => words.not_known,
+            Walked::From(ns) if taken_ns >= ns => end,
+            Walked::NotYet | Walked::From(_) => words.not_ready,
         }
     }
 
     /// Whether nothing but a perf map can name its code: it is a JVM whose memory does not tell. Not so before that
     /// was found out.
     pub fn needs_map(&self) -> bool {
-        self.jvm.as_ref().is_some_and(|jvm| jvm.unread || self.walked == Walked::Never)
+        self.jvm().is_some_and(|jvm| jvm.unread || self.walked == Walked::Never)
     }
 
     /// When the next job may be, after one that went well or not.
@@ -275,7 +283,7 @@ impl ProcessState {
 
     /// Notes what asking came to.
     pub fn note_signal(&mut self, vain: bool) {
-        let Some(jvm) = &mut self.jvm else { return };
+        let Some(jvm) = &mut self.runtime else { return };
         jvm.vain_signals = if vain { jvm.vain_signals + 1 } else { 0 };
         if jvm.vain_signals >= MAX_VAIN_SIGNALS {
             jvm.never = true;
@@ -284,7 +292,7 @@ impl ProcessState {
 
     /// For the records of windows.
     pub fn facts(&self) -> Option<JvmFacts> {
-        let jvm = self.jvm.as_ref()?;
+        let jvm = self.jvm()?;
         Some(JvmFacts { version: jvm.version.clone().unwrap_or_default(), names: jvm.names.clone() })
     }
 }
@@ -296,7 +304,7 @@ mod tests {
     #[test]
     fn failures_make_the_pause_longer_and_success_short_again() {
         let now = Instant::now();
-        let mut process = ProcessState::new(now);
+        let mut process = ProcessState::new(now, Runtimes::default());
         let mut pause = |ok| {
             process.schedule(now, Duration::from_secs(10), ok);
             (process.next_job - now).as_secs()
@@ -310,9 +318,10 @@ mod tests {
 
     #[test]
     fn two_vain_signals_are_the_last() {
-        let mut process = ProcessState::new(Instant::now());
-        process.jvm = Some(JvmState {
-            libjvm: PathBuf::new(),
+        let mut process = ProcessState::new(Instant::now(), Runtimes::default());
+        process.runtime = Some(RuntimeState {
+            id: RuntimeId::HOTSPOT,
+            library: PathBuf::new(),
             version: None,
             names: NameSource::Waiting(String::new()),
             facts: None,
@@ -322,7 +331,7 @@ mod tests {
         });
         let mut never = |vain| {
             process.note_signal(vain);
-            process.jvm.as_ref().unwrap().never
+            process.runtime.as_ref().unwrap().never
         };
         assert_eq!([never(true), never(false), never(true), never(true)], [false, false, false, true]);
     }

@@ -4,9 +4,9 @@ use super::asker::{Asker, Job};
 use super::attach::Jvm;
 use super::config::{SymbolizerConfig, Target};
 use super::counters::SymbolizerCounters;
+use super::deferred::Named;
 use super::files::{At, FileSlot, Files, Found};
 use super::frames::FrameTable;
-use super::java::Reader;
 use super::kernel::KernelSymbols;
 use super::native::{Debuginfod, Natives};
 use super::pending::{PendingFrame, PendingStack};
@@ -16,8 +16,10 @@ use crate::model::{
     Excess, FastMap, FastSet, Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Refusals,
     Stack, StackEnd, UnknownReason,
 };
+use crate::runtime::{DeferredFrame, Facts, Readers, Runtimes};
 use crate::target::maps::{self, Backing};
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use crate::target::readers::Door;
+use profiler_ebpf::UserFrame;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,9 +37,11 @@ pub struct Symbolizer {
     files: Files,
     pub(super) frames: FrameTable,
     asker: Asker,
-    pub(super) reader: Reader,
-    /// Processes with Java frames that are to be read.
-    pub(super) java_wanted: FastSet<ProcessKey>,
+    pub(super) readers: Readers,
+    /// Batches of deferred frames.
+    pub(super) named: Door<Named>,
+    /// Processes with deferred frames that are to be read.
+    pub(super) deferred_wanted: FastSet<ProcessKey>,
     pub(super) counters: SymbolizerCounters,
     evicted: Refusals,
 }
@@ -61,9 +65,10 @@ impl Symbolizer {
             natives,
             files: Files::default(),
             frames: FrameTable::new(config.frames),
-            asker: Asker::new(),
-            reader: Reader::new(),
-            java_wanted: FastSet::default(),
+            asker: Asker::of(&config.readers),
+            readers: config.readers.clone(),
+            named: config.readers.door(),
+            deferred_wanted: FastSet::default(),
             counters: SymbolizerCounters::default(),
             evicted: Refusals::default(),
             config,
@@ -79,22 +84,25 @@ impl Symbolizer {
             let dir = self.process_dir(target.key.pid);
             let mut process = self.take_process(target.key);
             process.tenant = target.tenant;
-            if process.prepare(&dir, target, raw.user.iter().filter(|f| !is_java(f)).map(lookup_address)) {
+            if process.prepare(&dir, target, raw.user.iter().filter(|f| f.is_native()).map(lookup_address)) {
                 self.counters.maps_read += 1;
             }
             let now = Instant::now();
             for frame in raw.user.iter().rev() {
-                frames.push(if is_java(frame) {
-                    self.java_wanted.insert(target.key);
-                    PendingFrame::Java(process.java.of(frame, raw.unloads, now))
-                } else {
+                let deferred = DeferredFrame { frame: *frame, generation: raw.generation };
+                frames.push(if frame.is_native() {
                     self.user_frame(&dir, &mut process, lookup_address(frame))
+                } else if let Some(runtime) = self.readers.runtimes().get(frame.runtime()) {
+                    self.deferred_wanted.insert(target.key);
+                    PendingFrame::Deferred(process.deferred.of(deferred, runtime.meaning(&deferred), now))
+                } else {
+                    PendingFrame::Named(self.frames.intern(Frame::unknown(UnknownReason::AnonymousCode, "")))
                 });
             }
             if thread_start::is_first(&frames) {
                 end = StackEnd::Root;
             } else if frames.iter().any(|frame| matches!(frame, PendingFrame::Jit(_))) {
-                end = process.end_in_java(raw.end, raw.time_ns);
+                end = process.end_in_generated(raw.end, raw.time_ns);
             }
             self.processes.insert(target.key, process);
         }
@@ -116,9 +124,12 @@ impl Symbolizer {
             match frame {
                 PendingFrame::Named(frame) => all.push(Arc::clone(frame)),
                 PendingFrame::File(slot, offset) => all.push(self.came(slot, *offset)),
-                PendingFrame::Java(slot) => match slot.get() {
+                PendingFrame::Deferred(slot) => match slot.get() {
                     Some(frames) => all.extend(frames.iter().cloned()),
-                    None => all.push(self.frames.intern(Frame::unknown(why_unread(process), ""))),
+                    None => {
+                        let why = why_unread(process, self.readers.runtimes());
+                        all.push(self.frames.intern(Frame::unknown(why, "")));
+                    }
                 },
                 PendingFrame::Jit(address) => match process.and_then(|p| p.jit.get(*address)) {
                     Some(frame) => {
@@ -153,7 +164,7 @@ impl Symbolizer {
         {
             return false;
         }
-        let jvm = process.jvm.as_ref();
+        let jvm = process.jvm();
         let job = Job {
             key: target.key,
             epoch: process.epoch,
@@ -165,7 +176,7 @@ impl Symbolizer {
                 uid: target.uid,
                 gid: target.gid,
             },
-            libjvm: jvm.map(|j| j.libjvm.clone()),
+            libjvm: jvm.map(|j| j.library.clone()),
             may_ask: self.config.ask_jvms && process.needs_map() && jvm.is_some_and(|j| !j.never),
             first: !process.looked,
             ours: process.map_is_ours,
@@ -200,7 +211,7 @@ impl Symbolizer {
         let keep = self.config.keep_exited;
         let over = |p: &ProcessState| !p.in_flight && p.exited.is_some_and(|t| t.elapsed() >= keep);
         for (key, _) in self.processes.extract_if(|_, process| over(process)) {
-            self.reader.forget(key);
+            self.readers.forget(key);
         }
         done
     }
@@ -222,7 +233,7 @@ impl Symbolizer {
         if let Some(process) = self.processes.get_mut(&key) {
             process.replaced(Instant::now());
         }
-        self.reader.forget(key);
+        self.readers.forget(key);
     }
 
     /// The process ended. What is known of it stays for [`SymbolizerConfig::keep_exited`].
@@ -248,9 +259,9 @@ impl Symbolizer {
         self.processes.get(&key)?.facts()
     }
 
-    /// What a JVM's memory tells of it; None until it was read.
-    pub fn java_facts(&self, key: ProcessKey) -> Option<&crate::hotspot::JvmFacts> {
-        self.processes.get(&key)?.jvm.as_ref()?.facts.as_ref()
+    /// What the memory of a runtime's process tells of it; None until it was read.
+    pub fn runtime_facts(&self, key: ProcessKey) -> Option<&Facts> {
+        self.processes.get(&key)?.runtime.as_ref()?.facts.as_ref()
     }
 
     /// Why kernel frames have no names, for people; None when they have.
@@ -267,14 +278,19 @@ impl Symbolizer {
             kernel_symbols: kernel_symbols as u64,
             kernel_symbol_bytes: kernel_symbol_bytes as u64,
             jit_dropped: self.processes.values().map(|p| p.jit.dropped).sum(),
-            java_held: self.reader.held(),
+            java_held: self.readers.held(),
             native: self.natives.counters(),
             ..self.counters.clone()
         }
     }
 
-    /// Since when the kernel's walker knows a JVM's code (CLOCK_MONOTONIC); or it never will.
-    pub fn jvm_walked(&mut self, key: ProcessKey, walked: Walked) {
+    /// Whether anything is held of a process.
+    pub fn holds(&self, key: ProcessKey) -> bool {
+        self.processes.contains_key(&key)
+    }
+
+    /// Since when the kernel's walker knows the code of a process's runtime (CLOCK_MONOTONIC); or it never will.
+    pub fn runtime_walked(&mut self, key: ProcessKey, walked: Walked) {
         let mut process = self.take_process(key);
         process.walked = walked;
         self.processes.insert(key, process);
@@ -295,7 +311,7 @@ impl Symbolizer {
         if self.processes.len() >= self.config.max_processes.max(1) {
             self.make_room();
         }
-        ProcessState::new(now)
+        ProcessState::new(now, self.readers.runtimes().clone())
     }
 
     /// A sixteenth of the processes goes, of the tenants that hold more than their share, and of each those that were
@@ -307,7 +323,7 @@ impl Symbolizer {
         let room = order.len().saturating_sub((order.len() / 16).max(1));
         for (_, key, tenant) in Excess::of(room, order, |(.., tenant)| (*tenant, 1)) {
             self.processes.remove(&key);
-            self.reader.forget(key);
+            self.readers.forget(key);
             self.counters.processes_evicted += 1;
             self.evicted.add(tenant);
         }
@@ -325,7 +341,7 @@ impl Symbolizer {
         address: u64,
     ) -> PendingFrame {
         let Some(index) = maps::find(&process.mappings, address) else {
-            if process.jvm.is_some() && !process.gone {
+            if process.jvm().is_some() && !process.gone {
                 // A JVM makes its code heaps larger as it compiles: the map may know this address though
                 // the mappings, as last read, do not.
                 process.jit.saw(address);
@@ -442,20 +458,16 @@ impl Symbolizer {
     }
 }
 
-/// Whether the walker knew it as a Java frame.
-fn is_java(frame: &UserFrame) -> bool {
-    frame.kind != FrameKindTag::Address as u8
-}
-
 /// A return address lies behind its call, perhaps in the next function: one byte back is inside.
 fn lookup_address(frame: &UserFrame) -> u64 {
     let back = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
     frame.value.saturating_sub(u64::from(back))
 }
 
-fn why_unread(process: Option<&ProcessState>) -> UnknownReason {
-    let gone = process.is_none_or(|p| p.exited.is_some());
-    if gone { UnknownReason::ProcessGone } else { UnknownReason::JvmUnreadable }
+fn why_unread(process: Option<&ProcessState>, runtimes: &Runtimes) -> UnknownReason {
+    let Some(process) = process.filter(|p| p.exited.is_none()) else { return UnknownReason::ProcessGone };
+    let runtime = process.runtime.as_ref().and_then(|runtime| runtimes.get(runtime.id));
+    runtime.map_or(UnknownReason::AnonymousCode, |runtime| runtime.words().unread)
 }
 
 fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
@@ -465,7 +477,7 @@ fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
         Some(p) if p.jit.have_map => UnknownReason::NotInPerfMap,
         // It ended before its turn to be asked came.
         Some(p) if p.exited.is_some() => UnknownReason::ProcessGone,
-        Some(p) => match &p.jvm {
+        Some(p) => match p.jvm() {
             None => UnknownReason::AnonymousCode,
             Some(jvm) if matches!(jvm.names, NameSource::None(_)) => UnknownReason::JvmNotAsked,
             Some(_) if p.needs_map() => UnknownReason::NoPerfMap,

@@ -1,7 +1,9 @@
 //! The room on real processes: this one, and JVMs 17 and 25 where they are installed.
 
 use super::*;
+use crate::hotspot::HotSpot;
 use crate::model::{FrameKind, NameSource, ProcessKey, RawStack, StackEnd, Tenant, UnknownReason};
+use crate::runtime::{Readers, Runtimes};
 use crate::target::jdks::{Java, jdks};
 use crate::target::{maps, open};
 use profiler_ebpf::UserFrame;
@@ -47,12 +49,17 @@ fn stack(pid: u32, leaf_first: &[u64], kernel: &[u64]) -> RawStack {
         kernel: kernel.into(),
         user: leaf_first.iter().enumerate().map(frame).collect(),
         end: StackEnd::Root,
-        unloads: 0,
+        generation: 0,
     }
 }
 
 fn names(stack: &crate::model::Stack) -> Vec<String> {
     stack.frames.iter().map(|f| f.name.to_string()).collect()
+}
+
+fn with_jvms() -> SymbolizerConfig {
+    let runtimes = Runtimes::new(vec![Box::new(HotSpot::default())]);
+    SymbolizerConfig { readers: Readers::new(runtimes), ..SymbolizerConfig::default() }
 }
 
 fn settle(symbolizer: &mut Symbolizer) {

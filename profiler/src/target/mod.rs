@@ -10,6 +10,7 @@ pub mod jdks;
 pub mod maps;
 pub mod memory;
 pub mod open;
+pub mod readers;
 pub mod text;
 
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! called. What they have to read: MachPrologNode and MachEpilogNode of aarch64.ad, c1_LIRAssembler_aarch64.
 
 use crate::maps::Scratch;
-use crate::walk::state::Kind;
+use crate::walk::hotspot::Kind;
 
 /// For a pc in an nmethod with a frame.
 ///

@@ -7,8 +7,8 @@
 #![allow(unsafe_code)]
 
 use crate::maps::Scratch;
+use crate::walk::hotspot::{CODE_BYTES, Kind};
 use crate::walk::stack::checked;
-use crate::walk::state::{CODE_BYTES, Kind};
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;

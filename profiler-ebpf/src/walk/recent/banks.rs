@@ -1,7 +1,7 @@
 //! Frames of a thread's last walk, compiled and native ones, in one of two banks, while the other is written.
 //!
-//! In: a pc and a stack pointer. Out: the frame's size and who it is, or a native one's rule, if the last walk met it
-//! there.
+//! In: a pc and a stack pointer. Out: the frame's size, and what its keeper (a runtime, or the unwind tables) kept of it, if
+//! the last walk met it there.
 #![allow(unsafe_code)]
 
 use super::ADDRESS;
@@ -16,6 +16,8 @@ pub const FRAMES: usize = 112;
 const LAST: u64 = FRAMES as u64 - 1;
 /// Bits of a stack pointer that a frame keeps, less the lowest three.
 const PLACE: u64 = 0x7fff_ffff;
+/// What a frame's keeper keeps of it.
+const KEPT: u64 = 0x1_ffff_ffff;
 /// Frames of the last walk that are passed at one of this.
 const PASSED: usize = 4;
 /// A compiled frame with the return address where its size says, or a native one.
@@ -25,7 +27,8 @@ pub struct Frame {
     /// Its pc, and its size in words in bits 48 to 63 (a native one's offset of the CFA); mixed with the slot's owner,
     /// so that what another thread writes meanwhile is not found.
     pub(super) at: u64,
-    /// Compile id, or the lower half of the rule; whether it is a stub in bit 32; the stack pointer in bits 33 to 63.
+    /// What the frame's keeper keeps, in bits 0 to 32 (of a native one the lower half of the rule); the stack pointer in
+    /// bits 33 to 63.
     pub(super) id: u64,
 }
 
@@ -49,8 +52,8 @@ impl Banks {
         }
     }
 
-    /// The size in bytes and the second word of the frame at `sp` with this `pc`, if the last walk met it. The cursor
-    /// goes up the last walk's frames with this one's.
+    /// The size in bytes and the 33 bits that were kept of the frame at `sp` with this `pc`, if the last walk met it. The
+    /// cursor goes up the last walk's frames with this one's.
     ///
     /// # Safety
     /// `walk` is this CPU's; the cursor stays in there, where the verifier does not follow it.
@@ -76,24 +79,22 @@ impl Banks {
             if found.id >> 33 != place || at & ADDRESS != pc {
                 return None;
             }
-            // A JavaCompiled frame, or a JavaStub one.
-            let tag = 1 + (found.id >> 31 & 2);
-            Some(((at >> 48) * 8, found.id & 0xffff_ffff | tag << 32))
+            Some(((at >> 48) * 8, found.id & KEPT))
         }
     }
 
-    /// Keeps a frame for the next walk.
+    /// Keeps a frame for the next walk, with 33 bits of its keeper's.
     ///
     /// # Safety
     /// As for [`Self::find`].
     #[inline(always)]
-    pub unsafe fn keep(self, walk: *mut Walk, mask: u64, (pc, sp): (u64, u64), bytes: u64, second: u64) {
+    pub unsafe fn keep(self, walk: *mut Walk, mask: u64, (pc, sp): (u64, u64), bytes: u64, word: u64) {
         // SAFETY: by contract; the index is checked.
         unsafe {
             let kept = (*walk).kept;
             if kept < FRAMES as u64 {
                 let at = (pc | bytes << 45) ^ mask;
-                let id = second & 0xffff_ffff | (second >> 33 & 1) << 32 | (sp >> 3 & PLACE) << 33;
+                let id = word & KEPT | (sp >> 3 & PLACE) << 33;
                 self.to.add(at_most::<LAST>(kept)).write(Frame { at, id });
                 (*walk).kept = kept + 1;
             }

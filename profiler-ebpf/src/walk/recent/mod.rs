@@ -5,36 +5,30 @@
 //! last frames lie one behind the other. Slots by a hash of the tid, a page each; two threads that meet in one only
 //! take it from each other.
 //!
-//! A compiled frame is believed as long as the JVM has neither unloaded a class nor finished compiling since it was looked up
-//! (it counts both), at most [`KEPT`] (a second); a native one as long as the process has the same tables. Of an interrupted method the compile id is read again each time.
+//! A frame of a runtime is believed for as long as the runtime says (HotSpot's compiled ones while the JVM has neither unloaded
+//! a class nor finished compiling, at most a second); a native one as long as the process has the same tables.
 #![allow(unsafe_code)]
 
 mod banks;
-mod leaves;
 
-use super::cache::{FRESH, UNIT_SHIFT};
-use super::interp;
+use super::cache::UNIT_SHIFT;
 use super::state::Walk;
 use super::table::List;
-use crate::maps::{JVMS, RECENT, RECENT_SLOTS, Scratch};
+use super::{hotspot, runtime};
+use crate::maps::{RECENT, RECENT_SLOTS, Scratch};
 use crate::threads;
-use aya_ebpf::helpers::bpf_probe_read_user;
 use banks::{FRAMES, Frame};
 use core::ptr::addr_of_mut;
-use leaves::{LEAVES, Leaf};
-use profiler_ebpf::JvmLayout;
 
 pub use banks::Banks;
-pub use leaves::{find as leaf, keep as keep_leaf};
 
-/// How long it is believed that a process is no JVM, or one whose interpreter was not met yet, in units of 2^20 ns: the
-/// daemon may have learned of it.
+/// How long it is believed that a process has no runtime, or one that is not settled, in units of 2^20 ns: the daemon may
+/// have learned of it.
 const LOOKED: u64 = 256;
-/// How long a JVM's layout is believed: the daemon completes it some seconds after the JVM's start.
+/// How long a runtime's layout is believed: the daemon completes a JVM's some seconds after the JVM's start.
 const KNOWN: u64 = 1000;
-/// How long frames are believed at most.
-const KEPT: u64 = 1000;
-const ADDRESS: u64 = 0xffff_ffff_ffff;
+/// Bits of a user address.
+pub const ADDRESS: u64 = 0xffff_ffff_ffff;
 
 /// Of a thread.
 #[repr(C)]
@@ -43,34 +37,22 @@ pub struct Slot {
     named: u64,
     /// The pid in the upper half, the layout's incarnation in the lower.
     of: u64,
+    /// The process's runtime, and the code that it steps through.
+    pub(super) runtime: u64,
     low: u64,
     high: u64,
-    unloads_at: u64,
-    compiles_at: u64,
-    /// Over these and the tid.
+    /// Over these, what the runtime keeps and the tid.
     check: u64,
     /// When they were looked up.
     looked: u64,
-    /// The frames held then, or later.
-    verified: u64,
-    /// Since when the JVM's count of compilations is `compiles`.
-    since: u64,
-    compiles: u64,
-    unloads: u64,
-    /// Frames in the bank that was written last; which bank that is in bit 32; the next leaf in bits 40 to 47.
+    /// Frames in the bank that was written last; which bank that is in bit 32.
     held: u64,
-    /// The interpreter's first instruction, and in the upper half of the next word the bytes of its code. In the lower
-    /// one the slot of the bytecode pointer in its frames, as the walk counts them, and from bit 8 on where a blob has
-    /// its compile id.
-    interpreter: u64,
-    interpreter_len: u64,
-    entry: u64,
-    barrier: u64,
+    /// HotSpot's part.
+    pub(super) jvm: hotspot::Slot,
     /// The process's list, unless it was made for another.
     list: List,
     /// The range in it that was found last.
     range: u64,
-    leaves: [Leaf; LEAVES],
     banks: [[Frame; FRAMES]; 2],
 }
 
@@ -114,12 +96,8 @@ unsafe fn check(slot: *const Slot, tid: u32) -> u64 {
         mask((*slot).of, tid)
             ^ (*slot).low.wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
             ^ (*slot).high.wrapping_mul(0x1656_67b1_9e37_79f9)
-            ^ (*slot).unloads_at.wrapping_mul(0xff51_afd7_ed55_8ccd)
-            ^ (*slot).compiles_at.wrapping_mul(0xc4ce_b9fe_1a85_ec53)
-            ^ (*slot).interpreter.wrapping_mul(0x9fb2_1c65_1e98_df25)
-            ^ (*slot).interpreter_len.wrapping_mul(0xd6e8_feb8_6659_fd93)
-            ^ (*slot).entry.wrapping_mul(0x8ebc_6af0_9c88_c6e3)
-            ^ (*slot).barrier.wrapping_mul(0xe703_7ed1_a0b4_28db)
+            ^ (*slot).runtime.wrapping_mul(0x94d0_49bb_1331_11eb)
+            ^ (*slot).jvm.folded()
             ^ (*slot).list.ranges.wrapping_mul(0xa076_1d64_78bd_642f)
             ^ (*slot).list.of.wrapping_mul(0x9fb2_1c65_1e98_df27)
     }
@@ -145,7 +123,7 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
         if (*slot).named >> 32 != u64::from(tid)
             || (*slot).of >> 32 != u64::from(pid)
             || (*slot).check != check(slot, tid)
-            || now.wrapping_sub((*slot).looked) > if (*slot).interpreter == 0 { LOOKED } else { KNOWN }
+            || now.wrapping_sub((*slot).looked) > if runtime::is_settled(slot) { KNOWN } else { LOOKED }
         {
             look_up(slot, pid, tid, now);
         }
@@ -156,14 +134,10 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
             (*slot).check = check(slot, tid);
         }
         walk.name_seq = (*slot).named & 0xffff_ffff;
-        walk.low = (*slot).low;
-        walk.high = (*slot).high;
+        (walk.runtime, walk.low, walk.high) = ((*slot).runtime, (*slot).low, (*slot).high);
         walk.incarnation = (*slot).of & 0xffff_ffff;
         walk.pid = u64::from(pid);
         walk.now = now & 0xffff_ffff;
-        walk.interpreter = (*slot).interpreter;
-        walk.interpreter_len = (*slot).interpreter_len;
-        (walk.entry, walk.barrier) = ((*slot).entry, (*slot).barrier);
         walk.mask = mask((*slot).of, tid);
         let held = (*slot).held;
         walk.bank = held >> 32 & 1;
@@ -171,7 +145,7 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
         if walk.count > FRAMES as u64 {
             walk.count = 0;
         }
-        (walk.cursor, walk.kept, walk.believed) = (0, 0, 1);
+        (walk.cursor, walk.kept) = (0, 0);
         // All of them at once: memory is slow, and many reads take no longer than one.
         let bank = addr_of_mut!((*slot).banks).cast::<Frame>().add(FRAMES * walk.bank as usize);
         for line in 0..FRAMES / 4 {
@@ -180,34 +154,10 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
             }
             core::ptr::read_volatile(bank.add(line * 4).cast::<u64>());
         }
-        if walk.low == 0 {
-            return;
-        }
-        walk.unloads = count((*slot).unloads_at);
-        let verified = (*slot).verified;
-        let age = now.wrapping_sub(verified);
-        let compiles = count((*slot).compiles_at);
-        if compiles != (*slot).compiles {
-            ((*slot).compiles, (*slot).since) = (compiles, now);
-        }
-        let unchanged = (*slot).unloads == walk.unloads && (*slot).since <= verified;
-        if !unchanged || compiles == 0 || age > KEPT {
-            // What `CODE` says of a frame may be as old as that.
-            (*slot).verified = now.wrapping_sub(u64::from(FRESH));
-            (*slot).unloads = walk.unloads;
-            walk.believed = 0;
+        if walk.low != 0 {
+            runtime::begin(walk, slot, now);
         }
     }
-}
-
-/// A count of the JVM's, and one; 0 where it cannot be read.
-#[inline(always)]
-unsafe fn count(address: u64) -> u64 {
-    if address == 0 {
-        return 0;
-    }
-    // SAFETY: a read that fails is an error value.
-    unsafe { bpf_probe_read_user(address as *const u64) }.map_or(0, |count| count.wrapping_add(1))
 }
 
 /// Makes the slot the thread's.
@@ -215,48 +165,19 @@ unsafe fn count(address: u64) -> u64 {
 unsafe fn look_up(slot: *mut Slot, pid: u32, tid: u32, now: u64) {
     // SAFETY: in the map.
     unsafe {
-        let jvm = JVMS.get_ptr(pid);
-        let incarnation = jvm.map_or(0, |jvm| (*jvm).incarnation);
-        let of = u64::from(pid) << 32 | u64::from(incarnation);
+        let (runtime, head) = runtime::look_up(slot, pid);
+        let of = u64::from(pid) << 32 | u64::from(head.incarnation);
         if (*slot).named >> 32 != u64::from(tid) || (*slot).of != of {
             (*slot).held = 0;
-            for i in 0..LEAVES {
-                (*slot).leaves[i].len = 0;
-            }
-            (*slot).verified = 0;
-            (*slot).since = now;
+            (*slot).jvm.clear(now);
         }
         (*slot).named = u64::from(tid) << 32 | u64::from(threads::number_of(tid));
         (*slot).of = of;
-        match jvm {
-            Some(jvm) => {
-                let jvm = &*jvm;
-                ((*slot).low, (*slot).high) = (jvm.low, jvm.high);
-                ((*slot).unloads_at, (*slot).compiles_at) = (jvm.unloads, jvm.compiles);
-                ((*slot).interpreter, (*slot).interpreter_len) = interpreter(jvm);
-                (*slot).entry = jvm.call_stub_return;
-                (*slot).barrier = jvm.cont_return_barrier;
-            }
-            // The rest is not looked at then.
-            None => ((*slot).low, (*slot).high, (*slot).interpreter) = (0, 0, 0),
-        }
+        ((*slot).runtime, (*slot).low, (*slot).high) = (runtime, head.low, head.high);
         (*slot).list = List::NONE;
         (*slot).check = check(slot, tid);
         (*slot).looked = now;
     }
-}
-
-/// Where the interpreter is, and how long, as a slot has it.
-#[inline(always)]
-fn interpreter(jvm: &JvmLayout) -> (u64, u64) {
-    let len = jvm.interpreter_high.wrapping_sub(jvm.interpreter_low) & 0xffff_ffff;
-    (jvm.interpreter_low, len << 32 | u64::from(jvm.compile_id.offset) << 8 | interp::bcp_slot(jvm))
-}
-
-/// Where a blob has its compile id.
-#[inline(always)]
-pub fn id_offset(interpreter_len: u64) -> u64 {
-    interpreter_len >> 8 & 0xffff
 }
 
 /// After the walk: what it met is what the next one finds.
@@ -268,9 +189,8 @@ pub unsafe fn end(walk: &Walk) {
     if let Some(slot) = RECENT.get_ptr_mut(walk.slot as u32) {
         // SAFETY: in the map.
         unsafe {
-            let leaf = (*slot).held & 0xff << 40;
             (*slot).range = walk.range;
-            (*slot).held = walk.kept | (walk.bank ^ 1) << 32 | leaf;
+            (*slot).held = walk.kept | (walk.bank ^ 1) << 32;
         }
     }
 }

@@ -10,7 +10,7 @@ use super::numbers::Scope;
 use super::{JavaFrame, Namer, Unnamed};
 use crate::model::FrameKind;
 use crate::target::memory::{Lines, Memory};
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::{JavaFrameTag, UserFrame};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -43,11 +43,11 @@ impl<'a, M: Memory> Batch<'a, M> {
     /// one that was compiled; else one.
     pub fn name(&mut self, frame: &UserFrame) -> Result<Arc<[JavaFrame]>, Unnamed> {
         self.namer.counts.frames += 1;
-        let frames = match FrameKindTag::from_number(frame.kind) {
-            Some(FrameKindTag::JavaInterpreted) => vec![self.interpreted(frame.value, frame.cookie)?],
-            Some(FrameKindTag::JavaCompiled) => self.compiled(frame)?,
-            Some(FrameKindTag::JavaStub) => vec![self.stub(frame.value)?],
-            Some(FrameKindTag::Address) | None => return Err(Unnamed::NotJava),
+        let frames = match JavaFrameTag::from_number(frame.kind) {
+            Some(JavaFrameTag::Interpreted) => vec![self.interpreted(frame.value, frame.cookie)?],
+            Some(JavaFrameTag::Compiled) => self.compiled(frame)?,
+            Some(JavaFrameTag::Stub) => vec![self.stub(frame.value)?],
+            None => return Err(Unnamed::NotJava),
         };
         Ok(frames.into())
     }

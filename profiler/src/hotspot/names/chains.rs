@@ -3,7 +3,7 @@
 
 use super::tests::{blobs, frame, namer, start};
 use crate::target::jdks::all_jdks;
-use profiler_ebpf::FrameKindTag;
+use profiler_ebpf::JavaFrameTag;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn chains_of_inlining_are_those_of_the_program() {
             let mut batch = namer.batch(&memory);
             for head in nmethods {
                 for pc in head.code.0..head.code.1 {
-                    let leaf = frame(FrameKindTag::JavaCompiled, pc, head.compile_id, 0);
+                    let leaf = frame(JavaFrameTag::Compiled, pc, head.compile_id, 0);
                     let Ok(named) = batch.name(&leaf) else { break };
                     let Some(names) =
                         named.iter().map(|f| f.name.strip_prefix("Chain.")).collect::<Option<Vec<_>>>()

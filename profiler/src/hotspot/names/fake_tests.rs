@@ -2,17 +2,31 @@
 
 use super::fake::{BASE, Fake, HEAP, ID};
 use super::*;
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::{JavaFrameTag, RuntimeId, UserFrame};
 use proptest::prelude::*;
 
 const BLOB: u64 = HEAP + 16;
 const CODE: u64 = BLOB + 0x180;
 
 fn compiled(at: u64, flags: u8) -> UserFrame {
-    UserFrame { value: CODE + at, cookie: ID, kind: FrameKindTag::JavaCompiled as u8, flags, pad: 0 }
+    UserFrame {
+        value: CODE + at,
+        cookie: ID,
+        kind: JavaFrameTag::Compiled as u8,
+        flags,
+        runtime: RuntimeId::HOTSPOT.0,
+        pad: 0,
+    }
 }
 fn interpreted(method: u64, bcp: u32) -> UserFrame {
-    UserFrame { value: method, cookie: bcp, kind: FrameKindTag::JavaInterpreted as u8, flags: 0, pad: 0 }
+    UserFrame {
+        value: method,
+        cookie: bcp,
+        kind: JavaFrameTag::Interpreted as u8,
+        flags: 0,
+        runtime: RuntimeId::HOTSPOT.0,
+        pad: 0,
+    }
 }
 
 fn told(named: Result<Arc<[JavaFrame]>, Unnamed>) -> Vec<(FrameKind, String, u32, bool)> {
@@ -46,7 +60,7 @@ fn a_sound_one_is_named() {
         assert_eq!(told(batch.name(&interpreted(fake.inner, bcp))), lines(53));
         assert_eq!(told(batch.name(&interpreted(fake.inner, 0))), lines(0));
         assert_eq!(batch.name(&interpreted(fake.inner, bcp + 3)), Err(Unnamed::Unloaded));
-        let stub = |at| UserFrame { value: at, kind: FrameKindTag::JavaStub as u8, ..UserFrame::default() };
+        let stub = |at| UserFrame { value: at, kind: JavaFrameTag::Stub as u8, ..UserFrame::default() };
         let stubs = HEAP + 32 * 128 + 16;
         let named = batch.name(&stub(stubs + 0x210)).unwrap();
         assert_eq!((named[0].kind, &*named[0].name), (Stub, "jbyte_arraycopy"));
@@ -186,7 +200,7 @@ proptest! {
             compiled(at, u8::from(caller)),
             interpreted(fake.inner, 0),
             interpreted(fake.outer, 7),
-            UserFrame { kind: FrameKindTag::JavaStub as u8, ..compiled(at, 0) },
+            UserFrame { kind: JavaFrameTag::Stub as u8, ..compiled(at, 0) },
             UserFrame { value: HEAP + 32 * 128 + 16 + 0x200, kind: 3, ..UserFrame::default() },
         ];
         for frame in frames {

@@ -43,7 +43,7 @@ use kept::Kept;
 use layout::CodeLayout;
 use method_layout::MethodLayout;
 use methods::Method;
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::{JavaFrameTag, UserFrame};
 use std::sync::Arc;
 use stubs::Stubs;
 pub use texts::Texts;
@@ -78,9 +78,6 @@ pub enum Unnamed {
     /// The process ended.
     #[error("the process ended")]
     Gone,
-    /// Reading the JVM made us fail, now or before.
-    #[error("reading the JVM made emberscope fail: it is left alone for a time")]
-    Quarantined,
 }
 
 impl Unnamed {
@@ -91,7 +88,6 @@ impl Unnamed {
             Self::Unreadable => UnknownReason::JvmUnreadable,
             Self::NotJava => UnknownReason::AnonymousCode,
             Self::Gone => UnknownReason::ProcessGone,
-            Self::Quarantined => UnknownReason::Quarantined,
         }
     }
 }
@@ -254,10 +250,10 @@ impl Namer {
             if sure(unloads) {
                 return Ok(read);
             }
-            if frame.kind == FrameKindTag::JavaStub as u8 {
+            if frame.kind == JavaFrameTag::Stub as u8 {
                 return Ok(read);
             }
-            if frame.kind == FrameKindTag::JavaCompiled as u8 {
+            if frame.kind == JavaFrameTag::Compiled as u8 {
                 if !made.contains(&frame.cookie) {
                     return Ok(read);
                 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::hotspot::{Jvm, LibjvmFiles};
 use crate::target::jdks::{Java, all_jdks, jdks};
 use crate::target::memory::ProcessMemory;
-use profiler_ebpf::{FrameKindTag, UserFrame};
+use profiler_ebpf::{JavaFrameTag, RuntimeId, UserFrame};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
@@ -60,8 +60,9 @@ impl Memory for Counted {
 
 pub(super) fn namer(java: &Java) -> (Namer, Counted) {
     let dir = format!("/proc/{}", java.pid());
-    let jvm = Jvm::open(Path::new(&dir), 0, &mut LibjvmFiles::default()).unwrap();
-    let (namer, memory) = jvm.namer(Limits::default()).unwrap();
+    let jvm = Jvm::open(Path::new(&dir), 0, &LibjvmFiles::default()).unwrap();
+    let namer = jvm.namer(Limits::default()).unwrap();
+    let memory = crate::target::memory::ProcessMemory::open(Path::new(&dir)).unwrap();
     (namer, Counted(memory, Cell::new(0)))
 }
 
@@ -85,8 +86,8 @@ pub(super) fn blobs(namer: &mut Namer, memory: &Counted) -> (Vec<blobs::Head>, V
     (nmethods, others)
 }
 
-pub(super) fn frame(kind: FrameKindTag, value: u64, cookie: u32, flags: u8) -> UserFrame {
-    UserFrame { value, cookie, kind: kind as u8, flags, pad: 0 }
+pub(super) fn frame(kind: JavaFrameTag, value: u64, cookie: u32, flags: u8) -> UserFrame {
+    UserFrame { value, cookie, kind: kind as u8, flags, runtime: RuntimeId::HOTSPOT.0, pad: 0 }
 }
 
 /// By compile id: the method's name and signature, as the JVM prints them.
@@ -141,7 +142,7 @@ fn check(jdk: &Path, flags: &[&str]) -> bool {
         let mut batch = namer.batch(&memory);
         let mut wrong = None;
         for (pc, flags) in pcs {
-            match batch.name(&frame(FrameKindTag::JavaCompiled, pc, head.compile_id, flags)) {
+            match batch.name(&frame(JavaFrameTag::Compiled, pc, head.compile_id, flags)) {
                 Ok(named) => {
                     let last = named.last().unwrap();
                     let kinds = named.iter().rev().skip(1).all(|f| f.kind == FrameKind::JavaInlined);
@@ -156,12 +157,12 @@ fn check(jdk: &Path, flags: &[&str]) -> bool {
                 Err(problem) => panic!("{jdk:?} {flags:?} {expected:?}: {problem}"),
             }
         }
-        match batch.name(&frame(FrameKindTag::JavaInterpreted, head.method, 0, 0)) {
+        match batch.name(&frame(JavaFrameTag::Interpreted, head.method, 0, 0)) {
             Ok(named) if is(&named[0], expected) && named[0].kind == FrameKind::JavaInterpreted => {}
             other => panic!("{jdk:?} {flags:?} {expected:?}: {other:?}"),
         }
         // Another nmethod's id.
-        let other = batch.name(&frame(FrameKindTag::JavaCompiled, head.code.0, u32::MAX, 0));
+        let other = batch.name(&frame(JavaFrameTag::Compiled, head.code.0, u32::MAX, 0));
         assert_eq!(other, Err(Unnamed::Unloaded));
         match wrong {
             None => right += 1,
@@ -172,7 +173,7 @@ fn check(jdk: &Path, flags: &[&str]) -> bool {
     let mut batch = namer.batch(&memory);
     let stubs: HashSet<_> = others
         .iter()
-        .filter_map(|head| batch.name(&frame(FrameKindTag::JavaStub, head.code.0, 0, 0)).ok())
+        .filter_map(|head| batch.name(&frame(JavaFrameTag::Stub, head.code.0, 0, 0)).ok())
         .map(|named| named[0].name.to_string())
         .collect();
     for name in ["Interpreter", "I2C/C2I adapters"] {

@@ -98,7 +98,8 @@ impl Tables {
 
     /// All processes that live, JVMs first.
     pub fn begin(&mut self, registry: &Registry) {
-        let mut live: Vec<_> = registry.iter().filter(|p| !p.exited).map(|p| (!p.jvm, p.key.pid)).collect();
+        let mut live: Vec<_> =
+            registry.iter().filter(|p| !p.exited).map(|p| (!p.is_jvm(), p.key.pid)).collect();
         live.sort_unstable();
         live.into_iter().for_each(|(_, pid)| self.ask(Ask::Mapped(pid)));
     }

@@ -1,6 +1,7 @@
 //! What a registry is told: where /proc is, what the user wants kept, and its bounds.
 
 use crate::process::keep::Keep;
+use crate::process::procfs::{JVM_MARK, Mark};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,6 +54,8 @@ pub struct RegistryConfig {
     /// Users, by name or number, whose Workers and NodeManagers start executors for others, and whose history
     /// servers tell of others' applications.
     pub cluster_users: Vec<String>,
+    /// What in the path of a mapped file shows that a process runs a runtime.
+    pub marks: Vec<Mark>,
     /// Bounds.
     pub limits: Limits,
 }
@@ -67,6 +70,7 @@ impl RegistryConfig {
             keep: Keep::default(),
             ask_drivers: true,
             cluster_users: ["root", "spark", "yarn", "hadoop"].map(str::to_owned).into(),
+            marks: vec![JVM_MARK],
             limits: Limits::default(),
         }
     }

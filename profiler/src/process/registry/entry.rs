@@ -1,7 +1,7 @@
 //! What the registry keeps of one process, and what it counts.
 
 use super::RegistryConfig;
-use crate::model::{LabelSet, Pid, ProcessKey, ProcessRecord, Role, Tenant, cgroup_of};
+use crate::model::{LabelSet, Pid, ProcessKey, ProcessRecord, Role, RuntimeId, Tenant, cgroup_of};
 use crate::process::facts::ProcessFacts;
 use crate::process::identity::{Identity, PythonSide, Runtime};
 use crate::process::labels;
@@ -54,8 +54,8 @@ pub struct Process {
     pub comm: Arc<str>,
     /// The user wants its samples.
     pub kept: bool,
-    /// libjvm.so is mapped.
-    pub jvm: bool,
+    /// The runtime whose mark is in a mapped file's path; what it is to Spark rests on its being a JVM.
+    pub runtime: RuntimeId,
     /// What it is to Spark.
     pub role: Role,
     /// Effective user id.
@@ -74,6 +74,13 @@ pub struct Process {
     pub tenant: Tenant,
     /// The part of its cgroup that is the tenant's; empty when it was not read.
     pub cgroup: Arc<str>,
+}
+
+impl Process {
+    /// Whether libjvm.so is mapped.
+    pub fn is_jvm(&self) -> bool {
+        self.runtime == RuntimeId::HOTSPOT
+    }
 }
 
 /// What was told of a driver from outside.
@@ -131,7 +138,7 @@ impl Entry {
             tenant: Tenant::new(false, facts.uid, &cgroup),
             cgroup: cgroup.into(),
             comm: facts.comm.as_str().into(),
-            jvm: facts.libjvm,
+            runtime: facts.runtime,
             uid: facts.uid,
             gid: facts.gid,
             inner_pid: facts.inner_pid(),
@@ -207,7 +214,7 @@ impl Entry {
 
     /// A program that may yet map libjvm: the `java` launcher does some milliseconds after its exec.
     pub fn may_become_jvm(&self) -> bool {
-        !self.process.jvm && !self.process.exited && self.own.runtime == Runtime::Java
+        !self.process.is_jvm() && !self.process.exited && self.own.runtime == Runtime::Java
     }
 }
 
@@ -226,7 +233,7 @@ fn blank(key: ProcessKey) -> Process {
         labels,
         comm: "".into(),
         kept: true,
-        jvm: false,
+        runtime: RuntimeId::NATIVE,
         role: Role::Other,
         uid: 0,
         gid: 0,

@@ -1,7 +1,7 @@
 //! What the kernel's events change, and the once-a-second look at what they may have missed.
 
 use super::{MAX_ANCESTORS, Registry, Relabel};
-use crate::model::{Excess, Pid, ProcessKey, RawTask, TaskEvent, Tenant};
+use crate::model::{Excess, Pid, ProcessKey, RawTask, RuntimeId, TaskEvent, Tenant};
 use crate::process::procfs::ReadError;
 use crate::process::stat::read_stat;
 use std::collections::{HashMap, VecDeque};
@@ -64,7 +64,7 @@ impl Forks {
 pub(super) struct Pending {
     execs: VecDeque<Pid>,
     exits: Vec<ProcessKey>,
-    /// Mapped code since the last tick: may be libjvm.
+    /// Mapped code since the last tick: may be a runtime's.
     mapped: Vec<Pid>,
     /// Programs read because of an exec since the last tick.
     reads: usize,
@@ -103,10 +103,10 @@ impl Registry {
         }
     }
 
-    /// Code was mapped: when this is no JVM yet it may have become one.
+    /// Code was mapped: when the process has no runtime yet it may have become one's.
     pub fn on_mmap(&mut self, pid: Pid) {
         let known = self.by_pid.get(&pid).and_then(|k| self.entries.get(k));
-        if known.is_some_and(|e| !e.process.jvm && !e.process.exited)
+        if known.is_some_and(|e| e.process.runtime == RuntimeId::NATIVE && !e.process.exited)
             && self.pending.mapped.last() != Some(&pid)
             && self.pending.mapped.len() < MAX_PENDING
         {
@@ -152,7 +152,7 @@ impl Registry {
         }
         self.read_deferred();
         self.check_exits();
-        self.look_for_jvms();
+        self.look_for_runtimes();
         self.expire();
         self.take_answers();
         let relabels = if std::mem::take(&mut self.dirty) { self.settle_all() } else { Vec::new() };
@@ -215,8 +215,8 @@ impl Registry {
         ended
     }
 
-    /// Looks whether a `java`, or who mapped code since the last look, is a JVM now.
-    pub fn look_for_jvms(&mut self) {
+    /// Looks whether a `java`, or who mapped code since the last look, runs a runtime now.
+    pub fn look_for_runtimes(&mut self) {
         let mut keys: Vec<ProcessKey> = std::mem::take(&mut self.pending.mapped)
             .iter()
             .filter_map(|pid| self.by_pid.get(pid).copied())
@@ -231,7 +231,7 @@ impl Registry {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.looked = self.looks;
             }
-            self.recheck_jvm(key);
+            self.recheck_runtime(key);
         }
     }
 

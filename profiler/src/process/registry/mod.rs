@@ -24,7 +24,7 @@ use super::identity::{Identity, Runtime, identify, with_parent};
 use super::labels::{UNKNOWN_COMM, UNREAD_COMM};
 use super::procfs::{ProcRoot, ReadError};
 use super::users::Users;
-use crate::model::{Excess, FastMap, LabelSet, Pid, ProcessKey, Refusals, Role, Tenant};
+use crate::model::{Excess, FastMap, LabelSet, Pid, ProcessKey, Refusals, Role, RuntimeId, Tenant};
 use asks::Asks;
 use claims::Claims;
 use entry::Entry;
@@ -64,7 +64,7 @@ pub struct Registry {
     /// Something changed that may change others' labels.
     dirty: bool,
     tick: u64,
-    /// Looks for new JVMs so far.
+    /// Looks for new processes of runtimes so far.
     looks: u64,
     /// The first scan, which reads whatever there is.
     scanning: bool,
@@ -79,7 +79,7 @@ pub struct Registry {
 impl Registry {
     /// An empty one, with its discovery thread.
     pub fn new(config: RegistryConfig) -> Self {
-        let root = ProcRoot::new(&config.proc_root);
+        let root = ProcRoot::new(&config.proc_root).looking_for(&config.marks);
         let nobody = Entry::gone(&config, 0, Identity::other(UNKNOWN_COMM, ""), UNKNOWN_COMM).process;
         Self {
             users: Users::new(&config.passwd),
@@ -308,13 +308,15 @@ impl Registry {
         }
     }
 
-    /// Whether libjvm.so is mapped by now.
-    fn recheck_jvm(&mut self, key: ProcessKey) {
-        let jvm = facts::has_libjvm(&self.root, key.pid);
-        if let Some(entry) = self.entries.get_mut(&key) {
+    /// Whether a runtime's file is mapped by now.
+    fn recheck_runtime(&mut self, key: ProcessKey) {
+        let runtime = facts::runtime_of(&self.root, key.pid);
+        if let Some(entry) = self.entries.get_mut(&key)
+            && runtime != RuntimeId::NATIVE
+        {
             // A launcher of its own turned out to be a JVM: its words mean something now.
-            entry.stale |= jvm && entry.own.runtime == Runtime::Other;
-            entry.process.jvm |= jvm;
+            entry.stale |= runtime == RuntimeId::HOTSPOT && entry.own.runtime == Runtime::Other;
+            entry.process.runtime = runtime;
         }
     }
 }

@@ -42,7 +42,7 @@ fn recorded_standalone_family() {
     }
     assert_eq!(label(&mut registry, daemon, LabelKey::Role), "python");
     let process = registry.get(executor);
-    assert!(process.jvm && process.kept && !process.kernel_thread);
+    assert!(process.is_jvm() && process.kept && !process.kernel_thread);
     assert_eq!((process.record.cores, process.record.host.as_str()), (2, "127.0.0.1"));
     assert_eq!((process.uid, process.gid, process.inner_pid), (1000, 6, executor));
 }
@@ -109,10 +109,10 @@ fn exec_makes_another_program_of_the_same_process() {
     assert_eq!(label(&mut registry, 7, LabelKey::Role), "driver");
     assert_eq!(label(&mut registry, 7, LabelKey::App), "unknown");
     assert_eq!(label(&mut registry, 7, LabelKey::ServiceName), "sales");
-    assert!(!registry.get(7).jvm, "the launcher has not mapped libjvm yet");
+    assert!(!registry.get(7).is_jvm(), "the launcher has not mapped libjvm yet");
     process.file("maps", b"7f r-xp /jdk/lib/server/libjvm.so\n");
     registry.tick();
-    assert!(registry.get(7).jvm);
+    assert!(registry.get(7).is_jvm());
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn this_machine_can_be_scanned() {
     let mut registry = Registry::new(RegistryConfig { ask_drivers: false, ..RegistryConfig::host("here") });
     assert!(registry.scan() > 0);
     let me = registry.get(std::process::id());
-    assert!(me.key.start_ticks > 0 && !me.jvm && !me.exited);
+    assert!(me.key.start_ticks > 0 && !me.is_jvm() && !me.exited);
     assert_eq!(me.labels.get(LabelKey::Node), "here");
 }
 
@@ -368,7 +368,7 @@ fn programs_that_never_become_a_jvm_hide_none_that_does() {
     jvm.file("maps", b"7f00-7f01 r-xp 0 0 0 /jdk/lib/server/libjvm.so\n");
     // A hundred and one, eight a look.
     for _ in 0..13 {
-        registry.look_for_jvms();
+        registry.look_for_runtimes();
     }
-    assert!(registry.get(900).jvm);
+    assert!(registry.get(900).is_jvm());
 }

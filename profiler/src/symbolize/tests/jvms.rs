@@ -8,7 +8,7 @@ fn all_compiled_code_of_a_real_jvm_gets_its_name() {
         let jvm = working(java(&jdk, &[]));
         let (pid, me) = (jvm.pid(), target(jvm.pid()));
         let before = true_map(&jdk, pid);
-        let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
+        let mut symbolizer = Symbolizer::new(with_jvms());
         // The start of each piece of code, its middle and its end, as leaves.
         let pending: Vec<_> = before
             .iter()
@@ -16,7 +16,7 @@ fn all_compiled_code_of_a_real_jvm_gets_its_name() {
             .map(|address| symbolizer.begin(&me, &stack(pid, &[address], &[])))
             .collect();
         assert!(symbolizer.unnamed_jit(me.key) > 1000);
-        symbolizer.jvm_walked(me.key, Walked::Never);
+        symbolizer.runtime_walked(me.key, Walked::Never);
         let begun = Instant::now();
         assert!(symbolizer.ask(&me));
         assert!(!symbolizer.ask(&me), "one at a time");
@@ -107,10 +107,10 @@ fn asks_inside_the_jvms_namespaces_as_its_user() {
         let pid: u32 = children.trim().parse().unwrap();
         let me = target(pid);
         assert_eq!((me.uid, me.gid, me.nspid), (12345, 12345, 1));
-        let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
+        let mut symbolizer = Symbolizer::new(with_jvms());
         let raw = stack(pid, &jit_addresses(pid), &[]);
         let pending = symbolizer.begin(&me, &raw);
-        symbolizer.jvm_walked(me.key, Walked::Never);
+        symbolizer.runtime_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
         let named = symbolizer.finish(&me, &pending);
@@ -208,12 +208,12 @@ fn a_jvm_that_is_killed_meanwhile_is_an_error_value() {
     for jdk in jdks().into_iter().take(1) {
         let mut jvm = working(java(&jdk, &[]));
         let me = target(jvm.pid());
-        let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..Default::default() };
+        let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..with_jvms() };
         let mut symbolizer = Symbolizer::new(config);
         let all = jit_addresses(jvm.pid());
         let (known, new) = all.split_at(all.len() / 2);
         symbolizer.begin(&me, &stack(jvm.pid(), known, &[]));
-        symbolizer.jvm_walked(me.key, Walked::Never);
+        symbolizer.runtime_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
         assert_eq!(symbolizer.jvm_facts(me.key).unwrap().names, NameSource::Asked);
@@ -241,7 +241,7 @@ fn a_jvm_whose_memory_was_not_looked_at_yet_is_not_asked() {
     for jdk in jdks().into_iter().take(1) {
         let jvm = working(java(&jdk, &[]));
         let me = target(jvm.pid());
-        let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..Default::default() };
+        let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..with_jvms() };
         let mut symbolizer = Symbolizer::new(config);
         let pending = symbolizer.begin(&me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
         // A map that is there would be read.
@@ -253,7 +253,7 @@ fn a_jvm_whose_memory_was_not_looked_at_yet_is_not_asked() {
         let named = symbolizer.finish(&me, &pending);
         assert!(named.frames.iter().all(|f| f.unknown == Some(UnknownReason::JvmNotReady)));
         // It cannot be read: now it is.
-        symbolizer.jvm_walked(me.key, Walked::Never);
+        symbolizer.runtime_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
         assert_eq!(symbolizer.jvm_facts(me.key).unwrap().names, NameSource::Asked);
@@ -265,10 +265,10 @@ fn a_jvm_that_may_not_be_asked_is_not() {
     for jdk in jdks().into_iter().take(1) {
         let jvm = working(java(&jdk, &["-XX:+DisableAttachMechanism"]));
         let me = target(jvm.pid());
-        let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..Default::default() };
+        let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..with_jvms() };
         let mut symbolizer = Symbolizer::new(config);
         let pending = symbolizer.begin(&me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
-        symbolizer.jvm_walked(me.key, Walked::Never);
+        symbolizer.runtime_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
         let facts = symbolizer.jvm_facts(me.key).unwrap();
@@ -279,7 +279,7 @@ fn a_jvm_that_may_not_be_asked_is_not() {
         let named = symbolizer.finish(&me, &pending);
         assert!(named.frames.iter().all(|f| f.unknown == Some(UnknownReason::JvmNotAsked)));
         // Switched off: the same without touching it.
-        let mut symbolizer = Symbolizer::new(SymbolizerConfig { ask_jvms: false, ..Default::default() });
+        let mut symbolizer = Symbolizer::new(SymbolizerConfig { ask_jvms: false, ..with_jvms() });
         let pending = symbolizer.begin(&me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
         symbolizer.ask(&me);
         settle(&mut symbolizer);
@@ -294,10 +294,10 @@ fn a_jvms_memory_is_let_go_of_when_it_has_ended() {
     let Some(jdk) = jdks().into_iter().next() else { return };
     let jvm = working(java(&jdk, &[]));
     let me = target(jvm.pid());
-    let mut symbolizer =
-        Symbolizer::new(SymbolizerConfig { keep_exited: Duration::ZERO, ..SymbolizerConfig::default() });
+    let mut symbolizer = Symbolizer::new(SymbolizerConfig { keep_exited: Duration::ZERO, ..with_jvms() });
     let mut raw = stack(jvm.pid(), &[8], &[]);
-    raw.user[0].kind = profiler_ebpf::FrameKindTag::JavaInterpreted as u8;
+    raw.user[0].kind = profiler_ebpf::JavaFrameTag::Interpreted as u8;
+    raw.user[0].runtime = profiler_ebpf::RuntimeId::HOTSPOT.0;
     symbolizer.begin(&me, &raw);
     let held_at_last = |symbolizer: &mut Symbolizer, held: usize| {
         let deadline = Instant::now() + Duration::from_secs(60);

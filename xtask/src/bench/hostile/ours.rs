@@ -12,7 +12,7 @@ use std::process::Command;
 /// Asks a daemon for faults of its own: `ACTION:POINT:FIRST:TIMES,...`. It says so in its log.
 const VARIABLE: &str = "EMBERSCOPE_DANGEROUS_FAULTS";
 /// Threads (profiler/src/supervise) and places of the way of a sample that are passed often.
-const POINTS: [&str; 12] = [
+const POINTS: [&str; 10] = [
     "http",
     "query",
     "naming",
@@ -20,9 +20,7 @@ const POINTS: [&str; 12] = [
     "blocks",
     "unwind-tables",
     "unwind-builder",
-    "jvm-reader",
-    "java-names",
-    "jvm-names",
+    "reader",
     "discovery",
     "spark-names",
 ];

@@ -1,11 +1,11 @@
-//! Which JVMs are watched, and which files have a probe, where there are too many: of each tenant his share.
+//! Which processes are watched, and which files have a probe, where there are too many: of each tenant his share.
 //!
 //! Pure: tenants in, choices out.
 
 use crate::model::{Excess, FileId, ProcessKey, Refusals, Tenant};
 use std::collections::BTreeMap;
 
-/// At most `room` of these JVMs, Spark's first. Of a tenant that has more than its share those stay that are known
+/// At most `room` of these processes, Spark's first. Of a tenant that has more than its share those stay that are known
 /// already, then the older ones.
 pub(super) fn chosen(
     mut live: Vec<(Tenant, ProcessKey)>,

@@ -4,10 +4,12 @@
 //! an end. A caller of Java is always in the JVM's code, but that of a stub that C++ calls.
 #![allow(unsafe_code)]
 
-use super::stack::{is_user_address, pair};
+use super::search;
 use super::state::Kind;
-use super::{MAX_FRAME_BYTES, caller, ended, in_code, search};
+use super::x86_64::{CALL, FRAME_END, popped, sender};
 use crate::maps::Scratch;
+use crate::walk::stack::{is_user_address, pair};
+use crate::walk::{MAX_FRAME_BYTES, caller, ended, in_code};
 use profiler_ebpf::StackEnd;
 
 /// A stub's frame is no larger.
@@ -55,7 +57,7 @@ unsafe fn by_size(scratch: *mut Scratch, kind: u64) -> bool {
         let bytes = frame_bytes(scratch);
         let on_top = kind == Kind::ReturnOnTop as u64 || kind == Kind::ReturnOnTopAny as u64;
         let top = on_top || kind == Kind::FpOnTop as u64;
-        let at = if top { sp } else { sp + bytes - 16 };
+        let at = if top { sp } else { sp + bytes - FRAME_END };
         let Some((first, second)) = pair(scratch, at) else {
             return ended(scratch, StackEnd::ReadFailed);
         };
@@ -65,7 +67,7 @@ unsafe fn by_size(scratch: *mut Scratch, kind: u64) -> bool {
             || kind == Kind::ReturnOnTopAny as u64 && is_user_address(return_address)
         {
             let fp = if on_top || kind == Kind::FpLive as u64 { fp } else { first };
-            return caller(scratch, return_address, if on_top { sp + 8 } else { at + 16 }, fp);
+            return caller(scratch, return_address, if on_top { sp + CALL } else { at + FRAME_END }, fp);
         }
         if kind == Kind::Rebuilding as u64 {
             return ended(scratch, StackEnd::Deoptimizing);
@@ -88,7 +90,7 @@ unsafe fn by_frame_pointer(scratch: *mut Scratch) -> bool {
             return ended(scratch, StackEnd::BadJavaFrame);
         }
         match pair(scratch, fp) {
-            Some((rbp, pc)) if is_user_address(pc) => caller(scratch, pc, fp + 16, rbp),
+            Some((rbp, pc)) if is_user_address(pc) => caller(scratch, pc, fp + FRAME_END, rbp),
             Some(_) => ended(scratch, StackEnd::BadJavaCaller),
             None => ended(scratch, StackEnd::ReadFailed),
         }
@@ -107,7 +109,7 @@ unsafe fn stub(scratch: *mut Scratch) -> bool {
             && let Some((rbp, pc)) = pair(scratch, fp)
             && in_code(&(*scratch).walk, pc)
         {
-            return caller(scratch, pc, fp + 16, rbp);
+            return caller(scratch, pc, fp + FRAME_END, rbp);
         }
         search::top(scratch)
     }
@@ -120,8 +122,7 @@ unsafe fn adapter(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp) = (walk.sp, walk.fp);
-        let (ax, r13) = (walk.registers.popped_return(), walk.registers.sender_sp());
+        let (sp, fp, ax, r13) = (walk.sp, walk.fp, popped(walk), sender(walk));
         let Some((top, _)) = pair(scratch, sp) else {
             return ended(scratch, StackEnd::ReadFailed);
         };
@@ -131,7 +132,7 @@ unsafe fn adapter(scratch: *mut Scratch) -> bool {
             return ended(scratch, StackEnd::BadJavaCaller);
         }
         let told = r13 & 7 == 0 && r13 > sp && r13 - sp <= MAX_ARGUMENT_BYTES;
-        caller(scratch, pc, if told { r13 } else { sp + 8 }, fp)
+        caller(scratch, pc, if told { r13 } else { sp + CALL }, fp)
     }
 }
 

@@ -3,10 +3,10 @@
 //! In: an interrupted pc. Out: the rule of the method around it, if the thread was interrupted in it before.
 #![allow(unsafe_code)]
 
-use super::{ADDRESS, id_offset};
 use crate::maps::{RECENT, Scratch};
 use crate::walk::cache::folded;
 use crate::walk::leaf;
+use crate::walk::recent::ADDRESS;
 use crate::walk::stack::{checked, read};
 use crate::walk::state::Rule;
 
@@ -28,7 +28,7 @@ pub(super) struct Leaf {
 /// before.
 ///
 /// # Safety
-/// As for [`super::begin`].
+/// `scratch` is this CPU's scratch.
 #[inline(never)]
 pub unsafe fn find(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
@@ -37,13 +37,13 @@ pub unsafe fn find(scratch: *mut Scratch) -> bool {
         let (pc, mask) = (walk.pc, walk.mask);
         let Some(slot) = RECENT.get_ptr_mut(walk.slot as u32) else { return false };
         for i in 0..LEAVES {
-            let leaf = &(*slot).leaves[i];
+            let leaf = &(*slot).jvm.leaves[i];
             let (from, len, what, how) = (leaf.from, leaf.len, leaf.what, leaf.how);
             if pc.wrapping_sub(from) < len >> 32 && len as u32 == check(from, what, how, mask) {
                 // Of all there is in a method, much is at the same place in the one that comes after it.
-                let id_at = (what & ADDRESS) + id_offset((*slot).interpreter_len);
+                let id_at = (what & ADDRESS) + (*slot).jvm.known.places.id_offset();
                 if read::<u32>(scratch, id_at) != Some(how as u32) {
-                    (*slot).leaves[i].len = 0;
+                    (*slot).jvm.leaves[i].len = 0;
                     return false;
                 }
                 let kind = leaf::at_exit(scratch);
@@ -63,7 +63,7 @@ fn check(from: u64, what: u64, how: u64, mask: u64) -> u32 {
 /// Keeps the method that was just resolved for an interrupted pc, if the frame is made there.
 ///
 /// # Safety
-/// As for [`super::begin`].
+/// `scratch` is this CPU's scratch.
 #[inline(always)]
 pub unsafe fn keep(scratch: *mut Scratch) {
     // SAFETY: as above.
@@ -77,9 +77,9 @@ pub unsafe fn keep(scratch: *mut Scratch) {
         let walk = &(*scratch).walk;
         let Some(slot) = RECENT.get_ptr_mut(walk.slot as u32) else { return };
         let (what, how) = ((*scratch).rule.what & 0xff_ffff_ffff_ffff, (*scratch).rule.how);
-        let next = (*slot).held >> 40 & (LEAVES as u64 - 1);
+        let next = (*slot).jvm.next_leaf;
         let len = len << 32 | u64::from(check(from, what, how, walk.mask));
-        (*slot).leaves[checked(next) & (LEAVES - 1)] = Leaf { from, len, what, how };
-        (*slot).held = (*slot).held & !(0xff << 40) | (next + 1 & 0xff) << 40;
+        (*slot).jvm.leaves[checked(next) & (LEAVES - 1)] = Leaf { from, len, what, how };
+        (*slot).jvm.next_leaf = next.wrapping_add(1);
     }
 }

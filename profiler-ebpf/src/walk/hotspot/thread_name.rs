@@ -8,7 +8,7 @@
 //! this way.
 #![allow(unsafe_code)]
 
-use crate::maps::STRING_LAYOUTS;
+use super::maps::STRING_LAYOUTS;
 use crate::output::Counts;
 use crate::threads::{NamedRecord, forget, named};
 use crate::walk::checked;

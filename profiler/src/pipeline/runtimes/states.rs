@@ -1,9 +1,9 @@
-//! What is known of a JVM, as the status shows it, and when it is tried again.
+//! What is known of a runtime's process, as the status shows it, and when it is tried again.
 
-use crate::hotspot::JvmProblem;
+use crate::runtime::{Problem, Words};
 use std::time::{Duration, Instant};
 
-/// How long after a JVM could not be read it is tried again: it may be starting.
+/// How long after a process could not be read it is tried again: it may be starting.
 const RETRY: Duration = Duration::from_secs(2);
 /// The same where the memory did not come at all.
 const LATE: Duration = Duration::from_secs(5);
@@ -12,7 +12,7 @@ const SOON: u32 = 10;
 /// Tries; then it stays as it is.
 const MAX_TRIES: u32 = 20;
 
-/// How a JVM's threads are known.
+/// How a process's threads are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// Not known yet.
@@ -21,6 +21,8 @@ pub enum Naming {
     Native,
     /// The probe on `JVM_SetNativeThreadName` does, by Strings.
     Strings,
+    /// The runtime gives them none.
+    None,
     /// Only by what the kernel calls them: why.
     Comm(String),
 }
@@ -32,6 +34,7 @@ impl Naming {
             Self::Opening => "opening",
             Self::Native => "probe",
             Self::Strings => "string_probe",
+            Self::None => "none",
             Self::Comm(_) => "comm",
         }
     }
@@ -43,17 +46,18 @@ impl Naming {
             Self::Strings => {
                 "each name is seen as it is given, by its String: libjvm has no symbol table".into()
             }
+            Self::None => "its runtime gives threads no names".into(),
             Self::Comm(why) => format!("stages and tasks are not known: {why}"),
         }
     }
 }
 
-/// How the kernel walks a JVM's stacks.
+/// How the kernel walks a process's stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Walking {
     /// Not known yet.
     Opening,
-    /// By what the JVM's own tables tell of its code.
+    /// By what the process's own tables tell of its code.
     CodeTables,
     /// By frame pointers only: why.
     FramePointers(String),
@@ -68,19 +72,17 @@ impl Walking {
             Self::FramePointers(_) => "frame_pointers",
         }
     }
-    /// A sentence for people.
-    pub fn says(&self) -> String {
+    /// A sentence for people, in a runtime's words.
+    pub fn says(&self, words: &Words) -> String {
         match self {
-            Self::Opening => "its code heaps are being looked at".into(),
-            Self::CodeTables => "compiled and interpreted frames are walked by the JVM's own tables".into(),
-            Self::FramePointers(why) => {
-                format!("only by frame pointers, so give it -XX:+PreserveFramePointer: {why}")
-            }
+            Self::Opening => words.opening.into(),
+            Self::CodeTables => words.walked.into(),
+            Self::FramePointers(why) => format!("{}: {why}", words.by_frame_pointers),
         }
     }
 }
 
-/// Tries at something that a JVM may not be ready for.
+/// Tries at something that a process may not be ready for.
 #[derive(Debug, Default)]
 pub(super) struct Tries {
     pub(super) made: u32,
@@ -88,9 +90,13 @@ pub(super) struct Tries {
 }
 
 impl Tries {
+    /// The first is due now.
+    pub(super) fn at_once() -> Self {
+        Self { made: 0, next: Some(Instant::now()) }
+    }
     /// One failed; false when it was the last.
-    pub(super) fn failed(&mut self, problem: &JvmProblem, now: Instant) -> bool {
-        if *problem == JvmProblem::Late {
+    pub(super) fn failed(&mut self, problem: &Problem, now: Instant) -> bool {
+        if *problem == Problem::Late {
             // No try: nothing was read. It is left alone for a time that ends.
             self.next = Some(now + LATE);
             return true;

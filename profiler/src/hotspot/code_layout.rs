@@ -6,11 +6,13 @@
 //! [`JvmProblem::NotReady`]. The return barrier of virtual threads and the compiler's counter come a moment later
 //! (0 until then), so a layout of a JVM that has just started is to be read once more.
 
-use crate::hotspot::vm_structs::VmStructs;
-use crate::hotspot::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Counters, Jvm, JvmProblem};
+use super::libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER};
+use super::vm_structs::VmStructs;
+use super::x86_64::BCP_SLOTS;
+use super::{Counters, Jvm, JvmProblem};
 use crate::target::memory::{Memory, at};
 use profiler_ebpf::arch::USER_END;
-use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
+use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead};
 
 /// Largest code cache (`CODE_CACHE_SIZE_LIMIT`, globalDefinitions.hpp) and some.
 const MAX_CODE_BYTES: u64 = 4 << 30;
@@ -54,17 +56,15 @@ pub fn from_tables<M: Memory>(
     let fields = Fields(vm);
     let counters = Counters::find(memory, vm);
     let layout = JvmLayout {
+        head: RuntimeHead { low, high, incarnation, pad: 0 },
         heaps,
-        low,
-        high,
         call_stub_return,
         cont_return_barrier: barrier,
-        incarnation,
         segment_shift: shift,
         block_header: block_header as u8,
         block_used: block_used as u8,
-        // Another slot came with JDK 9 (frame_x86.hpp: the mirror); and so did the array of heaps.
-        bcp_slot: if vm.address("CodeCache::_heap").is_some() { -7 } else { -8 },
+        // The array of heaps came with JDK 9.
+        bcp_slot: if vm.address("CodeCache::_heap").is_some() { BCP_SLOTS.jdk8 } else { BCP_SLOTS.since_9 },
         head_bytes: 0,
         pad: 0,
         name: fields.must("CodeBlob::_name")?,
@@ -83,7 +83,6 @@ pub fn from_tables<M: Memory>(
         deopt_mh: fields
             .any(&["CompiledMethod::_deopt_mh_handler_begin", "nmethod::_deopt_mh_handler_offset"]),
         verified_entry: fields.entry()?,
-        pad2: 0,
         unloads: counters.unloads.unwrap_or(0),
         compiles: counters.compiles.unwrap_or(0),
         // The walker finds it.
@@ -246,7 +245,7 @@ mod tests {
             let begun = Instant::now();
             let proc = format!("/proc/{}", java.pid());
             let read = || {
-                let jvm = Jvm::open(Path::new(&proc), 0, &mut LibjvmFiles::default())?;
+                let jvm = Jvm::open(Path::new(&proc), 0, &LibjvmFiles::default())?;
                 layout(&jvm, 7)
             };
             let found = loop {
@@ -262,9 +261,14 @@ mod tests {
             println!("{jdk:?} {flags}: known {:?} after its start", begun.elapsed());
             let heaps = found.heaps.iter().filter(|heap| heap.low != 0).count();
             assert_eq!(heaps, if flags.contains('+') { 3 } else { 1 }, "{found:x?}");
-            assert!((found.low..found.high).contains(&found.call_stub_return), "{found:x?}");
-            assert!(found.heaps.iter().all(|h| h.low == 0 || found.low <= h.low && h.high <= found.high));
-            assert_eq!(found.incarnation, 7);
+            assert!((found.head.low..found.head.high).contains(&found.call_stub_return), "{found:x?}");
+            assert!(
+                found
+                    .heaps
+                    .iter()
+                    .all(|h| h.low == 0 || found.head.low <= h.low && h.high <= found.head.high)
+            );
+            assert_eq!(found.head.incarnation, 7);
             assert!(found.head_bytes > 0 && usize::from(found.head_bytes) <= MAX_BLOB_HEAD);
             // Nothing of it changes, but that the return barrier and the compiler's counter come a moment later.
             let again = loop {

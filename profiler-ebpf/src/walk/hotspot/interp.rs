@@ -1,29 +1,26 @@
 //! Steps through interpreted frames.
 //!
 //! In: the walk's registers, with a pc in the interpreter. Out: a frame with the method and the bytecode pointer,
-//! and the caller's registers. Slots from rbp, in words: the caller's rbp 0, the return address 1, the caller's sp -1,
-//! the Method* -3, the bytecode pointer -8, or -7 in JDK 8 (frame_x86.hpp). While a frame is built, the method is in
-//! rbx and the caller's sp in r13 (templateInterpreterGenerator_x86.cpp, generate_fixed_frame).
+//! and the caller's registers. Where these are in a frame, and in registers while one is built, is in `x86_64`.
 #![allow(unsafe_code)]
 
-use super::hotspot::lost;
-use super::stack::{at_most, checked, is_user_address, offset_of, pair};
-use super::{MAX_FRAME_BYTES, caller as caller_at, ended, in_code, push};
+use super::steps::lost;
+use super::x86_64::{
+    BELOW, MADE, METHOD, METHOD_BYTES, RETURN, SAVED_FP, SENDER, SLOTS_BYTES, method as method_of, popped,
+    sender as sender_of,
+};
 use crate::maps::{FETCH_BYTES, Scratch};
+use crate::walk::stack::{at_most, checked, is_user_address, offset_of, pair};
+use crate::walk::{MAX_FRAME_BYTES, caller as caller_at, ended, in_code, push};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{FrameKindTag, JvmLayout, StackEnd};
+use profiler_ebpf::{JavaFrameTag, StackEnd};
 
-/// Words below the frame pointer that are read; eight and the pair at it.
-pub const BELOW: u64 = 8;
-pub const SLOTS_BYTES: u64 = (BELOW + 2) * 8;
 /// Where in `fetched` the last place for them is.
 const LAST_SLOTS: u64 = FETCH_BYTES as u64 - SLOTS_BYTES;
 /// Expression stack, locks and locals of a method are no larger.
 pub const MAX_FRAME: u64 = 1 << 19;
 /// Locals of a method while its frame is built.
 const MAX_LOCALS: u64 = 1 << 19;
-/// Bytes below rbp while r13 is the caller's sp: that itself, and a zero.
-const MADE: u64 = 16;
 /// A method's bytecodes are no longer (JVMS 4.7.3).
 const MAX_CODE: u64 = 1 << 16;
 
@@ -46,7 +43,7 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp, r13) = (walk.sp, walk.fp, walk.registers.sender_sp());
+        let (sp, fp, r13) = (walk.sp, walk.fp, sender_of(walk));
         // r13 is the bytecode pointer once there is a frame. That may be close above the stack, where the JVM's metadata
         // was mapped there; but the frame begins between them then, and while one is made that is at its very end or
         // above the caller's sp.
@@ -58,7 +55,7 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
             return lost(scratch, StackEnd::ReadFailed as u64);
         };
         let walk = &(*scratch).walk;
-        let (method, ax) = (walk.registers.method(), walk.registers.popped_return());
+        let (method, ax) = (method_of(walk), popped(walk));
         let made = deep <= MADE;
         let (pc, rbp) = if made && fp == sp {
             // push rbp; mov rbp,rsp.
@@ -85,12 +82,6 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
     }
 }
 
-/// The slot of the bytecode pointer, counted from [`BELOW`] words below the frame pointer.
-#[inline(always)]
-pub fn bcp_slot(jvm: &JvmLayout) -> u64 {
-    (BELOW as i64 + i64::from(jvm.bcp_slot)) as u64 & 7
-}
-
 /// Frame and caller of one that called, when all is as it should be; its slots are in the memory that was fetched. The
 /// words to add, and the caller's pc, sp and rbp. None: `caller` knows why.
 ///
@@ -109,12 +100,12 @@ pub unsafe fn plain(
         if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 || at > LAST_SLOTS {
             return None;
         }
-        let bcp_slot = checked((*scratch).walk.interpreter_len & 7);
+        let bcp_slot = checked((*scratch).walk.jvm.places.bcp_slot());
         let slots =
             addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
         let bytecode = slots.add(bcp_slot).read();
-        let (method, sender) = (slots.add(5).read(), slots.add(7).read());
-        let (rbp, pc) = (slots.add(8).read(), slots.add(9).read());
+        let (method, sender) = (slots.add(METHOD).read(), slots.add(SENDER).read());
+        let (rbp, pc) = (slots.add(SAVED_FP).read(), slots.add(RETURN).read());
         if sender <= fp || sender & 7 != 0 || sender - sp > MAX_FRAME_BYTES {
             return None;
         }
@@ -122,7 +113,7 @@ pub unsafe fn plain(
             return None;
         }
         let bytecode = if is_user_address(bytecode) { bytecode & 0xffff_ffff } else { 0 };
-        let second = bytecode | (FrameKindTag::JavaInterpreted as u64) << 32;
+        let second = bytecode | JavaFrameTag::Interpreted.word();
         Some(((method, second), (pc, sender, rbp)))
     }
 }
@@ -133,7 +124,7 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp, leaf, bx) = (walk.sp, walk.fp, walk.leaf, walk.registers.method());
+        let (sp, fp, leaf, made_for) = (walk.sp, walk.fp, walk.leaf, method_of(walk));
         if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 {
             return lost(scratch, StackEnd::BadJavaFrame as u64);
         }
@@ -143,11 +134,11 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
         }
         let slots =
             addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
-        let bcp_slot = checked((*scratch).walk.interpreter_len & 7);
+        let bcp_slot = checked((*scratch).walk.jvm.places.bcp_slot());
         let saved = slots.add(bcp_slot).read();
-        let mut method = slots.add(5).read();
-        let sender = slots.add(7).read();
-        let (rbp, pc) = (slots.add(8).read(), slots.add(9).read());
+        let mut method = slots.add(METHOD).read();
+        let sender = slots.add(SENDER).read();
+        let (rbp, pc) = (slots.add(SAVED_FP).read(), slots.add(RETURN).read());
         let mut bytecode = saved;
         if leaf != 0 {
             // Between calls the pointer is in r13; the slot has it as it was at the last one.
@@ -155,8 +146,8 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
                 bytecode = bcp;
             }
             // The slot is not written yet.
-            if sp > fp - 24 {
-                (method, bytecode) = (bx, 0);
+            if sp > fp - METHOD_BYTES {
+                (method, bytecode) = (made_for, 0);
             }
         }
         if !is_user_address(bytecode) {
@@ -178,7 +169,7 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
 /// Adds the frame.
 #[inline(always)]
 unsafe fn told(scratch: *mut Scratch, method: u64, bytecode: u64) -> bool {
-    let kind = (FrameKindTag::JavaInterpreted as u64) << 32;
+    let kind = JavaFrameTag::Interpreted.word();
     // SAFETY: as above.
     unsafe { push(scratch, method, bytecode & 0xffff_ffff | kind | (*scratch).walk.guessed) }
 }

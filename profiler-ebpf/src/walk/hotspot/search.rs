@@ -6,13 +6,17 @@
 //! carrier goes on. All bounded.
 #![allow(unsafe_code)]
 
+use super::blob;
 use super::frames::frame_bytes;
 use super::interp::MAX_FRAME;
-use super::stack::{at_most, is_user_address, offset_of, pair, read};
-use super::{GUESSED, RETURN_ADDRESS, blob, caller, ended, hotspot, in_code, push};
-use crate::maps::{FETCH_BYTES, JVMS, Scratch};
+use super::maps::JVMS;
+use super::steps::{lost, rule};
+use super::x86_64::{CALL, FRAME_END};
+use crate::maps::{FETCH_BYTES, Scratch};
+use crate::walk::stack::{at_most, is_user_address, offset_of, pair, read};
+use crate::walk::{GUESSED, RETURN_ADDRESS, caller, ended, in_code, push};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{FrameKindTag, StackEnd};
+use profiler_ebpf::{JavaFrameTag, StackEnd};
 
 /// Words that the interrupted code may have pushed.
 const LEAF_WORDS: u64 = 8;
@@ -34,17 +38,18 @@ pub unsafe fn body(scratch: *mut Scratch) -> bool {
         let walk = &(*scratch).walk;
         let (sp, leaf) = (walk.sp, walk.leaf);
         let bytes = frame_bytes(scratch);
-        if bytes < 16 {
+        if bytes < FRAME_END {
             return top(scratch);
         }
         let words = if leaf != 0 { LEAF_WORDS } else { SAVED_WORDS };
-        let from = sp + bytes - 16;
+        let from = sp + bytes - FRAME_END;
         let at = offset_of(scratch, from, words * 8 + 8);
         if at > LAST_SAVED {
             return top(scratch);
         }
         let (low, high) = ((*scratch).walk.low, (*scratch).walk.high);
-        let (interpreter, len) = ((*scratch).walk.interpreter, (*scratch).walk.interpreter_len >> 32);
+        let jvm = (*scratch).walk.jvm;
+        let (interpreter, len) = (jvm.interpreter, jvm.places.interpreter_len());
         let first =
             addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SAVED>(at)).cast::<u64>();
         for i in 0..SAVED_WORDS {
@@ -54,7 +59,7 @@ pub unsafe fn body(scratch: *mut Scratch) -> bool {
             let pc = first.add(i as usize + 1).read();
             if pc >= low && pc < high {
                 let rbp = first.add(i as usize).read();
-                let above = from + i * 8 + 16;
+                let above = from + i * 8 + FRAME_END;
                 // A slot of the frame that nothing was written to may have such an address of earlier calls: the
                 // interpreter's frame is where rbp says.
                 if pc.wrapping_sub(interpreter) < len && rbp.wrapping_sub(above) > MAX_FRAME {
@@ -86,9 +91,9 @@ pub unsafe fn top(scratch: *mut Scratch) -> bool {
         };
         let walk = &(*scratch).walk;
         if in_code(walk, first) {
-            caller(scratch, first, sp + 8, fp)
+            caller(scratch, first, sp + CALL, fp)
         } else if leaf != 0 && in_code(walk, second) {
-            caller(scratch, second, sp + 16, first)
+            caller(scratch, second, sp + FRAME_END, first)
         } else {
             ended(scratch, StackEnd::BadJavaCaller)
         }
@@ -106,25 +111,24 @@ pub unsafe fn continuation(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let Some(jvm) = JVMS.get_ptr((*scratch).walk.pid as u32) else {
-            return hotspot::lost(scratch, StackEnd::JvmNotReady as u64);
+            return lost(scratch, StackEnd::JvmNotReady as u64);
         };
         let returns = read::<u64>(scratch, (*jvm).cont_entry_return).unwrap_or(0);
         if !is_user_address(returns) || !in_code(&(*scratch).walk, returns) {
-            return hotspot::lost(scratch, StackEnd::ContinuationUnknown as u64);
+            return lost(scratch, StackEnd::ContinuationUnknown as u64);
         }
-        let stub = (FrameKindTag::JavaStub as u64) << 32;
-        if !push(scratch, (*scratch).walk.pc, stub | RETURN_ADDRESS) {
+        if !push(scratch, (*scratch).walk.pc, JavaFrameTag::Stub.word() | RETURN_ADDRESS) {
             return false;
         }
         (*scratch).walk.pc = returns;
-        if !hotspot::rule(scratch) {
+        if !rule(scratch) {
             return false;
         }
         let bytes = frame_bytes(scratch);
         let sp = (*scratch).walk.sp;
         for i in 0..ARGUMENT_STEPS {
-            if bytes >= 16
-                && let Some((_, pc)) = pair(scratch, sp + bytes - 16 + i * 16)
+            if bytes >= FRAME_END
+                && let Some((_, pc)) = pair(scratch, sp + bytes - FRAME_END + i * 16)
                 && in_code(&(*scratch).walk, pc)
             {
                 // The heaps are large, and what lies on the stack may look like an address in them.

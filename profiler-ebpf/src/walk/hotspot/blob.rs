@@ -6,14 +6,15 @@
 //! bytes of its name are read: once for a pc, then the cache has it.
 #![allow(unsafe_code)]
 
-use super::leaf;
-use super::stack::{checked, read};
-use super::state::{Blob, HEAD_WORDS, Kind, Rule};
+use super::state::{Blob, HEAD_WORDS, Kind};
 use crate::maps::Scratch;
+use crate::walk::leaf;
+use crate::walk::stack::{checked, read};
+use crate::walk::state::Rule;
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{Field, FieldKind, FrameKindTag, JvmLayout, MAX_CODE_HEAPS, StackEnd};
+use profiler_ebpf::{Field, FieldKind, JavaFrameTag, JvmLayout, MAX_CODE_HEAPS, StackEnd};
 
 /// Blobs that execute take up to 4 (measured on 17 and 25; a tag reaches 254 segments back).
 const MAX_HOPS: usize = 16;
@@ -53,10 +54,10 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
         let leaf = walk.leaf != 0;
         let size = blob.frame_size;
         let mut in_frame = 0;
-        let mut tag = FrameKindTag::JavaStub;
+        let mut tag = JavaFrameTag::Stub;
         let kind = match blob.name {
             NMETHOD | NATIVE_NMETHOD => {
-                tag = FrameKindTag::JavaCompiled;
+                tag = JavaFrameTag::Compiled;
                 let handler = walk.pc == blob.deopt || walk.pc == blob.deopt_mh;
                 if size == 0 {
                     // A method handle's intrinsic: it jumps on, and makes no frame.
@@ -72,7 +73,7 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
             }
             INTERPRETER if leaf => Kind::InterpretedLeaf as u64,
             INTERPRETER => {
-                tag = FrameKindTag::JavaInterpreted;
+                tag = JavaFrameTag::Interpreted;
                 Kind::Interpreted as u64
             }
             STUB_ROUTINES if walk.pc == (*jvm).call_stub_return => Kind::Entry as u64,
@@ -88,7 +89,7 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
             _ => Kind::Whole as u64,
         };
         let blob = &(*scratch).blob;
-        let compiled = tag as u64 == FrameKindTag::JavaCompiled as u64;
+        let compiled = tag as u64 == JavaFrameTag::Compiled as u64;
         if compiled && size > 0xffff {
             (*scratch).walk.end = StackEnd::FrameNotUnderstood as u64;
             return false;

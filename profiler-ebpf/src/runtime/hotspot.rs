@@ -1,8 +1,43 @@
-//! What the walker must know of a HotSpot JVM, in a map keyed by pid.
+//! HotSpot's frames as the walker sends them, and what it must know of a JVM, in a map keyed by pid.
 //!
 //! Read from the JVM's own vmStructs (`src/hotspot/share/runtime/vmStructs.cpp`) by the daemon. Offsets are
 //! bytes from the start of the object they belong to; [`Field::NONE`] where this JDK has no such field. The walker
 //! trusts none of them: every index that comes from here is bounded where it is used.
+#![allow(unsafe_code)]
+
+use super::{RuntimeHead, RuntimeId};
+
+/// Kind of a frame of [`RuntimeId::HOTSPOT`].
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JavaFrameTag {
+    /// `value` is an instruction address in an nmethod (compiled Java, or the wrapper of a native method); `cookie` is
+    /// its compile id, which no other nmethod of that JVM has.
+    Compiled = 1,
+    /// `value` is the `Method*` of an interpreted frame; `cookie` the low half of its bytecode pointer, 0 where that
+    /// is not known or the method is native.
+    Interpreted = 2,
+    /// `value` is an instruction address in code that HotSpot made and that is no method: interpreter, stubs,
+    /// adapters.
+    Stub = 3,
+}
+
+impl JavaFrameTag {
+    /// The kind with this number, if there is one.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Compiled),
+            2 => Some(Self::Interpreted),
+            3 => Some(Self::Stub),
+            _ => None,
+        }
+    }
+
+    /// In the second word of a [`crate::UserFrame`], with the runtime.
+    pub const fn word(self) -> u64 {
+        (self as u64) << 32 | (RuntimeId::HOTSPOT.0 as u64) << 48
+    }
+}
 
 /// Code heaps of one JVM, at most: three when the code cache is segmented, one when not (codeCache.cpp).
 pub const MAX_CODE_HEAPS: usize = 4;
@@ -62,19 +97,15 @@ impl Field {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JvmLayout {
+    /// Lowest and one past the highest address of all code heaps.
+    pub head: RuntimeHead,
     /// Its code heaps.
     pub heaps: [CodeHeap; MAX_CODE_HEAPS],
-    /// Lowest and one past the highest address of all of them.
-    pub low: u64,
-    /// See `low`.
-    pub high: u64,
     /// `StubRoutines::_call_stub_return_address`: where Java returns to the C++ that called it.
     pub call_stub_return: u64,
     /// `StubRoutines::_cont_returnBarrier`, where a virtual thread's lowest thawed frame returns; 0: none or
     /// not known. A frame with this address stands for those that are frozen.
     pub cont_return_barrier: u64,
-    /// A number that no other JVM of this daemon has had: the key of what the walker remembers of its code.
-    pub incarnation: u32,
     /// log2 of a segment's bytes.
     pub segment_shift: u8,
     /// Bytes of the `HeapBlock` in front of each blob.
@@ -108,8 +139,6 @@ pub struct JvmLayout {
     pub deopt_mh: Field,
     /// `nmethod::_verified_entry_point`.
     pub verified_entry: Field,
-    /// Zero.
-    pub pad2: u32,
     /// Where the JVM counts the classes that it has unloaded, 8 bytes; 0: it does not.
     pub unloads: u64,
     /// Where it counts the compilations that it has finished, 8 bytes; 0: it does not.
@@ -123,7 +152,18 @@ pub struct JvmLayout {
     pub cont_entry_return: u64,
 }
 
+impl JvmLayout {
+    /// As the map has it.
+    pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
+        // SAFETY: integers without padding between them: their sizes add up to that of the whole, asserted below.
+        unsafe { core::mem::transmute(*self) }
+    }
+}
+
 const _: () = {
+    let words =
+        size_of::<RuntimeHead>() + size_of::<CodeHeap>() * MAX_CODE_HEAPS + 2 * 8 + 8 + 10 * 4 + 5 * 8;
+    assert!(size_of::<JvmLayout>() == words);
     assert!(size_of::<CodeHeap>() == 24);
     assert!(size_of::<Field>() == 4);
     assert!(size_of::<JvmLayout>() == 224);

@@ -6,25 +6,35 @@
 //! interpreted frames need it, and steers nothing.
 #![allow(unsafe_code)]
 
-use super::recent::Banks;
-use super::stack::{LAST_PAIR, PAIR, at_most, covered, fetch, is_user_address, pair_at};
-use super::state::{Kind, Walk};
-use super::{
-    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, blob, cache, frames, interp,
-    mix_frame, push, recent, search,
+use super::maps::JVMS;
+use super::state::Kind;
+use super::{blob, frames, interp, leaves, search, x86_64};
+use crate::maps::Scratch;
+use crate::walk::recent::Banks;
+use crate::walk::stack::{LAST_PAIR, PAIR, at_most, covered, fetch, is_user_address, pair_at};
+use crate::walk::state::Walk;
+use crate::walk::{
+    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, mix_frame, push,
 };
-use crate::maps::{JVMS, Scratch};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{FrameKindTag, MAX_USER_FRAMES, StackEnd};
+use profiler_ebpf::{JavaFrameTag, MAX_USER_FRAMES, RuntimeId, StackEnd, arch};
 
-/// Some steps; false at the end.
+/// In the second word of each frame.
+const RUNTIME: u64 = (RuntimeId::HOTSPOT.0 as u64) << 48;
+
+/// Some steps; false at the end, which is at once where the frames of this architecture are not known.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
 pub unsafe fn steps(scratch: *mut Scratch) -> bool {
     // SAFETY: valid by contract; the verifier checks each access.
-    unsafe { if known(scratch) { step(scratch) } else { true } }
+    unsafe {
+        if !arch::HOTSPOT {
+            return lost(scratch, StackEnd::ArchUnsupported as u64);
+        }
+        if known(scratch) { step(scratch) } else { true }
+    }
 }
 
 /// Steps through callers that need no look at the JVM's memory but its stack; whether it met something else in the
@@ -46,8 +56,8 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
         let Some(banks) = Banks::of(walk) else { return true };
         let mut other = false;
         let mut wanted = 0;
-        let entry = walk.entry;
-        let (interpreter, interpreter_len) = (walk.interpreter, walk.interpreter_len >> 32);
+        let entry = walk.jvm.entry;
+        let (interpreter, interpreter_len) = (walk.jvm.interpreter, walk.jvm.places.interpreter_len());
         for _ in 0..STEPS_A_ROUND {
             other = true;
             if frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
@@ -55,8 +65,8 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
             }
             let (value, second, next);
             if pc.wrapping_sub(interpreter) < interpreter_len {
-                if !covered(base, limit, fp.wrapping_sub(interp::BELOW * 8), interp::SLOTS_BYTES) {
-                    wanted = fp.wrapping_sub(interp::BELOW * 8);
+                if !covered(base, limit, fp.wrapping_sub(x86_64::BELOW * 8), x86_64::SLOTS_BYTES) {
+                    wanted = fp.wrapping_sub(x86_64::BELOW * 8);
                     break;
                 }
                 let Some((frame, to)) = interp::plain(scratch, (sp, fp), base, (low, high)) else {
@@ -77,12 +87,12 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 if !is_user_address(return_address) {
                     break;
                 }
-                (value, second) = (pc, (FrameKindTag::JavaStub as u64) << 32 | RETURN_ADDRESS);
+                (value, second) = (pc, JavaFrameTag::Stub.word() | RETURN_ADDRESS);
                 next = (return_address, fp + PAIR, rbp);
             } else {
                 let cursor = (*own).cursor;
                 let (bytes, told) = match banks.find(own, (*own).mask, pc, sp) {
-                    Some(frame) if (*own).believed != 0 => frame,
+                    Some((bytes, word)) if (*own).jvm.believed != 0 => (bytes, from_bank(word)),
                     _ => {
                         let Some(rule) = cache::fresh(pc, incarnation, now) else { break };
                         if rule.what >> 56 != Kind::Whole as u64 {
@@ -106,7 +116,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 if return_address < low || return_address >= high {
                     break;
                 }
-                banks.keep(own, (*own).mask, (pc, sp), bytes, told);
+                banks.keep(own, (*own).mask, (pc, sp), bytes, to_bank(told));
                 (value, second) = (pc, told | RETURN_ADDRESS);
                 next = (return_address, sp + bytes, rbp);
             }
@@ -125,14 +135,27 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
         let walk = &mut (*scratch).walk;
         (walk.pc, walk.sp, walk.fp) = (pc, sp, fp);
         (walk.hash, walk.words, walk.frames) = (hash, words, frames);
-        other && (wanted == 0 || !fetch(scratch, wanted, interp::SLOTS_BYTES))
+        other && (wanted == 0 || !fetch(scratch, wanted, x86_64::SLOTS_BYTES))
     }
 }
 
 /// Second word of a frame, without flags.
 #[inline(always)]
 fn kind_and_id(what: u64, how: u64) -> u64 {
-    how & 0xffff_ffff | (what >> 48 & 0xff) << 32
+    how & 0xffff_ffff | (what >> 48 & 0xff) << 32 | RUNTIME
+}
+
+/// The same of a compiled frame or a stub, as the banks keep it: a compile id, and whether it is a stub.
+#[inline(always)]
+fn to_bank(second: u64) -> u64 {
+    second & 0xffff_ffff | (second >> 33 & 1) << 32
+}
+
+/// And back.
+#[inline(always)]
+fn from_bank(word: u64) -> u64 {
+    let tag = JavaFrameTag::Compiled as u64 + (word >> 31 & 2);
+    word & 0xffff_ffff | tag << 32 | RUNTIME
 }
 
 /// One step, of any kind; false at the end.
@@ -141,9 +164,9 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        if walk.leaf == 0 || !recent::leaf(scratch) {
+        if walk.leaf == 0 || !leaves::find(scratch) {
             let walk = &(*scratch).walk;
-            if walk.leaf == 0 && walk.pc == walk.barrier {
+            if walk.leaf == 0 && walk.pc == walk.jvm.barrier {
                 return search::continuation(scratch);
             }
             if !rule(scratch) {
@@ -169,7 +192,7 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
         {
             let walk: *mut Walk = addr_of_mut!((*scratch).walk);
             let frame = ((*walk).pc, (*walk).sp);
-            banks.keep(walk, (*walk).mask, frame, frames::frame_bytes(scratch), second);
+            banks.keep(walk, (*walk).mask, frame, frames::frame_bytes(scratch), to_bank(second));
         }
         let second = second | returned(scratch);
         if !push(scratch, (*scratch).walk.pc, second) {
@@ -202,7 +225,7 @@ pub unsafe fn rule(scratch: *mut Scratch) -> bool {
             ((*jvm).interpreter_low, (*jvm).interpreter_high) = (low, high);
         }
         if (*scratch).walk.leaf != 0 && blob::makes_frame(scratch) {
-            recent::keep_leaf(scratch);
+            leaves::keep(scratch);
         }
         cache::keep(scratch, key);
         true
@@ -215,10 +238,9 @@ pub unsafe fn rule(scratch: *mut Scratch) -> bool {
 /// As for [`steps`].
 #[inline(always)]
 pub unsafe fn lost(scratch: *mut Scratch, end: u64) -> bool {
-    let stub = (FrameKindTag::JavaStub as u64) << 32;
     // SAFETY: as above.
     unsafe {
-        if push(scratch, (*scratch).walk.pc, stub | returned(scratch)) {
+        if push(scratch, (*scratch).walk.pc, JavaFrameTag::Stub.word() | returned(scratch)) {
             (*scratch).walk.end = end;
         }
     }

@@ -1,0 +1,13 @@
+//! What the daemon tells of each JVM, by pid.
+
+use aya_ebpf::macros::map;
+use aya_ebpf::maps::HashMap;
+use profiler_ebpf::{JvmLayout, MAX_JVMS, MAX_WATCHED, StringLayout};
+
+/// What the walker must know of it.
+#[map]
+pub static JVMS: HashMap<u32, JvmLayout> = HashMap::with_max_entries(MAX_JVMS, 0);
+
+/// How it lays out Strings.
+#[map]
+pub static STRING_LAYOUTS: HashMap<u32, StringLayout> = HashMap::with_max_entries(MAX_WATCHED, 0);

@@ -1,0 +1,88 @@
+//! The doors of the runtimes' rooms: what the walker asks of a process's runtime, chosen by its number.
+//!
+//! In: a process, the walk. Out: where the runtime's code is, and steps through it. A new runtime is a room beside
+//! [`hotspot`] and an arm in each function here; BPF has no pointers to functions. A process has one runtime at most, the
+//! first that has a layout of it.
+#![allow(unsafe_code)]
+
+use super::recent::Slot;
+use super::state::{Rule, Walk};
+use super::{ended, hotspot};
+use crate::maps::Scratch;
+use profiler_ebpf::{RuntimeHead, RuntimeId, StackEnd};
+
+const HOTSPOT: u64 = RuntimeId::HOTSPOT.0 as u64;
+
+/// Which runtime a process has, and where its code is; the runtime keeps in the slot what its steps need.
+///
+/// # Safety
+/// `slot` is in the map.
+#[inline(always)]
+pub unsafe fn look_up(slot: *mut Slot, pid: u32) -> (u64, RuntimeHead) {
+    // SAFETY: by contract.
+    match unsafe { hotspot::look_up(&mut (*slot).jvm, pid) } {
+        Some(head) => (HOTSPOT, head),
+        None => (0, RuntimeHead { low: 0, high: 0, incarnation: 0, pad: 0 }),
+    }
+}
+
+/// Whether what was looked up will hardly change.
+///
+/// # Safety
+/// As for [`look_up`].
+#[inline(always)]
+pub unsafe fn is_settled(slot: *const Slot) -> bool {
+    // SAFETY: by contract.
+    unsafe { (*slot).runtime == HOTSPOT && (*slot).jvm.is_settled() }
+}
+
+/// Before the walk of a thread in whose process there is such code.
+///
+/// # Safety
+/// As for [`look_up`]; `walk` is this CPU's.
+#[inline(always)]
+pub unsafe fn begin(walk: &mut Walk, slot: *mut Slot, now: u64) {
+    // SAFETY: by contract.
+    unsafe {
+        if walk.runtime == HOTSPOT {
+            hotspot::begin(walk, &mut (*slot).jvm, now);
+        }
+    }
+}
+
+/// Some steps from a pc in the runtime's code; false at the end.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(always)]
+pub unsafe fn steps(scratch: *mut Scratch) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        match (*scratch).walk.runtime {
+            HOTSPOT => hotspot::steps(scratch),
+            _ => ended(scratch, StackEnd::Unknown),
+        }
+    }
+}
+
+/// Whether a rule in the cache is of code that may be gone without notice.
+#[inline(always)]
+pub fn may_go(rule: &Rule) -> bool {
+    hotspot::may_go(rule)
+}
+
+/// Whether such code is there still.
+///
+/// # Safety
+/// As for [`steps`].
+#[inline(always)]
+pub unsafe fn is_there(scratch: *mut Scratch, rule: &Rule) -> bool {
+    // SAFETY: by contract.
+    unsafe { hotspot::is_there(scratch, rule) }
+}
+
+/// The process ended or runs another program.
+#[inline(always)]
+pub fn forget(pid: u32) {
+    hotspot::forget(pid);
+}
