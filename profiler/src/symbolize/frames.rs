@@ -58,10 +58,7 @@ impl FrameTable {
             all: FastMap::default(),
             limits,
             bytes: 0,
-            sweep_at: FrameLimits {
-                frames: limits.frames.min(SWEPT),
-                bytes: limits.bytes.min(SWEPT_BYTES),
-            },
+            sweep_at: FrameLimits { frames: limits.frames.min(SWEPT), bytes: limits.bytes.min(SWEPT_BYTES) },
             tenant: Tenant::default(),
             crowding: (FastSet::default(), Instant::now()),
             refused: Refusals::default(),
@@ -124,6 +121,7 @@ impl FrameTable {
     }
 
     /// Bytes of those, estimated.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
