@@ -264,11 +264,11 @@ fn bad_mask<M: Memory>(memory: &M, vm: &VmStructs, references: References) -> Re
 }
 
 #[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
     fn colours_come_off() {
         let address = 0x0400_0012_3458_u64;
         for bit in 0..4 {
