@@ -2,8 +2,8 @@
 //!
 //! In: jobs, each about a process. Out: what each gave, at the [`Door`] of who handed it in. A job runs on an errand's
 //! thread ([`super::errand`]), which can be given up; a reader waits for it as long as its [`Class`] says. One job of a
-//! process at a time, in the order that they came; of those that may take half a minute at most [`ASKING`] at once, so that
-//! names of frames never wait behind them. At most [`MAX_WAITING`] jobs of a door wait.
+//! process at a time, in the order that they came; of those that may take half a minute at most `ASKING` at once, so that
+//! names of frames never wait behind them. At most `MAX_WAITING` jobs of a door wait.
 
 use super::errand::{About, Errand, Turned, What, asking, background};
 use crate::model::ProcessKey;
