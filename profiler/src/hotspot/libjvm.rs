@@ -91,7 +91,7 @@ impl Libjvm {
         self.facts.tables.get(symbol).map(|linked| linked.wrapping_add(self.bias))
     }
 
-    /// Where [`CONT_RETURN_BARRIER`] or [`CONT_ENTRY_RETURN`] is; None where the file's .symtab was stripped, or the
+    /// Where `CONT_RETURN_BARRIER` or `CONT_ENTRY_RETURN` is; None where the file's .symtab was stripped, or the
     /// release has none.
     pub fn local_address(&self, symbol: &str) -> Option<u64> {
         self.facts.local.get(symbol).map(|linked| linked.wrapping_add(self.bias))
