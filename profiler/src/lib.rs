@@ -22,6 +22,8 @@ pub mod process;
 pub mod push;
 pub mod rights;
 pub mod serve;
+#[cfg(test)]
+mod skipped;
 pub mod store;
 pub mod supervise;
 pub mod symbolize;

@@ -4,12 +4,11 @@ use crate::setup::bpf_toolchain;
 use crate::{bpf, places, step};
 use anyhow::Result;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Builds all; the path of the daemon is the answer.
 pub fn run() -> Result<PathBuf> {
     bpf::build(&bpf_toolchain::ensure()?)?;
-    let mut cargo = Command::new(places::cargo());
+    let mut cargo = places::cargo();
     cargo.current_dir(places::workspace()).args([
         "build",
         "--locked",

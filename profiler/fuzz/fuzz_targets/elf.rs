@@ -3,7 +3,7 @@
 //! The first byte chooses what the others are: a file as it is; places and bytes that spoil a sound file, which is
 //! looked at itself or packed into another one's .gnu_debugdata; or a section of a sound file: .eh_frame, .debug_frame,
 //! .gnu_debugdata, .gopclntab.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::symbolize::native_names;
 use emberscope::unwind::table::{Image, Table, table_of};
