@@ -5,6 +5,9 @@
 //! Inputs are made from a seed, so that a run finds what the last one found: any bytes, and what each target lists as
 //! sound, spoiled. Limits: `RUNS` and `TIME` a target, `SLOW` an input, `MEMORY_KB` of all together.
 
+// Each target is a program of its own elsewhere, and has what they share as its own module.
+#![allow(clippy::duplicate_mod, clippy::type_complexity)]
+
 // The targets ask for a crate of this name.
 extern crate self as libfuzzer_sys;
 

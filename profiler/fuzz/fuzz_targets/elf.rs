@@ -73,7 +73,7 @@ fn spoilt(bytes: &[u8]) -> Vec<u8> {
             (".debug_frame", &frames()),
             (".strtab", &names),
             (".dynsym", &symbols),
-            (".note.gnu.build-id", b"\x04\0\0\0\x08\0\0\0\x03\0\0\0GNU\012345678"),
+            (".note.gnu.build-id", b"\x04\0\0\0\x08\0\0\0\x03\0\0\0GNU\x0012345678"),
             (".gnu_debugdata", &inner),
         ];
         elf(&parts)
