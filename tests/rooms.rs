@@ -7,12 +7,13 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself, `model` and `rights`, which every thread begins with. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 20] = [
     ("model", &[]),
+    ("arch", &[]),
     ("rights", &[]),
     ("supervise", &[]),
-    ("capture", &[]),
-    ("unwind", &["target", "hotspot"]),
+    ("capture", &["arch"]),
+    ("unwind", &["arch", "target", "hotspot"]),
     // What is read of a process may never come.
     ("process", &["target"]),
     ("target", &[]),

@@ -58,9 +58,9 @@ pub static TASK_TGID: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static TASK_MM: Global<u32> = Global::new(0);
 
-/// `task_struct.thread.fsbase`: where the thread's TLS is.
+/// Where `task_struct.thread` keeps the thread's pointer to its TLS.
 #[unsafe(no_mangle)]
-pub static TASK_FSBASE: Global<u32> = Global::new(0);
+pub static TASK_THREAD_POINTER: Global<u32> = Global::new(0);
 
 /// `mm_struct.start_stack`: top of the main thread's stack.
 #[unsafe(no_mangle)]

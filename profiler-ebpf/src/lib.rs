@@ -6,6 +6,7 @@
 //! appended.
 #![no_std]
 
+pub mod arch;
 mod counter;
 mod jvm;
 mod layout;
@@ -27,8 +28,8 @@ pub use share::{
     Share, TOTAL_AT,
 };
 pub use table::{
-    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, MAX_RULES, MAX_SLABS, MAX_TABLED, NoTable, PAGE_SHIFT,
-    ProcessTables, RULE_BITS, RbpRule, SLAB_GRANULES, SLAB_WORDS, STAMP_WORDS, UnwindRule, VSYSCALL_PAGE,
+    CfaRule, CodeRange, FpRule, GRANULE_WORDS, MAX_RANGES, MAX_RULES, MAX_SLABS, MAX_TABLED, NoTable,
+    PAGE_SHIFT, ProcessTables, RULE_BITS, ReturnRule, SLAB_GRANULES, SLAB_WORDS, STAMP_WORDS, UnwindRule,
     row,
 };
 

@@ -1,11 +1,11 @@
-//! The user-space registers of the interrupted thread, on x86-64.
+//! The user-space registers of the interrupted thread.
 //!
 //! The event's own registers are the user's only when it hit user mode. In the kernel, the user's were
 //! saved at the top of the kernel stack when the thread came in; `bpf_task_pt_regs` gives them (5.15).
 #![allow(unsafe_code)]
 
-use crate::globals::{HAS_TASK_PT_REGS, MM_START_STACK, TASK_FLAGS, TASK_FSBASE, TASK_MM};
-use aya_ebpf::bindings::{bpf_perf_event_data, pt_regs};
+use crate::globals::{HAS_TASK_PT_REGS, MM_START_STACK, TASK_FLAGS, TASK_MM, TASK_THREAD_POINTER};
+use aya_ebpf::bindings::bpf_perf_event_data;
 use aya_ebpf::helpers::bpf_probe_read_kernel;
 use aya_ebpf::helpers::generated::{
     bpf_get_current_task_btf, bpf_probe_read_kernel as copy_kernel, bpf_task_pt_regs,
@@ -13,44 +13,25 @@ use aya_ebpf::helpers::generated::{
 use core::ffi::c_void;
 use core::ptr::{addr_of, read_volatile};
 use profiler_ebpf::StackEnd;
+use profiler_ebpf::arch::{self, SavedRegisters, Start};
 
 /// `PF_KTHREAD` (include/linux/sched.h).
 const PF_KTHREAD: u32 = 0x0020_0000;
-
-/// Privilege level in `cs`: 3 is user mode.
-const USER_RPL: u16 = 3;
-
-/// What a walk starts from.
-pub struct UserRegs {
-    pub ip: u64,
-    pub sp: u64,
-    pub fp: u64,
-    pub ax: u64,
-    pub bx: u64,
-    pub r13: u64,
-}
 
 /// Whether the event hit the kernel.
 #[inline(always)]
 pub fn in_kernel(ctx: *const bpf_perf_event_data) -> bool {
     // SAFETY: the context is valid for the program's run; the verifier checks the access.
-    let cs = unsafe { read_volatile(addr_of!((*ctx).regs.cs)) };
-    cs as u16 & USER_RPL != USER_RPL
+    unsafe { !arch::is_user(addr_of!((*ctx).regs)) }
 }
 
 /// Registers of an event that hit user mode.
 #[inline(always)]
-pub fn from_event(ctx: *const bpf_perf_event_data) -> UserRegs {
+pub fn from_event(ctx: *const bpf_perf_event_data) -> Result<Start, StackEnd> {
     // SAFETY: as above; perf_event programs may read the context only in whole words.
     unsafe {
-        UserRegs {
-            ip: read_volatile(addr_of!((*ctx).regs.rip)),
-            sp: read_volatile(addr_of!((*ctx).regs.rsp)),
-            fp: read_volatile(addr_of!((*ctx).regs.rbp)),
-            ax: read_volatile(addr_of!((*ctx).regs.rax)),
-            bx: read_volatile(addr_of!((*ctx).regs.rbx)),
-            r13: read_volatile(addr_of!((*ctx).regs.r13)),
-        }
+        let regs = addr_of!((*ctx).regs);
+        if arch::is_foreign(regs) { Err(StackEnd::ArchUnsupported) } else { Ok(arch::of_event(regs)) }
     }
 }
 
@@ -60,7 +41,7 @@ pub fn from_event(ctx: *const bpf_perf_event_data) -> UserRegs {
 /// # Safety
 /// `copy` may be written.
 #[inline(always)]
-pub unsafe fn from_task(copy: *mut pt_regs) -> Result<UserRegs, StackEnd> {
+pub unsafe fn from_task(copy: *mut SavedRegisters) -> Result<Start, StackEnd> {
     if HAS_TASK_PT_REGS.load() == 0 {
         return Err(StackEnd::NoUserRegisters);
     }
@@ -75,16 +56,20 @@ pub unsafe fn from_task(copy: *mut pt_regs) -> Result<UserRegs, StackEnd> {
         // Copied out: were they read in place, the compiler would merge these loads with those of
         // `from_event`, and the verifier refuses one load through two kinds of pointer.
         let from = bpf_task_pt_regs(task) as *const c_void;
-        if copy_kernel(copy.cast(), size_of::<pt_regs>() as u32, from) != 0 {
+        if copy_kernel(copy.cast(), size_of::<SavedRegisters>() as u32, from) != 0 {
             return Err(StackEnd::NoUserRegisters);
         }
         let regs = &*copy;
+        let start = arch::of_task(regs);
         // A worker thread of io_uring or vhost has no PF_KTHREAD, but no user code either: copy_thread()
-        // clears its ip.
-        if regs.cs as u16 & USER_RPL != USER_RPL || regs.rip == 0 {
+        // clears its pc.
+        if !arch::is_user(regs) || start.pc == 0 {
             return Err(StackEnd::KernelThread);
         }
-        Ok(UserRegs { ip: regs.rip, sp: regs.rsp, fp: regs.rbp, ax: regs.rax, bx: regs.rbx, r13: regs.r13 })
+        if arch::is_foreign(regs) {
+            return Err(StackEnd::ArchUnsupported);
+        }
+        Ok(start)
     }
 }
 
@@ -97,16 +82,16 @@ const TOP_BYTES: u64 = 16 * 1024;
 /// function without frame pointers may keep in the register. True where this kernel cannot tell.
 #[inline(always)]
 pub fn near_stack_top(fp: u64) -> bool {
-    let (fsbase_at, mm_at) = (TASK_FSBASE.load() as usize, TASK_MM.load() as usize);
+    let (pointer_at, mm_at) = (TASK_THREAD_POINTER.load() as usize, TASK_MM.load() as usize);
     let start_stack_at = MM_START_STACK.load() as usize;
-    if HAS_TASK_PT_REGS.load() == 0 || fsbase_at == 0 || mm_at == 0 || start_stack_at == 0 {
+    if HAS_TASK_PT_REGS.load() == 0 || pointer_at == 0 || mm_at == 0 || start_stack_at == 0 {
         return true;
     }
     // SAFETY: reads of kernel memory that cannot fault; the offsets are those of this kernel's BTF.
     unsafe {
         let task = bpf_get_current_task_btf() as *const u8;
         let near = |top: Result<u64, i32>| matches!(top, Ok(top) if top.wrapping_sub(fp) <= TOP_BYTES);
-        if near(bpf_probe_read_kernel(task.add(fsbase_at).cast::<u64>())) {
+        if near(bpf_probe_read_kernel(task.add(pointer_at).cast::<u64>())) {
             return true;
         }
         match bpf_probe_read_kernel(task.add(mm_at).cast::<*const u8>()) {

@@ -105,7 +105,7 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
             // Nothing was fetched yet.
             regs::from_task(addr_of_mut!((*scratch).fetched).cast())
         } else {
-            Ok(regs::from_event(ctx.ctx))
+            regs::from_event(ctx.ctx)
         };
         (walk.kernel_frames, walk.taken_ns) = (walk.words, now);
         match registers {

@@ -78,10 +78,6 @@ impl CodeRange {
     }
 }
 
-/// The page of `[vsyscall]`: code that the kernel runs for its caller, whose return address is on top of the stack. Too
-/// high for a [`CodeRange`].
-pub const VSYSCALL_PAGE: u64 = 0xf_ffff_ffff_f600;
-
 /// Why a range has no table; no table is at such an address.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,18 +90,20 @@ pub enum NoTable {
     Refused = 3,
 }
 
-/// How to get from a frame to its caller's: what .eh_frame says of it, as far as it occurs. The return address lies
-/// below the caller's stack pointer (the CFA).
+/// How to get from a frame to its caller's: what .eh_frame says of it, as far as it occurs. The CFA is the caller's stack
+/// pointer; sp and fp are the registers that the architecture has for stack and frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnwindRule {
     /// Where the CFA is.
     pub cfa: CfaRule,
     /// Bytes; see `cfa`.
     pub cfa_offset: i32,
-    /// Where the caller's rbp is.
-    pub rbp: RbpRule,
-    /// Bytes; see `rbp`.
-    pub rbp_offset: i16,
+    /// Where the caller's fp is.
+    pub fp: FpRule,
+    /// Bytes; see `fp` and `return_address`.
+    pub fp_offset: i16,
+    /// Where the return address is.
+    pub return_address: ReturnRule,
 }
 
 /// Where the caller's stack pointer is.
@@ -114,17 +112,18 @@ pub struct UnwindRule {
 pub enum CfaRule {
     /// No rule for this code.
     Gap = 0,
-    /// rsp and the offset.
-    Rsp = 1,
-    /// rbp and the offset.
-    Rbp = 2,
-    /// The word at rsp and the offset.
-    AtRsp = 3,
-    /// The word at rbp and the offset: a function that aligns its stack.
-    AtRbp = 4,
-    /// rsp and the offset; a word more where the address's low four bits are at least `rbp_offset`: a table of jumps.
+    /// sp and the offset.
+    Sp = 1,
+    /// fp and the offset.
+    Fp = 2,
+    /// The word at sp and the offset.
+    AtSp = 3,
+    /// The word at fp and the offset: a function that aligns its stack.
+    AtFp = 4,
+    /// sp and the offset; a word more where the address's low four bits are at least `fp_offset`: a table of jumps.
     Plt = 5,
-    /// A signal's frame: rsp is at rsp and the offset, rip a word above, and the other registers around.
+    /// A signal's frame: the interrupted sp is kept at sp and the offset, the other registers around
+    /// ([`crate::arch::interrupted`]).
     Signal = 6,
     /// The first frame of a thread.
     End = 7,
@@ -132,16 +131,30 @@ pub enum CfaRule {
     Unsupported = 8,
 }
 
-/// Where the caller's rbp is.
+/// Where the caller's fp is.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RbpRule {
+pub enum FpRule {
     /// Still in the register.
     Same = 0,
     /// At the CFA and the offset.
     AtCfa = 1,
-    /// At rbp and the offset.
-    AtRbp = 2,
+    /// At fp and the offset.
+    AtFp = 2,
+}
+
+/// Where the return address is.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReturnRule {
+    /// In the word below the CFA, where a call pushes it.
+    BelowCfa = 0,
+    /// In the link register: of a frame that was interrupted, no other.
+    Link = 1,
+    /// In the word above the caller's fp: a frame record.
+    AboveFp = 2,
+    /// At the CFA and `fp_offset`, while fp is still in the register.
+    AtCfa = 3,
 }
 
 impl UnwindRule {
@@ -153,14 +166,16 @@ impl UnwindRule {
     pub const UNSUPPORTED: Self = Self::plain(CfaRule::Unsupported);
 
     const fn plain(cfa: CfaRule) -> Self {
-        Self { cfa, cfa_offset: 0, rbp: RbpRule::Same, rbp_offset: 0 }
+        Self { cfa, cfa_offset: 0, fp: FpRule::Same, fp_offset: 0, return_address: ReturnRule::BelowCfa }
     }
 
-    /// As the map has it: `cfa` in bits 0 to 7, `rbp` in 8 to 15, its offset in 16 to 31, that of `cfa` above.
+    /// As the map has it: `cfa` in bits 0 to 7, `fp` in 8 to 11, `return_address` in 12 to 15, fp's offset in 16 to 31,
+    /// that of `cfa` above.
     pub const fn word(self) -> u64 {
         self.cfa as u64
-            | (self.rbp as u64) << 8
-            | (self.rbp_offset as u16 as u64) << 16
+            | (self.fp as u64) << 8
+            | (self.return_address as u64) << 12
+            | (self.fp_offset as u16 as u64) << 16
             | (self.cfa_offset as u32 as u64) << 32
     }
 
@@ -168,23 +183,36 @@ impl UnwindRule {
     pub const fn from_word(word: u64) -> Option<Self> {
         let cfa = match word as u8 {
             0 => CfaRule::Gap,
-            1 => CfaRule::Rsp,
-            2 => CfaRule::Rbp,
-            3 => CfaRule::AtRsp,
-            4 => CfaRule::AtRbp,
+            1 => CfaRule::Sp,
+            2 => CfaRule::Fp,
+            3 => CfaRule::AtSp,
+            4 => CfaRule::AtFp,
             5 => CfaRule::Plt,
             6 => CfaRule::Signal,
             7 => CfaRule::End,
             8 => CfaRule::Unsupported,
             _ => return None,
         };
-        let rbp = match (word >> 8) as u8 {
-            0 => RbpRule::Same,
-            1 => RbpRule::AtCfa,
-            2 => RbpRule::AtRbp,
+        let fp = match word >> 8 & 0xf {
+            0 => FpRule::Same,
+            1 => FpRule::AtCfa,
+            2 => FpRule::AtFp,
             _ => return None,
         };
-        Some(Self { cfa, cfa_offset: (word >> 32) as i32, rbp, rbp_offset: (word >> 16) as i16 })
+        let return_address = match word >> 12 & 0xf {
+            0 => ReturnRule::BelowCfa,
+            1 => ReturnRule::Link,
+            2 => ReturnRule::AboveFp,
+            3 => ReturnRule::AtCfa,
+            _ => return None,
+        };
+        Some(Self {
+            cfa,
+            cfa_offset: (word >> 32) as i32,
+            fp,
+            fp_offset: (word >> 16) as i16,
+            return_address,
+        })
     }
 }
 
@@ -198,3 +226,28 @@ const _: () = {
     assert!(MAX_RULES <= 1 << RULE_BITS);
     assert!(GRANULE_WORDS.is_multiple_of(CodeRange::WORDS) && STAMP_WORDS.is_multiple_of(CodeRange::WORDS));
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rules_word_is_the_rule() {
+        let pushed = UnwindRule {
+            cfa: CfaRule::Sp,
+            cfa_offset: 16,
+            fp: FpRule::AtCfa,
+            fp_offset: -16,
+            return_address: ReturnRule::BelowCfa,
+        };
+        // As tables on disk have it.
+        assert_eq!(pushed.word(), 0x10_fff0_0101);
+        for return_address in [ReturnRule::Link, ReturnRule::AboveFp, ReturnRule::AtCfa] {
+            let rule = UnwindRule { return_address, ..pushed };
+            assert_eq!(UnwindRule::from_word(rule.word()), Some(rule));
+        }
+        assert_eq!(UnwindRule::from_word(pushed.word()), Some(pushed));
+        assert_eq!(UnwindRule::from_word(0x0301), None);
+        assert_eq!(UnwindRule::from_word(0x4001), None);
+    }
+}

@@ -2,13 +2,14 @@
 //!
 //! Data flows one way, and each room has one job:
 //! [`capture`] -> [`process`] -> [`symbolize`] -> [`aggregate`] -> [`store`] -> [`serve`].
-//! [`model`] is the data they share, [`target`] and [`hotspot`] read other processes for those rooms that
+//! [`model`] is the data they share, [`arch`] what a processor architecture says in numbers of its own, [`target`] and [`hotspot`] read other processes for those rooms that
 //! need it; [`import`] reads other profilers' files into a store; [`archive`] copies a store to an object store and
 //! answers from there; [`push`] sends closed windows
 //! elsewhere; [`pipeline`] alone knows every stage. [`supervise`] keeps their threads going, [`rights`] says which thread
 //! may do what.
 
 pub mod aggregate;
+pub mod arch;
 pub mod archive;
 pub mod capture;
 pub mod cli;

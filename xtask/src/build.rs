@@ -1,13 +1,32 @@
 //! `build`: the BPF object, then the optimised daemon with the object inside.
 
-use crate::setup::bpf_toolchain;
+use crate::arch::Arch;
+use crate::setup::{bpf_toolchain, cross};
 use crate::{bpf, places, step};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use std::path::PathBuf;
+use std::process::Command;
 
-/// Builds all; the path of the daemon is the answer.
+/// What to build.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// For another architecture than this machine's
+    #[arg(long, value_enum)]
+    arch: Option<Arch>,
+}
+
+/// Builds what is asked for; the path of the daemon is the answer.
+pub fn of(options: &Options) -> Result<PathBuf> {
+    match options.arch {
+        Some(arch) if Arch::own() != Some(arch) => other(arch),
+        _ => run(),
+    }
+}
+
+/// Builds all for this machine; the path of the daemon is the answer.
 pub fn run() -> Result<PathBuf> {
-    bpf::build(&bpf_toolchain::ensure()?)?;
+    let own = Arch::own().context("the daemon runs on x86-64 and arm64 only")?;
+    bpf::build(&bpf_toolchain::ensure()?, own)?;
     let mut cargo = places::cargo();
     cargo.current_dir(places::workspace()).args([
         "build",
@@ -16,12 +35,29 @@ pub fn run() -> Result<PathBuf> {
         "--package",
         "emberscope",
     ]);
-    step::run(
-        "building emberscope (the first time: some minutes)",
-        &mut cargo,
-        "the compiler's message is above; when a download failed, check the network",
-    )?;
+    daemon(&mut cargo)?;
     let binary = places::target().join("release").join("emberscope");
     println!("built {}", binary.display());
     Ok(binary)
+}
+
+/// Builds all for another architecture.
+fn other(arch: Arch) -> Result<PathBuf> {
+    let object = bpf::build(&bpf_toolchain::ensure()?, arch)?;
+    cross::ensure(arch)?;
+    let mut cargo = cross::cargo(arch, "build");
+    cargo.env("EMBERSCOPE_BPF_OBJECT", &object).args(["--release", "--package", "emberscope"]);
+    daemon(&mut cargo)?;
+    let binary = cross::target_dir().join(arch.target()).join("release").join("emberscope");
+    println!("built {}", binary.display());
+    Ok(binary)
+}
+
+fn daemon(cargo: &mut Command) -> Result<()> {
+    step::run(
+        "building emberscope (the first time: some minutes)",
+        cargo,
+        "the compiler's message is above; when a download failed, check the network",
+    )
+    .map(drop)
 }

@@ -5,9 +5,11 @@
 //! Long steps say what they do and how long it took; what fails names its command, the end of its
 //! output and the mend.
 
+pub mod arch;
 pub mod bench;
 pub mod bpf;
 pub mod build;
+pub mod check;
 pub mod ci;
 pub mod demo;
 pub mod fresh;
@@ -40,7 +42,9 @@ enum Command {
     /// Find or install what building, the demo and the tests need
     Setup(setup::Options),
     /// Build the daemon, its BPF object inside: target/release/emberscope
-    Build,
+    Build(build::Options),
+    /// Compile both sides for an architecture, and run clippy; nothing is run
+    Check(check::Options),
     /// Profile a real Spark job and leave its flame graphs in target/demo (needs root)
     Demo(demo::Options),
     /// Run every check and test (the privileged ones need root)
@@ -64,7 +68,8 @@ enum Command {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Setup(options) => setup::run(&options).map(|_| ()),
-        Command::Build => build::run().map(|_| ()),
+        Command::Build(options) => build::of(&options).map(|_| ()),
+        Command::Check(options) => check::run(&options),
         Command::Demo(options) => demo::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Ci => ci::run(),

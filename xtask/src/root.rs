@@ -56,6 +56,19 @@ pub fn signal(pid: u32, signal: Signal) {
     }
 }
 
+/// Lets apt install packages of another architecture, by Debian's name for it, beside this machine's.
+pub fn add_architecture(name: &str) -> Result<()> {
+    let mut add = command("dpkg", &format!("installing packages of {name}"))?;
+    step::run(
+        &format!("adding {name} to the architectures of packages"),
+        add.args(["--add-architecture", name]),
+        "the package manager's message is above",
+    )?;
+    // The lists have none of it yet.
+    LISTS_READ.store(false, Ordering::Relaxed);
+    Ok(())
+}
+
 /// Installs Debian packages, or says what to install by hand. Never removes a package.
 pub fn apt_install(packages: &[&str], purpose: &str) -> Result<()> {
     let list = packages.join(" ");

@@ -2,20 +2,21 @@
 //!
 //! After the build the tests on this machine's kernel and on Spark run one at a time. Beside them all else is compiled
 //! and checked, in the CPU time that they leave, and those tests run that mind no neighbours: unit tests, those of the
-//! daemon that wait most of the time, the oldest kernel in qemu. A part that fails does not keep the others from running. The last line is `N passed, N failed, N skipped`; before it stand the slowest tests, the parts with
-//! their times, the tests that could not run here, each with its reason, and what the failed ones said. A check that
-//! fails (formatting, clippy, rustdoc, licences, the build) counts as one failed. Tests that fail run once more at the
-//! end, with nothing beside them, as long as they are few: one that passes then is passed, and is printed as unsteady
-//! with what it said.
+//! daemon that wait most of the time, the oldest kernel in qemu. A part that fails does not keep the others from running.
+//! The last line is `N passed, N failed, N skipped`; before it stand the slowest tests, the parts with their times, the
+//! tests that could not run here, each with its reason, and what the failed ones said. A check that fails (formatting,
+//! clippy, rustdoc, licences, the build) counts as one failed. Tests that fail run once more at the end, with nothing
+//! beside them, as long as they are few: one that passes then is passed, and is printed as unsteady with what it said.
 
 mod idle;
 mod run;
 mod slowest;
 
+use crate::arch::Arch;
 use crate::launch::{azure, gs, hdfs, s3};
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, go, jdk, lint, python};
-use crate::{build, kernels, places, root, step, tally};
+use crate::{build, check, kernels, places, root, step, tally};
 use anyhow::{Context as _, Result, anyhow};
 use idle::idle;
 use run::{Output, Run};
@@ -168,6 +169,10 @@ impl Bench<'_> {
                 }),
             }
             if self.options.filter.is_none() {
+                for arch in Arch::ALL.into_iter().filter(|arch| Arch::own() != Some(*arch)) {
+                    let what = format!("BPF programs for {}", arch.debian());
+                    run.part(&what, || idle(|| check::programs(arch)));
+                }
                 run.may_skip("advisories of dependencies", || idle(lint::advisories));
             }
         }

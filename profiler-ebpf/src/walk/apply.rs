@@ -1,19 +1,17 @@
 //! Goes from a native frame to its caller's by an unwind rule.
 //!
 //! In: the scratch's rule and the walk's registers, the frame itself already told. Out: the caller's registers, or an end.
-//! Only rsp and rbp are followed; behind a signal's frame all registers that the walk knows are there again.
+//! Only sp and fp are followed; behind a signal's frame all registers that the walk knows are there again.
 #![allow(unsafe_code)]
 
 use super::stack::{PAIR, is_user_address, pair};
 use super::{MAX_FRAME_BYTES, caller, ended};
 use crate::maps::Scratch;
-use profiler_ebpf::{CfaRule, RbpRule, StackEnd};
+use profiler_ebpf::arch::{self, code_address};
+use profiler_ebpf::{CfaRule, FpRule, StackEnd};
 
-/// From where a signal's frame keeps rsp to where it keeps others (`struct sigcontext`,
-/// arch/x86/include/uapi/asm/sigcontext.h).
-const SIGNAL_RBP: u64 = 40;
-const SIGNAL_RAX: u64 = 16;
-const SIGNAL_R13: u64 = 80;
+/// Of a rule's word: the bits of [`profiler_ebpf::ReturnRule`], 0 for [`profiler_ebpf::ReturnRule::BelowCfa`].
+const ELSEWHERE: u64 = 0xf << 12;
 
 /// Goes to the caller by the scratch's rule; false at the end.
 ///
@@ -31,15 +29,15 @@ pub unsafe fn apply(scratch: *mut Scratch) -> bool {
         if kind == CfaRule::Signal as u64 {
             return interrupted(scratch, sp.wrapping_add(offset));
         }
-        let cfa = if kind == CfaRule::Rsp as u64 {
+        let cfa = if kind == CfaRule::Sp as u64 {
             sp.wrapping_add(offset)
-        } else if kind == CfaRule::Rbp as u64 {
+        } else if kind == CfaRule::Fp as u64 {
             fp.wrapping_add(offset)
         } else if kind == CfaRule::Plt as u64 {
             let pushed = if pc & 15 >= rule >> 16 & 0xffff { 8 } else { 0 };
             sp.wrapping_add(offset).wrapping_add(pushed)
-        } else if kind == CfaRule::AtRsp as u64 || kind == CfaRule::AtRbp as u64 {
-            let at = if kind == CfaRule::AtRsp as u64 { sp } else { fp };
+        } else if kind == CfaRule::AtSp as u64 || kind == CfaRule::AtFp as u64 {
+            let at = if kind == CfaRule::AtSp as u64 { sp } else { fp };
             let Some((cfa, _)) = pair(scratch, at.wrapping_add(offset)) else {
                 return ended(scratch, StackEnd::ReadFailed);
             };
@@ -53,19 +51,22 @@ pub unsafe fn apply(scratch: *mut Scratch) -> bool {
         if cfa.wrapping_sub(sp).wrapping_sub(8) > MAX_FRAME_BYTES || cfa & 7 != 0 {
             return ended(scratch, StackEnd::BadNativeFrame);
         }
+        if arch::LINK_REGISTER && rule & ELSEWHERE != 0 {
+            return ended(scratch, StackEnd::ArchUnsupported);
+        }
         let saved = rule >> 8 & 0xff;
-        let mut rbp = fp;
-        if kind != CfaRule::Plt as u64 && saved != RbpRule::Same as u64 {
-            let from = if saved == RbpRule::AtCfa as u64 { cfa } else { fp };
+        let mut caller_fp = fp;
+        if kind != CfaRule::Plt as u64 && saved != FpRule::Same as u64 {
+            let from = if saved == FpRule::AtCfa as u64 { cfa } else { fp };
             let Some((found, _)) = pair(scratch, from.wrapping_add((rule >> 16) as i16 as u64)) else {
                 return ended(scratch, StackEnd::ReadFailed);
             };
-            rbp = found;
+            caller_fp = found;
         }
         let Some((_, return_address)) = pair(scratch, cfa.wrapping_sub(PAIR)) else {
             return ended(scratch, StackEnd::ReadFailed);
         };
-        goes_on(scratch, return_address, cfa, rbp)
+        goes_on(scratch, code_address(return_address), cfa, caller_fp)
     }
 }
 
@@ -89,23 +90,16 @@ unsafe fn goes_on(scratch: *mut Scratch, pc: u64, sp: u64, fp: u64) -> bool {
 unsafe fn interrupted(scratch: *mut Scratch, at: u64) -> bool {
     // SAFETY: as above.
     unsafe {
-        let Some((sp, pc)) = pair(scratch, at) else { return ended(scratch, StackEnd::ReadFailed) };
-        let Some((fp, bx)) = pair(scratch, at.wrapping_sub(SIGNAL_RBP)) else {
+        let Some(start) = arch::interrupted(at, |address| pair(scratch, address)) else {
             return ended(scratch, StackEnd::ReadFailed);
         };
-        let Some((ax, _)) = pair(scratch, at.wrapping_sub(SIGNAL_RAX)) else {
-            return ended(scratch, StackEnd::ReadFailed);
-        };
-        let Some((r13, _)) = pair(scratch, at.wrapping_sub(SIGNAL_R13)) else {
-            return ended(scratch, StackEnd::ReadFailed);
-        };
-        if !is_user_address(pc) || !is_user_address(sp) {
+        if !is_user_address(start.pc) || !is_user_address(start.sp) {
             return ended(scratch, StackEnd::BadNativeFrame);
         }
         // No check that the stack grows: a handler may have a stack of its own.
         let walk = &mut (*scratch).walk;
-        (walk.pc, walk.sp, walk.fp, walk.leaf) = (pc, sp, fp, 1);
-        (walk.ax, walk.bx, walk.r13) = (ax, bx, r13);
+        (walk.pc, walk.sp, walk.fp, walk.leaf) = (start.pc, start.sp, start.fp, 1);
+        walk.registers = start.registers;
         true
     }
 }

@@ -54,7 +54,7 @@ unsafe fn by_size(scratch: *mut Scratch, kind: u64) -> bool {
         let (sp, fp, leaf) = (walk.sp, walk.fp, walk.leaf);
         let bytes = frame_bytes(scratch);
         let on_top = kind == Kind::ReturnOnTop as u64 || kind == Kind::ReturnOnTopAny as u64;
-        let top = on_top || kind == Kind::RbpOnTop as u64;
+        let top = on_top || kind == Kind::FpOnTop as u64;
         let at = if top { sp } else { sp + bytes - 16 };
         let Some((first, second)) = pair(scratch, at) else {
             return ended(scratch, StackEnd::ReadFailed);
@@ -64,7 +64,7 @@ unsafe fn by_size(scratch: *mut Scratch, kind: u64) -> bool {
         if in_code(walk, return_address)
             || kind == Kind::ReturnOnTopAny as u64 && is_user_address(return_address)
         {
-            let fp = if on_top || kind == Kind::RbpLive as u64 { fp } else { first };
+            let fp = if on_top || kind == Kind::FpLive as u64 { fp } else { first };
             return caller(scratch, return_address, if on_top { sp + 8 } else { at + 16 }, fp);
         }
         if kind == Kind::Rebuilding as u64 {
@@ -120,7 +120,8 @@ unsafe fn adapter(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp, ax, r13) = (walk.sp, walk.fp, walk.ax, walk.r13);
+        let (sp, fp) = (walk.sp, walk.fp);
+        let (ax, r13) = (walk.registers.popped_return(), walk.registers.sender_sp());
         let Some((top, _)) = pair(scratch, sp) else {
             return ended(scratch, StackEnd::ReadFailed);
         };

@@ -46,7 +46,7 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp, r13) = (walk.sp, walk.fp, walk.r13);
+        let (sp, fp, r13) = (walk.sp, walk.fp, walk.registers.sender_sp());
         // r13 is the bytecode pointer once there is a frame. That may be close above the stack, where the JVM's metadata
         // was mapped there; but the frame begins between them then, and while one is made that is at its very end or
         // above the caller's sp.
@@ -58,7 +58,7 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
             return lost(scratch, StackEnd::ReadFailed as u64);
         };
         let walk = &(*scratch).walk;
-        let (method, ax) = (walk.bx, walk.ax);
+        let (method, ax) = (walk.registers.method(), walk.registers.popped_return());
         let made = deep <= MADE;
         let (pc, rbp) = if made && fp == sp {
             // push rbp; mov rbp,rsp.
@@ -133,7 +133,7 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp, leaf, bx) = (walk.sp, walk.fp, walk.leaf, walk.bx);
+        let (sp, fp, leaf, bx) = (walk.sp, walk.fp, walk.leaf, walk.registers.method());
         if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 {
             return lost(scratch, StackEnd::BadJavaFrame as u64);
         }

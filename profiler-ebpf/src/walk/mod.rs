@@ -14,6 +14,7 @@ mod frames;
 mod hotspot;
 mod interp;
 mod leaf;
+mod link;
 mod native;
 pub mod recent;
 mod rows;
@@ -23,11 +24,12 @@ pub mod state;
 mod table;
 
 use crate::maps::{BODY_WORDS, SCRATCH, Scratch};
-use crate::regs::{UserRegs, near_stack_top};
+use crate::regs::near_stack_top;
 use crate::threads;
 use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
+use profiler_ebpf::arch::{self, Start};
 use profiler_ebpf::{MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
 use stack::FIRST_FETCH_BYTES;
 pub use stack::{at_most, checked};
@@ -62,17 +64,17 @@ fn mix_frame(hash: u64, value: u64, second: u64) -> u64 {
 /// Where the last frame of `body` is.
 const LAST_FRAME: u64 = BODY_WORDS as u64 - 2;
 
-/// Ready to walk from `regs`.
+/// Ready to walk from `start`.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
-pub unsafe fn begin(scratch: *mut Scratch, regs: &UserRegs) {
+pub unsafe fn begin(scratch: *mut Scratch, start: &Start) {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &mut (*scratch).walk;
-        (walk.pc, walk.sp, walk.fp, walk.leaf) = (regs.ip, regs.sp, regs.fp, 1);
-        (walk.ax, walk.bx, walk.r13) = (regs.ax, regs.bx, regs.r13);
+        (walk.pc, walk.sp, walk.fp, walk.leaf) = (start.pc, start.sp, start.fp, 1);
+        walk.registers = start.registers;
         (walk.base, walk.limit, walk.budget) = (0, 0, FIRST_FETCH_BYTES);
         (walk.low, walk.high, walk.guessed) = (0, 0, 0);
         walk.end = StackEnd::DepthLimit as u64;
@@ -183,7 +185,11 @@ unsafe fn one(scratch: *mut Scratch) -> i64 {
     unsafe {
         let walk = &(*scratch).walk;
         let goes_on = if in_code(walk, walk.pc) {
-            hotspot::steps(scratch)
+            if arch::HOTSPOT {
+                hotspot::steps(scratch)
+            } else {
+                hotspot::lost(scratch, StackEnd::ArchUnsupported as u64)
+            }
         } else if walk.ranges != 0 {
             table::steps(scratch)
         } else {

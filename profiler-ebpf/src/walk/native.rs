@@ -5,10 +5,11 @@
 #![allow(unsafe_code)]
 
 use super::stack::{LAST_PAIR, PAIR, at_most, is_user_address, offset_of, pair_at};
-use super::{LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, mix_frame};
+use super::{LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, link, mix_frame};
 use crate::maps::Scratch;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::StackEnd;
+use profiler_ebpf::arch::{LINK_REGISTER, code_address};
 
 /// No `StackEnd`: the walk has not ended.
 const GOES_ON: u64 = u64::MAX;
@@ -38,6 +39,16 @@ pub unsafe fn steps<const STEPS: usize>(scratch: *mut Scratch, max_frames: u64) 
             hash = mix_frame(hash, pc, second);
             words += 2;
             frames += 1;
+            if LINK_REGISTER && leaf != 0 {
+                let return_address = link::return_address(scratch);
+                if return_address != 0 {
+                    (pc, leaf) = (return_address, 0);
+                    if pc >= low && pc < high {
+                        break;
+                    }
+                    continue;
+                }
+            }
             // Code without frame pointers uses the register for other things.
             if fp.wrapping_sub(sp) > MAX_FRAME_BYTES || fp & 7 != 0 {
                 let root = fp == 0 && leaf == 0;
@@ -50,6 +61,7 @@ pub unsafe fn steps<const STEPS: usize>(scratch: *mut Scratch, max_frames: u64) 
                 break;
             }
             let (caller_fp, return_address) = pair_at(scratch, at);
+            let return_address = code_address(return_address);
             if !is_user_address(return_address) {
                 let root = return_address == 0 && caller_fp == 0;
                 end = if root { StackEnd::Root } else { StackEnd::BadReturnAddress } as u64;

@@ -8,18 +8,14 @@ use super::state::Rule;
 use crate::maps::{RULES, SLABS, Scratch};
 use core::ptr::{addr_of, addr_of_mut, read_volatile, write_volatile};
 use profiler_ebpf::{
-    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, NoTable, PAGE_SHIFT, RULE_BITS, RbpRule, SLAB_GRANULES,
-    SLAB_WORDS, StackEnd, UnwindRule, VSYSCALL_PAGE,
+    CfaRule, CodeRange, GRANULE_WORDS, MAX_RANGES, NoTable, PAGE_SHIFT, RULE_BITS, SLAB_GRANULES, SLAB_WORDS,
+    StackEnd, arch,
 };
 
 /// First word of a cached [`Rule`] that is a word of `UnwindRule`. No JVM's has this kind.
 pub const NATIVE: u64 = 0x80 << 56;
 /// Rows of a page, at most.
 const MAX_ROWS: u32 = 1 << PAGE_SHIFT;
-
-/// The rule of code that has no frame.
-const RETURN_ON_TOP: u64 =
-    UnwindRule { cfa: CfaRule::Rsp, cfa_offset: 8, rbp: RbpRule::Same, rbp_offset: 0 }.word();
 
 /// A word of the space.
 #[inline(always)]
@@ -46,8 +42,8 @@ pub unsafe fn find(scratch: *mut Scratch, address: u64) -> u64 {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let page = address >> PAGE_SHIFT;
-        if page == VSYSCALL_PAGE {
-            (*scratch).rule = Rule { what: NATIVE, how: RETURN_ON_TOP };
+        if let Some(rule) = arch::frameless(page) {
+            (*scratch).rule = Rule { what: NATIVE, how: rule.word() };
             return 0;
         }
         let Some((table, nth)) = range(scratch, page) else { return StackEnd::TableNotReady as u64 };

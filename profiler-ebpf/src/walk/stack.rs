@@ -9,10 +9,8 @@ use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::arch::asm;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;
+use profiler_ebpf::arch::USER_END;
 
-/// One past the last user address with four-level page tables; a process gets memory above only if it
-/// asks for it (Documentation/arch/x86/x86_64/5level-paging.rst).
-const USER_END: u64 = 1 << 47;
 /// Nothing is mapped in the first page (`vm.mmap_min_addr`).
 const USER_START: u64 = 4096;
 const PAGE: u64 = 4096;

@@ -4,6 +4,7 @@
 //! program's stack would be too small, too.
 
 use profiler_ebpf::MAX_BLOB_HEAD;
+use profiler_ebpf::arch::Registers;
 
 /// Words for the head of a blob: with the block's header in front, and one more, as a field's load takes eight bytes.
 pub const HEAD_WORDS: usize = MAX_BLOB_HEAD / 8 + 4;
@@ -80,12 +81,8 @@ pub struct Walk {
     pub name_seq: u64,
     /// The process.
     pub pid: u64,
-    /// Registers of the interrupted instruction.
-    pub ax: u64,
-    /// See `ax`.
-    pub bx: u64,
-    /// See `ax`.
-    pub r13: u64,
+    /// Of the interrupted instruction.
+    pub registers: Registers,
     /// The process's list of tables, as [`profiler_ebpf::ProcessTables`] has it; `ranges` 0: it has none.
     pub list: u64,
     /// See `list`.
@@ -120,7 +117,7 @@ pub struct Rule {
 #[repr(u64)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole frame of the size told: the return address is its last word, rbp the one before.
+    /// A whole frame of the size told: the return address is its last word, the saved fp the one before.
     Whole = 1,
     /// The same in the interrupted frame, which may have pushed words below.
     Body = 2,
@@ -128,10 +125,10 @@ pub enum Kind {
     ReturnOnTop = 3,
     /// The same, and the caller may be native.
     ReturnOnTopAny = 4,
-    /// rbp was pushed and nothing more.
-    RbpOnTop = 5,
-    /// A whole frame in which rbp is not saved yet.
-    RbpLive = 6,
+    /// fp was pushed and nothing more.
+    FpOnTop = 5,
+    /// A whole frame in which fp is not saved yet.
+    FpLive = 6,
     /// A deoptimised frame: the stack holds the real pc.
     Deoptimized = 7,
     /// An interpreted frame.

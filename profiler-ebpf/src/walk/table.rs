@@ -4,7 +4,7 @@
 //! kind or an end. Rules of frames that the thread's last walk met lie one behind the other (`recent`), one that the cache
 //! has costs a cache line; else it is searched (`rows`). Addresses without a
 //! table go by frame pointer, a frame at a time, and if that leads nowhere the walk ends with the reason why there
-//! was none. Registers other than rsp and rbp are not followed.
+//! was none. Registers other than sp and fp are not followed.
 #![allow(unsafe_code)]
 
 use super::apply::apply;
@@ -17,7 +17,8 @@ use super::{
 };
 use crate::maps::{PROCESSES, RULES, Scratch};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{CfaRule, MAX_USER_FRAMES, ProcessTables, RbpRule, STAMP_WORDS, StackEnd};
+use profiler_ebpf::arch::code_address;
+use profiler_ebpf::{CfaRule, FpRule, MAX_USER_FRAMES, ProcessTables, STAMP_WORDS, StackEnd};
 
 /// Number of the rule `Unsupported`, the first that the daemon tells.
 const UNSUPPORTED: u32 = 1;
@@ -125,10 +126,10 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 },
             };
             let kind = rule & 0xff;
-            if kind == 0 || kind > CfaRule::Rbp as u64 {
+            if kind == 0 || kind > CfaRule::Fp as u64 {
                 break;
             }
-            let from = if kind == CfaRule::Rsp as u64 { sp } else { fp };
+            let from = if kind == CfaRule::Sp as u64 { sp } else { fp };
             let cfa = from.wrapping_add(((rule as i64) >> 32) as u64);
             if cfa.wrapping_sub(sp).wrapping_sub(8) > MAX_FRAME_BYTES || cfa & 7 != 0 {
                 break;
@@ -138,18 +139,20 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 break;
             }
             let fetched = addr_of_mut!((*scratch).fetched).cast::<u8>();
-            let return_address = fetched.add(at_most::<LAST_PAIR>(at)).cast::<u64>().add(1).read();
+            let return_address =
+                code_address(fetched.add(at_most::<LAST_PAIR>(at)).cast::<u64>().add(1).read());
             if !is_user_address(return_address) {
                 break;
             }
+            // With the place of the return address: any other than below the CFA is for `apply`.
             let saved = rule >> 8 & 0xff;
-            if saved == RbpRule::AtCfa as u64 {
+            if saved == FpRule::AtCfa as u64 {
                 let slot = cfa.wrapping_add((rule >> 16) as i16 as u64).wrapping_sub(base);
                 if slot > limit || slot > LAST_PAIR {
                     break;
                 }
                 fp = fetched.add(at_most::<LAST_PAIR>(slot)).cast::<u64>().read();
-            } else if saved != RbpRule::Same as u64 {
+            } else if saved != FpRule::Same as u64 {
                 break;
             }
             if frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
@@ -223,7 +226,7 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
         }
         let rule = (*scratch).rule.how;
         if leaf == 0
-            && rule & 0xff <= CfaRule::Rbp as u64
+            && rule & 0xff <= CfaRule::Fp as u64
             && let Some(banks) = Banks::of(&(*scratch).walk)
         {
             let walk: *mut Walk = addr_of_mut!((*scratch).walk);

@@ -173,7 +173,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("TASK_PID", offsets.task_pid),
         ("TASK_TGID", offsets.task_tgid),
         ("TASK_MM", offsets.task_mm),
-        ("TASK_FSBASE", offsets.task_fsbase),
+        ("TASK_THREAD_POINTER", offsets.thread_pointer),
         ("MM_START_STACK", offsets.mm_start_stack),
         ("TASK_SIGNAL", offsets.task_signal),
         ("SIGNAL_LIVE", offsets.signal_live),

@@ -3,6 +3,7 @@
 use super::btf::Btf;
 use super::features::{Capabilities, HostFeatures};
 use super::perf_ring::PerfRing;
+use crate::arch;
 use aya::maps::MapType;
 use aya::programs::ProgramType;
 use aya::sys::{BpfHelper, is_helper_supported, is_map_supported, is_program_supported};
@@ -20,7 +21,7 @@ pub(super) struct KernelOffsets {
     pub(super) task_pid: Option<u32>,
     pub(super) task_tgid: Option<u32>,
     pub(super) task_mm: Option<u32>,
-    pub(super) task_fsbase: Option<u32>,
+    pub(super) thread_pointer: Option<u32>,
     pub(super) mm_start_stack: Option<u32>,
     pub(super) task_signal: Option<u32>,
     pub(super) signal_live: Option<u32>,
@@ -83,10 +84,10 @@ impl KernelOffsets {
             task_pid: btf.field("task_struct", "pid"),
             task_tgid: btf.field("task_struct", "tgid"),
             task_mm: btf.field("task_struct", "mm"),
-            task_fsbase: btf
+            thread_pointer: btf
                 .field("task_struct", "thread")
-                .zip(btf.field("thread_struct", "fsbase"))
-                .map(|(thread, fsbase)| thread + fsbase),
+                .zip(btf.field("thread_struct", arch::OWN.thread_pointer))
+                .map(|(thread, pointer)| thread + pointer),
             mm_start_stack: btf.field("mm_struct", "start_stack"),
             task_signal: btf.field("task_struct", "signal"),
             signal_live: btf.field("signal_struct", "live"),
@@ -197,7 +198,7 @@ mod tests {
         assert!(offsets.can_tell_child());
         assert!(offsets.task_mm.is_some() && offsets.mm_start_stack.is_some());
         assert!(offsets.accounts.missing().is_empty(), "{:?}", offsets.accounts);
-        assert_eq!(offsets.task_fsbase.is_some(), cfg!(target_arch = "x86_64"));
+        assert!(offsets.thread_pointer.is_some());
         assert_eq!(offsets.task_tgid.zip(offsets.task_pid).map(|(t, p)| t - p), Some(4));
     }
 }

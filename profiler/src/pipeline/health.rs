@@ -141,10 +141,11 @@ impl Health {
         }
         let (processes, names, interned) = (registry.counters(), symbolizer.counters(), interner.stats());
         let (raw_stacks, raw_refused) = stacks.usage();
+        let [named, frames] = symbolizer.refusals();
         for (table, held, refused) in [
             ("processes", processes.processes, processes.evicted),
             ("raw_stacks", raw_stacks, raw_refused),
-            ("frames", names.frames as usize, 0),
+            ("frames", names.frames as usize, frames.1.total()),
             ("stacks", interned.stacks, interned.refused_stacks),
             ("named_processes", names.processes as usize, names.processes_evicted),
             ("read_jvms", names.java_held, 0),
@@ -183,7 +184,8 @@ impl Health {
             stacks.refusals(),
             windows.refusals(),
             probes.refusals(),
-            symbolizer.refusals(),
+            named,
+            frames,
         ];
         let quotas: Vec<_> = quotas.into_iter().chain(rooms.shares.refusals()).collect();
         quotas::count(m, &quotas);

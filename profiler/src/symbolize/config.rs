@@ -1,5 +1,6 @@
 //! What the room is told: its limits, and what it needs to know of a process.
 
+use super::frames::FrameLimits;
 use crate::model::{ProcessKey, Tenant};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,8 +26,8 @@ pub struct SymbolizerConfig {
     pub max_symbol_bytes: u64,
     /// Native addresses whose frames are cached.
     pub max_cached_addresses: usize,
-    /// Distinct frames that are shared.
-    pub max_frames: usize,
+    /// Distinct frames that are held, and their bytes.
+    pub frames: FrameLimits,
     /// debuginfod servers that are asked for symbols that the node does not have (URLs without a slash at the end), and
     /// the directory for what they send. No servers: nobody is asked.
     pub debuginfod: (Vec<String>, PathBuf),
@@ -45,7 +46,7 @@ impl Default for SymbolizerConfig {
             max_processes: 1024,
             max_symbol_bytes: 16 << 20,
             max_cached_addresses: 32_768,
-            max_frames: 65_536,
+            frames: FrameLimits::default(),
             debuginfod: (Vec::new(), PathBuf::new()),
             keep_exited: Duration::from_secs(60),
         }

@@ -40,6 +40,8 @@ impl Symbolizer {
         let all: Vec<Named> = self.reader.poll().collect();
         for named in all {
             self.counters.java_read_ns += u64::try_from(named.took.as_nanos()).unwrap_or(u64::MAX);
+            let tenant = self.processes.get(&named.key).map(|process| process.tenant);
+            self.frames.of(tenant.unwrap_or_default());
             for (_, slot, answer) in &named.frames {
                 slot.set(self.frames_of(answer));
             }

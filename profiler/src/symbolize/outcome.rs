@@ -46,6 +46,7 @@ impl Symbolizer {
         process.looked = true;
         process.map_is_ours = outcome.ours;
         let is_jvm = process.jvm.is_some();
+        self.frames.of(process.tenant);
         if let Ok(scan) = &outcome.read {
             for entry in &scan.entries {
                 let frame = self.frames.intern(java_name::frame(&entry.name, is_jvm));

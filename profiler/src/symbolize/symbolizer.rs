@@ -60,7 +60,7 @@ impl Symbolizer {
             kernel: KernelSymbols::new(&config.proc_root),
             natives,
             files: Files::default(),
-            frames: FrameTable::new(config.max_frames),
+            frames: FrameTable::new(config.frames),
             asker: Asker::new(),
             reader: Reader::new(),
             java_wanted: FastSet::default(),
@@ -74,6 +74,7 @@ impl Symbolizer {
     pub fn begin(&mut self, target: &Target, raw: &RawStack) -> PendingStack {
         let mut frames = Vec::with_capacity(raw.user.len() + raw.kernel.len());
         let mut end = raw.end;
+        self.frames.of(target.tenant);
         if !raw.user.is_empty() {
             let dir = self.process_dir(target.key.pid);
             let mut process = self.take_process(target.key);
@@ -109,6 +110,7 @@ impl Symbolizer {
     /// Names what waits, with the newest maps.
     pub fn finish(&mut self, target: &Target, pending: &PendingStack) -> Stack {
         let mut all = Vec::with_capacity(pending.frames.len());
+        self.frames.of(target.tenant);
         for frame in pending.frames.iter() {
             let process = self.processes.get(&target.key);
             match frame {
@@ -311,9 +313,9 @@ impl Symbolizer {
         }
     }
 
-    /// Processes dropped because of the limit, by whose they were.
-    pub fn refusals(&self) -> (&'static str, &Refusals) {
-        ("named_processes", &self.evicted)
+    /// Processes dropped because of the limit, and frames that lost their names, by whose they were.
+    pub fn refusals(&self) -> [(&'static str, &Refusals); 2] {
+        [("named_processes", &self.evicted), self.frames.refusals()]
     }
 
     fn user_frame(

@@ -9,10 +9,9 @@
 use crate::hotspot::vm_structs::VmStructs;
 use crate::hotspot::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER, Counters, Jvm, JvmProblem};
 use crate::target::memory::{Memory, at};
+use profiler_ebpf::arch::USER_END;
 use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
 
-/// User addresses are below.
-const USER_END: u64 = 1 << 47;
 /// Largest code cache (`CODE_CACHE_SIZE_LIMIT`, globalDefinitions.hpp) and some.
 const MAX_CODE_BYTES: u64 = 4 << 30;
 /// HotSpot's segments have 64 to 4096 bytes (`CodeCacheSegmentSize`).

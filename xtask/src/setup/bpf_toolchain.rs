@@ -16,9 +16,9 @@ const LINKER: &str = "0.13.0";
 /// The rustup toolchain that is looked for.
 const NIGHTLY: &str = "nightly";
 /// Where Debian's compiler is; rustup's shims hide it on the PATH.
-const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+pub const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 /// Its cargo.
-const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+pub const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 
 /// What compiles the BPF programs.
 #[derive(Clone, Debug)]

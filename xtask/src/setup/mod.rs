@@ -7,6 +7,7 @@
 
 pub mod async_profiler;
 pub mod bpf_toolchain;
+pub mod cross;
 pub mod go;
 pub mod jdk;
 pub mod lint;

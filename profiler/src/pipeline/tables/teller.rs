@@ -8,6 +8,7 @@ use super::budget::Budget;
 use super::maps::Maps;
 use super::queue::Queue;
 use super::{Ask, MAX_WAITING, TableCounts, builder};
+use crate::arch;
 use crate::capture::TableMaps;
 use crate::model::Pid;
 use crate::supervise::{self, Beat};
@@ -48,6 +49,10 @@ pub fn start(
     (asks, queue): (SyncSender<Ask>, Receiver<Ask>),
     counts: Arc<Mutex<TableCounts>>,
 ) -> io::Result<()> {
+    if !arch::OWN.tables {
+        tracing::info!(arch = arch::OWN.name, "native code is walked by frame pointers only");
+        return Ok(());
+    }
     let keeper = match Keeper::new(Maps(maps), Limits::default()) {
         Ok(keeper) => keeper,
         Err(error) => {

@@ -31,10 +31,13 @@ impl Slot {
     pub fn get(&self) -> Option<&Arc<[Arc<Frame>]>> {
         self.0.get()
     }
-    /// Whether it could not be known any more, or not be told from what came after it.
-    fn was_unloaded(&self) -> bool {
-        let unloaded = |frame: &Arc<Frame>| frame.unknown == Some(UnknownReason::Unloaded);
-        self.get().is_some_and(|frames| frames.iter().any(unloaded))
+    /// Whether another read may say more: it could not be known any more, or not be told from what came after it, or
+    /// there was no room for its name.
+    fn is_asked_again(&self) -> bool {
+        let passes = |frame: &Arc<Frame>| {
+            matches!(frame.unknown, Some(UnknownReason::Unloaded | UnknownReason::TableFull))
+        };
+        self.get().is_some_and(|frames| frames.iter().any(passes))
     }
     /// Fills it; the first answer stays.
     pub fn set(&self, frames: Arc<[Arc<Frame>]>) {
@@ -88,7 +91,7 @@ impl Slots {
         let key = (frame.value, frame.cookie, frame.kind, frame.flags, of_count);
         let lasts = compiled || unloads != 0;
         if let Some(known) = self.known.get_mut(&key)
-            && (lasts && !(compiled && known.slot.was_unloaded()) || known.batch == self.batch)
+            && (lasts && !(compiled && known.slot.is_asked_again()) || known.batch == self.batch)
         {
             known.used = now;
             return known.slot.clone();

@@ -182,7 +182,7 @@ mod tests {
             "ffffffff81000100 T do_it\nffffffff81000000 T _text\nffffffff81000000 T _stext\n\
              ffffffff81000200 D some_data\nffffffffc0000000 t nf_hook\t[nf_tables]\nbroken line\n",
         );
-        let mut frames = FrameTable::new(100);
+        let mut frames = FrameTable::new(Default::default());
         let mut frame = |address| symbols.frame(address, &mut frames);
         let named = |name: &str, module: &str| Frame::new(FrameKind::Kernel, name, module);
         assert_eq!(*frame(0xffffffff81000150), named("do_it", "kernel"));

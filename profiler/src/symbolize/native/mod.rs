@@ -310,6 +310,10 @@ impl Natives {
             None => (offset_name(&module.name, offset), None),
         };
         let frame = frames.intern(Frame::new(FrameKind::Native, name, Arc::clone(&module.name)));
+        if frame.unknown.is_some() {
+            // There was no room for it: there may be, the next time.
+            return frame;
+        }
         if self.names.len() + self.held >= self.max_names {
             self.names.clear();
             self.modules.iter_mut().for_each(|module| module.functions.clear());

@@ -127,13 +127,13 @@ impl Table {
         let address = segment.address.checked_add(offset - segment.offset)?;
         let found = match &self.more {
             More::None => None,
-            More::File(symbols) => symbols.name(Input::VirtOffset(address), address),
+            More::File(symbols) => symbols.name(address),
             More::Go(table) => table.name(address).map(|name| (name, address..address + 1)),
         };
         let mangled = !matches!((&self.more, &found), (More::Go(_), Some(_)));
         let (symbol, holds) = match found {
             Some(found) => found,
-            None => self.own.as_ref()?.name(Input::FileOffset(offset), address)?,
+            None => self.own.as_ref()?.name(address)?,
         };
         // A symbol that goes on beyond its segment is none there.
         let within = |address: u64| {
@@ -160,7 +160,10 @@ impl Symbols {
     }
 
     /// The name of an address, and the addresses around it that have it too.
-    fn name(&self, input: Input<u64>, address: u64) -> Option<(String, Range<u64>)> {
+    ///
+    /// Not by its file offset: blazesym 0.2.7 then reads the program headers once more, as many as the file says.
+    fn name(&self, address: u64) -> Option<(String, Range<u64>)> {
+        let input = Input::VirtOffset(address);
         let Ok(Symbolized::Sym(symbol)) = self.symbolizer.symbolize_single(&self.source, input) else {
             return None;
         };

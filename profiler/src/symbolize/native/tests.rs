@@ -29,7 +29,7 @@ fn one_table_for_all_copies_of_a_file() {
 #[test]
 fn tables_and_names_are_bounded() {
     let (file, stat) = libc();
-    let mut frames = FrameTable::new(1000);
+    let mut frames = FrameTable::new(Default::default());
     // Half of it is what one file may take.
     let mut natives = Natives::new(1000, 10);
     let id = natives.module("libc.so.6", &file, &stat);
@@ -48,7 +48,7 @@ fn tables_and_names_are_bounded() {
 #[test]
 fn a_table_that_nobody_needs_goes_and_comes_back() {
     let (file, stat) = libc();
-    let mut frames = FrameTable::new(1000);
+    let mut frames = FrameTable::new(Default::default());
     let mut natives = Natives::new(64 << 20, 100);
     let id = natives.module("libc.so.6", &file, &stat);
     let path = Path::new("/proc/self/fd").join(file.as_raw_fd().to_string());
@@ -223,7 +223,7 @@ fn a_stripped_file_has_the_names_that_a_server_sends() {
     }
     let mut natives = Natives::new(64 << 20, 100);
     natives.ask_servers(Debuginfod::start(vec![url.clone()], &kept).unwrap());
-    let (path, mut frames) = (dir.path().join("bare"), FrameTable::new(100));
+    let (path, mut frames) = (dir.path().join("bare"), FrameTable::new(Default::default()));
     let file = File::open(&path).unwrap();
     let mut name = || {
         let id = natives.module("bare", &file, &rustix::fs::fstat(&file).unwrap());

@@ -1,11 +1,11 @@
 //! Compacts rules to a [`Table`]: rows of four bytes, by page.
 //!
-//! Functions are put in order; where two claim an address the later one has it. Between them is a gap, unless that is no
+//! Functions come in order; where two claim an address the later one has it. Between them is a gap, unless that is no
 //! more than padding. Neighbours with one rule become one row, but each page begins with a row of its own, so that a
 //! search stays in the page. Limits: pages and words.
 
-use super::TableError;
-use super::rules::{Entry, Rules};
+use super::rules::{self, Rules};
+use super::{Image, TableError};
 use profiler_ebpf::{PAGE_SHIFT, UnwindRule, row};
 
 /// Largest code: 1 GiB.
@@ -66,16 +66,15 @@ impl Table {
     }
 }
 
-/// Puts rows in order and in pages.
-pub fn build((low, high): (u64, u64), rules: Rules) -> Result<Table, TableError> {
+/// Reads an image's rules and puts them in pages.
+pub fn build(image: &Image) -> Result<Table, TableError> {
+    let (low, high) = image.code()?;
     let page = low >> PAGE_SHIFT;
     let pages = (high.div_ceil(1 << PAGE_SHIFT)).saturating_sub(page);
     if pages > MAX_PAGES {
         return Err(TableError::TooMuch("pages of code"));
     }
-    let mut numbers = rules.rules.clone();
-    let gap = numbers.len() as u32;
-    numbers.push(UnwindRule::GAP);
+    let gap = u32::from(Rules::GAP);
     let mut paged = Paged {
         page,
         pages: pages as usize,
@@ -83,42 +82,29 @@ pub fn build((low, high): (u64, u64), rules: Rules) -> Result<Table, TableError>
         rows: Vec::new(),
         rule: gap,
     };
-    let mut entries = rules.entries;
-    entries.sort_by_key(|entry| entry.start);
     let mut end = low;
-    for (i, entry) in entries.iter().enumerate() {
-        let next = entries.get(i + 1).map_or(u64::MAX, |next: &Entry| next.start);
-        if entry.start >= high || entry.end <= low || next <= entry.start {
-            continue;
-        }
-        if entry.start.saturating_sub(end) >= PADDING {
+    let rules = rules::read(image, (low, high), |function| {
+        if function.start.saturating_sub(end) >= PADDING {
             paged.put(end, gap);
         }
-        let rows = rules.rows.get(entry.row as usize..(entry.row + entry.rows) as usize).unwrap_or_default();
-        for (at, rule) in rows {
-            if *at < next {
-                paged.put((*at).max(low), u32::from(*rule));
-            }
+        for (at, rule) in function.rows.iter().take_while(|(at, _)| *at < function.next) {
+            paged.put(*at, u32::from(*rule));
         }
-        end = entry.end.min(next).min(high);
-        if paged.rows.len() > MAX_WORDS {
-            return Err(TableError::TooMuch("rows"));
-        }
-    }
+        end = function.end.min(function.next).min(high);
+        paged.within(MAX_WORDS)
+    })?;
     if end < high {
         paged.put(end, gap);
     }
     paged.finish();
-    if paged.rows.len() + paged.index.len() > MAX_WORDS {
-        return Err(TableError::TooMuch("rows"));
-    }
+    paged.within(MAX_WORDS)?;
     Ok(Table {
         page,
         index: paged.index,
         rows: paged.rows,
-        rules: numbers,
+        rules: rules.rules,
         read: rules.read,
-        functions: entries.len(),
+        functions: rules.functions,
     })
 }
 
@@ -156,6 +142,11 @@ impl Paged {
             Some(last) if *last >> profiler_ebpf::RULE_BITS == offset => *last = row(offset, rule),
             _ => self.rows.push(row(offset, rule)),
         }
+    }
+
+    fn within(&self, words: usize) -> Result<(), TableError> {
+        let all = self.rows.len() + self.index.len();
+        if all > words { Err(TableError::TooMuch("rows")) } else { Ok(()) }
     }
 
     fn begin(&mut self, rule: u32) {

@@ -73,10 +73,16 @@ impl Dictionary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profiler_ebpf::{CfaRule, RbpRule};
+    use profiler_ebpf::{CfaRule, FpRule, ReturnRule};
 
     fn rule(offset: i32) -> UnwindRule {
-        UnwindRule { cfa: CfaRule::Rsp, cfa_offset: offset, rbp: RbpRule::Same, rbp_offset: 0 }
+        UnwindRule {
+            cfa: CfaRule::Sp,
+            cfa_offset: offset,
+            fp: FpRule::Same,
+            fp_offset: 0,
+            return_address: ReturnRule::BelowCfa,
+        }
     }
 
     #[test]

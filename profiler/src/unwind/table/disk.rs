@@ -153,8 +153,7 @@ mod tests {
     use super::*;
 
     fn table() -> (u64, Table) {
-        let path = "/usr/lib/x86_64-linux-gnu/libc.so.6";
-        let file = std::fs::File::open(path).unwrap();
+        let file = std::fs::File::open(crate::arch::library("libc.so.6")).unwrap();
         let image = Image::of_file(&file, file.metadata().unwrap().len(), u64::MAX).unwrap();
         (image.key(), table_of(&image).unwrap())
     }

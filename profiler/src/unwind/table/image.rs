@@ -2,17 +2,18 @@
 //!
 //! `.eh_frame` by its section header, or where these are stripped by the program header of its index
 //! (PT_GNU_EH_FRAME); `.debug_frame`, which may be compressed, only where there is no `.eh_frame`.
-//! Limit: 64 MiB of unwind information, packed or not. Layout: elf(5), 64 bits, little endian, x86-64.
+//! Limit: 32 MiB of unwind information, packed or not. Layout: elf(5), 64 bits, little endian, of our own
+//! architecture.
 
 use super::TableError;
 use super::elf::{Bytes, Found, OfFile, by_index, sections, unpacked};
+use crate::arch;
 use crate::target::elf::{u16_at, u32_at, u64_at};
 use std::fs::File;
 use std::hash::Hasher;
 
 /// Largest section that is read; libtorch_cpu's has 20 MB.
-const MAX_SECTION: u64 = 64 << 20;
-const MACHINE_X86_64: u16 = 62;
+const MAX_SECTION: u64 = 32 << 20;
 const PT_LOAD: u32 = 1;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 const PF_X: u32 = 1;
@@ -99,7 +100,7 @@ impl Image {
 
 fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
     let head = bytes.part(0, 64).map_err(|_| TableError::NotElf)?;
-    if !head.starts_with(b"\x7fELF\x02\x01") || u16_at(&head, 18) != MACHINE_X86_64 {
+    if !head.starts_with(b"\x7fELF\x02\x01") || u16_at(&head, 18) != arch::OWN.machine {
         return Err(TableError::NotElf);
     }
     let programs = u64::from(u16_at(&head, 56));
@@ -145,9 +146,7 @@ mod tests {
     use super::*;
 
     fn libc() -> Vec<u8> {
-        std::fs::read("/usr/lib/x86_64-linux-gnu/libc.so.6")
-            .or_else(|_| std::fs::read("/lib64/libc.so.6"))
-            .unwrap()
+        std::fs::read(arch::library("libc.so.6")).or_else(|_| std::fs::read("/lib64/libc.so.6")).unwrap()
     }
 
     #[test]
@@ -174,8 +173,11 @@ mod tests {
         let bytes = libc();
         assert_eq!(Image::of_bytes(&bytes[..64]), Err(TableError::Malformed));
         let mut other = bytes[..4096].to_vec();
-        other[18] = 183;
-        assert_eq!(Image::of_bytes(&other), Err(TableError::NotElf));
+        for arch in arch::ALL {
+            other[18] = arch.machine as u8;
+            let refused = Image::of_bytes(&other) == Err(TableError::NotElf);
+            assert_eq!(refused, arch.machine != arch::OWN.machine, "{}", arch.name);
+        }
         let file = std::fs::File::open("/dev/null").unwrap();
         assert_eq!(Image::of_file(&file, 0, MAX_SECTION), Err(TableError::NotElf));
     }

@@ -1,9 +1,8 @@
 //! Tables of this machine's libraries, held against gimli's own look-up; and files that lie.
 
-use super::rules;
 use super::*;
 use gimli::{BaseAddresses, EhFrame, LittleEndian, RegisterRule, UnwindContext, UnwindSection};
-use profiler_ebpf::{CfaRule, RbpRule, UnwindRule};
+use profiler_ebpf::{CfaRule, FpRule, ReturnRule, UnwindRule};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -37,16 +36,16 @@ fn by_gimli(image: &Image, bases: &BaseAddresses, address: u64) -> Option<Unwind
     }
     let gimli::CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
     let cfa = match *register {
-        gimli::X86_64::RSP => CfaRule::Rsp,
-        gimli::X86_64::RBP => CfaRule::Rbp,
+        gimli::X86_64::RSP => CfaRule::Sp,
+        gimli::X86_64::RBP => CfaRule::Fp,
         _ => return Some(UnwindRule::UNSUPPORTED),
     };
-    let (rbp, rbp_offset) = match row.register(gimli::X86_64::RBP) {
-        Some(RegisterRule::Offset(offset)) => (RbpRule::AtCfa, offset as i16),
-        None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => (RbpRule::Same, 0),
+    let (fp, fp_offset) = match row.register(gimli::X86_64::RBP) {
+        Some(RegisterRule::Offset(offset)) => (FpRule::AtCfa, offset as i16),
+        None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => (FpRule::Same, 0),
         _ => return None,
     };
-    Some(UnwindRule { cfa, cfa_offset: *offset as i32, rbp, rbp_offset })
+    Some(UnwindRule { cfa, cfa_offset: *offset as i32, fp, fp_offset, return_address: ReturnRule::BelowCfa })
 }
 
 #[test]
@@ -127,9 +126,21 @@ fn rows_gaps_and_ends_of_a_small_function() {
     let rule = |address| table.rule(address).unwrap();
     assert_eq!(
         rule(0x1000),
-        UnwindRule { cfa: CfaRule::Rsp, cfa_offset: 8, rbp: RbpRule::Same, rbp_offset: 0 }
+        UnwindRule {
+            cfa: CfaRule::Sp,
+            cfa_offset: 8,
+            fp: FpRule::Same,
+            fp_offset: 0,
+            return_address: ReturnRule::BelowCfa
+        }
     );
-    let pushed = UnwindRule { cfa: CfaRule::Rsp, cfa_offset: 16, rbp: RbpRule::AtCfa, rbp_offset: -16 };
+    let pushed = UnwindRule {
+        cfa: CfaRule::Sp,
+        cfa_offset: 16,
+        fp: FpRule::AtCfa,
+        fp_offset: -16,
+        return_address: ReturnRule::BelowCfa,
+    };
     assert_eq!((rule(0x1003).cfa_offset, rule(0x1004), rule(0x1007)), (8, pushed, pushed));
     assert_eq!((rule(0x1008), rule(0x100b)), (UnwindRule::UNSUPPORTED, UnwindRule::UNSUPPORTED));
     assert_eq!((rule(0x100c), rule(0x100f)), (UnwindRule::END, UnwindRule::END));
@@ -171,8 +182,8 @@ fn code_that_is_too_large_is_refused() {
     image.segments.clear();
     assert_eq!(table_of(&image), Err(TableError::Nothing));
     assert_eq!(
-        rules::read(&Image { frames: image::Section::default(), ..small(&[]) }).unwrap_err(),
-        TableError::Nothing
+        table_of(&Image { frames: image::Section::default(), ..small(&[]) }),
+        Err(TableError::Nothing)
     );
 }
 

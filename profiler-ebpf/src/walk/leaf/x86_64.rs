@@ -1,15 +1,14 @@
-//! How far the interrupted method or stub has come with making or unmaking its frame, told by its code.
+//! What HotSpot's code looks like on x86-64 where frames are made and unmade.
 //!
-//! In: the scratch's `blob` and the walk's pc. Out: a [`Kind`]. What C1 and C2 emit (JDK 8 to 25, x86_64.ad
-//! MachPrologNode and MachEpilogNode, c1_LIRAssembler_x86, sharedRuntime_x86_64 for wrappers) is, at the verified
-//! entry: (a) a touch of the stack below, `push rbp`, perhaps `mov rbp,rsp`, `sub rsp,S-16`; or (b)
-//! `sub rsp,S-8`, `mov [rsp+S-16],rbp`; at the exit `add rsp`, `pop rbp`, a poll, `ret`. Two reads of code at most,
-//! once for a pc.
+//! What C1 and C2 emit (JDK 8 to 25, x86_64.ad MachPrologNode and MachEpilogNode, c1_LIRAssembler_x86,
+//! sharedRuntime_x86_64 for wrappers) is, at the verified entry: (a) a touch of the stack below, `push rbp`, perhaps
+//! `mov rbp,rsp`, `sub rsp,S-16`; or (b) `sub rsp,S-8`, `mov [rsp+S-16],rbp`; at the exit `add rsp`, `pop rbp`, a poll,
+//! `ret`. Two reads of code at most, once for a pc.
 #![allow(unsafe_code)]
 
-use super::stack::checked;
-use super::state::{CODE_BYTES, Kind};
 use crate::maps::Scratch;
+use crate::walk::stack::checked;
+use crate::walk::state::{CODE_BYTES, Kind};
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;
@@ -73,7 +72,7 @@ pub unsafe fn of_stub(scratch: *mut Scratch, call_stub_return: u64) -> u64 {
         } else if calls_java {
             Kind::Entry as u64
         } else if begins(3) {
-            Kind::RbpOnTop as u64
+            Kind::FpOnTop as u64
         } else {
             Kind::Stub as u64
         }
@@ -111,7 +110,7 @@ unsafe fn prologue(scratch: *mut Scratch, entry: u64, offset: u64) -> u64 {
                 return if offset <= at {
                     Kind::ReturnOnTop as u64
                 } else if offset == at + len {
-                    Kind::RbpLive as u64
+                    Kind::FpLive as u64
                 } else {
                     Kind::Body as u64
                 };
@@ -147,7 +146,7 @@ unsafe fn pushed(scratch: *mut Scratch, sub: u64, offset: u64) -> u64 {
         if offset <= push {
             Kind::ReturnOnTop as u64
         } else if offset <= sub {
-            Kind::RbpOnTop as u64
+            Kind::FpOnTop as u64
         } else {
             Kind::Body as u64
         }
@@ -169,7 +168,7 @@ pub unsafe fn at_exit(scratch: *mut Scratch) -> u64 {
         let returns = |at: usize| is(at, 0xc3) || is(at, 0xc2);
         // pop rbp, and what follows it: to be the exit's and no other pop.
         if is(0, 0x5d) {
-            return Kind::RbpOnTop as u64;
+            return Kind::FpOnTop as u64;
         }
         let unmade = returns(0)
             // test [rip+x],eax (JDK 8).

@@ -1,0 +1,130 @@
+//! arm64: a call leaves the return address in x30, x29 leads from frame record to frame record (Procedure Call Standard
+//! for the Arm 64-bit Architecture, 6.4.6: two words, the caller's x29 and x30).
+//!
+//! Frame records are followed, and x30 where the interrupted instruction proves what it holds (`leaf`). HotSpot's frames
+//! and those of 32-bit programs end a walk with `arch_unsupported`.
+
+mod leaf;
+#[cfg(target_arch = "bpf")]
+mod saved;
+
+use super::Start;
+use crate::UnwindRule;
+
+pub use leaf::{MAX_LEAF_WORDS, call_target, is_outside_frame, leaves_link_alone};
+#[cfg(target_arch = "bpf")]
+pub use saved::{SavedRegisters, is_foreign, is_user, of_event, of_task};
+
+/// As Rust's targets call it.
+pub const NAME: &str = "aarch64";
+
+/// One past the last user address with 48-bit addresses. Where the CPU has 52, a process gets memory above only if it asks
+/// for it (Documentation/arch/arm64/memory.rst).
+pub const USER_END: u64 = 1 << 48;
+
+/// Whether a call leaves the return address in a register.
+pub const LINK_REGISTER: bool = true;
+
+/// Whether the walker knows HotSpot's frames.
+pub const HOTSPOT: bool = false;
+
+/// Bits that a signature never has: bit 55 says whose half of the address space it is, those above are a tag, which no
+/// address of code has (Documentation/arch/arm64/pointer-authentication.rst).
+const NEVER_SIGNED: u64 = !((1 << 55) - 1);
+
+/// The address of code in a word that a call saved, or in a saved pc: without its signature, which is in bits 54 to 48 (to
+/// 52 where addresses have 52 bits).
+#[inline(always)]
+pub const fn code_address(word: u64) -> u64 {
+    if word & NEVER_SIGNED == 0 { word & (USER_END - 1) } else { word }
+}
+
+/// The rule of a page whose code is the same in all processes, is in no file and has no frame: there is none.
+#[inline(always)]
+pub const fn frameless(_: u64) -> Option<UnwindRule> {
+    None
+}
+
+/// Registers of an interrupted instruction, beside pc, sp and x29: the link register, and those in which HotSpot has what is
+/// not on the stack yet.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// x30.
+    pub lr: u64,
+    /// x12.
+    pub x12: u64,
+    /// x19.
+    pub x19: u64,
+    /// x22.
+    pub x22: u64,
+}
+
+impl Registers {
+    /// The return address, as long as nothing has saved it.
+    #[inline(always)]
+    pub const fn link(&self) -> u64 {
+        code_address(self.lr)
+    }
+    /// The return address of an interpreted frame that is being built, or of an adapter.
+    #[inline(always)]
+    pub const fn popped_return(&self) -> u64 {
+        self.link()
+    }
+    /// The `Method*` of an interpreted frame that is being built (templateInterpreterGenerator_aarch64.cpp).
+    #[inline(always)]
+    pub const fn method(&self) -> u64 {
+        self.x12
+    }
+    /// The caller's sp, until an interpreted frame has it in its slot. After JDK 17; up to there in x13.
+    #[inline(always)]
+    pub const fn sender_sp(&self) -> u64 {
+        self.x19
+    }
+    /// The interpreter's bytecode pointer, once there is a frame.
+    #[inline(always)]
+    pub const fn bytecode(&self) -> u64 {
+        self.x22
+    }
+}
+
+/// From where a signal's frame keeps sp to where it keeps others (`struct sigcontext`,
+/// arch/arm64/include/uapi/asm/sigcontext.h: x0 to x30, sp, pc).
+const fn below_sp(register: u64) -> u64 {
+    (31 - register) * 8
+}
+
+/// The registers that a signal's frame keeps, by `pair`, which reads two words. `at` is where the stack pointer is kept.
+#[inline(always)]
+pub fn interrupted(at: u64, mut pair: impl FnMut(u64) -> Option<(u64, u64)>) -> Option<Start<Registers>> {
+    let (sp, pc) = pair(at)?;
+    let (fp, lr) = pair(at.wrapping_sub(below_sp(29)))?;
+    let (x12, _) = pair(at.wrapping_sub(below_sp(12)))?;
+    let (x19, _) = pair(at.wrapping_sub(below_sp(19)))?;
+    let (x22, _) = pair(at.wrapping_sub(below_sp(22)))?;
+    Some(Start { pc: code_address(pc), sp, fp, registers: Registers { lr, x12, x19, x22 } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_are_taken_off_and_nothing_else() {
+        assert_eq!(code_address(0x0035_ffff_8000_1234), 0xffff_8000_1234);
+        assert_eq!(code_address(0xffff_8000_1234), 0xffff_8000_1234);
+        // The kernel's, and what has a tag.
+        assert_eq!(code_address(0xffff_8000_0800_1234), 0xffff_8000_0800_1234);
+        assert_eq!(code_address(0x0100_ffff_8000_1234), 0x0100_ffff_8000_1234);
+    }
+
+    #[test]
+    fn a_signals_frame_keeps_registers_side_by_side() {
+        // x0 lies 312 bytes above the handler's sp, sp 560.
+        let word = |at: u64| (at - 312) / 8 + 1000;
+        let start = interrupted(560, |at| Some((word(at), word(at + 8)))).unwrap();
+        assert_eq!((start.fp, start.registers.lr, start.sp, start.pc), (1029, 1030, 1031, 1032));
+        assert_eq!((start.registers.x12, start.registers.x19, start.registers.x22), (1012, 1019, 1022));
+        assert_eq!(interrupted(560, |at| (at != 544).then_some((1, 2))), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! The kernel's `pt_regs` of x86-64.
+#![allow(unsafe_code)]
+
+use super::{Registers, Start};
+use aya_ebpf::bindings::pt_regs;
+use core::ptr::{addr_of, read_volatile};
+
+/// What the kernel saves of the registers.
+pub type SavedRegisters = pt_regs;
+
+/// Privilege level in `cs`: 3 is user mode.
+const USER_RPL: u16 = 3;
+
+/// Whether they are those of user code.
+///
+/// # Safety
+/// `regs` may be read in whole words.
+#[inline(always)]
+pub unsafe fn is_user(regs: *const SavedRegisters) -> bool {
+    // SAFETY: by contract.
+    let cs = unsafe { read_volatile(addr_of!((*regs).cs)) };
+    cs as u16 & USER_RPL == USER_RPL
+}
+
+/// Whether user code runs in a mode whose frames are others. A 32-bit process is not told apart: its stack is read as far
+/// as that goes.
+///
+/// # Safety
+/// As for [`is_user`].
+#[inline(always)]
+pub unsafe fn is_foreign(_: *const SavedRegisters) -> bool {
+    false
+}
+
+/// Registers of an event, whose context programs may read only in whole words.
+///
+/// # Safety
+/// As for [`is_user`].
+#[inline(always)]
+pub unsafe fn of_event(regs: *const SavedRegisters) -> Start<Registers> {
+    // SAFETY: by contract; the verifier checks each access.
+    unsafe {
+        Start {
+            pc: read_volatile(addr_of!((*regs).rip)),
+            sp: read_volatile(addr_of!((*regs).rsp)),
+            fp: read_volatile(addr_of!((*regs).rbp)),
+            registers: Registers {
+                ax: read_volatile(addr_of!((*regs).rax)),
+                bx: read_volatile(addr_of!((*regs).rbx)),
+                r13: read_volatile(addr_of!((*regs).r13)),
+            },
+        }
+    }
+}
+
+/// Registers with which a task entered the kernel.
+#[inline(always)]
+pub fn of_task(regs: &SavedRegisters) -> Start<Registers> {
+    let registers = Registers { ax: regs.rax, bx: regs.rbx, r13: regs.r13 };
+    Start { pc: regs.rip, sp: regs.rsp, fp: regs.rbp, registers }
+}
