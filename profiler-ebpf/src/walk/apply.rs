@@ -54,7 +54,7 @@ pub unsafe fn apply(scratch: *mut Scratch) -> bool {
         if arch::LINK_REGISTER && rule & ELSEWHERE != 0 {
             return ended(scratch, StackEnd::ArchUnsupported);
         }
-        let saved = rule >> 8 & 0xff;
+        let saved = rule >> 8 & 0xf;
         let mut caller_fp = fp;
         if kind != CfaRule::Plt as u64 && saved != FpRule::Same as u64 {
             let from = if saved == FpRule::AtCfa as u64 { cfa } else { fp };

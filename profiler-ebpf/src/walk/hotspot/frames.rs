@@ -6,7 +6,7 @@
 
 use super::search;
 use super::state::Kind;
-use super::x86_64::{CALL, FRAME_END, popped, sender};
+use super::x86_64::{CALL, FRAME_END};
 use crate::maps::Scratch;
 use crate::walk::stack::{is_user_address, pair};
 use crate::walk::{MAX_FRAME_BYTES, caller, ended, in_code};
@@ -122,7 +122,8 @@ unsafe fn adapter(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp, ax, r13) = (walk.sp, walk.fp, popped(walk), sender(walk));
+        let (sp, fp, ax, r13) =
+            (walk.sp, walk.fp, walk.registers.popped_return(), walk.registers.sender_sp());
         let Some((top, _)) = pair(scratch, sp) else {
             return ended(scratch, StackEnd::ReadFailed);
         };

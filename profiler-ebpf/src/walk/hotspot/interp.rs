@@ -5,10 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::steps::lost;
-use super::x86_64::{
-    BELOW, MADE, METHOD, METHOD_BYTES, RETURN, SAVED_FP, SENDER, SLOTS_BYTES, method as method_of, popped,
-    sender as sender_of,
-};
+use super::x86_64::{BELOW, MADE, METHOD, METHOD_BYTES, RETURN, SAVED_FP, SENDER, SLOTS_BYTES};
 use crate::maps::{FETCH_BYTES, Scratch};
 use crate::walk::stack::{at_most, checked, is_user_address, offset_of, pair};
 use crate::walk::{MAX_FRAME_BYTES, caller as caller_at, ended, in_code, push};
@@ -43,7 +40,7 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp, r13) = (walk.sp, walk.fp, sender_of(walk));
+        let (sp, fp, r13) = (walk.sp, walk.fp, walk.registers.sender_sp());
         // r13 is the bytecode pointer once there is a frame. That may be close above the stack, where the JVM's metadata
         // was mapped there; but the frame begins between them then, and while one is made that is at its very end or
         // above the caller's sp.
@@ -55,7 +52,7 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
             return lost(scratch, StackEnd::ReadFailed as u64);
         };
         let walk = &(*scratch).walk;
-        let (method, ax) = (method_of(walk), popped(walk));
+        let (method, ax) = (walk.registers.method(), walk.registers.popped_return());
         let made = deep <= MADE;
         let (pc, rbp) = if made && fp == sp {
             // push rbp; mov rbp,rsp.
@@ -124,7 +121,7 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &(*scratch).walk;
-        let (sp, fp, leaf, made_for) = (walk.sp, walk.fp, walk.leaf, method_of(walk));
+        let (sp, fp, leaf, made_for) = (walk.sp, walk.fp, walk.leaf, walk.registers.method());
         if fp.wrapping_sub(sp) > MAX_FRAME || fp & 7 != 0 {
             return lost(scratch, StackEnd::BadJavaFrame as u64);
         }

@@ -1,9 +1,8 @@
-//! Where HotSpot keeps what on x86-64: slots of frames, and registers of the interrupted instruction.
+//! Where HotSpot keeps what in frames on x86-64; in which registers, `profiler_ebpf::arch::Registers` says.
 //!
 //! The instructions that make and unmake a frame are in `walk::leaf`. Facts: frame_x86.hpp,
 //! templateInterpreterGenerator_x86.cpp (generate_fixed_frame), sharedRuntime_x86_64.cpp (gen_i2c_adapter); JDK 8 to 25.
 
-use crate::walk::state::Walk;
 use profiler_ebpf::JvmLayout;
 
 /// Words of an interpreted frame below the frame pointer that are read; eight and the pair at it.
@@ -20,7 +19,7 @@ pub const SAVED_FP: usize = BELOW as usize;
 pub const RETURN: usize = BELOW as usize + 1;
 /// From the frame pointer down to where an interpreted frame that is being made has its `Method*`.
 pub const METHOD_BYTES: u64 = 24;
-/// Bytes below the frame pointer while [`sender`] is the caller's stack pointer: that itself, and a zero.
+/// Bytes below the frame pointer while the sender's register (`Registers::sender_sp`) has the caller's stack pointer: that itself, and a zero.
 pub const MADE: u64 = 16;
 /// What ends a compiled frame: the caller's frame pointer, and above that the return address.
 pub const FRAME_END: u64 = 16;
@@ -31,22 +30,4 @@ pub const CALL: u64 = 8;
 #[inline(always)]
 pub fn bcp_slot(jvm: &JvmLayout) -> u64 {
     (BELOW as i64 + i64::from(jvm.bcp_slot)) as u64 & 7
-}
-
-/// The caller's stack pointer while a frame is made and in an adapter; the bytecode pointer in an interpreted frame.
-#[inline(always)]
-pub fn sender(walk: &Walk) -> u64 {
-    walk.registers.sender_sp()
-}
-
-/// The method whose interpreted frame is made.
-#[inline(always)]
-pub fn method(walk: &Walk) -> u64 {
-    walk.registers.method()
-}
-
-/// The return address while it is popped, to make room for locals.
-#[inline(always)]
-pub fn popped(walk: &Walk) -> u64 {
-    walk.registers.popped_return()
 }
