@@ -13,11 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-#[path = "capture/events.rs"]
 mod events;
-#[path = "capture/faults.rs"]
 mod faults;
-#[path = "capture/shares.rs"]
 mod shares;
 
 /// A running fixture; killed when dropped.

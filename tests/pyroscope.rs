@@ -4,11 +4,8 @@
 //! Each call of the Go client is made in protobuf and in JSON, plain and packed: four answers, which
 //! must be the same. The store behind holds known rows.
 
-#[path = "pyroscope/comparing.rs"]
 mod comparing;
-#[path = "pyroscope/pushing.rs"]
 mod pushing;
-#[path = "pyroscope/sums.rs"]
 mod sums;
 
 use anyhow::{Context, Result, ensure};

@@ -3,16 +3,13 @@
 //!
 //! Needs root and the optimised daemon; skips else.
 
-use anyhow::{Result, ensure};
-use emberscope_tests::{Daemon, Here, jdk};
+use anyhow::{Context as _, Result, ensure};
+use emberscope_tests::{Daemon, Here, jdk, wait_visible};
 use std::path::Path;
-use std::time::Duration;
 use xtask::oracle::{Oracle, Report, Told, program, stacks};
 
 /// Windows of the daemon; programs begin and end with one.
 const WINDOW_MS: u64 = 2_000;
-/// Grace, and the naming of what waited.
-const VISIBLE_AFTER: Duration = Duration::from_secs(8);
 /// Of the samples of a program, as told.
 const BAR: f64 = 0.99;
 
@@ -60,7 +57,8 @@ fn run(
         window_ms: WINDOW_MS,
     };
     let ran = oracle.run(classes, &dir.join("oracle.log"))?;
-    std::thread::sleep(VISIBLE_AFTER);
+    let ended = ran.told.iter().filter_map(|told| told.range.as_ref().ok()).map(|(_, until)| *until).max();
+    wait_visible(daemon, ended.context("no program has run")?)?;
     for Told { name, range, truth } in &ran.told {
         let (from, until) = range.clone().map_err(anyhow::Error::msg)?;
         let query = format!("pid={}&from={from}&until={until}&group=thread_class&annotate=1", ran.jvm.pid());

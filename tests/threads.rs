@@ -15,11 +15,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-#[path = "threads/asked.rs"]
 mod asked;
-#[path = "threads/jvms.rs"]
 mod jvms;
-#[path = "threads/shares.rs"]
 mod shares;
 
 /// `os::set_native_thread_name(char const*)`.

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use xtask::setup::old_java;
 use xtask::setup::runtime::Runtime;
 
-#[path = "walk/native.rs"]
 mod native;
 
 /// Where a thread of a JVM begins (os_linux.cpp).
@@ -219,18 +218,6 @@ impl Seen {
 
 /// Runs the program with these flags, and samples it for a while.
 fn seen(test: &str, features: &HostFeatures, java: &Java, flags: &[&str], args: &[&str]) -> Option<Seen> {
-    sampled(test, features, java, flags, args, 997)
-}
-
-/// The same at a rate.
-fn sampled(
-    test: &str,
-    features: &HostFeatures,
-    java: &Java,
-    flags: &[&str],
-    args: &[&str],
-    hz: u32,
-) -> Option<Seen> {
     static INCARNATION: AtomicU32 = AtomicU32::new(1);
     let classes = java.runtime.place(classes(test)?).expect("there is room");
     let [program, words @ ..] = &java.runtime.command[..] else { unreachable!("a command has words") };
@@ -253,7 +240,7 @@ fn sampled(
         }
     }
     let pid: Pid = child.0.id();
-    let config = CaptureConfig { hz, measure: true, ..CaptureConfig::default() };
+    let config = CaptureConfig { hz: 997, measure: true, ..CaptureConfig::default() };
     let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
     capture.expect_runtime(RuntimeId::HOTSPOT, pid).expect("room");
     let jvm = Jvm::open(Path::new(&format!("/proc/{pid}")), 0, &LibjvmFiles::default()).expect("a JVM");
@@ -327,6 +314,20 @@ fn all_rooted(test: &str, major: u32, flags: &[&str], args: &[&str]) {
     assert!(rooted * 100 >= all * 99, "{rooted} of {all}");
 }
 
+/// A JVM's name, and what it must hold.
+type Held<'a> = (&'a str, &'a dyn Fn(&str));
+
+/// All JVMs of a table in one test: `cargo xtask bench stacks` reads what is printed of each.
+fn each(jvms: &[Held<'_>]) {
+    let mut failed = Vec::new();
+    for (name, check) in jvms {
+        let holds = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(name))).is_ok();
+        println!("jvm {name}: {}", if holds { "holds" } else { "does not" });
+        failed.extend((!holds).then_some(*name));
+    }
+    assert!(failed.is_empty(), "{} of {}: {}", failed.len(), jvms.len(), failed.join(", "));
+}
+
 macro_rules! rooted {
     ($($name:ident: $major:literal, $flags:expr, $args:expr;)+) => {
         $(#[test]
@@ -336,48 +337,63 @@ macro_rules! rooted {
     };
 }
 
+// Each version's layout, each kind of frame; tests/stacks.rs holds 17 and 25 frame by frame, interpreted too.
 rooted! {
-    plain_17: 17, [], ["Walk", "mix"];
-    plain_25: 25, [], ["Walk", "mix"];
-    plain_11: 11, [], ["Walk", "mix"];
-    plain_21: 21, [], ["Walk", "mix"];
     plain_8: 8, [], ["Walk", "mix"];
+    plain_11: 11, [], ["Walk", "mix"];
+    plain_17: 17, [], ["Walk", "mix"];
+    plain_21: 21, [], ["Walk", "mix"];
+    plain_25: 25, [], ["Walk", "mix"];
     interpreted_8: 8, ["-Xint"], ["Walk", "mix"];
-    c1_8: 8, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
-    c2_8: 8, ["-XX:-TieredCompilation"], ["Walk", "mix"];
-    deoptimised_8: 8, [], ["Walk", "deopt"];
-    interpreted_17: 17, ["-Xint"], ["Walk", "mix"];
-    interpreted_25: 25, ["-Xint"], ["Walk", "mix"];
-    interpreted_11: 11, ["-Xint"], ["Walk", "mix"];
-    interpreted_21: 21, ["-Xint"], ["Walk", "mix"];
-    c1_17: 17, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
-    c1_25: 25, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
-    c1_profiled_17: 17, ["-XX:TieredStopAtLevel=3"], ["Walk", "mix"];
-    c2_17: 17, ["-XX:-TieredCompilation"], ["Walk", "mix"];
-    c2_25: 25, ["-XX:-TieredCompilation"], ["Walk", "mix"];
-    parallel_17: 17, ["-XX:+UseParallelGC"], ["Walk", "mix"];
-    parallel_25: 25, ["-XX:+UseParallelGC"], ["Walk", "mix"];
-    serial_17: 17, ["-XX:+UseSerialGC"], ["Walk", "mix"];
-    serial_25: 25, ["-XX:+UseSerialGC"], ["Walk", "mix"];
-    zgc_17: 17, ["-XX:+UseZGC"], ["Walk", "mix"];
-    zgc_25: 25, ["-XX:+UseZGC"], ["Walk", "mix"];
-    zgc_21: 21, ["-XX:+UseZGC", "-XX:+ZGenerational"], ["Walk", "mix"];
-    g1_17: 17, ["-XX:+UseG1GC"], ["Walk", "mix"];
-    g1_25: 25, ["-XX:+UseG1GC"], ["Walk", "mix"];
-    one_code_heap_17: 17, ["-XX:-SegmentedCodeCache"], ["Walk", "mix"];
-    one_code_heap_25: 25, ["-XX:-SegmentedCodeCache"], ["Walk", "mix"];
-    frame_pointers_17: 17, ["-XX:+PreserveFramePointer"], ["Walk", "mix"];
-    frame_pointers_25: 25, ["-XX:+PreserveFramePointer"], ["Walk", "mix"];
-    thrown_17: 17, [], ["Walk", "throw", "100"];
-    thrown_25: 25, [], ["Walk", "throw", "100"];
-    reflected_17: 17, [], ["Walk", "reflect"];
-    reflected_25: 25, [], ["Walk", "reflect"];
-    deoptimised_17: 17, [], ["Walk", "deopt"];
     deoptimised_25: 25, [], ["Walk", "deopt"];
-    virtual_threads_21: 21, [], ["Virtual", "30"];
     virtual_threads_25: 25, [], ["Virtual", "30"];
-    virtual_threads_interpreted_25: 25, ["-Xint"], ["Virtual", "30"];
-    virtual_threads_without_inlining_25: 25, ["-XX:-Inline"], ["Virtual", "30"];
+}
+
+macro_rules! table {
+    ($($name:ident: $major:literal, $flags:expr, $args:expr;)+) => {
+        &[$((stringify!($name), &|name: &str| all_rooted(name, $major, &$flags, &$args))),+]
+    };
+}
+
+/// Collectors, compilers and flags on each version: minutes, for who changes the walk.
+#[test]
+#[ignore = "`cargo xtask bench stacks --rows walk` runs it"]
+fn all_other_jvms() {
+    each(table! {
+        c1_8: 8, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
+        c2_8: 8, ["-XX:-TieredCompilation"], ["Walk", "mix"];
+        deoptimised_8: 8, [], ["Walk", "deopt"];
+        interpreted_17: 17, ["-Xint"], ["Walk", "mix"];
+        interpreted_25: 25, ["-Xint"], ["Walk", "mix"];
+        interpreted_11: 11, ["-Xint"], ["Walk", "mix"];
+        interpreted_21: 21, ["-Xint"], ["Walk", "mix"];
+        c1_17: 17, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
+        c1_25: 25, ["-XX:TieredStopAtLevel=1"], ["Walk", "mix"];
+        c1_profiled_17: 17, ["-XX:TieredStopAtLevel=3"], ["Walk", "mix"];
+        c2_17: 17, ["-XX:-TieredCompilation"], ["Walk", "mix"];
+        c2_25: 25, ["-XX:-TieredCompilation"], ["Walk", "mix"];
+        parallel_17: 17, ["-XX:+UseParallelGC"], ["Walk", "mix"];
+        parallel_25: 25, ["-XX:+UseParallelGC"], ["Walk", "mix"];
+        serial_17: 17, ["-XX:+UseSerialGC"], ["Walk", "mix"];
+        serial_25: 25, ["-XX:+UseSerialGC"], ["Walk", "mix"];
+        zgc_17: 17, ["-XX:+UseZGC"], ["Walk", "mix"];
+        zgc_25: 25, ["-XX:+UseZGC"], ["Walk", "mix"];
+        zgc_21: 21, ["-XX:+UseZGC", "-XX:+ZGenerational"], ["Walk", "mix"];
+        g1_17: 17, ["-XX:+UseG1GC"], ["Walk", "mix"];
+        g1_25: 25, ["-XX:+UseG1GC"], ["Walk", "mix"];
+        one_code_heap_17: 17, ["-XX:-SegmentedCodeCache"], ["Walk", "mix"];
+        one_code_heap_25: 25, ["-XX:-SegmentedCodeCache"], ["Walk", "mix"];
+        frame_pointers_17: 17, ["-XX:+PreserveFramePointer"], ["Walk", "mix"];
+        frame_pointers_25: 25, ["-XX:+PreserveFramePointer"], ["Walk", "mix"];
+        thrown_17: 17, [], ["Walk", "throw", "100"];
+        thrown_25: 25, [], ["Walk", "throw", "100"];
+        reflected_17: 17, [], ["Walk", "reflect"];
+        reflected_25: 25, [], ["Walk", "reflect"];
+        deoptimised_17: 17, [], ["Walk", "deopt"];
+        virtual_threads_21: 21, [], ["Virtual", "30"];
+        virtual_threads_interpreted_25: 25, ["-Xint"], ["Virtual", "30"];
+        virtual_threads_without_inlining_25: 25, ["-XX:-Inline"], ["Virtual", "30"];
+    });
 }
 
 /// Recursions that deep are whole: most samples are below all of it.
@@ -397,41 +413,20 @@ fn deep(test: &str, major: u32, depth: usize, flags: &[&str]) {
 }
 
 #[test]
-fn deep_300_is_whole_17() {
-    deep("deep_300_is_whole_17", 17, 300, &["-XX:-Inline"]);
-}
-
-#[test]
-fn deep_480_is_whole_8() {
-    deep("deep_480_is_whole_8", 8, 480, &["-XX:-Inline"]);
-}
-
-#[test]
 fn deep_480_is_whole_17() {
     deep("deep_480_is_whole_17", 17, 480, &["-XX:-Inline"]);
 }
 
+/// As [`all_other_jvms`].
 #[test]
-fn deep_480_is_whole_25() {
-    deep("deep_480_is_whole_25", 25, 480, &["-XX:-Inline"]);
-}
-
-#[test]
-fn deep_480_interpreted_is_whole_17() {
-    deep("deep_480_interpreted_is_whole_17", 17, 480, &["-Xint"]);
-}
-
-/// What a sample costs where most is in Java, 60 calls deep, at the usual rate: printed.
-#[test]
-fn cost_of_a_deep_sample() {
-    const TEST: &str = "cost_of_a_deep_sample";
-    for major in [17, 25] {
-        let Some((features, _guard)) = host(TEST) else { return };
-        let Some(java) = java(TEST, major) else { continue };
-        let args = ["Walk", "deep", "60", "2"];
-        let Some(seen) = sampled(TEST, &features, &java, &["-XX:-Inline"], &args, 99) else { return };
-        seen.print(&format!("JDK {major} at 99 Hz"));
-    }
+#[ignore = "`cargo xtask bench stacks --rows walk` runs it"]
+fn deep_stacks_of_other_jvms() {
+    each(&[
+        ("deep_300_is_whole_17", &|name| deep(name, 17, 300, &["-XX:-Inline"])),
+        ("deep_480_is_whole_8", &|name| deep(name, 8, 480, &["-XX:-Inline"])),
+        ("deep_480_is_whole_25", &|name| deep(name, 25, 480, &["-XX:-Inline"])),
+        ("deep_480_interpreted_is_whole_17", &|name| deep(name, 17, 480, &["-Xint"])),
+    ]);
 }
 
 #[test]

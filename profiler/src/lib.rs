@@ -24,6 +24,8 @@ pub mod push;
 pub mod rights;
 pub mod runtime;
 pub mod serve;
+#[cfg(test)]
+mod skipped;
 pub mod store;
 pub mod supervise;
 pub mod symbolize;

@@ -7,7 +7,8 @@
 //! permitted and not as effective. Who runs the daemon as root keeps root's right over files of its own (a data
 //! directory that belongs to somebody else); the unit does not give it.
 //!
-//! A thread with a name that the table does not have loses all: tests/deploy.rs looks at every thread of a daemon.
+//! A thread with a name that the table does not have loses all: tests/together/deploy.rs looks at every thread of a
+//! daemon.
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
@@ -97,7 +98,7 @@ mod tests {
     fn a_thread_has_its_own_and_what_it_starts_has_no_more() {
         let had = capabilities(None).unwrap();
         if !had.permitted.contains(TARGETS.union(USERS)) {
-            eprintln!("skipped: only who has capabilities can give them up");
+            crate::skipped::skip("only who has capabilities can give them up");
             return;
         }
         let now = || capabilities(None).unwrap();
@@ -132,7 +133,7 @@ mod tests {
         assert_eq!(capabilities(None).unwrap(), had, "the others have theirs");
     }
 
-    /// Linux keeps 15 bytes of a thread's name, and tests/deploy.rs finds them by it.
+    /// Linux keeps 15 bytes of a thread's name, and tests/together/deploy.rs finds them by it.
     #[test]
     fn names_are_whole_in_proc() {
         for (name, _) in THREADS {

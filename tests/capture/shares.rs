@@ -121,7 +121,7 @@ fn a_neighbours_events_come_up_beside_a_storm_of_forks() {
     let mut capture = start(&config, &features);
     let flood = Flood::start(&attack(dir.path(), "forks"), &["120", "fork"], 2);
     let (mut got, mut pids) = (Got::default(), BTreeSet::new());
-    for _ in 0..20 {
+    for _ in 0..10 {
         read_late(&mut capture, Duration::from_millis(300), Duration::from_millis(300), &mut got);
         // Now the storm has its share.
         std::thread::sleep(Duration::from_millis(200));

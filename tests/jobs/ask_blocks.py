@@ -1,9 +1,10 @@
-"""Asks blocks through the Spark package, for tests/spark_sql.rs.
+"""Asks blocks through the Spark package, for tests/spark_sql.
 
     ask_blocks.py PACKAGE_DIR QUESTIONS ANSWERS
 
-QUESTIONS is a file of JSON: {"paths": [...], "ask": [{"name", "what", "selection", ...}]}. ANSWERS is written: a list of
-rows for each name, decimals as text. Prints a fact `answered-NAME` for each.
+QUESTIONS is a file of JSON: [{"name", "paths": [...], "ask": [{"name", "what", "selection", ...}]}], a set of blocks each.
+ANSWERS is written: for each set's name and each question's a list of rows, decimals as text. Prints a fact
+`answered-SET-NAME` for each.
 """
 
 import decimal
@@ -57,15 +58,18 @@ def answer(profiles, question):
 
 def main():
     with open(sys.argv[2], encoding="utf-8") as file:
-        questions = json.load(file)
+        sets = json.load(file)
     spark = SparkSession.builder.appName("ask-blocks").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    profiles = Profiles(spark, questions["paths"])
     answers = {}
-    for question in questions["ask"]:
-        begun = time.monotonic()
-        answers[question["name"]] = answer(profiles, question)
-        print("fact answered-%s=%.1f s" % (question["name"], time.monotonic() - begun), flush=True)
+    for blocks in sets:
+        profiles = Profiles(spark, blocks["paths"])
+        said = answers[blocks["name"]] = {}
+        for question in blocks["ask"]:
+            begun = time.monotonic()
+            said[question["name"]] = answer(profiles, question)
+            took = time.monotonic() - begun
+            print("fact answered-%s-%s=%.1f s" % (blocks["name"], question["name"], took), flush=True)
     with open(sys.argv[3], "w", encoding="utf-8") as file:
         json.dump(answers, file)
     spark.stop()

@@ -74,7 +74,7 @@ fn a_program_in_a_mount_namespace_of_its_own() {
 fn code_without_a_file_says_so() {
     let Some((features, _guard)) = host("memory") else { return };
     let program = Running::start(Command::new(native()).arg("memory"));
-    let seen = sampled(&features, program.pid(), true, |_| {});
+    let seen = sampled(&features, program.pid(), |_| {});
     seen.print("memory");
     let told = seen.share("say that there is no table", |s| s.end == StackEnd::NoTable);
     assert!(seen.all > 100 && told >= 99.0, "{told:.2} % of {}", seen.all);

@@ -13,14 +13,10 @@ const THREAD_ENTRY: &str = "_ZL19thread_native_entryP6Thread";
 fn rooted(test: &str, program: &Path, bar: f64) {
     let Some((features, _guard)) = host(test) else { return };
     let program = Running::start(&mut Command::new(program));
-    for tables in [false, true] {
-        let seen = sampled(&features, program.pid(), tables, |_| {});
-        seen.print(&format!("{test}, {} tables", if tables { "with" } else { "without" }));
-        let rooted = seen.share("reach the root", |s| s.end == StackEnd::Root);
-        if tables {
-            assert!(seen.all > 100 && rooted >= bar, "{rooted:.2} % of {}", seen.all);
-        }
-    }
+    let seen = sampled(&features, program.pid(), |_| {});
+    seen.print(test);
+    let rooted = seen.share("reach the root", |s| s.end == StackEnd::Root);
+    assert!(seen.all > 100 && rooted >= bar, "{rooted:.2} % of {}", seen.all);
 }
 
 #[test]
@@ -54,26 +50,22 @@ fn a_go_program() {
     let letters = |stack: &RawStack| stack.user.iter().map(letter).collect::<String>();
     let right = chains(10, "wg");
     let program = Running::start(&mut Command::new(&file));
-    for tables in [false, true] {
-        let mut seen = sampled(&features, program.pid(), tables, |_| {});
-        seen.print(&format!("go, {} tables", if tables { "with" } else { "without" }));
-        // Its collector and its scheduler have threads of their own, whose stacks are not known.
-        let own = |stack: &RawStack| stack.user.first().is_some_and(|leaf| "ldw".contains(letter(leaf)));
-        seen.stacks.retain(|(stack, _)| own(stack));
-        seen.all = seen.stacks.iter().map(|(_, count)| count).sum();
-        let exact = seen.share("are right, frame by frame", |s| right.contains(&letters(s)));
-        // Go does not mark the end: that it is reached is known by the name of the first frame (symbolize/thread_start).
-        seen.share("reach the function below which nothing is", |s| letters(s).ends_with('g'));
-        let mut others: Vec<_> = seen.stacks.iter().map(|(s, n)| (*n, letters(s), s.end.slug())).collect();
-        others.sort_unstable_by(|a, b| b.cmp(a));
-        others.iter().take(6).for_each(|how| println!("    {how:?}"));
-        if tables {
-            assert!(seen.all > 100 && exact >= 99.5, "{exact:.2} % of {} right", seen.all);
-        }
-    }
+    let mut seen = sampled(&features, program.pid(), |_| {});
+    seen.print("go");
+    // Its collector and its scheduler have threads of their own, whose stacks are not known.
+    let own = |stack: &RawStack| stack.user.first().is_some_and(|leaf| "ldw".contains(letter(leaf)));
+    seen.stacks.retain(|(stack, _)| own(stack));
+    seen.all = seen.stacks.iter().map(|(_, count)| count).sum();
+    let exact = seen.share("are right, frame by frame", |s| right.contains(&letters(s)));
+    let mut others: Vec<_> = seen.stacks.iter().map(|(s, n)| (*n, letters(s), s.end.slug())).collect();
+    others.sort_unstable_by(|a, b| b.cmp(a));
+    others.iter().take(6).for_each(|how| println!("    {how:?}"));
+    // Go does not mark the end: that it is reached is known by the name of the first frame (symbolize/thread_start),
+    // with which all right ones end.
+    assert!(seen.all > 100 && exact >= 99.5, "{exact:.2} % of {} right", seen.all);
 }
 
-/// Java over zlib, with and without tables.
+/// Java over zlib.
 fn zip(test: &str, major: u32) {
     let Some((features, _guard)) = host(test) else { return };
     let Some(home) = std::env::var_os(format!("EMBERSCOPE_JAVA{major}")).map(PathBuf::from) else {
@@ -91,25 +83,22 @@ fn zip(test: &str, major: u32) {
     let linked = function(&home.join("lib/server/libjvm.so"), THREAD_ENTRY).expect("the symbol").linked;
     let bias = jvm.libjvm().bias;
     let entry = linked.start.wrapping_add(bias)..linked.end.wrapping_add(bias);
-    for tables in [false, true] {
-        let seen = sampled(&features, pid, tables, |capture| {
-            let told = layout(&jvm, major * 10 + u32::from(tables)).expect("a layout");
-            capture.expect_runtime(RuntimeId::HOTSPOT, pid).expect("room");
-            assert!(capture.set_runtime(RuntimeId::HOTSPOT, pid, &told.to_bytes()).expect("room"));
-        });
-        seen.print(&format!("JDK {major} over zlib, {} tables", if tables { "with" } else { "without" }));
-        let native_leaf = |s: &RawStack| s.user.first().is_some_and(|f| f.is_native());
-        seen.share("have a native leaf", native_leaf);
-        let entered = |s: &RawStack| s.user.iter().any(|f| f.kind == 0 && entry.contains(&f.value));
-        let java =
-            |s: &RawStack| s.user.iter().any(|f| f.kind == JavaFrameTag::Compiled as u8 && !f.is_native());
-        seen.share("have Java frames", java);
-        seen.share("reach the function that started the thread", entered);
-        let rooted = seen.share("reach the root", |s| s.end == StackEnd::Root);
-        if tables {
-            assert!(seen.all > 100 && rooted >= 99.0, "{rooted:.2} % of {}", seen.all);
-        }
-    }
+    let seen = sampled(&features, pid, |capture| {
+        let told = layout(&jvm, major).expect("a layout");
+        capture.expect_runtime(RuntimeId::HOTSPOT, pid).expect("room");
+        assert!(capture.set_runtime(RuntimeId::HOTSPOT, pid, &told.to_bytes()).expect("room"));
+    });
+    seen.print(&format!("JDK {major} over zlib"));
+    let native_leaf = |s: &RawStack| s.user.first().is_some_and(|f| f.is_native());
+    let entered = |s: &RawStack| s.user.iter().any(|f| f.kind == 0 && entry.contains(&f.value));
+    let java = |s: &RawStack| s.user.iter().any(|f| f.kind == JavaFrameTag::Compiled as u8 && !f.is_native());
+    // Native code that Java called, down to the function that starts a JVM's threads.
+    let over = seen.share("have a native leaf above Java", |s| native_leaf(s) && java(s));
+    let whole = seen.share("of all reach the function that started the thread", |s| java(s) && entered(s));
+    let rooted = seen.share("reach the root", |s| s.end == StackEnd::Root);
+    let java = seen.share("have Java frames", java);
+    assert!(seen.all > 100 && rooted >= 99.0, "{rooted:.2} % of {}", seen.all);
+    assert!(over >= 50.0 && whole >= java * 0.99, "{over:.2} % over Java, {whole:.2} of {java:.2} % whole");
 }
 
 #[test]

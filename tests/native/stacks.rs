@@ -37,7 +37,7 @@ fn known(test: &str, args: &[&OsStr], right: &[String]) {
 
 /// At least 99.5 of 100 samples of the C program are rooted and as one of `right`.
 pub fn judge(features: &HostFeatures, test: &str, program: &Running, right: &[String]) {
-    let seen = sampled(features, program.pid(), true, |_| {});
+    let seen = sampled(features, program.pid(), |_| {});
     let (rooted, exact) = shares(test, program, right, &seen);
     assert!(seen.all > 100, "{} samples", seen.all);
     assert!(rooted >= 99.5 && exact >= 99.5, "{rooted:.2} % rooted, {exact:.2} % right");

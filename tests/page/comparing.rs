@@ -1,7 +1,7 @@
 //! Comparisons of two selections.
 
-use crate::seen::{READY, Seen};
 use anyhow::Result;
+use emberscope_tests::page::{READY, Seen};
 
 pub fn all(seen: &Seen) -> Result<()> {
     seen.see("#view=compare&app=app-1&stage=0")?;

@@ -1,7 +1,7 @@
 //! The controls of the graph and of the page, each pressed, and what it changes looked at.
 
-use crate::seen::{DOWN, READY, Seen, UP};
 use anyhow::Result;
+use emberscope_tests::page::{DOWN, READY, Seen, UP};
 
 pub fn of_the_graph(seen: &Seen) -> Result<()> {
     seen.see("#view=flame&app=app-2")?;

@@ -1,7 +1,7 @@
 //! Downloads: each format, and that its figures are the graph's.
 
-use crate::seen::Seen;
 use anyhow::{Context as _, Result, ensure};
+use emberscope_tests::page::Seen;
 use serde_json::Value;
 use std::io::Read as _;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The page by keys alone.
 
-use crate::seen::{DOWN, ENTER, ESCAPE, READY, RIGHT, Seen, TAB};
 use anyhow::{Context as _, Result, bail, ensure};
+use emberscope_tests::page::{DOWN, ENTER, ESCAPE, READY, RIGHT, Seen, TAB};
 
 pub fn in_the_graph(seen: &Seen) -> Result<()> {
     seen.see("#view=flame&app=app-1&sort=name")?;

@@ -1,7 +1,7 @@
 //! Known rows: two applications with two stages each, one of them and a method named to do harm, on a node of such a
 //! name too.
 
-use crate::EVIL;
+use super::EVIL;
 use anyhow::Result;
 use emberscope::model::LabelKey::{App, AppName, Executor, Role, Stage, ThreadClass};
 use emberscope::serve::Access;

@@ -1,7 +1,7 @@
 //! The mouse on the graph and on the timeline.
 
-use crate::seen::{READY, RIGHT, Seen};
 use anyhow::Result;
+use emberscope_tests::page::{READY, RIGHT, Seen};
 
 pub fn all(seen: &Seen) -> Result<()> {
     seen.see("#view=flame&app=app-2&range=-5m")?;

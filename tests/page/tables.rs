@@ -1,7 +1,7 @@
 //! The tables: order, search, links, empty and wrong selections, and a window as narrow as a telephone's.
 
-use crate::seen::Seen;
 use anyhow::{Result, ensure};
+use emberscope_tests::page::Seen;
 
 pub fn all(seen: &Seen) -> Result<()> {
     seen.see("")?;

@@ -18,12 +18,23 @@ pub fn install(here: &Here, dir: &Path) -> Result<PathBuf> {
     Ok(target)
 }
 
-/// Answers by name.
-pub fn ask(here: &Here, dir: &Path, paths: &[PathBuf], questions: &[Value]) -> Result<Value> {
+/// Blocks, and what is asked of them.
+pub struct Set {
+    /// What its answers are called by.
+    pub name: &'static str,
+    /// Where the blocks are.
+    pub path: PathBuf,
+    /// Questions, each with a name.
+    pub ask: Vec<Value>,
+}
+
+/// Asks all in one application; answers by set and question.
+pub fn ask(here: &Here, dir: &Path, sets: &[Set]) -> Result<Value> {
     std::fs::create_dir_all(dir)?;
     let package = install(here, dir)?;
     let (file, answers) = (dir.join("questions.json"), dir.join("answers.json"));
-    std::fs::write(&file, json!({ "paths": paths, "ask": questions }).to_string())?;
+    let of = |set: &Set| json!({ "name": set.name, "paths": [set.path], "ask": set.ask });
+    std::fs::write(&file, Value::from_iter(sets.iter().map(of)).to_string())?;
     // Small questions: what is saved is the time of the JIT and of hundreds of tasks.
     let job = here.spark("ask_blocks.py", dir).master("local[2]").java_options("-XX:TieredStopAtLevel=1");
     let job = job.conf("spark.sql.shuffle.partitions", "2").conf("spark.ui.enabled", "false");
@@ -32,8 +43,11 @@ pub fn ask(here: &Here, dir: &Path, paths: &[PathBuf], questions: &[Value]) -> R
         .conf("spark.sql.sources.parallelPartitionDiscovery.threshold", "1000");
     let job = [&package, &file, &answers].into_iter().fold(job, |job, path| job.arg(path.to_string_lossy()));
     let mut job = job.start()?;
-    for question in questions {
-        job.wait_fact(&format!("answered-{}", question["name"].as_str().unwrap_or_default()), WARM_UP)?;
+    for set in sets {
+        for question in &set.ask {
+            let name = question["name"].as_str().unwrap_or_default();
+            job.wait_fact(&format!("answered-{}-{name}", set.name), WARM_UP)?;
+        }
     }
     job.wait(WARM_UP)?;
     Ok(serde_json::from_str(&std::fs::read_to_string(answers)?)?)

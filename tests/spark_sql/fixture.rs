@@ -1,10 +1,9 @@
 //! The store that the first version wrote: its block, by Spark and by the whole HTTP server in this process.
 
-use super::asked::{self, ask};
+use super::asked::{self, Set};
 use anyhow::{Context as _, Result, ensure};
 use emberscope::serve::{Access, Metrics, Queries, ServeState, router};
 use emberscope::store::{DiskStore, DiskStoreConfig, Store};
-use emberscope_tests::Here;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +11,9 @@ use std::time::Duration;
 
 /// The block's windows; those of the journal come after.
 const SPAN: (u64, u64) = (1_700_000_000, 1_700_000_040);
+
+/// The data directory, below the test's own.
+const DATA: &str = "data of a node";
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/store-1")
@@ -87,77 +89,82 @@ fn questions(dir: &Path) -> Vec<Value> {
     ]
 }
 
-fn same(test: &str, newest: bool) -> Result<()> {
-    let Some(here) = Here::or_skip(test) else { return Ok(()) };
-    let here = match newest {
-        true => here.with_newest_spark(test),
-        false => Some(here),
-    };
-    let Some(here) = here else { return Ok(()) };
-    let dir = tempfile::tempdir()?;
-    // A data directory has its store below; blocks may lie on any path, and this one has a blank.
-    let data = dir.path().join("data of a node");
-    std::fs::create_dir(&data)?;
-    let port = serve(&data.join("store"))?;
-    leave_behind(&data.join("store"))?;
-    let said = ask(&here, &dir.path().join("ask"), &[data], &questions(dir.path()))?;
-
-    let graph =
-        |way: &str, unit: &str| get(port, &format!("/api/v1/flamegraph?format=folded&{way}unit={unit}&"));
-    let grouped = "app=app-1&group=stage,task&annotate=1&";
-    let (counts, weights) =
-        (asked::folded(&graph(grouped, "samples")?)?, asked::folded(&graph(grouped, "ns")?)?);
-    asked::same_stacks("grouped", &asked::flame_graph(&said, "grouped")?, &counts, &weights)?;
-    let until = SPAN.0 + 20;
-    let half = |unit: &str| -> Result<_> {
-        let way = format!("/api/v1/flamegraph?format=folded&executor=1&executor=2&unit={unit}&");
-        let url = format!("http://127.0.0.1:{port}{way}from={}&until={until}", SPAN.0);
-        asked::folded(&ureq::get(&url).call()?.body_mut().read_to_string()?)
-    };
-    asked::same_stacks("half", &asked::flame_graph(&said, "half")?, &half("samples")?, &half("ns")?)?;
-    let file = std::fs::read_to_string(dir.path().join("out.folded"))?;
-    ensure!(asked::folded(&file)? == asked::folded(&graph("", "samples")?)?, "the file is another");
-    ensure!(said["written"] == file.lines().count(), "{}", said["written"]);
-
-    let top: Value = serde_json::from_str(&get(port, "/api/v1/top?limit=1000&")?)?;
-    ensure!(asked::same_methods(&said, "top", &top)? < 3, "few methods could be compared");
-    let series: Value =
-        serde_json::from_str(&get(port, "/api/v1/series?by=app,stage,stage_attempt&step=10s&")?)?;
-    ensure!(asked::same_stages(&said, "stages", &series)? > 2, "{}", said["stages"]);
-    let ledger: Value = serde_json::from_str(&get(port, "/api/v1/ledger?by=app,stage,task&")?)?;
-    ensure!(
-        asked::same_ledger(&said, "ledger", &ledger, &["app", "stage", "task"])? > 2,
-        "{}",
-        said["ledger"]
-    );
-
-    let samples = series["quality"]["samples"].as_u64().map(u128::from);
-    ensure!(
-        Some(asked::number(&said["sql"][0]["count"])?) == samples && said["sql"] == said["totals"],
-        "{}",
-        said["sql"]
-    );
-    ensure!(
-        said["none"] == json!([]) && said["views"].as_array().is_some_and(|views| views.len() == 10),
-        "{said}"
-    );
-    ensure!(said["paths"][0]["stacks"].as_u64() > said["paths"][0]["paths"].as_u64(), "{}", said["paths"]);
-    let refused = said["version"].as_str().unwrap_or_default();
-    ensure!(refused.contains("bad/blocks/x is a block of format 7"), "{refused}");
-    ensure!(
-        said["nothing"].as_str().is_some_and(|says| says.contains("there is no block at")),
-        "{}",
-        said["nothing"]
-    );
-    Ok(())
+/// The store of the fixture, served.
+pub struct Fixture {
+    dir: PathBuf,
+    port: u16,
 }
 
-#[test]
-fn the_fixture_says_the_same() -> Result<()> {
-    same("the_fixture_says_the_same", false)
-}
+impl Fixture {
+    /// Copies the store below `dir` and serves it.
+    pub fn prepare(dir: &Path) -> Result<Self> {
+        // A data directory has its store below; blocks may lie on any path, and this one has a blank.
+        let data = dir.join(DATA);
+        std::fs::create_dir_all(&data)?;
+        let port = serve(&data.join("store"))?;
+        leave_behind(&data.join("store"))?;
+        Ok(Self { dir: dir.to_owned(), port })
+    }
 
-#[test]
-fn the_fixture_says_the_same_to_the_newest_spark() -> Result<()> {
-    same("the_fixture_says_the_same_to_the_newest_spark", true)
+    /// What Spark is asked.
+    pub fn set(&self) -> Set {
+        Set { name: "fixture", path: self.dir.join(DATA), ask: questions(&self.dir) }
+    }
+
+    /// Holds Spark's answers against those by HTTP.
+    pub fn judge(&self, said: &Value) -> Result<()> {
+        let (dir, port) = (&self.dir, self.port);
+        let graph =
+            |way: &str, unit: &str| get(port, &format!("/api/v1/flamegraph?format=folded&{way}unit={unit}&"));
+        let grouped = "app=app-1&group=stage,task&annotate=1&";
+        let (counts, weights) =
+            (asked::folded(&graph(grouped, "samples")?)?, asked::folded(&graph(grouped, "ns")?)?);
+        asked::same_stacks("grouped", &asked::flame_graph(said, "grouped")?, &counts, &weights)?;
+        let until = SPAN.0 + 20;
+        let half = |unit: &str| -> Result<_> {
+            let way = format!("/api/v1/flamegraph?format=folded&executor=1&executor=2&unit={unit}&");
+            let url = format!("http://127.0.0.1:{port}{way}from={}&until={until}", SPAN.0);
+            asked::folded(&ureq::get(&url).call()?.body_mut().read_to_string()?)
+        };
+        asked::same_stacks("half", &asked::flame_graph(said, "half")?, &half("samples")?, &half("ns")?)?;
+        let file = std::fs::read_to_string(dir.join("out.folded"))?;
+        ensure!(asked::folded(&file)? == asked::folded(&graph("", "samples")?)?, "the file is another");
+        ensure!(said["written"] == file.lines().count(), "{}", said["written"]);
+
+        let top: Value = serde_json::from_str(&get(port, "/api/v1/top?limit=1000&")?)?;
+        ensure!(asked::same_methods(said, "top", &top)? < 3, "few methods could be compared");
+        let series: Value =
+            serde_json::from_str(&get(port, "/api/v1/series?by=app,stage,stage_attempt&step=10s&")?)?;
+        ensure!(asked::same_stages(said, "stages", &series)? > 2, "{}", said["stages"]);
+        let ledger: Value = serde_json::from_str(&get(port, "/api/v1/ledger?by=app,stage,task&")?)?;
+        ensure!(
+            asked::same_ledger(said, "ledger", &ledger, &["app", "stage", "task"])? > 2,
+            "{}",
+            said["ledger"]
+        );
+
+        let samples = series["quality"]["samples"].as_u64().map(u128::from);
+        ensure!(
+            Some(asked::number(&said["sql"][0]["count"])?) == samples && said["sql"] == said["totals"],
+            "{}",
+            said["sql"]
+        );
+        ensure!(
+            said["none"] == json!([]) && said["views"].as_array().is_some_and(|views| views.len() == 10),
+            "{said}"
+        );
+        ensure!(
+            said["paths"][0]["stacks"].as_u64() > said["paths"][0]["paths"].as_u64(),
+            "{}",
+            said["paths"]
+        );
+        let refused = said["version"].as_str().unwrap_or_default();
+        ensure!(refused.contains("bad/blocks/x is a block of format 7"), "{refused}");
+        ensure!(
+            said["nothing"].as_str().is_some_and(|says| says.contains("there is no block at")),
+            "{}",
+            said["nothing"]
+        );
+        Ok(())
+    }
 }

@@ -1,14 +1,12 @@
-//! What a daemon kept of a real Spark job, as an archive of a node: by the daemon and by Spark.
+//! What a daemon kept of a real Spark job, as an archive of a node: by HTTP and by Spark.
 
-use super::asked::{self, ask};
+use super::asked::{self, Set};
+use crate::held::Held;
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{Daemon, Here, WARM_UP};
+use emberscope_tests::{Daemon, Here};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Short windows; half of the memory makes a block.
-const SMALL: [&str; 4] = ["--window", "2s", "--store-bytes", "256KiB"];
 
 /// Copies the blocks as an archive has them; out: from their first window to the end of the last, in ms.
 fn archive(data: &Path, archive: &Path) -> Result<(u64, u64)> {
@@ -25,64 +23,75 @@ fn archive(data: &Path, archive: &Path) -> Result<(u64, u64)> {
         let ms = |name: &str| manifest[name].as_u64().map(|ns| ns / 1_000_000).context("no time");
         span = (span.0.min(ms("from_ns")?), span.1.max(ms("until_ns")?));
     }
+    ensure!(span.0 < span.1, "no block was written");
     Ok(span)
 }
 
-fn get(daemon: &Daemon, path: &str) -> Result<String> {
-    let reply = daemon.get(path)?;
+fn get(server: &Daemon, path: &str) -> Result<String> {
+    let reply = server.get(path)?;
     ensure!(reply.status == 200, "GET {path} was answered {}: {}", reply.status, reply.body);
     Ok(reply.body)
 }
 
-#[test]
-fn a_real_job_says_the_same() -> Result<()> {
-    let test = "a_real_job_says_the_same";
-    let Some(here) = Here::or_skip(test) else { return Ok(()) };
-    let dir = tempfile::tempdir()?;
-    let daemon = here.daemon(dir.path(), &SMALL)?;
-    let mut job = here.spark("demo.py", dir.path()).arg("--seconds").arg("20").start()?;
-    let app = job.wait_fact("app", WARM_UP)?;
-    job.wait_fact("done", WARM_UP)?;
-    job.wait(WARM_UP)?;
-    let blocks = || daemon.json("/api/v1/status").map(|status| status["store"]["disk"]["blocks"].as_u64());
-    ensure!(blocks()? > Some(0), "no block was written");
-    let copy = dir.path().join("archive");
-    let (from, until) = archive(&dir.path().join("data"), &copy)?;
+/// The job's blocks, and the server that answers of them by HTTP.
+pub struct Live {
+    app: String,
+    archive: PathBuf,
+    span: (u64, u64),
+    server: Daemon,
+}
 
-    let range = format!("from={from}&until={until}");
-    let of_app = format!("app={app}&{range}");
-    let graph = |unit: &str| {
-        get(&daemon, &format!("/api/v1/flamegraph?format=folded&group=executor,stage&unit={unit}&{of_app}"))
-    };
-    let (counts, weights) = (asked::folded(&graph("samples")?)?, asked::folded(&graph("ns")?)?);
-    let json_of = |path: &str| -> Result<Value> { Ok(serde_json::from_str(&get(&daemon, path)?)?) };
-    let top = json_of(&format!("/api/v1/top?limit=100000&{of_app}"))?;
-    let series = json_of(&format!("/api/v1/series?by=app,stage,stage_attempt&step=10m&{range}"))?;
-    let ledger = json_of(&format!("/api/v1/ledger?by=stage,task&{of_app}"))?;
-    let samples = json_of(&format!("/api/v1/series?step=10m&{range}"))?["quality"]["samples"].as_u64();
+impl Live {
+    /// Copies what is held below `dir` and serves it.
+    pub fn prepare(here: &Here, held: &Held, dir: &Path) -> Result<Self> {
+        let (data, copy) = (held.copy(dir)?, dir.join("archive"));
+        let span = archive(&data, &copy)?;
+        let server = Daemon::serve_data_dir(&here.binary, &data)?;
+        Ok(Self { app: held.app.clone(), archive: copy, span, server })
+    }
 
-    let selection = json!({ "app": app });
-    let questions = [
-        json!({"name": "grouped", "what": "flame_graph", "selection": selection, "group": ["executor", "stage"]}),
-        json!({"name": "top", "what": "top_methods", "selection": selection}),
-        json!({"name": "stages", "what": "cpu_by_stage"}),
-        json!({"name": "ledger", "what": "ledger", "by": ["stage", "task"], "selection": selection}),
-        json!({"name": "views", "what": "views"}),
-        json!({"name": "sql", "what": "sql", "sql": "SELECT sum(count) AS count FROM emberscope_samples"}),
-    ];
-    let sparks = [Some(here.clone()), here.clone().with_newest_spark(test)];
-    for (place, spark) in sparks.into_iter().flatten().enumerate() {
-        let said =
-            ask(&spark, &dir.path().join(format!("ask-{place}")), std::slice::from_ref(&copy), &questions)?;
-        asked::same_stacks("grouped", &asked::flame_graph(&said, "grouped")?, &counts, &weights)?;
-        let several = asked::same_methods(&said, "top", &top)?;
+    /// What Spark is asked.
+    pub fn set(&self) -> Set {
+        let selection = json!({ "app": self.app });
+        let ask = vec![
+            json!({"name": "grouped", "what": "flame_graph", "selection": selection, "group": ["executor", "stage"]}),
+            json!({"name": "top", "what": "top_methods", "selection": selection}),
+            json!({"name": "stages", "what": "cpu_by_stage"}),
+            json!({"name": "ledger", "what": "ledger", "by": ["stage", "task"], "selection": selection}),
+            json!({"name": "views", "what": "views"}),
+            json!({"name": "sql", "what": "sql", "sql": "SELECT sum(count) AS count FROM emberscope_samples"}),
+        ];
+        Set { name: "live", path: self.archive.clone(), ask }
+    }
+
+    /// Holds Spark's answers against those by HTTP.
+    pub fn judge(&self, said: &Value) -> Result<()> {
+        let (from, until) = self.span;
+        let range = format!("from={from}&until={until}");
+        let of_app = format!("app={}&{range}", self.app);
+        let graph = |unit: &str| {
+            let what = "flamegraph?format=folded&group=executor,stage";
+            asked::folded(&get(&self.server, &format!("/api/v1/{what}&unit={unit}&{of_app}"))?)
+        };
+        let json_of = |path: &str| -> Result<Value> { Ok(serde_json::from_str(&get(&self.server, path)?)?) };
+        let top = json_of(&format!("/api/v1/top?limit=100000&{of_app}"))?;
+        let series = json_of(&format!("/api/v1/series?by=app,stage,stage_attempt&step=10m&{range}"))?;
+        let ledger = json_of(&format!("/api/v1/ledger?by=stage,task&{of_app}"))?;
+        let samples = json_of(&format!("/api/v1/series?step=10m&{range}"))?["quality"]["samples"].as_u64();
+
+        asked::same_stacks(
+            "grouped",
+            &asked::flame_graph(said, "grouped")?,
+            &graph("samples")?,
+            &graph("ns")?,
+        )?;
+        let several = asked::same_methods(said, "top", &top)?;
         let methods = top["methods"].as_u64().unwrap_or_default();
         ensure!((several as u64) * 20 < methods, "{several} of {methods} methods could not be compared");
-        ensure!(asked::same_stages(&said, "stages", &series)? > 1, "{}", said["stages"]);
+        ensure!(asked::same_stages(said, "stages", &series)? > 1, "{}", said["stages"]);
         // The first block may have been written when few tasks had run.
-        ensure!(asked::same_ledger(&said, "ledger", &ledger, &["stage", "task"])? > 4, "{}", said["ledger"]);
+        ensure!(asked::same_ledger(said, "ledger", &ledger, &["stage", "task"])? > 4, "{}", said["ledger"]);
         ensure!(Some(asked::number(&said["sql"][0]["count"])?) == samples.map(u128::from), "{}", said["sql"]);
+        Ok(())
     }
-    ensure!(daemon.stop()?.success());
-    Ok(())
 }

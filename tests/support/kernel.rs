@@ -2,7 +2,7 @@
 
 use crate::{is_root, skip};
 use emberscope::capture::{Capture, CaptureError, HostFeatures};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Each of these tests samples the whole machine.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -28,13 +28,25 @@ fn host_with(
         skip(test, "not root: BPF programs cannot be loaded");
         return None;
     }
-    let mut features = HostFeatures::probe();
-    change(&mut features);
-    match Capture::smoke(&features) {
-        Err(error @ CaptureError::NotBuilt) => {
-            skip(test, &error.to_string());
-            None
-        }
-        _ => Some((features, guard)),
+    let (features, not_built) = probed();
+    if let Some(why) = not_built {
+        skip(test, why);
+        return None;
     }
+    let mut features = features.clone();
+    change(&mut features);
+    Some((features, guard))
+}
+
+/// The host's features, and why no program can be loaded. Once: the verifier takes seconds for all programs.
+fn probed() -> &'static (HostFeatures, Option<String>) {
+    static PROBED: OnceLock<(HostFeatures, Option<String>)> = OnceLock::new();
+    PROBED.get_or_init(|| {
+        let features = HostFeatures::probe();
+        let not_built = match Capture::smoke(&features) {
+            Err(error @ CaptureError::NotBuilt) => Some(error.to_string()),
+            _ => None,
+        };
+        (features, not_built)
+    })
 }

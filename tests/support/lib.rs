@@ -26,6 +26,7 @@ mod elf;
 mod fake_store;
 mod here;
 mod kernel;
+pub mod page;
 mod server;
 mod silent;
 mod visible;

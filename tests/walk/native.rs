@@ -3,6 +3,9 @@
 
 use super::*;
 
+/// Lets all code call java.lang.foreign.
+const FOREIGN: &str = "--enable-native-access=ALL-UNNAMED";
+
 /// tests/fixtures/updown.c, compiled with frame pointers.
 fn library(test: &str) -> Option<&'static Path> {
     static BUILT: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
@@ -46,21 +49,25 @@ fn whole(test: &str, major: u32, flags: &[&str], class: &str) {
     assert!(rooted * 100 >= leaves * 99, "{rooted} of {leaves}");
 }
 
-macro_rules! whole {
-    ($($name:ident: $major:literal, $flags:expr, $class:literal;)+) => {
-        $(#[test]
-        fn $name() {
-            whole(stringify!($name), $major, &$flags, $class);
-        })+
-    };
+#[test]
+fn jni_down_and_up_25() {
+    whole("jni_down_and_up_25", 25, &[], "UpDown");
 }
 
-whole! {
-    jni_down_and_up_17: 17, [], "UpDown";
-    jni_down_and_up_25: 25, [], "UpDown";
-    jni_down_and_up_interpreted_17: 17, ["-Xint"], "UpDown";
-    foreign_down_and_up_25: 25, ["--enable-native-access=ALL-UNNAMED"], "Upcalls";
-    foreign_down_and_up_interpreted_25: 25, ["--enable-native-access=ALL-UNNAMED", "-Xint"], "Upcalls";
+#[test]
+fn foreign_down_and_up_25() {
+    whole("foreign_down_and_up_25", 25, &[FOREIGN], "Upcalls");
+}
+
+/// As [`super::all_other_jvms`].
+#[test]
+#[ignore = "`cargo xtask bench stacks --rows walk` runs it"]
+fn down_and_up_in_other_jvms() {
+    each(&[
+        ("jni_down_and_up_17", &|name| whole(name, 17, &[], "UpDown")),
+        ("jni_down_and_up_interpreted_17", &|name| whole(name, 17, &["-Xint"], "UpDown")),
+        ("foreign_down_and_up_interpreted_25", &|name| whole(name, 25, &[FOREIGN, "-Xint"], "Upcalls")),
+    ]);
 }
 
 /// The C library's qsort keeps no frame pointer on most distributions: its frames end the stack, those of the
@@ -70,8 +77,7 @@ fn a_comparator_of_qsort_is_whole_or_says_why() {
     const TEST: &str = "a_comparator_of_qsort_is_whole_or_says_why";
     let Some((features, _guard)) = host(TEST) else { return };
     let Some(java) = java(TEST, 25) else { return };
-    let flags = ["--enable-native-access=ALL-UNNAMED"];
-    let Some(seen) = seen(TEST, &features, &java, &flags, &["Upcalls", "qsort"]) else { return };
+    let Some(seen) = seen(TEST, &features, &java, &[FOREIGN], &["Upcalls", "qsort"]) else { return };
     seen.print("JDK 25 qsort");
     let all = seen.count(|_| true);
     let said = |stack: &RawStack| {

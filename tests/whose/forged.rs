@@ -1,18 +1,15 @@
 //! A user beside a real job who claims its application in every way there is: the victim keeps its own samples,
 //! names and links, and the forger's are his.
 
-use super::{now_ms, pids, wait, with_word, words};
+use super::{BACKEND, SUBMIT, Scene, now_ms, pids, wait, words};
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{Here, Running, WARM_UP, ran, skip, wait_visible};
+use emberscope_tests::{Here, Running, WARM_UP, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
 const YARN_BACKEND: &str = "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend";
-const SUBMIT: &str = "org.apache.spark.deploy.SparkSubmit";
 
 /// Starts a lookalike as another user.
 fn forge(
@@ -31,18 +28,11 @@ fn forge(
     Running::start(name, &mut command, &dir.join(format!("{name}.log")))
 }
 
-#[test]
-fn strangers_take_nothing_of_an_application() -> Result<()> {
-    let test = "strangers_take_nothing_of_an_application";
-    let Some(here) = Here::or_skip(test) else { return Ok(()) };
-    if ran(["setpriv", "--version"])?.code != 0 {
-        skip(test, "there is no setpriv (package util-linux)");
-        return Ok(());
-    }
-    let dir = tempfile::tempdir()?;
-    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
+pub fn strangers_take_nothing_of_an_application(scene: &Scene) -> Result<()> {
+    let Scene { here, dir, daemon, app, executor, driver, .. } = scene;
+    let (dir, executor, driver) = (dir.path(), *executor, *driver);
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/forged");
-    let classes = dir.path().join("classes");
+    let classes = dir.join("classes");
     let compiled = Command::new(here.java.join("bin/javac"))
         .arg("-d")
         .arg(&classes)
@@ -50,18 +40,11 @@ fn strangers_take_nothing_of_an_application() -> Result<()> {
         .status()?;
     ensure!(compiled.success(), "javac: {compiled}");
 
-    let daemon = here.daemon(dir.path(), &[])?;
-    let job = here.spark("demo.py", &dir.path().join("job")).arg("--seconds").arg("3600");
-    let mut job = job.master("local-cluster[1,1,1024]").start()?;
-    let app = job.wait_fact("app", WARM_UP)?;
-    let executor = wait("an executor", || Ok(with_word(&job, BACKEND).first().copied()))?;
-    let driver = *with_word(&job, SUBMIT).first().context("no driver")?;
-
     // Its very words; those with a container's environment; a driver that answers for it.
     let all = words(executor);
     let at = all.iter().position(|word| word == BACKEND).context("no main class")?;
     let copied: Vec<String> = all[at..].iter().filter(|word| !word.is_empty()).cloned().collect();
-    let yarn: Vec<String> = [YARN_BACKEND, "--executor-id", "0", "--app-id", &app].map(str::to_owned).into();
+    let yarn: Vec<String> = [YARN_BACKEND, "--executor-id", "0", "--app-id", app].map(str::to_owned).into();
     let submit: Vec<String> = [SUBMIT, "--master", "local[1]", "forged.jar"].map(str::to_owned).into();
     let container = [
         ("CONTAINER_ID", "container_1763740000000_0042_01_000003"),
@@ -69,9 +52,9 @@ fn strangers_take_nothing_of_an_application() -> Result<()> {
     ];
     let log_url = format!("http://127.0.0.1/logPage/?appId={app}&executorId=0");
     let mut forgers = [
-        forge(&here, dir.path(), "argv", &copied, &[("SPARK_LOG_URL_STDOUT", &log_url)])?,
-        forge(&here, dir.path(), "container", &yarn, &container)?,
-        forge(&here, dir.path(), "driver", &submit, &[("FORGED", &app)])?,
+        forge(here, dir, "argv", &copied, &[("SPARK_LOG_URL_STDOUT", &log_url)])?,
+        forge(here, dir, "container", &yarn, &container)?,
+        forge(here, dir, "driver", &submit, &[("FORGED", app)])?,
     ];
     forgers[0].wait_fact("started", WARM_UP)?;
     forgers[1].wait_fact("started", WARM_UP)?;
@@ -93,23 +76,23 @@ fn strangers_take_nothing_of_an_application() -> Result<()> {
     }
     let (from, length) = (now_ms() / 10_000 * 10_000 + 10_000, 20_000);
     std::thread::sleep(std::time::Duration::from_millis(from + length - now_ms()));
-    wait_visible(&daemon, from + length)?;
+    wait_visible(daemon, from + length)?;
     let range = format!("from={from}&until={}", from + length);
 
     // The victim's samples are its own processes', all of them.
-    let of_app = pids(&daemon, &format!("{range}&app={app}"))?;
+    let of_app = pids(daemon, &format!("{range}&app={app}"))?;
     println!("{app} has samples of {of_app:?}; forged: {forged:?}");
     ensure!(of_app.is_disjoint(&forged), "{of_app:?} has some of {forged:?}");
     ensure!(
         of_app.contains(&executor) && of_app.contains(&driver),
         "{of_app:?} lacks {executor} or {driver}"
     );
-    let without = pids(&daemon, &format!("{range}&app="))?;
+    let without = pids(daemon, &format!("{range}&app="))?;
     ensure!(!without.contains(&executor) && !without.contains(&driver));
     // The forger's are his: of his user, of no application (a driver's is unknown).
-    let his = pids(&daemon, &format!("{range}&query={}", "%7Buser%3D~%22nobody%7C65534%22%7D"))?;
+    let his = pids(daemon, &format!("{range}&query={}", "%7Buser%3D~%22nobody%7C65534%22%7D"))?;
     ensure!(forged.is_subset(&his), "{his:?} lacks some of {forged:?}");
-    ensure!(pids(&daemon, &format!("{range}&role=executor"))?.is_disjoint(&forged));
+    ensure!(pids(daemon, &format!("{range}&role=executor"))?.is_disjoint(&forged));
 
     // Names, and links to the victim's own pages.
     let apps = daemon.json(&format!("/api/v1/apps?{range}"))?;
@@ -136,6 +119,5 @@ fn strangers_take_nothing_of_an_application() -> Result<()> {
     println!("conflicts counted: {counted:?}");
     ensure!(counted.and_then(|n| n.parse::<f64>().ok()).is_some_and(|n| n >= 3.0), "{counted:?}");
     ensure!(!Value::to_string(&apps).contains("forged"));
-    ensure!(daemon.stop()?.success());
     Ok(())
 }

@@ -1,10 +1,9 @@
 //! What a user configures for a job is in its command lines and environments, which the daemon reads: none of it is
 //! in its files, its log or its answers.
 
-use super::{now_ms, wait, with_word, words};
-use anyhow::{Context as _, Result, ensure};
+use super::{Scene, words};
+use anyhow::{Result, ensure};
 use emberscope::model::LabelKey;
-use emberscope_tests::{Here, WARM_UP, wait_visible};
 use std::path::Path;
 
 /// In every secret, and nowhere else.
@@ -30,21 +29,19 @@ const CONFS: &[(&str, &str)] = &[
     ("spark.executorEnv.HADOOP_TOKEN", "{}"),
 ];
 
-#[test]
-fn a_jobs_secrets_are_nowhere() -> Result<()> {
-    let Some(here) = Here::or_skip("a_jobs_secrets_are_nowhere") else { return Ok(()) };
-    let dir = tempfile::tempdir()?;
-    let daemon = here.daemon(dir.path(), &["--log", "trace"])?;
-    let mut job = here.spark("demo.py", &dir.path().join("job")).arg("--seconds").arg("3600");
-    for (key, value) in CONFS {
-        job = job.conf(*key, value.replace("{}", HUSH));
-    }
-    let secret_option = format!("-Djavax.net.ssl.trustStorePassword={HUSH} -Dcorp.token={HUSH}");
-    let mut job = job.master("local-cluster[1,1,1024]").java_options(secret_option).start()?;
-    let app = job.wait_fact("app", WARM_UP)?;
-    let backend = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
-    let executor = wait("an executor", || Ok(with_word(&job, backend).first().copied()))?;
-    let driver = *with_word(&job, "org.apache.spark.deploy.SparkSubmit").first().context("no driver")?;
+/// The job's confs, each with the secret.
+pub fn confs() -> impl Iterator<Item = (&'static str, String)> {
+    CONFS.iter().map(|(key, value)| (*key, value.replace("{}", HUSH)))
+}
+
+/// Flags of its JVMs with the secret.
+pub fn java_options() -> String {
+    format!("-Djavax.net.ssl.trustStorePassword={HUSH} -Dcorp.token={HUSH}")
+}
+
+/// Looks at all answers; ends the daemon, whose log is of level trace, and looks at its files.
+pub fn a_jobs_secrets_are_nowhere(scene: Scene) -> Result<()> {
+    let Scene { dir, daemon, app, executor, driver, .. } = scene;
     // There is something to find.
     let environ = String::from_utf8_lossy(&std::fs::read(format!("/proc/{executor}/environ"))?).into_owned();
     let counts =
@@ -54,9 +51,6 @@ fn a_jobs_secrets_are_nowhere() -> Result<()> {
     );
     ensure!(counts[0] > CONFS.len() && counts[1] >= 2 && counts[2] >= 4, "{counts:?}");
 
-    let until = now_ms() / 10_000 * 10_000 + 30_000;
-    std::thread::sleep(std::time::Duration::from_millis(until - now_ms()));
-    wait_visible(&daemon, until)?;
     let mut looked = 0;
     let mut look = |path: &str| -> Result<()> {
         let reply = daemon.get(path)?;

@@ -27,7 +27,7 @@ pub fn of(options: &Options) -> Result<PathBuf> {
 pub fn run() -> Result<PathBuf> {
     let own = Arch::own().context("the daemon runs on x86-64 and arm64 only")?;
     bpf::build(&bpf_toolchain::ensure()?, own)?;
-    let mut cargo = Command::new(places::cargo());
+    let mut cargo = places::cargo();
     cargo.current_dir(places::workspace()).args([
         "build",
         "--locked",

@@ -22,7 +22,7 @@ pub struct Options {
     #[arg(long)]
     keep: bool,
     /// How long the Spark job works
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 30)]
     seconds: u32,
 }
 
@@ -32,8 +32,8 @@ pub fn run(options: &Options) -> Result<()> {
         bail!("the demo profiles the whole machine, which needs root, and there is no sudo: run it as root");
     }
     let begun = Instant::now();
-    let kit = setup::run(&setup::Options { no_lint: true })?;
-    let binary = build::run()?;
+    let (kit, built) = setup::beside(&setup::Options { no_lint: true }, build::run)?;
+    let binary = built?;
     let dir = places::target().join("demo");
     clear(&dir)?;
 

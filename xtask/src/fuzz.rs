@@ -4,6 +4,7 @@
 //! crashes in target/fuzz/artifacts. No nightly compiler and no cargo-fuzz: the marks that libFuzzer follows are flags
 //! of every rustc (`MARKS`, as cargo-fuzz passes them), and a C++ compiler makes libFuzzer. AddressSanitizer wants a
 //! nightly; what it would find lies in our few `unsafe` blocks and in C, and CONTRIBUTING.md says how to run with it.
+//! The tests run the same targets without libFuzzer (profiler/tests/fuzz_targets.rs).
 //!
 //! Limits: `MEMORY_MB` a target, `TIMEOUT_S` an input, `CORPUS_FILES` and `CORPUS_BYTES` of each corpus.
 
@@ -33,10 +34,6 @@ const TIMEOUT_S: u32 = 10;
 /// Over either a corpus is made smaller: inputs that add no coverage go, then the largest.
 const CORPUS_FILES: usize = 4000;
 const CORPUS_BYTES: u64 = 16 << 20;
-/// Each target in the tests: from the same seed, with no corpus, so that a run finds what the last one found.
-const BRIEFLY: Duration = Duration::from_secs(5);
-const BRIEF_RUNS: u32 = 5000;
-
 /// What to run, and for how long.
 #[derive(clap::Args)]
 pub struct Options {
@@ -59,31 +56,16 @@ pub fn run(options: &Options) -> Result<()> {
     targets.retain(|target| options.only.is_empty() || options.only.contains(target));
     let each = Duration::try_from_secs_f64(options.hours * 3600.0 / targets.len() as f64)
         .context("hours must be a number above 0")?;
-    fuzz(
-        &targets,
-        &Plan { corpora: places::cache()?.join("fuzz"), each: each.max(Duration::from_secs(1)), runs: None },
-    )
+    let corpora = places::cache()?.join("fuzz");
+    fuzz(&targets, &Plan { corpora, each: each.max(Duration::from_secs(1)) })
 }
 
 /// How each target is run.
 struct Plan {
     /// Directory of the corpora.
     corpora: PathBuf,
-    /// The longest.
+    /// How long each runs.
     each: Duration,
-    /// So many inputs, always the same ones; None: as many as there is time for.
-    runs: Option<u32>,
-}
-
-/// Each for a few seconds. Some: why it cannot be done here.
-pub fn briefly() -> Result<Option<String>> {
-    if let Some(why) = missing() {
-        return Ok(Some(why));
-    }
-    let corpora = places::target().join("fuzz/brief");
-    let _ = std::fs::remove_dir_all(&corpora);
-    fuzz(&targets()?, &Plan { corpora, each: BRIEFLY, runs: Some(BRIEF_RUNS) })?;
-    Ok(None)
 }
 
 /// What this machine lacks.
@@ -129,7 +111,7 @@ fn build() -> Result<PathBuf> {
     let own = std::env::var(own).unwrap_or_default();
     let flags: Vec<&str> = MARKS.into_iter().chain(own.split_whitespace()).collect();
     let dir = places::target().join("fuzz");
-    let mut cargo = Command::new(places::cargo());
+    let mut cargo = places::cargo();
     cargo
         .current_dir(places::workspace().join("profiler/fuzz"))
         .args(["build", "--locked", "--release", "--bins", "--target", &machine])
@@ -160,9 +142,6 @@ fn one(program: &Path, target: &str, plan: &Plan) -> Result<Figures> {
         .args(["-print_final_stats=1", "-verbosity=1"])
         // libFuzzer says where the artifacts lie; it works in no directory of ours.
         .current_dir(places::target());
-    if let Some(runs) = plan.runs {
-        command.arg(format!("-runs={runs}")).arg("-seed=1");
-    }
     let begun = Instant::now();
     let output = command.output().with_context(|| format!("starting {}", program.display()))?;
     let said = String::from_utf8_lossy(&output.stderr);

@@ -7,6 +7,7 @@
 use anyhow::{Context as _, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Root of the source tree.
 pub fn workspace() -> &'static Path {
@@ -37,8 +38,16 @@ pub fn tools() -> Result<PathBuf> {
 }
 
 /// The cargo that runs us, or the one on the PATH.
-pub fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What our own cargo says of this package. ring's build script runs again when these change: all that lies on it
+    // would be compiled anew whenever `cargo` and `./x` take turns.
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|own| name.to_string_lossy().starts_with(own)) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// The first `name` on the PATH.

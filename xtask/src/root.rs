@@ -34,6 +34,14 @@ pub fn command(program: impl AsRef<OsStr>, why: &str) -> Result<Command> {
     Ok(command)
 }
 
+/// Has cargo run tests as root, where it can be had.
+pub fn run_tests_by(cargo: &mut Command) {
+    if !is_root() && available() {
+        let architecture = std::env::consts::ARCH.to_uppercase();
+        cargo.env(format!("CARGO_TARGET_{architecture}_UNKNOWN_LINUX_GNU_RUNNER"), "sudo -E --");
+    }
+}
+
 /// Sends a signal to a process that [`command`] started; sudo passes SIGTERM and SIGINT on. A process
 /// that is gone is no error.
 pub fn signal(pid: u32, signal: Signal) {

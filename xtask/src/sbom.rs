@@ -10,7 +10,6 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::process::Command;
 
 /// What is shipped: the daemon, and in it the BPF programs, each for its machines.
 const SHIPPED: [(&str, &[&str]); 2] = [
@@ -35,7 +34,7 @@ pub fn run() -> Result<PathBuf> {
 }
 
 fn metadata(machines: &[&str]) -> Result<Value> {
-    let mut cargo = Command::new(places::cargo());
+    let mut cargo = places::cargo();
     cargo.current_dir(places::workspace()).args(["metadata", "--format-version", "1", "--locked"]);
     for machine in machines {
         cargo.args(["--filter-platform", machine]);

@@ -95,7 +95,8 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-fn log_file(what: &str) -> Result<PathBuf> {
+/// Where the output of a step of this name goes.
+pub fn log_file(what: &str) -> Result<PathBuf> {
     let dir = places::target().join("xtask").join("log");
     std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
     let name: String =

@@ -1,20 +1,26 @@
 //! `test`: every check and every test, and the count of all.
 //!
-//! A part that fails does not keep the others from running. The last line is `N passed, N failed, N
-//! skipped`; before it stand the tests that could not run here, each with its reason, and what the failed ones
-//! said. A check that fails (formatting, clippy, rustdoc, licences, the build) counts as one failed. Tests that
-//! fail run once more, by themselves, as long as they are few: one that passes then is passed, and is printed as
-//! unsteady with what it said.
+//! After the build the tests on this machine's kernel and on Spark run one at a time. Beside them all else is compiled
+//! and checked, in the CPU time that they leave, and those tests run that mind no neighbours: unit tests, those of the
+//! daemon that wait most of the time, the oldest kernel in qemu. A part that fails does not keep the others from running.
+//! The last line is `N passed, N failed, N skipped`; before it stand the slowest tests, the parts with their times, the
+//! tests that could not run here, each with its reason, and what the failed ones said. A check that fails (formatting,
+//! clippy, rustdoc, licences, the build) counts as one failed. Tests that fail run once more at the end, with nothing
+//! beside them, as long as they are few: one that passes then is passed, and is printed as unsteady with what it said.
 
+mod idle;
 mod run;
+mod slowest;
 
 use crate::arch::Arch;
+use crate::launch::{azure, gs, hdfs, s3};
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, go, jdk, lint, python};
-use crate::{build, check, fuzz, kernels, places, root, step, tally};
+use crate::{build, check, kernels, places, root, step, tally};
 use anyhow::{Context as _, Result, anyhow};
-use run::Run;
-use std::path::Path;
+use idle::idle;
+use run::{Output, Run};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -31,7 +37,7 @@ pub struct Options {
 /// A part of the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// Formatting, clippy, rustdoc, licences and sources of dependencies, each fuzz target for some seconds
+    /// Formatting, clippy, rustdoc, licences and sources of dependencies
     Checks,
     /// Tests that need no privilege
     Unit,
@@ -39,57 +45,81 @@ enum Part {
     E2e,
 }
 
+/// Which tests of a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Those that must have the machine for themselves, one at a time.
+    Alone,
+    /// Those that wait most of the time, several at a time.
+    Together,
+}
+
+/// The module of the latter.
+const TOGETHER: &str = "together::";
+
+/// End-to-end tests that run one at a time: what they are called, the program, which of its tests.
+const ALONE: [(&str, &str, Which); 2] = [
+    ("end-to-end tests on this kernel", "kernel", Which::Alone),
+    ("end-to-end tests on Spark", "spark", Which::All),
+];
+
+/// What all tests are run with.
+struct Bench<'a> {
+    options: &'a Options,
+    kit: SparkKit,
+    skip_log: PathBuf,
+    /// The optimised daemon, where the tests that want it run.
+    binary: Option<PathBuf>,
+}
+
 /// Runs them.
 pub fn run(options: &Options) -> Result<()> {
     let begun = Instant::now();
     let wanted = |part| options.only.is_empty() || options.only.contains(&part);
-    let kit = setup::run(&setup::Options { no_lint: !wanted(Part::Checks) })?;
+    let mut build = Run::default();
+    let mut binary = None;
+    // It comes first: what is compiled later, for the checks too, then has the BPF object inside.
+    let builds = || {
+        if wanted(Part::E2e) {
+            build.part("build", || build::run().map(|built| binary = Some(built)));
+        }
+        Instant::now()
+    };
+    let (kit, built) = setup::beside(&setup::Options { no_lint: !wanted(Part::Checks) }, builds)?;
     let skip_log = places::target().join("xtask").join("skips.tsv");
     std::fs::create_dir_all(places::target().join("xtask"))
         .context("creating the directory of the skip log")?;
     std::fs::write(&skip_log, "").with_context(|| format!("emptying {}", skip_log.display()))?;
-
+    let bench = Bench { options, kit, skip_log, binary };
     let mut run = Run::default();
-    // The build comes first: what is compiled later, for the checks too, then has the BPF object inside.
-    let mut binary = None;
-    if wanted(Part::E2e) {
-        run.part("build", || build::run().map(|built| binary = Some(built)));
+    run.append(build);
+    if bench.binary.is_some() {
+        let mend = "the compiler's message is above";
+        run.part("compiling the end-to-end tests", || {
+            step::run("compiling the end-to-end tests", &mut bench.e2e(&["--no-run"]), mend).map(drop)
+        });
     }
-    if wanted(Part::Checks) {
-        for (what, command, mend) in &mut checks()? {
-            run.part(what, || step::run(what, command, mend).map(drop));
+    let beside = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| bench.beside(&wanted));
+        for (title, program, which) in ALONE.iter().filter(|_| bench.binary.is_some()) {
+            let bench = &bench;
+            run.tests(title, Output::Shown, move |again| bench.e2e_tests(program, *which, again));
         }
-    }
-    let filter = options.filter.as_deref();
-    if wanted(Part::Checks) && options.filter.is_none() {
-        for arch in Arch::ALL.into_iter().filter(|arch| Arch::own() != Some(*arch)) {
-            run.part(&format!("BPF programs for {}", arch.debian()), || check::programs(arch));
-        }
-        run.may_skip("advisories of dependencies", lint::advisories);
-        run.may_skip("fuzz targets, briefly", fuzz::briefly);
-    }
-    if wanted(Part::Unit) {
-        run.tests("unit tests", |again| unit_tests(filter, &skip_log, &kit, again));
-        if filter.is_none() {
-            run.tests("the registry on real Spark", |again| live_tests(&skip_log, &kit, again));
-        }
-    }
-    if let Some(binary) = binary {
-        run.tests("end-to-end tests", |again| e2e_tests(filter, &skip_log, &binary, &kit, again));
-        if filter.is_none() {
-            run.may_skip("Linux 5.10 in qemu", kernels::oldest);
-        }
-    }
-    let skips = tally::parse_skips(&std::fs::read_to_string(&skip_log).unwrap_or_default());
+        beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    run.append(beside);
+    run.settle();
+    let skips = tally::parse_skips(&std::fs::read_to_string(&bench.skip_log).unwrap_or_default());
     run.tally.apply_skips(&skips);
-    run.report(&skips, begun)
+    run.report(&skips, begun, built)
 }
 
 type Check = (&'static str, Command, &'static str);
 
 fn checks() -> Result<Vec<Check>> {
     let cargo = |arguments: &[&str]| {
-        let mut command = Command::new(places::cargo());
+        let mut command = places::cargo();
         command.current_dir(places::workspace()).args(arguments);
         command
     };
@@ -106,56 +136,153 @@ fn checks() -> Result<Vec<Check>> {
     ])
 }
 
-fn unit_tests(filter: Option<&str>, skip_log: &Path, kit: &SparkKit, again: &[String]) -> Command {
-    let mut command = Command::new(places::cargo());
-    command.args(["test", "--locked", "--workspace", "--exclude", "emberscope-tests", "--no-fail-fast"]);
-    common(&mut command, filter, skip_log);
-    with_spark(&mut command, kit);
-    command.arg("--");
-    if filter.is_none() {
-        command.args(["--skip", LIVE]);
+impl Bench<'_> {
+    /// What needs neither root nor quiet.
+    fn beside(&self, wanted: &(impl Fn(Part) -> bool + Sync)) -> Run<'_> {
+        let mut run = Run::beside();
+        if wanted(Part::E2e) {
+            // Some minutes of CPU the first time. What cannot be made is said by the tests that want it.
+            run.part("what the tests talk to", || idle(|| self.servers()));
+        }
+        // With a name to filter by, they are among the others: libtest takes either name, never both.
+        if self.binary.is_some() && self.options.filter.is_none() {
+            let title = "end-to-end tests of the daemon, several at a time";
+            run.tests(title, Output::Logged, |again| self.e2e_tests("kernel", Which::Together, again));
+        }
+        if wanted(Part::Unit) {
+            let mend = "the compiler's message is above";
+            let what = "compiling the unit tests";
+            run.part(what, || idle(|| step::run(what, &mut self.unit(&["--no-run"]), mend).map(drop)));
+            run.tests("unit tests", Output::Logged, |again| self.unit_tests(again));
+            if self.options.filter.is_none() {
+                run.tests("the registry on real Spark", Output::Logged, |again| self.live_tests(again));
+            }
+        }
+        if self.binary.is_some() && self.options.filter.is_none() {
+            run.may_skip("Linux 5.10 in qemu", kernels::oldest);
+        }
+        if wanted(Part::Checks) {
+            match checks() {
+                Err(error) => run.part("checks", || Err(error)),
+                Ok(all) => all.into_iter().for_each(|(what, mut command, mend)| {
+                    run.part(what, || idle(|| step::run(what, &mut command, mend).map(drop)));
+                }),
+            }
+            if self.options.filter.is_none() {
+                for arch in Arch::ALL.into_iter().filter(|arch| Arch::own() != Some(*arch)) {
+                    let what = format!("BPF programs for {}", arch.debian());
+                    run.part(&what, || idle(|| check::programs(arch)));
+                }
+                run.may_skip("advisories of dependencies", || idle(lint::advisories));
+            }
+        }
+        run
     }
-    only(&mut command, again);
-    command
-}
 
-/// The registry's tests that look at a real driver and its executors: each starts several JVMs, so one at
-/// a time.
-const LIVE: &str = "process::live";
-
-fn live_tests(skip_log: &Path, kit: &SparkKit, again: &[String]) -> Command {
-    let mut command = Command::new(places::cargo());
-    command.args(["test", "--locked", "--package", "emberscope", "--lib"]);
-    common(&mut command, again.is_empty().then_some(LIVE), skip_log);
-    with_spark(&mut command, kit);
-    command.args(["--", "--test-threads", "1"]);
-    only(&mut command, again);
-    command
-}
-
-fn with_spark(command: &mut Command, kit: &SparkKit) {
-    command.env("JAVA_HOME", &kit.jdk.home);
-    if let Some(home) = python::spark_home(&kit.venv) {
-        command.env("SPARK_HOME", home);
+    /// Servers of archives, fetched and built.
+    fn servers(&self) -> Result<()> {
+        println!("== what the tests talk to ...");
+        let made = [
+            s3::build().map(|made| made.map(drop)),
+            gs::build().map(|made| made.map(drop)),
+            azure::install().map(|made| made.map(drop)),
+            hdfs::fetch(&self.kit.venv).map(|made| made.map(drop)),
+        ];
+        for why in
+            made.into_iter().filter_map(|made| made.unwrap_or_else(|error| Err(format!("{error:#}"))).err())
+        {
+            eprintln!("   {}", why.lines().next().unwrap_or_default());
+        }
+        Ok(())
     }
-}
 
-fn e2e_tests(
-    filter: Option<&str>,
-    skip_log: &Path,
-    binary: &Path,
-    kit: &SparkKit,
-    again: &[String],
-) -> Command {
-    let mut command = Command::new(places::cargo());
-    command.args(["test", "--locked", "--package", "emberscope-tests", "--no-fail-fast"]);
-    common(&mut command, filter, skip_log);
-    command
-        .env("EMBERSCOPE_BIN", binary)
-        .env("EMBERSCOPE_VENV", &kit.venv)
-        .env("EMBERSCOPE_JAVA", &kit.jdk.home)
+    fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = places::cargo();
+        command.current_dir(places::workspace()).args(["test", "--locked"]).args(arguments);
+        command.env("EMBERSCOPE_SKIP_LOG", &self.skip_log);
+        if let Some(path) = go::installed().and_then(|bin| places::path_with(&bin).ok()) {
+            command.env("PATH", path);
+        }
+        // A failed test says what it found; fifty lines of the test harness's own calls only hide it.
+        command.env("RUST_BACKTRACE", "0");
+        command
+    }
+
+    /// The tests that need no privilege, and all fuzz targets on inputs that are made for them.
+    fn unit(&self, arguments: &[&str]) -> Command {
+        let all = ["--workspace", "--lib", "--bins", "--test", "plain", "--test", "fuzz_targets"];
+        let mut command = self.cargo(&all);
+        self.here(&mut command);
+        // The registry's tests start Spark by these.
+        command.env("JAVA_HOME", &self.kit.jdk.home);
+        if let Some(home) = python::spark_home(&self.kit.venv) {
+            command.env("SPARK_HOME", home);
+        }
+        command.args(arguments);
+        command
+    }
+
+    fn unit_tests(&self, again: &[String]) -> Command {
+        let mut command = self.unit(&["--no-fail-fast"]);
+        command.args(&self.options.filter).arg("--");
+        if self.options.filter.is_none() {
+            command.args(["--skip", LIVE]);
+        }
+        only(&mut command, again);
+        command
+    }
+
+    fn live_tests(&self, again: &[String]) -> Command {
+        // The same selection, so that nothing is compiled anew.
+        let mut command = self.unit(&[]);
+        if again.is_empty() {
+            command.arg(LIVE);
+        }
+        command.args(["--", "--test-threads", "1"]);
+        only(&mut command, again);
+        command
+    }
+
+    /// The tests on kernel and Spark. Optimised, as the daemon is: its crates are compiled already.
+    fn e2e(&self, arguments: &[&str]) -> Command {
+        let mut command = self.cargo(&["--release", "--package", "emberscope-tests"]);
+        command.args(arguments);
+        command
+    }
+
+    fn e2e_tests(&self, program: &str, which: Which, again: &[String]) -> Command {
+        let mut command = self.e2e(&["--test", program]);
+        command.args(&self.options.filter).arg("--");
+        self.here(&mut command);
         // They share the machine's cores and, each in its turn, profile all of it.
-        .env("RUST_TEST_THREADS", "1");
+        let mut threads = "1";
+        match which {
+            _ if !again.is_empty() || self.options.filter.is_some() => {}
+            Which::All => {}
+            Which::Alone => drop(command.args(["--skip", TOGETHER])),
+            Which::Together => {
+                threads = "4";
+                command.arg(TOGETHER);
+            }
+        }
+        command.args(["--test-threads", threads]);
+        root::run_tests_by(&mut command);
+        only(&mut command, again);
+        command
+    }
+
+    /// Says where the daemon is, and what this machine has.
+    fn here(&self, command: &mut Command) {
+        if let Some(binary) = &self.binary {
+            command.env("EMBERSCOPE_BIN", binary);
+        }
+        tell_machine(command, &self.kit);
+    }
+}
+
+/// Says to tests which Spark and which JDKs this machine has.
+pub fn tell_machine(command: &mut Command, kit: &SparkKit) {
+    command.env("EMBERSCOPE_VENV", &kit.venv).env("EMBERSCOPE_JAVA", &kit.jdk.home);
     for major in MAJORS {
         if let Some(home) = Runtime::installed(major) {
             command.env(format!("EMBERSCOPE_JAVA{major}"), home);
@@ -167,28 +294,15 @@ fn e2e_tests(
     if let Some(venv) = python::installed(python::NEWEST_PYSPARK) {
         command.env("EMBERSCOPE_VENV_NEWEST", venv);
     }
-    if !root::is_root() && root::available() {
-        let architecture = std::env::consts::ARCH.to_uppercase();
-        command.env(format!("CARGO_TARGET_{architecture}_UNKNOWN_LINUX_GNU_RUNNER"), "sudo -E --");
-    }
-    command.arg("--");
-    only(&mut command, again);
-    command
 }
+
+/// The registry's tests that look at a real driver and its executors: each starts several JVMs, so one at
+/// a time.
+const LIVE: &str = "process::live";
 
 /// Only the tests of these names, behind cargo's `--`; of none, all.
 fn only(command: &mut Command, names: &[String]) {
     if !names.is_empty() {
         command.arg("--exact").args(names);
     }
-}
-
-fn common(command: &mut Command, filter: Option<&str>, skip_log: &Path) {
-    command.current_dir(places::workspace()).env("EMBERSCOPE_SKIP_LOG", skip_log);
-    if let Some(path) = go::installed().and_then(|bin| places::path_with(&bin).ok()) {
-        command.env("PATH", path);
-    }
-    // A failed test says what it found; fifty lines of the test harness's own calls only hide it.
-    command.env("RUST_BACKTRACE", "0");
-    command.args(filter);
 }

@@ -1,6 +1,6 @@
 //! An archive that somebody else writes to: one object of it, its name or its bytes, is changed, and it is asked. The
 //! sound archive has a node's block, an open part and an application's hour that was brought together.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod shared;
 

@@ -1,6 +1,6 @@
 //! The reader of blocks on Parquet files that were changed at will, lengths and checksums in the manifest told anew:
 //! no panic, no end of memory, whatever is asked.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod shared;
 

@@ -1,5 +1,5 @@
 //! Bodies of Pyroscope's query API over Connect, protobuf and JSON, to every method: an answer always, never a 500.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod shared;
 

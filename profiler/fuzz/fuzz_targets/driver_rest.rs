@@ -1,6 +1,6 @@
 //! What a driver, a history server or a standalone Worker answers over HTTP: any body, and one that Spark gave and the
 //! input spoils. Texts that are kept stay short, lists too.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::process::spark_rest;
 use libfuzzer_sys::fuzz_target;

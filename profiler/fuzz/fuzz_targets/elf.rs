@@ -3,7 +3,7 @@
 //! The first byte chooses what the others are: a file as it is; places and bytes that spoil a sound file, which is
 //! looked at itself or packed into another one's .gnu_debugdata; or a section of a sound file: .eh_frame, .debug_frame,
 //! .gnu_debugdata, .gopclntab.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::symbolize::native_names;
 use emberscope::unwind::table::{Image, Table, table_of};
@@ -73,7 +73,7 @@ fn spoilt(bytes: &[u8]) -> Vec<u8> {
             (".debug_frame", &frames()),
             (".strtab", &names),
             (".dynsym", &symbols),
-            (".note.gnu.build-id", b"\x04\0\0\0\x08\0\0\0\x03\0\0\0GNU\012345678"),
+            (".note.gnu.build-id", b"\x04\0\0\0\x08\0\0\0\x03\0\0\0GNU\x0012345678"),
             (".gnu_debugdata", &inner),
         ];
         elf(&parts)

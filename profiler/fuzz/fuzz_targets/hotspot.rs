@@ -1,7 +1,7 @@
 //! The reader of a JVM's tables, threads and strings, on any memory: no panic, no hang, names of bounded
 //! length. The input is the memory; an address's lower 16 bits say where in it, so that most pointers lead
 //! somewhere. Its first 160 bytes are what the exported symbols point to.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::hotspot::View;
 use emberscope::hotspot::vm_structs::{SYMBOLS, VmStructs};

@@ -1,6 +1,6 @@
 //! The HTTP API as its OpenAPI document tells it: every path with query strings that the input makes, of the document's
 //! own parameters and of any others. An answer always, never a 500, and an error is JSON.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod shared;
 

@@ -1,5 +1,5 @@
 //! Readers of other profilers' files, on any bytes taken for any of the formats: no panic, no end of memory.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::import::{Events, Format, Told, read};
 use emberscope::model::ThreadClass;

@@ -1,7 +1,7 @@
 //! Names of a JVM's frames from any memory: no panic, no hang, names of bounded length, reads of bounded
 //! number. The first bytes choose the shape of the tables and the frame; the rest is the memory, of which an
 //! address's lower 16 bits say where, so that most pointers lead somewhere.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::hotspot::vm_structs::{Field, Place, VmStructs};
 use emberscope::hotspot::{Limits, Namer};

@@ -1,6 +1,6 @@
 //! A journal from anybody: records that were changed, doubled, swapped or are any bytes, their checksums right; and
 //! any bytes after a sound header.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod shared;
 

@@ -1,6 +1,6 @@
 //! A block's manifest from anybody: any text, and a sound one that was changed. What is read of it leads out of no
 //! directory, and questions over the block end.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod shared;
 

@@ -1,6 +1,6 @@
 //! The perf map reader and the reader of its names, on any bytes: no panic, limits kept, and the same
 //! answer whatever the buffer's size is.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::symbolize::{
     perf_map::{Limits, Wanted, scan},

@@ -1,5 +1,5 @@
 //! The query string, and the whole of a request's reading.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::model::WallTime;
 use emberscope::serve::{Asked, Params};

@@ -1,5 +1,5 @@
 //! Label selectors, and the conditions they become.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::model::LabelSet;
 use emberscope::serve::selector::{UnknownLabels, parse};

@@ -1,6 +1,6 @@
 //! Names of threads, as user code may set them: no panic, a task only where the name is spelled as Spark
 //! spells it, and always exactly one class.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::model::{Role, ThreadClass};
 use emberscope::process::class_of;

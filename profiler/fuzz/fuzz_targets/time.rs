@@ -1,5 +1,5 @@
 //! Points and lengths of time. What is read and written again must be the same instant.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use emberscope::model::WallTime;
 use emberscope::serve::time::{parse_length, parse_time};

@@ -4,7 +4,6 @@
 use super::discovery::{NamesConfig, SparkNames};
 use super::registry::{Process, Registry, RegistryConfig};
 use crate::model::{Deploy, Joined, LabelKey, Pid, RawTask, Role, SparkSource, TaskEvent};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -43,7 +42,7 @@ impl Drop for Running {
     }
 }
 
-fn spark_home(test: &str) -> Option<PathBuf> {
+fn spark_home() -> Option<PathBuf> {
     let home =
         std::env::var_os("SPARK_HOME").map(PathBuf::from).filter(|h| h.join("bin/spark-submit").exists());
     let java = Command::new("java").arg("-version").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
@@ -52,12 +51,7 @@ fn spark_home(test: &str) -> Option<PathBuf> {
         (None, _) => "SPARK_HOME names no Spark",
         (_, false) => "no java",
     };
-    eprintln!("SKIPPED {test}: {reason}");
-    if let Some(path) = std::env::var_os("EMBERSCOPE_SKIP_LOG")
-        && let Ok(mut log) = std::fs::OpenOptions::new().create(true).append(true).open(path)
-    {
-        let _ = writeln!(log, "{test}\t{reason}");
-    }
+    crate::skipped::skip(reason);
     None
 }
 
@@ -136,7 +130,7 @@ fn value(process: &Process, key: LabelKey) -> String {
 
 #[test]
 fn a_local_driver_tells_its_id_and_name_itself() {
-    let Some(home) = spark_home("a_local_driver_tells_its_id_and_name_itself") else { return };
+    let Some(home) = spark_home() else { return };
     let spark = run(&home, "spark-submit", &["--master", "local[1]", "job.py"]);
     let pid = spark.child.id();
     let mut registry = registry();
@@ -161,7 +155,7 @@ fn a_local_driver_tells_its_id_and_name_itself() {
 
 #[test]
 fn executors_lead_to_the_driver_of_a_local_cluster() {
-    let Some(home) = spark_home("executors_lead_to_the_driver_of_a_local_cluster") else { return };
+    let Some(home) = spark_home() else { return };
     let options =
         ["--master", "local-cluster[1,1,512]", "--conf", "spark.executor.memory=512m", "--name", "words"];
     // Without a web server only the executors' URL can tell.
@@ -191,7 +185,7 @@ fn executors_lead_to_the_driver_of_a_local_cluster() {
 
 #[test]
 fn a_worker_names_the_applications_of_a_driver_elsewhere() {
-    let Some(home) = spark_home("a_worker_names_the_applications_of_a_driver_elsewhere") else { return };
+    let Some(home) = spark_home() else { return };
     let (port, master_ui, worker_ui) = (free_port(), free_port(), free_port());
     let master_url = &format!("spark://127.0.0.1:{port}");
     let class = |main, rest: &[&str]| run(&home, "spark-class", &[&[main][..], rest].concat());
@@ -232,7 +226,7 @@ fn ask<T: std::fmt::Debug>(question: impl Fn() -> Joined<T>) -> Arc<T> {
 
 #[test]
 fn a_driver_and_then_a_history_server_tell_of_stages_and_tasks() {
-    let Some(home) = spark_home("a_driver_and_then_a_history_server_tell_of_stages_and_tasks") else {
+    let Some(home) = spark_home() else {
         return;
     };
     let log = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ mod text;
 pub mod threads;
 mod users;
 
-#[cfg(fuzzing)]
+#[cfg(debug_assertions)]
 pub use discovery::fuzzed as spark_rest;
 pub use discovery::{NamesConfig, NamesCounters, Places, SparkNames};
 pub use facts::ProcessFacts;

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn is_the_other_user_for_a_while_on_this_thread_only() {
         if !geteuid().is_root() {
-            eprintln!("skipped: only root can become somebody else");
+            crate::skipped::skip("only root can become somebody else");
             return;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_service_with_capabilities_has_none_while_it_is_another_user() {
         if !geteuid().is_root() {
-            eprintln!("skipped: only root can become somebody else");
+            crate::skipped::skip("only root can become somebody else");
             return;
         }
         let dir = tempfile::tempdir().unwrap();

@@ -220,7 +220,7 @@ fn kernel_frames_come_last() {
         let line = t.lines().find(|l| l.ends_with(" T vfs_read"))?.to_owned();
         u64::from_str_radix(line.get(..16)?, 16).ok().filter(|a| *a != 0)
     }) else {
-        eprintln!("skipped: the kernel hides its symbols");
+        crate::skipped::skip("the kernel hides its symbols");
         return;
     };
     let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());

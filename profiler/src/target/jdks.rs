@@ -36,7 +36,7 @@ pub fn jdks() -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     if all.is_empty() {
-        eprintln!("skipped: no JDK in /usr/lib/jvm or /opt");
+        crate::skipped::skip("no JDK in /usr/lib/jvm or /opt");
     }
     all
 }

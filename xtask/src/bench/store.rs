@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// Runs it.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let mut cargo = Command::new(places::cargo());
+    let mut cargo = places::cargo();
     let words = ["build", "--locked", "--release", "--package", "emberscope", "--example", "store_bench"];
     cargo.current_dir(places::workspace()).args(words);
     step::run("building the measurement", &mut cargo, "the compiler's message is above")?;

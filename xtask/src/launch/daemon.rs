@@ -1,5 +1,5 @@
 //! The daemon: started as root on a free port, asked over HTTP, stopped by SIGTERM. Its loopback is open: what asks here
-//! need not be root, and there are many at a time. Who may ask by default is tests/access.rs.
+//! need not be root, and there are many at a time. Who may ask by default is tests/together/access.rs.
 
 use crate::{root, step};
 use anyhow::{Context as _, Result, bail};

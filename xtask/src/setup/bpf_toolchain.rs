@@ -157,7 +157,7 @@ fn install_linker() -> Result<()> {
         let (dev, polly) = (format!("llvm-{llvm}-dev"), format!("libpolly-{llvm}-dev"));
         root::apt_install(&[&dev, &polly, "libzstd-dev", "zlib1g-dev", "g++"], "LLVM, for the BPF linker")?;
     }
-    let mut install = Command::new(places::cargo());
+    let mut install = places::cargo();
     install
         .args(["install", "bpf-linker", "--version", LINKER, "--locked", "--force", "--root"])
         .arg(places::tools()?)

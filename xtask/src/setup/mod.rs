@@ -38,8 +38,23 @@ pub struct SparkKit {
 
 /// Sets all up, and says what was found.
 pub fn run(options: &Options) -> Result<SparkKit> {
+    beside(options, || ()).map(|(kit, ())| kit)
+}
+
+/// Sets all up. Does `work` as soon as the daemon can be built: the rest is mostly downloads.
+pub fn beside<T>(options: &Options, work: impl FnOnce() -> T) -> Result<(SparkKit, T)> {
     let bpf = bpf_toolchain::ensure()?;
     println!("BPF toolchain: {bpf}");
+    std::thread::scope(|scope| {
+        let rest = scope.spawn(|| rest(options));
+        let done = work();
+        let kit = rest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok((kit, done))
+    })
+}
+
+/// All but the BPF toolchain.
+fn rest(options: &Options) -> Result<SparkKit> {
     let kit = spark()?;
     if !options.no_lint {
         lint::ensure()?;

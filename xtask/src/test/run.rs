@@ -1,41 +1,71 @@
 //! What has run, and what came of it: counts, times, what failed tests said.
 //!
 //! In: commands that run tests, and their output. Out: a report whose last line is `N passed, N failed, N skipped`. What
-//! failed runs once more, by itself.
+//! failed runs once more, by itself, when all else is done ([`Run::settle`]).
 
 use crate::said::Said;
 use crate::step;
 use crate::tally::Tally;
 use anyhow::{Context as _, Result, bail};
-use std::io::{BufRead as _, BufReader};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+use super::slowest::Slowest;
 
 /// So many failed tests run once more; where more fail, it is not chance.
 const AGAIN: usize = 5;
 
+/// Gives what runs the tests of these names; of none, all.
+type Tests<'a> = Box<dyn Fn(&[String]) -> Command + Send + 'a>;
+
+/// Tests that failed and may run once more.
+struct Again<'a> {
+    what: String,
+    command: Tests<'a>,
+    failed: Vec<String>,
+    error: anyhow::Error,
+}
+
+/// Where the output of tests goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Printed as it comes; one test runs at a time, so it tells how long each took.
+    Shown,
+    /// Into a log file: other tests are printed meanwhile, and several of these run at a time.
+    Logged,
+}
+
 /// What has happened so far.
 #[derive(Default)]
-pub struct Run {
+pub struct Run<'a> {
     pub tally: Tally,
     failures: Vec<String>,
     /// What failed tests said.
     said: Said,
     /// Tests that failed and then passed.
     unsteady: Vec<String>,
+    again: Vec<Again<'a>>,
+    slowest: Slowest,
     times: Vec<(String, f64)>,
+    beside: bool,
 }
 
-impl Run {
+impl<'a> Run<'a> {
+    /// Of what runs beside something else, as the table of times says.
+    pub fn beside() -> Self {
+        Self { beside: true, ..Self::default() }
+    }
+
     /// A check, which counts when it fails.
     pub fn part(&mut self, what: &str, work: impl FnOnce() -> Result<()>) {
         let begun = Instant::now();
         if let Err(error) = work() {
-            eprintln!("error: {error:#}");
-            self.tally.failed += 1;
-            self.failures.push(what.to_owned());
+            self.fail(what, 1, &error);
         }
-        self.times.push((what.to_owned(), begun.elapsed().as_secs_f64()));
+        self.took(what, begun);
     }
 
     /// A test of its own, which gives why it could not run here, if so. One that fails runs once more.
@@ -56,52 +86,90 @@ impl Run {
                 println!("skipped: {what}: {why}");
                 self.tally.skipped += 1;
             }
-            Err(error) => {
-                eprintln!("error: {what}: {error:#}");
-                self.tally.failed += 1;
-                self.failures.push(what.to_owned());
-            }
+            Err(error) => self.fail(what, 1, &error),
         }
-        self.times.push((what.to_owned(), begun.elapsed().as_secs_f64()));
+        self.took(what, begun);
     }
 
-    /// Runs what `command` gives for the names of the tests that are to run again; for none, all of them.
-    pub fn tests(&mut self, what: &str, command: impl Fn(&[String]) -> Command) {
+    /// Runs what `command` gives for no names: all tests. The few that fail run once more in [`Run::settle`].
+    pub fn tests(&mut self, what: &str, output: Output, command: impl Fn(&[String]) -> Command + Send + 'a) {
         let begun = Instant::now();
         println!("== {what} ...");
         let mut said = Said::default();
-        let (mut seen, mut result) = stream(&mut command(&[]), &mut said);
+        let (seen, result) = stream(what, &mut command(&[]), output, &mut said, &mut self.slowest);
         let failed: Vec<String> = said.names().map(str::to_owned).collect();
-        let few = 1..=AGAIN;
-        if result.is_err() && few.contains(&failed.len()) && seen.failed == failed.len() as u64 {
-            println!("== {what}: once more what failed ...");
-            let (second, outcome) = stream(&mut command(&failed), &mut said);
-            if outcome.is_ok() && second.passed == seen.failed {
-                seen = Tally { passed: seen.passed + second.passed, failed: 0, ..seen };
-                result = outcome;
-                self.unsteady.extend(failed);
-            }
-        }
         self.said.append(said);
         self.tally.passed += seen.passed;
-        self.tally.failed += seen.failed;
         self.tally.skipped += seen.skipped;
-        if let Err(error) = result {
-            eprintln!("error: {what}: {error:#}");
+        let few = (1..=AGAIN).contains(&failed.len()) && seen.failed == failed.len() as u64;
+        match result {
+            Ok(()) => {}
+            Err(error) if few => {
+                self.again.push(Again { what: what.to_owned(), command: Box::new(command), failed, error });
+            }
             // cargo's own failure (it does not compile, a test crashed) has no line that counts it.
-            self.tally.failed += u64::from(seen.failed == 0);
-            self.failures.push(what.to_owned());
+            Err(error) => self.fail(what, seen.failed.max(1), &error),
         }
-        self.times.push((what.to_owned(), begun.elapsed().as_secs_f64()));
+        self.took(what, begun);
     }
 
-    /// Prints what was, and says whether all is well.
-    pub fn report(&self, skips: &std::collections::BTreeMap<String, String>, begun: Instant) -> Result<()> {
+    /// Takes in another's results. How long its tests took stays with it.
+    pub fn append(&mut self, other: Self) {
+        self.tally += other.tally;
+        self.failures.extend(other.failures);
+        self.said.append(other.said);
+        self.unsteady.extend(other.unsteady);
+        self.again.extend(other.again);
+        self.times.extend(other.times);
+    }
+
+    /// Runs once more what failed, with nothing beside it.
+    pub fn settle(&mut self) {
+        for Again { what, command, failed, error } in std::mem::take(&mut self.again) {
+            let begun = Instant::now();
+            let title = format!("{what}: once more what failed");
+            println!("== {title} ...");
+            let mut said = Said::default();
+            let (second, outcome) =
+                stream(&title, &mut command(&failed), Output::Shown, &mut said, &mut Slowest::default());
+            self.said.append(said);
+            let passed = second.passed.min(failed.len() as u64);
+            self.tally.passed += passed;
+            if outcome.is_ok() && second.passed == failed.len() as u64 {
+                self.unsteady.extend(failed);
+            } else {
+                self.fail(&what, (failed.len() as u64 - passed).max(1), &error);
+            }
+            self.took(&title, begun);
+        }
+    }
+
+    fn fail(&mut self, what: &str, tests: u64, error: &anyhow::Error) {
+        eprintln!("error: {what}: {error:#}");
+        self.tally.failed += tests;
+        self.failures.push(what.to_owned());
+    }
+
+    fn took(&mut self, what: &str, begun: Instant) {
+        let what = if self.beside { format!("    beside it: {what}") } else { what.to_owned() };
+        self.times.push((what, begun.elapsed().as_secs_f64()));
+    }
+
+    /// Prints what was, and says whether all is well. `begun` is the start of all, `built` the end of the build.
+    pub fn report(&self, skips: &BTreeMap<String, String>, begun: Instant, built: Instant) -> Result<()> {
+        println!("\nthe slowest tests:");
+        for (seconds, test) in self.slowest.all() {
+            println!("{seconds:8.1} s  {test}");
+        }
         println!();
         for (what, seconds) in &self.times {
             println!("{seconds:8.1} s  {what}");
         }
-        println!("{:8.1} s  in all", begun.elapsed().as_secs_f64());
+        println!(
+            "{:8.1} s  in all, {:.1} s after the build",
+            begun.elapsed().as_secs_f64(),
+            built.elapsed().as_secs_f64()
+        );
         for (test, reason) in skips {
             println!("skipped: {test}: {reason}");
         }
@@ -122,14 +190,45 @@ impl Run {
     }
 }
 
-/// Runs tests with their output shown as it comes, counts its result lines, and keeps what failed ones said.
-fn stream(command: &mut Command, said: &mut Said) -> (Tally, Result<()>) {
+/// Runs tests, counts their result lines, and keeps what failed ones said and how long each took.
+fn stream(
+    what: &str,
+    command: &mut Command,
+    output: Output,
+    said: &mut Said,
+    slowest: &mut Slowest,
+) -> (Tally, Result<()>) {
     let mut tally = Tally::default();
-    let result = follow(command, &mut tally, said);
+    let result = (|| {
+        let log = step::log_file(what)?;
+        let file = match output {
+            Output::Shown => None,
+            Output::Logged => {
+                Some(File::create(&log).with_context(|| format!("creating {}", log.display()))?)
+            }
+        };
+        follow(command, file.as_ref(), |line| {
+            tally.add_line(line);
+            said.add_line(line);
+            if output == Output::Shown {
+                slowest.add_line(line);
+            }
+        })
+        .map_err(|error| match output {
+            Output::Shown => error,
+            Output::Logged => {
+                error.context(format!("the end of {}\n{}\n---", log.display(), step::tail(&log, 40)))
+            }
+        })
+    })();
     (tally, result)
 }
 
-fn follow(command: &mut Command, tally: &mut Tally, said: &mut Said) -> Result<()> {
+/// Runs a command to its end; its lines are printed, or written to a file with what it says on standard error.
+fn follow(command: &mut Command, file: Option<&File>, mut take: impl FnMut(&str)) -> Result<()> {
+    if let Some(file) = file {
+        command.stderr(file.try_clone().context("duplicating the log's handle")?);
+    }
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -139,9 +238,11 @@ fn follow(command: &mut Command, tally: &mut Tally, said: &mut Said) -> Result<(
         for line in BufReader::new(output).split(b'\n') {
             let line = line.context("reading the tests' output")?;
             let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            tally.add_line(&line);
-            said.add_line(&line);
+            match file {
+                None => println!("{line}"),
+                Some(mut file) => writeln!(file, "{line}").context("writing the tests' log")?,
+            }
+            take(&line);
         }
     }
     let status = child.wait().context("waiting for the tests")?;
@@ -164,11 +265,11 @@ mod tests {
     #[test]
     fn a_run_that_dies_uncounted_is_a_failure() {
         let mut run = Run::default();
-        run.tests("a test", |_| {
+        run.tests("a test", Output::Shown, |_| {
             shell("echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured'; exit 101")
         });
         assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
-        assert!(run.report(&Default::default(), Instant::now()).is_err());
+        assert!(run.report(&Default::default(), Instant::now(), Instant::now()).is_err());
     }
 
     const FAILS: &str = "echo '---- a stdout ----'; echo 'test result: FAILED. 2 passed; 1 failed'; exit 101";
@@ -176,24 +277,35 @@ mod tests {
     #[test]
     fn a_test_that_fails_twice_has_failed() {
         let mut run = Run::default();
-        run.tests("a test", |_| shell(FAILS));
+        run.tests("a test", Output::Shown, |_| shell(FAILS));
+        run.settle();
         assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
-        assert!(run.unsteady.is_empty() && run.report(&Default::default(), Instant::now()).is_err());
+        assert!(
+            run.unsteady.is_empty()
+                && run.report(&Default::default(), Instant::now(), Instant::now()).is_err()
+        );
         // Nor is it enough that nothing failed: it must have run.
         let mut run = Run::default();
-        run.tests("a test", |again| shell(if again.is_empty() { FAILS } else { "true" }));
+        run.tests("a test", Output::Logged, |again| shell(if again.is_empty() { FAILS } else { "true" }));
+        run.settle();
         assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
     }
 
     #[test]
     fn a_test_that_passes_when_it_runs_again_is_unsteady() {
         let mut run = Run::default();
-        run.tests("a test", |again| {
+        run.tests("a test", Output::Shown, |again| {
             shell(if again == ["a"] { "echo 'test result: ok. 1 passed; 0 failed'" } else { FAILS })
         });
+        // Not at once: what else runs may be what disturbed it.
+        assert_eq!((run.tally.passed, run.unsteady.len()), (2, 0));
+        let mut all = Run::default();
+        all.append(run);
+        let mut run = all;
+        run.settle();
         assert_eq!(run.tally, Tally { passed: 3, failed: 0, skipped: 0 });
         assert_eq!(run.unsteady, ["a"]);
-        assert!(run.report(&Default::default(), Instant::now()).is_ok());
+        assert!(run.report(&Default::default(), Instant::now(), Instant::now()).is_ok());
     }
 
     #[test]
@@ -211,7 +323,7 @@ mod tests {
         run.may_skip("right at once", third);
         run.may_skip("wrong", || bail!("no stack"));
         assert_eq!((run.tally, run.unsteady.len()), (Tally { passed: 2, failed: 2, skipped: 1 }, 0));
-        assert!(run.report(&Default::default(), Instant::now()).is_err());
+        assert!(run.report(&Default::default(), Instant::now(), Instant::now()).is_err());
     }
 
     #[test]
@@ -219,7 +331,7 @@ mod tests {
         let mut run = Run::default();
         let many: String = (0..6).map(|n| format!("echo '---- t{n} stdout ----'; ")).collect();
         let script = format!("{many} echo 'test result: FAILED. 2 passed; 6 failed'; exit 101");
-        run.tests("a test", |again| {
+        run.tests("a test", Output::Shown, move |again| {
             assert!(again.is_empty());
             shell(&script)
         });

@@ -15,7 +15,7 @@ use super::procfs::ProcRoot;
 use crate::model::ProcessKey;
 use crate::supervise;
 use driver_at::{Asker, Resolver, listens_there};
-#[cfg(fuzzing)]
+#[cfg(debug_assertions)]
 pub use names::fuzzed;
 pub use names::{NamesConfig, NamesCounters, Place, Places, SparkNames, Tells};
 pub use rest::Server;

@@ -209,7 +209,7 @@ fn a_stripped_file_has_the_names_that_a_server_sends() {
     command.args(["-d", ":memory:", "-p", &port.to_string(), "-F"]).arg(&work);
     let output = || std::fs::File::create(dir.path().join("log")).unwrap();
     let Ok(server) = command.stdout(output()).stderr(output()).spawn() else {
-        eprintln!("skipped: there is no debuginfod (Debian's package of that name)");
+        crate::skipped::skip("there is no debuginfod (Debian's package of that name)");
         return;
     };
     let _server = Server(server);
@@ -254,7 +254,7 @@ fn a_stripped_program_of_go_names_its_functions() {
         func main() { println(work(3)) }\n";
     std::fs::write(dir.join("p.go"), source).unwrap();
     if std::process::Command::new("go").arg("version").output().is_err() {
-        eprintln!("skipped: there is no go to build a program with");
+        crate::skipped::skip("there is no go to build a program with");
         return;
     }
     for flags in [&["-ldflags=-s -w"][..], &["-buildmode=pie", "-ldflags=-s -w"]] {

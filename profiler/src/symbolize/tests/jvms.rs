@@ -74,7 +74,7 @@ fn all_compiled_code_of_a_real_jvm_gets_its_name() {
 #[test]
 fn asks_inside_the_jvms_namespaces_as_its_user() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can make namespaces");
+        crate::skipped::skip("only root can make namespaces");
         return;
     }
     let unshared = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();

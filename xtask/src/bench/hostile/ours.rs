@@ -58,7 +58,7 @@ pub fn archive() -> Result<Vec<Row>> {
     if !places::workspace().join("profiler/examples/bad_blocks").exists() {
         return Ok(vec![Row::told("archive: skipped", "there is no profiler/examples/bad_blocks", 0)]);
     }
-    let mut cargo = Command::new(places::cargo());
+    let mut cargo = places::cargo();
     let words = ["build", "--locked", "--release", "--package", "emberscope", "--example", "bad_blocks"];
     cargo.current_dir(places::workspace()).args(words);
     step::run("building the spoiler of blocks", &mut cargo, "the compiler's message is above")?;

@@ -13,6 +13,7 @@
 //! | [`perf`]: `perf` | perf with DWARF call graphs on the same run of a C program |
 //! | [`tables`]: `tables`, `restart` | memory of unwind tables; a start on a node with 200 processes |
 //! | [`agent`]: `async` | async-profiler on separate runs of the same job |
+//! | [`walk`]: `walk` | the function that starts a JVM's threads, under flags that the tests leave out |
 
 mod agent;
 mod known;
@@ -25,6 +26,7 @@ mod sets;
 mod spark;
 mod tables;
 mod unload;
+mod walk;
 
 use super::row::{self, Row};
 use crate::launch::Daemon;
@@ -93,6 +95,7 @@ enum Rows {
     Perf,
     Tables,
     Restart,
+    Walk,
 }
 
 /// What every measurement needs.
@@ -209,7 +212,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let bench = Bench { options, binary, work, classes };
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     type Part = fn(&Bench, &mut Vec<String>) -> Result<Vec<Row>>;
-    let parts: [(&str, &[Rows], Part); 13] = [
+    let parts: [(&str, &[Rows], Part); 14] = [
         ("Spark", &[Rows::Rooted, Rows::Named, Rows::Cost], spark::rows),
         ("oracle", &[Rows::Oracle], programs::rows),
         ("split", &[Rows::Split], known::split),
@@ -223,6 +226,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ("perf", &[Rows::Perf], perf::rows),
         ("tables", &[Rows::Tables], tables::memory),
         ("restart", &[Rows::Restart], tables::restart),
+        ("walk", &[Rows::Walk], walk::rows),
     ];
     for (name, wanted, part) in parts.iter().filter(|(_, wanted, _)| bench.wants(wanted)) {
         println!("== {name} ({wanted:?})");

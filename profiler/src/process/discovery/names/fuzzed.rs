@@ -1,4 +1,5 @@
-//! The door of the fuzz target `driver_rest` to the readers of Spark's answers; compiled for it alone.
+//! The door of the fuzz target `driver_rest` to the readers of Spark's answers. Fuzz targets are compiled with debug
+//! assertions, as tests are; the daemon is not, and has none of this.
 
 use super::fetch::{MAX_JOBS, MAX_STAGES};
 use super::wire::{App, Execution, First, Job, MAX_WORDS, Stage, Task, Words};

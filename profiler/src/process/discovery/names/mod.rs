@@ -9,7 +9,7 @@
 
 mod client;
 mod fetch;
-#[cfg(fuzzing)]
+#[cfg(debug_assertions)]
 pub mod fuzzed;
 mod kept;
 mod places;

@@ -270,7 +270,7 @@ impl Tmpfs {
             .output()
             .is_ok_and(|out| out.status.success());
         if !mounted {
-            println!("SKIP: this process may not mount a tmpfs");
+            crate::skipped::skip("this process may not mount a tmpfs");
         }
         mounted.then(|| Self(path.to_owned()))
     }

@@ -1,18 +1,17 @@
 //! What archives need of a storage, asked of each one directly: names, lists, sizes, files in several parts, deleting.
 
-use super::{Start, start_azure, start_gs, start_hdfs, start_s3};
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use emberscope::archive::Remote;
-use emberscope_tests::Here;
 use std::process::Command;
+use xtask::launch::Storage;
 
 /// Runs [`a_storage_of_the_environment`] in a process with this storage's environment.
-fn storage_does_what_archives_need(test: &str, start: Start) -> Result<()> {
-    let Some(here) = Here::or_skip(test) else { return Ok(()) };
-    let dir = tempfile::tempdir()?;
-    let Some(storage) = start(&here, test, &dir.path().join("storage"))? else { return Ok(()) };
+pub fn does_what_archives_need(storage: &dyn Storage) -> Result<()> {
     let mut child = Command::new(std::env::current_exe()?);
-    child.args(["--exact", "storage::a_storage_of_the_environment", "--ignored", "--nocapture"]);
+    // A test is called by its module's path below the program.
+    let (_, below) = module_path!().split_once("::").context("a module of a program")?;
+    let name = format!("{below}::a_storage_of_the_environment");
+    child.args(["--exact", &name, "--ignored", "--nocapture"]);
     child.envs(storage.environment()).env(URL, storage.url("plain/y"));
     let out = child.output()?;
     let said = String::from_utf8_lossy(&out.stdout);
@@ -73,24 +72,4 @@ fn a_storage_of_the_environment() -> Result<()> {
         ensure!(names("v1").await?.is_empty() && remote.dirs("v1").await?.is_empty());
         Ok(())
     })
-}
-
-#[test]
-fn s3_does_what_archives_need() -> Result<()> {
-    storage_does_what_archives_need("s3_does_what_archives_need", start_s3)
-}
-
-#[test]
-fn azure_does_what_archives_need() -> Result<()> {
-    storage_does_what_archives_need("azure_does_what_archives_need", start_azure)
-}
-
-#[test]
-fn gs_does_what_archives_need() -> Result<()> {
-    storage_does_what_archives_need("gs_does_what_archives_need", start_gs)
-}
-
-#[test]
-fn hdfs_does_what_archives_need() -> Result<()> {
-    storage_does_what_archives_need("hdfs_does_what_archives_need", start_hdfs)
 }

@@ -8,6 +8,7 @@ mod answers;
 mod apps;
 mod ask;
 mod commands;
+mod launched;
 mod limits;
 mod stack_ends;
 
@@ -27,7 +28,7 @@ const WINDOW_MS: u64 = 10_000;
 const SAMPLE_NS: f64 = 1e9 / 99.0;
 /// CPU seconds of an executor's first rounds: class loading, interpreter, first compilations. The JIT's
 /// own threads are in it, so that a crowded machine is given the time it needs.
-const JIT_WARM_UP: f64 = 40.0;
+const JIT_WARM_UP: f64 = 20.0;
 
 #[test]
 fn two_applications_under_one_daemon() -> Result<()> {
@@ -35,13 +36,14 @@ fn two_applications_under_one_daemon() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &[])?;
     let job = |name: &str, master: &str, java: &str| {
-        let job = here.spark("demo.py", &dir.path().join(name)).arg("--seconds").arg("3600");
+        let job = here.spark("demo.py", &dir.path().join(name)).arg("--seconds").arg("3600").event_log();
         job.master(master).java_options(java).start()
     };
     // One after the other: Spark's id of an application is the second in which it started.
     let a = App::started(job("a", "local-cluster[2,1,1024]", FRAME_POINTERS)?, 2)?;
     let b = App::started(job("b", "local-cluster[1,1,1024]", "")?, 1)?;
     ensure!(a.id != b.id);
+    launched::executors_are_as_asked_for(&a)?;
     let small_ring = a_small_ring_loses_and_says_so(&here, &dir.path().join("ring"));
     let chosen = only_what_was_chosen_is_kept(&here, &dir.path().join("keep"), &a, &b);
     warm_up(&a)?;
@@ -75,7 +77,7 @@ fn two_applications_under_one_daemon() -> Result<()> {
         ensure!(lost == 0 && metrics.contains(&none), "lost {lost} samples, or {reason} is not 0");
     }
     ensure!(daemon.stop()?.success());
-    Ok(())
+    launched::a_job_ends_with_all_of_it(a.job)
 }
 
 /// Waits until the executors have worked enough for the JIT to have come to rest.

@@ -96,14 +96,12 @@ fn learn(keeper: &mut Keeper<Maps>, pid: Pid) {
     keeper.look(&dir, pid).expect("tables");
 }
 
-/// Samples a process for a while, with or without tables. `before` runs once the capture has begun.
-fn sampled(features: &HostFeatures, pid: Pid, tables: bool, before: impl FnOnce(&mut Capture)) -> Seen {
+/// Samples a process for a while, with tables of all its code. `before` runs once the capture has begun.
+fn sampled(features: &HostFeatures, pid: Pid, before: impl FnOnce(&mut Capture)) -> Seen {
     let mut watch = Watch::begin(features, Limits::default(), before);
-    if tables {
-        let begun = Instant::now();
-        learn(&mut watch.keeper, pid);
-        println!("    tables in {:?}: {:?}", begun.elapsed(), watch.keeper.counts());
-    }
+    let begun = Instant::now();
+    learn(&mut watch.keeper, pid);
+    println!("    tables in {:?}: {:?}", begun.elapsed(), watch.keeper.counts());
     watch.see(pid)
 }
 
@@ -164,7 +162,7 @@ impl Watch {
 
 fn seconds() -> Duration {
     let told = std::env::var("EMBERSCOPE_WALK_SECONDS").ok().and_then(|s| s.parse().ok());
-    Duration::from_secs(told.unwrap_or(3))
+    Duration::from_secs(told.unwrap_or(2))
 }
 
 fn record(capture: &mut Capture, time: Duration, events: &mut Vec<RawEvent>) {

@@ -2,12 +2,10 @@
 //! after the server was away and after `emberscope compact`; who is refused is told and disturbs nothing.
 //!
 //! S3 is versitygw, built from tests/s3-server, and Google's storage the same behind a door for its tokens; Azure's is
-//! azurite, which tests/azure-server pins, in node; HDFS is Hadoop's minicluster in a JVM. Each test is one body for all.
-//! No Spark: the processes of this machine are enough.
+//! azurite, which tests/azure-server pins, in node; HDFS is Hadoop's minicluster in a JVM. One body for all, and one test
+//! for each, which starts its server once. No Spark: the processes of this machine are enough.
 
-#[path = "archive/policy.rs"]
 mod policy;
-#[path = "archive/storage.rs"]
 mod storage;
 
 use anyhow::{Context as _, Result, ensure};
@@ -186,18 +184,35 @@ fn compact(here: &Here, storage: &dyn Storage, url: &str, dir: &Path) -> Result<
     lines.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-fn an_archive_answers_as_the_daemon_does(test: &str, start: Start, course: &Course) -> Result<()> {
+/// All that is asked of a storage, on one server.
+fn holds(test: &str, start: Start, course: Option<&Course>) -> Result<()> {
     let Some(here) = Here::or_skip(test) else { return Ok(()) };
     let dir = tempfile::tempdir()?;
     let Some(mut storage) = start(&here, test, &dir.path().join("storage"))? else { return Ok(()) };
+    storage::does_what_archives_need(&*storage).context("what archives need of it")?;
+    let refused = dir.path().join("refused");
+    std::fs::create_dir(&refused)?;
+    a_refusal_is_told_and_disturbs_nothing(&here, &*storage, &refused).context("a refusal")?;
+    match course {
+        None => Ok(()),
+        Some(course) => an_archive_answers_as_the_daemon_does(&here, &mut *storage, dir.path(), course),
+    }
+}
+
+fn an_archive_answers_as_the_daemon_does(
+    here: &Here,
+    storage: &mut dyn Storage,
+    dir: &Path,
+    course: &Course,
+) -> Result<()> {
     let url = storage.url("a/prefix");
     let keep =
         ["--archive", &url, "--retention-age", "9000d", "--rollup-1m-age", "0s", "--rollup-10m-age", "0s"];
     let arguments = [&["--window", "2s", "--store-bytes", course.memory][..], &keep].concat();
-    let data = dir.path().join("data");
+    let data = dir.join("data");
     old_hour(&data)?;
     let daemon = Daemon::start_in(&here.binary, &data, &arguments, &storage.environment())?;
-    let _busy = busy(dir.path())?;
+    let _busy = busy(dir)?;
     let from = now_ms()? / WINDOW_MS * WINDOW_MS;
     wait("the first blocks are in the archive", || {
         Ok((archive(&daemon)?["blocks"].as_u64() >= Some(course.blocks)).then_some(()))
@@ -208,7 +223,7 @@ fn an_archive_answers_as_the_daemon_does(test: &str, start: Start, course: &Cour
     wait_visible(&daemon, until)?;
     wait_copied(&daemon)?;
     let serve = ["--window", "2s", "--refresh", "1s"];
-    let cache = dir.path().join("cache");
+    let cache = dir.join("cache");
     let server = Daemon::serve(&here.binary, &cache, &url, &serve, &storage.environment())?;
     wait("the server is ready", || Ok((server.get("/readyz")?.status == 200).then_some(())))?;
     let range = format!("from={from}&until={until}");
@@ -218,15 +233,15 @@ fn an_archive_answers_as_the_daemon_does(test: &str, start: Start, course: &Cour
     ensure!(page.status == 200 && page.body.contains("<title"), "no page: {}", page.status);
 
     if course.away {
-        a_storage_goes_and_comes(&mut *storage, &url, (&daemon, &server), from, until)?;
+        a_storage_goes_and_comes(storage, &url, (&daemon, &server), from, until)?;
     }
     ensure!(server.stop()?.success());
 
-    let made = compact(&here, &*storage, &url, &dir.path().join("compact"))?;
+    let made = compact(here, storage, &url, &dir.join("compact"))?;
     ensure!(!made.is_empty() && made.iter().all(|one| one["unchanged"] == false), "{made:?}");
-    let again = compact(&here, &*storage, &url, &dir.path().join("compact"))?;
+    let again = compact(here, storage, &url, &dir.join("compact"))?;
     ensure!(again.len() == 1 && again[0]["unchanged"] == true, "{again:?}");
-    let cache = dir.path().join("cache-2");
+    let cache = dir.join("cache-2");
     let server = Daemon::serve(&here.binary, &cache, &url, &serve, &storage.environment())?;
     wait("the server is ready", || Ok((server.get("/readyz")?.status == 200).then_some(())))?;
     for one in made {
@@ -276,18 +291,15 @@ fn a_storage_goes_and_comes(
     Ok(())
 }
 
-fn a_refusal_is_told_and_disturbs_nothing(test: &str, start: Start) -> Result<()> {
-    let Some(here) = Here::or_skip(test) else { return Ok(()) };
-    let dir = tempfile::tempdir()?;
-    let Some(storage) = start(&here, test, &dir.path().join("storage"))? else { return Ok(()) };
+fn a_refusal_is_told_and_disturbs_nothing(here: &Here, storage: &dyn Storage, dir: &Path) -> Result<()> {
     let (wrong, mend) = storage.refused();
     let url = storage.url("x");
     let arguments = [&SMALL[..], &["--archive", &url]].concat();
-    let daemon = Daemon::start_in(&here.binary, &dir.path().join("data"), &arguments, &wrong)?;
+    let daemon = Daemon::start_in(&here.binary, &dir.join("data"), &arguments, &wrong)?;
     let says = wait("the failure is told", || Ok(archive(&daemon)?["failing"].as_str().map(str::to_owned)))?;
     ensure!(says.contains("credentials") && says.contains(mend), "{says}");
     wait_visible(&daemon, now_ms()? + 2 * WINDOW_MS)?;
-    let server = Daemon::serve(&here.binary, &dir.path().join("cache"), &url, &["--refresh", "1s"], &wrong)?;
+    let server = Daemon::serve(&here.binary, &dir.join("cache"), &url, &["--refresh", "1s"], &wrong)?;
     let ready = wait("it says why it is not ready", || {
         let reply = server.get("/readyz")?;
         Ok((reply.status == 503 && reply.body.contains("credentials")).then_some(reply.body))
@@ -305,45 +317,26 @@ fn a_refusal_is_told_and_disturbs_nothing(test: &str, start: Start) -> Result<()
 
 #[test]
 fn an_archive_on_s3_answers_as_the_daemon_does() -> Result<()> {
-    an_archive_answers_as_the_daemon_does("an_archive_on_s3_answers_as_the_daemon_does", start_s3, &MANY)
+    holds("an_archive_on_s3_answers_as_the_daemon_does", start_s3, Some(&MANY))
 }
 
 #[test]
 fn an_archive_on_azure_answers_as_the_daemon_does() -> Result<()> {
     // A minute less: what a daemon does about errors is the same for all.
     let stays = Course { away: false, ..FEW };
-    an_archive_answers_as_the_daemon_does(
-        "an_archive_on_azure_answers_as_the_daemon_does",
-        start_azure,
-        &stays,
-    )
+    holds("an_archive_on_azure_answers_as_the_daemon_does", start_azure, Some(&stays))
 }
 
 #[test]
 fn an_archive_on_hdfs_answers_as_the_daemon_does() -> Result<()> {
     // A block of fifteen files every few seconds is more than a namenode and a datanode in one small JVM take on a busy
     // machine.
-    an_archive_answers_as_the_daemon_does("an_archive_on_hdfs_answers_as_the_daemon_does", start_hdfs, &FEW)
+    holds("an_archive_on_hdfs_answers_as_the_daemon_does", start_hdfs, Some(&FEW))
 }
 
 #[test]
-fn a_refusal_of_s3_is_told_and_disturbs_nothing() -> Result<()> {
-    a_refusal_is_told_and_disturbs_nothing("a_refusal_of_s3_is_told_and_disturbs_nothing", start_s3)
-}
-
-#[test]
-fn a_refusal_of_azure_is_told_and_disturbs_nothing() -> Result<()> {
-    a_refusal_is_told_and_disturbs_nothing("a_refusal_of_azure_is_told_and_disturbs_nothing", start_azure)
-}
-
-#[test]
-fn a_refusal_of_gs_is_told_and_disturbs_nothing() -> Result<()> {
-    a_refusal_is_told_and_disturbs_nothing("a_refusal_of_gs_is_told_and_disturbs_nothing", start_gs)
-}
-
-#[test]
-fn a_refusal_of_hdfs_is_told_and_disturbs_nothing() -> Result<()> {
-    a_refusal_is_told_and_disturbs_nothing("a_refusal_of_hdfs_is_told_and_disturbs_nothing", start_hdfs)
+fn gs_does_what_archives_need_and_refuses() -> Result<()> {
+    holds("gs_does_what_archives_need_and_refuses", start_gs, None)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The daemon's life and its refusals: what cannot start says why and what mends it, what runs goes on.
 //!
 //! Each test starts the optimised daemon on the real kernel, most of them with short windows so that an
-//! answer comes soon. What needs Spark is in spark/.
+//! answer comes soon. What needs Spark is in applications/.
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here, Reply, Running, can_unshare_mounts, ran, silent_libjvm, skip};

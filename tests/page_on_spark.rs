@@ -1,8 +1,8 @@
 //! The page on a real daemon: a Spark application and a program whose names would do harm if they were not text, what
 //! the daemon says in the page's tables, links to Spark's own pages, and Live as windows close.
 
-use crate::seen::{READY, Seen};
 use anyhow::{Context as _, Result, ensure};
+use emberscope_tests::page::{READY, Seen};
 use emberscope_tests::{Daemon, Here, SparkJob, WARM_UP, wait_visible};
 use serde_json::Value;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The page, in headless Chromium: every control, on known rows with hostile names through the real API, and on a
-//! real Spark run. The page's own parts are tested by node (profiler/ui/test).
+//! The page, in headless Chromium: every control, on known rows with hostile names through the real API. Its parts are
+//! tested by node (profiler/ui/test), and it on a real Spark run by `page_on_spark`.
 
 mod comparing;
 mod controls;
@@ -7,14 +7,12 @@ mod files;
 mod keyboard;
 mod known;
 mod pointer;
-mod real;
-mod seen;
 mod tables;
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope::serve::Access;
+use emberscope_tests::page::Seen;
 use emberscope_tests::{BEHIND_A_PROXY, skip};
-use seen::Seen;
 use std::process::Command;
 
 /// A name that would run a script or turn the line around, were it not text.

@@ -1,0 +1,12 @@
+//! Tests on this machine's own kernel, of programs and JVMs that are made for them: the sampler alone, and the optimised
+//! daemon. Most need root and skip else. One at a time, but for those in `together`: each samples the whole machine.
+
+mod capture;
+mod hostile;
+mod launchers;
+mod layouts;
+mod native;
+mod stacks;
+mod threads;
+mod together;
+mod walk;

@@ -1,0 +1,10 @@
+//! Tests on real Spark applications under the optimised daemon. They need root, Spark and a JDK, and skip else. One at a
+//! time: each application takes all of a small machine.
+
+mod applications;
+mod attribution;
+mod held;
+mod kept;
+mod page_on_spark;
+mod spark_sql;
+mod whose;

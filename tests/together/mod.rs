@@ -1,0 +1,8 @@
+//! Tests of the optimised daemon that wait most of the time and hold nothing that others on the machine disturb: several
+//! of them run at a time.
+
+mod access;
+mod archive;
+mod daemon;
+mod deploy;
+mod health;
