@@ -3,14 +3,14 @@
 //! In: a process and its layout, as bytes. The kernel drops a process's entry by itself when the process runs another
 //! program or its last thread ends, so that who gets the pid never has it. Reading a layout takes time, in which that may
 //! happen: so an entry is made before ([`Capture::expect_runtime`]), and only one that is still there is filled. At most
-//! [`profiler_ebpf::MAX_JVMS`] of each runtime.
+//! [`MAX_JVMS`] JVMs and [`MAX_PYTHONS`] interpreters.
 
 use super::error::CaptureError;
 use super::session::{Capture, take};
 use crate::model::Pid;
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
-use profiler_ebpf::{JvmLayout, MAX_JVMS, RuntimeId};
+use profiler_ebpf::{JvmLayout, MAX_JVMS, MAX_PYTHONS, PythonLayout, RuntimeId};
 
 /// A runtime's map: layouts of `N` bytes by pid.
 struct PidMap<const N: usize>(HashMap<MapData, u32, [u8; N]>);
@@ -54,7 +54,12 @@ impl RuntimeMaps {
     /// Those of the runtimes that the walker has rooms for.
     pub(super) fn of(ebpf: &mut Ebpf, walked: bool) -> Result<Self, CaptureError> {
         let jvms = PidMap::<{ size_of::<JvmLayout>() }>(take(ebpf, "JVMS")?);
-        Ok(Self { maps: vec![(RuntimeId::HOTSPOT, "JVMS", Box::new(jvms))], walked })
+        let pythons = PidMap::<{ size_of::<PythonLayout>() }>(take(ebpf, "PYTHONS")?);
+        let maps: Vec<(_, _, Box<dyn Layouts + Send + Sync>)> = vec![
+            (RuntimeId::HOTSPOT, "JVMS", Box::new(jvms)),
+            (RuntimeId::CPYTHON, "PYTHONS", Box::new(pythons)),
+        ];
+        Ok(Self { maps, walked })
     }
 
     fn of_runtime(&mut self, runtime: RuntimeId) -> Result<(&'static str, &mut dyn Layouts), CaptureError> {
@@ -102,7 +107,8 @@ impl Capture {
 fn failed(name: &'static str, error: MapError) -> CaptureError {
     match error {
         MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
-            CaptureError::TooMany { what: "processes of a runtime", limit: MAX_JVMS as usize }
+            let limit = if name == "PYTHONS" { MAX_PYTHONS } else { MAX_JVMS };
+            CaptureError::TooMany { what: "processes of a runtime", limit: limit as usize }
         }
         error => CaptureError::Map { name, source: error.into() },
     }
