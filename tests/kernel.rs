@@ -6,6 +6,7 @@ mod hostile;
 mod launchers;
 mod layouts;
 mod native;
+mod python;
 mod stacks;
 mod threads;
 mod together;

@@ -92,6 +92,7 @@ pub unsafe fn prepare(scratch: *mut Scratch, (pid, tid): (u32, u32), now_ns: u64
         recent::begin(scratch, pid, tid, now_ns);
         let walk = &mut (*scratch).walk;
         walk.hash = mix(walk.hash, walk.generation);
+        walk.most = runtime::most(walk);
     }
 }
 

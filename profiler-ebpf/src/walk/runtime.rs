@@ -9,7 +9,7 @@ use super::recent::Slot;
 use super::state::{Rule, Walk};
 use super::{cpython, ended, hotspot};
 use crate::maps::Scratch;
-use profiler_ebpf::{RuntimeHead, RuntimeId, StackEnd};
+use profiler_ebpf::{MAX_NATIVE_BESIDE_PYTHON, MAX_USER_FRAMES, RuntimeHead, RuntimeId, StackEnd};
 
 const HOTSPOT: u64 = RuntimeId::HOTSPOT.0 as u64;
 const CPYTHON: u64 = RuntimeId::CPYTHON.0 as u64;
@@ -40,7 +40,7 @@ pub unsafe fn is_settled(slot: *const Slot) -> bool {
     unsafe { (*slot).runtime == HOTSPOT && (*slot).jvm.is_settled() }
 }
 
-/// Before the walk of a thread whose process has a runtime.
+/// Before the walk of a thread in whose process there is such code.
 ///
 /// # Safety
 /// As for [`look_up`]; `walk` is this CPU's.
@@ -48,12 +48,17 @@ pub unsafe fn is_settled(slot: *const Slot) -> bool {
 pub unsafe fn begin(walk: &mut Walk, slot: *mut Slot, now: u64) {
     // SAFETY: by contract.
     unsafe {
-        if walk.runtime == CPYTHON {
-            cpython::begin(walk);
-        } else if walk.runtime == HOTSPOT && walk.low != 0 {
+        if walk.runtime == HOTSPOT {
             hotspot::begin(walk, &mut (*slot).jvm, now);
         }
     }
+}
+
+/// The most frames that the walk may have before the runtime adds its own.
+#[inline(always)]
+pub fn most(walk: &Walk) -> u64 {
+    let most = if walk.runtime == CPYTHON { MAX_NATIVE_BESIDE_PYTHON } else { MAX_USER_FRAMES };
+    most as u64
 }
 
 /// Some steps from a pc in the runtime's code; false at the end.

@@ -18,7 +18,7 @@ struct PidMap<const N: usize>(HashMap<MapData, u32, [u8; N]>);
 /// The same, of any size.
 trait Layouts {
     fn insert(&mut self, pid: Pid, layout: &[u8], flags: u64) -> Result<(), MapError>;
-    fn insert_empty(&mut self, pid: Pid) -> Result<(), MapError>;
+    fn insert_empty(&mut self, pid: Pid, flags: u64) -> Result<(), MapError>;
     fn has(&self, pid: Pid) -> bool;
     fn remove(&mut self, pid: Pid);
 }
@@ -29,8 +29,8 @@ impl<const N: usize> Layouts for PidMap<N> {
             layout.try_into().map_err(|_| MapError::InvalidValueSize { size: layout.len(), expected: N })?;
         self.0.insert(pid, layout, flags)
     }
-    fn insert_empty(&mut self, pid: Pid) -> Result<(), MapError> {
-        self.0.insert(pid, [0; N], ANY)
+    fn insert_empty(&mut self, pid: Pid, flags: u64) -> Result<(), MapError> {
+        self.0.insert(pid, [0; N], flags)
     }
     fn has(&self, pid: Pid) -> bool {
         self.0.get(&pid, 0).is_ok()
@@ -46,8 +46,9 @@ pub(super) struct RuntimeMaps {
     pub(super) walked: bool,
 }
 
-/// bpf(2): the element is made or replaced; it must be there already.
+/// bpf(2): the element is made or replaced; it must not be there, or must be there already.
 const ANY: u64 = 0;
+const MUST_BE_NEW: u64 = 1;
 const MUST_EXIST: u64 = 2;
 
 impl RuntimeMaps {
@@ -75,7 +76,12 @@ impl Capture {
     pub fn expect_runtime(&mut self, runtime: RuntimeId, pid: Pid) -> Result<(), CaptureError> {
         // Without a range of code it is walked as any other process.
         let (name, map) = self.runtimes.of_runtime(runtime)?;
-        map.insert_empty(pid).map_err(|error| failed(name, error))
+        // A forked interpreter has its parent's layout, which is as right for it until its own is read.
+        let flags = if runtime == RuntimeId::CPYTHON { MUST_BE_NEW } else { ANY };
+        match map.insert_empty(pid, flags) {
+            Err(MapError::SyscallError(e)) if e.io_error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+            done => done.map_err(|error| failed(name, error)),
+        }
     }
 
     /// From now on, the process's stacks are walked by this layout, which was read after

@@ -4,8 +4,8 @@
 //! (`pyspark/worker.py`), so that runs on different nodes can be compared; of any other file its last part (`job.py`).
 //! What is no path (`<stdin>`, `<frozen runpy>`) stays as it is.
 
-/// Directories below which libraries lie.
-const LIBRARIES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
+/// Ends of directories and archives in which libraries lie.
+const LIBRARIES: [&str; 4] = ["/site-packages/", "/dist-packages/", ".zip/", ".egg/"];
 
 /// What a frame is called.
 pub fn called(name: &str, file: &str) -> String {
@@ -20,10 +20,10 @@ fn short(file: &str) -> &str {
     if file.starts_with('<') {
         return file;
     }
-    let library = LIBRARIES.iter().find_map(|dir| file.rsplit_once(dir));
-    let inside = library.or_else(|| file.rsplit_once(".zip/")).or_else(|| file.rsplit_once(".egg/"));
-    let inside = inside.map(|(_, inside)| inside).or_else(|| standard(file));
-    inside.unwrap_or_else(|| file.rsplit('/').next().unwrap_or(file))
+    let inside = LIBRARIES.iter().filter_map(|dir| Some(file.rsplit_once(dir)?.1));
+    // An archive may lie in a library: the innermost of them.
+    let shortest = inside.min_by_key(|inside| inside.len()).or_else(|| standard(file));
+    shortest.unwrap_or_else(|| file.rsplit('/').next().unwrap_or(file))
 }
 
 /// Inside of the standard library: `/lib/python3.11/json/decoder.py`.
@@ -44,6 +44,7 @@ mod tests {
             ("/usr/lib/python3/dist-packages/numpy/core/x.py", "numpy/core/x.py"),
             ("/v/lib/python3.11/site-packages/pandas/core/frame.py", "pandas/core/frame.py"),
             ("/s/python/lib/pyspark.zip/pyspark/worker.py", "pyspark/worker.py"),
+            ("/v/site-packages/pyspark/python/lib/pyspark.zip/pyspark/daemon.py", "pyspark/daemon.py"),
             ("/home/u/etl/job.py", "job.py"),
             ("job.py", "job.py"),
             ("<stdin>", "<stdin>"),

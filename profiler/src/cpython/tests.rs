@@ -13,7 +13,7 @@ use crate::target::pythons::pythons;
 use profiler_ebpf::{
     CodeFields, Grouping, InstructionKind, PythonFrameTag, PythonLayout, PythonPlace, RuntimeId, UserFrame,
 };
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 

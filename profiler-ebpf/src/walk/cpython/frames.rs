@@ -99,8 +99,7 @@ unsafe fn shim(scratch: *mut Scratch, previous: u64) -> bool {
             frame.write(frame.read() ^ TO_ENTRY);
             walk.hash = mix(walk.hash, TO_ENTRY);
         }
-        walk.python.open = 0;
-        (walk.python.frame, walk.python.cframe) = (previous, 0);
+        (walk.python.open, walk.python.frame) = (0, previous);
         true
     }
 }

@@ -10,13 +10,12 @@
 mod frames;
 mod maps;
 
-use super::state::Walk;
 use super::{push, stack};
 use crate::maps::Scratch;
 use crate::regs;
 use maps::PYTHONS;
 use profiler_ebpf::{
-    MAX_EVAL_RANGES, MAX_NATIVE_BESIDE_PYTHON, MAX_USER_FRAMES, PythonFrameTag, PythonLayout, RuntimeHead,
+    MAX_EVAL_RANGES, MAX_USER_FRAMES, PythonFrameTag, PythonLayout, RuntimeHead,
 };
 
 pub use frames::steps;
@@ -39,12 +38,6 @@ pub struct Chain {
 pub fn look_up(pid: u32) -> Option<RuntimeHead> {
     // SAFETY: an entry of the map.
     PYTHONS.get_ptr(pid).map(|layout| unsafe { (*layout).head })
-}
-
-/// Before the walk of a thread in such a process: the chain has room behind the native frames.
-#[inline(always)]
-pub fn begin(walk: &mut Walk) {
-    walk.most = MAX_NATIVE_BESIDE_PYTHON as u64;
 }
 
 /// The native frames are there: the chain comes next, if the thread has one.

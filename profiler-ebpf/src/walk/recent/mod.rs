@@ -154,7 +154,7 @@ pub unsafe fn begin(scratch: *mut Scratch, pid: u32, tid: u32, now_ns: u64) {
             }
             core::ptr::read_volatile(bank.add(line * 4).cast::<u64>());
         }
-        if walk.runtime != 0 {
+        if walk.low != 0 {
             runtime::begin(walk, slot, now);
         }
     }
