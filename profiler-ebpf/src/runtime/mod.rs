@@ -10,8 +10,8 @@ mod hotspot;
 mod strings;
 
 pub use cpython::{
-    CodeFields, EvalRange, Grouping, InstructionKind, MAX_EVAL_RANGES, MAX_NATIVE_BESIDE_PYTHON, MAX_PYTHON_CODE,
-    MAX_PYTHON_FRAME, PythonFrameTag, PythonLayout, PythonPlace,
+    CodeFields, EvalRange, Grouping, InstructionKind, MAX_EVAL_RANGES, MAX_NATIVE_BESIDE_PYTHON,
+    MAX_PYTHON_CODE, MAX_PYTHON_FRAME, PythonFrameTag, PythonLayout, PythonPlace,
 };
 pub use hotspot::{CodeHeap, Field, FieldKind, JavaFrameTag, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
 pub use strings::StringLayout;

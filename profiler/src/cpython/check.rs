@@ -48,7 +48,8 @@ pub fn check<M: Memory>(
         return Err(PythonProblem::NotReady);
     }
     let not = |what| PythonProblem::Offsets(3, minor, what);
-    let threads = threads(memory, interpreter, offsets).map_err(|_| not("no thread is where one should be"))?;
+    let threads =
+        threads(memory, interpreter, offsets).map_err(|_| not("no thread is where one should be"))?;
     if threads.is_empty() {
         return Err(PythonProblem::NotReady);
     }
@@ -66,7 +67,11 @@ pub fn check<M: Memory>(
 }
 
 /// The states of an interpreter's threads.
-pub fn threads<M: Memory>(memory: &M, interpreter: u64, offsets: &Offsets) -> Result<Vec<u64>, PythonProblem> {
+pub fn threads<M: Memory>(
+    memory: &M,
+    interpreter: u64,
+    offsets: &Offsets,
+) -> Result<Vec<u64>, PythonProblem> {
     let mut thread = memory.u64(at(interpreter, offsets.threads)?)?;
     let mut all = Vec::new();
     while thread != 0 && all.len() < MAX_THREADS {
@@ -90,16 +95,17 @@ fn kept<M: Memory>(
         .iter()
         .filter_map(|thread| Some((*thread, memory.u64(at(*thread, offsets.thread_id).ok()?).ok()?)))
         .collect();
-    let of_key = |init: u32, key: u32| if init == 1 && key < MAX_KEYS { by_key(memory, key, &pairs) } else { None };
+    let of_key =
+        |init: u32, key: u32| if init == 1 && key < MAX_KEYS { by_key(memory, key, &pairs) } else { None };
     let place = at(runtime, offsets.key)?;
     if let Some(kept) = of_key(memory.u32(place)?, memory.u32(at(place, 4)?)?) {
         return Ok(kept);
     }
     let mut bytes = vec![0; MAX_SEARCH];
     // The smallest `_PyRuntime` has 656 bytes.
-    let len = [MAX_SEARCH, 2048, 640].into_iter().find(|len| {
-        bytes.get_mut(..*len).is_some_and(|bytes| memory.read(runtime, bytes).is_ok())
-    });
+    let len = [MAX_SEARCH, 2048, 640]
+        .into_iter()
+        .find(|len| bytes.get_mut(..*len).is_some_and(|bytes| memory.read(runtime, bytes).is_ok()));
     let words: Vec<u32> = bytes
         .get(..len.unwrap_or(0))
         .unwrap_or_default()
@@ -122,9 +128,9 @@ fn by_key<M: Memory>(memory: &M, key: u32, pairs: &[(u64, u64)]) -> Option<Kept>
         }
     });
     let musl = PLACES.1.iter().map(|place| Kept { at: *place, then: 8 * key });
-    glibc.chain(musl).find(|kept| {
-        pairs.iter().any(|(thread, pointer)| kept.read(memory, *pointer) == Ok(*thread))
-    })
+    glibc
+        .chain(musl)
+        .find(|kept| pairs.iter().any(|(thread, pointer)| kept.read(memory, *pointer) == Ok(*thread)))
 }
 
 impl Kept {

@@ -56,7 +56,8 @@ impl<M: Memory> Codes<'_, M> {
     /// The line of an instruction of it, if the object is the one with this checksum and tells.
     pub fn line(&self, code: u64, checksum: u32, unit: u64) -> Option<u32> {
         let (fields, _) = self.checked(code, checksum).ok()?;
-        let size = self.memory.u64(at(fields.lines, BYTES_SIZE).ok()?).ok().filter(|size| *size <= MAX_LINES)?;
+        let size =
+            self.memory.u64(at(fields.lines, BYTES_SIZE).ok()?).ok().filter(|size| *size <= MAX_LINES)?;
         let mut table = vec![0; size as usize];
         self.memory.read(at(fields.lines, BYTES_DATA).ok()?, &mut table).ok()?;
         self.checked(code, checksum).ok()?;

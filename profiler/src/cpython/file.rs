@@ -87,7 +87,10 @@ impl Interpreter {
     /// Where the code of the eval loop is in this process.
     pub fn eval(&self) -> Result<Vec<Range>, PythonProblem> {
         let ranges = self.facts.eval.clone()?;
-        Ok(ranges.into_iter().map(|range| Range { low: range.low.wrapping_add(self.bias), ..range }).collect())
+        Ok(ranges
+            .into_iter()
+            .map(|range| Range { low: range.low.wrapping_add(self.bias), ..range })
+            .collect())
     }
 }
 

@@ -54,7 +54,10 @@ mod tests {
         ] {
             assert_eq!(short(file), expected, "{file}");
         }
-        assert_eq!(called("main.<locals>.process", "/x.zip/pyspark/worker.py"), "main.<locals>.process (pyspark/worker.py)");
+        assert_eq!(
+            called("main.<locals>.process", "/x.zip/pyspark/worker.py"),
+            "main.<locals>.process (pyspark/worker.py)"
+        );
         assert_eq!(called("f", ""), "f");
     }
 }

@@ -96,7 +96,8 @@ mod tests {
     fn pairs_of_3_8() {
         // Of lnotab_notes.txt: lines 1, 2 at 6, 7 at 50, 207 at 350, 208 at 361.
         let table = [6, 1, 44, 5, 255, 0, 45, 127, 0, 73, 11, 1];
-        for (offset, expected) in [(0, 1), (4, 1), (6, 2), (48, 2), (50, 7), (348, 7), (350, 207), (362, 208)] {
+        for (offset, expected) in [(0, 1), (4, 1), (6, 2), (48, 2), (50, 7), (348, 7), (350, 207), (362, 208)]
+        {
             assert_eq!(line(LineTable::Pairs, &table, 1, offset / 2), Some(expected), "{offset}");
         }
     }
@@ -105,7 +106,10 @@ mod tests {
     fn ranges_of_3_10() {
         let table = [6, 1, 4, 0x80, 8, 0xff];
         let lines = |unit| line(LineTable::Ranges, &table, 10, unit);
-        assert_eq!([lines(0), lines(2), lines(3), lines(5), lines(9)], [Some(11), Some(11), None, Some(10), None]);
+        assert_eq!(
+            [lines(0), lines(2), lines(3), lines(5), lines(9)],
+            [Some(11), Some(11), None, Some(10), None]
+        );
     }
 
     #[test]
@@ -113,14 +117,10 @@ mod tests {
         // A short form, one line further, a long form five lines back, none.
         let table = [0x80, 0x00, 0x80 | 11 << 3 | 1, 0, 0, 0x80 | 14 << 3, 11, 1, 1, 1, 0x80 | 15 << 3];
         let lines = |unit| line(LineTable::Locations, &table, 10, unit);
-        assert_eq!([lines(0), lines(1), lines(2), lines(3), lines(4), lines(5)], [
-            Some(10),
-            Some(11),
-            Some(11),
-            Some(6),
-            None,
-            None
-        ]);
+        assert_eq!(
+            [lines(0), lines(1), lines(2), lines(3), lines(4), lines(5)],
+            [Some(10), Some(11), Some(11), Some(6), None, None]
+        );
     }
 
     proptest! {

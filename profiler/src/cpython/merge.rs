@@ -11,7 +11,8 @@ use std::ops::Range;
 
 /// The merged stack. `rooted`: the native frames reach the thread's first.
 pub fn merge(user: &[UserFrame], rooted: bool) -> Vec<UserFrame> {
-    let tag = |frame: &UserFrame| (!frame.is_native()).then(|| PythonFrameTag::from_number(frame.kind)).flatten();
+    let tag =
+        |frame: &UserFrame| (!frame.is_native()).then(|| PythonFrameTag::from_number(frame.kind)).flatten();
     let of = |wanted: PythonFrameTag| user.iter().filter(move |frame| tag(frame) == Some(wanted));
     let native: Vec<UserFrame> = user.iter().filter(|frame| frame.is_native()).copied().collect();
     let ranges: Vec<Range<u64>> = of(PythonFrameTag::EvalRange)
@@ -85,7 +86,11 @@ mod tests {
                 _ => {
                     let back = !frames.is_empty();
                     let flags = if back { UserFrame::FLAG_RETURN_ADDRESS } else { 0 };
-                    frames.push(UserFrame { value: u64::from(c) + u64::from(back), flags, ..UserFrame::default() });
+                    frames.push(UserFrame {
+                        value: u64::from(c) + u64::from(back),
+                        flags,
+                        ..UserFrame::default()
+                    });
                 }
             }
         }

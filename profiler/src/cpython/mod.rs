@@ -12,6 +12,8 @@ mod debug_offsets;
 mod eval;
 mod file;
 mod file_name;
+#[cfg(test)]
+mod hostile_tests;
 mod lines;
 mod merge;
 mod names;

@@ -50,8 +50,7 @@ impl Names {
             Some(PythonFrameTag::Function | PythonFrameTag::Entry) => {}
             _ => return Err(UnknownReason::PythonUnreadable),
         }
-        let codes =
-            Codes { memory: &python.memory, code_type: python.code_type, offsets: &python.offsets };
+        let codes = Codes { memory: &python.memory, code_type: python.code_type, offsets: &python.offsets };
         let key = (place.code(), checksum);
         if !self.known.contains_key(&key) {
             let code = codes.read(place.code(), checksum)?;

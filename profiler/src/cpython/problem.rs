@@ -57,10 +57,7 @@ pub enum PythonProblem {
 impl PythonProblem {
     /// Trying again may help: an interpreter makes its first thread some milliseconds after its exec.
     pub const fn may_pass(&self) -> bool {
-        matches!(
-            self,
-            Self::NotFound | Self::NotReady | Self::Offsets(..) | Self::ThreadKey | Self::Fault
-        )
+        matches!(self, Self::NotFound | Self::NotReady | Self::Offsets(..) | Self::ThreadKey | Self::Fault)
     }
 }
 

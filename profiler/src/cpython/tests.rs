@@ -25,12 +25,8 @@ struct Program {
 
 impl Program {
     fn start(python: &Path, script: &[&str]) -> Self {
-        let mut child = Command::new(python)
-            .args(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            Command::new(python).args(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         Self { child, out }
     }
@@ -91,8 +87,8 @@ fn chain(memory: &impl Memory, layout: &PythonLayout, thread: u64) -> Result<Vec
         } else {
             i64::from(memory.u32(at)? as i32)
         };
-        let entry = layout.grouping == Grouping::Each as u8
-            || layout.grouping == Grouping::Mark as u8 && group != 0;
+        let entry =
+            layout.grouping == Grouping::Each as u8 || layout.grouping == Grouping::Mark as u8 && group != 0;
         let kind = if entry { PythonFrameTag::Entry } else { PythonFrameTag::Function };
         frames.push(UserFrame {
             value: PythonPlace::new(code, unit).0,
@@ -183,7 +179,8 @@ fn a_key_that_is_not_the_first_is_found() {
         program.told();
         let Ok(opened) = Python::open(&program.dir(), 0, &Files::default()) else { continue };
         let layout = opened.layout().unwrap();
-        let wrong = Python { offsets: super::offsets::Offsets { key: 8, ..opened.offsets.clone() }, ..opened };
+        let wrong =
+            Python { offsets: super::offsets::Offsets { key: 8, ..opened.offsets.clone() }, ..opened };
         let found = wrong.layout().unwrap();
         assert_eq!((found.key_at, found.key_then), (layout.key_at, layout.key_then), "{python:?}");
         let kept = Kept { at: found.key_at, then: found.key_then };

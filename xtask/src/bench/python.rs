@@ -78,13 +78,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// The rows of one interpreter.
-fn one(
-    options: &Options,
-    daemon: &Daemon,
-    python: &Python,
-    work: &Path,
-    rows: &mut Vec<Row>,
-) -> Result<()> {
+fn one(options: &Options, daemon: &Daemon, python: &Python, work: &Path, rows: &mut Vec<Row>) -> Result<()> {
     let mut scenes: Vec<&str> = SCENES.to_vec();
     scenes.retain(|scene| *scene != "deep" || python.minor >= DEEP_FROM);
     scenes.push(SPLIT);
@@ -112,9 +106,10 @@ fn one(
     rows.push(Row::share(format!("rooted {}", python.version), rooted, ROOTED, n));
     rows.push(Row::share(format!("oracle {}", python.version), equal, EQUAL, n));
     let spent = |counts: &std::collections::BTreeMap<String, (f64, f64)>| {
-        counts.iter().filter(|(name, _)| name.starts_with("sample")).fold((0.0, 0.0), |sum, (_, count)| {
-            (sum.0 + count.0, sum.1 + count.1)
-        })
+        counts
+            .iter()
+            .filter(|(name, _)| name.starts_with("sample"))
+            .fold((0.0, 0.0), |sum, (_, count)| (sum.0 + count.0, sum.1 + count.1))
     };
     let ((runs, ns), (runs_before, ns_before)) = (spent(&after), spent(&before));
     let each = (ns - ns_before) / (runs - runs_before).max(1.0);

@@ -45,7 +45,8 @@ pub fn pythons() -> Vec<Python> {
     let root = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);
     let versions = std::fs::read_dir(root.join("versions")).into_iter().flatten().flatten();
     let programs = versions.map(|version| version.path().join("bin/python3"));
-    let mut found: Vec<Python> = programs.chain([PathBuf::from("/usr/bin/python3")]).filter_map(known).collect();
+    let mut found: Vec<Python> =
+        programs.chain([PathBuf::from("/usr/bin/python3")]).filter_map(known).collect();
     found.sort_by(|a, b| (a.minor, &a.version, &a.program).cmp(&(b.minor, &b.version, &b.program)));
     found
 }
@@ -164,7 +165,9 @@ fn stacks(answer: &Value) -> Vec<(usize, Vec<String>)> {
         while let Some((id, node)) = at.and_then(|id| Some((id, nodes.get(id)?))) {
             let name = node["name"].as_str().unwrap_or_default();
             match node["kind"].as_str() {
-                Some("python") => names.push(name.rsplit_once(" (").map_or(name, |(name, _)| name).to_owned()),
+                Some("python") => {
+                    names.push(name.rsplit_once(" (").map_or(name, |(name, _)| name).to_owned())
+                }
                 Some("unknown") => names.push(name.to_owned()),
                 _ => {}
             }
@@ -186,9 +189,7 @@ mod tests {
     fn stacks_are_held_against_what_was_told() {
         let line = r#"{"scene": "x", "from": 2, "until": 4, "stack": ["<module>", "A.f"]}"#;
         let scene = scene(line).unwrap();
-        let node = |parent: Value, name: &str, kind: &str, own: u64| {
-            json!({"parent": parent, "name": name, "kind": kind, "self": own, "total": own})
-        };
+        let node = |parent: Value, name: &str, kind: &str, own: u64| json!({"parent": parent, "name": name, "kind": kind, "self": own, "total": own});
         let answer = json!({"nodes": [
             node(Value::Null, "total", "label", 0),
             node(json!(0), "_start", "native", 1),

@@ -13,8 +13,8 @@ use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{
-    CodeFields, Grouping, InstructionKind, MAX_PYTHON_CODE, MAX_PYTHON_FRAME, MAX_USER_FRAMES, PythonFrameTag,
-    PythonLayout, PythonPlace,
+    CodeFields, Grouping, InstructionKind, MAX_PYTHON_CODE, MAX_PYTHON_FRAME, MAX_USER_FRAMES,
+    PythonFrameTag, PythonLayout, PythonPlace,
 };
 
 /// Frames between two rounds.
@@ -77,8 +77,8 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
         }
         let place = PythonPlace::new(code, unit(scratch, layout, code)).0;
         let fields = fields(scratch, layout);
-        let entry = layout.grouping == Grouping::Each as u8
-            || layout.grouping == Grouping::Mark as u8 && group != 0;
+        let entry =
+            layout.grouping == Grouping::Each as u8 || layout.grouping == Grouping::Mark as u8 && group != 0;
         let tag = if entry { PythonFrameTag::Entry } else { PythonFrameTag::Function };
         let walk = &mut (*scratch).walk;
         walk.python.open = if entry { 0 } else { 1 };
@@ -113,7 +113,9 @@ unsafe fn other(scratch: *mut Scratch, layout: &PythonLayout) -> bool {
         if cframe == 0 || layout.cframe_frame == PythonLayout::NONE {
             return false;
         }
-        let Some(before) = read::<u64>(scratch, cframe + u64::from(layout.cframe_previous)) else { return false };
+        let Some(before) = read::<u64>(scratch, cframe + u64::from(layout.cframe_previous)) else {
+            return false;
+        };
         let Some(frame) = read::<u64>(scratch, before + u64::from(layout.cframe_frame)) else { return false };
         (*scratch).walk.python.cframe = 0;
         (*scratch).walk.python.frame = frame;
@@ -131,7 +133,11 @@ unsafe fn unit(scratch: *mut Scratch, layout: &PythonLayout, code: u64) -> i64 {
             return at.wrapping_sub(code + u64::from(layout.bytecode)) as i64 >> 1;
         }
         let at = word::<FRAME, { MAX_PYTHON_FRAME as u64 - 8 }, u32>(scratch, layout.instruction) as i32;
-        if layout.instruction_kind == InstructionKind::Bytes as u8 { i64::from(at >> 1) } else { i64::from(at) }
+        if layout.instruction_kind == InstructionKind::Bytes as u8 {
+            i64::from(at >> 1)
+        } else {
+            i64::from(at)
+        }
     }
 }
 

@@ -14,9 +14,7 @@ use super::{push, stack};
 use crate::maps::Scratch;
 use crate::regs;
 use maps::PYTHONS;
-use profiler_ebpf::{
-    MAX_EVAL_RANGES, MAX_USER_FRAMES, PythonFrameTag, PythonLayout, RuntimeHead,
-};
+use profiler_ebpf::{MAX_EVAL_RANGES, MAX_USER_FRAMES, PythonFrameTag, PythonLayout, RuntimeHead};
 
 pub use frames::steps;
 
