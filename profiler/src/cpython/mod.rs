@@ -24,6 +24,10 @@ mod runtime;
 #[cfg(test)]
 mod tests;
 
+pub use check::check;
+pub use code::{Code, Codes};
+pub use debug_offsets::told;
+pub use offsets::{LineTable, Offsets};
 pub use problem::PythonProblem;
 pub use python::Python;
 pub use runtime::CPython;
