@@ -10,6 +10,8 @@ use xtask::oracle::python::{self, Judged, Python, SCENES, SPLIT};
 
 /// Windows of the daemon; scenes begin and end with one.
 const WINDOW_MS: u64 = 2_000;
+/// A scene that is run once more, before all others.
+const WARM_UP: &str = "generators";
 /// Of the samples of a scene, as told.
 const BAR: f64 = 0.99;
 /// Points that a share of two functions may be off, beside the sampling error.
@@ -31,12 +33,12 @@ fn python_stacks_are_as_their_threads_tell_them() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &["--window", "2s", "--hz", "499", "--store-bytes", "256MiB"])?;
     for python in &pythons {
-        let mut scenes: Vec<&str> = SCENES.iter().copied().chain([SPLIT]).collect();
+        let mut scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).chain([SPLIT]).collect();
         scenes.retain(|scene| *scene != "deep" || python.minor >= DEEP_FROM);
         let ran = python::run(python, &scenes, WINDOW_MS / 1000, WINDOW_MS, &dir.path().join("oracle.log"))?;
         let ended = ran.scenes.iter().map(|scene| scene.range.1).max().context("no scene has run")?;
         wait_visible(&daemon, ended)?;
-        // Of the first one the interpreter may not be known from its first instant on.
+        // During the first the interpreter is found and looked at.
         for scene in ran.scenes.iter().skip(1) {
             judge(python, scene, &Judged::of(&daemon, ran.pid, scene)?)?;
         }

@@ -5,6 +5,7 @@
 //! libpython is preferred to the program, which is a shim then; embedders look the same.
 
 use super::eval::{self, Range};
+use super::offsets::KNOWN;
 use super::problem::PythonProblem;
 use crate::target::elf::{Headers, Segment, Symbol, bias, find_sized_symbols};
 use crate::target::maps::{self, Backing, Mapping};
@@ -68,6 +69,9 @@ impl Interpreter {
         let library = mappings.iter().find_map(|mapping| Some((mapping, minor_of(mapping, "libpython3.")?)));
         let program = || mappings.iter().find_map(|mapping| Some((mapping, minor_of(mapping, "python3.")?)));
         let (mapping, named) = library.or_else(program).ok_or(PythonProblem::NotFound)?;
+        if named < *KNOWN.start() {
+            return Err(PythonProblem::Version(3, named));
+        }
         let (file, stat) = open::mapped_file(dir, mapping)?;
         // Devices are printed in maps otherwise than stat tells them on btrfs and overlayfs; inodes are not.
         if stat.st_ino != mapping.inode {

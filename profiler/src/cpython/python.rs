@@ -64,6 +64,13 @@ impl Python {
         super::check::threads(&self.memory, interpreter, &self.offsets)
     }
 
+    /// The same, believed to keep its key elsewhere.
+    #[cfg(test)]
+    pub fn with_key_at(mut self, key: u64) -> Self {
+        self.offsets.key = key;
+        self
+    }
+
     /// What the walker must know of it, but for the incarnation.
     pub fn layout(&self) -> Result<PythonLayout, PythonProblem> {
         let ranges = self.eval.clone()?;

@@ -25,6 +25,8 @@ const ROOTED: f64 = 99.0;
 const EQUAL: f64 = 99.5;
 /// Points that a share may be off, beside the sampling error.
 const SPLIT_BAR: f64 = 1.0;
+/// A scene that is run once more, before all others.
+const WARM_UP: &str = "generators";
 /// Up to 3.10 a Python call is three native ones, and 330 of them are more than the walker goes.
 const DEEP_FROM: u32 = 11;
 
@@ -79,7 +81,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
 
 /// The rows of one interpreter.
 fn one(options: &Options, daemon: &Daemon, python: &Python, work: &Path, rows: &mut Vec<Row>) -> Result<()> {
-    let mut scenes: Vec<&str> = SCENES.to_vec();
+    // Until the interpreter is known: the first scene is not judged.
+    let mut scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).collect();
     scenes.retain(|scene| *scene != "deep" || python.minor >= DEEP_FROM);
     scenes.push(SPLIT);
     let before = bpf_stats::programs(daemon)?;
@@ -87,7 +90,7 @@ fn one(options: &Options, daemon: &Daemon, python: &Python, work: &Path, rows: &
     std::thread::sleep(VISIBLE_AFTER);
     let after = bpf_stats::programs(daemon)?;
     let (mut n, mut rooted, mut equal) = (0, 0, 0);
-    for scene in &ran.scenes {
+    for scene in ran.scenes.iter().skip(1) {
         let judged = Judged::of(daemon, ran.pid, scene)?;
         let version = &python.version;
         if scene.name == SPLIT {
@@ -100,7 +103,7 @@ fn one(options: &Options, daemon: &Daemon, python: &Python, work: &Path, rows: &
         }
         (n, rooted, equal) = (n + judged.n, rooted + judged.rooted, equal + judged.equal);
         for (count, other) in judged.others.iter().take(3) {
-            println!("   {version} {}: {count} of {} as {other}", scene.name, judged.n);
+            println!("   {version} {}: {count} of {} as {}", scene.name, judged.n, tail(other));
         }
     }
     rows.push(Row::share(format!("rooted {}", python.version), rooted, ROOTED, n));
@@ -115,4 +118,10 @@ fn one(options: &Options, daemon: &Daemon, python: &Python, work: &Path, rows: &
     let each = (ns - ns_before) / (runs - runs_before).max(1.0);
     rows.push(Row::told(format!("cost {}", python.version), format!("{each:.0} ns a run"), n));
     Ok(())
+}
+
+/// The innermost functions of a stack.
+fn tail(names: &str) -> String {
+    let all: Vec<&str> = names.split(';').collect();
+    all.get(all.len().saturating_sub(8)..).unwrap_or_default().join(";")
 }

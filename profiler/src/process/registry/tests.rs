@@ -389,6 +389,8 @@ fn a_python_that_loads_a_jvm_is_a_jvm() {
     registry.look_for_runtimes();
     assert!(registry.get(100).is_jvm());
     // Whichever comes first in its maps.
-    fake.process(101, 1, "python3", 101).words(&["python3", "job.py"]).file("maps", format!("{python}{jvm}").as_bytes());
+    fake.process(101, 1, "python3", 101)
+        .words(&["python3", "job.py"])
+        .file("maps", format!("{python}{jvm}").as_bytes());
     assert!(registry.get(101).is_jvm());
 }
