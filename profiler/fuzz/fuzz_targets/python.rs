@@ -43,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
             arguments_version: offsets.version.map_or(0, half) << 32 | half(offsets.arguments),
         };
         let codes = Codes { memory: &memory, code_type: word(8), offsets: &offsets };
-        if let Ok(read) = codes.read(code, fields.checksum()) {
+        if let Ok(Some(read)) = codes.read(code, fields.checksum()) {
             assert!(read.name.len() <= MAX_NAME + 3 && read.file.len() <= 4096 + 3);
         }
         let _ = codes.line(code, fields.checksum(), code);

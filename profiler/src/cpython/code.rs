@@ -41,16 +41,21 @@ pub struct Codes<'a, M> {
 }
 
 impl<M: Memory> Codes<'_, M> {
-    /// The object at an address, if it is the one with this checksum.
-    pub fn read(&self, code: u64, checksum: u32) -> Result<Code, UnknownReason> {
+    /// The object at an address, if it is the one with this checksum. None: it is no function's, but what the interpreter
+    /// runs when `__init__` returns (`_Py_InitCleanup`, 3.12 on), of no line and with one text as name and file.
+    pub fn read(&self, code: u64, checksum: u32) -> Result<Option<Code>, UnknownReason> {
         let (fields, head) = self.checked(code, checksum)?;
+        let first_line = (fields.first_line_flags >> 32) as u32;
+        if first_line == 0 && fields.filename == fields.name {
+            return Ok(None);
+        }
         let name = self.offsets.qualname.map_or(Ok(fields.name), |qualname| word(&head, qualname));
         let name = self.text(name.map_err(reason)?, MAX_NAME).map_err(reason)?;
         let file = self.text(fields.filename, MAX_TEXT as usize).map_err(reason)?;
         // It may have gone meanwhile.
         self.checked(code, checksum)?;
-        let first_line = (fields.first_line_flags >> 32) as u32;
-        Ok(Code { name, file, first_line: if first_line > i32::MAX as u32 { 0 } else { first_line } })
+        let first_line = if first_line > i32::MAX as u32 { 0 } else { first_line };
+        Ok(Some(Code { name, file, first_line }))
     }
 
     /// The line of an instruction of it, if the object is the one with this checksum and tells.

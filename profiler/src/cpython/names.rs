@@ -27,7 +27,8 @@ struct Known {
 
 /// Names of one interpreter's frames.
 pub struct Names {
-    known: FastMap<(u64, u32), Known>,
+    /// None: of no function.
+    known: FastMap<(u64, u32), Option<Known>>,
     limit: usize,
 }
 
@@ -57,9 +58,10 @@ impl Names {
             if self.known.len() >= self.limit {
                 self.known.clear();
             }
-            self.known.insert(key, Known::of(&code));
+            self.known.insert(key, code.as_ref().map(Known::of));
         }
         let known = self.known.get(&key).ok_or(UnknownReason::PythonUnreadable)?;
+        let Some(known) = known else { return Ok([].into()) };
         let line = place.unit().and_then(|unit| codes.line(place.code(), checksum, unit));
         let frame = Frame {
             signature: Some(Arc::clone(&known.first_line)),

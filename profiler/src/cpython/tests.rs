@@ -110,12 +110,13 @@ fn named(python: &Python, names: &mut Names, frames: &[UserFrame]) -> Vec<String
     let one = |frame: &UserFrame| {
         let answer = names.name(python, &DeferredFrame { frame: *frame, generation: 0 });
         let named = answer.unwrap();
-        let frame = &named[0];
+        // What runs when `__init__` returns is no function's.
+        let frame = named.first()?;
         let name = frame.name.rsplit_once(" (").map_or(&*frame.name, |(name, _)| name);
         let first = frame.signature.as_deref().unwrap().trim_start_matches(':');
-        format!("{name}\t{}\t{first}\t{}", frame.module, frame.line)
+        Some(format!("{name}\t{}\t{first}\t{}", frame.module, frame.line))
     };
-    frames.iter().map(one).collect()
+    frames.iter().filter_map(one).collect()
 }
 
 fn is_known(problem: &Problem) -> bool {
