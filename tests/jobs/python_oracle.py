@@ -8,6 +8,7 @@ Runs on Python 3.8 and newer.
 import asyncio
 import functools
 import json
+import random
 import sys
 import threading
 import time
@@ -130,23 +131,25 @@ def threads(until):
     thread.join()
 
 
-def seventy():
-    for _ in range(70_000):
+def seventy(n):
+    for _ in range(7 * n):
         pass
 
 
-def thirty():
-    for _ in range(30_000):
+def thirty(n):
+    for _ in range(3 * n):
         pass
 
 
 def split(until, now=time.time, cpu=time.thread_time):
     sums = [0.0, 0.0]
     while now() < until:
+        # Of all lengths: equal ones beat with the sampling.
+        n = random.randrange(1_000, 20_000)
         begun = cpu()
-        seventy()
+        seventy(n)
         between = cpu()
-        thirty()
+        thirty(n)
         sums[0] += between - begun
         sums[1] += cpu() - between
     return {"seventy": sums[0] / sum(sums), "thirty": sums[1] / sum(sums)}
