@@ -6,7 +6,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Here, skip, wait_visible};
-use xtask::oracle::python::{self, Judged, Python, SCENES, SPLIT};
+use xtask::oracle::python::{self, Judged, Python, SCENES, SPLIT, Split};
 
 /// Windows of the daemon; scenes begin and end with one.
 const WINDOW_MS: u64 = 2_000;
@@ -33,15 +33,20 @@ fn python_stacks_are_as_their_threads_tell_them() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &["--window", "2s", "--hz", "499", "--store-bytes", "256MiB"])?;
     for python in &pythons {
-        let mut scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).chain([SPLIT]).collect();
+        let mut scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).chain(SPLIT).collect();
         scenes.retain(|scene| *scene != "deep" || python.minor >= DEEP_FROM);
         let ran = python::run(python, &scenes, WINDOW_MS / 1000, WINDOW_MS, &dir.path().join("oracle.log"))?;
         let ended = ran.scenes.iter().map(|scene| scene.range.1).max().context("no scene has run")?;
         wait_visible(&daemon, ended)?;
         // During the first the interpreter is found and looked at.
-        for scene in ran.scenes.iter().skip(1) {
+        for scene in ran.scenes.iter().skip(1).filter(|scene| scene.shares.is_empty()) {
             judge(python, scene, &Judged::of(&daemon, ran.pid, scene)?)?;
         }
+        let split = Split::of(&daemon, &ran)?;
+        println!("{} {split:?}", python.version);
+        let bar = SPLIT_BAR + 0.7 / (split.n.max(1) as f64).sqrt();
+        let off = split.shares.values().any(|(seen, truth)| (seen - truth).abs() > bar);
+        ensure!(!off && split.n > 0, "{}: {split:?}", python.version);
     }
     ensure!(daemon.stop()?.success());
     Ok(())
@@ -51,14 +56,6 @@ fn judge(python: &Python, scene: &python::Scene, judged: &Judged) -> Result<()> 
     let (version, name, n) = (&python.version, &scene.name, judged.n);
     println!("{version} {name}: {} of {n} as told, {} rooted", judged.equal, judged.rooted);
     ensure!(n > 100, "{version} {name}: {n} samples");
-    if scene.name == SPLIT {
-        for (function, share) in &scene.shares {
-            let seen = judged.leaves.get(function).copied().unwrap_or(0) as f64 / n as f64;
-            let bar = SPLIT_BAR + 0.7 / (n as f64).sqrt();
-            ensure!((seen - share).abs() <= bar, "{version}: {function} {seen:.3}, truth {share:.3}");
-        }
-        return Ok(());
-    }
     let others: Vec<_> = judged.others.iter().take(5).collect();
     let right = judged.equal as f64 >= BAR * n as f64;
     ensure!(right, "{version} {name}: {} of {n} as told ({:?}), not {others:#?}", judged.equal, scene.stack);

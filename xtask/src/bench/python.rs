@@ -9,7 +9,7 @@
 use super::bpf_stats::{self, BpfStats};
 use super::row::{self, Row};
 use crate::launch::Daemon;
-use crate::oracle::python::{self, Judged, Python, SCENES, SPLIT};
+use crate::oracle::python::{self, Judged, Python, SCENES, SPLIT, Split};
 use crate::{build, places};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
@@ -84,27 +84,24 @@ fn one(options: &Options, daemon: &Daemon, python: &Python, work: &Path, rows: &
     // Until the interpreter is known: the first scene is not judged.
     let mut scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).collect();
     scenes.retain(|scene| *scene != "deep" || python.minor >= DEEP_FROM);
-    scenes.push(SPLIT);
+    scenes.extend(SPLIT);
     let before = bpf_stats::programs(daemon)?;
     let ran = python::run(python, &scenes, options.seconds, WINDOW_MS, &work.join("oracle.log"))?;
     std::thread::sleep(VISIBLE_AFTER);
     let after = bpf_stats::programs(daemon)?;
     let (mut n, mut rooted, mut equal) = (0, 0, 0);
-    for scene in ran.scenes.iter().skip(1) {
+    for scene in ran.scenes.iter().skip(1).filter(|scene| scene.shares.is_empty()) {
         let judged = Judged::of(daemon, ran.pid, scene)?;
-        let version = &python.version;
-        if scene.name == SPLIT {
-            for (function, share) in &scene.shares {
-                let seen = judged.leaves.get(function).copied().unwrap_or(0) as f64 / judged.n.max(1) as f64;
-                let what = format!("split {version} {function}");
-                rows.push(Row::deviation(what, seen * 100.0, share * 100.0, "%", SPLIT_BAR, judged.n as f64));
-            }
-            continue;
-        }
         (n, rooted, equal) = (n + judged.n, rooted + judged.rooted, equal + judged.equal);
         for (count, other) in judged.others.iter().take(3) {
-            println!("   {version} {}: {count} of {} as {}", scene.name, judged.n, tail(other));
+            let (version, n) = (&python.version, judged.n);
+            println!("   {version} {}: {count} of {n} as {}", scene.name, tail(other));
         }
+    }
+    let split = Split::of(daemon, &ran)?;
+    for (function, (seen, truth)) in &split.shares {
+        let what = format!("split {} {function}", python.version);
+        rows.push(Row::deviation(what, seen * 100.0, truth * 100.0, "%", SPLIT_BAR, split.n as f64));
     }
     rows.push(Row::share(format!("rooted {}", python.version), rooted, ROOTED, n));
     rows.push(Row::share(format!("oracle {}", python.version), equal, EQUAL, n));

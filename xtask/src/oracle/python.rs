@@ -23,8 +23,8 @@ pub const SCENES: [&str; 10] = [
     "coroutines",
     "threads",
 ];
-/// The scene of two functions with known shares.
-pub const SPLIT: &str = "split";
+/// The scene of two functions with known shares, which takes many samples.
+pub const SPLIT: [&str; 4] = ["split"; 4];
 /// Until the program is known and its tables are built, and after its end.
 const SLACK: Duration = Duration::from_secs(60);
 
@@ -149,6 +149,36 @@ impl Judged {
         judged.others = others.into_iter().map(|(names, count)| (count, names)).collect();
         judged.others.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         judged
+    }
+}
+
+/// Shares of two functions in the samples of both.
+#[derive(Clone, Debug, Default)]
+pub struct Split {
+    /// Samples of either.
+    pub n: usize,
+    /// By function: the share that was seen, and the one that the program measured.
+    pub shares: BTreeMap<String, (f64, f64)>,
+}
+
+impl Split {
+    /// Of all scenes that told shares.
+    pub fn of(daemon: &Daemon, ran: &Ran) -> Result<Self> {
+        let scenes: Vec<&Scene> = ran.scenes.iter().filter(|scene| !scene.shares.is_empty()).collect();
+        let (mut split, mut seen) = (Self::default(), BTreeMap::new());
+        for scene in &scenes {
+            let judged = Judged::of(daemon, ran.pid, scene)?;
+            for (function, share) in &scene.shares {
+                let count = judged.leaves.get(function).copied().unwrap_or(0);
+                *seen.entry(function.clone()).or_insert(0) += count;
+                split.n += count;
+                split.shares.entry(function.clone()).or_default().1 += share / scenes.len() as f64;
+            }
+        }
+        for (function, (share, _)) in &mut split.shares {
+            *share = seen.get(function).copied().unwrap_or(0) as f64 / split.n.max(1) as f64;
+        }
+        Ok(split)
     }
 }
 
