@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn libraries_keep_their_way_and_others_their_last_part() {
         for (file, expected) in [
-            ("/root/.pyenv/versions/3.11.7/lib/python3.11/json/decoder.py", "json/decoder.py"),
+            ("/home/u/.pyenv/versions/3.11.7/lib/python3.11/json/decoder.py", "json/decoder.py"),
             ("/usr/lib/python3/dist-packages/numpy/core/x.py", "numpy/core/x.py"),
             ("/v/lib/python3.11/site-packages/pandas/core/frame.py", "pandas/core/frame.py"),
             ("/s/python/lib/pyspark.zip/pyspark/worker.py", "pyspark/worker.py"),

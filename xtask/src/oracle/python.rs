@@ -41,7 +41,7 @@ pub struct Python {
 
 /// Those of pyenv, and the system's, from 3.8 on; oldest first.
 pub fn pythons() -> Vec<Python> {
-    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/root"), PathBuf::from);
+    let home = std::env::var_os("HOME").map_or_else(PathBuf::new, PathBuf::from);
     let root = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);
     let versions = std::fs::read_dir(root.join("versions")).into_iter().flatten().flatten();
     let programs = versions.map(|version| version.path().join("bin/python3"));
