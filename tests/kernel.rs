@@ -7,6 +7,7 @@ mod killed;
 mod launchers;
 mod layouts;
 mod native;
+mod python;
 mod stacks;
 mod threads;
 mod together;

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 /// Room -> what it may import besides itself, `model` and `rights`, which every thread begins with. `*` is everything.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     ("model", &[]),
     ("arch", &[]),
     ("rights", &[]),
@@ -20,6 +20,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     // What every language runtime must do; none of them is known here.
     ("runtime", &["target"]),
     ("hotspot", &["target", "runtime"]),
+    ("cpython", &["target", "runtime"]),
     // Perf maps of JVMs are written in HotSpot's way.
     ("symbolize", &["target", "runtime", "hotspot"]),
     ("aggregate", &[]),

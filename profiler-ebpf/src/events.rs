@@ -55,6 +55,7 @@ fn inherit(parent: u32, child: u32) {
         tables.ranges |= ProcessTables::INHERITED;
         let _ = PROCESSES.insert(child, tables, 0);
     }
+    runtime::inherit(parent, child);
 }
 
 /// Whether no thread of the current one's process is left: `signal->live` was counted down just before this

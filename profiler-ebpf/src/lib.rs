@@ -20,8 +20,9 @@ pub use record::{
     RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord, ThreadRecord, UserFrame,
 };
 pub use runtime::{
-    CodeHeap, Field, FieldKind, JavaFrameTag, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead,
-    RuntimeId, StringLayout,
+    CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping, InstructionKind, JavaFrameTag, JvmLayout,
+    MAX_BLOB_HEAD, MAX_CODE_HEAPS, MAX_EVAL_RANGES, MAX_NATIVE_BESIDE_PYTHON, MAX_PYTHON_CODE,
+    MAX_PYTHON_FRAME, PythonFrameTag, PythonLayout, PythonPlace, RuntimeHead, RuntimeId, StringLayout,
 };
 pub use share::{
     GROUPS_AT, Loss, MAX_NAMES_OF_USER, MAX_SPARK_USERS, SHARE_SETS, SHARE_SLOTS, SHARE_WAYS, SPARK_WEIGHT,
@@ -85,6 +86,9 @@ pub const MAX_WATCHED: u32 = 1024;
 
 /// JVMs whose layout is kept, at most, on the whole node. 350 KiB.
 pub const MAX_JVMS: u32 = 1024;
+
+/// Interpreters whose layout is kept, at most, on the whole node: a PySpark executor has one a core. 560 KiB.
+pub const MAX_PYTHONS: u32 = 4096;
 
 /// Length of an epoch, in nanoseconds of CLOCK_MONOTONIC: a stack is sent once an epoch, and the
 /// daemon may forget a stack that was not sent for two epochs.

@@ -8,7 +8,7 @@ use crate::globals::{HAS_TASK_PT_REGS, MM_START_STACK, TASK_FLAGS, TASK_MM, TASK
 use aya_ebpf::bindings::bpf_perf_event_data;
 use aya_ebpf::helpers::bpf_probe_read_kernel;
 use aya_ebpf::helpers::generated::{
-    bpf_get_current_task_btf, bpf_probe_read_kernel as copy_kernel, bpf_task_pt_regs,
+    bpf_get_current_task, bpf_get_current_task_btf, bpf_probe_read_kernel as copy_kernel, bpf_task_pt_regs,
 };
 use core::ffi::c_void;
 use core::ptr::{addr_of, read_volatile};
@@ -71,6 +71,17 @@ pub unsafe fn from_task(copy: *mut SavedRegisters) -> Result<Start, StackEnd> {
         }
         Ok(start)
     }
+}
+
+/// The current thread's pointer to its TLS; 0 where this kernel does not tell.
+#[inline(always)]
+pub fn thread_pointer() -> u64 {
+    let at = TASK_THREAD_POINTER.load() as usize;
+    if at == 0 {
+        return 0;
+    }
+    // SAFETY: a read of kernel memory that cannot fault; the offset is that of this kernel's BTF.
+    unsafe { bpf_probe_read_kernel((bpf_get_current_task() as *const u8).add(at).cast::<u64>()) }.unwrap_or(0)
 }
 
 /// A thread's first frames lie this close to the top of its stack: argv and environment are above

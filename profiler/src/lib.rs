@@ -14,6 +14,7 @@ pub mod archive;
 pub mod capture;
 pub mod cli;
 pub mod config;
+pub mod cpython;
 pub mod export;
 pub mod hotspot;
 pub mod import;

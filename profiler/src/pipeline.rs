@@ -23,6 +23,7 @@ use crate::aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsCon
 use crate::capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
 use crate::cli::Lifecycle;
 use crate::config::{DaemonConfig, FreeSpace, FsyncWhen, FullDisk, RecordConfig, SelectError};
+use crate::cpython::CPython;
 use crate::hotspot::HotSpot;
 use crate::model::{
     Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, Tenant,
@@ -249,7 +250,7 @@ fn join(
         Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")).map_err(|e| PipelineError::Metrics(e.to_string()))?);
     let shared = Arc::new(Shared::default());
     // All runtimes that there are.
-    let runtimes = Runtimes::new(vec![Box::new(HotSpot::default())]);
+    let runtimes = Runtimes::new(vec![Box::new(HotSpot::default()), Box::new(CPython::default())]);
     let mut registry = Registry::new(RegistryConfig {
         keep,
         marks: runtimes.marks(),

@@ -76,6 +76,7 @@ targets! {
     perf_map: "../fuzz/fuzz_targets/perf_map.rs", [
         &b"\x0a0x0000000000000101 0x10 java.lang.String java.io.File.getPath()\n7000 200 Interpreter\n"[..],
     ];
+    python: "../fuzz/fuzz_targets/python.rs", [];
     query_string: "../fuzz/fuzz_targets/query_string.rs", [
         &b"app=a&executor=1&executor=2&from=-5m&until=now&group=stage,task&unit=ns"[..],
         b"query=%7Bapp%3D~%22a%7Cb%22%7D&max_nodes=10&format=folded&from=2026-11-24T07:00:00Z",

@@ -1,13 +1,18 @@
 //! Whose a deferred frame is, and what the walker must know of a process's runtime.
 //!
-//! A runtime (HotSpot, later CPython) makes code or frames that a native walk cannot step through or name. The daemon
+//! A runtime (HotSpot, CPython) makes code or frames that a native walk cannot step through or name. The daemon
 //! recognises its processes and writes a layout of each into the runtime's map, by pid; the walker steps through the
 //! runtime's code by that layout and sends frames that the daemon names later. A layout begins with a [`RuntimeHead`];
 //! the rest, and what a frame's `kind`, `value` and `cookie` mean, is the runtime's own.
 
+mod cpython;
 mod hotspot;
 mod strings;
 
+pub use cpython::{
+    CodeFields, EvalRange, Grouping, InstructionKind, MAX_EVAL_RANGES, MAX_NATIVE_BESIDE_PYTHON,
+    MAX_PYTHON_CODE, MAX_PYTHON_FRAME, PythonFrameTag, PythonLayout, PythonPlace,
+};
 pub use hotspot::{CodeHeap, Field, FieldKind, JavaFrameTag, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
 pub use strings::StringLayout;
 
@@ -21,7 +26,7 @@ impl RuntimeId {
     pub const NATIVE: Self = Self(0);
     /// HotSpot JVMs.
     pub const HOTSPOT: Self = Self(1);
-    /// CPython. Reserved: nothing sends it yet.
+    /// CPython.
     pub const CPYTHON: Self = Self(2);
 }
 

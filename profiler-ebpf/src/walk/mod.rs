@@ -9,6 +9,7 @@
 
 mod apply;
 pub mod cache;
+mod cpython;
 pub mod hotspot;
 mod leaf;
 mod link;
@@ -74,6 +75,7 @@ pub unsafe fn begin(scratch: *mut Scratch, start: &Start) {
         walk.registers = start.registers;
         (walk.base, walk.limit, walk.budget) = (0, 0, FIRST_FETCH_BYTES);
         (walk.low, walk.high, walk.guessed) = (0, 0, 0);
+        (walk.most, walk.runtime, walk.python.follows) = (MAX_USER_FRAMES as u64, 0, 0);
         walk.end = StackEnd::DepthLimit as u64;
         table::begin(walk);
     }
@@ -90,6 +92,7 @@ pub unsafe fn prepare(scratch: *mut Scratch, (pid, tid): (u32, u32), now_ns: u64
         recent::begin(scratch, pid, tid, now_ns);
         let walk = &mut (*scratch).walk;
         walk.hash = mix(walk.hash, walk.generation);
+        walk.most = runtime::most(walk);
     }
 }
 
@@ -181,14 +184,17 @@ unsafe fn one(scratch: *mut Scratch) -> i64 {
     // SAFETY: by contract.
     unsafe {
         let walk = &(*scratch).walk;
+        if runtime::adds(walk) {
+            return if runtime::added(scratch) { 0 } else { 1 };
+        }
         let goes_on = if in_code(walk, walk.pc) {
             runtime::steps(scratch)
         } else if walk.ranges != 0 {
             table::steps(scratch)
         } else {
-            native::steps::<STEPS_A_ROUND>(scratch, MAX_USER_FRAMES as u64)
+            native::steps::<STEPS_A_ROUND>(scratch, walk.most)
         };
-        if goes_on { 0 } else { 1 }
+        if goes_on || runtime::after(scratch) { 0 } else { 1 }
     }
 }
 
@@ -208,7 +214,7 @@ unsafe fn push(scratch: *mut Scratch, value: u64, second: u64) -> bool {
     unsafe {
         let walk = &mut (*scratch).walk;
         let words = walk.words;
-        if walk.frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
+        if walk.frames >= walk.most || words > LAST_FRAME {
             walk.end = StackEnd::DepthLimit as u64;
             return false;
         }

@@ -3,7 +3,7 @@
 //! The verifier takes what it reads from a map for any number, and so looks at one step instead of hundreds. A
 //! program's stack would be too small, too.
 
-use super::hotspot;
+use super::{cpython, hotspot};
 use profiler_ebpf::arch::Registers;
 
 /// The walk's state between two steps.
@@ -31,6 +31,8 @@ pub struct Walk {
     pub weight: u64,
     /// User frames in `body`.
     pub frames: u64,
+    /// The most that there may be.
+    pub most: u64,
     /// The process's runtime, a [`profiler_ebpf::RuntimeId`]; 0: none.
     pub runtime: u64,
     /// Lowest and one past the highest address of the code that the runtime steps through; both 0: none.
@@ -63,6 +65,8 @@ pub struct Walk {
     pub kept: u64,
     /// HotSpot's part.
     pub jvm: hotspot::Known,
+    /// CPython's part.
+    pub python: cpython::Chain,
     /// What frames are mixed with.
     pub mask: u64,
     /// Number of the thread's name.

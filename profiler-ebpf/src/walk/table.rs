@@ -18,7 +18,7 @@ use super::{
 use crate::maps::{PROCESSES, RULES, Scratch};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::arch::code_address;
-use profiler_ebpf::{CfaRule, FpRule, MAX_USER_FRAMES, ProcessTables, STAMP_WORDS, StackEnd};
+use profiler_ebpf::{CfaRule, FpRule, ProcessTables, STAMP_WORDS, StackEnd};
 
 /// Number of the rule `Unsupported`, the first that the daemon tells.
 const UNSUPPORTED: u32 = 1;
@@ -155,7 +155,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
             } else if saved != FpRule::Same as u64 {
                 break;
             }
-            if frames >= MAX_USER_FRAMES as u64 || words > LAST_FRAME {
+            if frames >= (*own).most || words > LAST_FRAME {
                 break;
             }
             if leaf == 0 {
@@ -219,7 +219,7 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
                 let why = find(scratch, address);
                 if why != 0 {
                     (*scratch).walk.untabled = why;
-                    return native::steps::<1>(scratch, MAX_USER_FRAMES as u64);
+                    return native::steps::<1>(scratch, (*scratch).walk.most);
                 }
                 cache::keep_of(scratch, address, incarnation);
             }

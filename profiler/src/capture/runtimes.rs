@@ -3,14 +3,14 @@
 //! In: a process and its layout, as bytes. The kernel drops a process's entry by itself when the process runs another
 //! program or its last thread ends, so that who gets the pid never has it. Reading a layout takes time, in which that may
 //! happen: so an entry is made before ([`Capture::expect_runtime`]), and only one that is still there is filled. At most
-//! [`profiler_ebpf::MAX_JVMS`] of each runtime.
+//! [`MAX_JVMS`] JVMs and [`MAX_PYTHONS`] interpreters.
 
 use super::error::CaptureError;
 use super::session::{Capture, take};
 use crate::model::Pid;
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
-use profiler_ebpf::{JvmLayout, MAX_JVMS, RuntimeId};
+use profiler_ebpf::{JvmLayout, MAX_JVMS, MAX_PYTHONS, PythonLayout, RuntimeId};
 
 /// A runtime's map: layouts of `N` bytes by pid.
 struct PidMap<const N: usize>(HashMap<MapData, u32, [u8; N]>);
@@ -18,7 +18,7 @@ struct PidMap<const N: usize>(HashMap<MapData, u32, [u8; N]>);
 /// The same, of any size.
 trait Layouts {
     fn insert(&mut self, pid: Pid, layout: &[u8], flags: u64) -> Result<(), MapError>;
-    fn insert_empty(&mut self, pid: Pid) -> Result<(), MapError>;
+    fn insert_empty(&mut self, pid: Pid, flags: u64) -> Result<(), MapError>;
     fn has(&self, pid: Pid) -> bool;
     fn remove(&mut self, pid: Pid);
 }
@@ -29,8 +29,8 @@ impl<const N: usize> Layouts for PidMap<N> {
             layout.try_into().map_err(|_| MapError::InvalidValueSize { size: layout.len(), expected: N })?;
         self.0.insert(pid, layout, flags)
     }
-    fn insert_empty(&mut self, pid: Pid) -> Result<(), MapError> {
-        self.0.insert(pid, [0; N], ANY)
+    fn insert_empty(&mut self, pid: Pid, flags: u64) -> Result<(), MapError> {
+        self.0.insert(pid, [0; N], flags)
     }
     fn has(&self, pid: Pid) -> bool {
         self.0.get(&pid, 0).is_ok()
@@ -46,15 +46,21 @@ pub(super) struct RuntimeMaps {
     pub(super) walked: bool,
 }
 
-/// bpf(2): the element is made or replaced; it must be there already.
+/// bpf(2): the element is made or replaced; it must not be there, or must be there already.
 const ANY: u64 = 0;
+const MUST_BE_NEW: u64 = 1;
 const MUST_EXIST: u64 = 2;
 
 impl RuntimeMaps {
     /// Those of the runtimes that the walker has rooms for.
     pub(super) fn of(ebpf: &mut Ebpf, walked: bool) -> Result<Self, CaptureError> {
         let jvms = PidMap::<{ size_of::<JvmLayout>() }>(take(ebpf, "JVMS")?);
-        Ok(Self { maps: vec![(RuntimeId::HOTSPOT, "JVMS", Box::new(jvms))], walked })
+        let pythons = PidMap::<{ size_of::<PythonLayout>() }>(take(ebpf, "PYTHONS")?);
+        let maps: Vec<(_, _, Box<dyn Layouts + Send + Sync>)> = vec![
+            (RuntimeId::HOTSPOT, "JVMS", Box::new(jvms)),
+            (RuntimeId::CPYTHON, "PYTHONS", Box::new(pythons)),
+        ];
+        Ok(Self { maps, walked })
     }
 
     fn of_runtime(&mut self, runtime: RuntimeId) -> Result<(&'static str, &mut dyn Layouts), CaptureError> {
@@ -70,7 +76,12 @@ impl Capture {
     pub fn expect_runtime(&mut self, runtime: RuntimeId, pid: Pid) -> Result<(), CaptureError> {
         // Without a range of code it is walked as any other process.
         let (name, map) = self.runtimes.of_runtime(runtime)?;
-        map.insert_empty(pid).map_err(|error| failed(name, error))
+        // A forked interpreter has its parent's layout, which is as right for it until its own is read.
+        let flags = if runtime == RuntimeId::CPYTHON { MUST_BE_NEW } else { ANY };
+        match map.insert_empty(pid, flags) {
+            Err(MapError::SyscallError(e)) if e.io_error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+            done => done.map_err(|error| failed(name, error)),
+        }
     }
 
     /// From now on, the process's stacks are walked by this layout, which was read after
@@ -102,7 +113,8 @@ impl Capture {
 fn failed(name: &'static str, error: MapError) -> CaptureError {
     match error {
         MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
-            CaptureError::TooMany { what: "processes of a runtime", limit: MAX_JVMS as usize }
+            let limit = if name == "PYTHONS" { MAX_PYTHONS } else { MAX_JVMS };
+            CaptureError::TooMany { what: "processes of a runtime", limit: limit as usize }
         }
         error => CaptureError::Map { name, source: error.into() },
     }

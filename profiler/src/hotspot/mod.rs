@@ -18,7 +18,6 @@ mod names;
 mod problem;
 mod runtime;
 mod strings;
-mod symbols;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -106,6 +106,10 @@ pub enum UnknownReason {
     Quarantined,
     /// Its file was not read in time: its file system does not answer, or much is read for its user.
     FileLate,
+    /// A Python function whose code object was freed before its name was read.
+    PythonCodeGone,
+    /// The interpreter's memory could not be read, or made no sense where the name should be.
+    PythonUnreadable,
 }
 
 impl UnknownReason {
@@ -127,6 +131,8 @@ impl UnknownReason {
         Self::JvmUnreadable,
         Self::Quarantined,
         Self::FileLate,
+        Self::PythonCodeGone,
+        Self::PythonUnreadable,
     ];
     /// By its short name.
     pub fn from_slug(slug: &str) -> Option<Self> {
@@ -151,6 +157,8 @@ impl UnknownReason {
             Self::JvmUnreadable => "jvm unreadable",
             Self::Quarantined => "quarantined",
             Self::FileLate => "file late",
+            Self::PythonCodeGone => "python code gone",
+            Self::PythonUnreadable => "python unreadable",
         }
     }
 }

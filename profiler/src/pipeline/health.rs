@@ -5,6 +5,7 @@
 
 mod native;
 mod push;
+mod pythons;
 mod quotas;
 mod reads;
 
@@ -242,6 +243,7 @@ impl Health {
         status["push"] = pushed.as_ref().map(push::status).into();
         status["conflicts"] = conflicts(registry);
         status["jvms"] = jvms(registry, symbolizer, probes, &unwind).into();
+        status["pythons"] = pythons::status(registry, symbolizer, probes);
         self.shared.put(status, now);
     }
 }

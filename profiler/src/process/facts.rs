@@ -160,7 +160,7 @@ impl ProcessFacts {
             facts.exe = link_text(root, pid, "exe");
             facts.cwd = link_text(root, pid, "cwd");
             facts.netns = link_text(root, pid, "ns/net");
-            facts.runtime = runtime_of(root, pid);
+            facts.runtime = runtime_of(root, pid, RuntimeId::NATIVE);
             facts.libjvm = facts.runtime == RuntimeId::HOTSPOT;
         }
         match read_stat(root, pid) {
@@ -177,12 +177,22 @@ impl ProcessFacts {
 }
 
 /// Which runtime a process runs now, by the files that it maps: the `java` launcher maps libjvm.so some milliseconds after
-/// its exec, and programs that embed a JVM at any time.
-pub fn runtime_of(root: &ProcRoot, pid: Pid) -> RuntimeId {
+/// its exec, and programs that embed a JVM at any time. One that runs several has the first that is looked for: a program of
+/// Python that loads a JVM is a JVM. `known` is what it was found to run before.
+pub fn runtime_of(root: &ProcRoot, pid: Pid, known: RuntimeId) -> RuntimeId {
     let marks = root.marks();
-    let texts = marks.iter().map(|(_, mark)| *mark).collect();
-    let found = root.first_of(pid, "maps", texts, MAX_MAPS).ok().flatten();
-    found.and_then(|first| marks.get(first)).map_or(RuntimeId::NATIVE, |(runtime, _)| *runtime)
+    let (mut found, mut before) = (known, marks);
+    loop {
+        let own = before.iter().position(|(runtime, _)| *runtime == found).unwrap_or(before.len());
+        before = before.get(..own).unwrap_or_default();
+        if before.is_empty() {
+            return found;
+        }
+        let texts = before.iter().map(|(_, mark)| *mark).collect();
+        let first = root.first_of(pid, "maps", texts, MAX_MAPS).ok().flatten();
+        let Some((runtime, _)) = first.and_then(|first| before.get(first)) else { return found };
+        found = *runtime;
+    }
 }
 
 fn link_text(root: &ProcRoot, pid: Pid, name: &str) -> String {

@@ -14,7 +14,7 @@ pub struct DeferredFrame {
 }
 
 /// The frames that one deferred frame stands for (a function and what is inlined in it), root first, or why they are not
-/// known.
+/// known. None where it stands for no function.
 pub type Answer = Result<Arc<[Frame]>, UnknownReason>;
 
 /// How long a deferred frame's name holds.

@@ -20,6 +20,7 @@ pub use facts::{Fact, Facts};
 pub use layout::Layout;
 pub use problem::Problem;
 pub use profiler_ebpf::RuntimeId;
+use profiler_ebpf::UserFrame;
 pub use readers::{Again, Readers};
 pub use registry::Runtimes;
 use std::path::Path;
@@ -44,6 +45,12 @@ pub trait Runtime: Send + Sync {
 
     /// For how long a deferred frame means what it meant.
     fn meaning(&self, frame: &DeferredFrame) -> Meaning;
+
+    /// A stack's user frames, innermost first, in the order in which they called each other, where the walker sends them in
+    /// another. None: as they came.
+    fn arranged(&self, _user: &[UserFrame], _end: StackEnd) -> Option<Vec<UserFrame>> {
+        None
+    }
 }
 
 /// A process of a runtime that was opened, until it ends or runs another program. Used by one thread at a time; each call

@@ -226,8 +226,9 @@ impl ProcessState {
                 before.filter(|(m, _)| *m == new).map_or(FileState::New, |(_, state)| state.clone())
             })
             .collect();
-        if self.runtime.is_none()
-            && let Some((id, library)) = self.runtimes.recognise(&self.mappings)
+        // A program of Python may load a JVM.
+        if let Some((id, library)) = self.runtimes.recognise(&self.mappings)
+            && self.runtime.as_ref().is_none_or(|known| known.id != id)
         {
             self.runtime = Some(RuntimeState {
                 id,

@@ -84,11 +84,13 @@ impl Symbolizer {
             let dir = self.process_dir(target.key.pid);
             let mut process = self.take_process(target.key);
             process.tenant = target.tenant;
-            if process.prepare(&dir, target, raw.user.iter().filter(|f| f.is_native()).map(lookup_address)) {
+            let arranged = arranged(raw, self.readers.runtimes());
+            let user = arranged.as_deref().unwrap_or(&raw.user);
+            if process.prepare(&dir, target, user.iter().filter(|f| f.is_native()).map(lookup_address)) {
                 self.counters.maps_read += 1;
             }
             let now = Instant::now();
-            for frame in raw.user.iter().rev() {
+            for frame in user.iter().rev() {
                 let deferred = DeferredFrame { frame: *frame, generation: raw.generation };
                 frames.push(if frame.is_native() {
                     self.user_frame(&dir, &mut process, lookup_address(frame))
@@ -456,6 +458,12 @@ impl Symbolizer {
         let file = opened.as_ref().map(|file| (file, std::path::Path::new("")));
         self.natives.name(id, offset, file, &mut self.frames)
     }
+}
+
+/// The user frames in the order of their calls, where a runtime's come in another.
+fn arranged(raw: &RawStack, runtimes: &Runtimes) -> Option<Vec<UserFrame>> {
+    let other = raw.user.iter().rev().find(|frame| !frame.is_native())?;
+    runtimes.get(other.runtime())?.arranged(&raw.user, raw.end)
 }
 
 /// A return address lies behind its call, perhaps in the next function: one byte back is inside.

@@ -1,6 +1,6 @@
 //! Another process, looked at from outside: its files, mappings, ELF images and memory.
 //!
-//! A base of the rooms that read targets (`hotspot`, `unwind`, `symbolize`). What a target wrote is bounded
+//! A base of the rooms that read targets (`hotspot`, `cpython`, `unwind`, `symbolize`). What a target wrote is bounded
 //! and checked here: files are opened without following what it could plant, memory reads fail as values.
 
 pub mod elf;
@@ -10,6 +10,8 @@ pub mod jdks;
 pub mod maps;
 pub mod memory;
 pub mod open;
+#[cfg(test)]
+pub mod pythons;
 pub mod readers;
 pub mod text;
 

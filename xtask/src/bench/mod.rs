@@ -10,6 +10,7 @@ mod overhead;
 mod page;
 mod probe;
 pub mod procfs;
+mod python;
 mod row;
 mod stacks;
 mod stats;
@@ -38,6 +39,7 @@ pub const BENCHES: &[Bench] = &[
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
     ("page", "the page in Chromium: first paint, zoom, search, hover of 50,000 and 100,000 nodes", page::run),
     ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),
+    ("python", "Python stacks against a program that tells its own, on each CPython there is", python::run),
     (
         "stacks",
         "Java stacks against programs that tell their own, a real Spark job, known splits",

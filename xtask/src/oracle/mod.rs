@@ -7,6 +7,7 @@
 pub mod compare;
 pub mod fold;
 pub mod program;
+pub mod python;
 pub mod stack;
 
 pub use compare::{Report, Truth};

@@ -100,7 +100,7 @@ impl Processes {
 }
 
 fn never_walked(key: ProcessKey, process: &mut Watched, why: String, symbolizer: &mut Symbolizer) {
-    tracing::warn!(pid = key.pid, problem = %why, "stacks of this process are followed by frame pointers only");
+    tracing::warn!(pid = key.pid, problem = %why, "frames of this process's runtime are not walked");
     symbolizer.runtime_walked(key, Walked::Never);
     process.walking = Walking::FramePointers(why);
 }

@@ -151,12 +151,14 @@ impl Processes {
         let live = fair::chosen(live.collect(), MAX_WATCHED, known, &mut self.refused);
         let chosen: HashSet<ProcessKey> = live.iter().map(|(_, key)| *key).collect();
         self.known.retain(|key, process| {
-            let stays = chosen.contains(key);
+            // A program of Python that loaded a JVM is a JVM from then on.
+            let same = runtimes.get(key) == Some(&process.runtime);
+            let stays = same && chosen.contains(key);
             if !stays {
                 kernel.unwatch_process(key.pid);
                 kernel.forget(process.runtime, key.pid);
                 // What it has read names the frames of the last samples, too, and is forgotten with them.
-                if !symbolizer.holds(*key) {
+                if !same || !symbolizer.holds(*key) {
                     self.reader.forget(*key);
                 }
             }

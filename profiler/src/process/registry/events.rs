@@ -1,7 +1,7 @@
 //! What the kernel's events change, and the once-a-second look at what they may have missed.
 
 use super::{MAX_ANCESTORS, Registry, Relabel};
-use crate::model::{Excess, Pid, ProcessKey, RawTask, RuntimeId, TaskEvent, Tenant};
+use crate::model::{Excess, Pid, ProcessKey, RawTask, TaskEvent, Tenant};
 use crate::process::procfs::ReadError;
 use crate::process::stat::read_stat;
 use std::collections::{HashMap, VecDeque};
@@ -103,10 +103,10 @@ impl Registry {
         }
     }
 
-    /// Code was mapped: when the process has no runtime yet it may have become one's.
+    /// Code was mapped: when the process is no JVM yet it may have become one, or another runtime's.
     pub fn on_mmap(&mut self, pid: Pid) {
         let known = self.by_pid.get(&pid).and_then(|k| self.entries.get(k));
-        if known.is_some_and(|e| e.process.runtime == RuntimeId::NATIVE && !e.process.exited)
+        if known.is_some_and(|e| !e.process.is_jvm() && !e.process.exited)
             && self.pending.mapped.last() != Some(&pid)
             && self.pending.mapped.len() < MAX_PENDING
         {

@@ -310,7 +310,8 @@ impl Registry {
 
     /// Whether a runtime's file is mapped by now.
     fn recheck_runtime(&mut self, key: ProcessKey) {
-        let runtime = facts::runtime_of(&self.root, key.pid);
+        let known = self.entries.get(&key).map_or(RuntimeId::NATIVE, |entry| entry.process.runtime);
+        let runtime = facts::runtime_of(&self.root, key.pid, known);
         if let Some(entry) = self.entries.get_mut(&key)
             && runtime != RuntimeId::NATIVE
         {

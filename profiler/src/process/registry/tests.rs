@@ -372,3 +372,25 @@ fn programs_that_never_become_a_jvm_hide_none_that_does() {
     }
     assert!(registry.get(900).is_jvm());
 }
+
+#[test]
+fn a_python_that_loads_a_jvm_is_a_jvm() {
+    let fake = FakeProc::new();
+    let marks = vec![(RuntimeId::HOTSPOT, "/libjvm.so"), (RuntimeId::CPYTHON, "/libpython3.")];
+    let mut registry = Registry::new(RegistryConfig { marks, ..config(&fake) });
+    let python = "7f00-7f01 r-xp 0 0 0 /usr/lib/libpython3.11.so.1.0\n";
+    let jvm = "7f20-7f21 r-xp 0 0 0 /jdk/lib/server/libjvm.so\n";
+    let process = fake.process(100, 1, "python3", 100).words(&["python3", "job.py"]);
+    process.file("maps", python.as_bytes());
+    registry.scan();
+    assert_eq!(registry.get(100).runtime, RuntimeId::CPYTHON);
+    process.file("maps", format!("{python}{jvm}").as_bytes());
+    registry.on_mmap(100);
+    registry.look_for_runtimes();
+    assert!(registry.get(100).is_jvm());
+    // Whichever comes first in its maps.
+    fake.process(101, 1, "python3", 101)
+        .words(&["python3", "job.py"])
+        .file("maps", format!("{python}{jvm}").as_bytes());
+    assert!(registry.get(101).is_jvm());
+}

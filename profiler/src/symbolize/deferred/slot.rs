@@ -34,7 +34,8 @@ impl Slot {
     /// there was no room for its name.
     fn is_asked_again(&self) -> bool {
         let passes = |frame: &Arc<Frame>| {
-            matches!(frame.unknown, Some(UnknownReason::Unloaded | UnknownReason::TableFull))
+            let asked = [UnknownReason::Unloaded, UnknownReason::PythonCodeGone, UnknownReason::TableFull];
+            frame.unknown.is_some_and(|why| asked.contains(&why))
         };
         self.get().is_some_and(|frames| frames.iter().any(passes))
     }

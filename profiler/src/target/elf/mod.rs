@@ -4,12 +4,16 @@
 //! little endian.
 
 mod image;
+mod place;
+mod symbols;
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
 pub use image::{Image, memory_file};
+pub use place::{bias, file_offset};
+pub use symbols::{Symbol, find as find_symbols, find_sized as find_sized_symbols};
 
 /// Largest section header table: 4096 sections.
 const MAX_HEADERS: u64 = 64 * 4096;

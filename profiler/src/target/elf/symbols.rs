@@ -3,7 +3,7 @@
 //! Both tables are read in pieces, so that a table of any size costs 64 KiB. Layout: elf(5), 64 bits,
 //! little endian.
 
-use crate::target::elf::{ElfError, SymbolTable};
+use super::{ElfError, SymbolTable, u64_at};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,12 +15,31 @@ const MAX_NAME: usize = 256;
 const MAX_TABLE: u64 = 128 << 20;
 const ENTRY: usize = 24;
 
+/// A symbol that a file defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// As linked.
+    pub address: u64,
+    /// Bytes; 0 where the file does not tell.
+    pub size: u64,
+}
+
 /// Addresses (as linked) of those of `names` that `table` defines.
 pub fn find(
     file: &File,
     table: &SymbolTable,
     names: &[&'static str],
 ) -> Result<HashMap<&'static str, u64>, ElfError> {
+    let found = find_sized(file, table, names)?;
+    Ok(found.into_iter().map(|(name, symbol)| (name, symbol.address)).collect())
+}
+
+/// The same with their sizes.
+pub fn find_sized(
+    file: &File,
+    table: &SymbolTable,
+    names: &[&'static str],
+) -> Result<HashMap<&'static str, Symbol>, ElfError> {
     let wanted = name_offsets(file, table.strings, names)?;
     let mut found = HashMap::new();
     if wanted.is_empty() {
@@ -34,15 +53,12 @@ pub fn find(
         let bytes = piece.get_mut(..len).ok_or(ElfError::Malformed)?;
         file.read_exact_at(bytes, start + done)?;
         for entry in bytes.chunks_exact(ENTRY) {
-            let (Some((name, rest)), Some(value)) = (entry.split_first_chunk(), entry.get(8..16)) else {
-                continue;
-            };
+            let Some((name, rest)) = entry.split_first_chunk() else { continue };
+            let symbol = Symbol { address: u64_at(entry, 8), size: u64_at(entry, 16) };
             // st_shndx 0: used here, defined elsewhere.
             let defined = rest.get(2..4) != Some(&[0, 0]);
-            if let (true, Some(name), Ok(value)) =
-                (defined, wanted.get(&u32::from_le_bytes(*name)), value.try_into())
-            {
-                found.entry(*name).or_insert(u64::from_le_bytes(value));
+            if let (true, Some(name)) = (defined, wanted.get(&u32::from_le_bytes(*name))) {
+                found.entry(*name).or_insert(symbol);
             }
         }
         done += len as u64;

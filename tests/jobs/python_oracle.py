@@ -1,0 +1,176 @@
+"""Tells its own stacks: each scene burns CPU in one place, and says when that was and what sys._getframe saw there.
+
+Usage: python_oracle.py SCENE[,SCENE..] SECONDS WINDOW_MS. A scene begins and ends with a window. A line of JSON each:
+{"scene", "from", "until" (Unix milliseconds), "stack" (root first)}; of a split {"shares"} of thread CPU time instead.
+Runs on Python 3.8 and newer.
+"""
+
+import asyncio
+import functools
+import json
+import random
+import sys
+import threading
+import time
+
+told = []
+
+
+def tell():
+    """The caller's stack, root first: qualified names from 3.11 on, else names."""
+    frame, names = sys._getframe(1), []
+    while frame is not None:
+        code = frame.f_code
+        names.append(getattr(code, "co_qualname", code.co_name))
+        frame = frame.f_back
+    told.append(names[::-1])
+
+
+def burn(until, tell=tell, now=time.time):
+    tell()
+    while now() < until:
+        pass
+    return True
+
+
+def recursion(until, depth=100):
+    return recursion(until, depth - 1) if depth else burn(until)
+
+
+def deep(until, depth=330):
+    return deep(until, depth - 1) if depth else burn(until)
+
+
+def generators(until):
+    def inner():
+        yield burn(until)
+
+    def outer():
+        yield from inner()
+
+    return next(outer())
+
+
+def comprehensions(until):
+    return {x: [burn(until) for _ in range(1)] for x in (y for y in range(1))}
+
+
+def callbacks(until):
+    key = lambda _: functools.reduce(lambda a, b: list(map(burn, [until])), [1, 2])
+    return sorted([1], key=key)
+
+
+def exceptions(until):
+    try:
+        try:
+            raise ValueError(until)
+        except ValueError as error:
+            raise KeyError from error
+    except KeyError:
+        return burn(until)
+    finally:
+        pass
+
+
+def decorated(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+class Base:
+    def __init__(self, until):
+        self.until = until
+        self.done = self.value + len(self)
+
+    @property
+    def value(self):
+        return int(self.static(self.until))
+
+    @staticmethod
+    @decorated
+    def static(until):
+        return until
+
+    def __len__(self):
+        return int(burn(self.until))
+
+
+class Derived(Base):
+    def __init__(self, until):
+        super().__init__(until)
+
+
+def classes(until):
+    return Derived(until)
+
+
+def evaluated(until):
+    code = compile("def made(until):\n    return eval('burn(until)')\n", "<made>", "exec")
+    names = {"burn": burn}
+    exec(code, names)
+    return names["made"](until)
+
+
+def coroutines(until):
+    async def inner():
+        await asyncio.sleep(0)
+        return burn(until)
+
+    async def outer():
+        return await asyncio.gather(inner())
+
+    return asyncio.run(outer())
+
+
+def threads(until):
+    thread = threading.Thread(target=burn, args=(until,))
+    thread.start()
+    thread.join()
+
+
+def seventy(n):
+    for _ in range(7 * n):
+        pass
+
+
+def thirty(n):
+    for _ in range(3 * n):
+        pass
+
+
+def split(until, now=time.time, cpu=time.thread_time):
+    sums = [0.0, 0.0]
+    while now() < until:
+        # Of all lengths: equal ones beat with the sampling.
+        n = random.randrange(1_000, 20_000)
+        begun = cpu()
+        seventy(n)
+        between = cpu()
+        thirty(n)
+        sums[0] += between - begun
+        sums[1] += cpu() - between
+    return {"seventy": sums[0] / sum(sums), "thirty": sums[1] / sum(sums)}
+
+
+def main():
+    seconds, window = float(sys.argv[2]), int(sys.argv[3]) / 1000
+    sys.setrecursionlimit(5000)
+    for name in sys.argv[1].split(","):
+        start = (time.time() // window + 1) * window
+        time.sleep(start - time.time())
+        until = start + seconds
+        told.clear()
+        # Not to the window's last instant: what comes after the scene is not in it.
+        shares = globals()[name](until - 0.005)
+        line = {"scene": name, "from": int(start * 1000), "until": int(until * 1000)}
+        if name == "split":
+            line["shares"] = shares
+        else:
+            line["stack"] = told[0]
+        print(json.dumps(line), flush=True)
+
+
+main()

@@ -1,0 +1,63 @@
+//! Python stacks of interpreters without any flag, against a program that tells its own (tests/jobs/python_oracle.py): frame
+//! by frame, with callbacks from C, generators and coroutines. `cargo xtask bench python` asks the same of every CPython
+//! of the machine, and more.
+//!
+//! Needs root and the optimised daemon; skips else.
+
+use anyhow::{Context as _, Result, ensure};
+use emberscope_tests::{Here, skip, wait_visible};
+use xtask::oracle::python::{self, Judged, Python, SCENES, SPLIT, Split};
+
+/// Windows of the daemon; scenes begin and end with one.
+const WINDOW_MS: u64 = 2_000;
+/// A scene that is run once more, before all others.
+const WARM_UP: &str = "generators";
+/// Of the samples of a scene, as told.
+const BAR: f64 = 0.99;
+/// Points that a share of two functions may be off, beside the sampling error.
+const SPLIT_BAR: f64 = 0.01;
+/// Up to 3.10 a Python call is three native ones, and 330 of them are more than the walker goes.
+const DEEP_FROM: u32 = 11;
+
+#[test]
+fn python_stacks_are_as_their_threads_tell_them() -> Result<()> {
+    let test = "python_stacks_are_as_their_threads_tell_them";
+    let Some(here) = Here::or_skip(test) else { return Ok(()) };
+    let mut pythons = python::pythons();
+    // Of each way to group frames one: up to 3.10, 3.11, from 3.12 on.
+    pythons.dedup_by_key(|python| python.minor.clamp(10, 12));
+    if pythons.is_empty() {
+        skip(test, "no CPython from 3.8 on");
+        return Ok(());
+    }
+    let dir = tempfile::tempdir()?;
+    let daemon = here.daemon(dir.path(), &["--window", "2s", "--hz", "499", "--store-bytes", "256MiB"])?;
+    for python in &pythons {
+        let mut scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).chain(SPLIT).collect();
+        scenes.retain(|scene| *scene != "deep" || python.minor >= DEEP_FROM);
+        let ran = python::run(python, &scenes, WINDOW_MS / 1000, WINDOW_MS, &dir.path().join("oracle.log"))?;
+        let ended = ran.scenes.iter().map(|scene| scene.range.1).max().context("no scene has run")?;
+        wait_visible(&daemon, ended)?;
+        // During the first the interpreter is found and looked at.
+        for scene in ran.scenes.iter().skip(1).filter(|scene| scene.shares.is_empty()) {
+            judge(python, scene, &Judged::of(&daemon, ran.pid, scene)?)?;
+        }
+        let split = Split::of(&daemon, &ran)?;
+        println!("{} {split:?}", python.version);
+        let bar = SPLIT_BAR + 0.7 / (split.n.max(1) as f64).sqrt();
+        let off = split.shares.values().any(|(seen, truth)| (seen - truth).abs() > bar);
+        ensure!(!off && split.n > 0, "{}: {split:?}", python.version);
+    }
+    ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+fn judge(python: &Python, scene: &python::Scene, judged: &Judged) -> Result<()> {
+    let (version, name, n) = (&python.version, &scene.name, judged.n);
+    println!("{version} {name}: {} of {n} as told, {} rooted", judged.equal, judged.rooted);
+    ensure!(n > 100, "{version} {name}: {n} samples");
+    let others: Vec<_> = judged.others.iter().take(5).collect();
+    let right = judged.equal as f64 >= BAR * n as f64;
+    ensure!(right, "{version} {name}: {} of {n} as told ({:?}), not {others:#?}", judged.equal, scene.stack);
+    Ok(())
+}
