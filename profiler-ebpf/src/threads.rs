@@ -11,6 +11,7 @@ use crate::maps::{EVENTS, THREADS, WATCHED};
 use crate::output::{Counts, room_for_events, waiting, wake_flags};
 use crate::shares;
 use crate::walk::recent;
+use crate::workers;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns, bpf_probe_read_user_str};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
@@ -110,17 +111,18 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         (*thread).previous_seq = previous_seq;
         (*thread).name_len = name_len;
         (*thread).flags |= flags;
+        workers::named(pid, tid, name_seq, record);
     }
     entry.submit(wake_flags(waiting));
 }
 
-/// Gives the current thread's name a fresh number; the one before and the new one. The new one is 0 when
-/// there is no room for it.
+/// Gives a thread's name a fresh number; the one before and the new one. The new one is 0 when there is no room for it. The
+/// thread is the current one, or a PySpark worker's main thread that waits for data and is woken by the current one.
 #[inline(always)]
-fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
+pub fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
     let fresh = fresh_number(counts);
     let numbers = match THREADS.get_ptr_mut(tid) {
-        // SAFETY: only the thread itself writes its entry, and only its end removes it.
+        // SAFETY: the thread itself writes its entry, or who wakes it, and only its end removes it.
         Some(state) => unsafe {
             let state = state.cast::<u64>();
             let previous = ThreadState(state.read());
@@ -152,6 +154,12 @@ fn place(tid: u32, state: ThreadState) -> bool {
     is_there
 }
 
+/// Whether a thread, or its user's, had all the numbers that they may in this second.
+#[inline(always)]
+pub fn number_too_fast(tid: u32, now: u64) -> bool {
+    too_fast(tid, now) || shares::one_more_name(now) == 0
+}
+
 /// Whether a thread has told all the names that it may in this second.
 #[inline(always)]
 fn too_fast(tid: u32, now: u64) -> bool {
@@ -180,8 +188,7 @@ fn fresh_number(counts: &Counts) -> u32 {
 /// The number of a thread's name.
 #[inline(always)]
 pub fn number_of(tid: u32) -> u32 {
-    // SAFETY: a word, read whole. An entry is written and removed by its own thread only, which is the
-    // one that runs here.
+    // SAFETY: a word, read whole.
     unsafe { THREADS.get(tid) }.map_or(0, |[state, _]| ThreadState(*state).number())
 }
 
@@ -209,6 +216,7 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     if name_seq == 0 && WATCHED.get_ptr(pid).is_none() {
         return;
     }
+    workers::thread_ended(tid);
     // SAFETY: the helper has no preconditions.
     let task = unsafe { bpf_get_current_task() } as *const u8;
     let waiting = waiting();

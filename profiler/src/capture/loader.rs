@@ -6,7 +6,7 @@ use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::probe::ACCOUNTS;
 use super::source::{PerfSource, perf_event};
-use super::{asked, names};
+use super::{asked, names, workers};
 use crate::model::SampleKind;
 use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
@@ -41,6 +41,8 @@ pub(super) struct Loaded {
     pub(super) programs: Vec<&'static str>,
     /// The kernel lists threads for us.
     pub(super) iterator: bool,
+    /// Wake-ups can be watched.
+    pub(super) wakes: bool,
 }
 
 /// Refuses what cannot work, before anything is tried.
@@ -87,6 +89,13 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
             programs.push(name);
         }
     }
+    // Attached while there is a Python worker.
+    let wakes = features.raw_tracepoints && features.offsets.can_tell_child();
+    if wakes {
+        let program: &mut RawTracePoint = self::program(&mut ebpf, workers::PROGRAM)?;
+        program.load().map_err(|e| CaptureError::load(&features.kernel, workers::PROGRAM, e))?;
+        programs.push(workers::PROGRAM);
+    }
     if features.uprobes.is_ok() {
         for name in names::PROGRAMS {
             let program: &mut UProbe = self::program(&mut ebpf, name)?;
@@ -103,7 +112,7 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     if iterator {
         programs.push(asked::PROGRAM);
     }
-    Ok(Loaded { ebpf, walk, sources, next, programs, iterator })
+    Ok(Loaded { ebpf, walk, sources, next, programs, iterator, wakes })
 }
 
 impl Walk {

@@ -139,6 +139,11 @@ impl Registry {
         self.entries.get(&key).map(|e| &e.process)
     }
 
+    /// The process that made another.
+    pub fn parent(&self, key: ProcessKey) -> Option<&Process> {
+        self.by_key(self.entries.get(&key)?.parent?)
+    }
+
     /// All that are kept, those that exited within the last minute too.
     pub fn iter(&self) -> impl Iterator<Item = &Process> {
         self.entries.values().map(|e| &e.process)
