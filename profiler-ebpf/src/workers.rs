@@ -26,7 +26,7 @@ use aya_ebpf::helpers::generated::{
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
-use core::ptr::{addr_of, addr_of_mut};
+use core::ptr::{addr_of, addr_of_mut, read_volatile};
 use profiler_ebpf::{
     BoundRecord, DropReason, Loss, Party, PartyKind, RecordHeader, RecordKind, TaskThread, ThreadRecord, arch,
 };
@@ -85,19 +85,29 @@ pub unsafe fn named(pid: u32, tid: u32, seq: u32, record: *const NamedRecord) {
 /// As for [`named`].
 #[inline(always)]
 unsafe fn begins_with<const N: usize>(record: *const NamedRecord, text: &[u8; N]) -> bool {
-    // SAFETY: by contract; N is 32 at most, and a name has room for 256 bytes.
+    // SAFETY: by contract.
     unsafe {
-        let wide = (*record).thread.flags & ThreadRecord::FLAG_NAME_UTF16 != 0;
-        let name = addr_of!((*record).name).cast::<u8>();
         if (*record).thread.name_len < N as u32 {
-            return false;
+            false
+        } else if (*record).thread.flags & ThreadRecord::FLAG_NAME_UTF16 != 0 {
+            differs::<N, 2>(record, text) == 0
+        } else {
+            differs::<N, 1>(record, text) == 0
         }
-        let step = if wide { 2 } else { 1 };
-        let mut differs = 0;
-        for (at, byte) in text.iter().enumerate() {
-            differs |= name.add(at * step).read() ^ *byte;
-        }
-        differs == 0
+    }
+}
+
+/// The bits in which the characters differ, each `STEP` bytes. Without a branch for each: the verifier looks at all of them.
+///
+/// # Safety
+/// As for [`named`]. N is 32 at most, and a name has room for 256 bytes.
+#[inline(always)]
+unsafe fn differs<const N: usize, const STEP: usize>(record: *const NamedRecord, text: &[u8; N]) -> u64 {
+    // SAFETY: by contract. Volatile: else the compiler makes it a comparison that stops early.
+    unsafe {
+        let name = addr_of!((*record).name).cast::<u8>();
+        let byte = |at: usize| u64::from(read_volatile(name.add(at * STEP)));
+        text.iter().enumerate().fold(0, |bits, (at, expected)| bits | (byte(at) ^ u64::from(*expected)))
     }
 }
 
