@@ -4,11 +4,12 @@
 use crate::walk::hotspot::{Blob, CODE_BYTES, HEAD_WORDS};
 use crate::walk::state::{Rule, Walk};
 use crate::walk::{cache, recent};
+use crate::worker_sockets::End;
 use crate::workers::Serving;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
-use aya_ebpf::maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf};
+use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
     COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_PYTHONS, MAX_RULES, MAX_SLABS,
     MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, Party,
@@ -104,6 +105,10 @@ pub static RECENT: Array<recent::Slot> = Array::with_max_entries(RECENT_SLOTS, B
 /// Which tables the code of a process is walked by, by pid (see `walk::table`).
 #[map]
 pub static PROCESSES: HashMap<u32, ProcessTables> = HashMap::with_max_entries(MAX_TABLED, 0);
+
+/// Workers by their connections. A connection that nobody used for long makes room.
+#[map]
+pub static CONNECTIONS: LruHashMap<u64, End> = LruHashMap::with_max_entries(MAX_PYTHONS, 0);
 
 /// A slab. Mappable for the same reason as [`CODE`].
 pub type Slab =

@@ -1,6 +1,6 @@
 //! PySpark's processes, as the programs know them: an executor's JVM, its Python daemon, the workers.
 
-/// Processes of PySpark on the whole node, at most: executors, Python daemons and workers. 290 KiB: 80 bytes an entry, 16 a
+/// Processes of PySpark on the whole node, at most: executors, Python daemons and workers. 300 KiB: 80 bytes an entry, 16 a
 /// bucket.
 pub const MAX_PARTIES: u32 = 3072;
 
@@ -32,12 +32,14 @@ pub struct Party {
     pub executor: u32,
     /// A worker's task, as it was announced last; 0: none.
     pub task: TaskThread,
+    /// The address of a worker's main thread in the kernel, since it was bound first.
+    pub main: u64,
 }
 
 impl Party {
     /// A process of this kind that works for no task yet.
     pub const fn new(kind: PartyKind, executor: u32) -> Self {
-        Self { kind: kind as u32, executor, task: TaskThread { tid: 0, seq: 0 } }
+        Self { kind: kind as u32, executor, task: TaskThread::NONE, main: 0 }
     }
 }
 
@@ -51,7 +53,12 @@ pub struct TaskThread {
     pub seq: u32,
 }
 
+impl TaskThread {
+    /// No task.
+    pub const NONE: Self = Self { tid: 0, seq: 0 };
+}
+
 const _: () = {
-    assert!(size_of::<Party>() == 16);
+    assert!(size_of::<Party>() == 24);
     assert!(size_of::<TaskThread>() == 8);
 };

@@ -236,7 +236,7 @@ impl ThreadRecord {
 pub struct BoundRecord {
     /// kind = WorkerBound; the worker's main thread.
     pub thread: ThreadRecord,
-    /// The task.
+    /// The task; [`TaskThread::NONE`] when the one before is over.
     pub task: TaskThread,
 }
 

@@ -111,8 +111,9 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         (*thread).previous_seq = previous_seq;
         (*thread).name_len = name_len;
         (*thread).flags |= flags;
-        workers::named(pid, tid, name_seq, record);
     }
+    // SAFETY: as above; the record is whole.
+    unsafe { workers::named(ctx, (pid, tid), name_seq, record) };
     entry.submit(wake_flags(waiting));
 }
 

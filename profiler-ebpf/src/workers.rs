@@ -10,7 +10,7 @@
 //! same. The tracepoint is attached only while there is a worker; for all who are no [`Party`] it costs one look-up.
 //!
 //! Wake-ups count in system calls that move bytes only: what an interrupt wakes (a timer, a packet from elsewhere) has
-//! nothing to do with whom it interrupted. Kernels that do not tell a thread's registers (before 5.15) cannot tell these.
+//! nothing to do with whom it interrupted. What reaches a worker that does not wait is `worker_sockets`'. Kernels that do not tell a thread's registers (before 5.15) cannot tell these.
 #![allow(unsafe_code)]
 
 use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_TGID};
@@ -44,6 +44,8 @@ pub struct Serving {
     task: TaskThread,
     /// [`RUNS`], [`FEEDS`], or [`MADE`] while it has no name.
     how: u32,
+    /// Of a thread that runs a task: the workers that were bound to it last.
+    workers: [u32; 2],
     pad: u32,
 }
 
@@ -56,7 +58,7 @@ const FEEDS: u32 = 2;
 /// # Safety
 /// `record` is as [`crate::threads::named`] has filled it.
 #[inline(always)]
-pub unsafe fn named(pid: u32, tid: u32, seq: u32, record: *const NamedRecord) {
+pub unsafe fn named<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, record: *const NamedRecord) {
     let Some(party) = PARTIES.get_ptr(pid) else { return };
     // SAFETY: an entry of the map, whose kind does not change; by contract.
     unsafe {
@@ -64,8 +66,15 @@ pub unsafe fn named(pid: u32, tid: u32, seq: u32, record: *const NamedRecord) {
             return;
         }
         let made = TASK_THREADS.get_ptr_mut(tid);
+        if let Some(before) = made
+            && (*before).how == RUNS
+        {
+            let Serving { task, workers: [one, other], .. } = before.read();
+            unbind(ctx, one, task);
+            unbind(ctx, other, task);
+        }
         if begins_with(record, TASK) && seq != 0 {
-            let serving = Serving { task: TaskThread { tid, seq }, how: RUNS, pad: 0 };
+            let serving = Serving { task: TaskThread { tid, seq }, how: RUNS, workers: [0; 2], pad: 0 };
             let _ = TASK_THREADS.insert(tid, serving, 0);
             return;
         }
@@ -116,7 +125,7 @@ unsafe fn differs<const N: usize, const STEP: usize>(record: *const NamedRecord,
 pub fn made_thread(maker: u32, child: u32) {
     let Some(serving) = TASK_THREADS.get_ptr(maker) else { return };
     // SAFETY: an entry of the map, each word read whole.
-    let serving = unsafe { Serving { how: MADE, ..serving.read() } };
+    let serving = unsafe { Serving { how: MADE, workers: [0; 2], ..serving.read() } };
     let _ = TASK_THREADS.insert(child, serving, 0);
 }
 
@@ -185,12 +194,19 @@ pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
     0
 }
 
+/// Whether a thread runs a task, or feeds a worker for one.
+#[inline(always)]
+pub fn serves(tid: u32) -> bool {
+    // SAFETY: an entry of the map.
+    TASK_THREADS.get_ptr(tid).is_some_and(|serving| unsafe { (*serving).how } != MADE)
+}
+
 /// Binds a worker to the task that a thread of its executor serves, if it is not its task already.
 ///
 /// # Safety
 /// `worker` is an entry of the map, `main` its pid and its main thread, whose memory is read without faulting.
 #[inline(always)]
-unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *const u8), thread: u32) {
+pub unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *const u8), thread: u32) {
     let Some(serving) = TASK_THREADS.get_ptr(thread) else { return };
     // SAFETY: an entry of the map, each word read whole; by contract.
     unsafe {
@@ -203,14 +219,35 @@ unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *cons
             return;
         }
         if announce(ctx, main, task) {
-            (*worker).task = task;
+            ((*worker).task, (*worker).main) = (task, main.1 as u64);
+            if let Some(serving) = TASK_THREADS.get_ptr_mut(task.tid) {
+                (*serving).workers = [main.0, (*serving).workers[0]];
+            }
+        }
+    }
+}
+
+/// A task is over: a worker that is still bound to it works for none until the next. What it has used is told, so that no
+/// more is the task's.
+#[inline(always)]
+fn unbind<C: EbpfContext>(ctx: &C, pid: u32, task: TaskThread) {
+    if pid == 0 {
+        return;
+    }
+    let Some(worker) = PARTIES.get_ptr_mut(pid) else { return };
+    // SAFETY: an entry of the map, each word read whole; a read of kernel memory that cannot fault.
+    unsafe {
+        let main = (*worker).main as *const u8;
+        let is_there = bpf_probe_read_kernel(main.add(TASK_TGID.load() as usize).cast::<u32>()) == Ok(pid);
+        if (*worker).task == task && is_there && announce(ctx, (pid, main), TaskThread::NONE) {
+            (*worker).task = TaskThread::NONE;
         }
     }
 }
 
 /// Whether the current thread is in a system call that reads or writes; true where this kernel cannot tell.
 #[inline(always)]
-fn moves_bytes() -> bool {
+pub fn moves_bytes() -> bool {
     if HAS_TASK_PT_REGS.load() == 0 {
         return true;
     }

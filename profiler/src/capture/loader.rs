@@ -6,7 +6,8 @@ use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::probe::ACCOUNTS;
 use super::source::{PerfSource, perf_event};
-use super::{asked, names, workers};
+use super::workers::{self, Binder};
+use super::{asked, names};
 use crate::model::SampleKind;
 use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
@@ -41,8 +42,8 @@ pub(super) struct Loaded {
     pub(super) programs: Vec<&'static str>,
     /// The kernel lists threads for us.
     pub(super) iterator: bool,
-    /// Wake-ups can be watched.
-    pub(super) wakes: bool,
+    /// What binds Python workers to tasks, on no tracepoint yet.
+    pub(super) binders: Vec<Binder>,
 }
 
 /// Refuses what cannot work, before anything is tried.
@@ -90,11 +91,11 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
         }
     }
     // Attached while there is a Python worker.
-    let wakes = features.raw_tracepoints && features.offsets.can_tell_child();
-    if wakes {
-        let program: &mut RawTracePoint = self::program(&mut ebpf, workers::PROGRAM)?;
-        program.load().map_err(|e| CaptureError::load(&features.kernel, workers::PROGRAM, e))?;
-        programs.push(workers::PROGRAM);
+    let binders = workers::programs(features);
+    for (name, _) in &binders {
+        let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
+        program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+        programs.push(*name);
     }
     if features.uprobes.is_ok() {
         for name in names::PROGRAMS {
@@ -112,7 +113,7 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     if iterator {
         programs.push(asked::PROGRAM);
     }
-    Ok(Loaded { ebpf, walk, sources, next, programs, iterator, wakes })
+    Ok(Loaded { ebpf, walk, sources, next, programs, iterator, binders })
 }
 
 impl Walk {
@@ -186,6 +187,9 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("MM_START_STACK", offsets.mm_start_stack),
         ("TASK_SIGNAL", offsets.task_signal),
         ("SIGNAL_LIVE", offsets.signal_live),
+        ("SOCK_NUM", offsets.sock_num),
+        ("SOCK_DPORT", offsets.sock_dport),
+        ("SOCK_NET", offsets.sock_net),
     ];
     let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
     let offsets: Vec<(&str, u32)> =

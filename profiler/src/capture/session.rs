@@ -90,7 +90,7 @@ impl Capture {
 
     /// Loads, attaches, samples.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
-        let Loaded { mut ebpf, walk, sources, next, iterator, wakes, .. } = loader::load(config, features)?;
+        let Loaded { mut ebpf, walk, sources, next, iterator, binders, .. } = loader::load(config, features)?;
         let lacking = sources.iter().find_map(|source| Some((source.state().kind, source.lacks(features)?)));
         if let Some((kind, what)) = lacking {
             return Err(CaptureError::NoSource { kind: kind.slug(), what });
@@ -124,7 +124,7 @@ impl Capture {
             spark: take(&mut ebpf, "SPARK_USERS")?,
             seen: Seen::default(),
         };
-        let workers = Workers { parties: take(&mut ebpf, "PARTIES")?, loaded: wakes, link: None };
+        let workers = Workers { parties: take(&mut ebpf, "PARTIES")?, binders, links: Vec::new() };
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,

@@ -1,12 +1,13 @@
 //! Who of the node's processes are PySpark's: executors, Python daemons and workers, told to the programs that bind workers to
 //! tasks.
 //!
-//! The programs add a Python daemon's children themselves, and drop who ends or runs another program. Wake-ups are watched
-//! only while [`Capture::watch_wakes`] says so: each of the whole node costs something. At most [`MAX_PARTIES`].
+//! The programs add a Python daemon's children themselves, and drop who ends or runs another program. Wake-ups and packets
+//! are watched only while [`Capture::watch_workers`] says so: each of the whole node costs something. At most [`MAX_PARTIES`].
 // For `aya::Pod`.
 #![allow(unsafe_code)]
 
 use super::error::CaptureError;
+use super::features::HostFeatures;
 use super::loader;
 use super::session::Capture;
 use crate::model::Pid;
@@ -15,9 +16,17 @@ use aya::programs::RawTracePoint;
 use aya::programs::raw_trace_point::RawTracePointLinkId;
 use profiler_ebpf::{MAX_PARTIES, Party, PartyKind};
 
-/// The program on wake-ups, and its tracepoint.
-pub(super) const PROGRAM: &str = "worker_waking";
-const TRACEPOINT: &str = "sched_waking";
+/// A program, and its tracepoint.
+pub(super) type Binder = (&'static str, &'static str);
+
+/// The programs that this kernel can run.
+pub(super) fn programs(features: &HostFeatures) -> Vec<Binder> {
+    let wakes = features.raw_tracepoints && features.offsets.can_tell_child();
+    // Without registers it would take timers' packets for the interrupted thread's.
+    let packets = wakes && features.task_pt_regs && features.offsets.can_tell_connection();
+    let programs = [(wakes, ("worker_waking", "sched_waking")), (packets, ("worker_packet", "tcp_probe"))];
+    programs.into_iter().filter_map(|(can, program)| can.then_some(program)).collect()
+}
 
 /// As the map has it.
 #[derive(Clone, Copy)]
@@ -27,12 +36,12 @@ pub(super) struct Entry(Party);
 // SAFETY: integers without padding between them (its size is asserted where it is made).
 unsafe impl aya::Pod for Entry {}
 
-/// The map, and whether wake-ups are watched.
+/// The map, and the programs.
 pub(super) struct Workers {
     pub(super) parties: HashMap<MapData, u32, Entry>,
-    /// The program was loaded.
-    pub(super) loaded: bool,
-    pub(super) link: Option<RawTracePointLinkId>,
+    pub(super) binders: Vec<Binder>,
+    /// Of those that are attached.
+    pub(super) links: Vec<(&'static str, RawTracePointLinkId)>,
 }
 
 impl Capture {
@@ -59,22 +68,30 @@ impl Capture {
         let _ = self.workers.parties.remove(&pid);
     }
 
-    /// Whether who wakes whom is watched from now on.
+    /// Whether workers' wake-ups and packets are watched from now on.
     ///
     /// # Errors
-    /// The tracepoint cannot be attached to.
-    pub fn watch_wakes(&mut self, watch: bool) -> Result<(), CaptureError> {
-        if !self.workers.loaded || watch == self.workers.link.is_some() {
+    /// A tracepoint cannot be attached to; the others are.
+    pub fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
+        let workers = &mut self.workers;
+        if !watch {
+            for (name, link) in workers.links.drain(..) {
+                let program: &mut RawTracePoint = loader::program(&mut self.ebpf, name)?;
+                program.detach(link).map_err(|e| CaptureError::attach(name, e))?;
+            }
             return Ok(());
         }
-        let program: &mut RawTracePoint = loader::program(&mut self.ebpf, PROGRAM)?;
-        let error = |e| CaptureError::attach(PROGRAM, e);
-        match self.workers.link.take() {
-            Some(link) => program.detach(link).map_err(error),
-            None => {
-                self.workers.link = Some(program.attach(TRACEPOINT).map_err(error)?);
-                Ok(())
+        if !workers.links.is_empty() {
+            return Ok(());
+        }
+        let mut failed = Ok(());
+        for (name, tracepoint) in &workers.binders {
+            let program: &mut RawTracePoint = loader::program(&mut self.ebpf, name)?;
+            match program.attach(tracepoint) {
+                Ok(link) => workers.links.push((*name, link)),
+                Err(error) => failed = Err(CaptureError::attach(name, error)),
             }
         }
+        failed
     }
 }

@@ -1,8 +1,8 @@
 //! PySpark's processes on the node, told to the kernel side: which JVMs run tasks, and which Python works for which of them.
 //!
 //! In: the registry's processes, some times a second and when one runs a new program. Out: a party for each executor, Python
-//! daemon and worker (the programs add a daemon's forks themselves), their threads watched, and wake-ups watched while there
-//! is any Python. What is believed is the process tree, and user and cgroup, which must be the executor's: else its time is
+//! daemon and worker (the programs add a daemon's forks themselves), their threads watched, and workers' wake-ups and packets watched
+//! while there is any Python. What is believed is the process tree, and user and cgroup, which must be the executor's: else its time is
 //! bound to no task. At most [`MAX_PYTHONS`] Python processes; those beyond are counted, and their tasks stay unknown.
 
 use crate::capture::{Capture, CaptureError};
@@ -23,6 +23,8 @@ pub struct Pythons {
     pythons: usize,
     /// Processes turned away since the start for want of room.
     refused: u64,
+    /// The programs could not be attached, and that was told.
+    unwatched: bool,
 }
 
 /// The kernel side, as it is told: [`Capture`], or a stand-in in tests.
@@ -34,11 +36,11 @@ pub trait Kernel {
     fn set(&mut self, pid: Pid, kind: PartyKind, executor: Pid) -> Result<(), CaptureError>;
     /// It is none any more.
     fn forget(&mut self, pid: Pid);
-    /// Whether who wakes whom is watched.
+    /// Whether workers' wake-ups and packets are watched.
     ///
     /// # Errors
     /// It cannot be.
-    fn watch_wakes(&mut self, watch: bool) -> Result<(), CaptureError>;
+    fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError>;
 }
 
 impl Kernel for Capture {
@@ -50,8 +52,8 @@ impl Kernel for Capture {
     fn forget(&mut self, pid: Pid) {
         self.forget_party(pid);
     }
-    fn watch_wakes(&mut self, watch: bool) -> Result<(), CaptureError> {
-        Self::watch_wakes(self, watch)
+    fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
+        Self::watch_workers(self, watch)
     }
 }
 
@@ -116,9 +118,11 @@ impl Pythons {
         self.pythons += usize::from(python);
     }
 
-    fn watch(&self, kernel: &mut dyn Kernel) {
-        if let Err(error) = kernel.watch_wakes(self.pythons > 0) {
-            tracing::warn!(%error, "Python workers are bound to no tasks");
+    fn watch(&mut self, kernel: &mut dyn Kernel) {
+        if let Err(error) = kernel.watch_workers(self.pythons > 0)
+            && !std::mem::replace(&mut self.unwatched, true)
+        {
+            tracing::warn!(%error, "not all Python workers are bound to their tasks");
         }
     }
 }
@@ -165,7 +169,7 @@ mod tests {
         fn forget(&mut self, pid: Pid) {
             self.parties.remove(&pid);
         }
-        fn watch_wakes(&mut self, watch: bool) -> Result<(), CaptureError> {
+        fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
             self.watched = watch;
             Ok(())
         }

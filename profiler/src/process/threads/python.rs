@@ -68,9 +68,9 @@ impl Threads {
         }
     }
 
-    /// The task whose thread a worker was bound to.
+    /// The task whose thread a worker was bound to; thread 0 is none, when its task is over.
     pub(super) fn bind(&mut self, raw: &RawThread, (tid, seq): (Tid, u32)) -> Doing {
-        self.counters.bound += 1;
+        self.counters.bound += u64::from(tid != 0);
         let bound = Bound { tid, seq, since_ns: raw.time_ns };
         let doing = match self.threads.get(&tid) {
             Some(task) if task.seq == seq => task.doing,
@@ -87,8 +87,8 @@ impl Threads {
     }
 
     /// Who used what a worker's thread used since its last record, `was` being how it was then and `now` what it does.
-    /// Its first task has what the worker did before: it was made for it. When a task is over, the worker waits: that is
-    /// nobody's time.
+    /// Its first task has what the worker did before: it was made for it. Between two tasks it waits: that is nobody's
+    /// time.
     pub(super) fn split_python(
         &self,
         (owner, raw): (&Owner<'_>, &RawThread),
@@ -96,12 +96,18 @@ impl Threads {
         used: LedgerSums,
     ) -> Vec<(ThreadLabel, LedgerSums)> {
         let from_ns = was.booked.map_or(0, |(_, until)| until);
-        let (doing, over) = if owner.kind == OwnerKind::Daemon {
+        let (doing, waits) = if owner.kind == OwnerKind::Daemon {
             (OF_NONE, false)
         } else if raw.tid == owner.pid {
+            let waits = match (raw.cause, was.bound) {
+                // Just now.
+                (ThreadCause::Bound { tid: 0, .. }, _) => was.doing == UNBOUND,
+                (ThreadCause::Bound { .. }, bound) => bound.is_some(),
+                (_, Some(bound)) => was.doing == UNBOUND || self.is_over(bound),
+                (_, None) => false,
+            };
             let first = matches!(raw.cause, ThreadCause::Bound { .. }) && was.bound.is_none();
-            let over = was.bound.is_some_and(|bound| now != &was.doing || self.is_over(bound));
-            (if first { *now } else { was.doing }, over)
+            (if first { *now } else { was.doing }, waits)
         } else {
             let main = self.threads.get(&owner.pid).and_then(|main| main.bound);
             // What it did for the task before cannot be told from what it does now.
@@ -109,7 +115,7 @@ impl Threads {
             (if one { self.bound_now(owner) } else { UNBOUND }, false)
         };
         let label = doing.label(None, true);
-        if !over || label.task == Some(Task::Unknown) {
+        if !waits {
             return vec![(label, used)];
         }
         let (busy, waited) = used.without_waiting();

@@ -59,6 +59,21 @@ fn a_worker_works_for_the_task_that_it_is_bound_to_until_that_is_over() {
 }
 
 #[test]
+fn a_worker_whose_task_is_over_works_for_none() {
+    let mut w = World::new(Limits::default());
+    w.record(named(5, (0, 1), TASK_1, 0, 0));
+    w.worker_record(bound((0, 3), (5, 1), 10, 4));
+    // Waiting until then was the task's; then it cleans up.
+    w.record(named(5, (1, 2), TASK_2, 40, 0));
+    assert_eq!(w.worker_record(bound((3, 4), (0, 0), 40, 14)), [line("python 3.0 1.0 7", 10, 30, 0)]);
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 4), "python unknown");
+    let lines = w.worker_record(bound((4, 5), (5, 2), 60, 17));
+    assert_eq!(lines, [line("python unknown", 3, 3, 0), line("python", 0, 17, 0)]);
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 5), "python 3.0 2.1 8");
+    assert_eq!(w.threads.counters().bound, 2);
+}
+
+#[test]
 fn what_was_not_heard_of_binds_to_nothing() {
     let mut w = World::new(Limits::default());
     w.record(named(5, (0, 1), TASK_1, 0, 0));
