@@ -74,6 +74,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         counts.lost(ctx, DropReason::NamesTooFast);
         return;
     }
+    workers::task_ends(ctx, tid);
     let waiting = waiting();
     if !shares::may_put(Loss::Thread, size_of::<NamedRecord>() as u64, waiting) {
         renumber(ctx, &counts, tid, now);
@@ -113,17 +114,17 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         (*thread).flags |= flags;
     }
     // SAFETY: as above; the record is whole.
-    unsafe { workers::named(ctx, (pid, tid), name_seq, record) };
+    unsafe { workers::named((pid, tid), name_seq, record) };
     entry.submit(wake_flags(waiting));
 }
 
-/// Gives a thread's name a fresh number; the one before and the new one. The new one is 0 when there is no room for it. The
-/// thread is the current one, or a PySpark worker's main thread that waits for data and is woken by the current one.
+/// Gives the current thread's name a fresh number; the one before and the new one. The new one is 0 when
+/// there is no room for it.
 #[inline(always)]
-pub fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
+fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
     let fresh = fresh_number(counts);
     let numbers = match THREADS.get_ptr_mut(tid) {
-        // SAFETY: the thread itself writes its entry, or who wakes it, and only its end removes it.
+        // SAFETY: only the thread itself writes its entry (of a PySpark worker, who sends to it), and only its end removes it.
         Some(state) => unsafe {
             let state = state.cast::<u64>();
             let previous = ThreadState(state.read());
@@ -138,6 +139,32 @@ pub fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) ->
     };
     recent::renamed(tid, numbers.1);
     numbers
+}
+
+/// Whether a thread is in the table, from now on at the latest.
+#[inline(always)]
+pub fn has_place<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32) -> bool {
+    let has = THREADS.get_ptr(tid).is_some() || place(tid, ThreadState(0));
+    if !has {
+        counts.lost(ctx, DropReason::ThreadsFull);
+    }
+    has
+}
+
+/// Gives a PySpark worker's main thread that is in the table a fresh number; the one before and the new one. 0 when it is not there any more.
+#[inline(always)]
+pub fn renew(counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
+    let Some(state) = THREADS.get_ptr_mut(tid) else { return (0, 0) };
+    let fresh = fresh_number(counts);
+    // SAFETY: as in `renumber`.
+    let previous = unsafe {
+        let state = state.cast::<u64>();
+        let previous = ThreadState(state.read());
+        state.write(previous.named(fresh, now).0);
+        previous.number()
+    };
+    recent::renamed(tid, fresh);
+    (previous, fresh)
 }
 
 /// Puts a thread into the table, if there is room for one more of its user's.

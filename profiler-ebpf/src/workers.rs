@@ -16,7 +16,7 @@
 use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_TGID};
 use crate::maps::{EVENTS, PARTIES, TASK_THREADS, WATCHED};
 use crate::output::{Counts, room_for_events, waiting};
-use crate::threads::{NamedRecord, number_of, number_too_fast, renumber};
+use crate::threads::{NamedRecord, has_place, number_of, number_too_fast, renew};
 use crate::{accounts, shares};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
@@ -58,7 +58,7 @@ const FEEDS: u32 = 2;
 /// # Safety
 /// `record` is as [`crate::threads::named`] has filled it.
 #[inline(always)]
-pub unsafe fn named<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, record: *const NamedRecord) {
+pub unsafe fn named((pid, tid): (u32, u32), seq: u32, record: *const NamedRecord) {
     let Some(party) = PARTIES.get_ptr(pid) else { return };
     // SAFETY: an entry of the map, whose kind does not change; by contract.
     unsafe {
@@ -66,13 +66,6 @@ pub unsafe fn named<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, r
             return;
         }
         let made = TASK_THREADS.get_ptr_mut(tid);
-        if let Some(before) = made
-            && (*before).how == RUNS
-        {
-            let Serving { task, workers: [one, other], .. } = before.read();
-            unbind(ctx, one, task);
-            unbind(ctx, other, task);
-        }
         if begins_with(record, TASK) && seq != 0 {
             let serving = Serving { task: TaskThread { tid, seq }, how: RUNS, workers: [0; 2], pad: 0 };
             let _ = TASK_THREADS.insert(tid, serving, 0);
@@ -218,7 +211,7 @@ pub unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *
         if number_of(task.tid) != task.seq || !moves_bytes() {
             return;
         }
-        if announce(ctx, main, task) {
+        if may_announce(ctx, main.0) && announce(ctx, main, task) {
             ((*worker).task, (*worker).main) = (task, main.1 as u64);
             if let Some(serving) = TASK_THREADS.get_ptr_mut(task.tid) {
                 (*serving).workers = [main.0, (*serving).workers[0]];
@@ -227,8 +220,19 @@ pub unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *
     }
 }
 
-/// A task is over: a worker that is still bound to it works for none until the next. What it has used is told, so that no
-/// more is the task's.
+/// The current thread gets another name: the task that it ran is over. Workers that are still bound to it work for none until
+/// the next. What they have used is told, so that no more is the task's.
+#[inline(always)]
+pub fn task_ends<C: EbpfContext>(ctx: &C, tid: u32) {
+    let Some(serving) = TASK_THREADS.get_ptr(tid) else { return };
+    // SAFETY: an entry of the map, each word read whole.
+    let Serving { task, how, workers, .. } = unsafe { serving.read() };
+    if how == RUNS {
+        unbind(ctx, workers[0], task);
+        unbind(ctx, workers[1], task);
+    }
+}
+
 #[inline(always)]
 fn unbind<C: EbpfContext>(ctx: &C, pid: u32, task: TaskThread) {
     if pid == 0 {
@@ -258,8 +262,25 @@ pub fn moves_bytes() -> bool {
     }
 }
 
-/// Gives the worker's main thread a new number and says what it means; whether the ring took that. If not, samples have a
-/// number that nobody knows, until the next wake-up tries again.
+/// Whether the worker may have one more number, and has one.
+#[inline(always)]
+fn may_announce<C: EbpfContext>(ctx: &C, pid: u32) -> bool {
+    let Some(counts) = Counts::of_this_cpu() else { return false };
+    // SAFETY: the helper has no preconditions.
+    let now = unsafe { bpf_ktime_get_ns() };
+    if number_too_fast(pid, now) {
+        counts.lost(ctx, DropReason::NamesTooFast);
+        return false;
+    }
+    if !shares::may_put(Loss::Thread, size_of::<BoundRecord>() as u64, waiting()) {
+        counts.lost(ctx, DropReason::RingFullThread);
+        return false;
+    }
+    has_place(ctx, &counts, pid)
+}
+
+/// Gives the worker's main thread, which has a number, a new one, and says what it means; whether the ring took that. If not,
+/// samples have a number that nobody knows, until the next wake-up tries again.
 ///
 /// # Safety
 /// As for [`bind`].
@@ -268,25 +289,15 @@ unsafe fn announce<C: EbpfContext>(ctx: &C, (pid, main): (u32, *const u8), task:
     let Some(counts) = Counts::of_this_cpu() else { return false };
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };
-    if number_too_fast(pid, now) {
-        counts.lost(ctx, DropReason::NamesTooFast);
-        return false;
-    }
-    let waiting = waiting();
-    let may = shares::may_put(Loss::Thread, size_of::<BoundRecord>() as u64, waiting);
-    let Some(mut entry) =
-        (may && room_for_events(waiting)).then(|| EVENTS.reserve::<BoundRecord>(0)).flatten()
+    let Some(mut entry) = room_for_events(waiting()).then(|| EVENTS.reserve::<BoundRecord>(0)).flatten()
     else {
-        if may {
-            shares::lost(Loss::Thread as u64);
-        }
-        renumber(ctx, &counts, pid, now);
+        renew(&counts, pid, now);
         counts.lost(ctx, DropReason::RingFullThread);
         return false;
     };
     let record = entry.as_mut_ptr();
     // After the record has its place in the ring: a sample with the new number always comes after it.
-    let (previous_seq, name_seq) = renumber(ctx, &counts, pid, now);
+    let (previous_seq, name_seq) = renew(&counts, pid, now);
     // SAFETY: the ring's own memory, as large as the type; the verifier checks each access.
     unsafe {
         let thread = addr_of_mut!((*record).thread);
