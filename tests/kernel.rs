@@ -3,6 +3,7 @@
 
 mod capture;
 mod hostile;
+mod killed;
 mod launchers;
 mod layouts;
 mod native;

@@ -11,10 +11,13 @@ mod room;
 mod stacks;
 
 use emberscope::capture::{Capture, CaptureConfig, HostFeatures};
-use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
+use emberscope::model::{Pid, RawEvent, RawStack, StackEnd, Tenant};
 use emberscope::pipeline::Maps;
+use emberscope::target::maps;
 use emberscope::unwind::table::{Keeper, Limits, make};
 use emberscope_tests::{skip, walking_host as host};
+use profiler_ebpf::UserFrame;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -84,6 +87,26 @@ impl Seen {
         }
         println!("    ends: {ends:?}");
     }
+    /// The commonest stacks that do not reach the root, and where their frames lie.
+    fn strays(&self, pid: Pid) {
+        let (maps, _) = maps::parse(&std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default());
+        let place = |frame: &UserFrame| {
+            let mapping = maps.iter().find(|mapping| (mapping.start..mapping.end).contains(&frame.value));
+            let place = mapping.map(|m| format!("{}+{:#x}", m.module_name(), frame.value - m.start));
+            format!(
+                "{}/{} {}",
+                frame.runtime,
+                frame.kind,
+                place.unwrap_or_else(|| format!("{:#x}", frame.value))
+            )
+        };
+        let mut strays: Vec<_> = self.stacks.iter().filter(|(s, _)| s.end != StackEnd::Root).collect();
+        strays.sort_unstable_by_key(|(_, count)| Reverse(*count));
+        for (stack, count) in strays.into_iter().take(5) {
+            let frames: Vec<_> = stack.user.iter().take(8).map(place).collect();
+            println!("    {count} x {}: {}", stack.end.slug(), frames.join(", "));
+        }
+    }
 }
 
 /// Has the walker know all code of a process.
@@ -91,7 +114,7 @@ fn learn(keeper: &mut Keeper<Maps>, pid: Pid) {
     let dir = PathBuf::from(format!("/proc/{pid}"));
     for wanted in keeper.look(&dir, pid).expect("a list") {
         let made = make(&wanted, u64::MAX, keeper.keys(), None);
-        keeper.learn(made).expect("tables");
+        keeper.learn(made, Tenant::default()).expect("tables");
     }
     keeper.look(&dir, pid).expect("tables");
 }

@@ -26,7 +26,8 @@ const CONFS: &[(&str, &str)] = &[
     ("spark.executorEnv.AWS_SECRET_ACCESS_KEY", "{}"),
     ("spark.executorEnv.AWS_SESSION_TOKEN", "{}"),
     ("spark.executorEnv.AZURE_CLIENT_SECRET", "{}"),
-    ("spark.executorEnv.HADOOP_TOKEN", "{}"),
+    // Not HADOOP_TOKEN: the executor reads it, and does not start where it is none.
+    ("spark.executorEnv.HADOOP_CREDSTORE_PASSWORD", "{}"),
 ];
 
 /// The job's confs, each with the secret.

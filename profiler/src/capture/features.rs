@@ -105,11 +105,6 @@ impl HostFeatures {
         probe::host()
     }
 
-    /// The deepest user stack that can be taken here, in frames.
-    pub fn max_user_frames(&self) -> usize {
-        if self.bpf_loop { profiler_ebpf::MAX_USER_FRAMES } else { profiler_ebpf::MAX_USER_FRAMES_BOUNDED }
-    }
-
     /// All of it in sentences.
     pub fn findings(&self) -> Vec<Finding> {
         use FindingState::{Degraded, Fatal};

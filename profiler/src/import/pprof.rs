@@ -5,16 +5,14 @@
 //! it is one window. Limits: [`limits::PPROF`] bytes, [`limits::PPROF_ENTRIES`] entries, counted before anything is made
 //! of them.
 
-mod wire;
-
 use super::gather::{Gather, Sampled, labels, span};
 use super::{Format, ImportError, Imported, Told, length, limits, name};
+use crate::export::pprof::{Function, Profile, ValueType};
 use crate::model::{Frame, FrameKind, TimeRange, WallTime};
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
 use std::collections::HashMap;
 use std::io::Read;
-use wire::{Function, Profile, ValueType};
 
 fn wrong(says: impl Into<String>) -> ImportError {
     ImportError::Pprof(says.into())

@@ -147,7 +147,7 @@ impl Worker {
             RawEvent::Thread(raw) => self.book(&raw),
             RawEvent::Mmap { pid, .. } => {
                 self.registry.on_mmap(pid);
-                self.tables.mapped(pid);
+                self.tables.mapped(pid, self.registry.tenant(pid));
                 if let Some(key) = self.registry.known(pid) {
                     self.symbolizer.on_mmap(key);
                 }
@@ -156,7 +156,7 @@ impl Worker {
                 let key = self.registry.known(task.pid);
                 self.registry.on_task(&task);
                 self.threads.on_task(&task);
-                self.tables.on_task(&task);
+                self.tables.on_task(&task, self.registry.tenant(task.pid));
                 if task.event == TaskEvent::Exec {
                     self.pace.started();
                     if let Some(key) = self.registry.known(task.pid) {
@@ -185,7 +185,7 @@ impl Worker {
             self.health.not_kept();
             return;
         }
-        self.tables.sampled(sample.pid);
+        self.tables.sampled(sample.pid, process.tenant);
         let (key, jvm, target) = (process.key, process.is_jvm(), target_of(process));
         let owner = owner_of(process);
         if sample.name_seq == 0 && self.threads.is_new(&owner, sample.tid) {

@@ -10,7 +10,7 @@ use super::block::Block;
 use super::files::BlockFacts;
 use super::journal;
 use super::part::Part;
-use super::read::{Merge, MethodSums, View};
+use super::read::{Merge, MethodSums, Summing, View};
 use super::{LabelValue, LabelledSeries, Store, StoreError, StoreUsage};
 use crate::model::{
     Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, Missing, ProcessRecord, Query,
@@ -219,6 +219,21 @@ impl<S: Shelf> ShelfStore<S> {
     pub fn shelf(&self) -> &S {
         &self.shelf
     }
+
+    /// An answer over all views.
+    fn summed<'q, A: Summing<'q>>(
+        &self,
+        query: &'q Query,
+        touch: &Touch<'_>,
+    ) -> Result<A::Answer, StoreError> {
+        let mut answer = self.answer(|| {
+            let mut sum = A::new(query, &self.answers);
+            self.each(touch, &mut |view| sum.add(view))?;
+            Ok(sum.finish(self.window_length))
+        })?;
+        A::quality(&mut answer).missing = Parts::missing(self, touch)?;
+        Ok(answer)
+    }
 }
 
 impl<S: Shelf> Parts for ShelfStore<S> {
@@ -263,25 +278,11 @@ impl<S: Shelf> Store for ShelfStore<S> {
     }
 
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        let touch = Touch::of(query, &query.group, Needs::Trees);
-        let mut answer = self.answer(|| {
-            let mut merge = Merge::new(query, &self.answers);
-            self.each(&touch, &mut |view| merge.add(view))?;
-            Ok(merge.finish(self.window_length))
-        })?;
-        answer.quality.missing = Parts::missing(self, &touch)?;
-        Ok(answer)
+        self.summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
     }
 
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
-        let touch = Touch::of(query, &[], Needs::Trees);
-        let mut answer = self.answer(|| {
-            let mut methods = MethodSums::new(query, &self.answers);
-            self.each(&touch, &mut |view| methods.add(view))?;
-            Ok(methods.finish(self.window_length))
-        })?;
-        answer.quality.missing = Parts::missing(self, &touch)?;
-        Ok(answer)
+        self.summed::<MethodSums<'_>>(query, &Touch::of(query, &[], Needs::Trees))
     }
 
     fn summary(&self, query: &Query) -> Result<Summary, StoreError> {

@@ -22,7 +22,9 @@ mod resealed;
 pub const BLOCK: &str = "20231114T221320Z-000000000001";
 
 pub fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/store-1")
+    // Compiled in two packages, at different depths.
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    above.map(|dir| dir.join("tests/fixtures/store-1")).find(|dir| dir.is_dir()).expect("the fixture")
 }
 
 /// The block's files by name, the manifest among them.

@@ -7,7 +7,7 @@
 pub mod numbers;
 mod proto;
 
-pub use proto::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
+pub use proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 
 use super::{ExportError, Unit};
 use crate::model::{Answer, Frame, SampleKind, TimeRange, Tree, ValueFacts};
@@ -48,7 +48,7 @@ impl Stacks {
     pub fn add(&mut self, frames: &[Arc<Frame>], count: u64, weight: u64) {
         let location_id = frames.iter().rev().map(|frame| self.writer.location(frame)).collect();
         let value = Unit::ALL.iter().map(|unit| signed(unit.of(count, weight)));
-        self.writer.profile.sample.push(Sample { location_id, value: value.collect() });
+        self.writer.profile.sample.push(Sample { location_id, value: value.collect(), ..Sample::default() });
     }
 
     /// The profile.
@@ -126,7 +126,7 @@ impl Writer {
             if frames > MAX_FRAMES {
                 return Err(TooManyFrames);
             }
-            self.profile.sample.push(Sample { location_id, value });
+            self.profile.sample.push(Sample { location_id, value, ..Sample::default() });
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Writer {
         let mapping_id = self.mapping(&frame.module);
         let id = self.profile.location.len() as u64 + 1;
         let line = vec![Line { function_id, line: i64::from(frame.line) }];
-        self.profile.location.push(Location { id, mapping_id, line });
+        self.profile.location.push(Location { id, mapping_id, line, ..Location::default() });
         self.locations.insert(frame.clone(), id);
         id
     }
@@ -163,7 +163,7 @@ impl Writer {
         let next = self.functions.len() as u64 + 1;
         let id = *self.functions.entry((name, system_name)).or_insert(next);
         if id == next {
-            self.profile.function.push(Function { id, name, system_name });
+            self.profile.function.push(Function { id, name, system_name, ..Function::default() });
         }
         id
     }

@@ -1,7 +1,7 @@
 //! google.v1.Profile (pprof), by hand: field numbers are those of `google/v1/profile.proto`.
 //!
-//! Only the fields that are written are here; the rest have their default values. JSON is written in
-//! camelCase with 64-bit integers as text. Texts are indices into `string_table`, whose first entry is
+//! The fields that we write, and those that an import reads of others' profiles: the latter have their default values in
+//! what we write, and are not in its JSON. JSON is written in camelCase with 64-bit integers as text. Texts are indices into `string_table`, whose first entry is
 //! empty; ids start at 1.
 
 use super::numbers;
@@ -41,6 +41,10 @@ pub struct Profile {
     #[prost(message, optional, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period_type: Option<ValueType>,
+    /// So much of it; read only.
+    #[prost(int64, tag = "12")]
+    #[serde(skip)]
+    pub period: i64,
 }
 
 /// What a value is.
@@ -69,7 +73,15 @@ pub struct Sample {
     #[prost(int64, repeated, tag = "2")]
     #[serde(serialize_with = "numbers::as_texts")]
     pub value: Vec<i64>,
+    /// What else is told of it; counted only.
+    #[prost(message, repeated, tag = "3")]
+    #[serde(skip)]
+    pub label: Vec<Label>,
 }
+
+/// A label of a sample.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct Label {}
 
 /// A file that code came from.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
@@ -100,6 +112,10 @@ pub struct Location {
     #[prost(uint64, tag = "2")]
     #[serde(serialize_with = "numbers::as_text")]
     pub mapping_id: u64,
+    /// Its address; read only.
+    #[prost(uint64, tag = "3")]
+    #[serde(skip)]
+    pub address: u64,
     /// Function and line.
     #[prost(message, repeated, tag = "4")]
     pub line: Vec<Line>,
@@ -135,4 +151,8 @@ pub struct Function {
     #[prost(int64, tag = "3")]
     #[serde(serialize_with = "numbers::as_text")]
     pub system_name: i64,
+    /// Its source file; read only.
+    #[prost(int64, tag = "4")]
+    #[serde(skip)]
+    pub filename: i64,
 }

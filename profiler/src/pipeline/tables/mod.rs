@@ -12,7 +12,7 @@ mod queue;
 mod teller;
 
 use crate::capture::TableMaps;
-use crate::model::{Pid, RawTask, TaskEvent};
+use crate::model::{Pid, RawTask, TaskEvent, Tenant};
 use crate::process::Registry;
 use crate::unwind::table::{Counts, Disk, Held, Made};
 use std::collections::{HashMap, HashSet};
@@ -27,16 +27,16 @@ const MAX_WAITING: usize = 32_768;
 
 /// What the teller is asked or told.
 enum Ask {
-    /// A process mapped code.
-    Mapped(Pid),
+    /// A process of this tenant's mapped code.
+    Mapped(Pid, Tenant),
     /// A process was made by another, whose list it has.
-    Forked(Pid),
+    Forked(Pid, Tenant),
     /// A process runs another program.
-    Replaced(Pid),
+    Replaced(Pid, Tenant),
     /// A process's first thread ended.
     Ended(Pid),
     /// Processes were sampled.
-    Used(Vec<Pid>),
+    Used(Vec<(Pid, Tenant)>),
     /// A file was read.
     Made(Box<Made>),
     /// Nobody asks any more.
@@ -64,7 +64,7 @@ pub struct TableCounts {
 pub struct Tables {
     asks: Option<SyncSender<Ask>>,
     /// Sampled since the last tick.
-    sampled: HashSet<Pid>,
+    sampled: HashMap<Pid, Tenant>,
     /// Of these, those that were told already.
     told: HashSet<Pid>,
     counts: Arc<Mutex<TableCounts>>,
@@ -77,7 +77,7 @@ impl Tables {
         let counts = Arc::new(Mutex::new(TableCounts::default()));
         let mut tables = Self {
             asks: None,
-            sampled: HashSet::new(),
+            sampled: HashMap::new(),
             told: HashSet::new(),
             counts: Arc::clone(&counts),
             turned_away: 0,
@@ -99,21 +99,23 @@ impl Tables {
     /// All processes that live, JVMs first.
     pub fn begin(&mut self, registry: &Registry) {
         let mut live: Vec<_> =
-            registry.iter().filter(|p| !p.exited).map(|p| (!p.is_jvm(), p.key.pid)).collect();
+            registry.iter().filter(|p| !p.exited).map(|p| (!p.is_jvm(), p.key.pid, p.tenant)).collect();
         live.sort_unstable();
-        live.into_iter().for_each(|(_, pid)| self.ask(Ask::Mapped(pid)));
+        live.into_iter().for_each(|(_, pid, tenant)| self.ask(Ask::Mapped(pid, tenant)));
     }
 
-    /// A process mapped code.
-    pub fn mapped(&mut self, pid: Pid) {
-        self.ask(Ask::Mapped(pid));
+    /// A process of this tenant's mapped code.
+    pub fn mapped(&mut self, pid: Pid, tenant: Tenant) {
+        self.ask(Ask::Mapped(pid, tenant));
     }
 
     /// A process runs another program, was made, or ends.
-    pub fn on_task(&mut self, task: &RawTask) {
+    pub fn on_task(&mut self, task: &RawTask, tenant: Tenant) {
         match task.event {
-            TaskEvent::Exec => self.ask(Ask::Replaced(task.pid)),
-            TaskEvent::Fork { parent_pid, .. } if parent_pid != task.pid => self.ask(Ask::Forked(task.pid)),
+            TaskEvent::Exec => self.ask(Ask::Replaced(task.pid, tenant)),
+            TaskEvent::Fork { parent_pid, .. } if parent_pid != task.pid => {
+                self.ask(Ask::Forked(task.pid, tenant))
+            }
             TaskEvent::Exit if task.tid == task.pid => {
                 self.told.remove(&task.pid);
                 self.ask(Ask::Ended(task.pid));
@@ -123,16 +125,16 @@ impl Tables {
     }
 
     /// A process was sampled. One that was not in the last second is told at once: it may have no list.
-    pub fn sampled(&mut self, pid: Pid) {
-        if self.asks.is_some() && self.sampled.insert(pid) && self.told.insert(pid) {
-            self.ask(Ask::Used(vec![pid]));
+    pub fn sampled(&mut self, pid: Pid, tenant: Tenant) {
+        if self.asks.is_some() && self.sampled.insert(pid, tenant).is_none() && self.told.insert(pid) {
+            self.ask(Ask::Used(vec![(pid, tenant)]));
         }
     }
 
     /// Once a second.
     pub fn tick(&mut self) {
         if !self.sampled.is_empty() {
-            self.told = self.sampled.clone();
+            self.told = self.sampled.keys().copied().collect();
             let used = self.sampled.drain().collect();
             self.ask(Ask::Used(used));
         }

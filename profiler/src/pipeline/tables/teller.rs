@@ -139,9 +139,16 @@ impl Teller {
 
     fn take(&mut self, ask: Ask) {
         match ask {
-            Ask::Mapped(pid) => self.soon(pid),
-            Ask::Forked(pid) => self.later(pid),
-            Ask::Replaced(pid) => {
+            Ask::Mapped(pid, tenant) => {
+                self.keeper.belongs(pid, tenant);
+                self.soon(pid);
+            }
+            Ask::Forked(pid, tenant) => {
+                self.keeper.belongs(pid, tenant);
+                self.later(pid);
+            }
+            Ask::Replaced(pid, tenant) => {
+                self.keeper.belongs(pid, tenant);
                 self.keeper.forget(pid);
                 self.soon(pid);
             }
@@ -149,7 +156,8 @@ impl Teller {
             Ask::Ended(pid) if self.keeper.knows(pid) => self.queue.now(pid),
             Ask::Ended(pid) => self.queue.forget(pid),
             Ask::Used(pids) => {
-                for pid in pids {
+                for (pid, tenant) in pids {
+                    self.keeper.belongs(pid, tenant);
                     if self.sampled.len() < MAX_WAITING {
                         self.sampled.insert(pid);
                     }
@@ -209,7 +217,9 @@ impl Teller {
             return;
         }
         let waiting = self.wanted.remove(&made.inode).unwrap_or_default();
-        match self.keeper.learn(made) {
+        // Spark's, if one of them is.
+        let tenant = waiting.iter().map(|pid| self.keeper.tenant(*pid)).max().unwrap_or_default();
+        match self.keeper.learn(made, tenant) {
             Ok(()) => {
                 for pid in waiting {
                     if self.sampled.contains(&pid) { self.queue.now(pid) } else { self.after(GATHER, pid) }

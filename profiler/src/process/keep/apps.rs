@@ -3,7 +3,7 @@
 //! In: words separated by commas, or a list of patterns. An application whose name is not known yet is not
 //! excluded by a pattern that may be a name.
 
-use super::{KeepError, check_length, items};
+use super::{KeepError, items};
 use std::str::FromStr;
 
 /// Applications by id or name; `*` and `?` are wild.
@@ -23,20 +23,6 @@ impl FromStr for AppFilter {
 }
 
 impl AppFilter {
-    /// A filter of these patterns; none means all.
-    pub fn from_patterns(patterns: impl IntoIterator<Item = String>) -> Result<Self, KeepError> {
-        let mut all = Vec::new();
-        for pattern in patterns {
-            // A name may hold a comma; here each pattern stands for itself.
-            check_length("--apps", &pattern)?;
-            if pattern.is_empty() {
-                return Err(KeepError::Empty { option: "--apps", text: pattern });
-            }
-            all.push(pattern);
-        }
-        Ok(Self(if all.iter().any(|p| p == "*") { Vec::new() } else { all }))
-    }
-
     pub(super) fn matches(&self, app: Option<&str>, name: Option<&str>) -> bool {
         if self.0.is_empty() {
             return true;

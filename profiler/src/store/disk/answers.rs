@@ -2,13 +2,31 @@
 
 use super::super::asking::Parts;
 use super::super::facts;
-use super::super::read::{Merge, MethodSums};
+use super::super::read::{Merge, MethodSums, Summing};
 use super::super::{LabelValue, LabelledSeries, Store, StoreUsage};
 use super::*;
 use crate::model::{
     Answer, LabelKey, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection, Summary,
 };
 use std::collections::BTreeMap;
+
+/// An answer over all views, several at a time.
+fn summed<'q, S: Summing<'q>>(shared: &Shared, query: &'q Query) -> Result<S::Answer, StoreError> {
+    let mut answer = shared.answer(|| {
+        let limits = &shared.config.answers;
+        let all = Mutex::new(S::new(query, limits));
+        shared.each_at_once(&query.range, |view| {
+            // Without the lock: only the sum waits for the others.
+            let mut own = S::new(query, limits);
+            own.add(view)?;
+            lock(&all).join(own)
+        })?;
+        let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(all.finish(shared.config.window_length))
+    })?;
+    S::quality(&mut answer).missing = shared.missing_in(&query.range);
+    Ok(answer)
+}
 
 impl Store for DiskStore {
     fn append(&self, window: Window) {
@@ -28,38 +46,11 @@ impl Store for DiskStore {
     }
 
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        let shared = &self.shared;
-        let mut answer = shared.answer(|| {
-            let limits = &shared.config.answers;
-            let all = Mutex::new(Merge::new(query, limits));
-            shared.each_at_once(&query.range, |view| {
-                // Without the lock: only the sum waits for the others.
-                let mut own = Merge::new(query, limits);
-                own.add(view)?;
-                lock(&all).join(own)
-            })?;
-            let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-            Ok(all.finish(shared.config.window_length))
-        })?;
-        answer.quality.missing = shared.missing_in(&query.range);
-        Ok(answer)
+        summed::<Merge<'_>>(&self.shared, query)
     }
 
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
-        let shared = &self.shared;
-        let mut answer = shared.answer(|| {
-            let limits = &shared.config.answers;
-            let all = Mutex::new(MethodSums::new(query, limits));
-            shared.each_at_once(&query.range, |view| {
-                let mut own = MethodSums::new(query, limits);
-                own.add(view)?;
-                lock(&all).join(own)
-            })?;
-            let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-            Ok(all.finish(shared.config.window_length))
-        })?;
-        answer.quality.missing = shared.missing_in(&query.range);
-        Ok(answer)
+        summed::<MethodSums<'_>>(&self.shared, query)
     }
 
     fn summary(&self, query: &Query) -> Result<Summary, StoreError> {

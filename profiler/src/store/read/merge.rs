@@ -6,7 +6,7 @@
 use super::super::answer::NO_VALUE;
 use super::super::facts::{Facts, Flaw, TextId};
 use super::super::flat::Flat;
-use super::{Covered, UNSELECTED, View};
+use super::{Covered, Summing, UNSELECTED, View};
 use crate::model::{Answer, LabelKey, Quality, Query, StackEnd, Summary};
 use crate::store::{AnswerLimits, StoreError};
 use std::collections::HashMap;
@@ -120,14 +120,14 @@ pub(in crate::store) struct Merge<'q> {
     quantities: Quantities<'q>,
 }
 
-impl<'q> Merge<'q> {
-    /// Only a root.
-    pub fn new(query: &'q Query, limits: &AnswerLimits) -> Self {
+impl<'q> Summing<'q> for Merge<'q> {
+    type Answer = Answer;
+
+    fn new(query: &'q Query, limits: &AnswerLimits) -> Self {
         Self { query, max_nodes: limits.nodes, tree: Flat::default(), quantities: Quantities::new(query) }
     }
 
-    /// Adds a view.
-    pub fn add(&mut self, view: &dyn View) -> Result<(), StoreError> {
+    fn add(&mut self, view: &dyn View) -> Result<(), StoreError> {
         let facts = view.facts();
         let selected = self.quantities.add(facts);
         if !selected.contains(&true) {
@@ -142,17 +142,19 @@ impl<'q> Merge<'q> {
         Ok(())
     }
 
-    /// Adds what another has of other views.
-    pub fn join(&mut self, other: Self) -> Result<(), StoreError> {
+    fn join(&mut self, other: Self) -> Result<(), StoreError> {
         self.quantities.join(other.quantities);
         self.tree = std::mem::take(&mut self.tree).merge(other.tree, self.max_nodes)?;
         Ok(())
     }
 
-    /// The answer.
-    pub fn finish(self, length: Duration) -> Answer {
+    fn finish(self, length: Duration) -> Answer {
         let Summary { range, windows, quality } = self.quantities.finish(length);
         Answer { tree: self.tree.finish(), range, windows, quality }
+    }
+
+    fn quality(answer: &mut Answer) -> &mut Quality {
+        &mut answer.quality
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::super::facts::Stacks;
 use super::super::methods::Methods;
-use super::{Quantities, UNSELECTED, View};
-use crate::model::{MethodAnswer, Query, Summary};
+use super::{Quantities, Summing, UNSELECTED, View};
+use crate::model::{MethodAnswer, Quality, Query, Summary};
 use crate::store::{AnswerLimits, StoreError};
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ pub(in crate::store) struct MethodSums<'q> {
     quantities: Quantities<'q>,
 }
 
-impl<'q> MethodSums<'q> {
-    /// None yet.
-    pub fn new(query: &'q Query, limits: &AnswerLimits) -> Self {
+impl<'q> Summing<'q> for MethodSums<'q> {
+    type Answer = MethodAnswer;
+
+    fn new(query: &'q Query, limits: &AnswerLimits) -> Self {
         Self { methods: Methods::new(query.detail, limits.nodes), quantities: Quantities::new(query) }
     }
 
-    /// Adds a view.
-    pub fn add(&mut self, view: &dyn View) -> Result<(), StoreError> {
+    fn add(&mut self, view: &dyn View) -> Result<(), StoreError> {
         let selected = self.quantities.add(view.facts());
         if !selected.contains(&true) {
             return Ok(());
@@ -49,16 +49,18 @@ impl<'q> MethodSums<'q> {
         Ok(())
     }
 
-    /// Adds what another has of other views.
-    pub fn join(&mut self, other: Self) -> Result<(), StoreError> {
+    fn join(&mut self, other: Self) -> Result<(), StoreError> {
         self.quantities.join(other.quantities);
         self.methods.join(other.methods)
     }
 
-    /// The answer.
-    pub fn finish(self, length: Duration) -> MethodAnswer {
+    fn finish(self, length: Duration) -> MethodAnswer {
         let Summary { range, windows, quality } = self.quantities.finish(length);
         MethodAnswer { methods: self.methods.finish(), range, windows, quality }
+    }
+
+    fn quality(answer: &mut MethodAnswer) -> &mut Quality {
+        &mut answer.quality
     }
 }
 

@@ -22,13 +22,30 @@ use super::StoreError;
 use super::facts::{Facts, LedgerLine, Stacks};
 use super::flat::Shape;
 use super::part::Part;
-use crate::model::{Detail, LostCounts, TimeRange};
+use crate::model::{Detail, LostCounts, Quality, Query, TimeRange};
+use crate::store::AnswerLimits;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// No slot: the group is not selected.
 pub(super) const UNSELECTED: u32 = u32::MAX;
+
+/// An answer that views are added to, whichever holds them.
+pub(super) trait Summing<'q>: Sized + Send {
+    /// What comes of it.
+    type Answer;
+    /// Of no view yet.
+    fn new(query: &'q Query, limits: &AnswerLimits) -> Self;
+    /// Adds a view.
+    fn add(&mut self, view: &dyn View) -> Result<(), StoreError>;
+    /// Adds what another has of other views.
+    fn join(&mut self, other: Self) -> Result<(), StoreError>;
+    /// The answer; `length` is a window's.
+    fn finish(self, length: Duration) -> Self::Answer;
+    /// What an answer rests on.
+    fn quality(answer: &mut Self::Answer) -> &mut Quality;
+}
 
 /// Something that holds windows.
 pub(super) trait View {

@@ -1,10 +1,10 @@
-//! The files of a [`Keeper`]: tables in, words in the walker's space out; and which of them go when there is no room.
+//! The files of a [`Keeper`]: tables in, words in the walker's space out.
 
 use super::super::build::Table;
 use super::super::file::{self, Found, Inode, Made, New, Stamp};
 use super::super::image::Image;
-use super::super::space::QUIET;
 use super::{Keeper, Known, Remembered, Seen, State, Walker, WalkerError};
+use crate::model::Tenant;
 use crate::target::maps::{Backing, Mapping};
 use profiler_ebpf::NoTable;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Files whose inode is remembered; then all are forgotten at once.
 const MAX_INODES: usize = 16_384;
 /// A table that was thrown out, or had no room, is not made again before this.
-const AGAIN: Duration = Duration::from_secs(10);
+pub(super) const AGAIN: Duration = Duration::from_secs(10);
 /// Below this, a 32-bit process keeps its vdso.
 const HIGH: u64 = 1 << 32;
 
@@ -44,8 +44,8 @@ impl<W: Walker> Keeper<W> {
         matches!(state, Some(State::Evicted(until)) if Instant::now() >= *until)
     }
 
-    /// Takes what was made of a file.
-    pub fn learn(&mut self, made: Made) -> Result<(), WalkerError> {
+    /// Takes what was made of a file, for a process of this tenant's.
+    pub fn learn(&mut self, made: Made, tenant: Tenant) -> Result<(), WalkerError> {
         self.counts.build_ns += made.ns;
         let seen = match made.found {
             Found::Large => return Ok(()),
@@ -59,7 +59,7 @@ impl<W: Walker> Keeper<W> {
             Found::New(new) => {
                 let which = if made.loaded { &mut self.counts.loaded } else { &mut self.counts.built };
                 *which += 1;
-                self.put(*new, made.inode.path(), made.ns)?
+                self.put(*new, made.inode.path(), made.ns, tenant)?
             }
         };
         if self.inodes.len() >= MAX_INODES {
@@ -72,17 +72,17 @@ impl<W: Walker> Keeper<W> {
     /// The vdso's key.
     pub(super) fn learn_vdso(&mut self, image: Image) -> Result<Option<u64>, WalkerError> {
         match file::of_image(image, None, &mut false) {
-            Ok(Found::New(new)) => self.put(*new, Path::new("[vdso]"), 0).map(Result::ok),
+            Ok(Found::New(new)) => self.put(*new, Path::new("[vdso]"), 0, Tenant::default()).map(Result::ok),
             _ => Ok(None),
         }
     }
 
-    fn put(&mut self, new: New, path: &Path, ns: u64) -> Result<Seen, WalkerError> {
+    fn put(&mut self, new: New, path: &Path, ns: u64, tenant: Tenant) -> Result<Seen, WalkerError> {
         let New { key, segments, table } = new;
         let (page, pages) = (table.page, table.pages());
         let state = match self.files.get(&key).map(|known| &known.state) {
             Some(State::Built { .. }) => return Ok(Ok(key)),
-            _ => self.upload(&table)?,
+            _ => self.upload(&table, tenant)?,
         };
         self.keys.set(key, matches!(state, State::Built { .. }));
         let users = self.files.get(&key).map_or(0, |known| known.users);
@@ -94,9 +94,9 @@ impl<W: Walker> Keeper<W> {
     }
 
     /// Gives the walker a table, after making room.
-    fn upload(&mut self, table: &Table) -> Result<State, WalkerError> {
-        let Some(address) = self.room(table.words())? else {
-            self.counts.refused += 1;
+    fn upload(&mut self, table: &Table, tenant: Tenant) -> Result<State, WalkerError> {
+        let Some(address) = self.room(table.words(), tenant)? else {
+            self.refuse(tenant);
             return Ok(State::Evicted(Instant::now() + AGAIN));
         };
         let mut numbers = Vec::with_capacity(table.rules.len());
@@ -109,50 +109,5 @@ impl<W: Walker> Keeper<W> {
         }
         self.walker.write(address, &table.numbered(&numbers))?;
         Ok(State::Built { address, words: table.words(), rows: table.rows.len(), rules: table.rules.clone() })
-    }
-
-    /// Room for so many words; others' tables go for it.
-    pub(super) fn room(&mut self, words: usize) -> Result<Option<u32>, WalkerError> {
-        let mut now = Instant::now();
-        if let Some(address) = self.space.take(words, now) {
-            return Ok(Some(address));
-        }
-        let vdso = self.vdso.map(|(_, key)| key);
-        let mut freed = 0usize;
-        while freed < words + words / 2 {
-            let idle = |(key, known): &(&u64, &super::Known)| {
-                matches!(known.state, State::Built { .. })
-                    && now.saturating_duration_since(known.used) >= self.limits.in_use
-                    && Some(**key) != vdso
-            };
-            let victim = self.files.iter().filter(idle);
-            let victim = victim.min_by_key(|(_, known)| (known.users > 0, known.used)).map(|(key, _)| *key);
-            let Some(key) = victim else { break };
-            self.counts.evicted += 1;
-            self.without(key)?;
-            freed += self.drop_table(key, now);
-        }
-        if freed == 0 {
-            return Ok(None);
-        }
-        // Until no walk reads it any more.
-        std::thread::sleep(QUIET);
-        now = Instant::now();
-        Ok(self.space.take(words, now))
-    }
-
-    pub(super) fn drop_table(&mut self, key: u64, now: Instant) -> usize {
-        self.keys.set(key, false);
-        let Some(known) = self.files.get_mut(&key) else { return 0 };
-        let State::Built { address, words, rules, .. } =
-            std::mem::replace(&mut known.state, State::Evicted(now + AGAIN))
-        else {
-            return 0;
-        };
-        self.space.give(address, words, now);
-        for rule in rules {
-            self.rules.give(rule);
-        }
-        words
     }
 }

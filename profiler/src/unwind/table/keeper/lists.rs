@@ -92,8 +92,9 @@ impl<W: Walker> Keeper<W> {
             return Ok(());
         }
         let words = ranges.words(0).len();
-        let Some(list) = self.room(words)? else {
-            self.counts.refused += 1;
+        let tenant = self.tenant(pid);
+        let Some(list) = self.room(words, tenant)? else {
+            self.refuse(tenant);
             self.forget(pid);
             return Ok(());
         };

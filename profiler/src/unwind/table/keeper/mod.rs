@@ -3,11 +3,12 @@
 //! In: processes whose code was mapped, that ended, that were sampled; tables that were made. Out: tables, rules and
 //! lists of ranges in the walker's maps, and which files are wanted for them. A file's table is shared by all processes
 //! that map its contents, whatever its name or inode. When the room is used up the file whose processes were longest
-//! not sampled loses its table; its code is then walked by frame pointers and says so, until one of its processes is
-//! sampled again. Nothing here reads a target's file: what is known is told in some microseconds.
+//! not sampled loses its table, and where all are sampled those of who holds more than his share ([`Excess`](crate::model::Excess)); its code
+//! is then walked by frame pointers and says so, until one of its processes is sampled again. Nothing here reads a target's file: what is known is told in some microseconds.
 
 mod files;
 mod lists;
+mod room;
 #[cfg(test)]
 mod tests;
 mod walker;
@@ -18,7 +19,7 @@ use super::image::Image;
 use super::ranges::Ranges;
 use super::space::Space;
 use super::vdso;
-use crate::model::Pid;
+use crate::model::{Pid, Refusals, Tenant};
 use profiler_ebpf::{NoTable, UnwindRule};
 use std::collections::HashMap;
 use std::path::Path;
@@ -88,9 +89,11 @@ pub struct Keeper<W> {
     /// Bytes that it takes, and its table.
     vdso: Option<(u64, u64)>,
     processes: HashMap<Pid, Process>,
+    tenants: HashMap<Pid, Tenant>,
     incarnation: u32,
     stamp: u32,
     counts: Counts,
+    refusals: Refusals,
 }
 
 impl<W: Walker> Keeper<W> {
@@ -108,9 +111,11 @@ impl<W: Walker> Keeper<W> {
             inodes: HashMap::new(),
             vdso: None,
             processes: HashMap::new(),
+            tenants: HashMap::new(),
             incarnation: 0,
             stamp: 0,
             counts: Counts::default(),
+            refusals: Refusals::default(),
         };
         if let Some((len, image)) = vdso::own() {
             keeper.vdso = keeper.learn_vdso(image)?.map(|key| (len, key));
@@ -143,9 +148,14 @@ impl<W: Walker> Keeper<W> {
             rows: self.files.values().filter_map(rows).sum(),
             rules: self.rules.len(),
             processes: self.processes.len(),
-            refused: self.counts.refused + self.rules.refused,
+            refused: self.counts.refused + self.refusals.total() + self.rules.refused,
             ..self.counts
         }
+    }
+
+    /// What there was no room for, and whose it was.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// The largest tables.
@@ -188,8 +198,8 @@ impl<W: Walker> Keeper<W> {
     /// The code of a process changed, or it is new: its mappings are read, and what is known of them is told. `dir` is
     /// its directory in /proc. The answer: files that must be made first.
     pub fn look(&mut self, dir: &Path, pid: Pid) -> Result<Vec<Wanted>, WalkerError> {
-        if !self.processes.contains_key(&pid) && self.processes.len() >= self.limits.processes {
-            self.counts.refused += 1;
+        if !self.processes.contains_key(&pid) && !self.place(pid) {
+            self.refuse(self.tenant(pid));
             return Ok(Vec::new());
         }
         self.walker.expect(pid)?;
@@ -239,6 +249,7 @@ impl<W: Walker> Keeper<W> {
         for pid in self.processes.keys().filter(gone).copied().collect::<Vec<_>>() {
             self.forget(pid);
         }
+        self.tenants.retain(|pid, _| self.processes.contains_key(pid) || !gone(&pid));
         let now = Instant::now();
         let vdso = self.vdso.map(|(_, key)| key);
         let unused = |known: &Known| known.users == 0 && now.saturating_duration_since(known.used) >= UNUSED;

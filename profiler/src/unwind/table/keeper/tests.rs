@@ -74,12 +74,21 @@ struct Waiting(Child, PathBuf);
 
 impl Waiting {
     fn start(program: &Path) -> Self {
-        let child = Command::new(program).arg("60").stdout(Stdio::null()).spawn().unwrap();
+        Self::until(Command::new(program).arg("60").stdout(Stdio::null()), "nanosleep")
+    }
+
+    /// One that waits for its input.
+    fn reading(program: &Path) -> Self {
+        Self::until(Command::new(program).stdin(Stdio::piped()).stdout(Stdio::null()), "pipe")
+    }
+
+    fn until(command: &mut Command, waits: &str) -> Self {
+        let child = command.spawn().unwrap();
         let dir = PathBuf::from(format!("/proc/{}", child.id()));
         // Until its libraries are mapped.
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(10)
-            && !std::fs::read_to_string(dir.join("wchan")).is_ok_and(|at| at.contains("nanosleep"))
+            && !std::fs::read_to_string(dir.join("wchan")).is_ok_and(|at| at.contains(waits))
         {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -110,7 +119,8 @@ fn keeper(limits: Limits) -> Keeper<Fake> {
 fn learn(keeper: &mut Keeper<Fake>, process: &Waiting) -> Vec<String> {
     let wanted = keeper.look(&process.1, process.pid()).unwrap();
     for file in &wanted {
-        keeper.learn(make(file, u64::MAX, keeper.keys(), None)).unwrap();
+        let tenant = keeper.tenant(process.pid());
+        keeper.learn(make(file, u64::MAX, keeper.keys(), None), tenant).unwrap();
     }
     keeper.look(&process.1, process.pid()).unwrap();
     wanted.iter().map(|file| file.mapping.module_name()).collect()
@@ -172,7 +182,7 @@ fn a_file_that_was_written_is_read_again_and_a_copy_is_not() {
     let wanted = keeper.look(&copy.1, copy.pid()).unwrap();
     let made = make(&wanted[0], u64::MAX, keeper.keys(), None);
     assert!(wanted.len() == 1 && matches!(made.found, Found::Known(_)), "{:?}", made.found);
-    keeper.learn(made).unwrap();
+    keeper.learn(made, Tenant::default()).unwrap();
     drop((first, copy));
     // Nobody maps it any more, and nothing changed: it is still known.
     keeper.sweep(Path::new("/proc"));
@@ -219,4 +229,63 @@ fn a_process_without_code_or_over_the_limit_has_no_list() {
     assert_eq!(keeper.counts().processes, 0);
     let rules: Vec<_> = keeper.walker().rules.values().filter_map(|w| UnwindRule::from_word(*w)).collect();
     assert!(rules.len() > 30 && rules.iter().any(|rule| rule.cfa == CfaRule::Plt));
+}
+
+/// Bytes that a keeper without neighbours holds for the program, its libraries and its list.
+fn bytes_of(program: &Path) -> usize {
+    let (mut keeper, process) = (keeper(Limits::default()), Waiting::reading(program));
+    learn(&mut keeper, &process);
+    keeper.counts().bytes
+}
+
+#[test]
+fn a_flooder_loses_his_own_tables() {
+    let program = |name: &str| std::fs::canonicalize(format!("/usr/bin/{name}")).expect(name);
+    let (job, flooder) = (Tenant::new(true, 1000, ""), Tenant::new(false, 65534, ""));
+    let (calm, late) = (program("cat"), program("xargs"));
+    // The job has three quarters, which is enough for it and the C library; the rest is full of what is in use.
+    let bytes = bytes_of(&late) * 4 / 3 + (4 << 10);
+    let mut keeper = keeper(Limits { bytes, ..Limits::default() });
+    let calm = Waiting::reading(&calm);
+    learn(&mut keeper, &calm);
+    let mut flood = Vec::new();
+    for name in [
+        "perl", "bash", "dash", "tee", "wc", "head", "uniq", "od", "base64", "nl", "tac", "fold", "fmt", "pr",
+    ] {
+        let process = Waiting::reading(&program(name));
+        keeper.belongs(process.pid(), flooder);
+        learn(&mut keeper, &process);
+        flood.push((name, process));
+    }
+    let refused = keeper.refusals().total();
+    assert!(refused > 0, "the flood does not fill it: {:?}", keeper.counts());
+    let late = Waiting::reading(&late);
+    keeper.belongs(late.pid(), job);
+    learn(&mut keeper, &late);
+    let walked = |keeper: &Keeper<Fake>, process: &Waiting, name: &str| {
+        keeper.knows(process.pid()) && keeper.walker().rule(process.pid(), process.code(name)).is_ok()
+    };
+    assert!(walked(&keeper, &late, "xargs") && walked(&keeper, &late, "libc.so"), "{:?}", keeper.counts());
+    assert!(walked(&keeper, &calm, "cat") && walked(&keeper, &calm, "libc.so"));
+    let lacking = flood.iter().filter(|(name, process)| !walked(&keeper, process, name)).count();
+    assert!(lacking > 0 && keeper.counts().bytes <= bytes);
+    assert!(keeper.refusals().total() > refused);
+    assert!(keeper.refusals().by_tenant().all(|(who, _)| who == flooder));
+}
+
+#[test]
+fn a_flooder_of_processes_keeps_nobody_from_a_list() {
+    let mut keeper = keeper(Limits { processes: 4, ..Limits::default() });
+    let (job, flooder) = (Tenant::new(true, 1000, ""), Tenant::new(false, 65534, ""));
+    let flood: Vec<_> = (0..5).map(|_| Waiting::start(&sleep())).collect();
+    for process in &flood {
+        keeper.belongs(process.pid(), flooder);
+        learn(&mut keeper, process);
+    }
+    let known = |keeper: &Keeper<Fake>| flood.iter().filter(|process| keeper.knows(process.pid())).count();
+    assert_eq!(known(&keeper), 4);
+    let late = Waiting::start(&sleep());
+    keeper.belongs(late.pid(), job);
+    learn(&mut keeper, &late);
+    assert!(keeper.knows(late.pid()) && known(&keeper) == 3, "{:?}", keeper.counts());
 }
