@@ -6,5 +6,6 @@ mod attribution;
 mod held;
 mod kept;
 mod page_on_spark;
+mod python_tasks;
 mod spark_sql;
 mod whose;

@@ -167,7 +167,7 @@ fn numbers_are_announced_first(events: &[RawEvent], pid: Pid) -> BTreeMap<u32, u
                 let before = now.get(&t.tid).copied().unwrap_or(0);
                 assert_eq!(t.previous_seq, before, "{t:?}");
                 match t.cause {
-                    ThreadCause::Named => _ = now.insert(t.tid, t.name_seq),
+                    ThreadCause::Named | ThreadCause::Bound { .. } => _ = now.insert(t.tid, t.name_seq),
                     ThreadCause::Ended => _ = now.remove(&t.tid),
                     ThreadCause::Asked => {}
                 }

@@ -6,7 +6,7 @@ use crate::globals::{SIGNAL_LIVE, TASK_PID, TASK_SIGNAL, TASK_TGID};
 use crate::maps::PROCESSES;
 use crate::output::{WAKE_NOW, lost_event, room_for_events, send, waiting, wake_flags};
 use crate::walk::runtime;
-use crate::{shares, threads};
+use crate::{shares, threads, workers};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
@@ -43,6 +43,7 @@ pub fn task_exit(ctx: RawTracePointContext) -> i32 {
 #[inline(always)]
 fn forget_code(pid: u32) {
     runtime::forget(pid);
+    workers::forget(pid);
     let _ = PROCESSES.remove(pid);
 }
 
@@ -91,6 +92,9 @@ pub fn task_fork(ctx: RawTracePointContext) -> i32 {
         let ids = bpf_get_current_pid_tgid();
         if pid != (ids >> 32) as u32 {
             inherit((ids >> 32) as u32, pid);
+            workers::made_process((ids >> 32) as u32, pid);
+        } else {
+            workers::made_thread(ids as u32, tid);
         }
         task(&ctx, RecordKind::Fork, (pid, tid), ((ids >> 32) as u32, ids as u32));
     }

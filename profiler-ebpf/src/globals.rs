@@ -74,6 +74,18 @@ pub static TASK_SIGNAL: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static SIGNAL_LIVE: Global<u32> = Global::new(0);
 
+/// `sock_common.skc_num`: a socket's own port.
+#[unsafe(no_mangle)]
+pub static SOCK_NUM: Global<u32> = Global::new(0);
+
+/// `sock_common.skc_dport`: the other end's port, in network order.
+#[unsafe(no_mangle)]
+pub static SOCK_DPORT: Global<u32> = Global::new(0);
+
+/// `sock_common.skc_net`: the network namespace.
+#[unsafe(no_mangle)]
+pub static SOCK_NET: Global<u32> = Global::new(0);
+
 /// `task_struct.start_time`: CLOCK_MONOTONIC, nanoseconds.
 #[unsafe(no_mangle)]
 pub static TASK_START: Global<u32> = Global::new(0);

@@ -8,6 +8,7 @@
 
 pub mod arch;
 mod counter;
+mod party;
 mod reason;
 mod record;
 mod runtime;
@@ -15,9 +16,11 @@ mod share;
 mod table;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
+pub use party::{MAX_PARTIES, MAX_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
-    RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord, ThreadRecord, UserFrame,
+    BoundRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
+    ThreadRecord, UserFrame,
 };
 pub use runtime::{
     CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping, InstructionKind, JavaFrameTag, JvmLayout,

@@ -4,14 +4,16 @@
 use crate::walk::hotspot::{Blob, CODE_BYTES, HEAD_WORDS};
 use crate::walk::state::{Rule, Walk};
 use crate::walk::{cache, recent};
+use crate::worker_sockets::End;
+use crate::workers::Serving;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
-use aya_ebpf::maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf};
+use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_RULES, MAX_SLABS, MAX_SPARK_USERS, MAX_TABLED,
-    MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord,
-    Share, StackRecord,
+    COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_PYTHONS, MAX_RULES, MAX_SLABS,
+    MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, Party,
+    ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share, StackRecord,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -74,7 +76,15 @@ pub static SPARK_USERS: HashMap<u32, u8> = HashMap::with_max_entries(MAX_SPARK_U
 
 /// Processes whose threads the daemon wants to hear of, by pid.
 #[map]
-pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED, 0);
+pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED + MAX_PYTHONS, 0);
+
+/// PySpark's processes, by pid (see `workers`).
+#[map]
+pub static PARTIES: HashMap<u32, Party> = HashMap::with_max_entries(MAX_PARTIES, 0);
+
+/// Threads of executors that run a task or feed a worker for one, by tid.
+#[map]
+pub static TASK_THREADS: HashMap<u32, Serving> = HashMap::with_max_entries(MAX_TASK_THREADS, 0);
 
 /// Sets of [`CODE`]; a power of two. 32,768 entries, 1 MiB: an executor's stacks hold some thousand return
 /// addresses.
@@ -95,6 +105,10 @@ pub static RECENT: Array<recent::Slot> = Array::with_max_entries(RECENT_SLOTS, B
 /// Which tables the code of a process is walked by, by pid (see `walk::table`).
 #[map]
 pub static PROCESSES: HashMap<u32, ProcessTables> = HashMap::with_max_entries(MAX_TABLED, 0);
+
+/// Workers by their connections. A connection that nobody used for long makes room.
+#[map]
+pub static CONNECTIONS: LruHashMap<u64, End> = LruHashMap::with_max_entries(MAX_PYTHONS, 0);
 
 /// A slab. Mappable for the same reason as [`CODE`].
 pub type Slab =

@@ -1,7 +1,7 @@
 //! The records of the ring buffer. All integers in native byte order; times are nanoseconds of
 //! CLOCK_MONOTONIC (`bpf_ktime_get_ns`); pids and tids are those of the initial PID namespace.
 
-use crate::RuntimeId;
+use crate::{RuntimeId, TaskThread};
 
 /// What a record is; the first field of each.
 #[repr(u16)]
@@ -23,6 +23,8 @@ pub enum RecordKind {
     ThreadEnded = 7,
     /// A [`ThreadRecord`]: a thread of a watched process, in answer to a request for all.
     ThreadAsked = 8,
+    /// A [`BoundRecord`]: a PySpark worker works for another task than before.
+    WorkerBound = 9,
 }
 
 /// The head of every record.
@@ -227,8 +229,20 @@ impl ThreadRecord {
     pub const FLAG_NAME_UTF16: u32 = 8;
 }
 
+/// A PySpark worker's main thread, at the moment at which it exchanged data with a task's thread for the first time since it
+/// did with another's. The thread has no name: its number stands for the task.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BoundRecord {
+    /// kind = WorkerBound; the worker's main thread.
+    pub thread: ThreadRecord,
+    /// The task; [`TaskThread::NONE`] when the one before is over.
+    pub task: TaskThread,
+}
+
 const _: () = {
     assert!(size_of::<ThreadRecord>() == 128);
+    assert!(size_of::<BoundRecord>() == 136);
     assert!(size_of::<RecordHeader>() == 8);
     assert!(size_of::<SampleRecord>() == 64);
     assert!(size_of::<StackRecord>() == 48);

@@ -11,6 +11,7 @@ use crate::maps::{EVENTS, THREADS, WATCHED};
 use crate::output::{Counts, room_for_events, waiting, wake_flags};
 use crate::shares;
 use crate::walk::recent;
+use crate::workers;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns, bpf_probe_read_user_str};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
@@ -73,6 +74,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         counts.lost(ctx, DropReason::NamesTooFast);
         return;
     }
+    workers::task_ends(ctx, tid);
     let waiting = waiting();
     if !shares::may_put(Loss::Thread, size_of::<NamedRecord>() as u64, waiting) {
         renumber(ctx, &counts, tid, now);
@@ -111,6 +113,8 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         (*thread).name_len = name_len;
         (*thread).flags |= flags;
     }
+    // SAFETY: as above; the record is whole.
+    unsafe { workers::named((pid, tid), name_seq, record) };
     entry.submit(wake_flags(waiting));
 }
 
@@ -120,7 +124,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
 fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
     let fresh = fresh_number(counts);
     let numbers = match THREADS.get_ptr_mut(tid) {
-        // SAFETY: only the thread itself writes its entry, and only its end removes it.
+        // SAFETY: only the thread itself writes its entry (of a PySpark worker, who sends to it), and only its end removes it.
         Some(state) => unsafe {
             let state = state.cast::<u64>();
             let previous = ThreadState(state.read());
@@ -137,6 +141,32 @@ fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u3
     numbers
 }
 
+/// Whether a thread is in the table, from now on at the latest.
+#[inline(always)]
+pub fn has_place<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32) -> bool {
+    let has = THREADS.get_ptr(tid).is_some() || place(tid, ThreadState(0));
+    if !has {
+        counts.lost(ctx, DropReason::ThreadsFull);
+    }
+    has
+}
+
+/// Gives a PySpark worker's main thread that is in the table a fresh number; the one before and the new one. 0 when it is not there any more.
+#[inline(always)]
+pub fn renew(counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
+    let Some(state) = THREADS.get_ptr_mut(tid) else { return (0, 0) };
+    let fresh = fresh_number(counts);
+    // SAFETY: as in `renumber`.
+    let previous = unsafe {
+        let state = state.cast::<u64>();
+        let previous = ThreadState(state.read());
+        state.write(previous.named(fresh, now).0);
+        previous.number()
+    };
+    recent::renamed(tid, fresh);
+    (previous, fresh)
+}
+
 /// Puts a thread into the table, if there is room for one more of its user's.
 #[inline(always)]
 fn place(tid: u32, state: ThreadState) -> bool {
@@ -150,6 +180,12 @@ fn place(tid: u32, state: ThreadState) -> bool {
         shares::lost(Loss::Place as u64);
     }
     is_there
+}
+
+/// Whether a thread, or its user's, had all the numbers that they may in this second.
+#[inline(always)]
+pub fn number_too_fast(tid: u32, now: u64) -> bool {
+    too_fast(tid, now) || shares::one_more_name(now) == 0
 }
 
 /// Whether a thread has told all the names that it may in this second.
@@ -180,8 +216,7 @@ fn fresh_number(counts: &Counts) -> u32 {
 /// The number of a thread's name.
 #[inline(always)]
 pub fn number_of(tid: u32) -> u32 {
-    // SAFETY: a word, read whole. An entry is written and removed by its own thread only, which is the
-    // one that runs here.
+    // SAFETY: a word, read whole.
     unsafe { THREADS.get(tid) }.map_or(0, |[state, _]| ThreadState(*state).number())
 }
 
@@ -209,6 +244,7 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     if name_seq == 0 && WATCHED.get_ptr(pid).is_none() {
         return;
     }
+    workers::thread_ended(tid);
     // SAFETY: the helper has no preconditions.
     let task = unsafe { bpf_get_current_task() } as *const u8;
     let waiting = waiting();

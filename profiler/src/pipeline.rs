@@ -10,6 +10,7 @@ mod health;
 mod heap;
 mod idle;
 mod pace;
+mod pythons;
 mod relabels;
 mod runtimes;
 mod serving;
@@ -47,6 +48,7 @@ use crate::symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig,
 pub use archive::{ServeArchive, serve_archive, serve_store};
 use health::{Health, Shared};
 use pace::Pace;
+use pythons::Pythons;
 use runtimes::Processes;
 use stacks::{Entry, StackCache, StackToken};
 use std::collections::HashMap;
@@ -326,6 +328,7 @@ fn join(
         window_end: worker::Ticks::default(),
         threads,
         runtimes: Processes::new(readers),
+        pythons: Pythons::default(),
         pace: Pace::new(),
         tables,
         shares: shares::Shares::default(),

@@ -3,7 +3,7 @@
 //! Bounds-checked and free of alignment needs: a record that is too short or of an unknown kind is an
 //! error value, which the reader counts. Limits are those of the records (`profiler_ebpf`).
 
-use super::decode_thread::thread;
+use super::decode_thread::{bound, thread};
 use crate::model::{RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause};
 use profiler_ebpf::{
     MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleRecord, StackRecord, TaskRecord,
@@ -41,6 +41,7 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
     const NAMED: u16 = RecordKind::ThreadNamed as u16;
     const ENDED: u16 = RecordKind::ThreadEnded as u16;
     const ASKED: u16 = RecordKind::ThreadAsked as u16;
+    const BOUND: u16 = RecordKind::WorkerBound as u16;
     match kind {
         SAMPLE => sample(bytes).map(RawEvent::Sample),
         STACK => stack(bytes).map(RawEvent::Stack),
@@ -56,6 +57,7 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
         NAMED => thread(bytes, ThreadCause::Named).map(RawEvent::Thread),
         ENDED => thread(bytes, ThreadCause::Ended).map(RawEvent::Thread),
         ASKED => thread(bytes, ThreadCause::Asked).map(RawEvent::Thread),
+        BOUND => bound(bytes).map(RawEvent::Thread),
         kind => Err(DecodeError::UnknownKind(kind)),
     }
 }

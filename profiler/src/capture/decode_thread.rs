@@ -5,7 +5,7 @@
 
 use super::decode::{DecodeError, u32_at, u64_at};
 use crate::model::{Accounts, RawThread, ThreadCause};
-use profiler_ebpf::{MAX_NAME, ThreadRecord};
+use profiler_ebpf::{BoundRecord, MAX_NAME, TaskThread, ThreadRecord};
 use std::mem::offset_of;
 
 /// One record, without what the ring put behind it.
@@ -41,6 +41,16 @@ pub(super) fn thread(bytes: &[u8], cause: ThreadCause) -> Result<RawThread, Deco
         name: utf8(name, flags),
         accounts: (flags & ThreadRecord::FLAG_ACCOUNTS != 0).then_some(accounts),
     })
+}
+
+/// A worker's, with the task's thread and its name's number.
+pub(super) fn bound(bytes: &[u8]) -> Result<RawThread, DecodeError> {
+    let at = offset_of!(BoundRecord, task);
+    let tid = u32_at(bytes, at + offset_of!(TaskThread, tid))?;
+    let seq = u32_at(bytes, at + offset_of!(TaskThread, seq))?;
+    let worker = thread(bytes, ThreadCause::Bound { tid, seq })?;
+    // What follows is no name.
+    Ok(RawThread { name: Box::default(), ..worker })
 }
 
 /// A name in UTF-8, of at most [`MAX_NAME`] bytes, where the kernel gave it in a String's own code; else as it is.
@@ -110,6 +120,19 @@ mod tests {
             assert_eq!(decode(&bytes[..len]), Err(DecodeError::Short));
         }
         assert_eq!(decode(&a_name(0, &[b'x'; MAX_NAME + 1])), Err(DecodeError::LongName));
+    }
+
+    #[test]
+    fn a_worker_comes_with_its_tasks_thread() {
+        let bytes = Bytes::new(RecordKind::WorkerBound, 0).u64s(&[1, 2]).u32s(&[3, 3, 5, 6]).u64s(&[7; 10]);
+        let bytes = bytes.u32s(&[0, ThreadRecord::FLAG_ACCOUNTS, 70, 71]).done();
+        let Ok(RawEvent::Thread(worker)) = decode(&bytes) else { panic!("not decoded") };
+        assert_eq!(worker.cause, ThreadCause::Bound { tid: 70, seq: 71 });
+        assert_eq!((worker.pid, worker.name_seq, worker.previous_seq, &*worker.name), (3, 5, 6, &b""[..]));
+        assert_eq!(worker.accounts.map(|accounts| accounts.written_bytes), Some(7));
+        for len in 0..bytes.len() {
+            assert_eq!(decode(&bytes[..len]), Err(DecodeError::Short));
+        }
     }
 
     #[test]

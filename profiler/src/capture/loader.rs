@@ -6,6 +6,7 @@ use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::probe::ACCOUNTS;
 use super::source::{PerfSource, perf_event};
+use super::workers::{self, Binder};
 use super::{asked, names};
 use crate::model::SampleKind;
 use aya::maps::{MapData, MapError, ProgramArray};
@@ -41,6 +42,8 @@ pub(super) struct Loaded {
     pub(super) programs: Vec<&'static str>,
     /// The kernel lists threads for us.
     pub(super) iterator: bool,
+    /// What binds Python workers to tasks, on no tracepoint yet.
+    pub(super) binders: Vec<Binder>,
 }
 
 /// Refuses what cannot work, before anything is tried.
@@ -87,6 +90,13 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
             programs.push(name);
         }
     }
+    // Attached while there is a Python worker.
+    let binders = workers::programs(features);
+    for (name, _) in &binders {
+        let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
+        program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+        programs.push(*name);
+    }
     if features.uprobes.is_ok() {
         for name in names::PROGRAMS {
             let program: &mut UProbe = self::program(&mut ebpf, name)?;
@@ -103,7 +113,7 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     if iterator {
         programs.push(asked::PROGRAM);
     }
-    Ok(Loaded { ebpf, walk, sources, next, programs, iterator })
+    Ok(Loaded { ebpf, walk, sources, next, programs, iterator, binders })
 }
 
 impl Walk {
@@ -177,6 +187,9 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("MM_START_STACK", offsets.mm_start_stack),
         ("TASK_SIGNAL", offsets.task_signal),
         ("SIGNAL_LIVE", offsets.signal_live),
+        ("SOCK_NUM", offsets.sock_num),
+        ("SOCK_DPORT", offsets.sock_dport),
+        ("SOCK_NET", offsets.sock_net),
     ];
     let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
     let offsets: Vec<(&str, u32)> =

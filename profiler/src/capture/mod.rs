@@ -31,6 +31,7 @@ mod stats;
 mod tables;
 mod thread_features;
 mod threads;
+mod workers;
 
 pub use crate::model::{FileId, NameProbe};
 pub use config::CaptureConfig;

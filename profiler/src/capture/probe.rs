@@ -25,6 +25,9 @@ pub(super) struct KernelOffsets {
     pub(super) mm_start_stack: Option<u32>,
     pub(super) task_signal: Option<u32>,
     pub(super) signal_live: Option<u32>,
+    pub(super) sock_num: Option<u32>,
+    pub(super) sock_dport: Option<u32>,
+    pub(super) sock_net: Option<u32>,
     pub(super) accounts: AccountOffsets,
 }
 
@@ -91,8 +94,16 @@ impl KernelOffsets {
             mm_start_stack: btf.field("mm_struct", "start_stack"),
             task_signal: btf.field("task_struct", "signal"),
             signal_live: btf.field("signal_struct", "live"),
+            sock_num: btf.field("sock_common", "skc_num"),
+            sock_dport: btf.field("sock_common", "skc_dport"),
+            sock_net: btf.field("sock_common", "skc_net"),
             accounts: AccountOffsets::of(btf),
         }
+    }
+
+    /// Those that tell a TCP connection.
+    pub(super) fn can_tell_connection(&self) -> bool {
+        self.sock_num.is_some() && self.sock_dport.is_some() && self.sock_net.is_some()
     }
 
     /// Those that tell a fork's child.
@@ -195,7 +206,7 @@ mod tests {
     fn this_kernels_offsets_are_plausible() {
         let Ok(btf) = Btf::read(Path::new(BTF)) else { return };
         let offsets = KernelOffsets::of(&btf);
-        assert!(offsets.can_tell_child());
+        assert!(offsets.can_tell_child() && offsets.can_tell_connection());
         assert!(offsets.task_mm.is_some() && offsets.mm_start_stack.is_some());
         assert!(offsets.accounts.missing().is_empty(), "{:?}", offsets.accounts);
         assert!(offsets.thread_pointer.is_some());

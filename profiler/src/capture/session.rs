@@ -17,6 +17,7 @@ use super::source::{PerfSource, Source, SourceState};
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use super::tables::TableMaps;
 use super::threads::Threads;
+use super::workers::Workers;
 use crate::model::{LostCounts, RawEvent, SampleKind};
 use aya::Ebpf;
 use aya::maps::{Map, MapData, ProgramArray};
@@ -56,6 +57,7 @@ pub struct Capture {
     pub(super) runtimes: RuntimeMaps,
     pub(super) tables: Option<TableMaps>,
     pub(super) shares: Shares,
+    pub(super) workers: Workers,
     /// Came out of the ring while it was made room in.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
@@ -88,7 +90,7 @@ impl Capture {
 
     /// Loads, attaches, samples.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
-        let Loaded { mut ebpf, walk, sources, next, iterator, .. } = loader::load(config, features)?;
+        let Loaded { mut ebpf, walk, sources, next, iterator, binders, .. } = loader::load(config, features)?;
         let lacking = sources.iter().find_map(|source| Some((source.state().kind, source.lacks(features)?)));
         if let Some((kind, what)) = lacking {
             return Err(CaptureError::NoSource { kind: kind.slug(), what });
@@ -122,6 +124,7 @@ impl Capture {
             spark: take(&mut ebpf, "SPARK_USERS")?,
             seen: Seen::default(),
         };
+        let workers = Workers { parties: take(&mut ebpf, "PARTIES")?, binders, links: Vec::new() };
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
@@ -136,6 +139,7 @@ impl Capture {
             runtimes,
             tables: Some(tables),
             shares,
+            workers,
             early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
             map_bytes,

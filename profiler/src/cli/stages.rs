@@ -22,7 +22,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Flags of `emberscope stages`.
 #[derive(Args, Clone, Debug)]
 pub struct StagesArgs {
-    /// Show each stage's CPU by class of thread: its tasks' own threads, and those that these started.
+    /// Show each stage's CPU by class of thread: its tasks' own threads, those that these started, and Python
+    /// workers.
     #[arg(long, help_heading = "Output")]
     classes: bool,
     #[command(flatten)]
@@ -95,6 +96,8 @@ struct Stage {
     own: Figures,
     #[serde(default)]
     helpers: Figures,
+    #[serde(default)]
+    python: Figures,
     #[serde(default)]
     classes: Vec<Class>,
     spark: Option<Spark>,
@@ -171,6 +174,7 @@ impl Rows for Stages {
         let several_apps = self.several_apps();
         let joined = self.stages.iter().any(|stage| stage.spark.is_some());
         let helped = self.stages.iter().any(|stage| !stage.helpers.is_empty());
+        let python = self.stages.iter().any(|stage| !stage.python.is_empty());
         let mut columns = vec![("STAGE", Align::Left), ("TASKS", Align::Right), ("CPU", Align::Right)];
         if several_apps {
             columns.insert(0, ("APP", Align::Left));
@@ -181,6 +185,9 @@ impl Rows for Stages {
         columns.extend(["USER", "KERNEL", "RUN DELAY", "BLOCKED"].map(|name| (name, Align::Right)));
         if helped {
             columns.push(("HELPERS", Align::Right));
+        }
+        if python {
+            columns.push(("PYTHON", Align::Right));
         }
         columns.extend([("SAMPLED", Align::Right), ("FIRST SEEN", Align::Left), ("LAST SEEN", Align::Left)]);
         if joined {
@@ -215,6 +222,9 @@ impl Rows for Stages {
             if helped {
                 row.push(stage.helpers.exact_time(|exact| exact.cpu_seconds));
             }
+            if python {
+                row.push(stage.python.exact_time(|exact| exact.cpu_seconds));
+            }
             row.extend([
                 stage.own.sampled_time(),
                 moment(&stage.first_seen, from, until),
@@ -228,6 +238,9 @@ impl Rows for Stages {
         table.note(how(self.stages.iter().map(|stage| &stage.own)));
         if helped {
             table.note("HELPERS: CPU of threads that tasks started, in none of the other columns".to_owned());
+        }
+        if python {
+            table.note("PYTHON: CPU of the tasks' Python workers, in none of the other columns".to_owned());
         }
         if joined {
             table.note(

@@ -21,7 +21,7 @@ pub struct TasksArgs {
     /// Tasks at most.
     #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// By what, the largest first: cpu (helpers' counted in), run-delay (waiting for a CPU), blocked,
+    /// By what, the largest first: cpu (helpers and Python workers counted in), run-delay (waiting for a CPU), blocked,
     /// wall; or task, by Spark's id.
     #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = "cpu")]
     sort: Order,
@@ -100,6 +100,8 @@ struct Task {
     own: Figures,
     #[serde(default)]
     helpers: Figures,
+    #[serde(default)]
+    python: Figures,
     spark: Option<Spark>,
 }
 
@@ -138,6 +140,7 @@ impl Rows for Tasks {
         let stages = apps || self.differ(|task| (&task.stage, &task.stage_attempt));
         let joined = self.tasks.iter().any(|task| task.spark.is_some());
         let helped = self.tasks.iter().any(|task| !task.helpers.is_empty());
+        let python = self.tasks.iter().any(|task| !task.python.is_empty());
         let (left, right) = (|name| (name, Align::Left), |name| (name, Align::Right));
         let mut columns = Vec::new();
         columns.extend(apps.then_some(left("APP")));
@@ -145,6 +148,7 @@ impl Rows for Tasks {
         columns.extend(["TASK", "TID", "EXECUTOR"].map(left));
         columns.push(right("CPU"));
         columns.extend(helped.then_some(right("HELPERS")));
+        columns.extend(python.then_some(right("PYTHON")));
         columns.extend(["RUN DELAY", "BLOCKED", "WALL"].map(right));
         columns.extend(["SWITCHES V/I", "FAULTS MIN/MAJ", "READ", "WRITTEN", "SAMPLED"].map(right));
         if joined {
@@ -169,6 +173,7 @@ impl Rows for Tasks {
             row.extend([index, task.task.clone(), task.executor.clone()]);
             row.push(task.own.exact_time(|exact| exact.cpu_seconds));
             row.extend(helped.then(|| task.helpers.exact_time(|exact| exact.cpu_seconds)));
+            row.extend(python.then(|| task.python.exact_time(|exact| exact.cpu_seconds)));
             row.extend([
                 task.own.exact_time(|exact| exact.run_delay_seconds),
                 task.own.exact_time(|exact| exact.blocked_seconds),

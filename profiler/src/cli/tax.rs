@@ -167,7 +167,7 @@ impl Rows for Tax {
             let tasks = counted(stage.tasks, "task");
             let own = time(stage.cpu_seconds);
             table.note(format!(
-                "the JVMs that ran the stage's {tasks} ({own} of CPU, helpers included), with all that they did in \
+                "the JVMs that ran the stage's {tasks} ({own} of CPU, helpers and Python included), with all that they did in \
                  the windows from {first} to {last}"
             ));
         }
@@ -197,10 +197,8 @@ impl Rows for Tax {
             row.push(process.source.clone());
             processes.row(row);
         }
-        let columns = [
-            WHO.as_slice(),
-            &[("PROCESS", Align::Left), ("SAMPLES", Align::Right), ("SAMPLED", Align::Right)],
-        ];
+        let columns =
+            [WHO.as_slice(), &[("PROCESS", Align::Left), ("SAMPLES", Align::Right), ("CPU", Align::Right)]];
         let mut beside = Table::new(&columns.concat());
         for row in &self.beside {
             let mut cells = row.who.cells().to_vec();

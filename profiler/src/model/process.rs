@@ -20,11 +20,11 @@ macro_rules! slugs {
 slugs! {
     /// What a process is to Spark.
     Role {
-        /// The driver (in local mode also the executor).
+        /// A driver's JVM (in local mode also the executor), or the Python program that it runs for.
         Driver = "driver";
         /// An executor.
         Executor = "executor";
-        /// A Python worker, its daemon, or the Python side of a driver.
+        /// A Python worker, or the daemon that forks workers.
         Python = "python";
         /// YARN's ApplicationMaster or ExecutorLauncher in client mode.
         AppMaster = "app-master";

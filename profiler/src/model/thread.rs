@@ -98,6 +98,13 @@ pub enum ThreadCause {
     Ended,
     /// We asked for all threads of the watched processes.
     Asked,
+    /// It is a PySpark worker's main thread, and exchanged data with the thread of a task other than before.
+    Bound {
+        /// The task's thread.
+        tid: Tid,
+        /// The number of the name that the task gave it.
+        seq: u32,
+    },
 }
 
 /// A thread's name, or its accounts, at an instant.
@@ -141,6 +148,12 @@ impl LedgerSums {
         self.accounts.add(&other.accounts);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
         self.begun = self.begun.saturating_add(other.begun);
+    }
+    /// All but the wall time in which the threads were blocked, and that wall time.
+    pub fn without_waiting(&self) -> (Self, Self) {
+        let waited = self.blocked_ns();
+        let busy = Self { wall_ns: self.wall_ns - waited, ..*self };
+        (busy, Self { wall_ns: waited, ..Self::default() })
     }
     /// Wall time neither on a CPU nor waiting for one, nanoseconds.
     pub fn blocked_ns(&self) -> u64 {

@@ -13,7 +13,7 @@ use super::runtimes::{Naming, Processes, Walking};
 use super::tables::TableCounts;
 use super::worker::Worker;
 use crate::capture::{CpuChange, FindingState, HostFeatures, SourceState};
-use crate::model::{DropReason, LabelKey, NameSource, SampleKind, ThreadClass, Window};
+use crate::model::{DropReason, LabelKey, LedgerRow, NameSource, Role, SampleKind, ThreadClass, Window};
 use crate::process::{Conflict, Process, Registry};
 use crate::push::{PushState, Pusher};
 use crate::serve::{Metrics, raise_to};
@@ -116,7 +116,8 @@ impl Health {
                 self.metrics.unnamed_frames.add(reason, row.count);
             }
         }
-        for line in &window.ledger {
+        let of_jvm = |line: &&LedgerRow| line.labels.get(LabelKey::Role) != Role::Python.slug();
+        for line in window.ledger.iter().filter(of_jvm) {
             if let Some(class) = ThreadClass::from_slug(line.labels.get(LabelKey::ThreadClass)) {
                 self.metrics.jvm_cpu.add(class, &line.sums);
             }
@@ -171,6 +172,7 @@ impl Health {
             ("threads", attribution.threads, attribution.threads_evicted),
             ("thread_labels", attribution.label_sets, attribution.folded),
             ("jvms", probes.len() as u64, probes.refused()),
+            ("pyspark", rooms.pythons.len() as u64, rooms.pythons.refused()),
         ] {
             m.registry_entries.with_label_values(&[table]).set(i64::try_from(held).unwrap_or(i64::MAX));
             raise_to(&m.registry_refused.with_label_values(&[table]), refused);

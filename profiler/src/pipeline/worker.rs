@@ -10,6 +10,7 @@ use super::health::Health;
 use super::heap::Trim;
 use super::idle::Idle;
 use super::pace::Pace;
+use super::pythons::Pythons;
 use super::relabels::Relabels;
 use super::runtimes::{self, Processes};
 use super::shares::Shares;
@@ -21,7 +22,8 @@ use crate::model::{
     Frame, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, StackEnd, TaskEvent,
     UnknownReason, WallTime,
 };
-use crate::process::threads::{Owner, Threads};
+use crate::process::identity::PythonSide;
+use crate::process::threads::{Owner, OwnerKind, Threads};
 use crate::process::{Process, Registry};
 use crate::push::Pusher;
 use crate::store::Store;
@@ -65,6 +67,8 @@ pub struct Worker {
     pub(super) threads: Threads,
     /// Processes of runtimes: how each is walked, and what names its threads.
     pub(super) runtimes: Processes,
+    /// PySpark's processes, for the binding of workers to tasks.
+    pub(super) pythons: Pythons,
     /// When the ring is read.
     pub(super) pace: Pace,
     /// How native code is walked.
@@ -113,6 +117,7 @@ impl Worker {
                 self.registry.look_for_runtimes();
                 let (threads, symbolizer) = (&mut self.threads, &mut self.symbolizer);
                 self.runtimes.tick(&self.registry, &mut self.capture, threads, symbolizer);
+                self.pythons.tick(&self.registry, &mut self.capture);
             }
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
@@ -154,6 +159,9 @@ impl Worker {
                 self.tables.on_task(&task, self.registry.tenant(task.pid));
                 if task.event == TaskEvent::Exec {
                     self.pace.started();
+                    if let Some(key) = self.registry.known(task.pid) {
+                        self.pythons.on_exec(key, &self.registry, &mut self.capture);
+                    }
                 }
                 match (task.event, key) {
                     (TaskEvent::Exec, Some(key)) => {
@@ -371,8 +379,14 @@ fn until_end(window: Duration) -> Duration {
 fn owner_of(process: &Process) -> Owner<'_> {
     // These are JVMs before libjvm is mapped.
     let jvm = process.is_jvm() || matches!(process.role, Role::Executor | Role::Driver);
+    let kind = match process.python {
+        _ if jvm => OwnerKind::Jvm,
+        Some(PythonSide::Daemon) => OwnerKind::Daemon,
+        Some(PythonSide::Worker | PythonSide::Helper) => OwnerKind::Worker,
+        Some(PythonSide::Driver) | None => OwnerKind::Other,
+    };
     let (labels, role, tenant) = (&process.labels, process.role, process.tenant);
-    Owner { pid: process.key.pid, labels, role, jvm, tenant }
+    Owner { pid: process.key.pid, labels, role, kind, tenant }
 }
 
 fn target_of(process: &Process) -> Target {

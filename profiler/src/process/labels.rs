@@ -27,12 +27,17 @@ pub fn build(node: &str, identity: &Identity, comm: &str, pid: Pid) -> LabelSet 
         .set(LabelKey::AppName, name)
         .set(LabelKey::User, identity.user.as_str())
         .set(LabelKey::SparkUser, identity.spark_user.as_deref().unwrap_or_default())
-        .set(LabelKey::Role, identity.role.slug())
+        .set(LabelKey::Role, role(identity).slug())
         .set(LabelKey::Executor, identity.executor.as_deref().unwrap_or_default())
         .set(LabelKey::Container, identity.container.as_deref().unwrap_or_default())
         .set(LabelKey::Process, comm)
         .set(LabelKey::Pid, pid.to_string())
         .build()
+}
+
+/// A PySpark driver is two processes, the user's Python program and the JVM.
+fn role(identity: &Identity) -> Role {
+    if identity.python == Some(PythonSide::Driver) { Role::Driver } else { identity.role }
 }
 
 #[cfg(test)]
@@ -71,6 +76,15 @@ mod tests {
         driver.app_name = Some("sales".into());
         let labels = build("n", &driver, "java", 1);
         assert_eq!((labels.get(LabelKey::App), labels.get(LabelKey::ServiceName)), ("local-7", "sales"));
+    }
+
+    #[test]
+    fn a_pyspark_driver_is_two_processes() {
+        let program = identify(&recorded("local-python-driver"));
+        let labels = build("n", &program, "python3", 2);
+        assert_eq!((labels.get(LabelKey::Role), labels.get(LabelKey::App)), ("driver", "unknown"));
+        let worker = build("n", &identity_of(&["python3", "-m", "pyspark.daemon"], &[]), "python3", 3);
+        assert_eq!(worker.get(LabelKey::Role), "python");
     }
 
     #[test]

@@ -34,6 +34,6 @@ pub use keep::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError};
 pub use procfs::{ProcRoot, ReadError};
 pub use registry::{Conflict, Counters, Limits, Process, Registry, RegistryConfig, Relabel};
 pub use threads::{
-    Booking, Limits as ThreadLimits, Occupation, Owner, ThreadCounters, Threads, class_of, occupation,
-    without_task,
+    Booking, Limits as ThreadLimits, Occupation, Owner, OwnerKind, ThreadCounters, Threads, class_of,
+    occupation, without_task,
 };

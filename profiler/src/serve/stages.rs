@@ -30,6 +30,7 @@ struct Stage<'a> {
     tasks: u64,
     own: Figures,
     helpers: Figures,
+    python: Figures,
     executors: BTreeSet<&'a str>,
     classes: BTreeMap<Class, Figures>,
 }
@@ -42,6 +43,7 @@ impl<'a> Stage<'a> {
         self.tasks += 1;
         self.own.add(&task.own);
         self.helpers.add(&task.helpers);
+        self.python.add(&task.python);
         let executor = task.label(LabelKey::Executor);
         self.executors.extend((!executor.is_empty()).then_some(executor));
         for (class, figures) in &task.classes {
@@ -61,9 +63,11 @@ impl<'a> Stage<'a> {
         row.insert("executors".into(), self.executors.len().into());
         let mut all = self.own;
         all.add(&self.helpers);
+        all.add(&self.python);
         put_seen(&mut row, all.seen());
         row.extend(self.own.json());
         row.insert("helpers".into(), self.helpers.json().into());
+        row.insert("python".into(), self.python.json().into());
         let classes = self.classes.iter().map(|(class, figures)| {
             let mut row = Map::new();
             row.insert("thread_class".into(), class_at(*class).map_or(Value::Null, Value::from));
@@ -179,5 +183,6 @@ fn row(task: &Task) -> Value {
     put_seen(&mut row, task.seen());
     row.extend(task.own.json());
     row.insert("helpers".into(), task.helpers.json().into());
+    row.insert("python".into(), task.python.json().into());
     Value::Object(row)
 }

@@ -1,8 +1,8 @@
 //! What tasks did: the ledger and the samples, joined by task.
 //!
-//! In: a query. Out: a [`Task`] for each task whose own thread or helpers were seen in its windows, in the
-//! order of app, stage, attempt and TID. A task's own thread has the class `task`; every other class
-//! with a task's labels is a helper's, and so is a Python worker's. Limits: the store's of label sets.
+//! In: a query. Out: a [`Task`] for each task whose own thread, helpers or Python worker were seen in its windows, in the
+//! order of app, stage, attempt and TID. A task's own thread has the class `task`; every other class of a JVM
+//! with a task's labels is a helper's. What has the role `python` is the worker's. Limits: the store's of label sets.
 
 use super::error::{ApiError, shown};
 use super::figures::Figures;
@@ -45,8 +45,10 @@ pub struct Task {
     pub app_name: Arc<str>,
     /// Its own thread.
     pub own: Figures,
-    /// Threads that work for it.
+    /// Threads of the JVM that work for it.
     pub helpers: Figures,
+    /// Its Python workers.
+    pub python: Figures,
     /// All of them by class, in the order of classes.
     pub classes: BTreeMap<Class, Figures>,
 }
@@ -76,21 +78,23 @@ impl Task {
     }
     /// When it was seen.
     pub fn seen(&self) -> Option<TimeRange> {
+        self.all().seen()
+    }
+    /// Its own thread, its helpers and its Python workers.
+    pub fn all(&self) -> Figures {
         let mut all = self.own;
         all.add(&self.helpers);
-        all.seen()
+        all.add(&self.python);
+        all
     }
     /// Whether the ledger knows it.
     pub fn is_exact(&self) -> bool {
-        self.own.exact.is_some() || self.helpers.exact.is_some()
+        self.all().exact.is_some()
     }
-    /// CPU time of its own thread and its helpers, nanoseconds: the ledger's, else the samples'.
+    /// CPU time of its own thread, its helpers and its Python workers, nanoseconds: the ledger's, else the samples'.
     pub fn cpu_ns(&self) -> u64 {
-        let exact = |figures: &Figures| figures.exact.map_or(0, |sums| sums.accounts.cpu_ns);
-        match self.is_exact() {
-            true => exact(&self.own).saturating_add(exact(&self.helpers)),
-            false => self.own.weight.saturating_add(self.helpers.weight),
-        }
+        let all = self.all();
+        all.exact.map_or(all.weight, |sums| sums.accounts.cpu_ns)
     }
     /// In the order of app, stage, attempt, TID; numbers by size.
     pub fn order(&self) -> impl Ord + use<> {
@@ -101,8 +105,11 @@ impl Task {
     }
     fn figures(&mut self, role: &str, class: &str) -> [&mut Figures; 2] {
         let class = class_of(class);
-        let own = class == Some(ThreadClass::Task) && role != Role::Python.slug();
-        let whose = if own { &mut self.own } else { &mut self.helpers };
+        let whose = match class {
+            _ if role == Role::Python.slug() => &mut self.python,
+            Some(ThreadClass::Task) => &mut self.own,
+            _ => &mut self.helpers,
+        };
         [whose, self.classes.entry(place(class)).or_default()]
     }
 }
@@ -149,6 +156,7 @@ fn figures(
         app_name: app_name.clone(),
         own: Figures::default(),
         helpers: Figures::default(),
+        python: Figures::default(),
         classes: BTreeMap::new(),
     });
     if task.app_name.is_empty() {

@@ -12,10 +12,12 @@ import { FRESH, selection, times } from '../state.js';
 /** What to ask. */
 export const ask = (state) => ['stages', [...selection(state), ...Object.entries(times(state))]];
 
-/** A stage's CPU: own threads and helpers; exact where it can be. */
+/** CPU of one side; exact where it can be. */
+const of = (side) => side?.exact?.cpu_seconds ?? side?.sampled?.cpu_seconds ?? 0;
+
+/** A stage's CPU: own threads, helpers and Python workers. */
 export function cpuOf(stage) {
-  const of = (side) => side?.exact?.cpu_seconds ?? side?.sampled?.cpu_seconds ?? 0;
-  return of(stage) + of(stage.helpers);
+  return of(stage) + of(stage.helpers) + of(stage.python);
 }
 
 /** Where the time of a stage's tasks went: parts of their wall time; null without a ledger. */
@@ -57,7 +59,8 @@ export function show(answer, { state, store, pages }) {
     { key: 'stage', label: 'Stage', text: true, value: (s) => `${s.stage} ${s.stage_attempt ?? ''}`, show: (s) => title(s) },
     ...(rows.some((s) => s.spark?.name) ? [{ key: 'name', label: 'What it does', text: true, value: (s) => s.spark?.description ?? s.spark?.name, show: (s) => pages.link(s, safe(s.spark?.description ?? s.spark?.name ?? '–', 70)) }] : []),
     ...(app ? [] : [{ key: 'app', label: 'Application', text: true, value: (s) => s.app_name ?? s.app, show: (s) => safe(s.app_name ?? s.app, 40) }]),
-    { key: 'cpu', label: 'CPU, s', value: cpuOf, show: (s) => seconds(cpuOf(s)), bar: (s) => cpuOf(s) / most, hint: 'CPU time of its tasks and of the threads that they start' },
+    { key: 'cpu', label: 'CPU, s', value: cpuOf, show: (s) => seconds(cpuOf(s)), bar: (s) => cpuOf(s) / most, hint: 'CPU time of its tasks, of the threads that they start and of their Python workers' },
+    ...(rows.some((s) => of(s.python) > 0) ? [{ key: 'python', label: 'In Python, s', value: (s) => of(s.python), show: (s) => seconds(of(s.python)), hint: 'CPU time of its Python workers: a part of the CPU' }] : []),
     { key: 'sampled', label: 'Error of samples', value: (s) => s.sampled.samples, show: (s) => plusMinus(s.sampled.samples) || 'none', hint: 'What its flame graph rests on' },
     { key: 'split', label: 'Where the tasks’ time went', plain: true, text: true, value: () => '', show: (s) => split(s) ?? '–' },
     { key: 'wall', label: 'Task time, s', value: (s) => s.exact?.wall_seconds, show: (s) => seconds(s.exact?.wall_seconds), hint: 'Sum over its tasks' },

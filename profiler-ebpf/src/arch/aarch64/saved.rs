@@ -62,3 +62,17 @@ pub fn of_task(regs: &SavedRegisters) -> Start<Registers> {
     let registers = Registers { lr: x[30], x12: x[12], x19: x[19], x22: x[22] };
     Start { pc: code_address(regs.pc), sp: regs.sp, fp: x[29], registers }
 }
+
+/// Where the number of the system call is that a task is in: x8. Of a task that an interrupt stopped it is anything.
+#[inline(always)]
+pub fn system_call(regs: *const SavedRegisters) -> *const u64 {
+    // Never read here.
+    regs.cast::<u8>().wrapping_add(core::mem::offset_of!(SavedRegisters, regs) + 8 * 8).cast()
+}
+
+/// Whether a system call reads from a descriptor or writes to it, by its number: read, write, readv, writev, sendto,
+/// recvfrom, sendmsg, recvmsg (include/uapi/asm-generic/unistd.h).
+#[inline(always)]
+pub fn moves_bytes(system_call: u64) -> bool {
+    matches!(system_call, 63..=66 | 206 | 207 | 211 | 212)
+}

@@ -59,3 +59,17 @@ pub fn of_task(regs: &SavedRegisters) -> Start<Registers> {
     let registers = Registers { ax: regs.rax, bx: regs.rbx, r13: regs.r13 };
     Start { pc: regs.rip, sp: regs.rsp, fp: regs.rbp, registers }
 }
+
+/// Where the number of the system call is that a task is in; of a task that an interrupt stopped it is none.
+#[inline(always)]
+pub fn system_call(regs: *const SavedRegisters) -> *const u64 {
+    // Never read here.
+    regs.cast::<u8>().wrapping_add(core::mem::offset_of!(SavedRegisters, orig_rax)).cast()
+}
+
+/// Whether a system call reads from a descriptor or writes to it, by its number: read, write, readv, writev, sendto,
+/// recvfrom, sendmsg, recvmsg (arch/x86/entry/syscalls/syscall_64.tbl).
+#[inline(always)]
+pub fn moves_bytes(system_call: u64) -> bool {
+    matches!(system_call, 0 | 1 | 19 | 20 | 44..=47)
+}

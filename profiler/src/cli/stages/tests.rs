@@ -83,6 +83,12 @@ fn helpers_and_apps_have_columns_where_there_are_any() {
     assert!(printed.starts_with("APP    STAGE  TASKS"), "{printed}");
     assert!(printed.lines().next().unwrap().contains("HELPERS"), "{printed}");
     assert!(printed.lines().any(|line| line.starts_with("app-2  3.0")), "{printed}");
+    assert!(!printed.contains("PYTHON"), "{printed}");
+    let python = stage(3, &format!(r#"{NO_HELPERS},"python":{{{FIGURES}}}"#));
+    let printed = shown(&[python, stage(4, NO_HELPERS)]);
+    let header = printed.lines().next().unwrap();
+    assert!(header.contains("PYTHON") && !header.contains("HELPERS"), "{printed}");
+    assert!(printed.contains("PYTHON: CPU of the tasks' Python workers"), "{printed}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn classes_their_sum_and_processes() {
                 PID  APP    ROLE      EXECUTOR     CPU    USER    KERNEL     task       gc  BY\n \
                 11  app-1  executor  1         4.00 s  3.50 s  500.0 ms  75.00 %  25.00 %  ledger\n\
                 \n\
-                PID  APP    ROLE    EXECUTOR  PROCESS  SAMPLES           SAMPLED\n  \
+                PID  APP    ROLE    EXECUTOR  PROCESS  SAMPLES               CPU\n  \
                  -  app-1  python  -         python3      100  1.01 s +- 10.0 %\n\
                 no JVMs, and in no sum above\n";
     assert!(printed.starts_with(want), "{printed}");
@@ -68,7 +68,7 @@ fn a_stage_says_whose_time_it_is_and_samples_have_errors() {
     result.unwrap();
     assert!(printed.contains("75.00 +- 2.17 %  2.50 s +- 6.3 %"), "{printed}");
     assert!(printed.contains("\nby samples: +- is the standard error"), "{printed}");
-    let line = "the JVMs that ran the stage's 60 tasks (41.90 s of CPU, helpers included), with all that they did \
+    let line = "the JVMs that ran the stage's 60 tasks (41.90 s of CPU, helpers and Python included), with all that they did \
                 in the windows from 10:00:03.120Z to 10:00:41.007Z\n";
     assert!(printed.contains(line), "{printed}");
 }

@@ -9,7 +9,7 @@ use super::{Processes, fair};
 use crate::capture::MAX_PROBES;
 use crate::model::{FileId, Pid, ProcessKey};
 use crate::process::Registry;
-use crate::process::threads::{Owner, Threads};
+use crate::process::threads::{Owner, OwnerKind, Threads};
 use crate::runtime::{Library, Problem};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -116,7 +116,7 @@ fn attach(pid: Pid, library: &Library, kernel: &mut dyn Kernel) -> Result<Naming
 pub(super) fn learn(key: ProcessKey, names: &Names, registry: &Registry, threads: &mut Threads) {
     let Some(process) = registry.by_key(key) else { return };
     let (labels, role, tenant) = (&process.labels, process.role, process.tenant);
-    let owner = Owner { pid: key.pid, labels, role, jvm: true, tenant };
+    let owner = Owner { pid: key.pid, labels, role, kind: OwnerKind::Jvm, tenant };
     for (tid, comm) in &names.comms {
         // The first thread's comm is the program's.
         if *tid != key.pid {

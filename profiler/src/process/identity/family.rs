@@ -22,17 +22,27 @@ pub fn with_parent(own: &Identity, parent: Option<&Identity>) -> Identity {
         }
         // pyspark reads the same from its parent, be it the daemon, an executor or a local driver.
         Role::Python => {
-            identity.python = identity.python.or(parent.python);
+            identity.python = match (identity.python, parent.python) {
+                (Some(PythonSide::Daemon), Some(PythonSide::Daemon)) => Some(PythonSide::Worker),
+                (own, Some(PythonSide::Worker | PythonSide::Helper)) if own != Some(PythonSide::Driver) => {
+                    Some(PythonSide::Helper)
+                }
+                (own, parent) => own.or(parent),
+            };
             if has_children_of_its_app(parent) {
                 belong(&mut identity, parent);
             }
         }
         Role::Other if has_children_of_its_app(parent) => {
             belong(&mut identity, parent);
-            if identity.runtime == Runtime::Python && parent.role == Role::Executor {
-                // A daemon module of the user's own.
-                identity.role = Role::Python;
-                identity.python = Some(PythonSide::Worker);
+            // A daemon module of the user's own, and its forks.
+            let side = match parent.python {
+                None if parent.role == Role::Executor => Some(PythonSide::Daemon),
+                Some(PythonSide::Daemon) => Some(PythonSide::Worker),
+                _ => None,
+            };
+            if identity.runtime == Runtime::Python && side.is_some() {
+                (identity.role, identity.python) = (Role::Python, side);
             }
         }
         _ => {}
@@ -112,6 +122,11 @@ mod tests {
         let daemon =
             with_parent(&identity_of(&["python3", "-m", "pyspark.daemon"], &[]), Some(&local_driver()));
         let worker = with_parent(&identity_of(&["python3", "-m", "pyspark.daemon"], &[]), Some(&daemon));
+        assert_eq!(
+            (daemon.python, worker.python),
+            (Some(PythonSide::Daemon), Some(PythonSide::Worker)),
+            "the same words"
+        );
         for python in [&daemon, &worker] {
             assert_eq!(python.app.as_deref(), Some("local-1795285826503"));
             assert_eq!((python.executor.as_deref(), python.deploy), (Some("driver"), Deploy::Local));
@@ -139,8 +154,18 @@ mod tests {
         let sort = with_parent(&identity_of(&["sort"], &[]), Some(&shell));
         assert_eq!((sort.role, sort.app.as_deref()), (Role::Other, Some("app-20261121183613-0000")));
         assert_eq!(sort.executor.as_deref(), Some("0"));
-        let custom = with_parent(&identity_of(&["python3", "-m", "corp.daemon"], &[]), Some(&executor));
-        assert_eq!(custom.role, Role::Python);
+        let of_a_daemon = |words: &[&str]| {
+            let own = identity_of(words, &[]);
+            let daemon = with_parent(&own, Some(&executor));
+            let worker = with_parent(&own, Some(&daemon));
+            let pool = with_parent(&own, Some(&worker));
+            let sides = [daemon, worker, pool].map(|identity| (identity.role, identity.python));
+            sides.map(|(role, side)| (role == Role::Python).then_some(side).flatten())
+        };
+        let [daemon, worker, helper] = [PythonSide::Daemon, PythonSide::Worker, PythonSide::Helper].map(Some);
+        assert_eq!(of_a_daemon(&["python3", "-m", "pyspark.daemon"]), [daemon, worker, helper]);
+        assert_eq!(of_a_daemon(&["python3", "-m", "corp.daemon"]), [daemon, worker, None]);
+        assert_eq!(of_a_daemon(&["python3", "-m", "pyspark.worker"])[0], worker, "without a daemon");
     }
 
     #[test]

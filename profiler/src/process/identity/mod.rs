@@ -45,8 +45,12 @@ pub enum Runtime {
 pub enum PythonSide {
     /// The user's program, which talks to a driver.
     Driver,
-    /// A worker or the daemon that forks them.
+    /// The process that forks workers (`pyspark.daemon`).
+    Daemon,
+    /// A worker: runs Python functions of one task at a time.
     Worker,
+    /// A process that a worker started, or its forks.
+    Helper,
 }
 
 /// Where a driver listens, as one of its executors was told.

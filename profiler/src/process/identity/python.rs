@@ -1,7 +1,7 @@
 //! PySpark's Python processes: the daemon and its workers, and the user's program.
 //!
-//! A worker is a fork of the daemon with the same words and environment; both inherit the executor's
-//! environment. `job.py` below spark-submit has PYSPARK_GATEWAY_PORT. A Python that itself started the
+//! A worker is a fork of the daemon with the same words and environment, and told from it by its parent; both inherit the
+//! executor's environment. `job.py` below spark-submit has PYSPARK_GATEWAY_PORT. A Python that itself started the
 //! driver's JVM tells nothing: it is known by that JVM (`family::adopt_driver`).
 
 use super::{Identity, PythonSide};
@@ -21,7 +21,10 @@ pub(super) fn identify(identity: &mut Identity, facts: &ProcessFacts) {
     let of_worker = facts.environ.has(EnvName::ReuseWorker) || facts.environ.has(EnvName::PythonRuntime);
     if of_worker || module.is_some_and(|m| m == "pyspark.daemon" || m == "pyspark.worker") {
         identity.role = Role::Python;
-        identity.python = Some(PythonSide::Worker);
+        // A worker has the words and the environment of the daemon that it is a fork of; its parent tells them apart
+        // (`family`). With spark.python.use.daemon=false it is a program of its own.
+        let alone = module.is_some_and(|m| m == "pyspark.worker");
+        identity.python = Some(if alone { PythonSide::Worker } else { PythonSide::Daemon });
     } else if facts.environ.has(EnvName::GatewayPort) {
         identity.role = Role::Python;
         identity.python = Some(PythonSide::Driver);
@@ -61,17 +64,13 @@ mod tests {
 
     #[test]
     fn daemon_and_worker_modules() {
-        for words in [
-            &["python3", "-m", "pyspark.daemon"][..],
-            &["python3", "-m", "pyspark.daemon", "pyspark.worker"],
-            &["/usr/bin/python3.11", "-u", "-X", "dev", "-m", "pyspark.worker"],
+        for (words, side) in [
+            (&["python3", "-m", "pyspark.daemon"][..], PythonSide::Daemon),
+            (&["python3", "-m", "pyspark.daemon", "pyspark.worker"], PythonSide::Daemon),
+            (&["/usr/bin/python3.11", "-u", "-X", "dev", "-m", "pyspark.worker"], PythonSide::Worker),
         ] {
             let identity = identity_of(words, &[]);
-            assert_eq!(
-                (identity.role, identity.python),
-                (Role::Python, Some(PythonSide::Worker)),
-                "{words:?}"
-            );
+            assert_eq!((identity.role, identity.python), (Role::Python, Some(side)), "{words:?}");
         }
         assert_eq!(
             identity_of(&["python3", "-m", "corp.daemon"], &["SPARK_REUSE_WORKER=1"]).role,

@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn recorded_python_workers_name_app_and_executor_by_environment_alone() {
         let daemon = identify(&recorded("standalone-python-daemon"));
-        assert_eq!((daemon.role, daemon.python), (Role::Python, Some(PythonSide::Worker)));
+        assert_eq!((daemon.role, daemon.python), (Role::Python, Some(PythonSide::Daemon)));
         assert_eq!(daemon.app.as_deref(), Some("app-20261121183613-0000"));
         assert_eq!(daemon.executor.as_deref(), Some("0"));
     }

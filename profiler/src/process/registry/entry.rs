@@ -58,6 +58,8 @@ pub struct Process {
     pub runtime: RuntimeId,
     /// What it is to Spark.
     pub role: Role,
+    /// Which side of PySpark, for Python.
+    pub python: Option<PythonSide>,
     /// Effective user id.
     pub uid: u32,
     /// Effective group id.
@@ -197,7 +199,7 @@ impl Entry {
         let app = identity.app.as_deref();
         let of_an_app =
             app.is_some() || identity.role == Role::Driver || identity.python == Some(PythonSide::Driver);
-        process.role = identity.role;
+        (process.role, process.python) = (identity.role, identity.python);
         process.tenant.spark = identity.role != Role::Other;
         process.kept = !of_an_app
             || config.keep.matches(app, identity.app_name.as_deref(), identity.executor.as_deref());
@@ -235,6 +237,7 @@ fn blank(key: ProcessKey) -> Process {
         kept: true,
         runtime: RuntimeId::NATIVE,
         role: Role::Other,
+        python: None,
         uid: 0,
         gid: 0,
         inner_pid: key.pid,

@@ -20,7 +20,7 @@ pub use entry::{Counters, Process};
 
 use super::discovery::{Discovery, Places};
 use super::facts::{self, ProcessFacts};
-use super::identity::{Identity, Runtime, identify, with_parent};
+use super::identity::{Identity, PythonSide, Runtime, identify, with_parent};
 use super::labels::{UNKNOWN_COMM, UNREAD_COMM};
 use super::procfs::{ProcRoot, ReadError};
 use super::users::Users;
@@ -139,6 +139,11 @@ impl Registry {
         self.entries.get(&key).map(|e| &e.process)
     }
 
+    /// The process that made another.
+    pub fn parent(&self, key: ProcessKey) -> Option<&Process> {
+        self.by_key(self.entries.get(&key)?.parent?)
+    }
+
     /// All that are kept, those that exited within the last minute too.
     pub fn iter(&self) -> impl Iterator<Item = &Process> {
         self.entries.values().map(|e| &e.process)
@@ -250,7 +255,10 @@ impl Registry {
         let parent = fork.filter(|f| !f.execed).and_then(|f| self.by_pid.get(&f.parent)).copied();
         let above = parent.and_then(|p| self.entries.get(&p));
         let (identity, comm) = match above {
-            // It never became another program.
+            // It never became another program. What a Python daemon forks is a worker.
+            Some(e) if e.settled.python == Some(PythonSide::Daemon) => {
+                (with_parent(&e.settled, Some(&e.settled)), e.process.comm.to_string())
+            }
             Some(e) => (e.settled.clone(), e.process.comm.to_string()),
             None if pid == 0 => (Identity::other("swapper", ""), "swapper".to_owned()),
             None => (Identity::other(comm, ""), comm.to_owned()),

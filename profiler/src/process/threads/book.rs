@@ -14,7 +14,7 @@
 use super::class::class_of;
 use super::label::{Task, ThreadLabel};
 use super::state::{Doing, Source, Thread};
-use super::table::{Owner, Threads};
+use super::table::{Owner, OwnerKind, Threads};
 use crate::model::{Accounts, LabelSet, LedgerSums, RawThread, ThreadCause, ThreadClass};
 use std::sync::Arc;
 
@@ -49,10 +49,18 @@ impl Threads {
         let whole_since = self.whole_since_ns;
         self.process(raw.pid).tenant = owner.tenant;
         let thread = self.incarnation(raw.pid, raw.tid, raw.start_ns, raw.time_ns);
-        if thread.source == Source::None && raw.tid == raw.pid && thread.doing == Doing::Nameless {
+        if owner.kind == OwnerKind::Jvm
+            && thread.source == Source::None
+            && raw.tid == raw.pid
+            && thread.doing == Doing::Nameless
+        {
             // The JVM's first thread; the probe never sees its name.
             thread.doing = Doing::Other(class_of("main", owner.role));
         }
+        if owner.kind.is_python() {
+            self.begin_python(owner.kind, raw.tid);
+        }
+        let Some(thread) = self.thread_mut(raw.tid) else { return lines };
         if thread.booked.is_none()
             && let Some(accounts) = raw.accounts
         {
@@ -81,6 +89,7 @@ impl Threads {
                     if matches!(stretch, Stretch::Lost) { Doing::Lost(was.doing.class()) } else { was.doing };
                 self.read_name(owner, Thread { doing, ..was.clone() }, &raw.name)
             }
+            ThreadCause::Bound { tid, seq } => self.bind(raw, (tid, seq)),
             _ if matches!(stretch, Stretch::Lost) => Doing::Lost(was.doing.class()),
             _ => was.doing,
         };
@@ -100,7 +109,7 @@ impl Threads {
                 wall_ns: raw.time_ns.saturating_sub(from_ns),
                 begun: 0,
             };
-            for (label, sums) in self.split(owner, &was, &now, &stretch, used) {
+            for (label, sums) in self.split((owner, raw), (&was, &now), &stretch, used) {
                 if sums != LedgerSums::default() {
                     let labels = self.shared(owner, label);
                     lines.push(Booking { labels, sums, from_ns, until_ns: raw.time_ns.max(from_ns) });
@@ -122,9 +131,8 @@ impl Threads {
     /// Who used what there is to book.
     fn split(
         &mut self,
-        owner: &Owner<'_>,
-        was: &Thread,
-        now: &Doing,
+        (owner, raw): (&Owner<'_>, &RawThread),
+        (was, now): (&Thread, &Doing),
         stretch: &Stretch,
         used: LedgerSums,
     ) -> Vec<(ThreadLabel, LedgerSums)> {
@@ -134,14 +142,15 @@ impl Threads {
             let class = if of_tasks { ThreadClass::Task } else { was.doing.class() };
             return vec![(ThreadLabel { class, task: Some(Task::Unknown) }, used)];
         }
+        if owner.kind.is_python() {
+            return self.split_python((owner, raw), (was, now), used);
+        }
         match was.doing {
             Doing::Idle(Some(task)) => {
-                let Accounts { cpu_ns, run_delay_ns, .. } = used.accounts;
-                let busy_ns = cpu_ns.saturating_add(run_delay_ns).min(used.wall_ns);
-                let waited = LedgerSums { wall_ns: used.wall_ns - busy_ns, ..LedgerSums::default() };
+                let (busy, waited) = used.without_waiting();
                 let class = ThreadClass::Task;
                 vec![
-                    (ThreadLabel { class, task: Some(task) }, LedgerSums { wall_ns: busy_ns, ..used }),
+                    (ThreadLabel { class, task: Some(task) }, busy),
                     (ThreadLabel { class, task: None }, waited),
                 ]
             }
@@ -170,7 +179,7 @@ impl Threads {
         thread.unheard = None;
         thread.seq = raw.name_seq;
         thread.doing = now;
-        if raw.cause == ThreadCause::Named {
+        if matches!(raw.cause, ThreadCause::Named | ThreadCause::Bound { .. }) {
             thread.source = Source::Kernel;
             thread.before = Some((raw.previous_seq, before(was, raw)));
         }

@@ -37,11 +37,15 @@ pub struct ThreadCounters {
     pub inherited: u64,
     /// Records that were overtaken by a later one.
     pub stale_records: u64,
+    /// Times that a PySpark worker was bound to a task.
+    pub bound: u64,
+    /// Samples of PySpark workers whose task is not known.
+    pub samples_unbound: u64,
 }
 
 impl ThreadCounters {
     /// What became of names, lines and records, each with a stable short name.
-    pub const fn results(&self) -> [(&'static str, u64); 9] {
+    pub const fn results(&self) -> [(&'static str, u64); 11] {
         [
             ("named", self.named),
             ("learned", self.learned),
@@ -52,6 +56,8 @@ impl ThreadCounters {
             ("nameless_sample", self.samples_nameless),
             ("booked_unknown", self.bookings_unknown),
             ("stale_record", self.stale_records),
+            ("bound", self.bound),
+            ("unbound_sample", self.samples_unbound),
         ]
     }
 }

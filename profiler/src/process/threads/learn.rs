@@ -8,7 +8,7 @@ use super::helper::works_for_its_maker;
 use super::label::Task;
 use super::name::{self, TaskId, TaskName};
 use super::state::{Doing, Source, Thread};
-use super::table::{Owner, Threads};
+use super::table::{Owner, OwnerKind, Threads};
 use crate::model::{Pid, ThreadClass, Tid};
 
 /// Threads without a name that are told of at once.
@@ -53,7 +53,7 @@ impl Threads {
     pub fn is_new(&self, owner: &Owner<'_>, tid: Tid) -> bool {
         let known = self.threads.get(&tid).filter(|t| t.pid == owner.pid);
         let told = |t: &Thread| t.source != Source::None || t.doing != Doing::Nameless || t.born_to.is_some();
-        owner.jvm && tid != owner.pid && !known.is_some_and(told)
+        owner.kind == OwnerKind::Jvm && tid != owner.pid && !known.is_some_and(told)
     }
 
     /// Threads that were sampled, or had something to book, while their name was not known: for the caller to

@@ -1,7 +1,8 @@
 //! Whose work a thread does: threads' names, forks and accounts in; labels and lines of the ledger out.
 //!
 //! [`Threads`] is the door. [`name`] reads Spark's names of the threads that run tasks, [`class`] knows all
-//! others, `helper` which threads work for the task that made them, [`idle`] when a task is over by a
+//! others, `helper` which threads work for the task that made them, `python` which task a
+//! PySpark worker works for, [`idle`] when a task is over by a
 //! stack. Nothing here does I/O. Limits are in [`Limits`], what they turn away in [`ThreadCounters`].
 
 mod book;
@@ -14,6 +15,7 @@ mod keep;
 mod label;
 mod learn;
 pub mod name;
+mod python;
 mod state;
 mod table;
 #[cfg(test)]
@@ -25,4 +27,4 @@ pub use counters::ThreadCounters;
 pub use idle::{Occupation, occupation, without_task};
 pub use label::{OTHER, UNKNOWN};
 pub use name::{TaskId, TaskName};
-pub use table::{Limits, Owner, Threads};
+pub use table::{Limits, Owner, OwnerKind, Threads};

@@ -1,7 +1,7 @@
 //! What is known of one thread.
 
 use super::label::{Task, ThreadLabel};
-use crate::model::{Accounts, Pid, ThreadClass};
+use crate::model::{Accounts, Pid, ThreadClass, Tid};
 
 /// What a thread does, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,17 @@ pub(super) enum Source {
     Kernel,
 }
 
+/// To which task a PySpark worker is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bound {
+    /// The task's thread.
+    pub tid: Tid,
+    /// The number of the name that the task gave it: with another, the task is over.
+    pub seq: u32,
+    /// Since when, CLOCK_MONOTONIC.
+    pub since_ns: u64,
+}
+
 /// One incarnation of a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
@@ -83,6 +94,8 @@ pub(super) struct Thread {
     pub before: Option<(u32, Doing)>,
     /// Task of the thread that made it.
     pub born_to: Option<Task>,
+    /// Of a PySpark worker's main thread: the thread of the task that it works for.
+    pub bound: Option<Bound>,
     /// What is booked so far, and until when.
     pub booked: Option<(Accounts, u64)>,
     /// A number that was seen and whose naming was not (yet).
@@ -105,6 +118,7 @@ impl Thread {
             source: Source::None,
             before: None,
             born_to: None,
+            bound: None,
             booked: None,
             unheard: None,
             waited: false,

@@ -34,6 +34,26 @@ impl Default for Limits {
     }
 }
 
+/// What a process's threads are, and so how their labels are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerKind {
+    /// A JVM's: their names tell.
+    Jvm,
+    /// A PySpark worker's: they work for the task that its main thread is bound to.
+    Worker,
+    /// The Python daemon's, which forks workers: they work for no task.
+    Daemon,
+    /// Any other process's: its labels are theirs.
+    Other,
+}
+
+impl OwnerKind {
+    /// PySpark's on an executor.
+    pub(super) fn is_python(self) -> bool {
+        matches!(self, Self::Worker | Self::Daemon)
+    }
+}
+
 /// The process of a thread, as the registry knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
@@ -43,8 +63,8 @@ pub struct Owner<'a> {
     pub labels: &'a Arc<LabelSet>,
     /// What it is to Spark.
     pub role: Role,
-    /// It is known to be a JVM. Threads of other processes get their process's labels.
-    pub jvm: bool,
+    /// What its threads are.
+    pub kind: OwnerKind,
     /// Whose share of the table its threads take.
     pub tenant: Tenant,
 }
@@ -104,6 +124,10 @@ impl Threads {
     /// The labels of a sample of this thread that carries the number `name_seq`: its process's with its
     /// class, and its task's if it runs one.
     pub fn labels(&mut self, owner: &Owner<'_>, tid: Tid, name_seq: u32) -> Arc<LabelSet> {
+        if owner.kind.is_python() {
+            let label = self.python_label(owner, tid, name_seq);
+            return self.shared(owner, label);
+        }
         let may = owner.may_run_tasks();
         let label = match self.threads.get(&tid).filter(|t| t.pid == owner.pid) {
             Some(thread) => {
@@ -120,7 +144,7 @@ impl Threads {
                 }
                 label
             }
-            None if !owner.jvm => return owner.labels.clone(),
+            None if owner.kind == OwnerKind::Other => return owner.labels.clone(),
             None if tid == owner.pid && name_seq == 0 => {
                 ThreadLabel { class: class_of("main", owner.role), task: None }
             }

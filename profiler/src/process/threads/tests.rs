@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+mod python;
 mod sums;
 mod who;
 
@@ -41,8 +42,13 @@ impl World {
     }
     /// Its threads began before the daemon unless `begun_ms` says otherwise.
     fn record(&mut self, raw: RawThread) -> Vec<(String, u64, u64, u64)> {
-        let owner =
-            Owner { pid: raw.pid, labels: &self.labels, role: self.role, jvm: true, tenant: self.tenant };
+        let owner = Owner {
+            pid: raw.pid,
+            labels: &self.labels,
+            role: self.role,
+            kind: OwnerKind::Jvm,
+            tenant: self.tenant,
+        };
         let lines = self.threads.on_thread(&raw, &owner);
         lines
             .iter()
@@ -56,7 +62,13 @@ impl World {
         who(&self.labels_of(tid, seq))
     }
     fn labels_of(&mut self, tid: Tid, seq: u32) -> Arc<LabelSet> {
-        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true, tenant: self.tenant };
+        let owner = Owner {
+            pid: PID,
+            labels: &self.labels,
+            role: self.role,
+            kind: OwnerKind::Jvm,
+            tenant: self.tenant,
+        };
         self.threads.labels(&owner, tid, seq)
     }
     fn task(&mut self, tid: Tid, at: u64, event: TaskEvent) {
@@ -66,11 +78,23 @@ impl World {
         self.task(tid, at, TaskEvent::Fork { parent_pid: PID, parent_tid });
     }
     fn learn(&mut self, tid: Tid, name: &str) {
-        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true, tenant: self.tenant };
+        let owner = Owner {
+            pid: PID,
+            labels: &self.labels,
+            role: self.role,
+            kind: OwnerKind::Jvm,
+            tenant: self.tenant,
+        };
         self.threads.learn(&owner, tid, 0, name.as_bytes());
     }
     fn learn_comm(&mut self, tid: Tid, comm: &str) {
-        let owner = Owner { pid: PID, labels: &self.labels, role: self.role, jvm: true, tenant: self.tenant };
+        let owner = Owner {
+            pid: PID,
+            labels: &self.labels,
+            role: self.role,
+            kind: OwnerKind::Jvm,
+            tenant: self.tenant,
+        };
         self.threads.learn_comm(&owner, tid, comm.as_bytes());
     }
 }
@@ -252,8 +276,13 @@ fn a_tid_that_is_used_again_inherits_nothing() {
 #[test]
 fn processes_that_are_no_jvm_and_labels_that_change() {
     let mut w = World::new(Limits::default());
-    let python =
-        Owner { pid: 9, labels: &w.labels.clone(), role: Role::Python, jvm: false, tenant: w.tenant };
+    let python = Owner {
+        pid: 9,
+        labels: &w.labels.clone(),
+        role: Role::Python,
+        kind: OwnerKind::Other,
+        tenant: w.tenant,
+    };
     assert!(Arc::ptr_eq(&w.threads.labels(&python, 9, 0), &w.labels));
     w.record(named(5, (0, 1), TASK_1, 0, 0));
     let first = w.labels_of(5, 1);

@@ -85,8 +85,7 @@ impl Stage {
         let tasks = work::tasks(store, query)?;
         let mut figures = Figures::default();
         for task in &tasks {
-            figures.add(&task.own);
-            figures.add(&task.helpers);
+            figures.add(&task.all());
         }
         let Some(seen) = figures.seen() else { return Err(work::unknown_stage(store, query)) };
         let source = |exact| if exact { Source::Ledger } else { Source::Samples };

@@ -2,10 +2,10 @@
 //!
 //! In: the ledger's lines, sums of samples and process records of a query. Out: JVMs with their parts, and
 //! what runs beside them. A process is a JVM when the ledger knows it, when its record says so, or when
-//! its samples carry a class. For a JVM without a ledger the merged stacks say which samples hit the
+//! its samples carry a class, but for PySpark's Python, which has both and is none. For a JVM without a ledger the merged stacks say which samples hit the
 //! kernel. Limits: the store's.
 
-use super::part::{Part, Sampled};
+use super::part::{Part, Sampled, Source};
 use crate::model::{FrameKind, LabelKey, LedgerSums, MatchOp, Matcher, Query, Role, Tree, sampling_error};
 use crate::serve::error::ApiError;
 use crate::serve::figures::seconds;
@@ -70,7 +70,7 @@ pub fn processes(
         let value =
             |key| line.labels.iter().find(|(k, _)| *k == key).map(|(_, v)| v.clone()).unwrap_or_default();
         entry(&mut all, &value, &mut |process| {
-            process.is_jvm = true;
+            process.is_jvm |= *value(LabelKey::Role) != *Role::Python.slug();
             let class = place(class_of(&value(LabelKey::ThreadClass)));
             process.ledger.entry(class).or_default().add(&line.sums);
         });
@@ -163,10 +163,17 @@ impl Processes {
             let mut sum = Sampled::default();
             process.samples.values().for_each(|s| sum.add(s.samples, s.weight));
             let mut row = Jvm { key, process }.row();
+            let exact = process.ledger.values().map(|sums| sums.accounts.cpu_ns).reduce(u64::saturating_add);
+            let cpu_ns = exact.unwrap_or(sum.weight);
+            let source = if exact.is_some() { Source::Ledger } else { Source::Samples };
+            row.insert("source".into(), source.slug().into());
             row.insert("samples".into(), sum.samples.into());
-            row.insert("cpu_seconds".into(), seconds(sum.weight).into());
-            row.insert("sampling_error".into(), json!(sampling_error(sum.samples)));
-            rows.push((sum.weight, Value::Object(row)));
+            row.insert("cpu_seconds".into(), seconds(cpu_ns).into());
+            row.insert(
+                "sampling_error".into(),
+                json!(sampling_error(sum.samples).filter(|_| exact.is_none())),
+            );
+            rows.push((cpu_ns, Value::Object(row)));
         }
         rows.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         rows.into_iter().map(|(_, row)| row).collect()

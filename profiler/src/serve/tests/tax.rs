@@ -69,7 +69,7 @@ async fn by_the_ledger_it_is_exact() {
     assert_eq!(
         body["beside"],
         json!([{ "app": "app-1", "app_name": "etl", "cpu_seconds": 0.25, "executor": "1", "node": "n1", "pid": 12,
-                 "process": "python3", "role": "python", "samples": 25, "sampling_error": 0.2 }])
+                 "process": "python3", "role": "python", "source": "samples", "samples": 25, "sampling_error": 0.2 }])
     );
     let one = ask(true, "app=app-1&executor=2").await.json();
     near(&one["total"]["cpu_seconds"], 0.7);

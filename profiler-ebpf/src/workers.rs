@@ -1,0 +1,321 @@
+//! Which task a PySpark worker works for: the one whose thread exchanges data with it.
+//!
+//! A worker serves one task at a time, over a socket. When one side of it waits for data and the other sends some, the
+//! sender wakes the waiter: `sched_waking` then has the one as current and the other as the woken. A task's first bytes
+//! reach a worker that waits for them, so the worker is bound before it does anything for the task.
+//!
+//! In: who is who (`PARTIES`: executors and Python daemons from the daemon; a Python daemon's children are workers), names
+//! of an executor's threads (`TASK_THREADS`), wake-ups. Out: a worker's main thread gets a new number, as if it had been
+//! named, and a [`BoundRecord`] says for which task; samples copy the number. Nothing is sent while the task stays the
+//! same. The tracepoint is attached only while there is a worker; for all who are no [`Party`] it costs one look-up.
+//!
+//! Wake-ups count in system calls that move bytes only: what an interrupt wakes (a timer, a packet from elsewhere) has
+//! nothing to do with whom it interrupted. What reaches a worker that does not wait is `worker_sockets`'. Kernels that do not tell a thread's registers (before 5.15) cannot tell these.
+#![allow(unsafe_code)]
+
+use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_TGID};
+use crate::maps::{EVENTS, PARTIES, TASK_THREADS, WATCHED};
+use crate::output::{Counts, room_for_events, waiting};
+use crate::threads::{NamedRecord, has_place, number_of, number_too_fast, renew};
+use crate::{accounts, shares};
+use aya_ebpf::EbpfContext;
+use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
+use aya_ebpf::helpers::generated::{
+    bpf_get_current_task, bpf_get_current_task_btf, bpf_ktime_get_ns, bpf_task_pt_regs,
+};
+use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
+use aya_ebpf::macros::raw_tracepoint;
+use aya_ebpf::programs::RawTracePointContext;
+use core::ptr::{addr_of, addr_of_mut, read_volatile};
+use profiler_ebpf::{
+    BoundRecord, DropReason, Loss, Party, PartyKind, RecordHeader, RecordKind, TaskThread, ThreadRecord, arch,
+};
+
+/// How the name of a thread that runs a task begins (`Executor task launch worker for task ..`).
+const TASK: &[u8; 32] = b"Executor task launch worker for ";
+/// How the name of a thread that feeds a worker begins, up to Spark 3.5 (`stdout writer for python3`).
+const FEEDER: &[u8; 16] = b"stdout writer fo";
+
+/// What [`TASK_THREADS`] keeps of a thread.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Serving {
+    /// The task that it runs, or whose thread made it.
+    task: TaskThread,
+    /// [`RUNS`], [`FEEDS`], or [`MADE`] while it has no name.
+    how: u32,
+    /// Of a thread that runs a task: the workers that were bound to it last.
+    workers: [u32; 2],
+    pad: u32,
+}
+
+const MADE: u32 = 0;
+const RUNS: u32 = 1;
+const FEEDS: u32 = 2;
+
+/// The current thread has a name with this number, which the record holds.
+///
+/// # Safety
+/// `record` is as [`crate::threads::named`] has filled it.
+#[inline(always)]
+pub unsafe fn named((pid, tid): (u32, u32), seq: u32, record: *const NamedRecord) {
+    let Some(party) = PARTIES.get_ptr(pid) else { return };
+    // SAFETY: an entry of the map, whose kind does not change; by contract.
+    unsafe {
+        if (*party).kind != PartyKind::Executor as u32 {
+            return;
+        }
+        let made = TASK_THREADS.get_ptr_mut(tid);
+        if begins_with(record, TASK) && seq != 0 {
+            let serving = Serving { task: TaskThread { tid, seq }, how: RUNS, workers: [0; 2], pad: 0 };
+            let _ = TASK_THREADS.insert(tid, serving, 0);
+            return;
+        }
+        let Some(made) = made else { return };
+        if (*made).how == MADE && begins_with(record, FEEDER) {
+            (*made).how = FEEDS;
+        } else {
+            // A task's thread that is idle, or that its task's code calls something else, and a thread of another kind.
+            let _ = TASK_THREADS.remove(tid);
+        }
+    }
+}
+
+/// Whether the name begins so, in ASCII, or in the UTF-16 of a Java 8 String.
+///
+/// # Safety
+/// As for [`named`].
+#[inline(always)]
+unsafe fn begins_with<const N: usize>(record: *const NamedRecord, text: &[u8; N]) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        if (*record).thread.name_len < N as u32 {
+            false
+        } else if (*record).thread.flags & ThreadRecord::FLAG_NAME_UTF16 != 0 {
+            differs::<N, 2>(record, text) == 0
+        } else {
+            differs::<N, 1>(record, text) == 0
+        }
+    }
+}
+
+/// The bits in which the characters differ, each `STEP` bytes. Without a branch for each: the verifier looks at all of them.
+///
+/// # Safety
+/// As for [`named`]. N is 32 at most, and a name has room for 256 bytes.
+#[inline(always)]
+unsafe fn differs<const N: usize, const STEP: usize>(record: *const NamedRecord, text: &[u8; N]) -> u64 {
+    // SAFETY: by contract. Volatile: else the compiler makes it a comparison that stops early.
+    unsafe {
+        let name = addr_of!((*record).name).cast::<u8>();
+        let byte = |at: usize| u64::from(read_volatile(name.add(at * STEP)));
+        text.iter().enumerate().fold(0, |bits, (at, expected)| bits | (byte(at) ^ u64::from(*expected)))
+    }
+}
+
+/// The current thread made another of its process.
+#[inline(always)]
+pub fn made_thread(maker: u32, child: u32) {
+    let Some(serving) = TASK_THREADS.get_ptr(maker) else { return };
+    // SAFETY: an entry of the map, each word read whole.
+    let serving = unsafe { Serving { how: MADE, workers: [0; 2], ..serving.read() } };
+    let _ = TASK_THREADS.insert(child, serving, 0);
+}
+
+/// The current process made another: what a Python daemon forks is a worker.
+#[inline(always)]
+pub fn made_process(maker: u32, child: u32) {
+    let Some(party) = PARTIES.get_ptr(maker) else { return };
+    // SAFETY: an entry of the map, each word read whole.
+    let party = unsafe { party.read() };
+    if party.kind == PartyKind::Daemon as u32
+        && PARTIES.insert(child, Party::new(PartyKind::Worker, party.executor), 0).is_ok()
+    {
+        let _ = WATCHED.insert(child, 1, 0);
+    }
+}
+
+/// A thread ends.
+#[inline(always)]
+pub fn thread_ended(tid: u32) {
+    let _ = TASK_THREADS.remove(tid);
+}
+
+/// A process ends, or becomes another program.
+#[inline(always)]
+pub fn forget(pid: u32) {
+    if let Some(party) = PARTIES.get_ptr(pid) {
+        // SAFETY: an entry of the map.
+        let kind = unsafe { (*party).kind };
+        if kind != PartyKind::Executor as u32 {
+            let _ = WATCHED.remove(pid);
+        }
+        let _ = PARTIES.remove(pid);
+    }
+}
+
+/// The current task wakes another: TP_PROTO(struct task_struct *p).
+#[raw_tracepoint(tracepoint = "sched_waking")]
+pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
+    let ids = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    let Some(party) = PARTIES.get_ptr_mut(pid) else { return 0 };
+    let woken: *const u8 = ctx.arg(0);
+    // SAFETY: reads of kernel memory that cannot fault; the offsets are those of this kernel's BTF.
+    let (woken_pid, woken_tid) = unsafe {
+        let word = |at: u32| bpf_probe_read_kernel(woken.add(at as usize).cast::<u32>()).unwrap_or(0);
+        (word(TASK_TGID.load()), word(TASK_PID.load()))
+    };
+    if woken_pid == pid || woken_pid == 0 {
+        return 0;
+    }
+    // SAFETY: entries of the map; kind and executor do not change, and the task is two words that only this program writes.
+    unsafe {
+        if (*party).kind == PartyKind::Worker as u32 {
+            if (*party).executor == woken_pid && tid == pid {
+                bind(&ctx, party, (pid, bpf_get_current_task() as *const u8), woken_tid);
+            }
+        } else if (*party).kind == PartyKind::Executor as u32
+            && woken_pid == woken_tid
+            && let Some(worker) = PARTIES.get_ptr_mut(woken_pid)
+            && (*worker).kind == PartyKind::Worker as u32
+            && (*worker).executor == pid
+        {
+            bind(&ctx, worker, (woken_pid, woken), tid);
+        }
+    }
+    0
+}
+
+/// Whether a thread runs a task, or feeds a worker for one.
+#[inline(always)]
+pub fn serves(tid: u32) -> bool {
+    // SAFETY: an entry of the map.
+    TASK_THREADS.get_ptr(tid).is_some_and(|serving| unsafe { (*serving).how } != MADE)
+}
+
+/// Binds a worker to the task that a thread of its executor serves, if it is not its task already.
+///
+/// # Safety
+/// `worker` is an entry of the map, `main` its pid and its main thread, whose memory is read without faulting.
+#[inline(always)]
+pub unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *const u8), thread: u32) {
+    let Some(serving) = TASK_THREADS.get_ptr(thread) else { return };
+    // SAFETY: an entry of the map, each word read whole; by contract.
+    unsafe {
+        let Serving { task, how, .. } = serving.read();
+        if how == MADE || (*worker).task == task {
+            return;
+        }
+        // A feeder may outlive its task.
+        if number_of(task.tid) != task.seq || !moves_bytes() {
+            return;
+        }
+        if may_announce(ctx, main.0) && announce(ctx, main, task) {
+            ((*worker).task, (*worker).main) = (task, main.1 as u64);
+            if let Some(serving) = TASK_THREADS.get_ptr_mut(task.tid) {
+                (*serving).workers = [main.0, (*serving).workers[0]];
+            }
+        }
+    }
+}
+
+/// The current thread gets another name: the task that it ran is over. Workers that are still bound to it work for none until
+/// the next. What they have used is told, so that no more is the task's.
+#[inline(always)]
+pub fn task_ends<C: EbpfContext>(ctx: &C, tid: u32) {
+    let Some(serving) = TASK_THREADS.get_ptr(tid) else { return };
+    // SAFETY: an entry of the map, each word read whole.
+    let Serving { task, how, workers, .. } = unsafe { serving.read() };
+    if how == RUNS {
+        unbind(ctx, workers[0], task);
+        unbind(ctx, workers[1], task);
+    }
+}
+
+#[inline(always)]
+fn unbind<C: EbpfContext>(ctx: &C, pid: u32, task: TaskThread) {
+    if pid == 0 {
+        return;
+    }
+    let Some(worker) = PARTIES.get_ptr_mut(pid) else { return };
+    // SAFETY: an entry of the map, each word read whole; a read of kernel memory that cannot fault.
+    unsafe {
+        let main = (*worker).main as *const u8;
+        let is_there = bpf_probe_read_kernel(main.add(TASK_TGID.load() as usize).cast::<u32>()) == Ok(pid);
+        if (*worker).task == task && is_there && announce(ctx, (pid, main), TaskThread::NONE) {
+            (*worker).task = TaskThread::NONE;
+        }
+    }
+}
+
+/// Whether the current thread is in a system call that reads or writes; true where this kernel cannot tell.
+#[inline(always)]
+pub fn moves_bytes() -> bool {
+    if HAS_TASK_PT_REGS.load() == 0 {
+        return true;
+    }
+    // SAFETY: the helpers give the current task and its saved registers, which are read without faulting.
+    unsafe {
+        let saved = bpf_task_pt_regs(bpf_get_current_task_btf()) as *const arch::SavedRegisters;
+        bpf_probe_read_kernel(arch::system_call(saved)).is_ok_and(arch::moves_bytes)
+    }
+}
+
+/// Whether the worker may have one more number, and has one.
+#[inline(always)]
+fn may_announce<C: EbpfContext>(ctx: &C, pid: u32) -> bool {
+    let Some(counts) = Counts::of_this_cpu() else { return false };
+    // SAFETY: the helper has no preconditions.
+    let now = unsafe { bpf_ktime_get_ns() };
+    if number_too_fast(pid, now) {
+        counts.lost(ctx, DropReason::NamesTooFast);
+        return false;
+    }
+    if !shares::may_put(Loss::Thread, size_of::<BoundRecord>() as u64, waiting()) {
+        counts.lost(ctx, DropReason::RingFullThread);
+        return false;
+    }
+    has_place(ctx, &counts, pid)
+}
+
+/// Gives the worker's main thread, which has a number, a new one, and says what it means; whether the ring took that. If not,
+/// samples have a number that nobody knows, until the next wake-up tries again.
+///
+/// # Safety
+/// As for [`bind`].
+#[inline(always)]
+unsafe fn announce<C: EbpfContext>(ctx: &C, (pid, main): (u32, *const u8), task: TaskThread) -> bool {
+    let Some(counts) = Counts::of_this_cpu() else { return false };
+    // SAFETY: the helper has no preconditions.
+    let now = unsafe { bpf_ktime_get_ns() };
+    let Some(mut entry) = room_for_events(waiting()).then(|| EVENTS.reserve::<BoundRecord>(0)).flatten()
+    else {
+        renew(&counts, pid, now);
+        counts.lost(ctx, DropReason::RingFullThread);
+        return false;
+    };
+    let record = entry.as_mut_ptr();
+    // After the record has its place in the ring: a sample with the new number always comes after it.
+    let (previous_seq, name_seq) = renew(&counts, pid, now);
+    // SAFETY: the ring's own memory, as large as the type; the verifier checks each access.
+    unsafe {
+        let thread = addr_of_mut!((*record).thread);
+        accounts::fill(thread, main);
+        (*thread).header = RecordHeader {
+            kind: RecordKind::WorkerBound as u16,
+            flags: 0,
+            len: size_of::<BoundRecord>() as u32,
+        };
+        (*thread).time_ns = now;
+        (*thread).pid = pid;
+        (*thread).tid = pid;
+        (*thread).name_seq = name_seq;
+        (*thread).previous_seq = previous_seq;
+        (*thread).name_len = 0;
+        (*record).task = task;
+    }
+    // No wake-up from here: the scheduler holds a lock, and the reader comes some times a second.
+    entry.submit(u64::from(BPF_RB_NO_WAKEUP));
+    name_seq != 0
+}

@@ -1,0 +1,112 @@
+"""A Spark job whose Python functions tell by what they run which partition they work for.
+
+Each call of a function burns CPU time in a C library's function that is the partition's own (by partition modulo 4: crc32 of
+zlib, sha512 of OpenSSL, BZ2_bzCompress of bzip2, lzma_code of xz), and notes
+in `calls/PID` whose it was: kind, stage, partition, attempt, TID, and the CPU time in nanoseconds. A phase is a kind of
+function: `udf` pickled, `arrow`, `map` (mapInPandas), `apply` (applyInPandas, after a shuffle), `rdd` (mapPartitions), `two`
+(two Python functions in one task, an RDD's below a pickled one). Prints the facts `app`, `started` and `ended` (Unix
+milliseconds), `stages` and `done`; ends when a file `stop` is there.
+
+    python_tasks.py [--kinds udf,arrow,..] [--partitions 8] [--calls 40] [--ms 25]
+"""
+
+import argparse
+import os
+import time
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+
+def fact(name, value):
+    print(f"fact {name}={value}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kinds", default="udf,rdd")
+    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--calls", type=int, default=40)
+    parser.add_argument("--ms", type=int, default=25)
+    options = parser.parse_args()
+    partitions, calls, ms = options.partitions, options.calls, options.ms
+    notes = os.path.abspath("calls")
+    os.makedirs(notes, exist_ok=True)
+
+    def burn(kind):
+        import bz2
+        import hashlib
+        import lzma
+        import zlib
+
+        task = TaskContext.get()
+        which, begun = task.partitionId() % 4, time.process_time_ns()
+        work = [zlib.crc32, hashlib.sha512, bz2.compress, lzma.compress][which]
+        text = bytes(range(256)) * (32 if which == 3 else 1024)
+        while time.process_time_ns() - begun < ms * 1_000_000:
+            work(text)
+        used = time.process_time_ns() - begun
+        ids = (task.stageId(), task.partitionId(), task.attemptNumber(), task.taskAttemptId())
+        with open(f"{notes}/{os.getpid()}", "a") as file:
+            file.write(" ".join(map(str, (kind, *ids, used))) + "\n")
+        return 1
+
+    def of_udf(_):
+        return burn("udf")
+
+    def of_arrow(column):
+        for _ in range(len(column)):
+            burn("arrow")
+        return column
+
+    def of_map(batches):
+        for batch in batches:
+            for _ in range(len(batch)):
+                burn("map")
+            yield batch
+
+    def of_apply(group):
+        for _ in range(len(group)):
+            burn("apply")
+        return group
+
+    def of_rdd(rows):
+        for _ in rows:
+            yield burn("rdd")
+
+    def of_inner(rows):
+        for row in rows:
+            burn("inner")
+            yield (row,)
+
+    builder = SparkSession.builder.appName("python tasks").config("spark.sql.shuffle.partitions", str(partitions))
+    builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "4")
+    spark = builder.config("spark.sql.adaptive.enabled", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    fact("app", spark.sparkContext.applicationId)
+    rows = partitions * calls
+    ids = lambda: spark.range(0, rows, 1, partitions)
+    arrow = lambda: F.pandas_udf(of_arrow, "long")
+    kinds = {
+        "udf": lambda: ids().select(F.udf(of_udf, "int")("id").alias("n")).agg(F.sum("n")).collect(),
+        "arrow": lambda: ids().select(arrow()("id").alias("n")).agg(F.sum("n")).collect(),
+        "map": lambda: ids().mapInPandas(of_map, "id long").agg(F.sum("id")).collect(),
+        "apply": lambda: ids().groupBy("id").applyInPandas(of_apply, "id long").agg(F.sum("id")).collect(),
+        "rdd": lambda: spark.sparkContext.range(rows, numSlices=partitions).mapPartitions(of_rdd).sum(),
+        "two": lambda: spark.createDataFrame(
+            spark.sparkContext.range(rows, numSlices=partitions).mapPartitions(of_inner), "id long"
+        ).select(F.udf(of_udf, "int")("id").alias("n")).agg(F.sum("n")).collect(),
+    }
+    fact("started", int(time.time() * 1000))
+    for kind in options.kinds.split(","):
+        kinds[kind]()
+        fact(f"{kind}.ended", int(time.time() * 1000))
+    fact("ended", int(time.time() * 1000))
+    fact("done", rows)
+    while not os.path.exists("stop"):
+        time.sleep(0.05)
+    spark.stop()
+
+
+main()

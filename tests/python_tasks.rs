@@ -1,0 +1,188 @@
+//! Whose work PySpark's workers do, on real Spark: the task of their samples, the ledger, and what the commands show.
+//!
+//! One application of tasks whose Python functions run a C library's function that is the partition's own, and note what
+//! they used (tests/jobs/python_tasks.py): four workers at once, each used again for other tasks.
+
+use anyhow::{Context as _, Result, ensure};
+use emberscope::model::WallTime;
+use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, ran, wait_visible};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+use xtask::launch::asked::{Verdict, samples};
+
+/// How long the phases of the job may take on a crowded machine.
+const WORK: Duration = Duration::from_secs(600);
+/// Frames that are a partition's, by its number modulo 4.
+const WORKS_IN: [&str; 4] = ["crc32", "EVP_", "BZ2_bz", "lzma_"];
+
+#[test]
+fn python_workers_of_spark_3() -> Result<()> {
+    let Some(here) = Here::or_skip("python_workers_of_spark_3") else { return Ok(()) };
+    python_workers(&here)
+}
+
+#[test]
+fn python_workers_of_the_newest_spark() -> Result<()> {
+    let test = "python_workers_of_the_newest_spark";
+    let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
+    python_workers(&here)
+}
+
+/// What a task's function noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Called {
+    stage: u64,
+    partition: u64,
+    attempt: u64,
+    tid: u64,
+}
+
+fn python_workers(here: &Here) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let daemon = here.daemon(dir.path(), &["--window", "2s", "--hz", "199"])?;
+    let from = WallTime::now().as_millis();
+    let work = dir.path().join("spark");
+    let mut job = SparkJob::new("python_tasks.py", &here.venv, &here.java, &work)
+        .master("local[4]")
+        .arg("--kinds")
+        .arg("udf,rdd,two")
+        .start()?;
+    let app = job.wait_fact("app", WARM_UP)?;
+    job.wait_fact("done", WORK)?;
+    let until = WallTime::now().as_millis();
+    wait_visible(&daemon, until)?;
+    let query = format!("app={app}&from={from}&until={until}");
+    let calls = calls(&work.join("calls"))?;
+    // All are looked at, whatever the first of them says.
+    let parts = [
+        ("samples", samples_are_of_their_tasks(&daemon, &query, &calls)),
+        ("the ledger", the_ledger_has_each_task(&daemon, &query, &calls)),
+        ("both halves", a_stage_has_both_halves(here, &daemon, &query, &app, &calls)),
+        ("the driver", the_driver_is_two_processes(&daemon, &query, &job)),
+    ];
+    let wrong = parts.into_iter().filter_map(|(part, result)| Some(format!("{part}: {:#}", result.err()?)));
+    let wrong: Vec<String> = wrong.collect();
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+/// CPU nanoseconds of a worker in a task's function, by pid and task.
+fn calls(dir: &Path) -> Result<BTreeMap<(u64, Called), u64>> {
+    let mut calls = BTreeMap::new();
+    for file in std::fs::read_dir(dir).context("the job's notes")? {
+        let file = file?;
+        let pid: u64 = file.file_name().to_string_lossy().parse()?;
+        for line in std::fs::read_to_string(file.path())?.lines() {
+            let numbers: Vec<u64> = line.split(' ').skip(1).map(str::parse).collect::<Result<_, _>>()?;
+            let [stage, partition, attempt, tid, used] = numbers[..] else { anyhow::bail!("{line}") };
+            *calls.entry((pid, Called { stage, partition, attempt, tid })).or_default() += used;
+        }
+    }
+    Ok(calls)
+}
+
+fn samples_are_of_their_tasks(
+    daemon: &Daemon,
+    query: &str,
+    calls: &BTreeMap<(u64, Called), u64>,
+) -> Result<()> {
+    let tasks: BTreeSet<Called> = calls.keys().map(|(_, called)| *called).collect();
+    let all = samples(daemon, &format!("{query}&role=python"))?;
+    let mut verdict = Verdict::default();
+    for (which, function) in WORKS_IN.into_iter().enumerate() {
+        let chosen = |stack: &str| stack.split(';').any(|frame| frame.contains(function));
+        verdict.add_where(
+            &all,
+            function,
+            |sample| chosen(&sample.stack),
+            |sample| {
+                let labels =
+                    ["stage", "task_index", "task_attempt", "task"].map(|label| sample.number(label));
+                let [Some(stage), Some(partition), Some(attempt), Some(tid)] = labels else { return false };
+                tasks.contains(&Called { stage, partition, attempt, tid })
+                    && partition % 4 == which as u64
+                    && sample.text("thread_class") == Some("python")
+            },
+        );
+    }
+    println!("{} samples in the functions, {} without a task", verdict.n, verdict.without);
+    ensure!(verdict.n > 500, "only {} samples in the functions", verdict.n);
+    ensure!(verdict.wrong_samples * 200 <= verdict.n, "wrong: {:?}", verdict.wrong);
+    ensure!(verdict.without * 50 <= verdict.n, "{} of {} have no task", verdict.without, verdict.n);
+    Ok(())
+}
+
+fn the_ledger_has_each_task(
+    daemon: &Daemon,
+    query: &str,
+    calls: &BTreeMap<(u64, Called), u64>,
+) -> Result<()> {
+    let answer = daemon.json(&format!("/api/v1/ledger?{query}&role=python&by=pid,task"))?;
+    let mut exact: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+    for line in answer["ledger"].as_array().context("no ledger")? {
+        let number = |label: &str| line["labels"][label].as_str().and_then(|text| text.parse().ok());
+        if let (Some(pid), Some(tid), Some(cpu)) =
+            (number("pid"), number("task"), line["exact"]["cpu_seconds"].as_f64())
+        {
+            *exact.entry((pid, tid)).or_default() += cpu;
+        }
+    }
+    let (mut noted, mut missing) = (0.0, 0.0);
+    for ((pid, called), used) in calls {
+        let used = *used as f64 / 1e9;
+        noted += used;
+        missing += (used - exact.get(&(*pid, called.tid)).copied().unwrap_or(0.0)).max(0.0);
+    }
+    let pairs: BTreeSet<(u64, u64)> = calls.keys().map(|(pid, called)| (*pid, called.tid)).collect();
+    let strange: f64 = exact.iter().filter(|(pair, _)| !pairs.contains(pair)).map(|(_, cpu)| cpu).sum();
+    println!(
+        "{} pairs of worker and task: {noted} s noted, {missing} s not theirs, {strange} s others'",
+        pairs.len()
+    );
+    ensure!(missing < noted * 0.01, "{missing} s of {noted} s are not on their tasks");
+    ensure!(strange < noted * 0.01, "{strange} s are on tasks that the worker never had");
+    Ok(())
+}
+
+/// The frames and the figures of a stage: the JVM's and Python's.
+fn a_stage_has_both_halves(
+    here: &Here,
+    daemon: &Daemon,
+    query: &str,
+    app: &str,
+    calls: &BTreeMap<(u64, Called), u64>,
+) -> Result<()> {
+    let stage = calls.keys().next().context("no calls")?.1.stage;
+    let used: u64 = calls.iter().filter(|((_, called), _)| called.stage == stage).map(|(_, used)| used).sum();
+    let of = |role: &str| {
+        let path = format!("/api/v1/flamegraph?{query}&stage={stage}{role}&format=folded");
+        Ok::<_, anyhow::Error>(daemon.get(&path)?.body)
+    };
+    let (both, python, jvm) = (of("")?, of("&role=python")?, of("&role=driver")?);
+    let has = |folded: &str, frame: &str| folded.contains(frame);
+    ensure!(has(&both, "TaskRunner.run") && has(&both, "BZ2_bz"), "one graph has both halves");
+    ensure!(has(&python, "BZ2_bz") && !has(&python, "TaskRunner.run"), "Python's half");
+    ensure!(has(&jvm, "TaskRunner.run") && !has(&jvm, "BZ2_bz"), "the JVM's half");
+    let row = |path: &str, key: &str| -> Result<Value> {
+        let answer = daemon.json(&format!("/api/v1/{path}?{query}&stage={stage}"))?;
+        Ok(answer[key][0].clone())
+    };
+    let exact = row("stages", "stages")?["python"]["exact"]["cpu_seconds"].as_f64().context("stages")?;
+    let noted = used as f64 / 1e9;
+    ensure!(exact > noted * 0.99 && exact < noted * 1.5 + 2.0, "{exact} s in Python; {noted} s noted");
+    ensure!(row("tasks", "tasks")?["python"]["exact"]["cpu_seconds"].as_f64() > Some(0.0), "tasks");
+    let binary = here.binary.to_str().context("the binary's path")?;
+    let table = ran([binary, "stages", "--app", app, "--url", daemon.url()])?.good()?.out;
+    ensure!(table.contains("PYTHON"), "{table}");
+    Ok(())
+}
+
+fn the_driver_is_two_processes(daemon: &Daemon, query: &str, job: &Job) -> Result<()> {
+    let answer = daemon.json(&format!("/api/v1/labels/process/values?{query}&role=driver"))?;
+    let text = answer.to_string();
+    ensure!(text.contains("\"java\"") && text.contains("python"), "{text} of {:?}", job.fact("app"));
+    Ok(())
+}
