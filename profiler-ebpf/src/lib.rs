@@ -16,7 +16,7 @@ mod share;
 mod table;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
-pub use party::{MAX_PARTIES, MAX_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
+pub use party::{MAX_PARTIES, MAX_SPARK_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
     BoundRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,

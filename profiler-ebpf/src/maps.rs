@@ -11,7 +11,7 @@ use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_PYTHONS, MAX_RULES, MAX_SLABS,
+    COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_RULES, MAX_SLABS, MAX_SPARK_PYTHONS,
     MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, Party,
     ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share, StackRecord,
 };
@@ -76,7 +76,7 @@ pub static SPARK_USERS: HashMap<u32, u8> = HashMap::with_max_entries(MAX_SPARK_U
 
 /// Processes whose threads the daemon wants to hear of, by pid.
 #[map]
-pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED + MAX_PYTHONS, 0);
+pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED + MAX_SPARK_PYTHONS, 0);
 
 /// PySpark's processes, by pid (see `workers`).
 #[map]
@@ -108,7 +108,7 @@ pub static PROCESSES: HashMap<u32, ProcessTables> = HashMap::with_max_entries(MA
 
 /// Workers by their connections. A connection that nobody used for long makes room.
 #[map]
-pub static CONNECTIONS: LruHashMap<u64, End> = LruHashMap::with_max_entries(MAX_PYTHONS, 0);
+pub static CONNECTIONS: LruHashMap<u64, End> = LruHashMap::with_max_entries(MAX_SPARK_PYTHONS, 0);
 
 /// A slab. Mappable for the same reason as [`CODE`].
 pub type Slab =

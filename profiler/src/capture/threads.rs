@@ -2,7 +2,7 @@
 //!
 //! By the kernel's task iterator where it can be had (`asked`), else from /proc (`proc_threads`): the same
 //! events by two ways. At most [`MAX_WATCHED`] processes of runtimes and
-//! [`MAX_PYTHONS`] of PySpark's Python.
+//! [`MAX_SPARK_PYTHONS`] of PySpark's Python.
 // For `aya::Pod`.
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use crate::model::{FileId, NameProbe};
 use crate::model::{Pid, RawEvent, StringLayout};
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
-use profiler_ebpf::{MAX_PYTHONS, MAX_WATCHED, ThreadState};
+use profiler_ebpf::{MAX_SPARK_PYTHONS, MAX_WATCHED, ThreadState};
 use std::os::fd::BorrowedFd;
 
 /// The watched processes, and what their threads are called in the kernel's maps.
@@ -111,7 +111,10 @@ impl Threads {
 fn full(name: &'static str, error: MapError) -> CaptureError {
     match error {
         MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
-            CaptureError::TooMany { what: "watched processes", limit: (MAX_WATCHED + MAX_PYTHONS) as usize }
+            CaptureError::TooMany {
+                what: "watched processes",
+                limit: (MAX_WATCHED + MAX_SPARK_PYTHONS) as usize,
+            }
         }
         error => CaptureError::Map { name, source: error.into() },
     }

@@ -3,17 +3,17 @@
 //! In: the registry's processes, some times a second and when one runs a new program. Out: a party for each executor, Python
 //! daemon and worker (the programs add a daemon's forks themselves), their threads watched, and workers' wake-ups and packets watched
 //! while there is any Python. What is believed is the process tree, and user and cgroup, which must be the executor's: else its time is
-//! bound to no task. At most [`MAX_PYTHONS`] Python processes; those beyond are counted, and their tasks stay unknown.
+//! bound to no task. At most [`MAX_SPARK_PYTHONS`] Python processes; those beyond are counted, and their tasks stay unknown.
 
 use crate::capture::{Capture, CaptureError};
 use crate::model::{Pid, ProcessKey, Role};
 use crate::process::identity::PythonSide;
 use crate::process::{Process, Registry};
-use profiler_ebpf::{MAX_PARTIES, MAX_PYTHONS, PartyKind};
+use profiler_ebpf::{MAX_PARTIES, MAX_SPARK_PYTHONS, PartyKind};
 use std::collections::HashMap;
 
 /// Executors that are told of.
-const MAX_EXECUTORS: usize = (MAX_PARTIES - MAX_PYTHONS) as usize;
+const MAX_EXECUTORS: usize = (MAX_PARTIES - MAX_SPARK_PYTHONS) as usize;
 
 /// What was told of them.
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl Pythons {
         let Some((kind, executor)) = party(registry, process) else { return };
         let python = kind != PartyKind::Executor;
         let held = if python { self.pythons } else { self.told.len() - self.pythons };
-        let most = if python { MAX_PYTHONS as usize } else { MAX_EXECUTORS };
+        let most = if python { MAX_SPARK_PYTHONS as usize } else { MAX_EXECUTORS };
         if held >= most {
             self.refused += 1;
             return;
