@@ -149,7 +149,8 @@ impl Watch {
     /// What is seen of a process from now on for a while.
     fn see(&mut self, pid: Pid) -> Seen {
         let mut events = std::mem::take(&mut self.stacks);
-        record(&mut self.capture, Duration::from_millis(100), &mut events);
+        // The walker believes for a quarter of a second that a process has no runtime (`walk/recent`).
+        record(&mut self.capture, Duration::from_millis(350), &mut events);
         events.retain(|event| matches!(event, RawEvent::Stack(_)));
         let began = self.capture.stats();
         let mut stacks: HashMap<u64, (RawStack, usize)> = HashMap::new();
