@@ -2,7 +2,7 @@
 //! its frames out.
 //!
 //! Releases 3.8 to 3.14 with the global lock, by offsets that are compiled in and held against the running interpreter
-//! before they are believed ([`offsets`], `check`). Asks nothing of the interpreter, stops nothing, writes nothing. What
+//! before they are believed (`offsets`, `check`). Asks nothing of the interpreter, stops nothing, writes nothing. What
 //! cannot be read is a [`PythonProblem`] or a frame with a reason, never a guess. Free-threaded builds, builds with the JIT
 //! compiler and PyPy are refused by name. Reads may wait for the target's memory: on threads of [`crate::runtime`].
 
