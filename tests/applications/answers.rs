@@ -40,7 +40,8 @@ pub fn nothing_is_mixed(daemon: &Daemon, a: &App, b: &App, range: &str) -> Resul
             ensure!(seen == BTreeSet::from([*pid]), "executor {executor} of {} is {pid}: {seen:?}", app.id);
         }
         let drivers = pids_in(daemon, &format!("{range}&app={}&role=driver", app.id))?;
-        ensure!(drivers == BTreeSet::from([app.driver]), "{drivers:?} instead of {}", app.driver);
+        // The Python program waits most of the time.
+        ensure!(drivers.contains(&app.driver) && drivers.len() <= 2, "{drivers:?} instead of {}", app.driver);
         // The application's holds processes of its own job only, all JVMs among them.
         let seen = pids_in(daemon, &format!("{range}&app={}", app.id))?;
         let strangers: Vec<_> =
