@@ -21,7 +21,7 @@ use super::space::Space;
 use super::vdso;
 use crate::model::{Pid, Refusals, Tenant};
 use profiler_ebpf::{NoTable, UnwindRule};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 pub use walker::{Counts, Held, Limits, Walker, WalkerError};
@@ -94,6 +94,8 @@ pub struct Keeper<W> {
     stamp: u32,
     counts: Counts,
     refusals: Refusals,
+    /// Who was found to hold his share since the last sweep: without room he is refused, and not all is counted again.
+    over: HashSet<Tenant>,
 }
 
 impl<W: Walker> Keeper<W> {
@@ -116,6 +118,7 @@ impl<W: Walker> Keeper<W> {
             stamp: 0,
             counts: Counts::default(),
             refusals: Refusals::default(),
+            over: HashSet::new(),
         };
         if let Some((len, image)) = vdso::own() {
             keeper.vdso = keeper.learn_vdso(image)?.map(|key| (len, key));
@@ -250,6 +253,7 @@ impl<W: Walker> Keeper<W> {
             self.forget(pid);
         }
         self.tenants.retain(|pid, _| self.processes.contains_key(pid) || !gone(&pid));
+        self.over.clear();
         let now = Instant::now();
         let vdso = self.vdso.map(|(_, key)| key);
         let unused = |known: &Known| known.users == 0 && now.saturating_duration_since(known.used) >= UNUSED;

@@ -55,10 +55,14 @@ impl<W: Walker> Keeper<W> {
         if self.processes.len() < most {
             return true;
         }
-        let held = self.processes.keys().map(|pid| (self.tenant(*pid), 1));
         let newcomer = self.tenant(pid);
+        if self.over.contains(&newcomer) {
+            return false;
+        }
+        let held = self.processes.keys().map(|pid| (self.tenant(*pid), 1));
         let mut excess = Excess::over(most - most / 8, held.chain([(newcomer, 1)]));
         if excess.take(&newcomer, 1) {
+            self.over.insert(newcomer);
             return false;
         }
         let mut order: Vec<_> = self.processes.iter().map(|(pid, process)| (process.looked, *pid)).collect();
@@ -79,21 +83,25 @@ impl<W: Walker> Keeper<W> {
             return Ok(Some(address));
         }
         let wanted = words + words / 2;
-        self.free_idle(wanted)?;
-        // Until no walk reads what is given back.
-        std::thread::sleep(QUIET);
-        if let Some(address) = self.space.take(words, Instant::now()) {
+        if self.free_idle(wanted)?
+            && let Some(address) = self.take_freed(words)
+        {
             return Ok(Some(address));
         }
-        if !self.free_excess(wanted, tenant)? {
-            return Ok(None);
+        if !self.over.contains(&tenant) && self.free_excess(wanted, tenant)? {
+            return Ok(self.take_freed(words));
         }
-        std::thread::sleep(QUIET);
-        Ok(self.space.take(words, Instant::now()))
+        Ok(None)
     }
 
-    /// Tables go that are not in use, the longest unused first.
-    fn free_idle(&mut self, wanted: usize) -> Result<(), WalkerError> {
+    /// Room that was given back just now: a moment later no walk reads it any more.
+    fn take_freed(&mut self, words: usize) -> Option<u32> {
+        std::thread::sleep(QUIET);
+        self.space.take(words, Instant::now())
+    }
+
+    /// Tables go that are not in use, the longest unused first. False: there is none.
+    fn free_idle(&mut self, wanted: usize) -> Result<bool, WalkerError> {
         let now = Instant::now();
         let vdso = self.vdso.map(|(_, key)| key);
         let idle = |(key, known): &(&u64, &super::Known)| {
@@ -111,11 +119,11 @@ impl<W: Walker> Keeper<W> {
             }
             freed += self.free_table(key, now)?;
         }
-        Ok(())
+        Ok(freed > 0)
     }
 
-    /// What goes of who holds more than his share, tables first that fewest processes have. False: the one who asks is
-    /// over his own with it.
+    /// What goes of who holds more than his share, tables first that fewest processes have. False: nothing does, or the
+    /// one who asks is over his own with it.
     fn free_excess(&mut self, wanted: usize, asks: Tenant) -> Result<bool, WalkerError> {
         let now = Instant::now();
         let mut held = self.held();
@@ -124,6 +132,7 @@ impl<W: Walker> Keeper<W> {
         let others = (self.space.bytes() / 4).saturating_sub(sizes().map(|(_, words)| words).sum());
         let room = (self.limits.bytes / 4).saturating_sub(others);
         if Excess::over(room, sizes().chain([(asks, wanted)])).take(&asks, 1) {
+            self.over.insert(asks);
             return Ok(false);
         }
         let mut excess = Excess::over(room.saturating_sub(wanted), sizes());
@@ -142,7 +151,7 @@ impl<W: Walker> Keeper<W> {
             };
             self.refuse(held.payer);
         }
-        Ok(true)
+        Ok(freed > 0)
     }
 
     fn free_table(&mut self, key: u64, now: Instant) -> Result<usize, WalkerError> {
