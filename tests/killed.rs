@@ -2,23 +2,11 @@
 //! question is seen in the same files.
 
 use anyhow::{Result, ensure};
-use emberscope_tests::{Here, Running, silent_libjvm};
+use emberscope_tests::{Here, Running, silent_libjvm, wait_for};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(180);
-
-/// Polls until there is a value.
-fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look()? {
-            return Ok(found);
-        }
-        ensure!(begun.elapsed() < limit, "{what}: not in {limit:?}");
-        std::thread::sleep(Duration::from_millis(200));
-    }
-}
 
 /// Burns CPU in a method of its own until it is killed.
 const BUSY: &str = "public class Busy {

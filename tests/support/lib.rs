@@ -38,7 +38,7 @@ pub use here::{Here, WARM_UP, jdk, required};
 pub use kernel::{host, walking_host};
 pub use server::{BEHIND_A_PROXY, Server};
 pub use silent::silent_libjvm;
-pub use visible::{VISIBLE, wait_visible};
+pub use visible::{VISIBLE, wait_for, wait_visible};
 pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};
 
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Waiting for what has been sampled to be asked for.
+//! Waiting for what is not there yet, and for what has been sampled to be asked for.
 
 use crate::Daemon;
 use anyhow::{Result, ensure};
@@ -8,6 +8,18 @@ use std::time::{Duration, Instant};
 /// How long what is seconds away on an idle machine may take on a crowded one: a window is visible once late
 /// samples and perf maps have been waited for.
 pub const VISIBLE: Duration = Duration::from_secs(180);
+
+/// Asks until there is a value.
+pub fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        ensure!(begun.elapsed() < limit, "{what}: not in {limit:?}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
 
 /// Waits until the windows before `until`, Unix milliseconds, can be asked for.
 pub fn wait_visible(daemon: &Daemon, until: u64) -> Result<()> {

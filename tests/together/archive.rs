@@ -9,7 +9,7 @@ mod policy;
 mod storage;
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{Daemon, Here, Running, skip, wait_visible};
+use emberscope_tests::{Daemon, Here, Running, skip, wait_for, wait_visible};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,15 +83,8 @@ fn archive(daemon: &Daemon) -> Result<Value> {
     Ok(daemon.json("/api/v1/status")?["archive"].clone())
 }
 
-fn wait<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let begun = Instant::now();
-    loop {
-        if let Some(seen) = look()? {
-            return Ok(seen);
-        }
-        ensure!(begun.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(200));
-    }
+fn wait<T>(what: &str, look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    wait_for(what, PATIENCE, look)
 }
 
 /// Waits until all that is visible now is in the archive.

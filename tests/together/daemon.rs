@@ -4,29 +4,17 @@
 //! answer comes soon. What needs Spark is in applications/.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{Daemon, Here, Reply, Running, can_unshare_mounts, ran, skip};
+use emberscope_tests::{Daemon, Here, Reply, Running, can_unshare_mounts, ran, skip, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Short windows, for answers soon.
 const QUICK: [&str; 2] = ["--window", "2s"];
 const SOON: Duration = Duration::from_secs(180);
-
-/// Polls until there is a value.
-fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look()? {
-            return Ok(found);
-        }
-        ensure!(begun.elapsed() < limit, "{what}: not in {limit:?}");
-        std::thread::sleep(Duration::from_millis(200));
-    }
-}
 
 /// A program that only burns CPU.
 fn spinner(dir: &Path) -> Result<Running> {

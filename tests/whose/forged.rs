@@ -1,9 +1,9 @@
 //! A user beside a real job who claims its application in every way there is: the victim keeps its own samples,
 //! names and links, and the forger's are his.
 
-use super::{BACKEND, SUBMIT, Scene, now_ms, pids, wait, words};
+use super::{BACKEND, SUBMIT, Scene, now_ms, pids, words};
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{Here, Running, WARM_UP, wait_visible};
+use emberscope_tests::{Here, Running, WARM_UP, wait_for, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -62,7 +62,7 @@ pub fn strangers_take_nothing_of_an_application(scene: &Scene) -> Result<()> {
     let forged: BTreeSet<u32> = forgers.iter().map(|forger| forger.pid()).collect();
 
     // All three are seen through, with who holds the application; the driver's web server was asked.
-    let conflicts = wait("conflicts in the status", || {
+    let conflicts = wait_for("conflicts in the status", WARM_UP, || {
         let status = daemon.json("/api/v1/status")?;
         let now = status["conflicts"]["now"].as_array().context("no conflicts in the status")?.clone();
         let seen: BTreeSet<u32> = now.iter().filter_map(|c| c["pid"].as_u64()?.try_into().ok()).collect();
@@ -106,7 +106,7 @@ pub fn strangers_take_nothing_of_an_application(scene: &Scene) -> Result<()> {
     let drivers: BTreeSet<u32> =
         row["drivers"].as_array().into_iter().flatten().filter_map(|p| p.as_u64()?.try_into().ok()).collect();
     ensure!(drivers.len() == 2 && drivers.contains(&driver) && drivers.is_disjoint(&forged), "{row}");
-    let stages = wait("Spark's names of stages", || {
+    let stages = wait_for("Spark's names of stages", WARM_UP, || {
         let stages = daemon.json(&format!("/api/v1/stages?{range}&app={app}"))?;
         let ready = ["ready", "stale"].contains(&stages["spark"]["state"].as_str().unwrap_or_default());
         Ok(ready.then_some(stages))

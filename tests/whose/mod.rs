@@ -6,10 +6,9 @@ mod secrets;
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope::model::WallTime;
-use emberscope_tests::{Daemon, Here, Job, WARM_UP, ran, skip};
+use emberscope_tests::{Daemon, Here, Job, WARM_UP, ran, skip, wait_for};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
 
 const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
 const SUBMIT: &str = "org.apache.spark.deploy.SparkSubmit";
@@ -36,7 +35,7 @@ impl Scene {
         let job = secrets::confs().fold(job, |job, (key, value)| job.conf(key, value));
         let mut job = job.master("local-cluster[1,1,1024]").java_options(secrets::java_options()).start()?;
         let app = job.wait_fact("app", WARM_UP)?;
-        let executor = wait("an executor", || Ok(with_word(&job, BACKEND).first().copied()))?;
+        let executor = wait_for("an executor", WARM_UP, || Ok(with_word(&job, BACKEND).first().copied()))?;
         let driver = *with_word(&job, SUBMIT).first().context("no driver")?;
         Ok(Self { here, dir, daemon, app, executor, driver, _job: job })
     }
@@ -81,18 +80,6 @@ fn with_word(job: &Job, word: &str) -> Vec<u32> {
 fn group(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
-}
-
-/// Waits until something is there.
-fn wait<T>(what: &str, look: impl Fn() -> Result<Option<T>>) -> Result<T> {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look()? {
-            return Ok(found);
-        }
-        ensure!(begun.elapsed() < WARM_UP, "{what}: not within {} s", WARM_UP.as_secs());
-        std::thread::sleep(Duration::from_millis(500));
-    }
 }
 
 /// Pids whose samples an answer holds.

@@ -7,7 +7,7 @@ use emberscope::cpython::{Codes, Offsets, check, told};
 use emberscope::target::memory::{Memory, ReadError};
 use emberscope::target::text::MAX_NAME;
 use libfuzzer_sys::fuzz_target;
-use profiler_ebpf::CodeFields;
+use std::convert::Infallible;
 
 struct Input<'a>(&'a [u8]);
 
@@ -34,14 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
     // Code objects that pass for sound: their checksum is what it is.
     for code in (0..256u64).step_by(64) {
         let word = |offset: u16| memory.u64(code + u64::from(offset)).unwrap_or(0);
-        let half = |offset: u16| word(offset) & 0xffff_ffff;
-        let fields = CodeFields {
-            filename: word(offsets.filename),
-            name: word(offsets.name),
-            lines: word(offsets.lines),
-            first_line_flags: half(offsets.first_line) << 32 | half(offsets.flags),
-            arguments_version: offsets.version.map_or(0, half) << 32 | half(offsets.arguments),
-        };
+        let Ok(fields) = offsets.fields(|at| Ok::<_, Infallible>(word(at)));
         let codes = Codes { memory: &memory, code_type: word(8), offsets: &offsets };
         if let Ok(Some(read)) = codes.read(code, fields.checksum()) {
             assert!(read.name.len() <= MAX_NAME + 3 && read.file.len() <= 4096 + 3);

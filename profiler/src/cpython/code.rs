@@ -74,7 +74,7 @@ impl<M: Memory> Codes<'_, M> {
         let head: [u8; HEAD] = self.memory.bytes(code).map_err(reason)?;
         let count = word(&head, 0).map_err(reason)? as u32;
         let kind = word(&head, PythonLayout::TYPE as u16).map_err(reason)?;
-        let fields = fields(&head, self.offsets).map_err(reason)?;
+        let fields = self.offsets.fields(|at| word(&head, at)).map_err(reason)?;
         // The low half of the count: what is never freed has other bits in the high one (3.14).
         if kind != self.code_type || count == 0 || fields.checksum() != checksum {
             return Err(UnknownReason::PythonCodeGone);
@@ -101,19 +101,6 @@ impl<M: Memory> Codes<'_, M> {
         let text: String = bytes.chunks_exact(width as usize).map(wide).collect();
         Ok(bounded(text.as_bytes(), limit))
     }
-}
-
-/// What tells a code object from others, as the walker takes it.
-fn fields(head: &[u8], offsets: &Offsets) -> Result<CodeFields, ReadError> {
-    let half = |offset: u16| Ok::<u64, ReadError>(word(head, offset)? & 0xffff_ffff);
-    let version = offsets.version.map_or(Ok(0), half)?;
-    Ok(CodeFields {
-        filename: word(head, offsets.filename)?,
-        name: word(head, offsets.name)?,
-        lines: word(head, offsets.lines)?,
-        first_line_flags: half(offsets.first_line)? << 32 | half(offsets.flags)?,
-        arguments_version: version << 32 | half(offsets.arguments)?,
-    })
 }
 
 fn word(head: &[u8], offset: u16) -> Result<u64, ReadError> {

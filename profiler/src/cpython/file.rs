@@ -7,17 +7,15 @@
 use super::eval::{self, Range};
 use super::offsets::KNOWN;
 use super::problem::PythonProblem;
+use crate::target::ByFile;
 use crate::target::elf::{Headers, Segment, Symbol, bias, find_sized_symbols};
 use crate::target::maps::{self, Backing, Mapping};
 use crate::target::open;
-use rustix::fs::Stat;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-/// Files whose facts are kept, of half a kilobyte each; beyond, all are forgotten and found anew.
-const MAX_FILES: usize = 256;
 /// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
 const MAX_MAPS: u64 = 16 << 20;
 
@@ -44,10 +42,7 @@ struct Facts {
 
 /// What is known of interpreters' files; one for the whole daemon.
 #[derive(Debug, Default)]
-pub struct Files(Mutex<HashMap<FileKey, Arc<Facts>>>);
-
-/// A file as it is now: device, inode, size, when it was changed.
-type FileKey = (u64, u64, u64, (i64, u64));
+pub struct Files(ByFile<Facts>);
 
 /// A process's interpreter.
 #[derive(Debug)]
@@ -77,7 +72,7 @@ impl Interpreter {
         if stat.st_ino != mapping.inode {
             return Err(PythonProblem::File("another file is there now"));
         }
-        let facts = files.facts(&file, &stat)?;
+        let facts = files.0.get(&stat, || read_facts(&file, stat.st_size as u64))?;
         let bias = bias(&facts.segments, mapping)
             .ok_or_else(|| PythonProblem::Elf("its code is mapped from nowhere".to_owned()))?;
         Ok(Self { named: Some(named), bias, facts })
@@ -104,28 +99,6 @@ fn minor_of(mapping: &Mapping, prefix: &str) -> Option<u8> {
     let rest = path.file_name()?.to_str()?.strip_prefix(prefix)?;
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     rest.get(..digits)?.parse().ok()
-}
-
-impl Files {
-    fn lock(&self) -> MutexGuard<'_, HashMap<FileKey, Arc<Facts>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn facts(&self, file: &File, stat: &Stat) -> Result<Arc<Facts>, PythonProblem> {
-        // The time of change cannot be set back, as that of modification can.
-        let key = (stat.st_dev, stat.st_ino, stat.st_size as u64, (stat.st_ctime, stat.st_ctime_nsec));
-        if let Some(known) = self.lock().get(&key) {
-            return Ok(Arc::clone(known));
-        }
-        // Not under the lock: the file's system may never answer.
-        let facts = Arc::new(read_facts(file, stat.st_size as u64)?);
-        let mut known = self.lock();
-        if known.len() >= MAX_FILES {
-            known.clear();
-        }
-        known.insert(key, Arc::clone(&facts));
-        Ok(facts)
-    }
 }
 
 fn read_facts(file: &File, size: u64) -> Result<Facts, PythonProblem> {

@@ -6,9 +6,10 @@ use super::debug_offsets;
 use super::offsets::{KNOWN, Offsets};
 use crate::target::memory::{Memory, ReadError};
 use crate::target::text::MAX_NAME;
-use profiler_ebpf::{CodeFields, PythonLayout};
+use profiler_ebpf::PythonLayout;
 use proptest::prelude::*;
 use std::cell::Cell;
+use std::convert::Infallible;
 
 /// Where the memory is mapped; everywhere else reads fail.
 const BASE: u64 = 0x10_0000;
@@ -60,15 +61,8 @@ proptest! {
         let offsets = Offsets::of(minor).unwrap();
         let code = BASE + code * 8;
         let word = |offset: u16| memory.u64(code + u64::from(offset)).unwrap_or(0);
-        let half = |offset: u16| word(offset) & 0xffff_ffff;
         // So that it passes for a code object.
-        let fields = CodeFields {
-            filename: word(offsets.filename),
-            name: word(offsets.name),
-            lines: word(offsets.lines),
-            first_line_flags: half(offsets.first_line) << 32 | half(offsets.flags),
-            arguments_version: offsets.version.map_or(0, half) << 32 | half(offsets.arguments),
-        };
+        let Ok(fields) = offsets.fields(|at| Ok::<_, Infallible>(word(at)));
         let codes = Codes { memory: &memory, code_type: word(PythonLayout::TYPE as u16), offsets: &offsets };
         if let Ok(Some(code)) = codes.read(code, fields.checksum()) {
             prop_assert!(code.name.len() <= MAX_NAME + 3 && code.file.len() <= 4096 + 3);

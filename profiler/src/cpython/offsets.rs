@@ -4,7 +4,7 @@
 //! `pycore_frame.h`, `Include/cpython/code.h` of each). From 3.13 on the interpreter describes itself, too
 //! ([`super::debug_offsets`]). None is believed before `check` held it against the running interpreter.
 
-use profiler_ebpf::{Grouping, InstructionKind};
+use profiler_ebpf::{CodeFields, Grouping, InstructionKind};
 
 /// The least and the greatest minor version that are known.
 pub const KNOWN: std::ops::RangeInclusive<u8> = 8..=14;
@@ -130,6 +130,23 @@ impl Offsets {
                 ..Self::since_3_12()
             },
             _ => return None,
+        })
+    }
+
+    /// What tells a code object from others, as the walker takes it. `word` gives the eight bytes at an offset of the
+    /// object.
+    ///
+    /// # Errors
+    /// The first of `word`.
+    pub fn fields<E>(&self, word: impl Fn(u16) -> Result<u64, E>) -> Result<CodeFields, E> {
+        let half = |offset: u16| Ok::<u64, E>(word(offset)? & 0xffff_ffff);
+        let version = self.version.map_or(Ok(0), half)?;
+        Ok(CodeFields {
+            filename: word(self.filename)?,
+            name: word(self.name)?,
+            lines: word(self.lines)?,
+            first_line_flags: half(self.first_line)? << 32 | half(self.flags)?,
+            arguments_version: version << 32 | half(self.arguments)?,
         })
     }
 

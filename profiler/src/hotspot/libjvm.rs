@@ -7,18 +7,16 @@
 use super::problem::JvmProblem;
 use super::vm_structs::SYMBOLS;
 use crate::model::{FileId, NameProbe};
+use crate::target::ByFile;
 use crate::target::elf::{ElfError, Headers, Segment, bias, file_offset, find_symbols};
 use crate::target::errand::Held;
 use crate::target::maps;
 use crate::target::open;
-use rustix::fs::Stat;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-/// Files whose facts are kept, of a kilobyte each; beyond, all are forgotten and found anew.
-const MAX_FILES: usize = 256;
 /// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
 const MAX_MAPS: u64 = 16 << 20;
 /// `os::set_native_thread_name(const char*)`: local, so only in .symtab. JDK 8 to 25, os_linux.cpp.
@@ -44,10 +42,7 @@ struct Facts {
 
 /// What is known of libjvm files; one for the whole daemon.
 #[derive(Debug, Default)]
-pub struct LibjvmFiles(Mutex<HashMap<FileKey, Arc<Facts>>>);
-
-/// A file as it is now: which one, its size, when it was changed.
-type FileKey = (FileId, u64, (i64, u64));
+pub struct LibjvmFiles(ByFile<Facts>);
 
 /// A process's libjvm.so.
 #[derive(Debug)]
@@ -79,7 +74,8 @@ impl Libjvm {
             return Err(JvmProblem::File("another file is there now"));
         }
         let id = FileId { dev: stat.st_dev, ino: stat.st_ino };
-        let facts = files.facts(id, &file, &stat).map_err(|e| JvmProblem::Elf(e.to_string()))?;
+        let facts = files.0.get(&stat, || read_facts(&file, stat.st_size as u64));
+        let facts = facts.map_err(|e| JvmProblem::Elf(e.to_string()))?;
         let bias =
             bias(&facts.segments, mapping).ok_or_else(|| JvmProblem::Elf(ElfError::Malformed.to_string()))?;
         Ok(Self { id, file: Held::new(file, process_dir), bias, probe: facts.probe, facts })
@@ -94,28 +90,6 @@ impl Libjvm {
     /// release has none.
     pub fn local_address(&self, symbol: &str) -> Option<u64> {
         self.facts.local.get(symbol).map(|linked| linked.wrapping_add(self.bias))
-    }
-}
-
-impl LibjvmFiles {
-    fn lock(&self) -> MutexGuard<'_, HashMap<FileKey, Arc<Facts>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn facts(&self, id: FileId, file: &File, stat: &Stat) -> Result<Arc<Facts>, ElfError> {
-        // The time of change cannot be set back, as that of modification can.
-        let key = (id, stat.st_size as u64, (stat.st_ctime, stat.st_ctime_nsec));
-        if let Some(known) = self.lock().get(&key) {
-            return Ok(Arc::clone(known));
-        }
-        // Not under the lock: the file's system may never answer.
-        let facts = Arc::new(read_facts(file, stat.st_size as u64)?);
-        let mut known = self.lock();
-        if known.len() >= MAX_FILES {
-            known.clear();
-        }
-        known.insert(key, Arc::clone(&facts));
-        Ok(facts)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A base of the rooms that read targets (`hotspot`, `cpython`, `unwind`, `symbolize`). What a target wrote is bounded
 //! and checked here: files are opened without following what it could plant, memory reads fail as values.
 
+mod by_file;
 pub mod elf;
 pub mod errand;
 #[cfg(test)]
@@ -15,6 +16,7 @@ pub mod pythons;
 pub mod readers;
 pub mod text;
 
+pub use by_file::ByFile;
 use std::path::Path;
 
 /// The process lives and is the one that began at `start_ticks` (0: not known, then any will do).
