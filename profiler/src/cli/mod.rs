@@ -23,7 +23,6 @@ mod figures;
 mod flamegraph;
 mod import;
 mod labels;
-mod lifecycle;
 mod lock;
 mod logging;
 mod output;
@@ -44,7 +43,6 @@ mod unix;
 mod url;
 
 pub use exit::{CODES_HELP, CliError, code};
-pub use lifecycle::Lifecycle;
 pub use lock::{DataDirLock, Holder};
 pub use text::clean;
 
