@@ -25,7 +25,7 @@ pub struct InternLimits {
 /// knows how to drop detail. A big Spark node has some 20,000 stacks in an hour.
 impl Default for InternLimits {
     fn default() -> Self {
-        Self { stacks: 200_000, bytes: 48 << 20 }
+        Self { stacks: 200_000, bytes: 24 << 20 }
     }
 }
 

@@ -13,26 +13,51 @@ use std::time::{Duration, Instant};
 
 /// How often free memory is given back: each time takes a few milliseconds.
 pub const EVERY: Duration = Duration::from_secs(60);
+/// How often one looks whether it is to be given back before: reading a file of 30 bytes.
+const LOOK: Duration = Duration::from_secs(2);
+/// Pages by which the process grew since, so that it is: a large answer leaves that much.
+const GROWN: u64 = (8 << 20) / PAGE;
+const PAGE: u64 = 4096;
 
 /// When that is next.
 #[derive(Debug)]
-pub struct Trim(Instant);
+pub struct Trim {
+    next: Instant,
+    look: Instant,
+    /// Resident after the last time.
+    resident: u64,
+}
 
 impl Trim {
     /// The first time comes soon: reading the node and the first symbols takes the most.
     pub fn soon() -> Self {
-        Self(Instant::now() + Duration::from_secs(15))
+        let now = Instant::now();
+        Self { next: now + Duration::from_secs(15), look: now, resident: u64::MAX }
     }
 
     /// Gives free memory back, when it is time.
     pub fn tick(&mut self) {
         let now = Instant::now();
-        if now >= self.0 {
-            self.0 = now + EVERY;
+        if now < self.next.min(self.look) {
+            return;
+        }
+        self.look = now + LOOK;
+        if now >= self.next {
+            self.next = now + EVERY;
             give_back();
             unmap_code(unmap_code as *const () as u64);
+            self.resident = resident();
+        } else if resident() > self.resident.saturating_add(GROWN) {
+            give_back();
+            self.resident = resident();
         }
     }
+}
+
+/// Resident pages of this process (proc_pid_statm(5)); 0 where the kernel does not tell.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
 }
 
 /// To be called before there are threads: two arenas, and large blocks mapped alone.
@@ -79,20 +104,18 @@ mod tests {
 
     #[test]
     fn what_was_freed_goes_back() {
-        let resident = || {
-            let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-            statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-        };
+        let resident = || resident() as usize * PAGE as usize;
         // Small blocks, of which the last stays: nothing at the top of the heap is free.
         let mut blocks: Vec<Box<[u8]>> = (0..64_000).map(|_| vec![1u8; 1024].into()).collect();
         let last = blocks.pop();
         let before = resident();
         drop(blocks);
-        let mut trim = Trim(Instant::now());
+        // Grown since the last time, which is why it does not wait for the next.
+        let mut trim = Trim { resident: 0, ..Trim::soon() };
         trim.tick();
         let after = resident();
         assert!(after + (32 << 20) < before, "{before} to {after}");
-        assert!(trim.0 > Instant::now() && last.is_some());
+        assert!(trim.look > Instant::now() && trim.resident > 0 && last.is_some());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Runs a query off the async threads, few at a time, and sends its answer.
 //!
-//! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run at once: a query
+//! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run at once, two on a machine of two CPUs: a query
 //! keeps its place until its work is done and there is room for its answer among those that are not read yet
 //! ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than [`TIME`] is 504. A query
 //! whose clients left, or whose time is up, is told so and ends at the next block of the store; it keeps its place until
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Queries at once.
+/// Queries at once. Each may hold some 25 MB for a moment (a flame graph of a node's last minutes).
 pub const MAX_QUERIES: usize = 4;
 /// Longest wait for a place: 200 clients at once on a slow node wait some seconds each.
 pub const WAIT: Duration = Duration::from_secs(20);
@@ -48,7 +48,10 @@ pub struct Queries {
 
 impl Default for Queries {
     fn default() -> Self {
-        Self::new(MAX_QUERIES, WAIT, TIME)
+        // More than the CPUs take longer together than one behind the other, and need their memory all that time. Two at
+        // the least, so that one long answer does not keep a short one.
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::new(cpus.clamp(2, MAX_QUERIES), WAIT, TIME)
     }
 }
 

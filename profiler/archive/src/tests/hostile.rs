@@ -17,7 +17,7 @@ fn in_a_process_of_its_own() {
 
 #[test]
 fn bad_objects_are_read_or_named_within_the_memory_of_an_answer() {
-    let own = "archive::tests::hostile::in_a_process_of_its_own";
+    let own = "tests::hostile::in_a_process_of_its_own";
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", own])
         .output()

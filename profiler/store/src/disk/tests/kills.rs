@@ -39,7 +39,7 @@ fn a_hundred_kills_lose_no_window() {
     let mut said = 0;
     for round in 0..times {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["store::disk::tests::kills::writer", "--exact", "--ignored", "--nocapture"])
+            .args(["disk::tests::kills::writer", "--exact", "--ignored", "--nocapture"])
             .env(DIR, dir.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

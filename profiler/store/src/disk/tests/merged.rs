@@ -339,7 +339,7 @@ fn kills_in_the_middle_change_no_answer() {
     for round in 0..40 {
         copy(&whole, &dir);
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["store::disk::tests::merged::merger", "--exact", "--ignored"])
+            .args(["disk::tests::merged::merger", "--exact", "--ignored"])
             .env(DIR, &dir)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -227,7 +227,7 @@ fn kills_in_the_middle_change_no_sum() {
         let copied = Command::new("cp").arg("-r").arg(&whole).arg(&copy).status().unwrap();
         assert!(copied.success());
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["store::disk::tests::rolled::roller", "--exact", "--ignored"])
+            .args(["disk::tests::rolled::roller", "--exact", "--ignored"])
             .env(DIR, &copy)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
