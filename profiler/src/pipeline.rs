@@ -17,6 +17,8 @@ mod serving;
 mod shares;
 mod stacks;
 mod tables;
+mod wait_reasons;
+mod waits;
 mod watchdog;
 mod worker;
 
@@ -332,6 +334,7 @@ fn join(
         pace: Pace::new(),
         tables,
         shares: shares::Shares::default(),
+        waits: waits::OpenWaits::default(),
         trim: heap::Trim::soon(),
         push,
     };

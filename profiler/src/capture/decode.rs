@@ -4,10 +4,12 @@
 //! error value, which the reader counts. Limits are those of the records (`profiler_ebpf`).
 
 use super::decode_thread::{bound, thread};
-use crate::model::{RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause};
+use crate::model::{
+    RawEvent, RawSample, RawStack, RawTask, RawWait, SampleKind, StackEnd, TaskEvent, ThreadCause,
+};
 use profiler_ebpf::{
     MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleRecord, StackRecord, TaskRecord,
-    UserFrame,
+    UserFrame, WaitRecord,
 };
 use std::mem::offset_of;
 
@@ -42,7 +44,9 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
     const ENDED: u16 = RecordKind::ThreadEnded as u16;
     const ASKED: u16 = RecordKind::ThreadAsked as u16;
     const BOUND: u16 = RecordKind::WorkerBound as u16;
+    const WAIT: u16 = RecordKind::Wait as u16;
     match kind {
+        WAIT => wait(bytes).map(RawEvent::Wait),
         SAMPLE => sample(bytes).map(RawEvent::Sample),
         STACK => stack(bytes).map(RawEvent::Stack),
         EXEC => task(bytes, TaskEvent::Exec).map(RawEvent::Task),
@@ -87,6 +91,15 @@ fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
         name_seq: u32_at(bytes, offset_of!(SampleRecord, name_seq))?,
         kind,
         kernel_mode: flags & SampleRecord::FLAG_KERNEL_MODE != 0,
+    })
+}
+
+fn wait(bytes: &[u8]) -> Result<RawWait, DecodeError> {
+    let flags = u16_at(bytes, offset_of!(RecordHeader, flags))?;
+    Ok(RawWait {
+        sample: sample(bytes)?,
+        began_ns: u64_at(bytes, offset_of!(WaitRecord, began_ns))?,
+        several: flags & WaitRecord::FLAG_SEVERAL != 0,
     })
 }
 
@@ -220,6 +233,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_wait_comes_out_as_it_went_in() {
+        let of = |flags| {
+            let bytes = Bytes::new(RecordKind::Wait, flags).u64s(&[50, 20, 3, 4]).u32s(&[5, 6, 7, 8]);
+            bytes.u16s(&[SampleKindTag::OffCpu as u16, 0, 0, 0]).u64s(&[30]).done()
+        };
+        let Ok(RawEvent::Wait(wait)) = decode(&of(0)) else { panic!("not a wait") };
+        assert_eq!(
+            (wait.began_ns, wait.sample.time_ns, wait.sample.weight, wait.several),
+            (30, 50, 20, false)
+        );
+        assert_eq!((wait.sample.kind, wait.sample.tid), (SampleKind::OffCpu, 6));
+        let several = decode(&of(WaitRecord::FLAG_SEVERAL));
+        assert!(matches!(several, Ok(RawEvent::Wait(RawWait { several: true, .. }))));
+        assert_eq!(decode(&of(0)[..71]), Err(DecodeError::Short));
+    }
+
+    #[test]
     fn a_stack_comes_out_as_it_went_in() {
         let Ok(RawEvent::Stack(stack)) = decode(&a_stack()) else { panic!("not a stack") };
         assert_eq!((stack.hash, stack.time_ns, stack.pid, stack.end), (77, 1000, 5, StackEnd::Root));
@@ -277,7 +307,7 @@ pub(super) mod tests {
 
         #[test]
         fn damaged_records_never_panic_and_stay_bounded(
-            kind in 0u16..10, len in 0u32..300, at in 8usize..48, byte: u8,
+            kind in 0u16..11, len in 0u32..300, at in 8usize..48, byte: u8,
             body in proptest::collection::vec(any::<u8>(), 0..300),
         ) {
             let mut bytes = kind.to_ne_bytes().to_vec();

@@ -19,6 +19,7 @@ mod kernel_log;
 mod loader;
 mod mapped;
 mod names;
+mod off_cpu;
 mod perf_ring;
 mod probe;
 mod proc_threads;

@@ -16,11 +16,13 @@ use super::runtimes::{self, Processes};
 use super::shares::Shares;
 use super::stacks::{Entry, StackCache, StackToken};
 use super::tables::Tables;
+use super::wait_reasons::{Reasons, up_to_the_switch};
+use super::waits::OpenWaits;
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
 use crate::model::{
-    Frame, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, StackEnd, TaskEvent,
-    UnknownReason, WallTime,
+    Frame, LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, RawWait, Role,
+    SampleKind, StackEnd, TaskEvent, UnknownReason, WallTime,
 };
 use crate::process::identity::PythonSide;
 use crate::process::threads::{Owner, OwnerKind, Threads};
@@ -37,6 +39,8 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_secs(1);
 /// How often processes of runtimes are looked for and looked after: a new one's threads burn CPU before they are known.
 const LOOK: Duration = Duration::from_millis(150);
+/// Waits that go on at a window's end are counted in it if they are as old. Shorter ones are counted when they end.
+const SHORTEST_AT_END: Duration = Duration::from_millis(20);
 /// Longest for one round of reading, counting and naming; the window's end waits for it.
 const STUCK: Duration = Duration::from_secs(15);
 /// How long the end may take after a failure: what is closed is stored, and a restart does the rest.
@@ -77,6 +81,8 @@ pub struct Worker {
     pub(super) lost: LostCounts,
     /// What users lost in the kernel.
     pub(super) shares: Shares,
+    /// Waits that go on.
+    pub(super) waits: OpenWaits,
     /// When free memory is given back.
     pub(super) trim: Trim,
     /// Sends closed windows to another server too.
@@ -111,6 +117,7 @@ impl Worker {
             self.read(timeout.min(until_end(window)), &mut events)?;
             if self.window_end.passed(window, Duration::ZERO) {
                 self.ask_threads(&mut events)?;
+                self.count_open_waits(SHORTEST_AT_END);
             }
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
@@ -121,6 +128,8 @@ impl Worker {
             }
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
+                self.read(Duration::ZERO, &mut events)?;
+                self.count_open_waits(TICK);
                 self.tick()?;
             }
             self.store_named();
@@ -144,6 +153,7 @@ impl Worker {
         match event {
             RawEvent::Stack(raw) => self.stacks.insert(raw, |pid| self.registry.tenant(pid)),
             RawEvent::Sample(sample) => self.count(&sample),
+            RawEvent::Wait(wait) => self.count_wait(&wait),
             RawEvent::Thread(raw) => self.book(&raw),
             RawEvent::Mmap { pid, .. } => {
                 self.registry.on_mmap(pid);
@@ -180,10 +190,42 @@ impl Worker {
     }
 
     fn count(&mut self, sample: &RawSample) {
+        if let Some((labels, token)) = self.whose(sample) {
+            self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
+        }
+    }
+
+    /// A wait that is over, or what of it was not counted while it lasted.
+    fn count_wait(&mut self, wait: &RawWait) {
+        let (stretch, stack) = self.waits.ended(wait);
+        let Some((labels, token)) = self.whose(&wait.sample) else { return };
+        let span = (stretch.from_ns, stretch.until_ns);
+        self.windows.add_span(span, &labels, &stack.unwrap_or(token), wait.sample.kind, stretch.weight);
+    }
+
+    /// Counts waits that go on, up to now. The ring was read, so that the stacks of all that are as old are known.
+    fn count_open_waits(&mut self, at_least: Duration) {
+        if !self.capture.has_waits() {
+            return;
+        }
+        let at_least = u64::try_from(at_least.as_nanos()).unwrap_or(u64::MAX);
+        let open = self.capture.open_waits(ClockReading::take().monotonic_ns, at_least);
+        self.waits.keep(&open);
+        for wait in &open {
+            let (stretch, stack) = self.waits.goes_on(wait);
+            let Some((labels, token)) = self.whose(&wait.sample) else { continue };
+            let (span, stack) = ((stretch.from_ns, stretch.until_ns), stack.unwrap_or(token));
+            self.windows.add_span(span, &labels, &stack, wait.sample.kind, stretch.weight);
+            self.waits.counted(wait, stack);
+        }
+    }
+
+    /// The labels and the stack of a sample; None: it is not kept.
+    fn whose(&mut self, sample: &RawSample) -> Option<(Arc<LabelSet>, StackToken)> {
         let process = self.registry.get(sample.pid);
         if !process.kept {
             self.health.not_kept();
-            return;
+            return None;
         }
         self.tables.sampled(sample.pid, process.tenant);
         let (key, jvm, target) = (process.key, process.is_jvm(), target_of(process));
@@ -212,7 +254,7 @@ impl Worker {
         });
         let token = known.unwrap_or_else(|| self.stacks.lost_token(key, || Arc::new(target)));
         self.health.sample(sample.kind);
-        self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
+        Some((labels, token))
     }
 
     fn book(&mut self, raw: &RawThread) {
@@ -286,15 +328,21 @@ impl Worker {
         let lost = lost_by_now.since(&self.lost);
         self.lost = lost_by_now;
         let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
-        let mut idle = Idle::default();
-        let window = window.into_window(processes, lost, |token, labels| {
+        let (mut idle, mut reasons) = (Idle::default(), Reasons::default());
+        let window = window.into_window(processes, lost, |token, kind, labels| {
             // Its frames are shared already, by the symbolizer's own table.
             let stack = attempt(|| symbolizer.finish(&token.0.target, &token.0.pending));
             let stack = match stack {
+                Ok(stack) if kind == SampleKind::OffCpu => {
+                    interner.stack(up_to_the_switch(&stack.frames), stack.end)
+                }
                 Ok(stack) => interner.stack(&stack.frames, stack.end),
                 Err(_) => interner.stack(&[quarantined()], token.0.pending.end),
             };
             idle.strip(&stack, labels);
+            if kind == SampleKind::OffCpu {
+                reasons.tell(&stack, labels);
+            }
             stack
         });
         self.health.window(&window);
@@ -319,6 +367,7 @@ impl Worker {
     /// Counts what is still in the ring, closes all windows and gives their maps a last chance.
     fn finish(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
         self.ask_threads(events)?;
+        self.count_open_waits(SHORTEST_AT_END);
         self.relabel();
         let closed = self.windows.close_all(ClockReading::take());
         for window in closed {
