@@ -75,9 +75,9 @@ impl Asked {
     }
 }
 
-/// Refuses kinds whose weight is no time, for what compares samples with times that are known exactly.
+/// Refuses all kinds but CPU time, for what puts samples beside CPU time that is known exactly.
 pub fn of_time(kind: SampleKind) -> Result<(), ApiError> {
-    if kind.facts().weight.unit == SampleKind::Cpu.facts().weight.unit {
+    if kind == SampleKind::Cpu {
         return Ok(());
     }
     let message = format!(
