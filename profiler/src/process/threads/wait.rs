@@ -176,6 +176,8 @@ fn by_means(frame: &Frame) -> Option<WaitReason> {
         {
             Some(WaitReason::Sleep)
         }
+        // The thread itself is one of these.
+        () if begins(frame, &["java.util.concurrent.ThreadPoolExecutor"]) => None,
         // Unsafe.park is below these; what it is for is told by who calls it.
         () if begins(frame, &["java.util.concurrent.", "java.lang.Object.wait"]) => Some(WaitReason::Lock),
         () => None,

@@ -1,0 +1,137 @@
+//! Where tasks wait and why, on real Spark: a job whose tasks wait for things of a known kind and measure it themselves
+//! (tests/jobs/WaitJobs.java).
+//!
+//! What a task measures is its waiting, its run delay and a little CPU time; so the waiting must lie between what was
+//! measured less the other two, which the ledger has exactly, and what was measured. How busy the machine is does not matter.
+
+use anyhow::{Context as _, Result, ensure};
+use emberscope::model::WallTime;
+use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, wait_visible};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use xtask::launch::spark::WAIT_JOBS;
+
+const WORK: Duration = Duration::from_secs(600);
+/// Of what is measured, and seconds: a wait ends when the thread is woken, and clocks are read before and after.
+const WITHIN: (f64, f64) = (0.02, 0.005);
+/// The ledger's CPU time of a running thread is up to a tick old at both ends of a task; so is what it leaves to be blocked.
+const TICKS: f64 = 0.02;
+
+/// Kinds of waits of the job, their reason, and a method that is in their stacks.
+const KINDS: [(&str, &str, &str); 6] = [
+    ("sleep", "sleep", "WaitJobs.sleeps"),
+    ("monitor", "lock", "WaitJobs.entersMonitor"),
+    ("lock", "lock", "WaitJobs.takesLock"),
+    ("socket", "network", "WaitJobs.readsSocket"),
+    ("file", "storage", "WaitJobs.writesFile"),
+    ("short", "lock", "WaitJobs.parksShortly"),
+];
+
+#[test]
+fn waits_of_spark_3() -> Result<()> {
+    let Some(here) = Here::or_skip("waits_of_spark_3") else { return Ok(()) };
+    waits(&here, false)
+}
+
+#[test]
+fn waits_of_the_newest_spark() -> Result<()> {
+    let test = "waits_of_the_newest_spark";
+    let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
+    waits(&here, true)
+}
+
+/// `idle_is_named`: Spark gives a thread without a task another name, so that the ledger's blocked time is the task's.
+fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let daemon = here.daemon(dir.path(), &["--events", "cpu,off-cpu", "--window", "2s"])?;
+    let from = WallTime::now().as_millis();
+    let mut job = SparkJob::java(&WAIT_JOBS, &here.venv, &here.java, &dir.path().join("spark"))
+        .master("local-cluster[1,2,1024]")
+        .arg("20")
+        .arg("50")
+        .start()?;
+    let app = job.wait_fact("app", WARM_UP)?;
+    job.wait_fact("done", WORK)?;
+    let until = WallTime::now().as_millis();
+    wait_visible(&daemon, until)?;
+    let query = format!("app={app}&from={from}&until={until}");
+    let answer = daemon.json(&format!("/api/v1/tasks?{query}&limit=1000&join=no"))?;
+    let rows = answer["tasks"].as_array().with_context(|| format!("no tasks in {answer}"))?;
+    let tasks: BTreeMap<&str, &Value> =
+        rows.iter().filter_map(|task| Some((task["task"].as_str()?, task))).collect();
+    let mut wrong = Vec::new();
+    for (kind, reason, method) in KINDS {
+        let measured = measured(&job, kind)?;
+        for (tid, measured) in &measured {
+            let task = tasks.get(tid.as_str()).with_context(|| format!("no task {tid} in {answer}"))?;
+            wrong.extend(reason_is_right(task, (kind, reason), *measured));
+        }
+        wrong.extend(method_is_there(
+            &daemon,
+            &format!("{query}&stage={}", stage(&job, kind)?),
+            (reason, method),
+        )?);
+        if idle_is_named {
+            let all_there = |tid: &String| tasks.get(tid.as_str()).and_then(|task| all_is_there(task));
+            wrong.extend(measured.keys().filter_map(all_there));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let shuffled = daemon.json(&format!("/api/v1/stages?{query}&join=no"))?;
+    let rows = shuffled["stages"].as_array().context("stages")?;
+    ensure!(rows.iter().any(|stage| stage["waited"]["seconds"].as_f64() > Some(1.0)), "{shuffled}");
+    ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+fn stage(job: &Job, kind: &str) -> Result<String> {
+    job.fact(&format!("{kind}.stages")).with_context(|| format!("no stage of {kind}"))
+}
+
+/// Seconds of each task, by its id.
+fn measured(job: &Job, kind: &str) -> Result<BTreeMap<String, f64>> {
+    let text = job.fact(&format!("{kind}.waited")).with_context(|| format!("nothing of {kind}"))?;
+    let one = |task: &str| {
+        let (tid, ns) = task.split_once(':').context("TID:NS")?;
+        Ok((tid.to_owned(), ns.parse::<f64>()? / 1e9))
+    };
+    text.split(',').map(one).collect()
+}
+
+fn reason_is_right(task: &Value, (kind, reason): (&str, &str), measured: f64) -> Option<String> {
+    let waited = task["waited"]["by"][reason].as_f64().unwrap_or(0.0);
+    let exact = |key: &str| task["exact"][key].as_f64().unwrap_or(0.0);
+    let other = exact("run_delay_seconds") + exact("cpu_seconds");
+    let slack = measured * WITHIN.0 + WITHIN.1;
+    // Spark's own waits for the same reason are in it too: locks while a task begins, some milliseconds.
+    let spark = if reason == "lock" { exact("blocked_seconds") * 0.1 + 0.2 } else { 0.0 };
+    let fits = waited >= measured - other - slack && waited <= measured + slack + spark;
+    (!fits).then(|| format!("{kind}: waited {waited} s for {reason}, measured {measured} s: {task}"))
+}
+
+/// What the task waited for, whatever it was, is the time in which it was blocked.
+fn all_is_there(task: &Value) -> Option<String> {
+    let waited = task["waited"]["seconds"].as_f64().unwrap_or(0.0);
+    let blocked = task["exact"]["blocked_seconds"].as_f64().unwrap_or(0.0);
+    let fits = (waited - blocked).abs() <= blocked * WITHIN.0 + TICKS;
+    (!fits).then(|| format!("waited {waited} s of {blocked} s: {task}"))
+}
+
+/// The stacks of a stage's waits for a reason are the method's, nearly all.
+fn method_is_there(daemon: &Daemon, query: &str, (reason, method): (&str, &str)) -> Result<Option<String>> {
+    let reply = daemon
+        .get(&format!("/api/v1/flamegraph?{query}&type=off-cpu&wait={reason}&format=folded&unit=ns"))?;
+    ensure!(reply.status == 200, "{}", reply.body);
+    let (mut inside, mut all) = (0, 0);
+    for line in reply.body.lines() {
+        let (stack, weight) = line.rsplit_once(' ').context("a weight")?;
+        let weight: u64 = weight.parse()?;
+        all += weight;
+        inside += if stack.split(';').any(|frame| frame == method) { weight } else { 0 };
+        ensure!(!stack.contains("__schedule") && !stack.contains("bpf_prog"), "{stack}");
+    }
+    // Spark's own waits at the beginning of a task are there too.
+    let fits = all > 0 && inside * 10 >= all * 8;
+    Ok((!fits).then(|| format!("{inside} of {all} are in {method}: {}", reply.body)))
+}
