@@ -122,3 +122,32 @@ const _: () = {
     assert!(size_of::<Waiter>() == 48 + CAUSES * 48);
     assert!(CAUSES.is_power_of_two());
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chance_follows_how_long_waits_last() {
+        let mut cause = Cause::default();
+        assert_eq!(cause.chance(LONG_NS), LEAST_CHANCE as u32, "never none");
+        cause.lasted(LONG_NS);
+        assert_eq!(cause.chance(LONG_NS), 1 << 16, "all of those that are long");
+        for _ in 0..200 {
+            cause.lasted(1_000_000);
+        }
+        let tenth = (1 << 16) / 10;
+        assert!((tenth..tenth + 10).contains(&cause.chance(LONG_NS)), "{}", cause.chance(LONG_NS));
+        cause.lasted(3 * LONG_NS);
+        assert_eq!(cause.usual_ns, 3 * LONG_NS, "rises at once");
+        assert_eq!(cause.chance(0), 1 << 16);
+    }
+
+    #[test]
+    fn walks_of_a_second_are_bounded() {
+        let mut waiter = Waiter::default();
+        let walked = (0..2_000).filter(|_| waiter.may_walk(5 << 30)).count();
+        assert_eq!(walked, MAX_WALKS_A_SECOND as usize);
+        assert!(waiter.may_walk(6 << 30), "the next has its own");
+    }
+}

@@ -71,3 +71,71 @@ fn stretch(wait: &RawWait, from_ns: u64) -> Stretch {
     let weight = if wait.several { wait.sample.weight } else { until_ns - from_ns };
     Stretch { from_ns, until_ns, weight }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::stacks::Entry;
+    use super::*;
+    use crate::model::{ProcessKey, RawSample, SampleKind, StackEnd, Tenant};
+    use crate::symbolize::{PendingStack, Target};
+    use std::sync::Arc;
+
+    fn wait(tid: Tid, began_ns: u64, until_ns: u64) -> RawWait {
+        let sample = RawSample {
+            time_ns: until_ns,
+            weight: until_ns - began_ns,
+            stack: 1,
+            cgroup_id: 0,
+            pid: 1,
+            tid,
+            cpu: 0,
+            name_seq: 3,
+            kind: SampleKind::OffCpu,
+            kernel_mode: true,
+        };
+        RawWait { sample, began_ns, several: false }
+    }
+
+    fn token() -> StackToken {
+        let key = ProcessKey { pid: 1, start_ticks: 1 };
+        let target = Target { key, uid: 0, gid: 0, nspid: 1, tenant: Tenant::default() };
+        let pending = PendingStack { frames: Vec::new().into(), end: StackEnd::Root };
+        StackToken(Arc::new(Entry { target: Arc::new(target), pending }))
+    }
+
+    fn of((stretch, stack): (Stretch, Option<StackToken>)) -> (u64, u64, u64, Option<StackToken>) {
+        (stretch.from_ns, stretch.until_ns, stretch.weight, stack)
+    }
+
+    #[test]
+    fn a_long_wait_is_counted_once_and_as_it_passes() {
+        let (mut open, stack) = (OpenWaits::default(), token());
+        assert_eq!(of(open.goes_on(&wait(7, 100, 150))), (100, 150, 50, None));
+        open.counted(&wait(7, 100, 150), stack.clone());
+        assert_eq!(of(open.goes_on(&wait(7, 100, 180))), (150, 180, 30, Some(stack.clone())));
+        open.counted(&wait(7, 100, 180), stack.clone());
+        // Short ones that were told together have nothing to do with it.
+        let several = RawWait {
+            several: true,
+            sample: RawSample { weight: 5, ..wait(7, 20, 90).sample },
+            began_ns: 20,
+        };
+        assert_eq!(of(open.ended(&several)), (20, 90, 5, None));
+        assert_eq!(of(open.ended(&wait(7, 100, 181))), (180, 181, 1, Some(stack)));
+        assert_eq!(of(open.ended(&wait(7, 100, 181))), (100, 181, 81, None), "it is forgotten");
+    }
+
+    #[test]
+    fn another_wait_of_the_thread_is_another() {
+        let (mut open, stack) = (OpenWaits::default(), token());
+        open.counted(&wait(7, 100, 150), stack.clone());
+        open.counted(&wait(8, 100, 150), stack);
+        assert_eq!(of(open.goes_on(&wait(7, 160, 170))), (160, 170, 10, None));
+        assert_eq!(of(open.ended(&wait(7, 160, 190))), (160, 190, 30, None));
+        // An end that was told before what was read of it earlier comes to nothing.
+        assert_eq!(open.ended(&wait(8, 100, 140)).0.weight, 0);
+        open.counted(&wait(9, 100, 150), token());
+        open.keep(&[wait(9, 100, 160)]);
+        assert_eq!(open.0.keys().copied().collect::<Vec<_>>(), [9]);
+    }
+}

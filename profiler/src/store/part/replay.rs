@@ -195,3 +195,33 @@ impl Part {
         (0..count).map(|_| reader.place(self.facts.labels.processes.len())).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::codec::{put, put_text};
+    use super::*;
+
+    /// A window without rows, of a task's thread; `values` are its label set's after the process's place.
+    fn record(kind: u8, values: &[u64]) -> Vec<u8> {
+        let mut out = vec![kind];
+        put(&mut out, 4);
+        ["pid", "7", "stage", "3"].iter().for_each(|text| put_text(&mut out, text));
+        // A process with a label; a set; no frames, nodes, stacks, records.
+        [1, 1, 1, 2, 1, 0].iter().chain(values).chain(&[0; 4]).for_each(|number| put(&mut out, *number));
+        // From, length, whole; nothing lost, no processes, lines, groups.
+        [10, 10, 0, 0, 0, 0, 0].iter().for_each(|number| put(&mut out, *number));
+        out
+    }
+
+    #[test]
+    fn journals_from_before_there_was_wait_are_read() {
+        for (kind, values) in [(OLD_WINDOW, &[4, 0, 0, 0, 0, 0][..]), (WINDOW, &[4, 0, 0, 0, 0, 0, 0])] {
+            let mut part = Part::default();
+            part.replay(&record(kind, values)).expect("it is read");
+            let labels = &part.facts.labels;
+            assert_eq!(labels.text(labels.value(0, LabelKey::Stage)), "3", "{kind}");
+            assert_eq!(labels.text(labels.value(0, LabelKey::Wait)), "");
+            assert_eq!(part.facts.windows.len(), 1);
+        }
+    }
+}
