@@ -25,13 +25,24 @@ const STOPPED: [&str; 9] = [
     "ShenandoahHeap::allocate_memory",
 ];
 
-/// A monitor that another thread holds (objectMonitor.cpp, synchronizer.cpp); locks of the JVM's own.
-const MONITOR: [&str; 5] = [
+/// A monitor that another thread holds (objectMonitor.cpp, synchronizer.cpp); locks of the JVM's own; mutexes of the C library.
+const MONITOR: [&str; 9] = [
     "ObjectMonitor::enter",
     "ObjectMonitor::Enter",
     "ObjectSynchronizer::enter",
     "Mutex::lock",
     "Monitor::lock",
+    "__lll_lock_wait",
+    "pthread_mutex_lock",
+    "__GI___pthread_mutex_lock",
+    "pthread_cond_broadcast",
+];
+
+/// Functions of the kernel that say why whatever Java wants: a block of a disk, another thread's lock on a file or on the
+/// process's memory (kernel/sched/core.c, kernel/locking).
+const SURE: [(&[&str], WaitReason); 2] = [
+    (&["io_schedule"], WaitReason::Storage),
+    (&["rwsem_down_", "__mutex_lock", "mutex_lock"], WaitReason::Lock),
 ];
 
 /// Who waits for a Python worker, or for a program that an RDD is piped through.
@@ -120,7 +131,7 @@ const SOCKET: [&str; 9] = [
 /// Functions of the kernel in which a thread waits, where no Java method says more: for a page or a block, for a socket, for
 /// time (mm/filemap.c, block/blk-core.c, net/, kernel/time/hrtimer.c).
 const KERNEL: [(&[&str], WaitReason); 3] = [
-    (&["io_schedule", "folio_wait_bit", "wait_on_page_bit", "filemap_fault", "jbd2_"], WaitReason::Storage),
+    (&["folio_wait_bit", "wait_on_page_bit", "filemap_fault", "jbd2_"], WaitReason::Storage),
     (
         &[
             "tcp_recvmsg",
@@ -152,6 +163,9 @@ pub fn wait_reason(stack: &Stack) -> WaitReason {
     if native(&MONITOR) {
         return WaitReason::Lock;
     }
+    if let Some(sure) = by_kernel(stack, &SURE) {
+        return sure;
+    }
     let mut java = leaf_first().filter(|frame| is_any_java(frame));
     let wants = java.clone().find(|frame| !begins(frame, &PLUMBING));
     let of = |names: &[&str]| wants.is_some_and(|frame| begins(frame, names));
@@ -161,7 +175,7 @@ pub fn wait_reason(stack: &Stack) -> WaitReason {
         () if of(&SHUFFLE) => WaitReason::Shuffle,
         () if of(&STORAGE) => WaitReason::Storage,
         () if of(&PEER) => WaitReason::Network,
-        () => plumbing.find_map(by_means).or_else(|| by_kernel(stack)).unwrap_or(WaitReason::Other),
+        () => plumbing.find_map(by_means).or_else(|| by_kernel(stack, &KERNEL)).unwrap_or(WaitReason::Other),
     }
 }
 
@@ -184,11 +198,11 @@ fn by_means(frame: &Frame) -> Option<WaitReason> {
     }
 }
 
-fn by_kernel(stack: &Stack) -> Option<WaitReason> {
+fn by_kernel(stack: &Stack, all: &[(&[&str], WaitReason)]) -> Option<WaitReason> {
     let kernel = || stack.frames.iter().filter(|frame| frame.kind == FrameKind::Kernel);
     let tells =
         |(names, reason): &(&[&str], WaitReason)| kernel().any(|f| begins(f, names)).then_some(*reason);
-    KERNEL.iter().find_map(tells)
+    all.iter().find_map(tells)
 }
 
 fn is_any_java(frame: &Frame) -> bool {
@@ -279,6 +293,29 @@ mod tests {
         assert_eq!(in_task(&format!("{fetch};{monitor};k:futex_wait")), WaitReason::Lock);
         // What the JVM was called for from native code further down says nothing.
         assert_eq!(in_task(&format!("{poll};a.B.c;java.lang.Thread.sleep;k:futex_wait")), WaitReason::Sleep);
+    }
+
+    #[test]
+    fn the_kernel_and_the_c_library_know_better() {
+        // As seen on Spark 3.5.9 and 4.3.0 while classes are loaded and code is compiled.
+        let fetch = "~.storage.ShuffleBlockFetcherIterator.next";
+        let load = "java.lang.ClassLoader.loadClass;java.io.RandomAccessFile.readBytes;n:handleRead;n:__GI___libc_read";
+        let block = "k:filemap_read;k:folio_wait_bit_common;k:io_schedule;k:schedule";
+        assert_eq!(in_task(&format!("{fetch};{load};{block}")), WaitReason::Storage);
+        let compile =
+            "n:CompileBroker::compile_method(methodHandle const&);n:Mutex::lock(Thread*);n:__lll_lock_wait";
+        assert_eq!(in_task(&format!("{fetch};{compile};k:futex_do_wait")), WaitReason::Lock);
+        let wake =
+            "n:CompileBroker::compile_method_base(methodHandle const&);n:pthread_cond_broadcast@@GLIBC_2.3.2";
+        assert_eq!(in_task(&format!("{fetch};{wake};k:futex_do_wait")), WaitReason::Lock);
+        let memory = "n:__GI___mprotect;k:do_mprotect_pkey;k:down_write_killable;k:rwsem_down_write_slowpath";
+        assert_eq!(in_task(&format!("a.B.c;{memory};k:schedule_preempt_disabled")), WaitReason::Lock);
+        let pipe =
+            "java.lang.Process$PipeInputStream.read;java.io.FileInputStream.readBytes;k:anon_pipe_read";
+        assert_eq!(
+            in_task(&format!("~.api.python.PythonWorkerFactory.startDaemon;{pipe}")),
+            WaitReason::Python
+        );
     }
 
     #[test]
