@@ -13,9 +13,11 @@
 //! from that moment on its time is run delay. So an end always comes after its beginning.
 #![allow(unsafe_code)]
 
-use crate::globals::{HAS_TASK_PT_REGS, RING_BYTES, TASK_PID, TASK_STATE, WAIT_EVERY_NS};
+mod told;
+
+use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_STATE, WAIT_EVERY_NS};
 use crate::maps::{BODY_WORDS, EVENTS, NO_WAITER, SCRATCH, Scratch, WAITERS};
-use crate::output::{Counts, send, waiting};
+use crate::output::{Counts, waiting};
 use crate::regs;
 use crate::sample::kernel_stack;
 use crate::seen::Room;
@@ -23,23 +25,20 @@ use crate::shares::{self, may_put};
 use crate::threads;
 use crate::walk::{at_most, begin, in_a_loop, mix, prepare};
 use crate::workers::runs_task;
-use aya_ebpf::EbpfContext;
-use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
 use aya_ebpf::helpers::generated::{
     bpf_get_current_cgroup_id, bpf_get_current_task, bpf_get_current_task_btf, bpf_get_prandom_u32,
     bpf_ktime_get_ns, bpf_task_pt_regs,
 };
-use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id, bpf_probe_read_kernel};
+use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
 use profiler_ebpf::{
-    CAUSES, Cause, Counter, DropReason, EPOCH_NS, LONG_NS, Loss, REFRESH_NS, RecordHeader, RecordKind,
-    SampleKindTag, SampleRecord, StackRecord, WaitRecord, Waiter, WaiterState, arch,
+    CAUSES, Cause, Counter, DropReason, EPOCH_NS, Loss, REFRESH_NS, RecordHeader, RecordKind, SampleKindTag,
+    StackRecord, Waiter, WaiterState, arch,
 };
-
-/// No wake-up of the reader from here: the scheduler holds a lock, and the reader comes some times a second.
-const QUIETLY: u64 = BPF_RB_NO_WAKEUP as u64;
+use told::{QUIETLY, ended, tell_owed};
+pub use told::{settle, thread_ended};
 
 /// The current task goes: TP_PROTO(bool preempt, struct task_struct *prev, struct task_struct *next, ..).
 #[raw_tracepoint(tracepoint = "sched_switch")]
@@ -251,105 +250,4 @@ unsafe fn walked(ctx: &RawTracePointContext, scratch: *mut Scratch) -> u64 {
         counts.lost(ctx, DropReason::RingFullStack);
         0
     }
-}
-
-/// A wait is over.
-#[inline(never)]
-unsafe fn ended(ctx: &RawTracePointContext, waiter: *mut Waiter, tid: u32) -> u64 {
-    // SAFETY: an entry of the map.
-    unsafe {
-        if waiter.is_null() {
-            return 0;
-        }
-        write_volatile(&raw mut (*waiter).state, WaiterState::Runs as u32);
-        let (began, now) = ((*waiter).began_ns, bpf_ktime_get_ns());
-        let lasted = now.saturating_sub(began);
-        let at = (*waiter).cause as usize & (CAUSES - 1);
-        let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
-        (*cause).lasted(lasted);
-        if (*waiter).walked != 0 || lasted >= LONG_NS {
-            tell(ctx, waiter, (tid, now), (began, lasted, (*cause).stack, 0));
-            return 0;
-        }
-        if (*cause).owed_ns == 0 {
-            (*cause).owed_since_ns = began;
-        }
-        (*cause).owed_ns += lasted;
-        if (*cause).owed_ns >= LONG_NS {
-            tell_owed(ctx, waiter, at, (tid, now));
-        }
-        0
-    }
-}
-
-/// Tells waits that were not told yet, if there are such.
-#[inline(always)]
-unsafe fn tell_owed<C: EbpfContext>(ctx: &C, waiter: *mut Waiter, at: usize, (tid, now): (u32, u64)) {
-    // SAFETY: an entry of the map.
-    unsafe {
-        let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
-        let owed = (*cause).owed_ns;
-        if owed != 0 {
-            (*cause).owed_ns = 0;
-            let of = ((*cause).owed_since_ns, owed, (*cause).stack, WaitRecord::FLAG_SEVERAL);
-            tell(ctx, waiter, (tid, now), of);
-        }
-    }
-}
-
-/// Sends a record.
-#[inline(always)]
-unsafe fn tell<C: EbpfContext>(
-    ctx: &C,
-    waiter: *mut Waiter,
-    (tid, now): (u32, u64),
-    (began_ns, weight, stack, flags): (u64, u64, u64, u16),
-) {
-    // SAFETY: an entry of the map; the helper has no preconditions.
-    let record = unsafe {
-        WaitRecord {
-            sample: SampleRecord {
-                header: RecordHeader {
-                    kind: RecordKind::Wait as u16,
-                    flags,
-                    len: size_of::<WaitRecord>() as u32,
-                },
-                time_ns: now,
-                weight,
-                stack,
-                cgroup_id: (*waiter).cgroup_id,
-                pid: (*waiter).pid,
-                tid,
-                cpu: bpf_get_smp_processor_id(),
-                name_seq: (*waiter).name_seq,
-                sample_kind: SampleKindTag::OffCpu as u16,
-                pad: [0; 3],
-            },
-            began_ns,
-        }
-    };
-    // Who wakes may be anybody, so nobody's share of the ring pays for it: waits have the first half of it.
-    if waiting() < RING_BYTES.load() / 2 && send(record, QUIETLY) {
-        return;
-    }
-    if let Some(counts) = Counts::of_this_cpu() {
-        counts.lost(ctx, DropReason::RingFullWait);
-    }
-}
-
-/// The current thread gets another name, or ends: what it waited for under this one is told.
-#[inline(always)]
-pub fn settle<C: EbpfContext>(ctx: &C, tid: u32) {
-    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
-    for at in 0..CAUSES {
-        // SAFETY: an entry of the map; the helper has no preconditions.
-        unsafe { tell_owed(ctx, waiter, at, (tid, bpf_ktime_get_ns())) };
-    }
-}
-
-/// The current thread ends.
-#[inline(always)]
-pub fn thread_ended<C: EbpfContext>(ctx: &C, tid: u32) {
-    settle(ctx, tid);
-    let _ = WAITERS.remove(tid);
 }

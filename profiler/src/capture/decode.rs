@@ -4,12 +4,11 @@
 //! error value, which the reader counts. Limits are those of the records (`profiler_ebpf`).
 
 use super::decode_thread::{bound, thread};
-use crate::model::{
-    RawEvent, RawSample, RawStack, RawTask, RawWait, SampleKind, StackEnd, TaskEvent, ThreadCause,
-};
+use super::decode_wait::wait;
+use crate::model::{RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause};
 use profiler_ebpf::{
     MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleRecord, StackRecord, TaskRecord,
-    UserFrame, WaitRecord,
+    UserFrame,
 };
 use std::mem::offset_of;
 
@@ -76,7 +75,7 @@ pub fn following(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(len.max(size_of::<RecordHeader>())..).filter(|_| follows)
 }
 
-fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
+pub(super) fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
     let tag = u16_at(bytes, offset_of!(SampleRecord, sample_kind))?;
     let kind = SampleKind::from_tag(tag).ok_or(DecodeError::UnknownKind(tag))?;
     let flags = u16_at(bytes, offset_of!(RecordHeader, flags))?;
@@ -91,15 +90,6 @@ fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
         name_seq: u32_at(bytes, offset_of!(SampleRecord, name_seq))?,
         kind,
         kernel_mode: flags & SampleRecord::FLAG_KERNEL_MODE != 0,
-    })
-}
-
-fn wait(bytes: &[u8]) -> Result<RawWait, DecodeError> {
-    let flags = u16_at(bytes, offset_of!(RecordHeader, flags))?;
-    Ok(RawWait {
-        sample: sample(bytes)?,
-        began_ns: u64_at(bytes, offset_of!(WaitRecord, began_ns))?,
-        several: flags & WaitRecord::FLAG_SEVERAL != 0,
     })
 }
 
@@ -187,7 +177,7 @@ pub(super) mod tests {
             self.0.extend(values.iter().flat_map(|v| v.to_ne_bytes()));
             self
         }
-        fn u16s(mut self, values: &[u16]) -> Self {
+        pub(in super::super) fn u16s(mut self, values: &[u16]) -> Self {
             self.0.extend(values.iter().flat_map(|v| v.to_ne_bytes()));
             self
         }
@@ -230,23 +220,6 @@ pub(super) mod tests {
             kernel_mode: true,
         };
         assert_eq!(decode(&bytes), Ok(RawEvent::Sample(want)));
-    }
-
-    #[test]
-    fn a_wait_comes_out_as_it_went_in() {
-        let of = |flags| {
-            let bytes = Bytes::new(RecordKind::Wait, flags).u64s(&[50, 20, 3, 4]).u32s(&[5, 6, 7, 8]);
-            bytes.u16s(&[SampleKindTag::OffCpu as u16, 0, 0, 0]).u64s(&[30]).done()
-        };
-        let Ok(RawEvent::Wait(wait)) = decode(&of(0)) else { panic!("not a wait") };
-        assert_eq!(
-            (wait.began_ns, wait.sample.time_ns, wait.sample.weight, wait.several),
-            (30, 50, 20, false)
-        );
-        assert_eq!((wait.sample.kind, wait.sample.tid), (SampleKind::OffCpu, 6));
-        let several = decode(&of(WaitRecord::FLAG_SEVERAL));
-        assert!(matches!(several, Ok(RawEvent::Wait(RawWait { several: true, .. }))));
-        assert_eq!(decode(&of(0)[..71]), Err(DecodeError::Short));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod config;
 mod cpus;
 mod decode;
 mod decode_thread;
+mod decode_wait;
 mod error;
 mod features;
 mod kernel_log;

@@ -4,8 +4,11 @@
 //! counted now. So a wait of a minute is in each window in which it passed, and once. One entry a waiting thread.
 
 use super::stacks::StackToken;
+use super::worker::Worker;
+use crate::aggregate::ClockReading;
 use crate::model::{FastMap, RawWait, Tid};
 use profiler_ebpf::MAX_WAITERS;
+use std::time::Duration;
 
 /// A wait that was counted up to a time.
 #[derive(Debug)]
@@ -62,6 +65,33 @@ impl OpenWaits {
         let goes_on =
             |tid: Tid, began_ns| open.iter().any(|wait| (wait.sample.tid, wait.began_ns) == (tid, began_ns));
         self.0.retain(|tid, counted| goes_on(*tid, counted.began_ns));
+    }
+}
+
+impl Worker {
+    /// A wait that is over, or what of it was not counted while it lasted.
+    pub(super) fn count_wait(&mut self, wait: &RawWait) {
+        let (stretch, stack) = self.waits.ended(wait);
+        let Some((labels, token)) = self.whose(&wait.sample) else { return };
+        let span = (stretch.from_ns, stretch.until_ns);
+        self.windows.add_span(span, &labels, &stack.unwrap_or(token), wait.sample.kind, stretch.weight);
+    }
+
+    /// Counts waits that go on, up to now. The ring was read, so that the stacks of all that are as old are known.
+    pub(super) fn count_open_waits(&mut self, at_least: Duration) {
+        if !self.capture.has_waits() {
+            return;
+        }
+        let at_least = u64::try_from(at_least.as_nanos()).unwrap_or(u64::MAX);
+        let open = self.capture.open_waits(ClockReading::take().monotonic_ns, at_least);
+        self.waits.keep(&open);
+        for wait in &open {
+            let (stretch, stack) = self.waits.goes_on(wait);
+            let Some((labels, token)) = self.whose(&wait.sample) else { continue };
+            let (span, stack) = ((stretch.from_ns, stretch.until_ns), stack.unwrap_or(token));
+            self.windows.add_span(span, &labels, &stack, wait.sample.kind, stretch.weight);
+            self.waits.counted(wait, stack);
+        }
     }
 }
 

@@ -21,8 +21,8 @@ use super::waits::OpenWaits;
 use crate::aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use crate::capture::{Capture, CaptureError};
 use crate::model::{
-    Frame, LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, RawWait, Role,
-    SampleKind, StackEnd, TaskEvent, UnknownReason, WallTime,
+    Frame, LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, SampleKind,
+    StackEnd, TaskEvent, UnknownReason, WallTime,
 };
 use crate::process::identity::PythonSide;
 use crate::process::threads::{Owner, OwnerKind, Threads};
@@ -195,33 +195,8 @@ impl Worker {
         }
     }
 
-    /// A wait that is over, or what of it was not counted while it lasted.
-    fn count_wait(&mut self, wait: &RawWait) {
-        let (stretch, stack) = self.waits.ended(wait);
-        let Some((labels, token)) = self.whose(&wait.sample) else { return };
-        let span = (stretch.from_ns, stretch.until_ns);
-        self.windows.add_span(span, &labels, &stack.unwrap_or(token), wait.sample.kind, stretch.weight);
-    }
-
-    /// Counts waits that go on, up to now. The ring was read, so that the stacks of all that are as old are known.
-    fn count_open_waits(&mut self, at_least: Duration) {
-        if !self.capture.has_waits() {
-            return;
-        }
-        let at_least = u64::try_from(at_least.as_nanos()).unwrap_or(u64::MAX);
-        let open = self.capture.open_waits(ClockReading::take().monotonic_ns, at_least);
-        self.waits.keep(&open);
-        for wait in &open {
-            let (stretch, stack) = self.waits.goes_on(wait);
-            let Some((labels, token)) = self.whose(&wait.sample) else { continue };
-            let (span, stack) = ((stretch.from_ns, stretch.until_ns), stack.unwrap_or(token));
-            self.windows.add_span(span, &labels, &stack, wait.sample.kind, stretch.weight);
-            self.waits.counted(wait, stack);
-        }
-    }
-
     /// The labels and the stack of a sample; None: it is not kept.
-    fn whose(&mut self, sample: &RawSample) -> Option<(Arc<LabelSet>, StackToken)> {
+    pub(super) fn whose(&mut self, sample: &RawSample) -> Option<(Arc<LabelSet>, StackToken)> {
         let process = self.registry.get(sample.pid);
         if !process.kept {
             self.health.not_kept();

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 #[derive(Parser)]
 #[command(name = "kinds", about = "Waits against what tasks measure, and what a switch costs")]
-struct Options {
+struct KindsOptions {
     #[command(flatten)]
     kit: kit::Options,
     /// Waits of a task
@@ -37,7 +37,7 @@ enum Rows {
 
 /// What both need.
 struct Bench {
-    options: Options,
+    options: KindsOptions,
     binary: PathBuf,
     work: PathBuf,
 }
@@ -47,7 +47,8 @@ const WITH_WAITS: [&str; 2] = ["--events", "cpu,off-cpu"];
 
 /// Entry of the command.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse_from(std::iter::once("kinds".to_owned()).chain(arguments.iter().cloned()));
+    let options =
+        KindsOptions::parse_from(std::iter::once("kinds".to_owned()).chain(arguments.iter().cloned()));
     let binary = build::run()?;
     let work = places::target().join("bench/kinds");
     let _ = std::fs::remove_dir_all(&work);
