@@ -20,8 +20,8 @@ import org.apache.spark.api.java.JavaSparkContext;
 import scala.Tuple2;
 
 /**
- * A Spark job whose tasks wait for things of a known kind and measure how long by the wall clock: what samples of waits are
- * held against. A stage for each kind: {@code sleep}, {@code monitor}, {@code lock}, {@code socket}, {@code file} (writes that
+ * A Spark job whose tasks wait for things of a known kind and measure how long: by the wall clock, less what the kernel has on
+ * the thread's account for waiting for a CPU and running. What samples of waits are held against. A stage for each kind: {@code sleep}, {@code monitor}, {@code lock}, {@code socket}, {@code file} (writes that
  * are forced to the disk), {@code short} (parks of 200 us, thousands of them, and one of a second), and {@code shuffle}.
  * Arguments: how many waits a task has, and how long one is, in milliseconds.
  *
@@ -80,33 +80,48 @@ public final class WaitJobs {
         fact(kind + ".waited", String.join(",", waited));
     }
 
-    static long sleeps(int times, int millis) throws InterruptedException {
-        long begun = System.nanoTime();
+    /** Nanoseconds for which the current thread has been there and did not run and did not want to. */
+    private static long stoodStill() throws IOException {
+        return System.nanoTime() - account(0) - account(1);
+    }
+
+    /** The same, but for time on a CPU: that of a thread that runs is told up to the last tick only. */
+    private static long didNotWantToRun() throws IOException {
+        return System.nanoTime() - account(1);
+    }
+
+    /** CPU time, or time waiting for a CPU. */
+    private static long account(int place) throws IOException {
+        return Long.parseLong(Files.readString(Path.of("/proc/thread-self/schedstat")).trim().split(" ")[place]);
+    }
+
+    static long sleeps(int times, int millis) throws Exception {
+        long begun = stoodStill();
         for (int i = 0; i < times; i++) {
             Thread.sleep(millis);
         }
-        return System.nanoTime() - begun;
+        return stoodStill() - begun;
     }
 
     /** Two tasks at a time: one has the monitor, in which it computes, and the other waits. */
-    static long entersMonitor(int times, int millis) {
+    static long entersMonitor(int times, int millis) throws IOException {
         long waited = 0;
         for (int i = 0; i < times; i++) {
-            long begun = System.nanoTime();
+            long begun = didNotWantToRun();
             synchronized (MONITOR) {
-                waited += System.nanoTime() - begun;
+                waited += didNotWantToRun() - begun;
                 burn(millis);
             }
         }
         return waited;
     }
 
-    static long takesLock(int times, int millis) {
+    static long takesLock(int times, int millis) throws IOException {
         long waited = 0;
         for (int i = 0; i < times; i++) {
-            long begun = System.nanoTime();
+            long begun = didNotWantToRun();
             LOCK.lock();
-            waited += System.nanoTime() - begun;
+            waited += didNotWantToRun() - begun;
             try {
                 burn(millis);
             } finally {
@@ -121,14 +136,14 @@ public final class WaitJobs {
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Thread answers = new Thread(() -> answer(server, times, millis), "late server");
             answers.start();
-            long waited = 0;
+            long waited;
             try (Socket socket = new Socket(server.getInetAddress(), server.getLocalPort())) {
                 InputStream in = socket.getInputStream();
+                long begun = stoodStill();
                 for (int i = 0; i < times; i++) {
-                    long begun = System.nanoTime();
                     in.read();
-                    waited += System.nanoTime() - begun;
                 }
+                waited = stoodStill() - begun;
             }
             answers.join();
             return waited;
@@ -149,14 +164,14 @@ public final class WaitJobs {
 
     static long writesFile(int times, int millis) throws IOException {
         Path path = Files.createTempFile("wait", ".data");
-        long waited = 0;
+        long waited;
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
-            for (int i = 0; i < 4 * times; i++) {
+            long begun = stoodStill();
+            for (int i = 0; i < 20 * times; i++) {
                 channel.write(ByteBuffer.allocate(256 << 10));
-                long begun = System.nanoTime();
                 channel.force(true);
-                waited += System.nanoTime() - begun;
             }
+            waited = stoodStill() - begun;
         } finally {
             Files.delete(path);
         }
@@ -164,15 +179,15 @@ public final class WaitJobs {
     }
 
     /** Most of it in one wait that nothing announces. */
-    static long parksShortly(int times, int millis) {
-        long begun = System.nanoTime();
+    static long parksShortly(int times, int millis) throws IOException {
+        long begun = stoodStill();
         for (int i = 0; i < 100 * times; i++) {
             LockSupport.parkNanos(200_000);
             if (i == 50 * times) {
                 LockSupport.parkNanos(1_000_000_000);
             }
         }
-        return System.nanoTime() - begun;
+        return stoodStill() - begun;
     }
 
     private static void burn(int millis) {

@@ -12,6 +12,7 @@ use super::tree::tree_bytes;
 use super::types::Type;
 use crate::export::pprof::{self, Profile};
 use crate::model::{Answer, Detail, Query, TimeRange, Tree};
+use crate::serve::request::unless_idle;
 use crate::store::Store;
 
 /// Bars of a flame graph when the request does not say, as Pyroscope's default.
@@ -37,9 +38,12 @@ impl Asked {
         let of = Type::find(type_id)?;
         let range = range(start, end)?;
         let matched = matched(selector)?;
+        let mut selection = matched.selection;
+        let idle = of.and_then(|of| unless_idle(of.kind, &selection.matchers));
+        selection.matchers.extend(idle);
         let query = of.filter(|of| matched.types.contains(of)).map(|of| Query {
             range,
-            selection: matched.selection,
+            selection,
             kind: of.kind,
             group: Vec::new(),
             detail: Detail::default(),

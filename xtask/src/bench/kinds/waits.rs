@@ -1,7 +1,6 @@
 //! A job whose tasks wait for things of a known kind and measure it (tests/jobs/WaitJobs.java).
 //!
-//! A task measures its waiting and, with it, its run delay, which the ledger has for the whole task: it is told beside, and a
-//! machine that is busy with other things makes the rows fail.
+//! A task measures by the wall clock, less what the kernel has on the thread's account for running and for waiting for a CPU.
 
 use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
@@ -74,9 +73,7 @@ fn of_kind(
             right += if stack.starts_with(&format!("wait={reason};")) { weight } else { 0.0 };
         }
     }
-    let stages = daemon.json(&format!("/api/v1/stages?{query}&stage={stage}&join=no"))?;
-    let delay = stages["stages"][0]["exact"]["run_delay_seconds"].as_f64().unwrap_or_default();
-    let what = format!("{kind}: waited in {method}, run delay {delay:.3} s");
+    let what = format!("{kind}: waited in {method}");
     let waited = Row::exact(what, all, truth, "s", 3.0, tasks.len());
     let share = (right / all.max(f64::MIN_POSITIVE) * 1e4).round() as usize;
     Ok([waited, Row::share(format!("{kind}: of it for {reason}, n in 10,000"), share, 98.0, 10_000)])
