@@ -15,6 +15,10 @@ use xtask::launch::spark::WAIT_JOBS;
 const WORK: Duration = Duration::from_secs(600);
 /// Of what is measured.
 const WITHIN: f64 = 0.03;
+/// Of what is measured, what has its method at the least.
+const NAMED: f64 = 0.4;
+/// Of what has its method.
+const FOR_ITS_REASON: f64 = 0.8;
 /// Seconds: the account of a running thread's CPU time is up to a tick old at both ends.
 const TICKS: f64 = 0.02;
 
@@ -61,17 +65,9 @@ fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
     let tasks: BTreeMap<&str, &Value> =
         rows.iter().filter_map(|task| Some((task["task"].as_str()?, task))).collect();
     let mut wrong = Vec::new();
-    for (kind, reason, method) in KINDS {
-        let measured = measured(&job, kind)?;
-        for (tid, measured) in &measured {
-            let task = tasks.get(tid.as_str()).with_context(|| format!("no task {tid} in {answer}"))?;
-            wrong.extend(reason_is_right(task, (kind, reason), *measured));
-        }
-        wrong.extend(method_is_there(
-            &daemon,
-            &format!("{query}&stage={}", stage(&job, kind)?),
-            (reason, method),
-        )?);
+    for kind in KINDS {
+        let measured = measured(&job, kind.0)?;
+        wrong.extend(kind_is_right(&daemon, &job, &query, (kind, measured.values().sum()))?);
         if idle_is_named {
             let all_there = |tid: &String| tasks.get(tid.as_str()).and_then(|task| all_is_there(task));
             wrong.extend(measured.keys().filter_map(all_there));
@@ -99,16 +95,6 @@ fn measured(job: &Job, kind: &str) -> Result<BTreeMap<String, f64>> {
     text.split(',').map(one).collect()
 }
 
-fn reason_is_right(task: &Value, (kind, reason): (&str, &str), measured: f64) -> Option<String> {
-    let waited = task["waited"]["by"][reason].as_f64().unwrap_or(0.0);
-    // Spark's own waits for locks are in it too while a task begins, some milliseconds.
-    let blocked = task["exact"]["blocked_seconds"].as_f64().unwrap_or(0.0);
-    let spark = if reason == "lock" { blocked * 0.1 + 0.2 } else { 0.0 };
-    let slack = measured * WITHIN + TICKS;
-    let fits = waited >= measured - slack && waited <= measured + slack + spark;
-    (!fits).then(|| format!("{kind}: waited {waited} s for {reason}, measured {measured} s: {task}"))
-}
-
 /// What the task waited for, whatever it was, is the time in which it was blocked.
 fn all_is_there(task: &Value) -> Option<String> {
     let waited = task["waited"]["seconds"].as_f64().unwrap_or(0.0);
@@ -117,20 +103,33 @@ fn all_is_there(task: &Value) -> Option<String> {
     (!fits).then(|| format!("waited {waited} s of {blocked} s: {task}"))
 }
 
-/// The stacks of a stage's waits for a reason are the method's, nearly all.
-fn method_is_there(daemon: &Daemon, query: &str, (reason, method): (&str, &str)) -> Result<Option<String>> {
-    let reply = daemon
-        .get(&format!("/api/v1/flamegraph?{query}&type=off-cpu&wait={reason}&format=folded&unit=ns"))?;
+/// What a stage's tasks waited in the method is what they measured, for its reason. On a crowded machine a stack may come up
+/// before its methods can be read: such waits are there, and where is not known.
+fn kind_is_right(
+    daemon: &Daemon,
+    job: &Job,
+    query: &str,
+    ((kind, reason, method), measured): ((&str, &str, &str), f64),
+) -> Result<Option<String>> {
+    let query = format!("{query}&stage={}&type=off-cpu&group=wait&unit=ns&format=folded", stage(job, kind)?);
+    let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
     ensure!(reply.status == 200, "{}", reply.body);
-    let (mut inside, mut all) = (0, 0);
+    let (mut right, mut inside, mut all) = (0.0, 0.0, 0.0);
     for line in reply.body.lines() {
         let (stack, weight) = line.rsplit_once(' ').context("a weight")?;
-        let weight: u64 = weight.parse()?;
+        let weight = weight.parse::<f64>()? / 1e9;
         all += weight;
-        inside += if stack.split(';').any(|frame| frame == method) { weight } else { 0 };
+        if stack.split(';').any(|frame| frame == method) {
+            inside += weight;
+            right += if stack.starts_with(&format!("wait={reason};")) { weight } else { 0.0 };
+        }
         ensure!(!stack.contains("__schedule") && !stack.contains("bpf_prog"), "{stack}");
     }
-    // Spark's own waits at the beginning of a task are there too.
-    let fits = all > 0 && inside * 10 >= all * 8;
-    Ok((!fits).then(|| format!("{inside} of {all} are in {method}: {}", reply.body)))
+    let slack = measured * WITHIN + TICKS;
+    let fits = inside <= measured + slack && all >= measured - slack && inside >= measured * NAMED;
+    // Beside what it is meant to, a method may wait for the collector.
+    let fits = fits && right >= inside * FOR_ITS_REASON;
+    let body: String = reply.body.chars().take(6_000).collect();
+    let found = format!("{kind}: {right} s of {inside} s of {all} s, measured {measured} s: {body}");
+    Ok((!fits).then_some(found))
 }

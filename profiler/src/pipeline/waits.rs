@@ -8,7 +8,9 @@ use super::worker::Worker;
 use crate::aggregate::ClockReading;
 use crate::model::{FastMap, RawWait, Tid};
 use profiler_ebpf::MAX_WAITERS;
-use std::time::Duration;
+
+/// Waits that go on are counted when they are as old. Shorter ones are counted when they end.
+const SHORTEST_NS: u64 = 20_000_000;
 
 /// A wait that was counted up to a time.
 #[derive(Debug)]
@@ -78,12 +80,11 @@ impl Worker {
     }
 
     /// Counts waits that go on, up to now. The ring was read, so that the stacks of all that are as old are known.
-    pub(super) fn count_open_waits(&mut self, at_least: Duration) {
+    pub(super) fn count_open_waits(&mut self) {
         if !self.capture.has_waits() {
             return;
         }
-        let at_least = u64::try_from(at_least.as_nanos()).unwrap_or(u64::MAX);
-        let open = self.capture.open_waits(ClockReading::take().monotonic_ns, at_least);
+        let open = self.capture.open_waits(ClockReading::take().monotonic_ns, SHORTEST_NS);
         self.waits.keep(&open);
         for wait in &open {
             let (stretch, stack) = self.waits.goes_on(wait);

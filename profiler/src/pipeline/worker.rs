@@ -39,8 +39,6 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_secs(1);
 /// How often processes of runtimes are looked for and looked after: a new one's threads burn CPU before they are known.
 const LOOK: Duration = Duration::from_millis(150);
-/// Waits that go on at a window's end are counted in it if they are as old. Shorter ones are counted when they end.
-const SHORTEST_AT_END: Duration = Duration::from_millis(20);
 /// Longest for one round of reading, counting and naming; the window's end waits for it.
 const STUCK: Duration = Duration::from_secs(15);
 /// How long the end may take after a failure: what is closed is stored, and a restart does the rest.
@@ -117,7 +115,7 @@ impl Worker {
             self.read(timeout.min(until_end(window)), &mut events)?;
             if self.window_end.passed(window, Duration::ZERO) {
                 self.ask_threads(&mut events)?;
-                self.count_open_waits(SHORTEST_AT_END);
+                self.count_open_waits();
             }
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
@@ -129,7 +127,7 @@ impl Worker {
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
                 self.read(Duration::ZERO, &mut events)?;
-                self.count_open_waits(TICK);
+                self.count_open_waits();
                 self.tick()?;
             }
             self.store_named();
@@ -342,7 +340,7 @@ impl Worker {
     /// Counts what is still in the ring, closes all windows and gives their maps a last chance.
     fn finish(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
         self.ask_threads(events)?;
-        self.count_open_waits(SHORTEST_AT_END);
+        self.count_open_waits();
         self.relabel();
         let closed = self.windows.close_all(ClockReading::take());
         for window in closed {
