@@ -133,20 +133,18 @@ public final class WaitJobs {
 
     /** From a server that answers late. */
     static long readsSocket(int times, int millis) throws Exception {
+        long begun = stoodStill();
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Thread answers = new Thread(() -> answer(server, times, millis), "late server");
             answers.start();
-            long waited;
             try (Socket socket = new Socket(server.getInetAddress(), server.getLocalPort())) {
                 InputStream in = socket.getInputStream();
-                long begun = stoodStill();
                 for (int i = 0; i < times; i++) {
                     in.read();
                 }
-                waited = stoodStill() - begun;
             }
             answers.join();
-            return waited;
+            return stoodStill() - begun;
         }
     }
 
@@ -163,19 +161,17 @@ public final class WaitJobs {
     }
 
     static long writesFile(int times, int millis) throws IOException {
+        long begun = stoodStill();
         Path path = Files.createTempFile("wait", ".data");
-        long waited;
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
-            long begun = stoodStill();
             for (int i = 0; i < 20 * times; i++) {
                 channel.write(ByteBuffer.allocate(256 << 10));
                 channel.force(true);
             }
-            waited = stoodStill() - begun;
         } finally {
             Files.delete(path);
         }
-        return waited;
+        return stoodStill() - begun;
     }
 
     /** Most of it in one wait that nothing announces. */
