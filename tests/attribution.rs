@@ -5,7 +5,7 @@
 //! is asked of it. Figures with sampling errors are `cargo xtask bench truth`'s; here counts must be right.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use emberscope::model::{ThreadClass, WallTime};
+use emberscope_model::{ThreadClass, WallTime};
 use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -3,8 +3,8 @@
 //! Needs root and a binary with its BPF programs (`cargo xtask build`); skips else. One test at a time:
 //! each samples the whole machine.
 
-use emberscope::capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
-use emberscope::model::{DropReason, Pid, RawEvent, RawSample, RawStack, SampleKind, StackEnd, TaskEvent};
+use emberscope_capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
+use emberscope_model::{DropReason, Pid, RawEvent, RawSample, RawStack, SampleKind, StackEnd, TaskEvent};
 use emberscope_tests::host;
 use profiler_ebpf::UserFrame;
 use std::collections::HashMap;

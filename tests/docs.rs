@@ -5,10 +5,10 @@
 //! have its row, and no other row may be there. Not held: what the rows say.
 
 use anyhow::{Context, Result, ensure};
-use emberscope::model::{
+use emberscope_model::{
     Deploy, DropReason, LabelKey, Role, StackEnd, ThreadClass, UnknownReason, WaitReason,
 };
-use emberscope::symbolize::{AskError, Refusal};
+use emberscope_symbolize::{AskError, Refusal};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

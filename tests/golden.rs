@@ -6,12 +6,12 @@
 //! and names both files, and whoever agrees with it copies it by hand.
 
 use anyhow::{Context, Result, bail, ensure};
-use emberscope::export::{ExportOptions, Format, Unit, methods, render, sort};
-use emberscope::model::{
+use emberscope_export::{ExportOptions, Format, Unit, methods, render, sort};
+use emberscope_model::{
     Detail, DropReason, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LostCounts, Query, Row,
     SampleKind, Selection, Stack, StackEnd, TimeRange, UnknownReason, WallTime, Window,
 };
-use emberscope::store::{MemoryStore, MemoryStoreConfig, Store};
+use emberscope_store::{MemoryStore, MemoryStoreConfig, Store};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

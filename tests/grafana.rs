@@ -4,8 +4,8 @@
 //! panel and variable uses a data source that a provisioning file makes; links carry what the page understands.
 
 use anyhow::{Context, Result};
-use emberscope::model::LabelKey;
-use emberscope::serve::{pyroscope::types, selector};
+use emberscope_model::LabelKey;
+use emberscope_serve::{pyroscope::types, selector};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -212,7 +212,7 @@ fn links_lead_to_the_page_and_to_spark() -> Result<()> {
 
 /// Checks that each metric of an expression, and each label that stands with one, is in our `/metrics`. How many.
 fn metrics_of(expression: &str) -> Result<usize> {
-    use emberscope::serve::Metrics;
+    use emberscope_serve::Metrics;
     let metrics = Metrics::new("test")?;
     let text = metrics.text(&Default::default(), None, true)?;
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';

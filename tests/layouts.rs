@@ -4,8 +4,8 @@
 //! Needs root, the optimised daemon, and JDKs 17 and 25, whose layouts differ in every field; skips else.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use emberscope::capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
-use emberscope::model::WallTime;
+use emberscope_capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
+use emberscope_model::WallTime;
 use emberscope_tests::{Daemon, Here, Running, jdk, skip, wait_visible};
 use profiler_ebpf::{JvmLayout, RuntimeId};
 use rustix::process::Signal;

@@ -3,7 +3,7 @@
 //! The daemon as a whole, on real samples, is asked by `cargo xtask bench api`.
 
 use anyhow::{Result, ensure};
-use emberscope::model::LabelKey::{App, Executor, Role};
+use emberscope_model::LabelKey::{App, Executor, Role};
 use emberscope_tests::{FakeStore, Server};
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -6,7 +6,7 @@
 //! frames: none of it runs.
 
 use anyhow::{Context, Result, ensure};
-use emberscope::model::LabelKey::{App, Role, ServiceName};
+use emberscope_model::LabelKey::{App, Role, ServiceName};
 use emberscope_tests::{FakeStore, Server};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -9,4 +9,3 @@ mod load;
 mod page;
 mod panel;
 mod pyroscope;
-mod rooms;

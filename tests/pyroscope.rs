@@ -9,7 +9,7 @@ mod pushing;
 mod sums;
 
 use anyhow::{Context, Result, ensure};
-use emberscope::model::LabelKey::{App, Executor, Role, ServiceName, Stage};
+use emberscope_model::LabelKey::{App, Executor, Role, ServiceName, Stage};
 use emberscope_tests::{FakeStore, Server};
 use serde_json::{Value, json};
 use std::io::{Read, Write};

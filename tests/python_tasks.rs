@@ -4,7 +4,7 @@
 //! they used (tests/jobs/python_tasks.py): four workers at once, each used again for other tasks.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope::model::WallTime;
+use emberscope_model::WallTime;
 use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, ran, wait_visible};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

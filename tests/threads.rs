@@ -2,8 +2,8 @@
 //!
 //! Needs root and a binary with its BPF programs (`cargo xtask build`); skips else. One test at a time.
 
-use emberscope::capture::{Capture, CaptureConfig, FileId, HostFeatures, NameProbe};
-use emberscope::model::{DropReason, Pid, RawEvent, RawSample, RawThread, StringLayout, ThreadCause, Tid};
+use emberscope_capture::{Capture, CaptureConfig, FileId, HostFeatures, NameProbe};
+use emberscope_model::{DropReason, Pid, RawEvent, RawSample, RawThread, StringLayout, ThreadCause, Tid};
 use emberscope_tests::{JavaProgram, function, skip};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;

@@ -5,7 +5,7 @@
 //! does not matter.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope::model::WallTime;
+use emberscope_model::WallTime;
 use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 //!
 //! Needs root and a binary with its BPF programs (`cargo xtask build`), and JDKs; skips else. One test at a time.
 
-use emberscope::capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
-use emberscope::hotspot::{Jvm, JvmProblem, LibjvmFiles, layout};
-use emberscope::model::{Pid, RawEvent, RawStack, StackEnd};
+use emberscope_capture::{Capture, CaptureConfig, HostFeatures, KernelStats};
+use emberscope_hotspot::{Jvm, JvmProblem, LibjvmFiles, layout};
+use emberscope_model::{Pid, RawEvent, RawStack, StackEnd};
 use emberscope_tests::{function, skip, walking_host as host};
 use profiler_ebpf::{RuntimeId, UserFrame};
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-// The kinds of samples. Made from the daemon's own table (profiler/src/model/kind.rs); write it anew by
+// The kinds of samples. Made from the daemon's own table (profiler/model/src/kind.rs); write it anew by
 // `EMBERSCOPE_WRITE_DOCS=1 cargo test -p emberscope --lib cli::reference`.
 
 /** Each with its names in answers, and what the page calls it. */

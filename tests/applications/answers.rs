@@ -5,7 +5,7 @@ use super::ask::{Folded, ask_folded, ask_json, folded, jit_frames, pids_in};
 use super::limits::listed;
 use super::{SAMPLE_NS, WINDOW_MS};
 use anyhow::{Context as _, Result, ensure};
-use emberscope::model::WallTime;
+use emberscope_model::WallTime;
 use emberscope_tests::{Daemon, Here, ran};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! The truth that answers are held against, from /proc: command lines, process groups, CPU times.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope::model::WallTime;
+use emberscope_model::WallTime;
 use emberscope_tests::{Job, WARM_UP};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 use super::apps::{App, number};
 use super::ask::{ask_json, metric, pids_in};
 use anyhow::{Context as _, Result, ensure};
-use emberscope::process::Keep;
+use emberscope_process::Keep;
 use emberscope_tests::{Daemon, Here, VISIBLE};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

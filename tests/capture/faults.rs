@@ -1,8 +1,8 @@
 //! Page faults: as many as the kernel counts, where they happen, and beside CPU time, which they leave alone.
 
 use super::{Got, at_99_hz, host, record, start};
-use emberscope::capture::CaptureConfig;
-use emberscope::model::SampleKind;
+use emberscope_capture::CaptureConfig;
+use emberscope_model::SampleKind;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -3,7 +3,7 @@
 //! The calm one and the flooder are users without a name, since root does other things on this machine meanwhile.
 
 use super::*;
-use emberscope::capture::{Loss, UserLoss};
+use emberscope_capture::{Loss, UserLoss};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;

@@ -3,7 +3,7 @@
 
 use super::stacks::{chains, judge};
 use super::*;
-use emberscope::model::TaskEvent;
+use emberscope_model::TaskEvent;
 use std::collections::HashSet;
 
 /// A copy of the C program in a directory of its own.

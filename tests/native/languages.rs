@@ -2,7 +2,7 @@
 
 use super::stacks::chains;
 use super::*;
-use emberscope::hotspot::{Jvm, LibjvmFiles, layout};
+use emberscope_hotspot::{Jvm, LibjvmFiles, layout};
 use emberscope_tests::function;
 use profiler_ebpf::{JavaFrameTag, RuntimeId};
 

@@ -10,12 +10,12 @@ mod languages;
 mod room;
 mod stacks;
 
-use emberscope::capture::{Capture, CaptureConfig, HostFeatures};
-use emberscope::model::{Pid, RawEvent, RawStack, StackEnd, Tenant};
-use emberscope::pipeline::Maps;
-use emberscope::target::maps;
-use emberscope::unwind::table::{Keeper, Limits, make};
+use emberscope_capture::{Capture, CaptureConfig, HostFeatures};
+use emberscope_model::{Pid, RawEvent, RawStack, StackEnd, Tenant};
+use emberscope_pipeline::Maps;
+use emberscope_target::maps;
 use emberscope_tests::{skip, walking_host as host};
+use emberscope_unwind::table::{Keeper, Limits, make};
 use profiler_ebpf::UserFrame;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -168,7 +168,7 @@ impl Watch {
                 _ => {}
             }
         }
-        let run = |stats: &emberscope::capture::KernelStats| {
+        let run = |stats: &emberscope_capture::KernelStats| {
             let sampler = stats.programs.iter().find(|p| p.name == "sample");
             sampler.map(|p| (p.run_count, p.run_time_ns)).unwrap_or_default()
         };

@@ -3,8 +3,8 @@
 
 use super::EVIL;
 use anyhow::Result;
-use emberscope::model::LabelKey::{App, AppName, Executor, Role, Stage, ThreadClass};
-use emberscope::serve::Access;
+use emberscope_model::LabelKey::{App, AppName, Executor, Role, Stage, ThreadClass};
+use emberscope_serve::Access;
 use emberscope_tests::{FakeStore, Server};
 use std::time::{SystemTime, UNIX_EPOCH};
 

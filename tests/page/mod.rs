@@ -10,7 +10,7 @@ mod pointer;
 mod tables;
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope::serve::Access;
+use emberscope_serve::Access;
 use emberscope_tests::page::Seen;
 use emberscope_tests::{BEHIND_A_PROXY, skip};
 use std::process::Command;

@@ -2,11 +2,11 @@
 
 use super::client;
 use anyhow::{Context as _, Result, ensure};
-use emberscope::model::{
+use emberscope_model::{
     Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Row, SampleKind, Stack, StackEnd, TimeRange,
     WallTime, Window,
 };
-use emberscope::push::{PushConfig, Pusher};
+use emberscope_push::{PushConfig, Pusher};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

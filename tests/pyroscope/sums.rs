@@ -4,7 +4,7 @@
 
 use super::{CPU, END, SAMPLES, START, ask, client, raw, select, serve, with};
 use anyhow::{Context, Result, ensure};
-use emberscope::model::LabelKey::{App, Executor, ServiceName};
+use emberscope_model::LabelKey::{App, Executor, ServiceName};
 use emberscope_tests::{FakeStore, Server};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 
 use super::asked::{self, Set};
 use anyhow::{Context as _, Result, ensure};
-use emberscope::serve::{Access, Metrics, Queries, ServeState, router};
-use emberscope::store::{DiskStore, DiskStoreConfig, Store};
+use emberscope_serve::{Access, Metrics, Queries, ServeState, router};
+use emberscope_store::{DiskStore, DiskStoreConfig, Store};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

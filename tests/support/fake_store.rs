@@ -2,11 +2,11 @@
 //!
 //! Windows are 10 s. Answers are worked out row by row, in the plainest way.
 
-use emberscope::model::{
+use emberscope_model::{
     Answer, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LabelTotal, LedgerTotal, Node,
     ProcessRecord, Quality, Query, SampleKind, Selection, SeriesPoint, TimeRange, Tree, WallTime, Window,
 };
-use emberscope::store::{LabelledSeries, Store, StoreError, StoreUsage};
+use emberscope_store::{LabelledSeries, Store, StoreError, StoreUsage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! This machine's kernel for tests that load the BPF programs themselves.
 
 use crate::{is_root, skip};
-use emberscope::capture::{Capture, CaptureError, HostFeatures};
+use emberscope_capture::{Capture, CaptureError, HostFeatures};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Each of these tests samples the whole machine.

@@ -4,7 +4,7 @@
 use crate::FakeStore;
 use anyhow::{Context, Result};
 use axum::Router;
-use emberscope::serve::{Access, Metrics, Queries, ServeState, pyroscope, router};
+use emberscope_serve::{Access, Metrics, Queries, ServeState, pyroscope, router};
 use std::sync::Arc;
 
 /// Where everything is served once more.
@@ -52,7 +52,7 @@ impl Server {
                 async {
                     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
                     sender.send(listener.local_addr()?.port())?;
-                    emberscope::serve::serve(listener, app, metrics, std::future::pending()).await;
+                    emberscope_serve::serve(listener, app, metrics, std::future::pending()).await;
                     Ok(())
                 },
             )

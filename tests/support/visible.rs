@@ -2,7 +2,7 @@
 
 use crate::Daemon;
 use anyhow::{Result, ensure};
-use emberscope::model::WallTime;
+use emberscope_model::WallTime;
 use std::time::{Duration, Instant};
 
 /// How long what is seconds away on an idle machine may take on a crowded one: a window is visible once late

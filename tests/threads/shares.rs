@@ -1,7 +1,7 @@
 //! A table of named threads that a neighbour fills: the others' have their places.
 
 use super::*;
-use emberscope::capture::{Loss, UserLoss};
+use emberscope_capture::{Loss, UserLoss};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 

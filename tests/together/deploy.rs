@@ -4,10 +4,10 @@
 //! by deploy/check/rights.sh; that they are enough for the daemon is tested here.
 
 use anyhow::{Context, Result};
-use emberscope::config::ByteSize;
-use emberscope::rights;
-use emberscope::unwind::table::MAX_DISK_BYTES;
+use emberscope_config::ByteSize;
+use emberscope_supervise::rights;
 use emberscope_tests::{Here, Running, can_unshare_mounts, skip};
+use emberscope_unwind::table::MAX_DISK_BYTES;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -307,7 +307,7 @@ fn only_their_own(pid: u32) -> Result<()> {
         }
         assert!(
             rights::THREADS.iter().any(|(known, _)| *known == name),
-            "the thread {name:?} has no row in profiler/src/rights.rs"
+            "the thread {name:?} has no row in profiler/supervise/src/rights.rs"
         );
         assert_eq!(
             permitted & !rights::of(&name).bits(),

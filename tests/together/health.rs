@@ -1,5 +1,5 @@
 //! What the daemon does about its own failures: panics, aborts, a sampler that hangs. Faults are asked for by
-//! `EMBERSCOPE_DANGEROUS_FAULTS` (profiler/src/supervise/faults.rs).
+//! `EMBERSCOPE_DANGEROUS_FAULTS` (profiler/supervise/src/faults.rs).
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here};

@@ -5,7 +5,7 @@ mod forged;
 mod secrets;
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope::model::WallTime;
+use emberscope_model::WallTime;
 use emberscope_tests::{Daemon, Here, Job, WARM_UP, ran, skip, wait_for};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;

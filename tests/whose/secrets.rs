@@ -3,7 +3,7 @@
 
 use super::{Scene, words};
 use anyhow::{Result, ensure};
-use emberscope::model::LabelKey;
+use emberscope_model::LabelKey;
 use std::path::Path;
 
 /// In every secret, and nowhere else.

@@ -298,7 +298,7 @@ pub fn tell_machine(command: &mut Command, kit: &SparkKit) {
 
 /// The registry's tests that look at a real driver and its executors: each starts several JVMs, so one at
 /// a time.
-const LIVE: &str = "process::live";
+const LIVE: &str = "live_spark::";
 
 /// Only the tests of these names, behind cargo's `--`; of none, all.
 fn only(command: &mut Command, names: &[String]) {

@@ -3,9 +3,9 @@
 use super::figures::{Line, Times, lines};
 use super::hour::{EXECUTORS, Random, STAGES, at};
 use super::ingest::{config, seconds};
-use emberscope::model::{Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange};
-use emberscope::serve::cut::cut;
-use emberscope::store::{DiskStore, DiskStoreConfig, Store};
+use emberscope_model::{Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange};
+use emberscope_serve::cut::cut;
+use emberscope_store::{DiskStore, DiskStoreConfig, Store};
 use rustix::fs::{Advice, fadvise};
 use rustix::time::ClockId;
 use std::fs::File;
@@ -77,7 +77,7 @@ fn flame(store: &DiskStore, query: Query) -> Result<(), String> {
 pub fn run(dir: &Path, times: u64, cache_mib: usize) -> Result<Vec<Line>, String> {
     let config = || DiskStoreConfig { cache_bytes: cache_mib << 20, ..config(dir) };
     let open = || DiskStore::open(config()).map_err(|error| error.to_string());
-    let says = |error: emberscope::store::StoreError| error.to_string();
+    let says = |error: emberscope_store::StoreError| error.to_string();
     let mut all = Vec::new();
 
     let mut cold = Vec::new();

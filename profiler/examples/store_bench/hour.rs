@@ -4,7 +4,7 @@
 //! deep (mean 63), of which a stage has 400 to 450; a sample's stack is drawn by Zipf's law with exponent 1,
 //! independently: 22.8 million samples in 360 windows. Out: windows, one at a time.
 
-use emberscope::model::{
+use emberscope_model::{
     Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LostCounts, Row, SampleKind, Stack, StackEnd,
     TimeRange, WallTime, Window,
 };

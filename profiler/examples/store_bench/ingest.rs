@@ -7,7 +7,7 @@
 
 use super::figures::Line;
 use super::hour::{Hour, WINDOWS};
-use emberscope::store::{DiskStore, DiskStoreConfig, Store};
+use emberscope_store::{DiskStore, DiskStoreConfig, Store};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::path::Path;

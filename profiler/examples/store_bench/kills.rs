@@ -7,11 +7,11 @@
 use super::figures::Line;
 use super::hour::{BASE, Random};
 use super::ingest::config;
-use emberscope::model::{
+use emberscope_model::{
     Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Row, SampleKind, Stack, StackEnd, TimeRange,
     WallTime, Window,
 };
-use emberscope::store::{DiskStore, DiskStoreConfig, Store};
+use emberscope_store::{DiskStore, DiskStoreConfig, Store};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -4,9 +4,9 @@
 
 mod shared;
 
-use emberscope::archive::{CompactConfig, Reader, ReaderConfig, compact};
-use emberscope::model::{TimeRange, WallTime};
-use emberscope::store::{AnswerLimits, BlockFacts, MANIFEST, ShelfStore};
+use emberscope_archive::{CompactConfig, Reader, ReaderConfig, compact};
+use emberscope_model::{TimeRange, WallTime};
+use emberscope_store::{AnswerLimits, BlockFacts, MANIFEST, ShelfStore};
 use libfuzzer_sys::fuzz_target;
 use shared::{BLOCK, FILES, JOURNAL, ask, manifest_for, scratch, spoil};
 use std::fs;

@@ -6,7 +6,7 @@ mod shared;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use emberscope::serve::pyroscope;
+use emberscope_serve::pyroscope;
 use libfuzzer_sys::fuzz_target;
 use shared::{BLOCK, FILES, block_in, fixture, store_of};
 use std::sync::{Arc, LazyLock};

@@ -2,13 +2,13 @@
 //! input spoils. Texts that are kept stay short, lists too.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::process::spark_rest;
+use emberscope_process::spark_rest;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
 /// The answers of Spark 4.3.0 that the unit tests have.
 static RECORDED: LazyLock<Vec<(usize, String)>> = LazyLock::new(|| {
-    let text = include_str!("../../src/process/discovery/names/recorded/4.3.0.json");
+    let text = include_str!("../../process/src/discovery/names/recorded/4.3.0.json");
     let all: serde_json::Value = serde_json::from_str(text).expect("the recorded answers");
     let kinds = spark_rest::KINDS.iter().enumerate();
     kinds.filter_map(|(kind, name)| Some((kind, all.get(*name)?.to_string()))).collect()

@@ -5,8 +5,8 @@
 //! .gnu_debugdata, .gopclntab.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::symbolize::native_names;
-use emberscope::unwind::table::{Image, Table, table_of};
+use emberscope_symbolize::native_names;
+use emberscope_unwind::table::{Image, Table, table_of};
 use libfuzzer_sys::fuzz_target;
 use lzma_rust2::{XzOptions, XzWriter};
 use std::fs::File;

@@ -3,9 +3,9 @@
 //! somewhere. Its first 160 bytes are what the exported symbols point to.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::hotspot::View;
-use emberscope::hotspot::vm_structs::{SYMBOLS, VmStructs};
-use emberscope::target::memory::{Memory, Pages, ReadError};
+use emberscope_hotspot::View;
+use emberscope_hotspot::vm_structs::{SYMBOLS, VmStructs};
+use emberscope_target::memory::{Memory, Pages, ReadError};
 use libfuzzer_sys::fuzz_target;
 
 struct Input<'a>(&'a [u8]);

@@ -7,7 +7,7 @@ mod shared;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use emberscope::serve::{self, Access, Metrics, Queries, ServeState};
+use emberscope_serve::{Access, Metrics, Queries, ServeState};
 use libfuzzer_sys::fuzz_target;
 use shared::{BLOCK, FILES, block_in, fixture, store_of};
 use std::sync::{Arc, LazyLock};
@@ -36,7 +36,7 @@ static API: LazyLock<Api> = LazyLock::new(|| {
         queries: Queries::default(),
         spark: None,
     };
-    let router = serve::router(state, Access::LocalHostOnly, serve::pyroscope::router(store));
+    let router = emberscope_serve::router(state, Access::LocalHostOnly, emberscope_serve::pyroscope::router(store));
     let (_, text) = get(&runtime, &router, "/api/v1/openapi.json").expect("the document");
     let document: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     let name = |parameter: &serde_json::Value| {

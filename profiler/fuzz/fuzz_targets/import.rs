@@ -1,8 +1,8 @@
 //! Readers of other profilers' files, on any bytes taken for any of the formats: no panic, no end of memory.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::import::{Events, Format, Told, read};
-use emberscope::model::ThreadClass;
+use emberscope_import::{Events, Format, Told, read};
+use emberscope_model::ThreadClass;
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 //! address's lower 16 bits say where, so that most pointers lead somewhere.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::hotspot::vm_structs::{Field, Place, VmStructs};
-use emberscope::hotspot::{Limits, Namer};
-use emberscope::target::memory::{Memory, ReadError};
+use emberscope_hotspot::vm_structs::{Field, Place, VmStructs};
+use emberscope_hotspot::{Limits, Namer};
+use emberscope_target::memory::{Memory, ReadError};
 use libfuzzer_sys::fuzz_target;
 use profiler_ebpf::{RuntimeId, UserFrame};
 use std::cell::Cell;

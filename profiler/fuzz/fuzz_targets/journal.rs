@@ -4,7 +4,7 @@
 
 mod shared;
 
-use emberscope::store::Volume;
+use emberscope_store::Volume;
 use libfuzzer_sys::fuzz_target;
 use shared::{JOURNAL, ask, journal_of, records, spoil, store_of};
 

@@ -4,7 +4,7 @@
 
 mod shared;
 
-use emberscope::store::{BlockFacts, MANIFEST};
+use emberscope_store::{BlockFacts, MANIFEST};
 use libfuzzer_sys::fuzz_target;
 use shared::{BLOCK, FILES, ask, block_in, fixture, spoil, store_of};
 

@@ -2,7 +2,7 @@
 //! answer whatever the buffer's size is.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::symbolize::{
+use emberscope_symbolize::{
     perf_map::{Limits, Wanted, scan},
     perf_map_frame,
 };

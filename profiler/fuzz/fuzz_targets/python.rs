@@ -3,9 +3,9 @@
 //! somewhere. Its first byte says which release.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::cpython::{Codes, Offsets, check, told};
-use emberscope::target::memory::{Memory, ReadError};
-use emberscope::target::text::MAX_NAME;
+use emberscope_cpython::{Codes, Offsets, check, told};
+use emberscope_target::memory::{Memory, ReadError};
+use emberscope_target::text::MAX_NAME;
 use libfuzzer_sys::fuzz_target;
 use std::convert::Infallible;
 

@@ -1,8 +1,8 @@
 //! The query string, and the whole of a request's reading.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::model::WallTime;
-use emberscope::serve::{Asked, Params};
+use emberscope_model::WallTime;
+use emberscope_serve::{Asked, Params};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,8 +1,8 @@
 //! Label selectors, and the conditions they become.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::model::LabelSet;
-use emberscope::serve::selector::{UnknownLabels, parse};
+use emberscope_model::LabelSet;
+use emberscope_serve::selector::{UnknownLabels, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

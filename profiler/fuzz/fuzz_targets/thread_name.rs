@@ -2,9 +2,9 @@
 //! spells it, and always exactly one class.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::model::{Role, ThreadClass};
-use emberscope::process::class_of;
-use emberscope::process::threads::name::{TaskName, parse, parse_comm};
+use emberscope_model::{Role, ThreadClass};
+use emberscope_process::class_of;
+use emberscope_process::threads::name::{TaskName, parse, parse_comm};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&[u8], bool)| {

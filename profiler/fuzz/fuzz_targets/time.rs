@@ -1,8 +1,8 @@
 //! Points and lengths of time. What is read and written again must be the same instant.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope::model::WallTime;
-use emberscope::serve::time::{parse_length, parse_time};
+use emberscope_model::WallTime;
+use emberscope_serve::time::{parse_length, parse_time};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

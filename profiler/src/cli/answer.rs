@@ -6,7 +6,7 @@
 
 use super::client::Answered;
 use super::text;
-use crate::model::{Amount, Answer, SampleKind};
+use emberscope_model::{Amount, Answer, SampleKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

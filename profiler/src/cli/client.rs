@@ -7,8 +7,8 @@
 
 use super::CliError;
 use super::unix::Unix;
-use crate::serve::DEFAULT_SOCKET;
 use clap::Args;
+use emberscope_serve::DEFAULT_SOCKET;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::Read;

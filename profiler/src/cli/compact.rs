@@ -5,12 +5,11 @@
 use super::serve::hold;
 use super::table::{Align, Table};
 use super::{CliError, logging, output, text};
-use crate::archive::{CompactConfig, CompactError, Compacted, compact};
-use crate::config::{ArchiveUrl, ByteSize, FilePath};
-use crate::model::{TimeRange, WallTime};
-use crate::serve::time::parse_time;
-use crate::supervise;
 use clap::Args;
+use emberscope_archive::{CompactConfig, CompactError, Compacted, compact};
+use emberscope_config::{ArchiveUrl, ByteSize, FilePath};
+use emberscope_model::{TimeRange, WallTime};
+use emberscope_serve::time::parse_time;
 use std::io::{self, Write};
 
 /// Flags of `emberscope compact`.
@@ -45,8 +44,8 @@ pub struct CompactArgs {
 
 /// Brings them together.
 pub fn run(args: &CompactArgs) -> Result<(), CliError> {
-    logging::start("warn", crate::config::LogFormat::Text);
-    supervise::install_hook();
+    logging::start("warn", emberscope_config::LogFormat::Text);
+    emberscope_supervise::install_hook();
     let now = WallTime::now();
     let time = |text: &str| parse_time(text, now).map_err(|error| CliError::Usage(error.to_string()));
     let config = CompactConfig {

@@ -2,14 +2,14 @@
 //! other reads. The tables themselves are tested on recorded answers, beside each command.
 
 use super::{Cli, code};
-use crate::model::{
+use axum::Router;
+use clap::Parser;
+use emberscope_model::{
     Accounts, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LedgerRow, LedgerSums, LostCounts,
     ProcessKey, ProcessRecord, Row, SampleKind, Stack, StackEnd, TimeRange, WallTime, Window,
 };
-use crate::serve::{Access, Metrics, Queries, ServeState, router, serve};
-use crate::store::{MemoryStore, MemoryStoreConfig, Store};
-use axum::Router;
-use clap::Parser;
+use emberscope_serve::{Access, Metrics, Queries, ServeState, router, serve};
+use emberscope_store::{MemoryStore, MemoryStoreConfig, Store};
 use std::sync::Arc;
 use std::time::Duration;
 

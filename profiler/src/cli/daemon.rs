@@ -3,12 +3,13 @@
 //! In: flags and the configuration file. What is here is the frame around the pipeline: the log, the lock
 //! on the data directory, signals and the service manager.
 
-use super::{CliError, DataDirLock, Lifecycle, logging};
-use crate::config::{DaemonConfig, Settings};
-use crate::pipeline::{self, PipelineError};
-use crate::rights;
-use crate::supervise::{self, quarantine};
+use super::{CliError, DataDirLock, logging};
 use clap::Args;
+use emberscope_config::{DaemonConfig, Settings};
+
+use emberscope_pipeline::{Lifecycle, PipelineError};
+use emberscope_supervise::quarantine;
+use emberscope_supervise::rights;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -34,14 +35,14 @@ pub fn run(args: DaemonArgs) -> Result<(), CliError> {
         return Ok(io::stdout().write_all(config.to_toml().as_bytes())?);
     }
     logging::start(config.log.get(), config.log_format);
-    supervise::install_hook();
+    emberscope_supervise::install_hook();
     let _lock = DataDirLock::take(config.data_dir.get())?;
     if let Err(error) = quarantine::start(&config.data_dir.get().join("quarantine")) {
         tracing::warn!(%error, "what brings the daemon down is not remembered over a restart");
     }
     let life =
         Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
-    let ended = pipeline::run_daemon(config, life);
+    let ended = emberscope_pipeline::run_daemon(config, life);
     match &ended {
         Err(PipelineError::Panicked(panicked)) => {
             tracing::error!(%panicked, "sampling ended");

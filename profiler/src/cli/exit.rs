@@ -3,10 +3,10 @@
 //! A script can tell by the code alone whether to mend its call (2), to wait for data (3) or to start
 //! the daemon (4). Errors are one sentence each and carry their cause behind a colon.
 
-use crate::config::{ConfigError, SelectError};
-use crate::export::ExportError;
-use crate::import::ImportError;
-use crate::pipeline::PipelineError;
+use emberscope_config::{ConfigError, SelectError};
+use emberscope_export::ExportError;
+use emberscope_import::ImportError;
+use emberscope_pipeline::PipelineError;
 use std::io;
 use std::path::PathBuf;
 

@@ -7,11 +7,11 @@ use super::answer::Basis;
 use super::flamegraph::{FlamegraphArgs, deliver, show};
 use super::output::Output;
 use super::{CliError, stopped};
-use crate::export::{ExportOptions, Format, render};
-use crate::model::{LabelKey, WallTime};
-use crate::serve::Asked;
-use crate::store::Store;
 use clap::Args;
+use emberscope_export::{ExportOptions, Format, render};
+use emberscope_model::{LabelKey, WallTime};
+use emberscope_serve::Asked;
+use emberscope_store::Store;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ fn with_columns(of: &FlamegraphArgs, format: Format) -> FlamegraphArgs {
 
 fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write) -> Result<(), CliError> {
     let (_lock, store) = stopped::open(dir)?;
-    let asked = crate::serve::Params::of_pairs(&args.params())
+    let asked = emberscope_serve::Params::of_pairs(&args.params())
         .and_then(|params| Asked::read(&params, WallTime::now()))
         .and_then(|asked| asked.query(&store));
     let query =

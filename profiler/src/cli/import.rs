@@ -5,14 +5,14 @@
 //! imported before is passed over.
 
 use super::{CliError, DataDirLock, stopped, text};
-use crate::import::{self, Events, Format, ImportError, Imported, Told};
-use crate::model::{LabelKey, Role, TimeRange, WallTime};
-use crate::process::class_of;
-use crate::serve::time::{parse_length, parse_time};
-use crate::store::{Chain, DiskStore, ImportFacts, Importing, Store};
-use crate::target::text as texts;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use emberscope_import::{Events, Format, ImportError, Imported, Told};
+use emberscope_model::{LabelKey, Role, TimeRange, WallTime};
+use emberscope_process::class_of;
+use emberscope_serve::time::{parse_length, parse_time};
+use emberscope_store::{Chain, DiskStore, ImportFacts, Importing, Store};
+use emberscope_target::text as texts;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -177,7 +177,7 @@ fn one(
     };
     file.rewind().map_err(failed("read"))?;
     let wrong = |error: ImportError| CliError::Import { path: path.to_owned(), error: Box::new(error) };
-    let mut imported = import::read(&file, args.format, &told).map_err(wrong)?;
+    let mut imported = emberscope_import::read(&file, args.format, &told).map_err(wrong)?;
     imported.label(&labels(&args.label, path));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let facts =
@@ -235,7 +235,7 @@ fn keep(
     };
     let number = store.next_part().ok_or_else(full)?;
     drop(store);
-    let failed = |error: crate::store::DiskStoreError| CliError::Store(Chain(&error).to_string());
+    let failed = |error: emberscope_store::DiskStoreError| CliError::Store(Chain(&error).to_string());
     let mut importing = Importing::begin(&stopped::store_dir(data_dir), number, facts).map_err(failed)?;
     for window in &imported.windows {
         importing.append(window).map_err(failed)?;

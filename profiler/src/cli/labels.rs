@@ -5,8 +5,8 @@ use super::answer::{Amounts, Basis, counted};
 use super::ask::{AskArgs, Rows};
 use super::selection::{Params, label};
 use super::table::{Align, Table};
-use crate::model::LabelKey;
 use clap::Args;
+use emberscope_model::LabelKey;
 use serde::Deserialize;
 
 const PATH: &str = "/api/v1/labels";

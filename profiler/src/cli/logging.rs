@@ -1,6 +1,6 @@
 //! Where the program's own messages go: standard error, as text or as one JSON object a line.
 
-use crate::config::LogFormat;
+use emberscope_config::LogFormat;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 

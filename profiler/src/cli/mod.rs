@@ -23,7 +23,6 @@ mod figures;
 mod flamegraph;
 mod import;
 mod labels;
-mod lifecycle;
 mod lock;
 mod logging;
 mod output;
@@ -45,7 +44,6 @@ mod url;
 mod waited;
 
 pub use exit::{CODES_HELP, CliError, code};
-pub use lifecycle::Lifecycle;
 pub use lock::{DataDirLock, Holder};
 pub use text::clean;
 

@@ -4,9 +4,9 @@
 //! or on standard output. A picture is not written to a terminal, and text that goes there is cleaned.
 
 use super::{CliError, text};
-use crate::export::Format;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use emberscope_export::Format;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 

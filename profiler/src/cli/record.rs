@@ -6,12 +6,13 @@
 
 use super::output::OutputArgs;
 use super::selection::{KindArgs, LabelArgs, ShapeArgs, describe};
-use super::{CliError, Lifecycle, answer::Basis, flamegraph::deliver, logging};
-use crate::config::{DaemonConfig, Events, Hz, Interval, LogFilter, LogFormat, RecordConfig, Settings};
-use crate::export::{ExportOptions, render};
-use crate::model::Detail;
-use crate::pipeline;
+use super::{CliError, answer::Basis, flamegraph::deliver, logging};
 use clap::Args;
+use emberscope_config::{DaemonConfig, Events, Hz, Interval, LogFilter, LogFormat, RecordConfig, Settings};
+use emberscope_export::{ExportOptions, render};
+use emberscope_model::Detail;
+
+use emberscope_pipeline::Lifecycle;
 use std::io;
 
 /// Longest recording: it stays in memory, and a daemon is the better tool for more.
@@ -56,7 +57,7 @@ pub fn run(args: RecordArgs) -> Result<(), CliError> {
     let chosen = describe(&config.labels);
     let life =
         Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source })?;
-    let answer = pipeline::record(config, life)?;
+    let answer = emberscope_pipeline::record(config, life)?;
     let options = ExportOptions {
         unit,
         title: if chosen.is_empty() { String::new() } else { format!("emberscope: {chosen}") },
@@ -89,7 +90,7 @@ impl RecordArgs {
 }
 
 fn duration(text: &str) -> Result<Interval, String> {
-    let duration: Interval = text.parse().map_err(|error: crate::config::UnitError| error.to_string())?;
+    let duration: Interval = text.parse().map_err(|error: emberscope_config::UnitError| error.to_string())?;
     if duration < Interval::from_secs(1) || duration > LONGEST {
         return Err(format!("allowed is 1s to {LONGEST}"));
     }
@@ -99,8 +100,8 @@ fn duration(text: &str) -> Result<Interval, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::LabelKey;
     use clap::Parser;
+    use emberscope_model::LabelKey;
     use std::time::Duration;
 
     #[derive(Parser)]

@@ -2,9 +2,9 @@
 //! definitions here: tests compare them, and write them when `EMBERSCOPE_WRITE_DOCS` is set.
 
 use super::Cli;
-use crate::config::DaemonConfig;
-use crate::model::{KindFacts, SampleKind};
 use clap::CommandFactory;
+use emberscope_config::DaemonConfig;
+use emberscope_model::{KindFacts, SampleKind};
 use std::path::PathBuf;
 
 const HOW: &str = "EMBERSCOPE_WRITE_DOCS=1 cargo test -p emberscope --lib cli::reference";
@@ -104,7 +104,7 @@ fn the_example_file_holds_the_defaults() {
     let head = "# Every setting of `emberscope daemon` with its default. A flag of the same name beats this file.\n\n";
     compare("deploy/emberscope.toml", &format!("{head}{}", DaemonConfig::default().to_toml()));
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/emberscope.toml");
-    let read = crate::config::read_file(&file).unwrap();
+    let read = emberscope_config::read_file(&file).unwrap();
     assert_eq!(DaemonConfig::from_settings(read), DaemonConfig::default());
 }
 
@@ -112,7 +112,7 @@ fn the_example_file_holds_the_defaults() {
 fn the_pages_kinds_are_the_daemons() {
     let kinds: Vec<String> = SampleKind::ALL.iter().map(|kind| kind_of_page(kind.facts())).collect();
     let file = format!(
-        "// The kinds of samples. Made from the daemon's own table (profiler/src/model/kind.rs); write it anew by\n\
+        "// The kinds of samples. Made from the daemon's own table (profiler/model/src/kind.rs); write it anew by\n\
          // `{HOW}`.\n\n/** Each with its names in answers, and what the page calls it. */\n\
          export const KINDS = [\n{}];\n",
         kinds.concat()

@@ -4,10 +4,10 @@
 //! a flag of the same name; given twice it means either. The daemon judges the values.
 
 use super::CliError;
-use crate::export::Unit;
-use crate::model::{LabelKey, SampleKind};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use emberscope_export::Unit;
+use emberscope_model::{LabelKey, SampleKind};
 use std::collections::BTreeSet;
 
 macro_rules! label_flags {

@@ -5,15 +5,15 @@
 //! directory of its own. Who may ask is as with the daemon, but that there is a Unix socket only if it is named: many serve on
 //! one machine.
 
-use super::{CliError, DataDirLock, Lifecycle, logging, stopped};
-use crate::archive::ReaderConfig;
-use crate::config::{
+use super::{CliError, DataDirLock, logging, stopped};
+use clap::Args;
+use emberscope_archive::ReaderConfig;
+use emberscope_config::{
     ArchiveUrl, ByteSize, FilePath, Interval, Listen, LogFilter, LogFormat, SocketPath, WindowLength,
 };
-use crate::pipeline::{self, ServeArchive};
-use crate::serve::{ServeConfig, TlsFiles};
-use crate::supervise;
-use clap::Args;
+
+use emberscope_pipeline::{Lifecycle, ServeArchive};
+use emberscope_serve::{ServeConfig, TlsFiles};
 
 /// Flags of `emberscope serve`.
 #[derive(Args, Clone, Debug)]
@@ -96,15 +96,15 @@ impl ServeArgs {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: &ServeArgs) -> Result<(), CliError> {
-    crate::rights::hide_memory();
+    emberscope_supervise::rights::hide_memory();
     logging::start(args.log.get(), args.log_format);
-    supervise::install_hook();
+    emberscope_supervise::install_hook();
     let listen = args.listens();
     let life =
         || Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source });
     if let Some(dir) = &args.data_dir {
         let (_lock, store) = stopped::open(dir.get())?;
-        pipeline::serve_store(store, dir.get(), listen, life()?)?;
+        emberscope_pipeline::serve_store(store, dir.get(), listen, life()?)?;
         tracing::info!("stopped");
         return Ok(());
     }
@@ -118,7 +118,10 @@ pub fn run(args: &ServeArgs) -> Result<(), CliError> {
         refresh: args.refresh.get(),
         ..ReaderConfig::new(url.get(), dir)
     };
-    pipeline::serve_archive(ServeArchive { reader, listen, window: args.window.get().get() }, life()?)?;
+    emberscope_pipeline::serve_archive(
+        ServeArchive { reader, listen, window: args.window.get().get() },
+        life()?,
+    )?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! In: a data directory. Out: its store and the lock. Nothing goes by age or size while it is open so.
 
 use super::{CliError, DataDirLock};
-use crate::store::{Chain, DiskStore, DiskStoreConfig};
+use emberscope_store::{Chain, DiskStore, DiskStoreConfig};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

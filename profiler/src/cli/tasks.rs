@@ -9,8 +9,8 @@ use super::stages::{PATIENCE, SparkArgs, attempt};
 use super::table::{Align, Table};
 use super::text::time;
 use super::waited::{self, Waited};
-use crate::serve::spark::join_tasks;
 use clap::{Args, ValueEnum};
+use emberscope_serve::spark::join_tasks;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

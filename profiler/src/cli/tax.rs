@@ -6,8 +6,8 @@ use super::ask::{AskArgs, Rows};
 use super::figures::{moment, or_nothing};
 use super::table::{Align, Table};
 use super::text::{percent, percent_within, time, time_within};
-use crate::model::ThreadClass;
 use clap::Args;
+use emberscope_model::ThreadClass;
 use serde::Deserialize;
 
 const PATH: &str = "/api/v1/tax";

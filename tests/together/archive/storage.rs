@@ -1,7 +1,7 @@
 //! What archives need of a storage, asked of each one directly: names, lists, sizes, files in several parts, deleting.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope::archive::Remote;
+use emberscope_archive::Remote;
 use std::process::Command;
 use xtask::launch::Storage;
 

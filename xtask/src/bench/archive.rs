@@ -11,7 +11,8 @@ use std::process::Command;
 /// Runs it.
 pub fn run(arguments: &[String]) -> Result<()> {
     let mut cargo = places::cargo();
-    let words = ["build", "--locked", "--release", "--package", "emberscope", "--example", "archive_bench"];
+    let words =
+        ["build", "--locked", "--release", "--package", "emberscope-archive", "--example", "archive_bench"];
     cargo.current_dir(places::workspace()).args(words);
     step::run("building the measurement", &mut cargo, "the compiler's message is above")?;
     let mut bench = Command::new(places::target().join("release/examples/archive_bench"));

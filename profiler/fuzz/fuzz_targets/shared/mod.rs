@@ -4,8 +4,8 @@
 //! writer's would be: what is tried is what lies behind them.
 #![allow(dead_code)]
 
-use emberscope::model::{Detail, LabelKey, Query, SampleKind, Selection, TimeRange, WallTime};
-use emberscope::store::{
+use emberscope_model::{Detail, LabelKey, Query, SampleKind, Selection, TimeRange, WallTime};
+use emberscope_store::{
     AnswerLimits, BlockFacts, Fetch, MANIFEST, Shelf, ShelfStore, Store, StoreError, StoreUsage, Touch,
     Volume,
 };
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-#[path = "../../../examples/bad_blocks/resealed.rs"]
+#[path = "../../../archive/examples/bad_blocks/resealed.rs"]
 mod resealed;
 
 /// The block's directory in the fixture, and what blocks are called.

@@ -4,7 +4,7 @@
 //! flags: labels, `from`, `until`, and last of all `query`, which takes the rest of the text because
 //! selectors hold commas. The daemon judges the values.
 
-use crate::model::LabelKey;
+use emberscope_model::LabelKey;
 use std::borrow::Cow;
 
 /// Keys that are no labels.

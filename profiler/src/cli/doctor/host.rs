@@ -6,7 +6,7 @@
 //! is read up to [`LIMIT`] bytes.
 
 use super::Finding;
-use crate::capture::{self, FindingState, HostFeatures};
+use emberscope_capture::{FindingState, HostFeatures};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,8 @@ pub fn kernel_side(host: &HostFeatures) -> Vec<Finding> {
     findings
 }
 
-impl From<capture::Finding> for Finding {
-    fn from(from: capture::Finding) -> Self {
+impl From<emberscope_capture::Finding> for Finding {
+    fn from(from: emberscope_capture::Finding) -> Self {
         let check = from.name.replace('_', " ");
         let sentence = from.sentence.trim_end_matches('.');
         let found = match from.value.as_str() {
@@ -151,7 +151,12 @@ mod tests {
     fn the_kernel_side_is_told_in_full() {
         let from = |state, value: &str| {
             let sentence = "No bpf_loop: Linux 5.17 mends it.".to_owned();
-            Finding::from(capture::Finding { name: "bpf_loop", state, value: value.to_owned(), sentence })
+            Finding::from(emberscope_capture::Finding {
+                name: "bpf_loop",
+                state,
+                value: value.to_owned(),
+                sentence,
+            })
         };
         let good = from(FindingState::Good, "yes");
         assert_eq!(

@@ -13,9 +13,9 @@ pub use finding::{Finding, Status};
 use super::table::{Align, Table};
 use super::text;
 use super::{CliError, code, output};
-use crate::capture::HostFeatures;
-use crate::config::{DaemonConfig, FilePath, Listen, Settings, SocketPath};
 use clap::Args;
+use emberscope_capture::HostFeatures;
+use emberscope_config::{DaemonConfig, FilePath, Listen, Settings, SocketPath};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::cli::lock::{DataDirLock, Holder};
-use crate::config::DaemonConfig;
+use emberscope_config::DaemonConfig;
 use rustix::fs::{Access, access};
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -76,7 +76,7 @@ fn address(config: &DaemonConfig, holder: Holder) -> Finding {
 mod tests {
     use super::super::Status;
     use super::*;
-    use crate::config::Settings;
+    use emberscope_config::Settings;
 
     #[test]
     fn a_place_is_free_taken_or_closed() {

@@ -3,9 +3,9 @@
 use super::super::code;
 use super::super::stopped::fixture;
 use super::*;
-use crate::export::{ExportOptions, Format as Written, render};
-use crate::serve::{Asked, Params};
 use clap::Parser;
+use emberscope_export::{ExportOptions, Format as Written, render};
+use emberscope_serve::{Asked, Params};
 
 #[derive(Parser)]
 struct Line {
@@ -100,7 +100,7 @@ fn an_import_is_whole_or_not_at_all() {
     let path = file(dir.path(), "a.folded", "a 1\n");
     import(dir.path(), &["--hz", "100", TIME[0], TIME[1], &path]).unwrap();
     let store = dir.path().join("store");
-    let window = crate::import::read(
+    let window = emberscope_import::read(
         &b"b 2\n"[..],
         None,
         &Told {
@@ -113,14 +113,14 @@ fn an_import_is_whole_or_not_at_all() {
             nanoseconds: false,
             events: Events::Cpu,
             window: WINDOW,
-            class_of: |_| crate::model::ThreadClass::Other,
+            class_of: |_| emberscope_model::ThreadClass::Other,
         },
     )
     .unwrap()
     .windows
     .remove(0);
     let facts = |digest: &str| ImportFacts { digest: digest.to_owned(), file: "b".to_owned(), at_ns: 1 };
-    let second = crate::model::Window {
+    let second = emberscope_model::Window {
         range: TimeRange {
             from: window.range.from.plus(Duration::from_secs(7200)),
             until: window.range.until.plus(Duration::from_secs(7200)),

@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// Asks a daemon for faults of its own: `ACTION:POINT:FIRST:TIMES,...`. It says so in its log.
 const VARIABLE: &str = "EMBERSCOPE_DANGEROUS_FAULTS";
-/// Threads (profiler/src/supervise) and places of the way of a sample that are passed often.
+/// Threads (profiler/supervise) and places of the way of a sample that are passed often.
 const POINTS: [&str; 10] = [
     "http",
     "query",
@@ -55,11 +55,16 @@ pub fn panics(binary: &Path, work: &Path, windows: u64, executors: &[u32]) -> Re
 
 /// 10,000 mutations of real blocks, by an example of the product.
 pub fn archive() -> Result<Vec<Row>> {
-    if !places::workspace().join("profiler/examples/bad_blocks").exists() {
-        return Ok(vec![Row::told("archive: skipped", "there is no profiler/examples/bad_blocks", 0)]);
+    if !places::workspace().join("profiler/archive/examples/bad_blocks").exists() {
+        return Ok(vec![Row::told(
+            "archive: skipped",
+            "there is no profiler/archive/examples/bad_blocks",
+            0,
+        )]);
     }
     let mut cargo = places::cargo();
-    let words = ["build", "--locked", "--release", "--package", "emberscope", "--example", "bad_blocks"];
+    let words =
+        ["build", "--locked", "--release", "--package", "emberscope-archive", "--example", "bad_blocks"];
     cargo.current_dir(places::workspace()).args(words);
     step::run("building the spoiler of blocks", &mut cargo, "the compiler's message is above")?;
     let program = places::target().join("release/examples/bad_blocks");

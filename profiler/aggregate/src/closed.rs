@@ -1,0 +1,65 @@
+//! Closed windows: what [`super::Windows`] gives out.
+//!
+//! Rows still name their stack by the caller's token; [`ClosedWindow::into_window`] puts the named
+//! stacks in and makes the [`Window`] that the store keeps.
+
+use emberscope_model::{
+    FastMap, LabelSet, LedgerRow, LostCounts, ProcessRecord, Row, SampleKind, Stack, TimeRange, Window,
+};
+use std::sync::Arc;
+
+/// One line of a closed window.
+#[derive(Clone, Debug)]
+pub struct CountedRow<S> {
+    /// Who.
+    pub labels: Arc<LabelSet>,
+    /// Token of the stack.
+    pub stack: S,
+    /// What is counted.
+    pub kind: SampleKind,
+    /// How many samples.
+    pub count: u64,
+    /// Their weights' sum, in the unit of `kind`.
+    pub weight: u64,
+}
+
+/// A closed window whose stacks are still tokens.
+#[derive(Clone, Debug)]
+pub struct ClosedWindow<S> {
+    /// Inside one aligned slot; the whole slot unless `partial`.
+    pub range: TimeRange,
+    /// No two with the same labels, stack and kind.
+    pub rows: Vec<CountedRow<S>>,
+    /// No two with the same labels.
+    pub ledger: Vec<LedgerRow>,
+    /// It was cut short (start, stop, or a step of the clock).
+    pub partial: bool,
+}
+
+impl<S> ClosedWindow<S> {
+    /// Names the stacks. Different tokens may have the same name (two addresses of one function):
+    /// their rows become one, found by pointer, so stacks and labels should be interned. `name` may give
+    /// a row other labels, now that its stack is known.
+    pub fn into_window(
+        self,
+        processes: Vec<Arc<ProcessRecord>>,
+        lost: LostCounts,
+        mut name: impl FnMut(&S, SampleKind, &mut Arc<LabelSet>) -> Arc<Stack>,
+    ) -> Window {
+        let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
+        let mut seen = FastMap::with_capacity_and_hasher(self.rows.len(), Default::default());
+        for CountedRow { mut labels, stack, kind, count, weight } in self.rows {
+            let stack = name(&stack, kind, &mut labels);
+            let at = *seen.entry((Arc::as_ptr(&labels), Arc::as_ptr(&stack), kind)).or_insert(rows.len());
+            match rows.get_mut(at) {
+                Some(row) => {
+                    row.count += count;
+                    row.weight = row.weight.saturating_add(weight);
+                }
+                None => rows.push(Row { labels, stack, kind, count, weight }),
+            }
+        }
+        rows.shrink_to_fit();
+        Window { range: self.range, rows, ledger: self.ledger, processes, lost, partial: self.partial }
+    }
+}

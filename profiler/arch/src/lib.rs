@@ -1,0 +1,63 @@
+//! What program files and kernels of an architecture say in numbers of their own.
+//!
+//! In: a file's machine, rows of unwind information, names of the kernel's fields. Out: what the rest of the daemon works
+//! with; outside of this room no register has a name or a number. A file an architecture, all of them compiled and tested
+//! everywhere; [`OWN`] is this build's. What the kernel programs need is in `profiler_ebpf::arch`.
+
+mod aarch64;
+mod row;
+mod x86_64;
+
+use profiler_ebpf::UnwindRule;
+
+pub use row::{Cfa, Place, Row};
+
+/// An architecture.
+#[derive(Clone, Copy, Debug)]
+pub struct Arch {
+    /// As Rust's targets call it.
+    pub name: &'static str,
+    /// `e_machine` of its program files (elf.h).
+    pub machine: u16,
+    /// Its registers in unwind information.
+    pub columns: Columns,
+    /// What the walker can make of a row; the flag says that it is of a signal's frame.
+    pub rule: fn(&Row<'_>, signal: bool) -> UnwindRule,
+    /// Whether the walker goes by unwind tables here; else native code is walked by frame pointers, and by the link
+    /// register where the code proves it.
+    pub tables: bool,
+    /// The field of `thread_struct` that is the thread's pointer to its TLS, or begins with it.
+    pub thread_pointer: &'static str,
+}
+
+/// DWARF's numbers of registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// The frame pointer.
+    pub fp: u16,
+    /// The stack pointer.
+    pub sp: u16,
+    /// The return address.
+    pub return_address: u16,
+}
+
+/// All of them.
+pub const ALL: [&Arch; 2] = [&x86_64::ARCH, &aarch64::ARCH];
+
+/// The one that this daemon is built for.
+#[cfg(target_arch = "x86_64")]
+pub const OWN: &Arch = &x86_64::ARCH;
+/// The one that this daemon is built for.
+#[cfg(target_arch = "aarch64")]
+pub const OWN: &Arch = &aarch64::ARCH;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_are_of_one_architecture() {
+        assert_eq!((OWN.name, OWN.name), (std::env::consts::ARCH, profiler_ebpf::arch::NAME));
+        assert!(ALL.iter().any(|arch| arch.name == OWN.name));
+    }
+}

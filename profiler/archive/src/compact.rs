@@ -1,0 +1,337 @@
+//! Brings an application's hour of all nodes together as one block, so that it is few reads.
+//!
+//! In: an archive, hours that are over. Out: for each application of an hour `v1/apps/APP/HOUR/COUNT-CRC/` and, when
+//! its files are there, `v1/gathered/APP/HOUR.COUNT-CRC`, which has the manifest and names the blocks that it covers.
+//! Sums are unchanged; windows are [`GRAIN`] long, and tasks are summed up to their stage: who asks for tasks reads the
+//! nodes' blocks. Done again over the same blocks it does nothing; blocks that came or changed since make a new one,
+//! and the old one goes. A block that is bad is named, left out, and not covered.
+//!
+//! Limits: memory of what is brought together ([`CompactConfig::memory_bytes`]).
+
+use super::cache::{self, Cached};
+use super::catalog::{hour_of, start_of};
+use super::layout::{self, BlockName};
+use super::reader::{Reader, ReaderConfig, Wanted};
+use super::remote::{Remote, RemoteError};
+use emberscope_model::{LabelKey, MatchOp, Matcher, Selection, TimeRange, WallTime};
+use emberscope_store::{BlockFacts, MANIFEST, MergeError, Merger, Needs, StoreError};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Length of the windows.
+pub(super) const GRAIN: Duration = Duration::from_secs(60);
+/// The version of what tells of an application's hour.
+const FORMAT: u32 = 1;
+/// Bytes of that: a thousand nodes are 60 KB.
+const MAX_INDEX: u64 = 4 << 20;
+/// How long after an hour its blocks are surely there.
+const SETTLED: Duration = Duration::from_secs(300);
+/// Blocks that are brought at once.
+const AT_ONCE: usize = 16;
+/// Under this in the place of an application: an hour of which all were brought together. No application is called so.
+const ALL: &str = "==";
+
+/// What is brought together.
+#[derive(Clone, Debug)]
+pub struct CompactConfig {
+    /// The archive.
+    pub url: String,
+    /// A directory for what is read and written meanwhile.
+    pub dir: PathBuf,
+    /// Bytes of files in it.
+    pub dir_bytes: u64,
+    /// Memory for what is brought together.
+    pub memory_bytes: usize,
+    /// Only this application, by its id.
+    pub app: Option<String>,
+    /// Hours that share an instant with it.
+    pub range: TimeRange,
+}
+
+/// An application's hour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Compacted {
+    /// The application.
+    pub app: String,
+    /// `20261122T08`.
+    pub hour: String,
+    /// Blocks that it covers.
+    pub blocks: usize,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// It was there already.
+    pub unchanged: bool,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub enum CompactError {
+    /// The archive.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// A block of a node.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Bringing together.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// It is too much at once.
+    #[error(
+        "the hour {hour} takes more than {limit} bytes of memory: bring one application together at a time (--app), or allow more (--memory)"
+    )]
+    Memory {
+        /// Which.
+        hour: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// This machine's disk.
+    #[error("cannot write in {}: {says}", dir.display())]
+    Disk {
+        /// Where.
+        dir: PathBuf,
+        /// Why.
+        says: String,
+    },
+}
+
+/// Why what tells of an application's hour cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum IndexError {
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    #[error("{0}")]
+    Bad(String),
+}
+
+/// What tells of an application's hour.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Index {
+    format: u32,
+    /// Node and block.
+    pub covers: HashSet<(String, String)>,
+    /// As it stands beside the files.
+    pub manifest: String,
+}
+
+impl Index {
+    /// Reads it. None: it is not there.
+    pub async fn read(remote: &Remote, name: &str) -> Result<Option<Self>, IndexError> {
+        let Some(bytes) = remote.get(name, MAX_INDEX).await? else { return Ok(None) };
+        let index: Self = serde_json::from_slice(&bytes)
+            .map_err(|error| IndexError::Bad(format!("makes no sense: {error}")))?;
+        match index.format {
+            FORMAT => Ok(Some(index)),
+            other => {
+                Err(IndexError::Bad(format!("is of format {other}, and this program knows format {FORMAT}")))
+            }
+        }
+    }
+}
+
+/// `COUNT-CRC` of some blocks.
+fn generation(blocks: &[BlockName]) -> String {
+    let mut sum = crc32fast::Hasher::new();
+    for BlockName { host, block, crc32 } in blocks {
+        sum.update(format!("{host}/{block}.{crc32:08x}\n").as_bytes());
+    }
+    format!("{:06}-{:08x}", blocks.len(), sum.finalize())
+}
+
+/// Brings together what is to be. `done` is told of each application's hour.
+pub fn compact(config: &CompactConfig, mut done: impl FnMut(Compacted)) -> Result<(), CompactError> {
+    let reader = Reader::open(ReaderConfig {
+        cache_bytes: config.dir_bytes,
+        ..ReaderConfig::new(config.url.clone(), config.dir.clone())
+    })?;
+    let now = hour_of(WallTime::now().minus(SETTLED));
+    let hours = reader.runtime.block_on(reader.catalog.hours_in(&config.range))?;
+    for hour in hours.iter().filter(|hour| **hour < now) {
+        let blocks = reader.runtime.block_on(reader.catalog.blocks(hour))?;
+        let generation = generation(&blocks);
+        let of = config.app.as_deref().map_or(ALL.to_owned(), layout::part);
+        let known = reader.runtime.block_on(reader.catalog.gathered(&of))?;
+        let there = known.iter().any(|known| known.hour == *hour && known.generation == generation);
+        if there {
+            let app = config.app.clone().unwrap_or_else(|| "all".to_owned());
+            done(Compacted { app, hour: hour.clone(), blocks: blocks.len(), bytes: 0, unchanged: true });
+            continue;
+        }
+        let hour = Hour { reader: &reader, config, hour, blocks: &blocks, generation };
+        let (mergers, bad) = hour.gather()?;
+        for (app, merger) in mergers {
+            done(hour.put(&app, &merger, &bad)?);
+        }
+        if config.app.is_none() {
+            let name = layout::gathered(ALL, hour.hour, &hour.generation);
+            reader.runtime.block_on(reader.remote.put(&name, b"{}".to_vec()))?;
+            hour.clear_old(ALL)?;
+        }
+    }
+    Ok(())
+}
+
+/// An hour that is being brought together.
+struct Hour<'a> {
+    reader: &'a Reader,
+    config: &'a CompactConfig,
+    hour: &'a str,
+    blocks: &'a [BlockName],
+    generation: String,
+}
+
+/// Why the nodes' blocks of an hour were not brought together.
+enum GatherError {
+    /// One of them is bad: it is left out, and the others are brought together without it.
+    Bad(BlockName, String),
+    Other(CompactError),
+}
+
+impl<E: Into<CompactError>> From<E> for GatherError {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl Hour<'_> {
+    /// By application what its nodes have, and the blocks that are bad.
+    fn gather(&self) -> Result<(BTreeMap<String, Merger>, HashSet<BlockName>), CompactError> {
+        let mut bad = HashSet::new();
+        // Each time round there is one block less.
+        loop {
+            match self.gather_without(&bad) {
+                Ok(mergers) => return Ok((mergers, bad)),
+                Err(GatherError::Other(error)) => return Err(error),
+                Err(GatherError::Bad(name, says)) => {
+                    self.reader.refuse(&Wanted::Block(name.clone()).key(), &says);
+                    bad.insert(name);
+                }
+            }
+        }
+    }
+
+    fn gather_without(&self, bad: &HashSet<BlockName>) -> Result<BTreeMap<String, Merger>, GatherError> {
+        let mut mergers: BTreeMap<String, Merger> = BTreeMap::new();
+        let good: Vec<&BlockName> = self.blocks.iter().filter(|name| !bad.contains(*name)).collect();
+        for some in good.chunks(AT_ONCE) {
+            let cached = self.reader.runtime.block_on(async {
+                let mut cached = Vec::new();
+                for name in some {
+                    match self.reader.block(&Wanted::Block((*name).clone())).await? {
+                        Some(block) => cached.push(block),
+                        None => return Err(GatherError::Bad((*name).clone(), "it was set aside".to_owned())),
+                    }
+                }
+                match cache::bring(&cached, Needs::All).await?.into_iter().next() {
+                    None => Ok(cached),
+                    Some((bringer, says)) => {
+                        let is = |name: &&&BlockName| Wanted::Block((**name).clone()).key() == bringer.key();
+                        let name = some.iter().find(is).map(|name| (*name).clone());
+                        let unreadable =
+                            StoreError::Unreadable { path: bringer.key().into(), says: says.clone() };
+                        Err(name.map_or(unreadable.into(), |name| GatherError::Bad(name, says)))
+                    }
+                }
+            })?;
+            for (name, block) in some.iter().zip(cached) {
+                // After a panic nothing that was added up is used: all begins anew without the block.
+                let added = AssertUnwindSafe(|| self.add(&block, &mut mergers));
+                let unreadable = match catch_unwind(added) {
+                    Err(_) => Some("makes the reader panic".to_owned()),
+                    Ok(Err(
+                        CompactError::Store(StoreError::Unreadable { says, .. })
+                        | CompactError::Merge(MergeError::Store(StoreError::Unreadable { says, .. })),
+                    )) => Some(says),
+                    Ok(other) => {
+                        other?;
+                        None
+                    }
+                };
+                if let Some(says) = unreadable {
+                    return Err(match block.bringer.take_away() {
+                        Some(says) => StoreError::Away { says }.into(),
+                        None => GatherError::Bad((*name).clone(), says),
+                    });
+                }
+                if mergers.values().map(Merger::bytes).sum::<usize>() > self.config.memory_bytes {
+                    let limit = self.config.memory_bytes;
+                    return Err(CompactError::Memory { hour: self.hour.to_owned(), limit }.into());
+                }
+            }
+        }
+        Ok(mergers)
+    }
+
+    /// Adds what a block has to its applications.
+    fn add(&self, block: &Cached, mergers: &mut BTreeMap<String, Merger>) -> Result<(), CompactError> {
+        let values = block.volume.values(LabelKey::App)?;
+        let mut apps: Vec<String> = values.iter().map(|app| app.to_string()).collect();
+        apps.retain(|app| self.config.app.as_ref().is_none_or(|only| only == app));
+        for app in apps {
+            let op = MatchOp::In(vec![app.clone()]);
+            let selection = Selection { matchers: vec![Matcher { key: LabelKey::App, op }] };
+            mergers.entry(app).or_insert_with(|| Merger::new(GRAIN)).add(&block.volume, &selection)?;
+        }
+        block.volume.let_go();
+        Ok(())
+    }
+
+    /// Writes and puts one.
+    fn put(&self, app: &str, merger: &Merger, bad: &HashSet<BlockName>) -> Result<Compacted, CompactError> {
+        let dir = self.config.dir.join("made");
+        let disk = |error: std::io::Error| CompactError::Disk { dir: dir.clone(), says: error.to_string() };
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).map_err(disk)?;
+        let number = start_of(self.hour).map_or(0, |start| start.0 / 1_000_000_000);
+        let mut compacted = Compacted {
+            app: app.to_owned(),
+            hour: self.hour.to_owned(),
+            blocks: self.blocks.len() - bad.len(),
+            bytes: 0,
+            unchanged: false,
+        };
+        let Some(path) = merger.write(number, &dir)? else { return Ok(compacted) };
+        let facts = BlockFacts::read(&path).map_err(disk)?;
+        compacted.bytes = facts.bytes();
+        let name = layout::part(app);
+        let below = layout::gathered_files(&name, self.hour, &self.generation);
+        let good = self.blocks.iter().filter(|block| !bad.contains(*block));
+        let covers = good.map(|block| (block.host.clone(), block.block.clone())).collect();
+        let manifest = String::from_utf8_lossy(&facts.manifest).into_owned();
+        let index = serde_json::to_vec(&Index { format: FORMAT, covers, manifest });
+        let index = index.map_err(|error| disk(error.into()))?;
+        self.reader.runtime.block_on(async {
+            let remote = &self.reader.remote;
+            for (file, ..) in &facts.files {
+                remote.put_file(&format!("{below}/{file}"), &path.join(file)).await?;
+            }
+            remote.put(&format!("{below}/{MANIFEST}"), facts.manifest.clone()).await?;
+            remote.put(&layout::gathered(&name, self.hour, &self.generation), index).await
+        })?;
+        self.clear_old(&name)?;
+        let _ = std::fs::remove_dir_all(&dir);
+        Ok(compacted)
+    }
+
+    /// Older ones of the same hour go: first what tells of them.
+    fn clear_old(&self, app: &str) -> Result<(), CompactError> {
+        self.reader.runtime.block_on(async {
+            let remote = &self.reader.remote;
+            for object in remote.list(&layout::gathered_of(app), usize::MAX).await? {
+                let Some((hour, generation)) = layout::gathered_name(&object.name) else { continue };
+                if hour == self.hour && generation != self.generation {
+                    remote.delete(&object.name).await?;
+                    for file in
+                        remote.list(&layout::gathered_files(app, &hour, &generation), usize::MAX).await?
+                    {
+                        remote.delete(&file.name).await?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,20 @@
+//! The archive: blocks and open parts of many nodes in an object store.
+//!
+//! In: a store's directory, which [`Archiver`] copies and follows; an archive's URL, which [`Reader`] answers
+//! from without state and [`compact`] brings together by application and hour. Out: objects named by `layout`; answers by
+//! [`emberscope_store::Store`]. docs/archive.md has the layout and what happens when.
+
+mod cache;
+mod catalog;
+mod compact;
+mod copy;
+mod layout;
+mod reader;
+mod remote;
+#[cfg(test)]
+mod tests;
+
+pub use compact::{CompactConfig, CompactError, Compacted, compact};
+pub use copy::{ArchiveUsage, Archiver, ArchiverConfig};
+pub use reader::{Reader, ReaderConfig, ReaderUsage};
+pub use remote::{Remote, RemoteError, SCHEMES};

@@ -1,0 +1,295 @@
+//! Loads the object: sets its globals and map sizes, lets the verifier see the programs that this host
+//! can run, attaches what is not the sampler.
+
+use super::config::CaptureConfig;
+use super::error::CaptureError;
+use super::features::HostFeatures;
+use super::off_cpu::{self, OffCpuSource};
+use super::probe::ACCOUNTS;
+use super::source::{PerfSource, Programs, Source, perf_event};
+use super::workers::{self, Binder};
+use super::{asked, names};
+use aya::maps::{MapData, MapError, ProgramArray};
+use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
+use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
+use emberscope_model::SampleKind;
+use profiler_ebpf::MAX_WAITERS;
+
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
+
+/// Goes on with a walk by tail calls.
+pub(super) const MORE: &str = "sample_more";
+
+/// How this kernel can walk a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walk {
+    /// By `bpf_loop`.
+    Loop,
+    /// By tail calls.
+    Jumps,
+    /// By frame pointers only.
+    Pointers,
+}
+
+/// A loaded object and what was attached.
+pub(super) struct Loaded {
+    pub(super) ebpf: Ebpf,
+    /// How stacks are walked.
+    pub(super) walk: Walk,
+    /// What takes samples; on no CPU yet.
+    pub(super) sources: Vec<Box<dyn Source>>,
+    /// What makes it go on.
+    pub(super) next: Option<ProgramArray<MapData>>,
+    /// Names of all programs loaded.
+    pub(super) programs: Vec<&'static str>,
+    /// The kernel lists threads for us.
+    pub(super) iterator: bool,
+    /// What binds Python workers to tasks, on no tracepoint yet.
+    pub(super) binders: Vec<Binder>,
+}
+
+/// Refuses what cannot work, before anything is tried.
+pub(super) fn check(config: &CaptureConfig, features: &HostFeatures) -> Result<(), CaptureError> {
+    if config.hz == 0 || config.hz > CaptureConfig::MAX_HZ {
+        return Err(CaptureError::BadRate { hz: config.hz, max: CaptureConfig::MAX_HZ });
+    }
+    let missing = features.capabilities.missing_for_capture();
+    if !missing.is_empty() {
+        return Err(CaptureError::NoCapability { missing: missing.join(" and ") });
+    }
+    if OBJECT.is_empty() {
+        return Err(CaptureError::NotBuilt);
+    }
+    let needed = [
+        (features.ring_buffer, "BPF ring buffer", "CONFIG_BPF_SYSCALL"),
+        (features.perf_event_programs, "BPF programs on perf events", "CONFIG_BPF_EVENTS"),
+    ];
+    match needed.iter().find(|(present, ..)| !present) {
+        Some((_, what, option)) => Err(CaptureError::NoKernelFeature { what, option }),
+        None => Ok(()),
+    }
+}
+
+/// Loads all programs that this host can run and attaches those of the events.
+pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Loaded, CaptureError> {
+    check(config, features)?;
+    let mut ebpf = open(config, features)?;
+    let mut programs = Vec::new();
+
+    let (walk, next) = samplers(&mut ebpf, (config, features), &mut programs)?;
+    let mut sources = perf_sources(config, walk);
+    if let Some(every) = config.every(SampleKind::OffCpu) {
+        if off_cpu::lacks(features).is_none() {
+            for (name, _) in off_cpu::PROGRAMS {
+                let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
+                program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+                programs.push(name);
+            }
+        }
+        sources.push(Box::new(OffCpuSource::new(every)));
+    }
+
+    if features.raw_tracepoints {
+        let mut events = vec![("task_exec", "sched_process_exec"), ("task_exit", "sched_process_exit")];
+        if features.offsets.can_tell_child() {
+            events.push(("task_fork", "sched_process_fork"));
+        }
+        for (name, tracepoint) in events {
+            let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
+            program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+            program.attach(tracepoint).map_err(|e| CaptureError::attach(name, e))?;
+            programs.push(name);
+        }
+    }
+    // Attached while there is a Python worker.
+    let binders = workers::programs(features);
+    for (name, _) in &binders {
+        let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
+        program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+        programs.push(*name);
+    }
+    if features.uprobes.is_ok() {
+        for name in names::PROGRAMS {
+            let program: &mut UProbe = self::program(&mut ebpf, name)?;
+            program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+            programs.push(name);
+        }
+    }
+    let iterator = match &features.task_iterator {
+        Ok(()) => asked::load(&mut ebpf, &features.kernel)
+            .inspect_err(|error| tracing::warn!(%error, "threads' accounts are read from /proc"))
+            .is_ok(),
+        Err(_) => false,
+    };
+    if iterator {
+        programs.push(asked::PROGRAM);
+    }
+    Ok(Loaded { ebpf, walk, sources, next, programs, iterator, binders })
+}
+
+impl Walk {
+    /// Of a kind's programs the one that walks so.
+    fn program(self, programs: &Programs) -> &'static str {
+        match self {
+            Self::Loop => programs.by_loop,
+            Self::Jumps => programs.by_jumps,
+            Self::Pointers => programs.by_pointers,
+        }
+    }
+}
+
+/// A source for each kind that perf has an event of.
+fn perf_sources(config: &CaptureConfig, walk: Walk) -> Vec<Box<dyn Source>> {
+    let source = |(kind, every)| {
+        let (event, programs) = perf_event(kind)?;
+        Some(Box::new(PerfSource::new(kind, event, every, walk.program(&programs))) as Box<dyn Source>)
+    };
+    config.events().filter_map(source).collect()
+}
+
+/// Loads the sampling programs that this kernel can run, one for each kind.
+fn samplers(
+    ebpf: &mut Ebpf,
+    (config, features): (&CaptureConfig, &HostFeatures),
+    programs: &mut Vec<&'static str>,
+) -> Result<(Walk, Option<ProgramArray<MapData>>), CaptureError> {
+    let mut load = |ebpf: &mut Ebpf, name| {
+        let program: &mut PerfEvent = program(ebpf, name)?;
+        program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+        programs.push(name);
+        Ok(())
+    };
+    let perf = |(kind, _)| Some(perf_event(kind)?.1);
+    let all = |walk: Walk| config.events().filter_map(perf).map(move |programs| walk.program(&programs));
+    if features.bpf_loop {
+        all(Walk::Loop).try_for_each(|name| load(ebpf, name))?;
+        return Ok((Walk::Loop, None));
+    }
+    let jumps = all(Walk::Jumps).chain([MORE]).try_for_each(|name| load(ebpf, name));
+    match jumps.and_then(|()| next(ebpf)) {
+        Ok(next) => Ok((Walk::Jumps, Some(next))),
+        Err(error) => {
+            tracing::warn!(%error, "stacks are walked by frame pointers only");
+            all(Walk::Pointers).try_for_each(|name| load(ebpf, name))?;
+            Ok((Walk::Pointers, None))
+        }
+    }
+}
+
+/// Tells the first part of a walk what comes after it. The kernel forgets it with the map's last descriptor.
+fn next(ebpf: &mut Ebpf) -> Result<ProgramArray<MapData>, CaptureError> {
+    let error = |source: MapError| CaptureError::Map { name: "NEXT", source: source.into() };
+    let map = ebpf.take_map("NEXT").ok_or(CaptureError::Missing { name: "NEXT" })?;
+    let mut next = ProgramArray::try_from(map).map_err(error)?;
+    let program: &mut PerfEvent = program(ebpf, MORE)?;
+    let program = program.fd().map_err(|e| CaptureError::attach(MORE, e))?;
+    next.set(0, program, 0).map_err(error)?;
+    Ok(next)
+}
+
+fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, CaptureError> {
+    let cpus = aya::util::nr_cpus()
+        .map_err(|(_, source)| CaptureError::Io { operation: "counting the possible CPUs", source })?;
+    let ring_bytes = config.ring_bytes(cpus);
+    let period = config.period_ns();
+    let faults = config.every(SampleKind::PageFaults).unwrap_or(1);
+    let wait_every = config.every(SampleKind::OffCpu).unwrap_or(1);
+    let waiters = if config.every(SampleKind::OffCpu).is_some() { MAX_WAITERS } else { 1 };
+    let wake = u64::from(ring_bytes / 4);
+    let seen_sets = config.seen_sets(cpus);
+    let seen_mask = seen_sets - 1;
+    let pt_regs = u32::from(features.task_pt_regs);
+    let offsets = &features.offsets;
+    let offsets = [
+        ("TASK_STATE", offsets.task_state),
+        ("TASK_FLAGS", offsets.task_flags),
+        ("TASK_PID", offsets.task_pid),
+        ("TASK_TGID", offsets.task_tgid),
+        ("TASK_MM", offsets.task_mm),
+        ("TASK_THREAD_POINTER", offsets.thread_pointer),
+        ("MM_START_STACK", offsets.mm_start_stack),
+        ("TASK_SIGNAL", offsets.task_signal),
+        ("SIGNAL_LIVE", offsets.signal_live),
+        ("SOCK_NUM", offsets.sock_num),
+        ("SOCK_DPORT", offsets.sock_dport),
+        ("SOCK_NET", offsets.sock_net),
+    ];
+    let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
+    let offsets: Vec<(&str, u32)> =
+        offsets.into_iter().chain(accounts).map(|(name, offset)| (name, offset.unwrap_or(0))).collect();
+    let possible_cpus = cpus as u32;
+    let ring = u64::from(ring_bytes);
+    let thread_room = u64::from(config.max_threads.max(1));
+    // Random, as keys of the standard library's hash tables are.
+    let share_seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0u8);
+
+    let mut loader = EbpfLoader::new();
+    // Nothing in the object is relocated against the kernel's types: spare aya parsing them.
+    loader.btf(None);
+    loader.verifier_log_level(VerifierLogLevel::DEBUG);
+    loader.map_max_entries("EVENTS", ring_bytes);
+    loader.map_max_entries("SEEN", seen_sets);
+    loader.map_max_entries("THREADS", config.max_threads.max(1));
+    loader.map_max_entries("WAITERS", waiters);
+    loader.override_global("RING_BYTES", &ring, true);
+    loader.override_global("THREAD_ROOM", &thread_room, true);
+    loader.override_global("SHARE_SEED", &share_seed, true);
+    loader.override_global("CPUS", &possible_cpus, true);
+    loader.override_global("PERIOD_NS", &period, true);
+    loader.override_global("FAULTS_EVERY", &faults, true);
+    loader.override_global("WAIT_EVERY_NS", &wait_every, true);
+    loader.override_global("WAKE_BYTES", &wake, true);
+    loader.override_global("SEEN_MASK", &seen_mask, true);
+    loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);
+    for (name, offset) in &offsets {
+        loader.override_global(name, offset, true);
+    }
+    loader.load(OBJECT).map_err(|source| CaptureError::Setup { hint: hint(&source), source: source.into() })
+}
+
+fn hint(error: &EbpfError) -> &'static str {
+    match error {
+        EbpfError::MapError(aya::maps::MapError::CreateError { io_error, .. }) => {
+            match io_error.raw_os_error() {
+                Some(libc::EPERM) => {
+                    " (not permitted: before Linux 5.11 `ulimit -l unlimited` is needed; in a container, CAP_BPF and a \
+                     seccomp profile that lets bpf(2) through)"
+                }
+                Some(libc::ENOMEM) => " (out of memory: choose a smaller ring buffer)",
+                _ => "",
+            }
+        }
+        _ => "",
+    }
+}
+
+/// The program `name`, which must be in the object and of the type wanted.
+pub(super) fn program<'a, P>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut P, CaptureError>
+where
+    &'a mut P: TryFrom<&'a mut Program>,
+{
+    ebpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or(CaptureError::Missing { name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::features::Capabilities;
+    use super::super::features::tests::bare;
+    use super::*;
+
+    #[test]
+    fn refusals_come_in_the_order_of_their_mends() {
+        let config = CaptureConfig::default();
+        let mut host = bare();
+        let too_fast = CaptureConfig { hz: 20_000, ..config.clone() };
+        assert!(matches!(check(&too_fast, &host), Err(CaptureError::BadRate { hz: 20_000, .. })));
+        assert!(matches!(check(&config, &host), Err(CaptureError::NoCapability { .. })));
+        host.capabilities = Capabilities { effective: u64::MAX };
+        let error = check(&config, &host).expect_err("nothing is there");
+        if OBJECT.is_empty() {
+            assert!(matches!(error, CaptureError::NotBuilt));
+        } else {
+            assert!(matches!(error, CaptureError::NoKernelFeature { what: "BPF ring buffer", .. }));
+        }
+    }
+}

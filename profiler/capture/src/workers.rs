@@ -1,0 +1,97 @@
+//! Who of the node's processes are PySpark's: executors, Python daemons and workers, told to the programs that bind workers to
+//! tasks.
+//!
+//! The programs add a Python daemon's children themselves, and drop who ends or runs another program. Wake-ups and packets
+//! are watched only while [`Capture::watch_workers`] says so: each of the whole node costs something. At most [`MAX_PARTIES`].
+// For `aya::Pod`.
+#![allow(unsafe_code)]
+
+use super::error::CaptureError;
+use super::features::HostFeatures;
+use super::loader;
+use super::session::Capture;
+use aya::maps::{HashMap, MapData, MapError};
+use aya::programs::RawTracePoint;
+use aya::programs::raw_trace_point::RawTracePointLinkId;
+use emberscope_model::Pid;
+use profiler_ebpf::{MAX_PARTIES, Party, PartyKind};
+
+/// A program, and its tracepoint.
+pub(super) type Binder = (&'static str, &'static str);
+
+/// The programs that this kernel can run.
+pub(super) fn programs(features: &HostFeatures) -> Vec<Binder> {
+    let wakes = features.raw_tracepoints && features.offsets.can_tell_child();
+    // Without registers it would take timers' packets for the interrupted thread's.
+    let packets = wakes && features.task_pt_regs && features.offsets.can_tell_connection();
+    let programs = [(wakes, ("worker_waking", "sched_waking")), (packets, ("worker_packet", "tcp_probe"))];
+    programs.into_iter().filter_map(|(can, program)| can.then_some(program)).collect()
+}
+
+/// As the map has it.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Entry(Party);
+
+// SAFETY: integers without padding between them (its size is asserted where it is made).
+unsafe impl aya::Pod for Entry {}
+
+/// The map, and the programs.
+pub(super) struct Workers {
+    pub(super) parties: HashMap<MapData, u32, Entry>,
+    pub(super) binders: Vec<Binder>,
+    /// Of those that are attached.
+    pub(super) links: Vec<(&'static str, RawTracePointLinkId)>,
+}
+
+impl Capture {
+    /// A process of PySpark's. A worker that the programs know already keeps what they know of it.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn set_party(&mut self, pid: Pid, kind: PartyKind, executor: Pid) -> Result<(), CaptureError> {
+        let parties = &mut self.workers.parties;
+        let new = Party::new(kind, executor);
+        if parties.get(&pid, 0).is_ok_and(|Entry(old)| (old.kind, old.executor) == (new.kind, new.executor)) {
+            return Ok(());
+        }
+        parties.insert(pid, Entry(new), 0).map_err(|error| match error {
+            MapError::SyscallError(e) if e.io_error.raw_os_error() == Some(libc::E2BIG) => {
+                CaptureError::TooMany { what: "processes of PySpark", limit: MAX_PARTIES as usize }
+            }
+            error => CaptureError::Map { name: "PARTIES", source: error.into() },
+        })
+    }
+
+    /// The process is none of PySpark's any more; one that never was is fine.
+    pub fn forget_party(&mut self, pid: Pid) {
+        let _ = self.workers.parties.remove(&pid);
+    }
+
+    /// Whether workers' wake-ups and packets are watched from now on.
+    ///
+    /// # Errors
+    /// A tracepoint cannot be attached to; the others are.
+    pub fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
+        let workers = &mut self.workers;
+        if !watch {
+            for (name, link) in workers.links.drain(..) {
+                let program: &mut RawTracePoint = loader::program(&mut self.ebpf, name)?;
+                program.detach(link).map_err(|e| CaptureError::attach(name, e))?;
+            }
+            return Ok(());
+        }
+        if !workers.links.is_empty() {
+            return Ok(());
+        }
+        let mut failed = Ok(());
+        for (name, tracepoint) in &workers.binders {
+            let program: &mut RawTracePoint = loader::program(&mut self.ebpf, name)?;
+            match program.attach(tracepoint) {
+                Ok(link) => workers.links.push((*name, link)),
+                Err(error) => failed = Err(CaptureError::attach(name, error)),
+            }
+        }
+        failed
+    }
+}

@@ -1,0 +1,213 @@
+//! Answers as bytes: folded stacks, an SVG flame graph, JSON, pprof, a flat Parquet table, and methods by cost.
+//!
+//! Pure: an [`Answer`] and [`ExportOptions`] in, bytes out; nothing is read or looked up. Names come
+//! from observed programs, so every writer cleans or escapes them (text.rs). Limit: the bytes of one
+//! export ([`MAX_BYTES`]); the SVG also leaves out what is too narrow to see.
+
+mod cause;
+mod columns;
+mod diff;
+mod flat;
+mod folded;
+mod json;
+pub mod pprof;
+mod svg;
+mod text;
+mod top;
+mod walk;
+
+pub use cause::{Cause, cause};
+pub use columns::render as render_columns;
+pub use diff::{Aligned, DiffOptions, render as render_diff};
+pub use json::{QualityJson, RangeJson};
+pub use top::{Cost, Method, methods, sort};
+
+use emberscope_model::{Answer, COUNT, Node, SampleKind, ValueFacts};
+use std::io::{self, Write};
+
+/// Largest export. A tree at the store's limit of nodes stays well below as JSON; folded stacks repeat
+/// every caller's name on every line and may not.
+pub const MAX_BYTES: usize = 64 << 20;
+
+/// What an answer can be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `root;...;leaf count`, a line a stack.
+    Folded,
+    /// An interactive flame graph.
+    Svg,
+    /// The tree with what it rests on.
+    Json,
+    /// google.v1.Profile, packed with gzip, with samples and nanoseconds.
+    Pprof,
+    /// A Parquet file with a line for each stack of each group, its labels in columns.
+    Parquet,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json, Self::Pprof, Self::Parquet];
+    /// Those that a difference of two answers has.
+    pub const COMPARED: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json];
+    /// Name in queries (`format=svg`); also the file name's ending.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Folded => "folded",
+            Self::Svg => "svg",
+            Self::Json => "json",
+            Self::Pprof => "pprof",
+            Self::Parquet => "parquet",
+        }
+    }
+    /// By name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|format| format.slug() == slug)
+    }
+    /// Media type for HTTP.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Folded => "text/plain; charset=utf-8",
+            Self::Svg => "image/svg+xml",
+            Self::Json => "application/json",
+            Self::Pprof => "application/vnd.google.protobuf+gzip",
+            Self::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+    /// Whether a terminal cannot show it.
+    pub const fn is_binary(self) -> bool {
+        matches!(self, Self::Pprof | Self::Parquet)
+    }
+}
+
+/// What the numbers are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Counts of samples.
+    #[default]
+    Samples,
+    /// Their weight, in the unit of their kind.
+    Weight,
+}
+
+impl Unit {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Samples, Self::Weight];
+
+    /// Name in queries (`unit=ns`) and answers, for samples of a kind.
+    pub const fn slug(self, kind: SampleKind) -> &'static str {
+        match self {
+            Self::Samples => COUNT.name,
+            Self::Weight => kind.facts().unit,
+        }
+    }
+    /// By name.
+    pub fn from_slug(slug: &str, kind: SampleKind) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.slug(kind) == slug)
+    }
+    /// As pprof and Pyroscope name it.
+    pub const fn facts(self, kind: SampleKind) -> ValueFacts {
+        match self {
+            Self::Samples => COUNT,
+            Self::Weight => kind.facts().weight,
+        }
+    }
+    /// Of the two, the one that is meant.
+    pub const fn of(self, count: u64, weight: u64) -> u64 {
+        match self {
+            Self::Samples => count,
+            Self::Weight => weight,
+        }
+    }
+    /// A node's own number.
+    pub const fn own(self, node: &Node) -> u64 {
+        self.of(node.self_count, node.self_weight)
+    }
+    /// A node's number with all below it.
+    pub const fn total(self, node: &Node) -> u64 {
+        self.of(node.total_count, node.total_weight)
+    }
+}
+
+/// How to write.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// What the numbers are.
+    pub unit: Unit,
+    /// Headline of the picture; empty: a plain one.
+    pub title: String,
+    /// Folded: names carry the suffix of their kind ([`emberscope_model::FrameKind::suffix`]).
+    pub annotate: bool,
+}
+
+/// Why an answer could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// More bytes than [`MAX_BYTES`].
+    #[error("the export has more than {limit} bytes: narrow the time range or the selection")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many frames for a format without a tree.
+    #[error(transparent)]
+    Frames(#[from] pprof::TooManyFrames),
+    /// The writer of the format failed.
+    #[error("cannot write the answer as {format}: {source}")]
+    Write {
+        /// Which format.
+        format: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// An answer as bytes.
+pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Result<Vec<u8>, ExportError> {
+    let mut out = Bounded::new();
+    let written = match format {
+        Format::Folded => folded::write(&answer.tree, options, &mut out),
+        Format::Svg => svg::write(answer, options, &mut out),
+        Format::Json => json::write(answer, options, &mut out),
+        Format::Pprof => match pprof::file(answer, &mut out) {
+            Err(ExportError::Write { source, .. }) => Err(source),
+            Err(other) => return Err(other),
+            Ok(()) => Ok(()),
+        },
+        Format::Parquet => flat::write(answer, options, &mut out),
+    };
+    match written {
+        Ok(()) => Ok(out.bytes),
+        Err(_) if out.full => Err(ExportError::TooLarge { limit: out.limit }),
+        Err(source) => Err(ExportError::Write { format: format.slug(), source }),
+    }
+}
+
+/// Bytes up to a limit.
+struct Bounded {
+    bytes: Vec<u8>,
+    limit: usize,
+    full: bool,
+}
+
+impl Bounded {
+    fn new() -> Self {
+        Self { bytes: Vec::new(), limit: MAX_BYTES, full: false }
+    }
+}
+
+impl Write for Bounded {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.bytes.len().saturating_add(part.len()) > self.limit {
+            self.full = true;
+            return Err(io::Error::other("too large"));
+        }
+        self.bytes.extend_from_slice(part);
+        Ok(part.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The libjvm.so of a process: which file, mapped where, and what its symbols tell.
+//!
+//! In: the process's directory in /proc. Out: [`Libjvm`], with the very file that is mapped, also inside a
+//! container or deleted. What the symbols tell is kept by file ([`LibjvmFiles`]), for the copies of one
+//! library in many processes; what the process's memory tells is never shared, as each process could lie.
+
+use super::problem::JvmProblem;
+use super::vm_structs::SYMBOLS;
+use emberscope_model::{FileId, NameProbe};
+use emberscope_target::ByFile;
+use emberscope_target::elf::{ElfError, Headers, Segment, bias, file_offset, find_symbols};
+use emberscope_target::errand::Held;
+use emberscope_target::maps;
+use emberscope_target::open;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
+const MAX_MAPS: u64 = 16 << 20;
+/// `os::set_native_thread_name(const char*)`: local, so only in .symtab. JDK 8 to 25, os_linux.cpp.
+const NATIVE: &str = "_ZN2os22set_native_thread_nameEPKc";
+/// Exported for Thread.setName (jvm.cpp); its third argument is a handle of the String.
+const EXPORTED: &str = "JVM_SetNativeThreadName";
+
+/// Local symbols that the tables leave out in some releases: where a virtual thread's lowest frame returns, and
+/// where its carrier goes on (JDK 21 on).
+pub const CONT_RETURN_BARRIER: &str = "_ZN12StubRoutines19_cont_returnBarrierE";
+/// See [`CONT_RETURN_BARRIER`].
+pub const CONT_ENTRY_RETURN: &str = "_ZN17ContinuationEntry10_return_pcE";
+
+/// What a file's symbols tell; addresses as linked.
+#[derive(Debug)]
+struct Facts {
+    probe: Option<NameProbe>,
+    tables: HashMap<&'static str, u64>,
+    /// Of .symtab.
+    local: HashMap<&'static str, u64>,
+    segments: Vec<Segment>,
+}
+
+/// What is known of libjvm files; one for the whole daemon.
+#[derive(Debug, Default)]
+pub struct LibjvmFiles(ByFile<Facts>);
+
+/// A process's libjvm.so.
+#[derive(Debug)]
+pub struct Libjvm {
+    /// Which file.
+    pub id: FileId,
+    /// The file, open: attach to `/proc/self/fd/N` of it.
+    pub file: Held,
+    /// Added to an address as linked, it gives the one in this process.
+    pub bias: u64,
+    /// Where to see names; None: the file has neither symbol.
+    pub probe: Option<NameProbe>,
+    facts: Arc<Facts>,
+}
+
+impl Libjvm {
+    /// Finds it. `process_dir` is `/proc/PID`, and `opened` a way to the same that stays the process's.
+    pub fn find(process_dir: &Path, opened: &Path, files: &LibjvmFiles) -> Result<Self, JvmProblem> {
+        let text = open::read_bounded(&opened.join("maps"), MAX_MAPS)?;
+        let (mappings, _) = maps::parse(&text);
+        if mappings.iter().any(|m| m.module_name().starts_with("libj9vm")) {
+            return Err(JvmProblem::OpenJ9);
+        }
+        let mapping = mappings.iter().find(|m| m.module_name() == "libjvm.so");
+        let mapping = mapping.ok_or(JvmProblem::NoLibjvm)?;
+        let (file, stat) = open::mapped_file(opened, mapping)?;
+        // Devices are printed in maps otherwise than stat tells them on btrfs and overlayfs; inodes are not.
+        if stat.st_ino != mapping.inode {
+            return Err(JvmProblem::File("another file is there now"));
+        }
+        let id = FileId { dev: stat.st_dev, ino: stat.st_ino };
+        let facts = files.0.get(&stat, || read_facts(&file, stat.st_size as u64));
+        let facts = facts.map_err(|e| JvmProblem::Elf(e.to_string()))?;
+        let bias =
+            bias(&facts.segments, mapping).ok_or_else(|| JvmProblem::Elf(ElfError::Malformed.to_string()))?;
+        Ok(Self { id, file: Held::new(file, process_dir), bias, probe: facts.probe, facts })
+    }
+
+    /// Where a symbol of [`SYMBOLS`] is in this process.
+    pub fn address(&self, symbol: &str) -> Option<u64> {
+        self.facts.tables.get(symbol).map(|linked| linked.wrapping_add(self.bias))
+    }
+
+    /// Where `CONT_RETURN_BARRIER` or `CONT_ENTRY_RETURN` is; None where the file's .symtab was stripped, or the
+    /// release has none.
+    pub fn local_address(&self, symbol: &str) -> Option<u64> {
+        self.facts.local.get(symbol).map(|linked| linked.wrapping_add(self.bias))
+    }
+}
+
+fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
+    let headers = Headers::read(file, size)?;
+    let segments = headers.segments(file)?;
+    let (mut native, mut exported, mut tables, mut local) = (None, None, HashMap::new(), HashMap::new());
+    for table in headers.symbol_tables() {
+        if table.dynamic {
+            let names: Vec<_> = SYMBOLS.into_iter().chain([EXPORTED]).collect();
+            tables = find_symbols(file, &table, &names)?;
+            exported = tables.remove(EXPORTED);
+        } else {
+            local = find_symbols(file, &table, &[NATIVE, CONT_RETURN_BARRIER, CONT_ENTRY_RETURN])?;
+            native = local.remove(NATIVE);
+        }
+    }
+    let in_code = |address: Option<u64>| file_offset(&segments, address?);
+    let probe = match (in_code(native), in_code(exported)) {
+        (Some(offset), _) => Some(NameProbe::NativeName { offset }),
+        (None, Some(offset)) => Some(NameProbe::JavaName { offset }),
+        (None, None) => None,
+    };
+    Ok(Facts { probe, tables, local, segments })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_are_no_jvm() {
+        let files = LibjvmFiles::default();
+        let (me, nobody) = (Path::new("/proc/self"), Path::new("/proc/4194305"));
+        assert_eq!(Libjvm::find(me, me, &files).unwrap_err(), JvmProblem::NoLibjvm);
+        let gone = Libjvm::find(nobody, nobody, &files);
+        assert_eq!(gone.unwrap_err(), JvmProblem::Gone);
+    }
+
+    #[test]
+    fn a_stripped_one_has_the_exported_function_and_the_tables() {
+        let strip = || std::process::Command::new("strip");
+        if strip().arg("--version").output().is_err() {
+            emberscope_testkit::skip("no strip");
+            return;
+        }
+        for jdk in emberscope_testkit::jdks::jdks() {
+            let whole = File::open(jdk.join("lib/server/libjvm.so")).unwrap();
+            let whole = read_facts(&whole, whole.metadata().unwrap().len()).unwrap();
+            let stripped = tempfile::NamedTempFile::new().unwrap();
+            let done = strip().arg(jdk.join("lib/server/libjvm.so")).arg("-o").arg(stripped.path()).status();
+            assert!(done.unwrap().success());
+            let file = File::open(stripped.path()).unwrap();
+            let facts = read_facts(&file, file.metadata().unwrap().len()).unwrap();
+            assert!(matches!(whole.probe, Some(NameProbe::NativeName { .. })));
+            let Some(NameProbe::JavaName { offset }) = facts.probe else { panic!("{:?}", facts.probe) };
+            assert_ne!(Some(NameProbe::NativeName { offset }), whole.probe);
+            assert_eq!(facts.tables, whole.tables);
+            assert_eq!(facts.tables.len(), SYMBOLS.len());
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Names of code that is no method: interpreter, adapters, runtime stubs, intrinsics.
+//!
+//! A blob has a name of its own. In those that hold many stubs (`StubRoutines (1)`, from JDK 20 on
+//! `StubRoutines (initialstubs)` and others) the entries that vmStructs lists (`StubRoutines::_*`, 50 to 60
+//! of them up to JDK 21, one in 25) tell which: the nearest that begins at or below.
+
+use super::Unnamed;
+use super::blobs::Head;
+use crate::vm_structs::VmStructs;
+use emberscope_target::memory::Memory;
+use emberscope_target::text;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Longest name of a blob.
+const MAX_NAME: usize = 128;
+/// Names of blobs that are kept: there are about 100.
+const MAX_NAMES: usize = 512;
+/// Largest stub: the unrolled AES and GHASH ones take 10 KB.
+const MAX_STUB: u64 = 16 << 10;
+
+/// One JVM's.
+#[derive(Debug, Default)]
+pub struct Stubs {
+    /// Where the addresses are, by name.
+    fields: Vec<(Arc<str>, u64)>,
+    /// Entries by address, once read.
+    entries: Vec<(u64, Arc<str>)>,
+    /// Blobs' names by the pointer to them: constant strings.
+    names: HashMap<u64, Arc<str>>,
+}
+
+impl Stubs {
+    /// Where the JVM lists them.
+    pub fn of(vm: &VmStructs) -> Self {
+        // Tables and places within stubs are no stubs.
+        let stub = |name: &str| !["_addr", "_adr", "_address", "_mask"].iter().any(|end| name.ends_with(end));
+        let fields = vm.addresses_of("StubRoutines").filter(|(name, _)| stub(name));
+        let fields = fields.map(|(name, at)| (name.trim_start_matches('_').into(), at)).collect();
+        Self { fields, ..Self::default() }
+    }
+
+    /// The blob's own name.
+    pub fn blob<M: Memory>(&mut self, memory: &M, head: &Head) -> Result<Arc<str>, Unnamed> {
+        if let Some(name) = self.names.get(&head.name) {
+            return Ok(Arc::clone(name));
+        }
+        let bytes = memory.c_string(head.name, MAX_NAME)?.ok_or(Unnamed::Unreadable)?;
+        let name: Arc<str> = text::bounded(&bytes, MAX_NAME).into();
+        if self.names.len() >= MAX_NAMES {
+            self.names.clear();
+        }
+        self.names.insert(head.name, Arc::clone(&name));
+        Ok(name)
+    }
+
+    /// The name of the stub at `pc`, and whether that is only the nearest one known.
+    pub fn name<M: Memory>(&mut self, memory: &M, head: &Head, pc: u64) -> Result<(Arc<str>, bool), Unnamed> {
+        let blob = self.blob(memory, head)?;
+        if !blob.starts_with("StubRoutines") {
+            return Ok((blob, false));
+        }
+        if let Some(known) = self.entry(head, pc) {
+            return Ok((known, true));
+        }
+        // Some are made late (by the compiler's threads from JDK 21 on).
+        self.entries.clear();
+        for (name, at) in &self.fields {
+            if let Ok(address @ 1..) = memory.u64(*at) {
+                self.entries.push((address, Arc::clone(name)));
+            }
+        }
+        self.entries.sort();
+        Ok(self.entry(head, pc).map_or((blob, false), |name| (name, true)))
+    }
+
+    fn entry(&self, head: &Head, pc: u64) -> Option<Arc<str>> {
+        let above = self.entries.partition_point(|(start, _)| *start <= pc);
+        let (start, name) = self.entries.get(above.checked_sub(1)?)?;
+        (*start >= head.code.0 && pc - start < MAX_STUB).then(|| Arc::clone(name))
+    }
+}

@@ -1,0 +1,85 @@
+//! Why a JVM cannot be read: reason values, each with a sentence for people and a short name for metrics.
+
+use emberscope_target::memory::ReadError;
+use emberscope_target::open::Refusal;
+
+/// Why nothing, or not this, can be read from a process.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JvmProblem {
+    /// It ended.
+    #[error("the process ended")]
+    Gone,
+    /// No HotSpot there, or not yet: libjvm.so is loaded some milliseconds after exec. Native images
+    /// (GraalVM) and launchers with a statically linked JVM never have one.
+    #[error("no libjvm.so is mapped")]
+    NoLibjvm,
+    /// Another virtual machine, which has a libjvm.so too.
+    #[error("it is OpenJ9, not HotSpot")]
+    OpenJ9,
+    /// The file cannot be opened.
+    #[error("its libjvm.so cannot be opened: {0}")]
+    File(&'static str),
+    /// The file is no library that we understand.
+    #[error("its libjvm.so is not understood: {0}")]
+    Elf(String),
+    /// The file has no vmStructs, HotSpot's description of itself.
+    #[error("its libjvm.so exports no {0}: no HotSpot, or one built without its description of itself")]
+    NoTables(&'static str),
+    /// The JVM has not set up what is needed.
+    #[error("the JVM is still starting")]
+    NotReady,
+    /// The kernel does not let us.
+    #[error("its memory may not be read: that takes CAP_SYS_PTRACE")]
+    Denied,
+    /// A HotSpot that we do not know.
+    #[error("its tables do not tell {0}")]
+    Missing(&'static str),
+    /// What is there is not what the tables say.
+    #[error("its memory makes no sense: {0}")]
+    Nonsense(&'static str),
+    /// The garbage collector was moving objects whenever we looked.
+    #[error("the garbage collector was at work each time")]
+    Busy,
+}
+
+impl JvmProblem {
+    /// Stable short name, for metrics.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::NoLibjvm => "no_libjvm",
+            Self::OpenJ9 => "openj9",
+            Self::File(_) => "file",
+            Self::Elf(_) => "elf",
+            Self::NoTables(_) => "no_tables",
+            Self::NotReady => "not_ready",
+            Self::Denied => "denied",
+            Self::Missing(_) => "missing",
+            Self::Nonsense(_) => "nonsense",
+            Self::Busy => "busy",
+        }
+    }
+    /// Trying again may help.
+    pub const fn may_pass(&self) -> bool {
+        matches!(self, Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy)
+    }
+}
+
+impl From<ReadError> for JvmProblem {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Fault => Self::Nonsense("a pointer leads nowhere"),
+            ReadError::Gone => Self::Gone,
+            ReadError::Denied => Self::Denied,
+        }
+    }
+}
+
+impl From<Refusal> for JvmProblem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::ProcessGone => Self::Gone,
+            other => Self::File(other.sentence()),
+        }
+    }
+}

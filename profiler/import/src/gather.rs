@@ -1,0 +1,281 @@
+//! Samples on their way into windows: equal frames, stacks and rows once, all of it bounded.
+//!
+//! In: samples with their stack, labels and time. Out: [`Imported`]: windows in order of time. A window is ten seconds of
+//! the wall clock where samples have times of their own; else it is the span of the profile, and says no more.
+
+use super::limits;
+use super::{Format, ImportError};
+use emberscope_model::{
+    Frame, LabelKey, LabelSet, LabelSetBuilder, LostCounts, Row, SampleKind, Stack, StackEnd, ThreadClass,
+    TimeRange, WallTime, Window,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What was sampled, where it is not one of the kinds that are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// What: an event's or a value's name, and why.
+    pub what: String,
+    /// Samples.
+    pub count: u64,
+}
+
+/// Labels of some samples beside those of the whole file.
+pub type Labels = Vec<(LabelKey, Arc<str>)>;
+
+/// How much a stack was sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampled {
+    /// Samples.
+    pub count: u64,
+    /// Nanoseconds.
+    pub weight: u64,
+}
+
+/// What a file had.
+#[derive(Debug)]
+pub struct Imported {
+    /// What it was.
+    pub format: Format,
+    /// Who sampled, in words: `async-profiler 4.5, event cpu every 10 ms`.
+    pub by: String,
+    /// In order of time; labels are those that the file tells.
+    pub windows: Vec<Window>,
+    /// From the first window to the last.
+    pub range: TimeRange,
+    /// The times are of the file's last change: it has none.
+    pub guessed: bool,
+    /// Of all windows.
+    pub sampled: Sampled,
+    /// Samples whose stack was cut by who sampled.
+    pub truncated: u64,
+    /// Samples without a stack.
+    pub stackless: u64,
+    /// What was not taken.
+    pub left_out: Vec<LeftOut>,
+    /// What else a reader should know.
+    pub remarks: Vec<String>,
+}
+
+impl Imported {
+    /// Adds labels to all samples; those that a sample has itself stay.
+    pub fn label(&mut self, labels: &[(LabelKey, String)]) {
+        let mut known: HashMap<Arc<LabelSet>, Arc<LabelSet>> = HashMap::new();
+        for row in self.windows.iter_mut().flat_map(|window| &mut window.rows) {
+            let set = known.entry(row.labels.clone()).or_insert_with(|| {
+                let missing = labels.iter().filter(|(key, _)| row.labels.get(*key).is_empty());
+                let all = LabelSetBuilder::from_set(&row.labels);
+                Arc::new(missing.fold(all, |all, (key, value)| all.set(*key, value.as_str())).build())
+            });
+            row.labels = set.clone();
+        }
+    }
+}
+
+/// Where a row is.
+type Place = (u32, u32);
+
+/// Samples in the making.
+#[derive(Debug)]
+pub struct Gather {
+    window: Duration,
+    memory: usize,
+    frames: HashMap<Arc<Frame>, u32>,
+    by_number: Vec<Arc<Frame>>,
+    stacks: HashMap<(Box<[u32]>, bool), u32>,
+    stack_list: Vec<(Box<[u32]>, bool)>,
+    sets: HashMap<Labels, u32>,
+    set_list: Vec<Labels>,
+    windows: BTreeMap<TimeKey, HashMap<Place, Sampled>>,
+    left_out: BTreeMap<String, u64>,
+}
+
+/// From and until.
+type TimeKey = (u64, u64);
+
+impl Gather {
+    /// Of no samples yet.
+    pub fn new(window: Duration) -> Self {
+        Self {
+            window,
+            memory: 0,
+            frames: HashMap::new(),
+            by_number: Vec::new(),
+            stacks: HashMap::new(),
+            stack_list: Vec::new(),
+            sets: HashMap::new(),
+            set_list: Vec::new(),
+            windows: BTreeMap::new(),
+            left_out: BTreeMap::new(),
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), ImportError> {
+        self.memory += bytes;
+        if self.memory > limits::MEMORY { Err(ImportError::Memory) } else { Ok(()) }
+    }
+
+    /// The number of a frame.
+    pub fn frame(&mut self, frame: Frame) -> Result<u32, ImportError> {
+        if let Some(number) = self.frames.get(&frame) {
+            return Ok(*number);
+        }
+        self.take(200 + frame.name.len() + frame.module.len())?;
+        let (number, frame) = (self.by_number.len() as u32, Arc::new(frame));
+        self.by_number.push(frame.clone());
+        self.frames.insert(frame, number);
+        Ok(number)
+    }
+
+    /// The number of a stack; frames are from the root, `cut`: it does not reach it.
+    pub fn stack(&mut self, frames: &[u32], cut: bool) -> Result<u32, ImportError> {
+        let key: (Box<[u32]>, bool) = (frames.into(), cut);
+        if let Some(number) = self.stacks.get(&key) {
+            return Ok(*number);
+        }
+        self.take(160 + frames.len() * 16)?;
+        let number = self.stack_list.len() as u32;
+        self.stack_list.push(key.clone());
+        self.stacks.insert(key, number);
+        Ok(number)
+    }
+
+    /// The number of a set of labels, in the order of keys.
+    pub fn labels(&mut self, labels: Labels) -> Result<u32, ImportError> {
+        if let Some(number) = self.sets.get(&labels) {
+            return Ok(*number);
+        }
+        self.take(200 + labels.iter().map(|(_, value)| value.len() + 32).sum::<usize>())?;
+        let number = self.set_list.len() as u32;
+        self.set_list.push(labels.clone());
+        self.sets.insert(labels, number);
+        Ok(number)
+    }
+
+    /// A sample at a time.
+    pub fn at(&mut self, time: WallTime, place: Place, sampled: &Sampled) -> Result<(), ImportError> {
+        let from = time.floor(self.window);
+        self.within(TimeRange { from, until: from.plus(self.window) }, place, sampled)
+    }
+
+    /// Samples of a span.
+    pub fn within(&mut self, range: TimeRange, place: Place, sampled: &Sampled) -> Result<(), ImportError> {
+        let key = (range.from.0, range.until.0);
+        if !self.windows.contains_key(&key) {
+            check(range)?;
+            if self.windows.len() >= limits::WINDOWS {
+                return Err(ImportError::Windows);
+            }
+            self.take(256)?;
+        }
+        let window = self.windows.entry(key).or_default();
+        let new = !window.contains_key(&place);
+        let sum = window.entry(place).or_insert(Sampled { count: 0, weight: 0 });
+        sum.count = sum.count.saturating_add(sampled.count);
+        sum.weight = sum.weight.saturating_add(sampled.weight);
+        if new { self.take(96) } else { Ok(()) }
+    }
+
+    /// Counts what is not taken.
+    pub fn leave_out(&mut self, what: impl Into<String>, count: u64) {
+        let sum = self.left_out.entry(what.into()).or_default();
+        *sum = sum.saturating_add(count);
+    }
+
+    /// The windows.
+    pub fn finish(self, format: Format, by: String) -> Result<Imported, ImportError> {
+        let left_out: Vec<LeftOut> =
+            self.left_out.into_iter().map(|(what, count)| LeftOut { what, count }).collect();
+        let Some(first) = self.windows.first_key_value().map(|(key, _)| *key) else {
+            let others: Vec<String> =
+                left_out.iter().map(|out| format!("{} of {}", out.count, out.what)).collect();
+            let says =
+                if others.is_empty() { String::new() } else { format!(" (left out: {})", others.join(", ")) };
+            return Err(ImportError::Nothing(says));
+        };
+        let frame = |number: &u32| self.by_number.get(*number as usize).cloned();
+        let stacks: Vec<Arc<Stack>> = (self.stack_list.iter())
+            .map(|(frames, cut)| {
+                let end = if *cut { StackEnd::DepthLimit } else { StackEnd::Root };
+                Arc::new(Stack { frames: frames.iter().filter_map(frame).collect(), end })
+            })
+            .collect();
+        let set = |labels: &Labels| {
+            let set = LabelSetBuilder::new();
+            Arc::new(labels.iter().fold(set, |set, (key, value)| set.set(*key, value.clone())).build())
+        };
+        let sets: Vec<Arc<LabelSet>> = self.set_list.iter().map(set).collect();
+        let mut range = TimeRange { from: WallTime(first.0), until: WallTime(first.1) };
+        let (mut sampled, mut truncated, mut stackless) = (Sampled { count: 0, weight: 0 }, 0, 0);
+        let mut windows = Vec::with_capacity(self.windows.len());
+        for ((from, until), sums) in self.windows {
+            let own = TimeRange { from: WallTime(from), until: WallTime(until) };
+            range.cover(&own);
+            let mut sums: Vec<(Place, Sampled)> = sums.into_iter().collect();
+            sums.sort_unstable_by_key(|(place, _)| *place);
+            let mut rows = Vec::with_capacity(sums.len());
+            for ((set, stack), Sampled { count, weight }) in sums {
+                let (Some(labels), Some(stack)) = (sets.get(set as usize), stacks.get(stack as usize)) else {
+                    continue;
+                };
+                sampled.count = sampled.count.saturating_add(count);
+                sampled.weight = sampled.weight.saturating_add(weight);
+                truncated += if stack.truncated() { count } else { 0 };
+                stackless += if stack.frames.is_empty() { count } else { 0 };
+                let (labels, stack) = (labels.clone(), stack.clone());
+                rows.push(Row { labels, stack, kind: SampleKind::Cpu, count, weight });
+            }
+            windows.push(Window {
+                range: own,
+                rows,
+                ledger: Vec::new(),
+                processes: Vec::new(),
+                lost: LostCounts::default(),
+                partial: false,
+            });
+        }
+        Ok(Imported {
+            format,
+            by,
+            windows,
+            range,
+            guessed: false,
+            sampled,
+            truncated,
+            stackless,
+            left_out,
+            remarks: Vec::new(),
+        })
+    }
+}
+
+/// The class of a thread, and who sampled, as labels.
+pub fn labels(source: &str, class: Option<ThreadClass>) -> Labels {
+    let class = class.map(|class| (LabelKey::ThreadClass, Arc::from(class.slug())));
+    class.into_iter().chain([(LabelKey::Source, Arc::from(source))]).collect()
+}
+
+/// 1980.
+const EARLIEST: u64 = 315_532_800 * 1_000_000_000;
+
+fn check(range: TimeRange) -> Result<(), ImportError> {
+    let latest = WallTime::now().plus(Duration::from_secs(86_400));
+    match range.from.0 < EARLIEST || range.until > latest.plus(Duration::from_secs(60)) {
+        true => Err(ImportError::Time(range.from.to_string())),
+        false => Ok(()),
+    }
+}
+
+/// The span of a profile whose samples have no times.
+pub fn span(told: &super::Told, own: Option<TimeRange>) -> Result<(TimeRange, bool), ImportError> {
+    match (told.range, own) {
+        (Some(_), Some(_)) => Err(ImportError::HasTimes),
+        (Some(range), None) | (None, Some(range)) => Ok((range, false)),
+        (None, None) => {
+            let from = WallTime(told.written_ns).floor(told.window);
+            Ok((TimeRange { from, until: from.plus(told.window) }, true))
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! A chunk's events: settings first, then samples with their stacks.
+//!
+//! In: a chunk. Out: samples in [`Recording`], and counts of what is no sample of a running thread. How much a sample
+//! stands for is what the recording was set to (`period` of the JDK's events, `interval` and `wall` of async-profiler's),
+//! or what the event itself says (`jdk.CPUTimeSample`). async-profiler's `jdk.ExecutionSample` may be of any event; only
+//! those that count time on a CPU are taken.
+
+use super::super::gather::{Sampled, labels};
+use super::super::{ImportError, Told, length};
+use super::bytes::{Bad, Reader};
+use super::chunk::{HEADER, Header};
+use super::frames;
+use super::metadata::{self, Class, Types};
+use super::pools::{Pools, Values};
+use super::recording::{Counted, Recording};
+use emberscope_model::WallTime;
+use std::collections::HashMap;
+
+/// Events that are samples of something else.
+const OTHERS: [&str; 13] = [
+    "jdk.ObjectAllocationInNewTLAB",
+    "jdk.ObjectAllocationOutsideTLAB",
+    "jdk.ObjectAllocationSample",
+    "jdk.JavaMonitorEnter",
+    "jdk.JavaMonitorWait",
+    "jdk.ThreadPark",
+    "jdk.OldObjectSample",
+    "profiler.LiveObject",
+    "profiler.Malloc",
+    "profiler.Free",
+    "profiler.NativeLock",
+    "profiler.MethodTrace",
+    "jdk.MethodTrace",
+];
+
+/// async-profiler's events whose interval is nanoseconds on a CPU.
+const CPU_EVENTS: [&str; 5] = ["cpu", "itimer", "ctimer", "cpu-clock", "task-clock"];
+
+/// Why a chunk cannot be read.
+pub enum Wrong {
+    Bad(Bad),
+    Import(ImportError),
+}
+
+impl From<Bad> for Wrong {
+    fn from(bad: Bad) -> Self {
+        Self::Bad(bad)
+    }
+}
+
+impl From<ImportError> for Wrong {
+    fn from(error: ImportError) -> Self {
+        Self::Import(error)
+    }
+}
+
+/// Numbers of the types that matter.
+struct Numbers {
+    execution: Option<i64>,
+    cpu_time: Option<i64>,
+    native: Option<i64>,
+    wall: Option<i64>,
+    setting: Option<i64>,
+    recording: Option<i64>,
+    lost: Option<i64>,
+    others: HashMap<i64, &'static str>,
+}
+
+impl Numbers {
+    fn of(types: &Types) -> Self {
+        let number = |name| types.number(name);
+        Self {
+            execution: number("jdk.ExecutionSample"),
+            cpu_time: number("jdk.CPUTimeSample"),
+            native: number("jdk.NativeMethodSample"),
+            wall: number("profiler.WallClockSample"),
+            setting: number("jdk.ActiveSetting"),
+            recording: number("jdk.ActiveRecording"),
+            lost: number("jdk.CPUTimeSamplesLost"),
+            others: OTHERS.iter().filter_map(|name| Some((number(name)?, *name))).collect(),
+        }
+    }
+}
+
+/// Fields of a sample.
+#[derive(Debug, Default)]
+struct Fields {
+    ticks: i64,
+    trace: i64,
+    thread: i64,
+    state: i64,
+    samples: Option<i64>,
+    /// Nanoseconds.
+    period: u64,
+    lost: i64,
+}
+
+/// A chunk that is being read.
+struct Chunk<'a> {
+    header: &'a Header,
+    pools: Pools,
+    numbers: Numbers,
+    settings: HashMap<(i64, String), String>,
+    /// By trace and whether it is of `cpu_time`.
+    stacks: HashMap<(i64, bool), u32>,
+    told: &'a Told,
+}
+
+/// Walks over all events: their type, and a reader behind it.
+fn each<'d>(
+    data: &'d [u8],
+    header: &Header,
+    mut take: impl FnMut(i64, Reader<'d>) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
+    let mut at = HEADER;
+    while at < data.len() {
+        let mut reader = Reader::new(data, at, header.compressed);
+        let size = reader.int()?;
+        let end = usize::try_from(size).ok().and_then(|size| at.checked_add(size));
+        let end = end.filter(|end| *end > reader.at && *end <= data.len());
+        let says = || format!("has an event of {size} bytes, which the chunk has no room for");
+        let end = end.ok_or_else(|| Bad { at, says: says() })?;
+        let number = reader.long()?;
+        // An event ends where it says: what is behind it is no part of it.
+        let own = data.get(..end).unwrap_or(data);
+        take(number, Reader::new(own, reader.at, header.compressed))?;
+        at = end;
+    }
+    Ok(())
+}
+
+/// Reads a chunk.
+pub fn read(data: &[u8], header: &Header, told: &Told, recording: &mut Recording) -> Result<(), Wrong> {
+    let mut reader = Reader::new(data, header.metadata, header.compressed);
+    let types = metadata::read(&mut reader)?;
+    let mut values = Values::new(&types, data.len());
+    let mut chunk = Chunk {
+        header,
+        pools: Pools::default(),
+        numbers: Numbers::of(&types),
+        settings: HashMap::new(),
+        stacks: HashMap::new(),
+        told,
+    };
+    each(data, header, |number, mut reader| match number {
+        1 => Ok(chunk.pools.read(&mut values, &mut reader)?),
+        _ => Ok(()),
+    })?;
+    each(data, header, |number, mut reader| {
+        if Some(number) == chunk.numbers.setting {
+            chunk.setting(&types, &mut values, &mut reader)?;
+        }
+        Ok(())
+    })?;
+    each(data, header, |number, mut reader| {
+        chunk.event(number, (&types, &mut values), &mut reader, recording)
+    })
+}
+
+impl Chunk<'_> {
+    fn setting(
+        &mut self,
+        types: &Types,
+        values: &mut Values<'_>,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Bad> {
+        let class = self.numbers.setting.and_then(|number| types.get(number));
+        let (mut id, mut key, mut value) = (0, String::new(), String::new());
+        for field in class.map_or(&[][..], |class| &class.fields) {
+            match field.name.as_str() {
+                "id" => id = values.number(field, reader)?,
+                "name" => key = self.pools.text(&values.text(field, reader)?),
+                "value" => value = self.pools.text(&values.text(field, reader)?),
+                _ => values.skip(field, reader)?,
+            }
+        }
+        self.settings.insert((id, key), value);
+        Ok(())
+    }
+
+    fn set(&self, number: Option<i64>, key: &str) -> Option<&str> {
+        self.settings.get(&(number?, key.to_owned())).map(String::as_str)
+    }
+
+    fn fields(&self, class: &Class, values: &mut Values<'_>, reader: &mut Reader<'_>) -> Result<Fields, Bad> {
+        let mut fields = Fields::default();
+        for field in &class.fields {
+            let number = values.number(field, reader)?;
+            match field.name.as_str() {
+                "startTime" => fields.ticks = number,
+                "stackTrace" => fields.trace = number,
+                "sampledThread" | "eventThread" => fields.thread = number,
+                "state" => fields.state = number,
+                "samples" => fields.samples = Some(number),
+                "samplingPeriod" if field.ticks => fields.period = self.header.length(number),
+                "samplingPeriod" => fields.period = u64::try_from(number).unwrap_or_default(),
+                "lostSamples" => fields.lost = number,
+                _ => {}
+            }
+        }
+        Ok(fields)
+    }
+
+    fn event(
+        &mut self,
+        number: i64,
+        (types, values): (&Types, &mut Values<'_>),
+        reader: &mut Reader<'_>,
+        recording: &mut Recording,
+    ) -> Result<(), Wrong> {
+        let here = Some(number);
+        if let Some(what) = self.numbers.others.get(&number) {
+            recording.counts.add_other(what);
+            return Ok(());
+        }
+        let known = [
+            self.numbers.execution,
+            self.numbers.cpu_time,
+            self.numbers.native,
+            self.numbers.wall,
+            self.numbers.lost,
+        ];
+        let Some(class) = types.get(number).filter(|_| known.contains(&here)) else { return Ok(()) };
+        let fields = self.fields(class, values, reader)?;
+        if here == self.numbers.lost {
+            recording.lost = recording.lost.saturating_add(u64::try_from(fields.lost).unwrap_or_default());
+            return Ok(());
+        }
+        let samples = u64::try_from(fields.samples.unwrap_or(1)).unwrap_or_default();
+        let counted = if here == self.numbers.execution {
+            if let Some(event) = self.no_cpu() {
+                let what = format!(
+                    "jdk.ExecutionSample of async-profiler's event {event}, which is no time on a CPU"
+                );
+                recording.counts.add_other(&what);
+                return Ok(());
+            }
+            Counted::Execution
+        } else if here == self.numbers.cpu_time {
+            Counted::CpuTime
+        } else if here == self.numbers.native {
+            Counted::Native
+        } else {
+            match self.pools.states.get(&fields.state).map(String::as_str) {
+                Some("STATE_RUNNABLE") => Counted::WallRunnable,
+                _ => Counted::WallSleeping,
+            }
+        };
+        recording.counts.add(counted, samples);
+        if !counted.is_asked_by(self.told.events) || samples == 0 {
+            return Ok(());
+        }
+        let period = match counted {
+            Counted::CpuTime => fields.period,
+            _ => self.period(counted, recording)?,
+        };
+        let source = match (counted, self.is_async_profiler()) {
+            (Counted::CpuTime, _) => "jfr-cpu-time",
+            (Counted::Native, _) => "jfr-native",
+            (Counted::WallRunnable | Counted::WallSleeping, _) => "async-profiler-wall",
+            (Counted::Execution, true) => "async-profiler",
+            (Counted::Execution, false) => "jfr",
+        };
+        let class = self.pools.threads.get(&fields.thread).map(|name| (self.told.class_of)(name));
+        let of_cpu_time = counted == Counted::CpuTime;
+        let gather = if of_cpu_time { &mut recording.cpu_time } else { &mut recording.main };
+        let set = gather.labels(labels(source, class))?;
+        let stack = match self.stacks.get(&(fields.trace, of_cpu_time)) {
+            Some(stack) => *stack,
+            None => {
+                let stack = frames::stack(&self.pools, fields.trace, gather)?;
+                self.stacks.insert((fields.trace, of_cpu_time), stack);
+                stack
+            }
+        };
+        let sampled = Sampled { count: samples, weight: period.saturating_mul(samples) };
+        let time: WallTime = self.header.time(fields.ticks);
+        Ok(gather.at(time, (set, stack), &sampled)?)
+    }
+
+    /// The recording's event, where it is async-profiler's and none of time on a CPU.
+    fn no_cpu(&self) -> Option<&str> {
+        self.set(self.numbers.recording, "event").filter(|event| !CPU_EVENTS.contains(event))
+    }
+
+    /// Its settings are those of async-profiler (2.0 and newer), which writes them to the recording's own event.
+    fn is_async_profiler(&self) -> bool {
+        ["engine", "event"].iter().any(|key| self.set(self.numbers.recording, key).is_some())
+    }
+
+    /// What a sample stands for, nanoseconds.
+    fn period(&self, counted: Counted, recording: &mut Recording) -> Result<u64, ImportError> {
+        let nanoseconds = |text: &str| text.parse::<u64>().ok().filter(|ns| *ns > 0);
+        let own = match counted {
+            Counted::Execution => self
+                .set(self.numbers.execution, "interval")
+                .and_then(nanoseconds)
+                .or_else(|| self.set(self.numbers.execution, "period").and_then(timespan)),
+            Counted::Native => self.set(self.numbers.native, "period").and_then(timespan),
+            _ => self.set(self.numbers.execution, "wall").and_then(nanoseconds),
+        };
+        let told = self.told.period.map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX));
+        let period = own.or(told).ok_or(ImportError::NoPeriod("the recording does not say"))?;
+        if own.is_some() && told.is_some_and(|told| told != period) {
+            let says = "the recording says how often it sampled: --hz and --period were not used";
+            Recording::tell(&mut recording.remarks, says.to_owned());
+        }
+        let version = self.set(self.numbers.recording, "version").unwrap_or_default();
+        let who = match self.is_async_profiler() {
+            true => format!("async-profiler {version}").trim_end().to_owned(),
+            false => "JFR".to_owned(),
+        };
+        let what = counted.says().split(' ').next().unwrap_or_default();
+        Recording::tell(&mut recording.by, format!("{who}, {what} every {}", length(period)));
+        Ok(period)
+    }
+}
+
+/// `20 ms` as the JDK's settings have it (`jdk.jfr.internal.util.ValueParser`), nanoseconds.
+fn timespan(text: &str) -> Option<u64> {
+    let (number, unit) = text.trim().split_once(' ')?;
+    let factor = match unit.trim() {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor).filter(|ns| *ns > 0)
+}

@@ -1,0 +1,57 @@
+//! Frames of a recording: methods of the JDK, and what async-profiler puts in their place.
+
+use super::super::gather::Gather;
+use super::super::{ImportError, name};
+use super::pools::{Pools, RawFrame};
+use emberscope_model::{Frame, FrameKind, UnknownReason};
+
+/// The descriptor that async-profiler gives functions.
+const NATIVE: &str = "()L;";
+
+/// A trace of the pools, the outermost frame first.
+pub fn stack(pools: &Pools, trace: i64, gather: &mut Gather) -> Result<u32, ImportError> {
+    let Some(trace) = pools.traces.get(&trace) else { return gather.stack(&[], false) };
+    let mut frames = Vec::with_capacity(trace.frames.len());
+    for frame in trace.frames.iter().rev() {
+        frames.push(gather.frame(frame_of(pools, frame))?);
+    }
+    gather.stack(&frames, trace.truncated)
+}
+
+fn frame_of(pools: &Pools, raw: &RawFrame) -> Frame {
+    let Some(method) = pools.methods.get(&raw.method) else {
+        return Frame::unknown(UnknownReason::NoSymbol, "");
+    };
+    let symbol = |number: i64| pools.symbols.get(&number).map_or("", String::as_str);
+    let class = pools.classes.get(&method.class).map_or("", |name| symbol(*name));
+    let (own, descriptor) = (symbol(method.name), symbol(method.descriptor));
+    let kind = pools.kinds.get(&raw.kind).map_or("", String::as_str);
+    let native = match kind {
+        "Kernel" => Some(FrameKind::Kernel),
+        "C++" => Some(FrameKind::Native),
+        // The JDK's are native methods of a class; async-profiler's are functions of a library.
+        "Native" if class.is_empty() || descriptor == NATIVE => Some(FrameKind::Native),
+        _ => None,
+    };
+    if let Some(kind) = native {
+        let own = own.strip_suffix("_[k]").unwrap_or(own);
+        return match own {
+            "" => Frame::unknown(UnknownReason::NoSymbol, name::clean(class)),
+            _ => Frame::new(kind, name::clean(own), name::clean(class)),
+        };
+    }
+    if class.is_empty() {
+        // A thread's name, an error of the walk: async-profiler's own words.
+        return name::frame(own);
+    }
+    let kind = match kind {
+        "Interpreted" => FrameKind::JavaInterpreted,
+        "Inlined" => FrameKind::JavaInlined,
+        _ => FrameKind::JavaCompiled,
+    };
+    Frame {
+        signature: emberscope_hotspot::signature(descriptor.as_bytes()).map(Into::into),
+        line: raw.line,
+        ..Frame::new(kind, name::method(class, own), "")
+    }
+}

@@ -1,0 +1,354 @@
+//! The only place that knows every stage: joins the rooms, starts the threads, stops them.
+//!
+//! The calling thread samples (`worker`); HTTP runs on two threads of a tokio runtime beside it. They
+//! share the store, the metrics and a status value, nothing else.
+
+mod archive;
+mod closing;
+mod doors;
+mod health;
+mod heap;
+mod idle;
+mod lifecycle;
+mod pace;
+mod pythons;
+mod relabels;
+mod runtimes;
+mod serving;
+mod shares;
+mod stacks;
+mod tables;
+mod wait_reasons;
+mod waits;
+mod watchdog;
+mod worker;
+
+pub use lifecycle::Lifecycle;
+
+pub use archive::{ServeArchive, serve_archive, serve_store};
+use emberscope_aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsConfig};
+use emberscope_capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
+use emberscope_config::{DaemonConfig, FreeSpace, FsyncWhen, FullDisk, RecordConfig, SelectError};
+use emberscope_cpython::CPython;
+use emberscope_hotspot::HotSpot;
+use emberscope_model::{
+    Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, Tenant,
+    TimeRange, UnknownReason, WallTime,
+};
+use emberscope_process::threads::{Limits, Threads};
+use emberscope_process::{
+    AppFilter, ExecutorFilter, Fraction, Keep, KeepError, NamesConfig, Places, Registry, RegistryConfig,
+    SparkNames,
+};
+use emberscope_push::{PushConfig, Pusher};
+use emberscope_runtime::{Readers, Runtimes};
+use emberscope_serve::{Metrics, Queries, ServeError, ServeState};
+use emberscope_store::{
+    AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, KeepFree, MemoryStore,
+    MemoryStoreConfig, RollUp, Store, StoreError, WhenFull,
+};
+use emberscope_supervise::Panicked;
+use emberscope_supervise::rights;
+use emberscope_symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
+use health::{Health, Shared};
+use pace::Pace;
+use pythons::Pythons;
+use runtimes::Processes;
+use stacks::{Entry, StackCache, StackToken};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+pub use tables::Maps;
+use tables::Tables;
+use worker::Worker;
+
+/// How long a window waits for samples that are still on their way.
+const GRACE: Duration = Duration::from_secs(1);
+/// Rows of an open window with all their detail: 64 cores sampled for ten seconds, all different.
+const MAX_ROWS: usize = 65_536;
+/// How long requests under way may take once the end was asked for.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// Why sampling or answering cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The kernel side.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The HTTP side.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// What to keep.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    /// The choice of a recording fits nothing.
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    /// The answer of a recording is too large.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store on disk.
+    #[error(transparent)]
+    DiskStore(#[from] DiskStoreError),
+    /// The archive's URL, or the cache's directory.
+    #[error(transparent)]
+    Archive(#[from] emberscope_archive::RemoteError),
+    /// A metric was declared twice.
+    #[error("the metrics cannot be set up: {0}")]
+    Metrics(String),
+    /// A defect: the cause is in the log.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// No thread or event queue for the server.
+    #[error("cannot start the HTTP server's threads: {0}")]
+    Runtime(std::io::Error),
+}
+
+/// Samples and answers until the end is asked for.
+pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineError> {
+    heap::settle();
+    // What can be refused at once is: the address, the token, what to keep; then the kernel.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(4)
+        .thread_name("http")
+        .on_thread_start(|| rights::keep_only("http"))
+        .enable_all()
+        .build()
+        .map_err(PipelineError::Runtime)?;
+    let doors = runtime.block_on(doors::of(&config).open())?;
+    let store_dir = config.data_dir.get().join("store");
+    let store: Arc<dyn Store> = Arc::new(DiskStore::open(DiskStoreConfig {
+        window_length: config.window.get().get(),
+        memory_bytes: config.store_bytes.as_usize(),
+        fsync: match config.fsync {
+            FsyncWhen::Window => Fsync::Window,
+            FsyncWhen::Never => Fsync::Never,
+        },
+        when_full: match config.when_full {
+            FullDisk::Drop => WhenFull::DropOldest,
+            FullDisk::Stop => WhenFull::Stop,
+        },
+        keep_free: match config.keep_free {
+            FreeSpace::Auto => KeepFree::Auto,
+            FreeSpace::Bytes(bytes) => KeepFree::Bytes(bytes.0),
+            FreeSpace::Percent(percent) => KeepFree::Percent(percent),
+        },
+        retention_age: config.retention_age.get(),
+        roll_ups: [(config.rollup_1m_age, 60), (config.rollup_10m_age, 600)]
+            .into_iter()
+            .filter(|(age, _)| !age.get().is_zero())
+            .map(|(age, seconds)| RollUp { after: age.get(), window: Duration::from_secs(seconds) })
+            .collect(),
+        answers: AnswerLimits {
+            nodes: *config.query_nodes.get() as usize,
+            time: config.query_time.get(),
+            bytes: config.query_bytes.0,
+            ..AnswerLimits::default()
+        },
+        retention_bytes: config.retention_bytes.0,
+        ..DiskStoreConfig::new(&store_dir)
+    })?);
+    let joined = join(&config, Arc::clone(&store), Some(&config.data_dir.get().join("unwind")))?;
+    let ready = Arc::new(AtomicBool::new(false));
+    let names = NamesConfig {
+        urls: config.spark_url.as_ref().map(|urls| urls.get().to_vec()).unwrap_or_default(),
+        ask_found: config.ask_drivers,
+    };
+    // A thread of its own: it ends before the store does, wherever it is.
+    let archiver = match &config.archive {
+        Some(url) => Some(archive::copy(&store_dir, &joined.node, url.get())?),
+        None => None,
+    };
+    if let Some(archiver) = &archiver {
+        runtime.spawn(archive::tell(archiver.watch(), Arc::clone(&joined.metrics)));
+    }
+    let copying = archiver.as_ref().map(|archiver| archiver.watch());
+    let (shared, is_ready) = (joined.shared, Arc::clone(&ready));
+    let state = ServeState {
+        store: Arc::clone(&store),
+        status: Arc::new(move || {
+            let mut status = shared.status();
+            if let (Some(watch), Some(status)) = (&copying, status.as_object_mut()) {
+                status.insert("archive".to_owned(), archive::copying(&watch()));
+            }
+            status
+        }),
+        metrics: Arc::clone(&joined.metrics),
+        ready: Arc::new(move || match is_ready.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => {
+                Err("The daemon is reading the node's processes; sampling is about to begin.".to_owned())
+            }
+        }),
+        node: joined.node,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        queries: Queries::default(),
+        spark: Some(Arc::new(SparkNames::new(names, joined.places))),
+    };
+    runtime.spawn(doors::answer(doors, state, life.clone()));
+    tracing::info!(hz = config.hz.get(), "sampling");
+    ready.store(true, Ordering::Relaxed);
+    life.ready();
+    watchdog::start(life.clone()).map_err(PipelineError::Runtime)?;
+    rights::set_users_aside();
+    let ended = joined.worker.run(|| life.is_stopping());
+    life.stop();
+    drop(archiver);
+    runtime.shutdown_timeout(LAST_ANSWERS);
+    ended
+}
+
+/// Samples for a while, at most until the end is asked for, and answers with all that was selected.
+pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineError> {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryStoreConfig {
+        window_length: config.daemon.window.get().get(),
+        // A recording is as long as its user says: nothing of it may go.
+        max_bytes: usize::MAX,
+        max_age: Duration::MAX,
+        answers: AnswerLimits::default(),
+    }));
+    let joined = join(&config.daemon, Arc::clone(&store), None)?;
+    let until = std::time::Instant::now().checked_add(config.duration);
+    let over = || until.is_some_and(|until| std::time::Instant::now() >= until);
+    joined.worker.run(|| life.is_stopping() || over())?;
+    let now = WallTime::now();
+    let range = store.span().unwrap_or(TimeRange { from: now, until: now });
+    let query = |selection| Query {
+        range,
+        selection,
+        kind: config.kind,
+        group: config.group.clone(),
+        detail: config.detail,
+    };
+    let seen = store.totals(&query(Selection::all()))?;
+    let selection = config.selection(seen.iter().map(|total| &*total.labels))?;
+    Ok(store.merge(&query(selection))?)
+}
+
+/// The rooms, joined but not yet running.
+struct Joined {
+    worker: Worker,
+    metrics: Arc<Metrics>,
+    shared: Arc<Shared>,
+    node: String,
+    places: Places,
+}
+
+fn join(
+    config: &DaemonConfig,
+    store: Arc<dyn Store>,
+    unwind_dir: Option<&Path>,
+) -> Result<Joined, PipelineError> {
+    let node = match &config.node {
+        Some(name) => name.get().to_owned(),
+        None => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+    };
+    let keep = Keep {
+        apps: config.apps.get().parse::<AppFilter>()?,
+        executors: config.executors.get().parse::<ExecutorFilter>()?,
+        fraction: Fraction::new(*config.fraction.get())?,
+    };
+    let features = HostFeatures::probe();
+    let metrics =
+        Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")).map_err(|e| PipelineError::Metrics(e.to_string()))?);
+    let shared = Arc::new(Shared::default());
+    // All runtimes that there are.
+    let runtimes = Runtimes::new(vec![Box::new(HotSpot::default()), Box::new(CPython::default())]);
+    let mut registry = Registry::new(RegistryConfig {
+        keep,
+        marks: runtimes.marks(),
+        ask_drivers: config.ask_drivers,
+        cluster_users: config.cluster_users.get().split(',').map(|name| name.trim().to_owned()).collect(),
+        ..RegistryConfig::host(&node)
+    });
+    // First the programs, then the scan: what starts meanwhile comes as an event.
+    let capture = CaptureConfig {
+        hz: *config.hz.get(),
+        others: config
+            .events
+            .get()
+            .iter()
+            .filter_map(|sampled| Some((sampled.kind, sampled.every?)))
+            .collect(),
+        ring_bytes: config.ring_bytes.as_ref().map(|size| u32::try_from(size.get().0).unwrap_or(u32::MAX)),
+        ..CaptureConfig::default()
+    };
+    let mut capture = Capture::start(&capture, &features)?;
+    let tables = capture.take_tables();
+    let mut tables = Tables::start(tables, unwind_dir).map_err(PipelineError::Runtime)?;
+    let started = ClockReading::take();
+    let processes = registry.scan();
+    tables.begin(&registry);
+    tracing::info!(processes, cpus = capture.cpus(), kernel = %features.kernel, "read the node");
+    let full_labels = LabelSetBuilder::new().set(LabelKey::Node, node.as_str()).build();
+    let interner = Interner::new(InternLimits::default());
+    let health = Health::new(Arc::clone(&metrics), Arc::clone(&shared), &features, *config.hz.get());
+    let windows = WindowsConfig {
+        length: config.window.get().get(),
+        grace: GRACE,
+        max_rows: MAX_ROWS,
+        overflow_stack: overflow_stack(),
+        overflow_labels: Arc::new(full_labels),
+        tenant: |token| token.0.target.tenant,
+        // 16 bytes a frame until the window closes: 64 MiB at most, and most stacks are one or two.
+        cost: |token| 1 + token.0.pending.frames.len() / 64,
+    };
+    let readers = Readers::new(runtimes);
+    let symbolizer = Symbolizer::new(SymbolizerConfig {
+        readers: readers.clone(),
+        ask_jvms: config.ask_jvms,
+        ask_interval: config.ask_interval.get(),
+        debuginfod: (
+            config.debuginfod.as_ref().map(|urls| urls.get().to_vec()).unwrap_or_default(),
+            config.data_dir.get().join("debuginfod"),
+        ),
+        ..SymbolizerConfig::default()
+    });
+    let push = config.push.as_ref().map(|url| {
+        let tenant = config.push_tenant.as_ref().map(|tenant| tenant.get().to_owned());
+        Pusher::start(PushConfig { url: url.get().to_owned(), tenant })
+    });
+    let push = push.transpose().map_err(PipelineError::Runtime)?;
+    // Whatever begins from here on is watched from its beginning.
+    let threads = Threads::new(Limits::default(), started.monotonic_ns);
+    let places = registry.places();
+    let worker = Worker {
+        lost: LostCounts::default(),
+        capture,
+        registry,
+        symbolizer,
+        windows: Windows::new(windows, ClockReading::take()),
+        stacks: StackCache::default(),
+        interner,
+        store,
+        closing: closing::Closing::default(),
+        health,
+        relabels: relabels::Relabels::default(),
+        jvms: HashMap::new(),
+        mid_window: worker::Ticks::default(),
+        window_end: worker::Ticks::default(),
+        threads,
+        runtimes: Processes::new(readers),
+        pythons: Pythons::default(),
+        pace: Pace::new(),
+        tables,
+        shares: shares::Shares::default(),
+        waits: waits::OpenWaits::default(),
+        trim: heap::Trim::soon(),
+        push,
+    };
+    Ok(Joined { worker, metrics, shared, node, places })
+}
+
+/// The stack of samples that a full window can no longer tell apart.
+fn overflow_stack() -> StackToken {
+    let frame = Arc::new(Frame::unknown(UnknownReason::TableFull, ""));
+    let nobody = ProcessKey { pid: 0, start_ticks: 0 };
+    StackToken(Arc::new(Entry {
+        target: Arc::new(Target { key: nobody, uid: 0, gid: 0, nspid: 0, tenant: Tenant::default() }),
+        pending: PendingStack { frames: [PendingFrame::Named(frame)].into(), end: StackEnd::Unknown },
+    }))
+}

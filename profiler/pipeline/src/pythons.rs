@@ -1,0 +1,239 @@
+//! PySpark's processes on the node, told to the kernel side: which JVMs run tasks, and which Python works for which of them.
+//!
+//! In: the registry's processes, some times a second and when one runs a new program. Out: a party for each executor, Python
+//! daemon and worker (the programs add a daemon's forks themselves), their threads watched, and workers' wake-ups and packets watched
+//! while there is any Python. What is believed is the process tree, and user and cgroup, which must be the executor's: else its time is
+//! bound to no task. At most [`MAX_SPARK_PYTHONS`] Python processes; those beyond are counted, and their tasks stay unknown.
+
+use emberscope_capture::{Capture, CaptureError};
+use emberscope_model::{Pid, ProcessKey, Role};
+use emberscope_process::identity::PythonSide;
+use emberscope_process::{Process, Registry};
+use profiler_ebpf::{MAX_PARTIES, MAX_SPARK_PYTHONS, PartyKind};
+use std::collections::HashMap;
+
+/// Executors that are told of.
+const MAX_EXECUTORS: usize = (MAX_PARTIES - MAX_SPARK_PYTHONS) as usize;
+
+/// What was told of them.
+#[derive(Debug, Default)]
+pub struct Pythons {
+    told: HashMap<ProcessKey, PartyKind>,
+    /// Of these, no executors.
+    pythons: usize,
+    /// Processes turned away since the start for want of room.
+    refused: u64,
+    /// The programs could not be attached, and that was told.
+    unwatched: bool,
+}
+
+/// The kernel side, as it is told: [`Capture`], or a stand-in in tests.
+pub trait Kernel {
+    /// A process of PySpark's.
+    ///
+    /// # Errors
+    /// There is no room.
+    fn set(&mut self, pid: Pid, kind: PartyKind, executor: Pid) -> Result<(), CaptureError>;
+    /// It is none any more.
+    fn forget(&mut self, pid: Pid);
+    /// Whether workers' wake-ups and packets are watched.
+    ///
+    /// # Errors
+    /// It cannot be.
+    fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError>;
+}
+
+impl Kernel for Capture {
+    fn set(&mut self, pid: Pid, kind: PartyKind, executor: Pid) -> Result<(), CaptureError> {
+        self.set_party(pid, kind, executor)?;
+        // An executor is watched as a JVM.
+        if kind == PartyKind::Executor { Ok(()) } else { self.watch_process(pid, None) }
+    }
+    fn forget(&mut self, pid: Pid) {
+        self.forget_party(pid);
+    }
+    fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
+        Self::watch_workers(self, watch)
+    }
+}
+
+impl Pythons {
+    /// Some times a second: who came, who went.
+    pub fn tick(&mut self, registry: &Registry, kernel: &mut dyn Kernel) {
+        self.told.retain(|key, kind| {
+            let process = registry.by_key(*key).filter(|process| !process.exited);
+            let stays =
+                process.and_then(|process| party(registry, process)).is_some_and(|(now, _)| now == *kind);
+            // Who has the pid now is told of, if need be, below.
+            if !stays && registry.known(key.pid) == Some(*key) {
+                kernel.forget(key.pid);
+            }
+            stays
+        });
+        self.pythons = self.told.values().filter(|kind| **kind != PartyKind::Executor).count();
+        for process in registry.iter().filter(|process| !process.exited) {
+            self.tell(registry, process, kernel);
+        }
+        self.watch(kernel);
+    }
+
+    /// A process runs another program: the kernel side has forgotten it.
+    pub fn on_exec(&mut self, key: ProcessKey, registry: &Registry, kernel: &mut dyn Kernel) {
+        if self.told.remove(&key).is_some_and(|kind| kind != PartyKind::Executor) {
+            self.pythons -= 1;
+        }
+        if let Some(process) = registry.by_key(key) {
+            self.tell(registry, process, kernel);
+            self.watch(kernel);
+        }
+    }
+
+    /// Processes turned away since the start.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Processes told of.
+    pub fn len(&self) -> usize {
+        self.told.len()
+    }
+
+    fn tell(&mut self, registry: &Registry, process: &Process, kernel: &mut dyn Kernel) {
+        if self.told.contains_key(&process.key) {
+            return;
+        }
+        let Some((kind, executor)) = party(registry, process) else { return };
+        let python = kind != PartyKind::Executor;
+        let held = if python { self.pythons } else { self.told.len() - self.pythons };
+        let most = if python { MAX_SPARK_PYTHONS as usize } else { MAX_EXECUTORS };
+        if held >= most {
+            self.refused += 1;
+            return;
+        }
+        if let Err(error) = kernel.set(process.key.pid, kind, executor) {
+            self.refused += 1;
+            tracing::debug!(pid = process.key.pid, %error, "this process's tasks stay unknown");
+        }
+        self.told.insert(process.key, kind);
+        self.pythons += usize::from(python);
+    }
+
+    fn watch(&mut self, kernel: &mut dyn Kernel) {
+        if let Err(error) = kernel.watch_workers(self.pythons > 0)
+            && !std::mem::replace(&mut self.unwatched, true)
+        {
+            tracing::warn!(%error, "not all Python workers are bound to their tasks");
+        }
+    }
+}
+
+/// What a process is, and its executor's pid.
+fn party(registry: &Registry, process: &Process) -> Option<(PartyKind, Pid)> {
+    let pid = process.key.pid;
+    if process.python.is_none() && matches!(process.role, Role::Executor | Role::Driver) {
+        return Some((PartyKind::Executor, pid));
+    }
+    let kind = match process.python? {
+        PythonSide::Daemon => PartyKind::Daemon,
+        PythonSide::Worker => PartyKind::Worker,
+        PythonSide::Driver | PythonSide::Helper => return None,
+    };
+    let parent = registry.parent(process.key)?;
+    let executor =
+        if parent.python == Some(PythonSide::Daemon) { registry.parent(parent.key)? } else { parent };
+    let runs_tasks = executor.python.is_none() && matches!(executor.role, Role::Executor | Role::Driver);
+    let same = process.uid == executor.uid && process.cgroup == executor.cgroup;
+    (runs_tasks && same).then_some((kind, executor.key.pid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberscope_model::{RawTask, TaskEvent};
+    use emberscope_process::RegistryConfig;
+    use emberscope_testkit::FakeProc;
+    use std::collections::BTreeMap;
+
+    /// A kernel side that takes notes.
+    #[derive(Default)]
+    struct Notes {
+        parties: BTreeMap<Pid, (PartyKind, Pid)>,
+        watched: bool,
+    }
+
+    impl Kernel for Notes {
+        fn set(&mut self, pid: Pid, kind: PartyKind, executor: Pid) -> Result<(), CaptureError> {
+            self.parties.insert(pid, (kind, executor));
+            Ok(())
+        }
+        fn forget(&mut self, pid: Pid) {
+            self.parties.remove(&pid);
+        }
+        fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
+            self.watched = watch;
+            Ok(())
+        }
+    }
+
+    const DAEMON: [&str; 3] = ["python3", "-m", "pyspark.daemon"];
+
+    /// Adds a process below `parent`, in `executor`'s cgroup.
+    fn run(fake: &FakeProc, executor: Pid, (pid, parent): (Pid, Pid), words: &[&str], uid: u32) {
+        let status = format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\nGid:\t6\t6\t6\t6\n");
+        let cgroup = std::fs::read(fake.path().join(executor.to_string()).join("cgroup")).unwrap();
+        let process = fake.process(pid, parent, "python3", u64::from(pid)).words(words);
+        process.file("status", status.as_bytes()).file("cgroup", &cgroup);
+    }
+
+    fn registry(fake: &FakeProc) -> Registry {
+        let config = RegistryConfig { proc_root: fake.path(), ..RegistryConfig::host("n1") };
+        Registry::new(RegistryConfig { passwd: fake.passwd(), ..config })
+    }
+
+    #[test]
+    fn workers_of_an_executor_of_the_same_user() {
+        let fake = FakeProc::new();
+        let executor = fake.recorded("standalone-executor");
+        let (mut registry, mut kernel, mut pythons) = (registry(&fake), Notes::default(), Pythons::default());
+        registry.scan();
+        pythons.tick(&registry, &mut kernel);
+        assert_eq!(kernel.parties[&executor], (PartyKind::Executor, executor));
+        assert!(!kernel.watched, "no Python, no tracepoint");
+
+        // A daemon, its worker, what that forks; a worker without a daemon; and another user's.
+        for (pid, parent) in [(900, executor), (901, 900), (902, 901)] {
+            run(&fake, executor, (pid, parent), &DAEMON, 1000);
+        }
+        run(&fake, executor, (910, executor), &["python3", "-m", "pyspark.worker"], 1000);
+        run(&fake, executor, (920, executor), &DAEMON, 1001);
+        let elsewhere = fake.process(921, executor, "python3", 921).words(&DAEMON);
+        elsewhere
+            .file("status", b"Uid:\t1000\t1000\t1000\t1000\n")
+            .file("cgroup", b"0::/machine.slice/other.scope\n");
+        registry.scan();
+        pythons.tick(&registry, &mut kernel);
+        let pythons_of = |kernel: &Notes| {
+            let parties = kernel.parties.iter().filter(|(_, (kind, _))| *kind != PartyKind::Executor);
+            parties.map(|(pid, party)| (*pid, *party)).collect::<Vec<_>>()
+        };
+        let (daemon, worker) = ((PartyKind::Daemon, executor), (PartyKind::Worker, executor));
+        assert_eq!(pythons_of(&kernel), [(900, daemon), (901, worker), (910, worker)]);
+        assert!(kernel.watched);
+
+        // The worker becomes another program, the others end.
+        run(&fake, executor, (901, 900), &["sort"], 1000);
+        registry.on_task(&RawTask { time_ns: 0, pid: 901, tid: 901, event: TaskEvent::Exec });
+        kernel.parties.remove(&901);
+        let key = registry.known(901).unwrap();
+        pythons.on_exec(key, &registry, &mut kernel);
+        assert_eq!(pythons_of(&kernel), [(900, daemon), (910, worker)]);
+        for pid in [900, 910] {
+            fake.remove(pid);
+            registry.on_task(&RawTask { time_ns: 0, pid, tid: pid, event: TaskEvent::Exit });
+        }
+        registry.tick();
+        pythons.tick(&registry, &mut kernel);
+        assert_eq!((pythons_of(&kernel), kernel.watched), (vec![], false));
+        assert_eq!((pythons.refused(), pythons.len()), (0, kernel.parties.len()));
+    }
+}

@@ -1,0 +1,79 @@
+//! What a runtime's processes need of the kernel side: [`Capture`], or a stand-in in tests.
+
+use emberscope_capture::{Capture, CaptureError, MAX_PROBES};
+use emberscope_model::{FileId, NameProbe, Pid, StringLayout};
+use emberscope_runtime::RuntimeId;
+use std::os::fd::BorrowedFd;
+
+/// The kernel side, as the runtimes' processes use it.
+pub trait Kernel {
+    /// From now on it notes whether the process runs another program or ends, for a layout that is about to be read.
+    ///
+    /// # Errors
+    /// This kernel does not walk by layouts, or there is no room.
+    fn expect(&mut self, runtime: RuntimeId, pid: Pid) -> Result<(), CaptureError>;
+    /// The process's stacks are walked by this layout; false: the process that was expected is gone.
+    ///
+    /// # Errors
+    /// As for [`Self::expect`].
+    fn tell(&mut self, runtime: RuntimeId, pid: Pid, layout: &[u8]) -> Result<bool, CaptureError>;
+    /// Whether it still has a layout of the process, or expects one.
+    fn has(&self, runtime: RuntimeId, pid: Pid) -> bool;
+    /// Drops the layout.
+    fn forget(&mut self, runtime: RuntimeId, pid: Pid);
+    /// Tells what the process's threads use, and their names.
+    ///
+    /// # Errors
+    /// There is no room.
+    fn watch_process(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError>;
+    /// No more of that.
+    fn unwatch_process(&mut self, pid: Pid);
+    /// Sees names given in this file.
+    ///
+    /// # Errors
+    /// The probe is refused, or there are too many.
+    fn watch_names(&mut self, id: FileId, file: BorrowedFd<'_>, probe: NameProbe)
+    -> Result<(), CaptureError>;
+    /// No more of that.
+    ///
+    /// # Errors
+    /// The probe stays.
+    fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError>;
+    /// Whether no other file can be probed.
+    fn probes_are_full(&self) -> bool;
+}
+
+impl Kernel for Capture {
+    fn expect(&mut self, runtime: RuntimeId, pid: Pid) -> Result<(), CaptureError> {
+        self.expect_runtime(runtime, pid)
+    }
+    fn tell(&mut self, runtime: RuntimeId, pid: Pid, layout: &[u8]) -> Result<bool, CaptureError> {
+        self.set_runtime(runtime, pid, layout)
+    }
+    fn has(&self, runtime: RuntimeId, pid: Pid) -> bool {
+        self.has_runtime(runtime, pid)
+    }
+    fn forget(&mut self, runtime: RuntimeId, pid: Pid) {
+        self.forget_runtime(runtime, pid);
+    }
+    fn watch_process(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError> {
+        Capture::watch_process(self, pid, strings)
+    }
+    fn unwatch_process(&mut self, pid: Pid) {
+        Capture::unwatch_process(self, pid);
+    }
+    fn watch_names(
+        &mut self,
+        id: FileId,
+        file: BorrowedFd<'_>,
+        probe: NameProbe,
+    ) -> Result<(), CaptureError> {
+        Capture::watch_names(self, id, file, probe)
+    }
+    fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
+        Capture::unwatch_names(self, id)
+    }
+    fn probes_are_full(&self) -> bool {
+        self.name_probes() >= MAX_PROBES
+    }
+}

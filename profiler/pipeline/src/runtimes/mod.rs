@@ -1,0 +1,202 @@
+//! The node's processes of runtimes: what the kernel's walker must know of each, a probe on each file by which threads are
+//! named, and the names of threads that were named before it.
+//!
+//! In: the registry's processes, some times a second, and what the reader found. Out: layouts handed to the walker
+//! (`layouts`), probes on and off, processes watched, names learned (`names`); and the state of each, for the status. A file
+//! has its probe as long as a process maps it. A name is read from a process's memory only after its probe is on: what was
+//! named before is read, what is named after is told. At most [`MAX_WATCHED`], divided among tenants (`fair`); those beyond are
+//! counted, and their threads go by their comm. Nothing here is one runtime's.
+
+mod comms;
+mod fair;
+mod kernel;
+mod layouts;
+mod names;
+mod reader;
+mod states;
+#[cfg(test)]
+mod tests;
+
+pub use comms::comm;
+use emberscope_model::{FileId, ProcessKey, Refusals};
+use emberscope_process::Registry;
+use emberscope_process::threads::Threads;
+use emberscope_runtime::{Layout, Readers, RuntimeId, Words};
+use emberscope_symbolize::Symbolizer;
+pub use kernel::Kernel;
+use reader::{Found, Job, Reader};
+use states::Tries;
+pub use states::{Naming, Walking};
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
+
+/// Processes watched at once.
+const MAX_WATCHED: usize = profiler_ebpf::MAX_WATCHED as usize;
+
+struct Watched {
+    runtime: RuntimeId,
+    naming: Naming,
+    walking: Walking,
+    file: Option<FileId>,
+    /// At finding where names are given.
+    library: Tries,
+    /// At reading its layout.
+    layout: Tries,
+    /// Number of the layout that was asked for last: one with another number was read from the program that the
+    /// process ran before.
+    incarnation: u32,
+    /// The layout that the walker has, and when the next readings are due that may tell more.
+    given: Option<Layout>,
+    settling: Vec<Instant>,
+    /// Its threads' names were asked for.
+    asked: Option<Instant>,
+    /// Names that are missing.
+    wanted: bool,
+}
+
+/// All of them.
+pub struct Processes {
+    reader: Reader,
+    known: HashMap<ProcessKey, Watched>,
+    /// Files with a probe.
+    probed: HashSet<FileId>,
+    /// Number of the layout that was asked for last.
+    incarnation: u32,
+    /// When the kernel was asked last whether it still has the layouts.
+    looked: Option<Instant>,
+    refused: Refusals,
+}
+
+impl Processes {
+    /// None yet.
+    pub fn new(readers: Readers) -> Self {
+        Self {
+            reader: Reader::of(readers),
+            known: HashMap::new(),
+            probed: HashSet::new(),
+            incarnation: 0,
+            looked: None,
+            refused: Refusals::default(),
+        }
+    }
+
+    /// How a process's threads are known.
+    pub fn naming(&self, key: ProcessKey) -> Option<&Naming> {
+        self.known.get(&key).map(|process| &process.naming)
+    }
+
+    /// How a process's stacks are walked.
+    pub fn walking(&self, key: ProcessKey) -> Option<&Walking> {
+        self.known.get(&key).map(|process| &process.walking)
+    }
+
+    /// What a runtime calls things.
+    pub fn words(&self, runtime: RuntimeId) -> Option<&'static Words> {
+        self.reader.readers().runtimes().get(runtime).map(|runtime| runtime.words())
+    }
+
+    /// Processes watched.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Processes turned away since the start because too many were watched.
+    pub fn refused(&self) -> u64 {
+        self.refused.total()
+    }
+
+    /// The same by whose they were.
+    pub fn refusals(&self) -> (&'static str, &Refusals) {
+        ("jvms", &self.refused)
+    }
+
+    /// A process replaced its program: whatever it was, it is looked at anew.
+    pub fn on_exec(&mut self, key: ProcessKey, kernel: &mut dyn Kernel) {
+        if let Some(process) = self.known.remove(&key) {
+            self.reader.forget(key);
+            kernel.unwatch_process(key.pid);
+            kernel.forget(process.runtime, key.pid);
+        }
+    }
+
+    /// Some times a second: processes that came and went, and what was found of them.
+    pub fn tick(
+        &mut self,
+        registry: &Registry,
+        kernel: &mut dyn Kernel,
+        threads: &mut Threads,
+        symbolizer: &mut Symbolizer,
+    ) {
+        self.come_and_go(registry, kernel, symbolizer);
+        for found in self.reader.poll().collect::<Vec<_>>() {
+            match found {
+                Found::Library(key, library) => self.opened(key, library, kernel, registry),
+                Found::Layout(key, number, layout) => {
+                    self.laid_out((key, number), layout, kernel, symbolizer)
+                }
+                Found::Names(key, names) => names::learn(key, &names, registry, threads),
+            }
+        }
+        self.ask_layouts(kernel, symbolizer);
+        self.ask_names(threads.take_nameless());
+        self.drop_probes(kernel);
+    }
+
+    fn come_and_go(&mut self, registry: &Registry, kernel: &mut dyn Kernel, symbolizer: &Symbolizer) {
+        let runs = |p: &&emberscope_process::Process| p.runtime != RuntimeId::NATIVE && !p.exited && p.kept;
+        let runtimes: HashMap<ProcessKey, RuntimeId> =
+            registry.iter().filter(runs).map(|p| (p.key, p.runtime)).collect();
+        let live = registry.iter().filter(runs).map(|p| (p.tenant, p.key));
+        let known = |key: &ProcessKey| self.known.contains_key(key);
+        let live = fair::chosen(live.collect(), MAX_WATCHED, known, &mut self.refused);
+        let chosen: HashSet<ProcessKey> = live.iter().map(|(_, key)| *key).collect();
+        self.known.retain(|key, process| {
+            // A program of Python that loaded a JVM is a JVM from then on.
+            let same = runtimes.get(key) == Some(&process.runtime);
+            let stays = same && chosen.contains(key);
+            if !stays {
+                kernel.unwatch_process(key.pid);
+                kernel.forget(process.runtime, key.pid);
+                // What it has read names the frames of the last samples, too, and is forgotten with them.
+                if !same || !symbolizer.holds(*key) {
+                    self.reader.forget(*key);
+                }
+            }
+            stays
+        });
+        for (tenant, key) in live {
+            let Some(runtime) = runtimes.get(&key).copied() else { continue };
+            if self.known.contains_key(&key) {
+                continue;
+            }
+            let threads = self.words(runtime).is_some_and(|words| words.names_threads);
+            let full = self.known.len() >= MAX_WATCHED;
+            if full || threads && !self.reader.submit((runtime, key), Job::Library) {
+                self.refused.add(tenant);
+                continue;
+            }
+            if threads && let Err(error) = kernel.watch_process(key.pid, None) {
+                tracing::warn!(pid = key.pid, %error, "this process's threads are not asked for what they use");
+            }
+            self.known.insert(key, Watched::new(runtime, threads));
+        }
+    }
+}
+
+impl Watched {
+    fn new(runtime: RuntimeId, names_threads: bool) -> Self {
+        Self {
+            runtime,
+            naming: if names_threads { Naming::Opening } else { Naming::None },
+            walking: Walking::Opening,
+            file: None,
+            library: Tries::default(),
+            layout: Tries::at_once(),
+            incarnation: 0,
+            given: None,
+            settling: Vec::new(),
+            asked: None,
+            wanted: true,
+        }
+    }
+}

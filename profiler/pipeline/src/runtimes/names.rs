@@ -1,0 +1,131 @@
+//! Names of threads: probes on the functions by which a runtime gives them, and what was named before there was a probe.
+//!
+//! In: what the reader found of a runtime's file and of a process's threads. Out: probes on and off, names learned.
+
+use super::kernel::Kernel;
+use super::reader::{Job, Names};
+use super::states::Naming;
+use super::{Processes, fair};
+use emberscope_capture::MAX_PROBES;
+use emberscope_model::{FileId, Pid, ProcessKey};
+use emberscope_process::Registry;
+use emberscope_process::threads::{Owner, OwnerKind, Threads};
+use emberscope_runtime::{Library, Problem};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// How often the names of one process are read, at most.
+const NAMES_EVERY: Duration = Duration::from_secs(5);
+
+impl Processes {
+    /// The file by which threads are named was looked at.
+    pub(super) fn opened(
+        &mut self,
+        key: ProcessKey,
+        library: Result<Library, Problem>,
+        kernel: &mut dyn Kernel,
+        registry: &Registry,
+    ) {
+        if let Ok(library) = &library {
+            self.make_room(key, library.id, kernel, registry);
+        }
+        let Some(process) = self.known.get_mut(&key) else { return };
+        process.wanted = true;
+        let problem = match library {
+            Ok(library) => match attach(key.pid, &library, kernel) {
+                Ok(naming) => {
+                    self.probed.insert(library.id);
+                    (process.naming, process.file) = (naming, Some(library.id));
+                    return;
+                }
+                Err(error) => error,
+            },
+            Err(problem) => {
+                process.library.failed(&problem, Instant::now());
+                problem.to_string()
+            }
+        };
+        if process.library.next.is_none() {
+            tracing::warn!(pid = key.pid, %problem, "threads of this process are known by their comm only");
+        }
+        process.naming = Naming::Comm(problem);
+    }
+
+    /// Asks for libraries whose turn has come, and for names that are missing.
+    pub(super) fn ask_names(&mut self, nameless: Vec<(Pid, u32)>) {
+        let pids: HashSet<Pid> = nameless.into_iter().map(|(pid, _)| pid).collect();
+        let now = Instant::now();
+        for (key, process) in &mut self.known {
+            process.wanted |= pids.contains(&key.pid);
+            if process.library.due(now) && self.reader.submit((process.runtime, *key), Job::Library) {
+                process.library.next = None;
+            }
+            if process.naming == Naming::None {
+                continue;
+            }
+            let due = process.asked.is_none_or(|asked| now.duration_since(asked) >= NAMES_EVERY);
+            let asks = process.wanted && due && process.naming != Naming::Opening;
+            if asks && self.reader.submit((process.runtime, *key), Job::Names) {
+                (process.asked, process.wanted) = (Some(now), false);
+            }
+        }
+    }
+
+    /// Where as many files have a probe as may: takes one from a tenant whose files are more than his share, unless
+    /// that is whose process this is.
+    fn make_room(&mut self, key: ProcessKey, id: FileId, kernel: &mut dyn Kernel, registry: &Registry) {
+        if self.probed.contains(&id) || !kernel.probes_are_full() {
+            return;
+        }
+        let mappers = self.known.iter().filter_map(|(key, process)| Some((*key, process.file?)));
+        let tenant = |key| registry.by_key(key).map(|process| process.tenant);
+        let files = fair::of_files(mappers.filter_map(|(key, file)| Some((tenant(key)?, file))));
+        let Some(loser) = tenant(key).and_then(|tenant| fair::gives_way(&files, MAX_PROBES, tenant)) else {
+            return;
+        };
+        for process in self.known.values_mut().filter(|process| process.file == Some(loser)) {
+            (process.file, process.naming) =
+                (None, Naming::Comm("its user has more copies of libjvm than his share".into()));
+        }
+        self.drop_probes(kernel);
+    }
+
+    /// Takes away the probes of files that no process maps any more.
+    pub(super) fn drop_probes(&mut self, kernel: &mut dyn Kernel) {
+        let used: HashSet<FileId> = self.known.values().filter_map(|process| process.file).collect();
+        for id in self.probed.extract_if(|id| !used.contains(id)) {
+            if let Err(error) = kernel.unwatch_names(id) {
+                tracing::warn!(?id, %error, "a probe stays although no process needs it");
+            }
+        }
+    }
+}
+
+/// Puts a probe on the file; what then tells the names, or why nothing does.
+fn attach(pid: Pid, library: &Library, kernel: &mut dyn Kernel) -> Result<Naming, String> {
+    let probe = library.probe?;
+    if library.strings.is_some() {
+        kernel.watch_process(pid, library.strings).map_err(|e| e.to_string())?;
+    }
+    let file = library.file.fd().ok_or("its file is closed")?;
+    kernel.watch_names(library.id, file, probe).map_err(|e| e.to_string())?;
+    Ok(if library.strings.is_some() { Naming::Strings } else { Naming::Native })
+}
+
+/// Takes in the names that a process's threads had.
+pub(super) fn learn(key: ProcessKey, names: &Names, registry: &Registry, threads: &mut Threads) {
+    let Some(process) = registry.by_key(key) else { return };
+    let (labels, role, tenant) = (&process.labels, process.role, process.tenant);
+    let owner = Owner { pid: key.pid, labels, role, kind: OwnerKind::Jvm, tenant };
+    for (tid, comm) in &names.comms {
+        // The first thread's comm is the program's.
+        if *tid != key.pid {
+            threads.learn_comm(&owner, *tid, comm);
+        }
+    }
+    match &names.full {
+        Ok(full) => full.iter().for_each(|(tid, name)| threads.learn(&owner, *tid, 0, name.as_bytes())),
+        Err(Problem::Gone) => {}
+        Err(problem) => tracing::debug!(pid = key.pid, %problem, "thread names are not read"),
+    }
+}

@@ -1,0 +1,112 @@
+//! What is known of a runtime's process, as the status shows it, and when it is tried again.
+
+use emberscope_runtime::{Problem, Words};
+use std::time::{Duration, Instant};
+
+/// How long after a process could not be read it is tried again: it may be starting.
+const RETRY: Duration = Duration::from_secs(2);
+/// The same where the memory did not come at all.
+const LATE: Duration = Duration::from_secs(5);
+/// Tries that come at the next look instead: HotSpot makes its code heaps some 30 ms after libjvm is mapped.
+const SOON: u32 = 10;
+/// Tries; then it stays as it is.
+const MAX_TRIES: u32 = 20;
+
+/// How a process's threads are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// Not known yet.
+    Opening,
+    /// The probe on `os::set_native_thread_name` tells each name.
+    Native,
+    /// The probe on `JVM_SetNativeThreadName` does, by Strings.
+    Strings,
+    /// The runtime gives them none.
+    None,
+    /// Only by what the kernel calls them: why.
+    Comm(String),
+}
+
+impl Naming {
+    /// Stable short name, for the status.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::Native => "probe",
+            Self::Strings => "string_probe",
+            Self::None => "none",
+            Self::Comm(_) => "comm",
+        }
+    }
+    /// A sentence for people.
+    pub fn says(&self) -> String {
+        match self {
+            Self::Opening => "its libjvm is being looked at".into(),
+            Self::Native => "each name is seen as it is given".into(),
+            Self::Strings => {
+                "each name is seen as it is given, by its String: libjvm has no symbol table".into()
+            }
+            Self::None => "its runtime gives threads no names".into(),
+            Self::Comm(why) => format!("stages and tasks are not known: {why}"),
+        }
+    }
+}
+
+/// How the kernel walks a process's stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Walking {
+    /// Not known yet.
+    Opening,
+    /// By what the process's own tables tell of its code.
+    CodeTables,
+    /// By frame pointers only: why.
+    FramePointers(String),
+}
+
+impl Walking {
+    /// Stable short name, for the status.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::CodeTables => "code_tables",
+            Self::FramePointers(_) => "frame_pointers",
+        }
+    }
+    /// A sentence for people, in a runtime's words.
+    pub fn says(&self, words: &Words) -> String {
+        match self {
+            Self::Opening => words.opening.into(),
+            Self::CodeTables => words.walked.into(),
+            Self::FramePointers(why) => format!("{}: {why}", words.by_frame_pointers),
+        }
+    }
+}
+
+/// Tries at something that a process may not be ready for.
+#[derive(Debug, Default)]
+pub(super) struct Tries {
+    pub(super) made: u32,
+    pub(super) next: Option<Instant>,
+}
+
+impl Tries {
+    /// The first is due now.
+    pub(super) fn at_once() -> Self {
+        Self { made: 0, next: Some(Instant::now()) }
+    }
+    /// One failed; false when it was the last.
+    pub(super) fn failed(&mut self, problem: &Problem, now: Instant) -> bool {
+        if *problem == Problem::Late {
+            // No try: nothing was read. It is left alone for a time that ends.
+            self.next = Some(now + LATE);
+            return true;
+        }
+        self.made += 1;
+        let again = problem.may_pass() && self.made < MAX_TRIES;
+        self.next = again.then(|| if self.made < SOON { now } else { now + RETRY });
+        again
+    }
+    pub(super) fn due(&self, now: Instant) -> bool {
+        self.next.is_some_and(|next| now >= next)
+    }
+}

@@ -1,0 +1,263 @@
+//! The thread that tells the walker which tables the code of a process has.
+//!
+//! In: requests, and files that were read. Out: the walker's maps. A program that started, or mapped code, is looked at
+//! at once, as long as that takes no more than a tenth of a core; else a moment later, together with what it mapped
+//! meanwhile. Files that nobody knows go to the builder, those of sampled processes first and large ones last.
+
+use super::budget::Budget;
+use super::maps::Maps;
+use super::queue::Queue;
+use super::{Ask, MAX_WAITING, TableCounts, builder};
+use emberscope_capture::TableMaps;
+use emberscope_model::Pid;
+use emberscope_supervise::Beat;
+use emberscope_unwind::table::{Disk, Found, Inode, Keeper, Limits, Made, Wanted};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// From a process's first new mapping to the look at it, where there is much to look at.
+const DELAY: Duration = Duration::from_millis(30);
+/// From a file's table to the look at a process that waits for it and was not sampled: others of its files come
+/// meanwhile.
+const GATHER: Duration = Duration::from_millis(300);
+/// How often what there is is told, while it changes.
+const TELL: Duration = Duration::from_millis(200);
+/// Tables that are told one by one.
+const LARGEST: usize = 128;
+/// Of a core, for looks at once.
+const SHARE: f64 = 0.1;
+/// What they may take ahead: a node's processes at the start.
+const AHEAD: Duration = Duration::from_millis(100);
+/// How often what is not used any more goes.
+const SWEEP: Duration = Duration::from_secs(10);
+/// Files with more unwind information than this wait until all others were read. libjvm's has 4 MB.
+const LARGE: u64 = 8 << 20;
+/// Longest for one process: 65,000 mappings take a second or two.
+const STUCK: Duration = Duration::from_secs(30);
+/// Files that wait to be read; others come again with the next look at their process.
+const MAX_FILES: usize = 16_384;
+
+/// Starts it, and the builder.
+pub fn start(
+    maps: TableMaps,
+    disk: Option<Disk>,
+    (asks, queue): (SyncSender<Ask>, Receiver<Ask>),
+    counts: Arc<Mutex<TableCounts>>,
+) -> io::Result<()> {
+    if !emberscope_arch::OWN.tables {
+        tracing::info!(arch = emberscope_arch::OWN.name, "native code is walked by frame pointers only");
+        return Ok(());
+    }
+    let keeper = match Keeper::new(Maps(maps), Limits::default()) {
+        Ok(keeper) => keeper,
+        Err(error) => {
+            tracing::warn!(%error, "native code is walked by frame pointers only");
+            return Ok(());
+        }
+    };
+    let jobs = builder::start(keeper.keys().clone(), disk, asks)?;
+    let mut teller = Teller {
+        keeper,
+        queue: Queue::default(),
+        budget: Budget::new(SHARE, AHEAD),
+        files: VecDeque::new(),
+        large: VecDeque::new(),
+        wanted: HashMap::new(),
+        sampled: HashSet::new(),
+        busy: None,
+        jobs,
+        counts,
+    };
+    emberscope_supervise::spawn("unwind-tables", STUCK, move |beat| teller.run(&queue, beat)).map(|_| ())
+}
+
+struct Teller {
+    keeper: Keeper<Maps>,
+    queue: Queue,
+    budget: Budget,
+    /// To be read, in order.
+    files: VecDeque<Box<Wanted>>,
+    /// The same, when nothing else is.
+    large: VecDeque<Box<Wanted>>,
+    /// All of them and the one that is read now, with the processes that wait for it.
+    wanted: HashMap<Inode, Vec<Pid>>,
+    /// Were sampled since the last sweep.
+    sampled: HashSet<Pid>,
+    /// What is read now.
+    busy: Option<Box<Wanted>>,
+    jobs: SyncSender<builder::Job>,
+    counts: Arc<Mutex<TableCounts>>,
+}
+
+impl Teller {
+    fn run(&mut self, asks: &Receiver<Ask>, beat: &Beat) {
+        let mut sweep = Instant::now() + SWEEP;
+        // When to tell what there is, if it changed.
+        let (mut tell, mut changed) = (Instant::now(), true);
+        loop {
+            let now = Instant::now();
+            let next = self.queue.due(now).map_or(sweep, |due| due.min(sweep));
+            let next = if changed { next.min(tell) } else { next };
+            match asks.recv_timeout(next.saturating_duration_since(now)) {
+                Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(ask) => {
+                    // Who was sampled changes nothing that is told; a look that follows does.
+                    changed |= !matches!(ask, Ask::Used(_));
+                    // What it told the walker of stays: each of the keeper's changes is whole, or its process's list is
+                    // made anew with the next look.
+                    let _ = beat.work(|| self.take(ask));
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let now = Instant::now();
+            if let Some(pid) = self.queue.next(now) {
+                changed = true;
+                if beat.work(|| self.look(pid)).is_err() {
+                    self.keeper.forget(pid);
+                }
+                let _ = self.budget.take(now.elapsed(), Instant::now());
+            }
+            self.give_job();
+            if now >= sweep {
+                sweep = now + SWEEP;
+                self.keeper.sweep(Path::new("/proc"));
+                self.sampled.clear();
+                changed = true;
+            }
+            if changed && now >= tell {
+                self.publish();
+                (tell, changed) = (Instant::now() + TELL, false);
+            }
+        }
+    }
+
+    fn take(&mut self, ask: Ask) {
+        match ask {
+            Ask::Mapped(pid, tenant) => {
+                self.keeper.belongs(pid, tenant);
+                self.soon(pid);
+            }
+            Ask::Forked(pid, tenant) => {
+                self.keeper.belongs(pid, tenant);
+                self.later(pid);
+            }
+            Ask::Replaced(pid, tenant) => {
+                self.keeper.belongs(pid, tenant);
+                self.keeper.forget(pid);
+                self.soon(pid);
+            }
+            // Other threads of it may go on: its mappings tell.
+            Ask::Ended(pid) if self.keeper.knows(pid) => self.queue.now(pid),
+            Ask::Ended(pid) => self.queue.forget(pid),
+            Ask::Used(pids) => {
+                for (pid, tenant) in pids {
+                    self.keeper.belongs(pid, tenant);
+                    if self.sampled.len() < MAX_WAITING {
+                        self.sampled.insert(pid);
+                    }
+                    if self.keeper.used(pid) {
+                        self.queue.now(pid);
+                    }
+                }
+            }
+            Ask::Made(made) => self.made(*made),
+            Ask::Stop => {}
+        }
+    }
+
+    fn soon(&mut self, pid: Pid) {
+        if self.budget.is_free(Instant::now()) { self.queue.now(pid) } else { self.later(pid) }
+    }
+
+    fn later(&mut self, pid: Pid) {
+        self.after(DELAY, pid);
+    }
+
+    fn after(&mut self, delay: Duration, pid: Pid) {
+        if self.queue.len() < MAX_WAITING {
+            self.queue.later(Instant::now() + delay, pid);
+        }
+    }
+
+    fn look(&mut self, pid: Pid) {
+        let dir = PathBuf::from(format!("/proc/{pid}"));
+        let wanted = self.keeper.look(&dir, pid).unwrap_or_else(|error| {
+            tracing::debug!(pid, %error, "no unwind tables for this process");
+            self.keeper.forget(pid);
+            Vec::new()
+        });
+        let first = self.sampled.contains(&pid);
+        for file in wanted {
+            if let Some(pids) = self.wanted.get_mut(&file.inode) {
+                if !pids.contains(&pid) {
+                    pids.push(pid);
+                }
+            } else if self.wanted.len() < MAX_FILES {
+                self.wanted.insert(file.inode.clone(), vec![pid]);
+                if first {
+                    self.files.push_front(Box::new(file))
+                } else {
+                    self.files.push_back(Box::new(file))
+                }
+            }
+        }
+    }
+
+    fn made(&mut self, made: Made) {
+        let file = self.busy.take();
+        if matches!(made.found, Found::Large) {
+            self.large.extend(file);
+            self.give_job();
+            return;
+        }
+        let waiting = self.wanted.remove(&made.inode).unwrap_or_default();
+        // Spark's, if one of them is.
+        let tenant = waiting.iter().map(|pid| self.keeper.tenant(*pid)).max().unwrap_or_default();
+        match self.keeper.learn(made, tenant) {
+            Ok(()) => {
+                for pid in waiting {
+                    if self.sampled.contains(&pid) { self.queue.now(pid) } else { self.after(GATHER, pid) }
+                }
+            }
+            Err(error) => tracing::debug!(%error, "an unwind table is not taken"),
+        }
+        self.give_job();
+    }
+
+    /// Has the builder read the next file, if it does nothing.
+    fn give_job(&mut self) {
+        if self.busy.is_some() {
+            return;
+        }
+        let (file, most) = match self.files.pop_front() {
+            Some(file) => (file, LARGE),
+            None => match self.large.pop_front() {
+                Some(file) => (file, u64::MAX),
+                None => return,
+            },
+        };
+        if self.jobs.try_send((file.clone(), most)).is_ok() {
+            self.busy = Some(file);
+        } else {
+            // The builder is gone, or slow to take: the file is wanted again with its process's next look.
+            self.wanted.remove(&file.inode);
+        }
+    }
+
+    fn publish(&self) {
+        let counts = TableCounts {
+            tables: self.keeper.counts(),
+            slab_bytes: self.keeper.walker().0.bytes(),
+            waiting: self.queue.len() + self.wanted.len(),
+            turned_away: 0,
+            largest: self.keeper.largest(LARGEST).into(),
+            shares: Arc::new(self.keeper.pids().map(|pid| (pid, self.keeper.share(pid))).collect()),
+        };
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+    }
+}

@@ -1,0 +1,190 @@
+//! Answers that are kept, when each may be asked for again, and what is told meanwhile.
+//!
+//! In: questions and what came of them. Out: [`Joined`]. An answer that is too old, or could not be had
+//! again, is still told, with a sentence. No I/O; the time is the monotonic clock's.
+
+use super::{ENDED, MAX_BYTES, MAX_KEPT, Question, RUNNING, SLOWEST};
+use emberscope_model::{Joined, SparkStages, SparkTasks, WallTime};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Any answer.
+#[derive(Clone, Debug)]
+pub enum Value {
+    Stages(Arc<SparkStages>),
+    Tasks(Arc<SparkTasks>),
+}
+
+/// An answer's type.
+pub trait Keep: Sized {
+    /// As one of any.
+    fn keep(self) -> Value;
+    /// Back from any.
+    fn kept(value: &Value) -> Option<Arc<Self>>;
+}
+
+impl Keep for SparkStages {
+    fn keep(self) -> Value {
+        Value::Stages(Arc::new(self))
+    }
+    fn kept(value: &Value) -> Option<Arc<Self>> {
+        match value {
+            Value::Stages(told) => Some(Arc::clone(told)),
+            Value::Tasks(_) => None,
+        }
+    }
+}
+
+impl Keep for SparkTasks {
+    fn keep(self) -> Value {
+        Value::Tasks(Arc::new(self))
+    }
+    fn kept(value: &Value) -> Option<Arc<Self>> {
+        match value {
+            Value::Tasks(told) => Some(Arc::clone(told)),
+            Value::Stages(_) => None,
+        }
+    }
+}
+
+impl Value {
+    fn completed(&self) -> bool {
+        match self {
+            Self::Stages(told) => told.completed,
+            Self::Tasks(told) => told.completed,
+        }
+    }
+    fn fetched(&self) -> WallTime {
+        match self {
+            Self::Stages(told) => told.fetched,
+            Self::Tasks(told) => told.fetched,
+        }
+    }
+    /// Roughly; a text that several stages share counts for each.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Stages(told) => {
+                let row = |s: &emberscope_model::SparkStage| {
+                    let sql = s.sql.as_ref().map_or(0, |sql| sql.description.len());
+                    let words = s.name.len() + s.description.as_ref().map_or(0, |d| d.len()) + sql;
+                    size_of_val(s) + words + s.job_ids.len() * 4
+                };
+                told.stages.iter().map(row).sum()
+            }
+            Self::Tasks(told) => told.tasks.iter().map(size_of_val).sum(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    value: Option<Value>,
+    failure: Option<String>,
+    pending: bool,
+    failures: u32,
+    due: Instant,
+    used: Instant,
+}
+
+/// The answers.
+#[derive(Debug, Default)]
+pub struct Kept {
+    entries: HashMap<Question, Entry>,
+}
+
+impl Kept {
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Bytes of answers.
+    pub fn bytes(&self) -> usize {
+        self.entries.values().filter_map(|e| e.value.as_ref()).map(Value::bytes).sum()
+    }
+
+    /// It is time to ask, and nobody is asking.
+    pub fn is_due(&self, question: &Question) -> bool {
+        self.entries.get(question).is_none_or(|e| !e.pending && Instant::now() >= e.due)
+    }
+
+    /// Somebody is asking.
+    pub fn is_pending(&self, question: &Question) -> bool {
+        self.entries.get(question).is_some_and(|e| e.pending)
+    }
+
+    /// It is being asked. Returns how many others had to go.
+    pub fn begin(&mut self, question: &Question) -> u64 {
+        let now = Instant::now();
+        let new = Entry { value: None, failure: None, pending: false, failures: 0, due: now, used: now };
+        self.entries.entry(question.clone()).or_insert(new).pending = true;
+        self.make_room()
+    }
+
+    /// It was asked. Returns how many others had to go.
+    pub fn end(&mut self, question: &Question, told: Result<Value, String>) -> u64 {
+        let Some(entry) = self.entries.get_mut(question) else { return 0 };
+        entry.pending = false;
+        // Whoever waits for it comes for it now.
+        entry.used = Instant::now();
+        let hold = match told {
+            Ok(value) => {
+                let hold = if value.completed() { ENDED } else { RUNNING };
+                (entry.value, entry.failure, entry.failures) = (Some(value), None, 0);
+                hold
+            }
+            Err(why) => {
+                entry.failure = Some(why);
+                entry.failures = entry.failures.saturating_add(1);
+                RUNNING.saturating_mul(1 << (entry.failures - 1).min(16)).min(SLOWEST)
+            }
+        };
+        entry.due = Instant::now() + hold;
+        self.make_room()
+    }
+
+    /// What is known by now; `nobody` says why it is not asked for.
+    pub fn tell<T: Keep>(&mut self, question: &Question, nobody: Option<&str>) -> Joined<T> {
+        let Some(entry) = self.entries.get_mut(question) else {
+            let why =
+                nobody.unwrap_or("Spark was asked, and there was no room to keep its answer: ask again.");
+            return Joined::NotAsked(why.to_owned());
+        };
+        entry.used = Instant::now();
+        let value = entry.value.as_ref().and_then(|value| T::kept(value).map(|told| (told, value.fetched())));
+        let why = match (nobody, &entry.failure) {
+            (Some(why), _) if Instant::now() >= entry.due => Some(why),
+            (_, why) => why.as_deref(),
+        };
+        match (value, why, entry.pending) {
+            (Some((told, at)), _, true) => Joined::Stale(
+                told,
+                format!("As of {at}; Spark has been asked again and has not answered yet."),
+            ),
+            (Some((told, at)), Some(why), false) => {
+                Joined::Stale(told, format!("As of {at}. Since then: {why}"))
+            }
+            (Some((told, _)), None, false) => Joined::Ready(told),
+            (None, _, true) => Joined::Asking,
+            (None, why, false) => match nobody {
+                Some(nobody) => Joined::NotAsked(nobody.to_owned()),
+                None => Joined::Unreachable(why.unwrap_or_default().to_owned()),
+            },
+        }
+    }
+
+    /// Lets the longest unused go.
+    fn make_room(&mut self) -> u64 {
+        let mut gone = 0;
+        while self.entries.len() > MAX_KEPT || self.bytes() > MAX_BYTES {
+            let idle = self.entries.iter().filter(|(_, e)| !e.pending);
+            let Some(oldest) = idle.min_by_key(|(_, e)| e.used).map(|(question, _)| question.clone()) else {
+                break;
+            };
+            self.entries.remove(&oldest);
+            gone += 1;
+        }
+        gone
+    }
+}

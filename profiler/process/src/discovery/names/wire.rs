@@ -1,0 +1,229 @@
+//! The shapes of Spark's REST answers, as little of them as is kept.
+//!
+//! Fields by core/src/main/scala/org/apache/spark/status/api/v1/api.scala and sql/core's
+//! status/api/v1/sql/api.scala; the same in 3.5.9 and 4.3.0, seen on both. Lists and texts are cut while
+//! they are read; what an older Spark does not say is 0 or empty.
+
+use crate::discovery::rest::MAX_SCRUBBED;
+use crate::text::{clean, cut};
+use emberscope_model::{WallTime, scrub};
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Bytes kept of a name, description, host or status.
+pub const MAX_WORDS: usize = 256;
+
+/// At most `N` of a list, the first; how many were left off is counted.
+#[derive(Debug)]
+pub struct First<T, const N: usize> {
+    /// Kept.
+    pub items: Vec<T>,
+    /// Not kept.
+    pub left_off: usize,
+}
+
+impl<T, const N: usize> Default for First<T, N> {
+    fn default() -> Self {
+        Self { items: Vec::new(), left_off: 0 }
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for First<T, N> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct List<T, const N: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for List<T, N> {
+            type Value = First<T, N>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<First<T, N>, A::Error> {
+                let mut list = First::default();
+                while list.items.len() < N {
+                    match seq.next_element()? {
+                        Some(item) => list.items.push(item),
+                        None => return Ok(list),
+                    }
+                }
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    list.left_off += 1;
+                }
+                Ok(list)
+            }
+        }
+        from.deserialize_seq(List(PhantomData))
+    }
+}
+
+/// Text on one line, at most [`MAX_WORDS`] bytes of it, without secrets: SQL statements and call sites have them.
+#[derive(Debug, Default)]
+pub struct Words(pub String);
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Cut;
+        impl Visitor<'_> for Cut {
+            type Value = Words;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
+                Ok(Words(clean(scrub(cut(text.trim(), MAX_SCRUBBED)).as_bytes(), MAX_WORDS)))
+            }
+            fn visit_unit<E: Error>(self) -> Result<Words, E> {
+                Ok(Words::default())
+            }
+        }
+        from.deserialize_any(Cut)
+    }
+}
+
+impl Words {
+    /// None where it is empty.
+    pub fn some(&self) -> Option<&str> {
+        Some(self.0.as_str()).filter(|text| !text.is_empty())
+    }
+    /// As Spark writes a time, `2026-11-21T18:36:11.979GMT`. The epoch and before stand for "not yet".
+    pub fn time(&self) -> Option<WallTime> {
+        let text = self.0.strip_suffix("GMT")?;
+        let time: jiff::Timestamp = format!("{text}Z").parse().ok()?;
+        u64::try_from(time.as_millisecond()).ok().filter(|ms| *ms > 0).map(WallTime::from_millis)
+    }
+}
+
+/// A number that Spark writes as -1 where it has none.
+fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let number = Option::<serde_json::Number>::deserialize(from)?;
+    Ok(number.and_then(|n| n.as_u64()).unwrap_or(0))
+}
+
+/// `ApplicationInfo`.
+#[derive(Debug, Deserialize)]
+pub struct App {
+    pub id: String,
+    #[serde(default)]
+    pub attempts: First<AppAttempt, 64>,
+}
+
+/// `ApplicationAttemptInfo`; newest first (ApplicationListResource, HistoryServer).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppAttempt {
+    #[serde(default)]
+    pub attempt_id: Option<String>,
+    #[serde(default)]
+    pub completed: bool,
+    #[serde(default)]
+    pub start_time: Words,
+}
+
+/// `StageData`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stage {
+    pub stage_id: u32,
+    pub attempt_id: u32,
+    pub status: Words,
+    #[serde(default, deserialize_with = "count")]
+    pub num_tasks: u64,
+    #[serde(default)]
+    pub submission_time: Words,
+    #[serde(default)]
+    pub completion_time: Words,
+    #[serde(default, deserialize_with = "count")]
+    pub executor_cpu_time: u64,
+    #[serde(default, deserialize_with = "count")]
+    pub executor_deserialize_cpu_time: u64,
+    #[serde(default, deserialize_with = "count")]
+    pub executor_run_time: u64,
+    #[serde(default)]
+    pub name: Words,
+    #[serde(default)]
+    pub description: Words,
+}
+
+/// `JobData`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Job {
+    pub job_id: u32,
+    #[serde(default)]
+    pub stage_ids: First<u32, 1000>,
+}
+
+/// `ExecutionData`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Execution {
+    pub id: u64,
+    #[serde(default)]
+    pub description: Words,
+    #[serde(default)]
+    pub running_job_ids: First<u32, 1000>,
+    #[serde(default)]
+    pub success_job_ids: First<u32, 1000>,
+    #[serde(default)]
+    pub failed_job_ids: First<u32, 1000>,
+}
+
+/// `TaskData`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    pub task_id: u64,
+    pub index: u32,
+    #[serde(default)]
+    pub attempt: u32,
+    #[serde(default)]
+    pub launch_time: Words,
+    #[serde(default)]
+    pub duration: Option<i64>,
+    #[serde(default)]
+    pub executor_id: Words,
+    #[serde(default)]
+    pub host: Words,
+    #[serde(default)]
+    pub status: Words,
+    #[serde(default)]
+    pub speculative: bool,
+    #[serde(default)]
+    pub task_metrics: Option<TaskMetrics>,
+}
+
+/// `TaskMetrics`; absent until the first heartbeat.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskMetrics {
+    #[serde(default, deserialize_with = "count")]
+    pub executor_cpu_time: u64,
+    #[serde(default, deserialize_with = "count")]
+    pub executor_deserialize_cpu_time: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_spark_s() {
+        let time = |text: &str| Words(text.to_owned()).time().map(WallTime::as_millis);
+        assert_eq!(time("2026-11-21T18:36:11.979GMT"), Some(1_795_286_171_979));
+        for none in ["", "1969-12-31T23:59:59.999GMT", "1970-01-01T00:00:00.000GMT", "GMT", "soon"] {
+            assert_eq!(time(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn lists_texts_and_numbers_are_bounded() {
+        let list: First<u32, 3> = serde_json::from_str("[1,2,3,4,{}]").unwrap();
+        assert_eq!((list.items, list.left_off), (vec![1, 2, 3], 2));
+        let words: Words = serde_json::from_str(&format!("\"a\\nb{}\"", "x".repeat(1000))).unwrap();
+        assert!(words.0.starts_with("a\u{fffd}b") && words.0.len() <= MAX_WORDS);
+        let metrics = r#"{"executorCpuTime": -1, "executorDeserializeCpuTime": null}"#;
+        let metrics: TaskMetrics = serde_json::from_str(metrics).unwrap();
+        assert_eq!((metrics.executor_cpu_time, metrics.executor_deserialize_cpu_time), (0, 0));
+        assert!(serde_json::from_str::<TaskMetrics>(r#"{"executorCpuTime": "1"}"#).is_err());
+        assert!(serde_json::from_str::<Words>("7").is_err());
+    }
+}

@@ -1,0 +1,296 @@
+//! What /proc tells of one process, as a plain value.
+//!
+//! In: a pid and a proc root. Out: [`ProcessFacts`], from which identity is worked out by pure functions;
+//! tests build one by hand or from recorded files. Facts are read once per program (first sight, exec) and
+//! dropped after identification: command lines are never kept whole. Each file has its limit in bytes.
+
+use super::environ::Environ;
+use super::procfs::{ProcRoot, ReadError};
+use super::stat::{read_stat, read_status};
+use super::text::clean;
+use super::users::Users;
+use emberscope_model::{Pid, ProcessKey, RuntimeId};
+
+/// Bytes read of /proc/PID/cmdline. A class path of thousands of jars is in one word before the main
+/// class, so this is far more than is kept.
+pub const MAX_CMDLINE: usize = 1 << 20;
+/// Words kept; Spark's own `--add-opens` are some 20, and a driver's `--conf` may be a hundred.
+pub const MAX_WORDS: usize = 2048;
+/// Bytes kept of one word.
+pub const MAX_WORD: usize = 512;
+/// Bytes read of /proc/PID/environ, of which only the named variables are kept.
+pub const MAX_ENVIRON: usize = 1 << 20;
+/// Bytes read of /proc/PID/cgroup: some 15 lines of a path each.
+pub const MAX_CGROUP: usize = 16 << 10;
+/// Bytes read of /proc/PID/maps while looking for a runtime's mark.
+pub const MAX_MAPS: usize = 4 << 20;
+/// Bytes kept of a path (exe, cwd).
+pub const MAX_PATH: usize = 1024;
+
+/// What /proc told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessFacts {
+    /// Process id in the initial PID namespace.
+    pub pid: Pid,
+    /// Start time, clock ticks since boot (stat, field 22).
+    pub start_ticks: u64,
+    /// Parent (stat, field 4); 0 when there is none.
+    pub ppid: Pid,
+    /// Program name (stat, field 2), at most 15 bytes; for kernel threads the kernel adds to it.
+    pub comm: String,
+    /// Words of the command line, cut to [`MAX_WORDS`] of [`MAX_WORD`] bytes. Empty for kernel threads.
+    pub words: Vec<String>,
+    /// The variables that identity needs.
+    pub environ: Environ,
+    /// Lines of /proc/PID/cgroup, `id:controllers:path`.
+    pub cgroup: Vec<String>,
+    /// The executable's path; empty when it cannot be read.
+    pub exe: String,
+    /// The working directory; empty when it cannot be read.
+    pub cwd: String,
+    /// Effective user id.
+    pub uid: u32,
+    /// Effective group id.
+    pub gid: u32,
+    /// Name of `uid` in the host's passwd file, else the number.
+    pub user: String,
+    /// Pids from the outermost PID namespace inwards; the last is the process's own view.
+    pub nspid: Vec<Pid>,
+    /// Network namespace, `net:[4026531840]`; empty when it cannot be read.
+    pub netns: String,
+    /// The runtime whose mark is in a mapped file's path.
+    pub runtime: RuntimeId,
+    /// It is a JVM's: libjvm.so is mapped.
+    pub libjvm: bool,
+    /// Its memory did not tell in time: command line or environment are missing.
+    pub late: bool,
+}
+
+/// The words of the form `key=value` whose value is kept (`-Dkey=value` and `--key=value` too): the closed list of
+/// what identity looks up. Values of any other key are dropped where they are read.
+const KEPT_VALUES: [&str; 19] = [
+    "spark.app.name",
+    "spark.history.ui.port",
+    "spark.master",
+    "spark.submit.deployMode",
+    "spark.ui.port",
+    "--app-id",
+    "--arg",
+    "--class",
+    "--cores",
+    "--deploy-mode",
+    "--driver-url",
+    "--executor-id",
+    "--hostname",
+    "--kill",
+    "--master",
+    "--name",
+    "--status",
+    "--webui-port",
+    "--worker-url",
+];
+
+/// Splits a command line at NULs, bounded. What is kept lives until the process is identified; of that, identity
+/// keeps the main class or program, an application's id and name, the executor's id, host and cores.
+pub fn parse_cmdline(bytes: &[u8]) -> Vec<String> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    if bytes.is_empty() {
+        return Vec::new();
+    }
+    let mut words: Vec<String> = Vec::new();
+    for word in bytes.split(|b| *b == 0).take(MAX_WORDS) {
+        let word = clean(word, MAX_WORD);
+        // An application's name may look like a pair; it is looked through for secrets on its own.
+        let is_name = words.last().is_some_and(|before| before == "--name");
+        words.push(if is_name { word } else { redact(word) });
+    }
+    words
+}
+
+fn redact(word: String) -> String {
+    let Some((key, value)) = word.split_once('=') else { return word };
+    let name = key.strip_prefix("-D").unwrap_or(key);
+    match name {
+        // `--conf=key=value`, `-c=key=value` are pairs of their own.
+        "--conf" | "-c" => format!("{key}={}", redact(value.to_owned())),
+        _ if KEPT_VALUES.contains(&name) => word,
+        _ => format!("{key}=*"),
+    }
+}
+
+impl ProcessFacts {
+    /// Which incarnation this is.
+    pub fn key(&self) -> ProcessKey {
+        ProcessKey { pid: self.pid, start_ticks: self.start_ticks }
+    }
+
+    /// Reads them. Only `stat` must be there; whatever else cannot be read stays empty. A process whose
+    /// pid was taken over meanwhile is seen by its other start time, and read as gone.
+    pub fn read(root: &ProcRoot, users: &mut Users, pid: Pid) -> Result<Self, ReadError> {
+        let stat = read_stat(root, pid)?;
+        if stat.ended() {
+            return Err(ReadError::Gone);
+        }
+        let status = read_status(root, pid);
+        let line = root.read_memory(pid, "cmdline", MAX_CMDLINE);
+        let late = line == Err(ReadError::Late);
+        let words = parse_cmdline(&line.unwrap_or_default());
+        let kernel_thread = words.is_empty() && !late;
+        let mut facts = Self {
+            pid,
+            start_ticks: stat.start_ticks,
+            ppid: stat.ppid,
+            comm: stat.comm,
+            words,
+            cgroup: String::from_utf8_lossy(&root.read(pid, "cgroup", MAX_CGROUP).unwrap_or_default())
+                .lines()
+                .map(|l| clean(l.as_bytes(), MAX_PATH))
+                .collect(),
+            uid: status.uid,
+            gid: status.gid,
+            user: users.name(status.uid),
+            late,
+            nspid: if status.nspid.is_empty() { vec![pid] } else { status.nspid },
+            ..Self::default()
+        };
+        if !kernel_thread {
+            let environ = root.read_memory(pid, "environ", MAX_ENVIRON);
+            facts.late |= environ == Err(ReadError::Late);
+            facts.environ = Environ::parse(&environ.unwrap_or_default());
+            facts.exe = link_text(root, pid, "exe");
+            facts.cwd = link_text(root, pid, "cwd");
+            facts.netns = link_text(root, pid, "ns/net");
+            facts.runtime = runtime_of(root, pid, RuntimeId::NATIVE);
+            facts.libjvm = facts.runtime == RuntimeId::HOTSPOT;
+        }
+        match read_stat(root, pid) {
+            Ok(after) if after.start_ticks != facts.start_ticks => Err(ReadError::Gone),
+            // Gone by now: what was read before is still its own.
+            _ => Ok(facts),
+        }
+    }
+
+    /// The process's own pid inside its PID namespace: the one in the names of a JVM's files.
+    pub fn inner_pid(&self) -> Pid {
+        self.nspid.last().copied().unwrap_or(self.pid)
+    }
+}
+
+/// Which runtime a process runs now, by the files that it maps: the `java` launcher maps libjvm.so some milliseconds after
+/// its exec, and programs that embed a JVM at any time. One that runs several has the first that is looked for: a program of
+/// Python that loads a JVM is a JVM. `known` is what it was found to run before.
+pub fn runtime_of(root: &ProcRoot, pid: Pid, known: RuntimeId) -> RuntimeId {
+    let marks = root.marks();
+    let (mut found, mut before) = (known, marks);
+    loop {
+        let own = before.iter().position(|(runtime, _)| *runtime == found).unwrap_or(before.len());
+        before = before.get(..own).unwrap_or_default();
+        if before.is_empty() {
+            return found;
+        }
+        let texts = before.iter().map(|(_, mark)| *mark).collect();
+        let first = root.first_of(pid, "maps", texts, MAX_MAPS).ok().flatten();
+        let Some((runtime, _)) = first.and_then(|first| before.get(first)) else { return found };
+        found = *runtime;
+    }
+}
+
+fn link_text(root: &ProcRoot, pid: Pid, name: &str) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    root.link(pid, name).map(|l| clean(l.as_bytes(), MAX_PATH)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{FakeProc, ReadFake as _, stat_line};
+
+    #[test]
+    fn a_zombie_is_gone_but_not_one_with_living_threads() {
+        let fake = FakeProc::new();
+        let line = String::from_utf8(stat_line(5, "java", 1, 100)).unwrap().replace(" S ", " Z ");
+        let process = fake.process(5, 1, "java", 100).file("stat", line.as_bytes());
+        assert_eq!(fake.facts(5), Err(ReadError::Gone));
+        process.file("stat", line.replace(" 20 0 1 0 ", " 20 0 7 0 ").as_bytes());
+        assert_eq!(fake.facts(5).unwrap().start_ticks, 100);
+    }
+
+    #[test]
+    fn values_that_identity_does_not_need_are_dropped() {
+        let words = parse_cmdline(
+            b"java\0-Djavax.net.ssl.keyStorePassword=hush\0-Dspark.ui.port=4050\0spark.x.secret=hush\0a=hush\0\
+              spark.app.name=daily=1\0--conf=spark.hadoop.fs.s3a.secret.key=hush\0--conf=spark.master=yarn\0",
+        );
+        let want =
+            ["java", "-Djavax.net.ssl.keyStorePassword=*", "-Dspark.ui.port=4050", "spark.x.secret=*", "a=*"];
+        let confs =
+            ["spark.app.name=daily=1", "--conf=spark.hadoop.fs.s3a.secret.key=*", "--conf=spark.master=yarn"];
+        assert_eq!(words, [&want[..], &confs].concat());
+    }
+
+    #[test]
+    fn empty_words_count_and_an_empty_line_has_none() {
+        assert_eq!(parse_cmdline(b"a\0\0b\0"), ["a", "", "b"]);
+        assert!(parse_cmdline(b"").is_empty());
+        assert!(parse_cmdline(b"\0").is_empty());
+    }
+
+    #[test]
+    fn facts_of_this_process() {
+        let pid = std::process::id();
+        let facts = ProcessFacts::read(&ProcRoot::new("/proc"), &mut Users::host(), pid).unwrap();
+        assert_eq!(facts.pid, pid);
+        assert!(facts.start_ticks > 0 && !facts.words.is_empty() && !facts.libjvm);
+        assert_eq!(facts.uid, rustix::process::geteuid().as_raw());
+        assert!(facts.netns.starts_with("net:["), "{}", facts.netns);
+        assert!(!facts.nspid.is_empty());
+    }
+
+    #[test]
+    fn ten_megabytes_of_command_line_are_bounded() {
+        let fake = FakeProc::new();
+        fake.process(5, 1, "java", 100).cmdline(&vec![b'a'; 10 << 20]);
+        let facts = fake.facts(5).unwrap();
+        assert_eq!(facts.words.len(), 1);
+        assert_eq!(facts.words[0].len(), MAX_WORD);
+        let many: Vec<u8> = b"w\0".repeat(5 << 20);
+        fake.process(6, 1, "java", 100).cmdline(&many);
+        assert_eq!(fake.facts(6).unwrap().words.len(), MAX_WORDS);
+    }
+
+    #[test]
+    fn binary_rubbish_everywhere_is_survived() {
+        let fake = FakeProc::new();
+        let rubbish: Vec<u8> = (0..200_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let process = fake.process(5, 1, "x\n\u{1b}[31m", 100);
+        for name in ["cmdline", "environ", "cgroup", "status", "maps"] {
+            process.file(name, &rubbish);
+        }
+        let facts = fake.facts(5).unwrap();
+        assert_eq!(facts.nspid, [5]);
+        assert!(facts.words.len() <= MAX_WORDS && facts.words.iter().all(|w| w.len() <= MAX_WORD));
+        assert!(!facts.comm.contains('\n'));
+        process.file("stat", &rubbish);
+        assert_eq!(fake.facts(5), Err(ReadError::Failed));
+    }
+
+    #[test]
+    fn only_stat_is_needed() {
+        let fake = FakeProc::new();
+        fake.process(5, 2, "kworker/0:1", 100);
+        let facts = fake.facts(5).unwrap();
+        assert!(facts.words.is_empty() && facts.exe.is_empty() && facts.cgroup.is_empty());
+        assert_eq!(facts.inner_pid(), 5);
+        assert_eq!(fake.facts(6), Err(ReadError::Gone));
+    }
+
+    #[test]
+    fn ids_come_from_status() {
+        let fake = FakeProc::new();
+        fake.process(5, 1, "java", 100)
+            .file("status", b"Name:\tjava\nUid:\t0\t1000\t1000\t1000\nGid:\t5\t6\t7\t8\nNSpid:\t5\t31\t1\n");
+        let facts = fake.facts(5).unwrap();
+        assert_eq!((facts.uid, facts.gid, facts.inner_pid()), (1000, 6, 1));
+        assert_eq!(facts.user, "ana", "from the fake root's passwd");
+    }
+}

@@ -1,0 +1,304 @@
+//! When which driver or Worker is asked, and what becomes of the answers.
+//!
+//! A question costs the one who answers: a driver loads its JSON servlet at the first GET, which took 3.0 s
+//! of an idle local driver's CPU (Spark 3.5.9, JDK 17, /proc/PID/stat before and after); a later one some
+//! 10 ms. So a driver is asked only when nothing surer tells its application's id (its environment, its
+//! executors' `--driver-url`), and a Worker only while an executor of its own has no name or a provisional one:
+//! whether it was the Worker's answer or the driver's words that came first must not decide what an application
+//! is called. An id without a name is not worth a question to a driver: `--name`, the script or the id itself
+//! will do.
+
+use super::entry::{Entry, Told};
+use super::{Limits, Registry};
+use crate::discovery::{Answer, Candidate, MAX_CANDIDATES, Question, RestApp, Server};
+use crate::identity::{DriverAddress, Runtime};
+use emberscope_model::{Deploy, ProcessKey, Role};
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// Longest time between two questions while there is no answer. A driver on a busy machine takes 20 s for
+/// its first one (it loads some thousand classes), and is not asked to do so twice.
+const SLOWEST: Duration = Duration::from_secs(10);
+/// Time between two questions to a driver that has answered, and of whose application nothing surer tells:
+/// a notebook may have stopped its session and made another.
+const KNOWN: Duration = Duration::from_secs(300);
+/// How long a driver that was just seen is left to its executors, which tell of it as soon as the daemon has
+/// looked where they connect.
+const LOOK_FIRST: Duration = Duration::from_secs(3);
+/// Names of applications kept; more than a node runs in weeks.
+const MAX_NAMES: usize = 4096;
+/// Applications whose driver is looked for on this node: this often, then it is elsewhere.
+const MAX_SEARCHES: u32 = 5;
+/// Searches remembered.
+const MAX_SEARCHED: usize = 4096;
+
+/// When something is asked next.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    next: Instant,
+    times: u32,
+    waiting: bool,
+}
+
+impl Turn {
+    fn new() -> Self {
+        Self { next: Instant::now(), times: 0, waiting: false }
+    }
+    fn due(&self, now: Instant) -> bool {
+        !self.waiting && now >= self.next
+    }
+    fn asked(&mut self, now: Instant, limits: &Limits) {
+        self.waiting = true;
+        self.next = now + limits.ask_interval.saturating_mul(1 << self.times.min(16)).min(SLOWEST);
+        self.times = self.times.saturating_add(1);
+    }
+}
+
+/// An application, and the user of the executors that name its driver.
+type Search = (String, u32);
+
+/// Turns and names.
+#[derive(Debug, Default)]
+pub(super) struct Asks {
+    servers: HashMap<ProcessKey, Turn>,
+    /// By application and the executors' user: what one user asks in vain is not asked in vain for another.
+    searches: HashMap<Search, Turn>,
+    names: HashMap<String, String>,
+}
+
+impl Asks {
+    /// Names of applications as web servers told them.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.iter().map(|(id, name)| (id.as_str(), name.as_str()))
+    }
+
+    /// Remembers a name; says whether that is news.
+    fn name(&mut self, id: &str, name: &str) -> bool {
+        if name.is_empty() || self.names.get(id).is_some_and(|known| known == name) {
+            return false;
+        }
+        if self.names.len() >= MAX_NAMES {
+            // All of them come again with the next answers.
+            self.names.clear();
+        }
+        self.names.insert(id.to_owned(), name.to_owned());
+        true
+    }
+
+    /// Remembers what believed drivers call their applications: the name outlives the driver.
+    pub fn remember<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) {
+        let drivers = entries.map(|e| &e.settled).filter(|i| i.is_driver_jvm() && i.name_is_sure);
+        for driver in drivers {
+            if let (Some(app), Some(name)) = (&driver.app, &driver.app_name) {
+                self.name(app, name);
+            }
+        }
+    }
+}
+
+impl Registry {
+    /// Takes what the discovery thread found.
+    pub(super) fn take_answers(&mut self) {
+        while let Some(answer) = self.discovery.next_answer() {
+            match answer {
+                Answer::DriverAt { app, teller, driver } => self.take_driver(app, teller, driver),
+                Answer::Rest { key, server, apps } => self.take_rest(key, server, &apps),
+            }
+        }
+    }
+
+    /// An executor leads to the process that listens where it was told. That its driver is there is its own
+    /// word: it counts for a driver of its own user, or where a service of the cluster started it.
+    pub(super) fn take_driver(&mut self, app: String, teller: ProcessKey, driver: Option<ProcessKey>) {
+        let by = self.entries.get(&teller).map(|e| {
+            // Kubernetes in client mode: the driver's pod has users of its own, and says nothing of the application.
+            let pods = e.own.by_kernel && e.own.pod && driver.is_some_and(|d| self.is_free_pod(d, &app));
+            (e.process.uid, pods || self.is_vouched(teller, e, &app))
+        });
+        let mut search = (app, by.map_or(0, |(uid, _)| uid));
+        if let Some(turn) = self.asks.searches.get_mut(&search) {
+            turn.waiting = false;
+        }
+        let app = std::mem::take(&mut search.0);
+        let found = driver.and_then(|key| Some((key, self.entries.get_mut(&key)?)));
+        let (Some((key, entry)), Some((uid, by_service))) = (found, by) else {
+            self.counters.asks_unanswered += 1;
+            return;
+        };
+        if entry.process.uid != uid && !by_service {
+            self.stray(teller, key, &app);
+            return;
+        }
+        let told = entry.told.get_or_insert_default();
+        (told.by_url, told.by_service) = (Some(app), by_service);
+        self.dirty = true;
+    }
+
+    /// Whether a driver runs in a pod, and no executors that live lead to it from another application.
+    fn is_free_pod(&self, driver: ProcessKey, app: &str) -> bool {
+        let Some(entry) = self.entries.get(&driver).filter(|e| e.own.pod) else { return false };
+        let held = entry.told.as_ref().and_then(|told| told.by_url.as_deref()).filter(|held| *held != app);
+        let lives = |held: &str| {
+            let executors =
+                self.entries.values().filter(|e| !e.process.exited && e.own.role == Role::Executor);
+            executors.filter(|e| e.settled.app.as_deref() == Some(held)).any(|e| e.own.driver_at.is_some())
+        };
+        !held.is_some_and(lives)
+    }
+
+    pub(super) fn take_rest(&mut self, key: ProcessKey, server: Server, apps: &[RestApp]) {
+        if let Some(turn) = self.asks.servers.get_mut(&key) {
+            turn.waiting = false;
+            if server == Server::Driver && !apps.is_empty() {
+                turn.next = Instant::now() + KNOWN;
+            }
+        }
+        self.counters.asks_unanswered += u64::from(apps.is_empty());
+        // A Worker may name what its own executors are believed to work for, and nothing else.
+        let starts = |id: &str| {
+            let executors = self.entries.values().filter(|e| e.parent == Some(key) && e.judged);
+            executors
+                .filter(|e| e.settled.role == Role::Executor)
+                .any(|e| e.settled.app.as_deref() == Some(id))
+        };
+        let named: Vec<&RestApp> =
+            apps.iter().filter(|app| server == Server::Worker && starts(&app.id)).collect();
+        for app in named {
+            self.dirty |= self.asks.name(&app.id, &app.name);
+        }
+        // A driver tells of itself alone; two would be another kind of server.
+        if let (Server::Driver, [app]) = (server, apps)
+            && let Some(entry) = self.entries.get_mut(&key)
+        {
+            let told = entry.told.get_or_insert_default();
+            if told.by_rest.as_ref() != Some(app) {
+                told.by_rest = Some(app.clone());
+                self.dirty = true;
+            }
+        }
+    }
+
+    /// Asks whom it is time to ask.
+    pub(super) fn ask(&mut self) {
+        let now = Instant::now();
+        self.forget_turns();
+        let mut questions = self.searches(now);
+        if self.config.ask_drivers {
+            questions.extend(self.servers(now));
+        }
+        for (question, asked) in questions {
+            if !self.discovery.ask(question) {
+                self.counters.asks_refused += 1;
+                continue;
+            }
+            self.counters.asked += 1;
+            match asked {
+                Asked::Server(key) => self.asks.servers.entry(key).or_insert_with(Turn::new),
+                Asked::App(search) => self.asks.searches.entry(search).or_insert_with(Turn::new),
+            }
+            .asked(now, &self.config.limits);
+        }
+    }
+
+    fn forget_turns(&mut self) {
+        let entries = &self.entries;
+        self.asks.servers.retain(|key, _| entries.get(key).is_some_and(|e| !e.process.exited));
+        if self.asks.searches.len() > MAX_SEARCHED {
+            self.asks.searches.retain(|_, turn| turn.waiting);
+        }
+    }
+
+    /// Drivers' and Workers' web servers whose turn it is.
+    fn servers(&self, now: Instant) -> Vec<(Question, Asked)> {
+        let live = self.entries.iter().filter(|(_, e)| !e.process.exited && !e.stale);
+        let servers = live.filter_map(|(key, e)| {
+            let server = match e.settled.role {
+                Role::Driver if self.wants_id(*key, e) => Server::Driver,
+                Role::Worker if self.has_unsure_names(*key) => Server::Worker,
+                _ => return None,
+            };
+            let due = self.asks.servers.get(key).is_none_or(|turn| turn.due(now));
+            let process = Candidate { key: *key, netns: e.netns.clone(), uid: e.process.uid };
+            due.then_some((Question::Rest { process, server, ui_port: e.own.ui_port }, Asked::Server(*key)))
+        });
+        servers.collect()
+    }
+
+    /// Only its web server can tell this driver's application, as far as can be seen by now.
+    fn wants_id(&self, key: ProcessKey, entry: &Entry) -> bool {
+        if !entry.settled.is_driver_jvm() || driver_is_certain(entry) {
+            return false;
+        }
+        let patience = self.config.limits.driver_patience;
+        // In local mode no executor will ever tell.
+        entry.settled.deploy == Deploy::Local
+            || age(key) >= patience && entry.seen.elapsed() >= patience.min(LOOK_FIRST)
+    }
+
+    /// A Worker knows its executors' applications by the names that they gave themselves.
+    fn has_unsure_names(&self, worker: ProcessKey) -> bool {
+        let live = self.entries.values().filter(|e| !e.process.exited && e.parent == Some(worker));
+        live.filter(|e| e.settled.role == Role::Executor).any(|e| !e.settled.name_is_sure)
+    }
+
+    /// Applications that run executors here, and whose driver is not known.
+    fn searches(&self, now: Instant) -> Vec<(Question, Asked)> {
+        let live = || self.entries.values().filter(|e| !e.process.exited && !e.stale);
+        let found: HashSet<&str> = live()
+            .filter(|e| e.settled.is_driver_jvm() && driver_is_certain(e))
+            .filter_map(|e| e.settled.app.as_deref())
+            .collect();
+        let mut wanted: HashMap<Search, (&Entry, &DriverAddress)> = HashMap::new();
+        for entry in live().filter(|e| self.claims.disowns(e.process.key).is_none()) {
+            if let (Some(app), Some(at)) = (&entry.own.app, &entry.own.driver_at)
+                && !found.contains(app.as_str())
+            {
+                let search = (app.clone(), entry.process.uid);
+                if self.asks.searches.get(&search).is_none_or(|t| t.due(now) && t.times < MAX_SEARCHES) {
+                    wanted.insert(search, (entry, at));
+                }
+            }
+        }
+        let question = |(search, (entry, at)): (Search, (&Entry, &DriverAddress))| {
+            let (teller, netns, at) = (entry.process.key, entry.netns.clone(), at.clone());
+            let candidates = candidates(live(), search.1);
+            (Question::DriverAt { app: search.0.clone(), teller, at, netns, candidates }, Asked::App(search))
+        };
+        wanted.into_iter().map(question).collect()
+    }
+}
+
+/// Whose turn a question is.
+enum Asked {
+    Server(ProcessKey),
+    App(Search),
+}
+
+/// How long ago a process began; its start is in ticks since boot (proc_pid_stat(5)).
+fn age(key: ProcessKey) -> Duration {
+    let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let up = Duration::new(u64::try_from(up.tv_sec).unwrap_or(0), 0);
+    let began = key.start_ticks / rustix::param::clock_ticks_per_second().max(1);
+    up.saturating_sub(Duration::from_secs(began))
+}
+
+/// Its application is told by its own environment, or by its executors.
+fn driver_is_certain(entry: &Entry) -> bool {
+    entry.own.app.is_some() || entry.told.as_ref().is_some_and(|t: &Told| t.by_url.is_some())
+}
+
+/// JVMs that may be a driver: those of the executors' own user, `uid`, first; drivers, then programs of whoever
+/// made a SparkContext without spark-submit. On Kubernetes, and in YARN's containers, drivers say so themselves.
+fn candidates<'a>(live: impl Iterator<Item = &'a Entry>, uid: u32) -> Vec<Candidate> {
+    let mut candidates: Vec<((bool, bool), Candidate)> = live
+        .filter(|e| e.own.runtime == Runtime::Java && e.own.app.is_none())
+        .filter(|e| matches!(e.own.role, Role::Driver | Role::Other) && e.own.deploy != Deploy::Local)
+        .map(|e| {
+            let candidate = Candidate { key: e.process.key, netns: e.netns.clone(), uid: e.process.uid };
+            ((e.process.uid != uid, e.own.role != Role::Driver), candidate)
+        })
+        .collect();
+    candidates.sort_by_key(|(rank, candidate)| (*rank, candidate.key));
+    candidates.truncate(MAX_CANDIDATES);
+    candidates.into_iter().map(|(_, candidate)| candidate).collect()
+}

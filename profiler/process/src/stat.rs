@@ -1,0 +1,101 @@
+//! /proc/PID/stat and status: start time, parent, state; user, group, inner pids.
+//!
+//! In: the files' bytes. Out: the fields that are of use; None where stat is not what proc(5) says.
+
+use super::procfs::{ProcRoot, ReadError};
+use super::text::clean;
+use emberscope_model::Pid;
+
+/// Bytes read of /proc/PID/stat and status.
+pub const MAX_STAT: usize = 8 << 10;
+
+/// Ids in /proc/PID/status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Status {
+    pub uid: u32,
+    pub gid: u32,
+    pub nspid: Vec<Pid>,
+}
+
+/// The fields of /proc/PID/stat that are of use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Program name.
+    pub comm: String,
+    /// `R`, `S`, `Z` (zombie), `X` (dead), ...
+    pub state: char,
+    /// Parent.
+    pub ppid: Pid,
+    /// Threads that are left, an ended main thread among them.
+    pub threads: u64,
+    /// Start time, clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+impl Stat {
+    /// The whole process ended. A main thread may end before the others: it is a zombie then too, and
+    /// they live on.
+    pub fn ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+    }
+}
+
+/// Reads /proc/PID/stat. The comm is in parentheses and may itself hold blanks, parentheses and
+/// newlines: it ends at the last parenthesis.
+pub fn parse_stat(bytes: &[u8]) -> Option<Stat> {
+    let open = bytes.iter().position(|b| *b == b'(')?;
+    let close = bytes.iter().rposition(|b| *b == b')')?;
+    let comm = clean(bytes.get(open + 1..close)?, 64);
+    let rest = std::str::from_utf8(bytes.get(close + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let ppid = fields.next()?.parse().ok()?;
+    // Fields 20 and 22; state was field 3 and ppid field 4.
+    let threads = fields.nth(15)?.parse().ok()?;
+    let start_ticks = fields.nth(1)?.parse().ok()?;
+    Some(Stat { comm, state, ppid, threads, start_ticks })
+}
+
+fn parse_status(bytes: &[u8]) -> Status {
+    let text = String::from_utf8_lossy(bytes);
+    let mut status = Status::default();
+    // Uid and Gid: real, effective, saved, file system.
+    let effective = |rest: &str| rest.split_ascii_whitespace().nth(1).and_then(|n| n.parse().ok());
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("Uid:") {
+            status.uid = effective(rest).unwrap_or_default();
+        } else if let Some(rest) = line.strip_prefix("Gid:") {
+            status.gid = effective(rest).unwrap_or_default();
+        } else if let Some(rest) = line.strip_prefix("NSpid:") {
+            status.nspid = rest.split_ascii_whitespace().filter_map(|n| n.parse().ok()).take(33).collect();
+        }
+    }
+    status
+}
+
+/// /proc/PID/stat alone: the cheapest question whether a process is still the same.
+pub fn read_stat(root: &ProcRoot, pid: Pid) -> Result<Stat, ReadError> {
+    parse_stat(&root.read(pid, "stat", MAX_STAT)?).ok_or(ReadError::Failed)
+}
+
+/// /proc/PID/status; what cannot be read is 0 or empty.
+pub(super) fn read_status(root: &ProcRoot, pid: Pid) -> Status {
+    parse_status(&root.read(pid, "status", MAX_STAT).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::stat_line;
+
+    #[test]
+    fn stat_survives_a_comm_that_looks_like_stat() {
+        let line = stat_line(9, "a) S 1 (b\n", 4, 1234);
+        let stat = parse_stat(&line).unwrap();
+        assert_eq!((stat.ppid, stat.start_ticks, stat.state), (4, 1234, 'S'));
+        assert_eq!(stat.comm, "a) S 1 (b\u{fffd}");
+        for rubbish in [&b""[..], b"1", b"1 (x", b")(", b"1 (x)", b"1 (x) S y", &[0xff; 4096]] {
+            assert_eq!(parse_stat(rubbish), None, "{rubbish:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Sends closed windows to a Pyroscope server (`push.v1.PusherService/Push`), for who keeps profiles there too.
+//!
+//! In: windows, as they are stored. Out: a profile (pprof) for each of their label sets, but for what tells single
+//! tasks and processes apart; and what became of them. A thread of its own packs and sends: nothing waits for the
+//! server. What it does not take at once is tried again with longer and longer pauses (`PAUSES`), up to
+//! `MAX_QUEUED` bytes; then the oldest go. Everything that is not sent is counted with a reason.
+
+mod profiles;
+mod queue;
+mod send;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use queue::{PushDrop, PushState};
+
+use emberscope_model::{TimeRange, Window};
+use emberscope_supervise::Beat;
+use queue::Queue;
+use send::{Sender, Sent};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Windows that wait to be packed: packing one takes some milliseconds, a request up to [`send::TIMEOUT`].
+const MAX_WINDOWS: usize = 16;
+/// Bytes of packed profiles that wait: hours of an ordinary node.
+const MAX_QUEUED: usize = 32 << 20;
+/// Longest for one request or window: over a request's own time-out.
+const STUCK: Duration = Duration::from_secs(120);
+/// First and longest pause after a failure.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// Pyroscope takes nothing older (`validation.reject-older-than`, by default an hour).
+const MAX_AGE: Duration = Duration::from_secs(3600);
+
+/// Where to.
+#[derive(Clone, Debug)]
+pub struct PushConfig {
+    /// Base URL of the server: `http://pyroscope:4040`.
+    pub url: String,
+    /// Tenant (`X-Scope-OrgID`), where the server has several.
+    pub tenant: Option<String>,
+}
+
+/// Pushes until it is dropped; what waits then is counted as dropped.
+#[derive(Debug)]
+pub struct Pusher {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    inner: Mutex<Inner>,
+    wake: Condvar,
+    stopping: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Inner {
+    windows: Vec<(TimeRange, Vec<emberscope_model::Row>)>,
+    queue: Queue,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Every change of it is one statement.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pusher {
+    /// Starts its thread.
+    pub fn start(config: PushConfig) -> io::Result<Self> {
+        Self::with_pauses(config, PAUSES)
+    }
+
+    fn with_pauses(config: PushConfig, pauses: (Duration, Duration)) -> io::Result<Self> {
+        let inner = Inner { windows: Vec::new(), queue: Queue::new(&config.url, MAX_QUEUED) };
+        let shared = Arc::new(Shared {
+            inner: Mutex::new(inner),
+            wake: Condvar::new(),
+            stopping: AtomicBool::new(false),
+        });
+        let ours = Arc::clone(&shared);
+        let mut sender = Sender::new(config);
+        let thread =
+            emberscope_supervise::spawn("push", STUCK, move |beat| run(&ours, &mut sender, pauses, beat))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Takes a closed window. Does not wait.
+    pub fn offer(&self, window: &Window) {
+        if window.rows.is_empty() {
+            return;
+        }
+        let rows = window.rows.clone();
+        let mut inner = self.shared.lock();
+        if inner.windows.len() >= MAX_WINDOWS {
+            // Nobody knows yet how many profiles it would have been.
+            inner.queue.drop_one(PushDrop::QueueFull);
+            return;
+        }
+        inner.windows.push((window.range, rows));
+        drop(inner);
+        self.shared.wake.notify_all();
+    }
+
+    /// What became of what was offered so far.
+    pub fn state(&self) -> PushState {
+        self.shared.lock().queue.state()
+    }
+}
+
+impl Drop for Pusher {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        drop(self.shared.lock());
+        self.shared.wake.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Packs and sends until it is to stop.
+fn run(shared: &Shared, sender: &mut Sender, (first, longest): (Duration, Duration), beat: &Beat) {
+    let mut pause = first;
+    let mut next = Instant::now();
+    loop {
+        let mut inner = shared.lock();
+        while !shared.stopping.load(Ordering::Relaxed) && inner.windows.is_empty() {
+            let wait = next.saturating_duration_since(Instant::now());
+            if !inner.queue.is_empty() && wait.is_zero() {
+                break;
+            }
+            let wait = if inner.queue.is_empty() { longest } else { wait };
+            inner = shared.wake.wait_timeout(inner, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if shared.stopping.load(Ordering::Relaxed) {
+            inner.queue.drop_all(PushDrop::Stopped);
+            return;
+        }
+        let windows = std::mem::take(&mut inner.windows);
+        drop(inner);
+        for (range, rows) in windows {
+            let packed = beat.work(|| profiles::pack(range, &rows));
+            let mut inner = shared.lock();
+            match packed {
+                Ok(packed) => inner.queue.add(packed),
+                // Nobody knows how many profiles it would have been.
+                Err(_) => inner.queue.drop_one(PushDrop::Failed),
+            }
+        }
+        if Instant::now() < next {
+            continue;
+        }
+        let mut inner = shared.lock();
+        inner.queue.drop_older(MAX_AGE);
+        let Some(batch) = inner.queue.first() else { continue };
+        // The server takes its time without the lock; only this thread takes from the queue's head, unless
+        // the queue was full meanwhile.
+        drop(inner);
+        let sent = beat.work(|| sender.send(&batch.request));
+        let sent = sent.unwrap_or_else(|panicked| Sent::Later(panicked.to_string()));
+        let mut inner = shared.lock();
+        match sent {
+            Sent::Taken => inner.queue.taken(&batch),
+            Sent::Refused(says) => inner.queue.refused(&batch, says),
+            Sent::Later(says) => {
+                inner.queue.failed(says);
+                next = Instant::now() + pause;
+                pause = (pause * 2).min(longest);
+                continue;
+            }
+        }
+        pause = first;
+        next = Instant::now();
+    }
+}

@@ -1,0 +1,39 @@
+//! Why a process of a runtime cannot be read.
+
+use emberscope_target::readers::Unread;
+
+/// A reason, with a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The process ended, or runs another program.
+    #[error("the process ended")]
+    Gone,
+    /// It is tried again later: it starts, or something was at work.
+    #[error("{0}")]
+    NotNow(String),
+    /// It will stay so.
+    #[error("{0}")]
+    Never(String),
+    /// It made the daemon fail.
+    #[error("reading it made emberscope fail: it is left alone for a time")]
+    Quarantined,
+    /// Nothing came.
+    #[error("reading it takes too long: it is left alone for a time")]
+    Late,
+}
+
+impl Problem {
+    /// Trying again may help.
+    pub const fn may_pass(&self) -> bool {
+        matches!(self, Self::NotNow(_) | Self::Quarantined | Self::Late)
+    }
+}
+
+impl From<Unread> for Problem {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Quarantined => Self::Quarantined,
+            Unread::Late => Self::Late,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What every answer says beside its content: which windows it holds and what it rests on.
+//!
+//! In: a [`Summary`]. Out: the head of a JSON answer, or `X-Emberscope-*` headers with the same. Sampling
+//! error: each of n samples is one of a Poisson process, so a time of n samples has the relative standard
+//! error 1/sqrt(n), and a share p of n samples the absolute standard error sqrt(p(1-p)/n). Skew from a
+//! program that runs in step with the sampling clock is not in it.
+
+use super::run::Rendered;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use bytes::Bytes;
+use emberscope_export::{QualityJson, RangeJson};
+use emberscope_model::{Amount, Answer, SampleKind, Summary, TimeRange, WallTime};
+use emberscope_store::Store;
+use serde_json::{Map, Value, json};
+
+/// The part of an answer that is no tree.
+pub fn summary_of(answer: &Answer) -> Summary {
+    Summary { range: answer.range, windows: answer.windows, quality: answer.quality.clone() }
+}
+
+/// Absolute standard error of the share `part / whole`; None of nothing.
+pub fn share_error(part: u64, whole: u64) -> Option<f64> {
+    let p = share(part, whole)?;
+    Some((p * (1.0 - p) / whole as f64).sqrt())
+}
+
+/// `part / whole`; None of nothing.
+pub fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Samples, what they weigh together, and how sure that is.
+pub fn amount(kind: SampleKind, samples: u64, weight: u64) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("samples".into(), samples.into());
+    let Amount { key, of } = kind.facts().amount;
+    out.insert(key.into(), if of == 1 { weight.into() } else { (weight as f64 / of as f64).into() });
+    out.insert("sampling_error".into(), json!((kind.facts().error)(samples)));
+    out
+}
+
+/// An instant, for JSON.
+pub fn instant(time: WallTime) -> Value {
+    time.to_string().into()
+}
+
+/// The head of a JSON answer: `range`, `windows`, `type`, `span`, `quality`, and a `note` when there is nothing.
+pub fn head(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("range".into(), json!(RangeJson::from(summary.range)));
+    out.insert("windows".into(), summary.windows.into());
+    out.insert("type".into(), summary.quality.kind.slug().into());
+    out.insert("quality".into(), json!(QualityJson::from(&summary.quality)));
+    out.extend(surroundings(summary, store));
+    out
+}
+
+/// What every JSON answer has and no export knows: `window_seconds`, `span`, and a `note` when there is
+/// nothing.
+fn surroundings(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
+    let mut out = Map::new();
+    let held = store.span();
+    out.insert("window_seconds".into(), store.window_length().as_secs_f64().into());
+    out.insert("span".into(), json!(held.map(RangeJson::from)));
+    if summary.windows == 0 {
+        out.insert("note".into(), note(summary, held).into());
+    }
+    out
+}
+
+/// The same in front of an exported tree, which is a JSON object of some megabytes: put in as text.
+pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, tree: Vec<u8>) -> Vec<u8> {
+    let mut head = surroundings(summary, store);
+    head.insert("cut_nodes".into(), cut_nodes.into());
+    let mut out = Value::Object(head).to_string().into_bytes();
+    match tree.strip_prefix(b"{") {
+        Some(rest) => {
+            out.pop();
+            out.push(b',');
+            out.extend_from_slice(rest);
+            out
+        }
+        None => tree,
+    }
+}
+
+/// Why this one holds no window.
+fn note(summary: &Summary, held: Option<TimeRange>) -> String {
+    match summary.quality.missing.count {
+        0 => nothing(held),
+        n => {
+            format!("{} Stored parts of it that cannot be read: {n} (quality.missing_parts).", nothing(held))
+        }
+    }
+}
+
+/// Why an answer holds no window.
+pub fn nothing(held: Option<TimeRange>) -> String {
+    match held {
+        Some(held) => format!(
+            "No closed window lies in this range; there are windows from {} until {}.",
+            held.from, held.until
+        ),
+        None => "No window has closed yet.".to_owned(),
+    }
+}
+
+/// The head as headers, for answers that are not JSON (they are on those that are, too).
+pub fn headers(summary: &Summary, store: &dyn Store) -> HeaderMap {
+    let quality = &summary.quality;
+    let mut out = HeaderMap::new();
+    let mut put = |name: &'static str, value: String| {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            out.insert(HeaderName::from_static(name), value);
+        }
+    };
+    put("x-emberscope-from", summary.range.from.to_string());
+    put("x-emberscope-until", summary.range.until.to_string());
+    put("x-emberscope-windows", summary.windows.to_string());
+    if let Some(held) = store.span() {
+        put("x-emberscope-span", format!("{}/{}", held.from, held.until));
+    }
+    if summary.windows == 0 {
+        put("x-emberscope-note", note(summary, store.span()));
+    }
+    put("x-emberscope-type", quality.kind.slug().to_owned());
+    put("x-emberscope-samples", quality.samples.to_string());
+    put("x-emberscope-lost", quality.lost.samples().to_string());
+    put("x-emberscope-truncated", quality.truncated.to_string());
+    put("x-emberscope-unnamed-frames", quality.unnamed_frames.to_string());
+    put("x-emberscope-frames", quality.frames.to_string());
+    let missing = &quality.missing;
+    if missing.count > 0 {
+        let names: Vec<String> = missing.parts.iter().map(|part| header_text(&part.name)).collect();
+        put("x-emberscope-missing", missing.count.to_string());
+        put("x-emberscope-missing-parts", names.join(", "));
+    }
+    if let Some(error) = quality.sampling_error() {
+        put("x-emberscope-sampling-error", format!("{error:.4}"));
+    }
+    out
+}
+
+/// A name as headers can have it: a file's may be anything.
+fn header_text(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_graphic() && c != ',' { c } else { '?' }).collect()
+}
+
+/// A JSON answer.
+pub fn json(mut headers: HeaderMap, body: &Value) -> Rendered {
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Rendered { headers, body: Bytes::from(body.to_string()) }
+}
+
+/// A JSON answer about samples: its head, and one more field.
+pub fn table(summary: &Summary, store: &dyn Store, name: &str, content: Value) -> Rendered {
+    let mut out = head(summary, store);
+    out.insert(name.to_owned(), content);
+    json(headers(summary, store), &Value::Object(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberscope_model::sampling_error;
+
+    #[test]
+    fn errors_of_sampling() {
+        assert_eq!(sampling_error(0), None);
+        assert_eq!(sampling_error(400), Some(0.05));
+        assert_eq!(share_error(50, 100), Some(0.05));
+        assert_eq!(share_error(100, 100), Some(0.0));
+        assert_eq!(share_error(0, 0), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! `/api/v1/apps` and `/api/v1/executors`: who was sampled.
+//!
+//! In: the store's sums by label set, and its processes. Out: one row for each app, or for each executor
+//! (a row for its JVM and one for its Python workers: `role` tells). Labels are those that the samples
+//! carry; what is not known is null.
+
+use super::ServeState;
+use super::answer::{amount, instant, table};
+use super::error::ApiError;
+use super::run::Rendered;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use emberscope_model::{JvmFacts, LabelKey, LabelTotal, ProcessRecord, Query, Role, Selection, TimeRange};
+use emberscope_store::Store;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Sums over the label sets of one row.
+struct Sum {
+    samples: u64,
+    weight: u64,
+    seen: TimeRange,
+    values: BTreeMap<LabelKey, String>,
+    pids: BTreeSet<u32>,
+    executors: BTreeSet<String>,
+    drivers: BTreeSet<u32>,
+}
+
+impl Sum {
+    fn new(seen: TimeRange) -> Self {
+        Self {
+            samples: 0,
+            weight: 0,
+            seen,
+            values: BTreeMap::new(),
+            pids: BTreeSet::new(),
+            executors: BTreeSet::new(),
+            drivers: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, total: &LabelTotal) {
+        self.samples = self.samples.saturating_add(total.count);
+        self.weight = self.weight.saturating_add(total.weight);
+        self.seen.cover(&total.seen);
+        for key in [LabelKey::AppName, LabelKey::User, LabelKey::Deploy, LabelKey::Node] {
+            let value = total.labels.get(key);
+            if !value.is_empty() {
+                self.values.entry(key).or_insert_with(|| value.to_owned());
+            }
+        }
+        let pid: Option<u32> = total.labels.get(LabelKey::Pid).parse().ok();
+        let role = total.labels.get(LabelKey::Role);
+        let user = total.labels.get(LabelKey::User);
+        if role == Role::Driver.slug() && !user.is_empty() {
+            // A standalone application's executors run as the Worker's user, its driver as its own.
+            self.values.insert(LabelKey::User, user.to_owned());
+        }
+        self.pids.extend(pid);
+        if role == Role::Driver.slug() {
+            self.drivers.extend(pid);
+        }
+        let executor = total.labels.get(LabelKey::Executor);
+        if role == Role::Executor.slug() && !executor.is_empty() {
+            self.executors.insert(executor.to_owned());
+        }
+    }
+
+    fn value(&self, key: LabelKey) -> Value {
+        self.values.get(&key).map_or(Value::Null, |v| v.as_str().into())
+    }
+
+    /// Samples, time, error and when it was seen, behind what the row begins with.
+    fn row(&self, query: &Query, begin: Value) -> Value {
+        let mut row = match begin {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        row.extend(amount(query.kind, self.samples, self.weight));
+        row.insert("first_seen".into(), instant(self.seen.from));
+        row.insert("last_seen".into(), instant(self.seen.until));
+        Value::Object(row)
+    }
+}
+
+fn sums<K: Ord>(
+    store: &dyn Store,
+    query: &Query,
+    key: impl Fn(&LabelTotal) -> Option<K>,
+) -> Result<BTreeMap<K, Sum>, ApiError> {
+    let mut out = BTreeMap::new();
+    for total in store.totals(query)? {
+        if let Some(key) = key(&total) {
+            out.entry(key).or_insert_with(|| Sum::new(total.seen)).add(&total);
+        }
+    }
+    Ok(out)
+}
+
+fn label(total: &LabelTotal, key: LabelKey) -> Option<String> {
+    let value = total.labels.get(key);
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// `/api/v1/apps`
+pub async fn apps(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    state.select(raw, &[], |store, _, query| app_rows(store, query)).await
+}
+
+fn app_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError> {
+    let summary = store.summary(query)?;
+    let sums = sums(store, query, |total| label(total, LabelKey::App))?;
+    let rows = sums.into_iter().map(|(id, sum)| {
+        let begin = json!({
+            "id": id,
+            "name": sum.value(LabelKey::AppName),
+            "user": sum.value(LabelKey::User),
+            "deploy": sum.value(LabelKey::Deploy),
+            "executors": sum.executors.len(),
+            "drivers": sum.drivers,
+        });
+        sum.row(query, begin)
+    });
+    Ok(table(&summary, store, "apps", rows.collect()))
+}
+
+/// `/api/v1/executors`
+pub async fn executors(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    state.select(raw, &[], |store, _, query| executor_rows(store, query)).await
+}
+
+fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError> {
+    let summary = store.summary(query)?;
+    let sums = sums(store, query, |total| {
+        let executor = label(total, LabelKey::Executor)?;
+        let role = total.labels.get(LabelKey::Role);
+        // A shell or a compiler that an executor starts is its child, not an executor.
+        let rows = [Role::Driver, Role::Executor, Role::Python];
+        rows.iter().find(|known| known.slug() == role)?;
+        Some((total.labels.get(LabelKey::App).to_owned(), executor, role.to_owned()))
+    })?;
+    // All of them: a condition on a thread's label would leave every process out.
+    let processes = store.processes(query.range, &Selection::all());
+    let rows = sums.into_iter().map(|((app, executor, role), sum)| {
+        let own: Vec<&Arc<ProcessRecord>> = processes
+            .iter()
+            .filter(|p| {
+                let is = |key, value: &str| p.labels.get(key) == value;
+                is(LabelKey::App, &app) && is(LabelKey::Executor, &executor) && is(LabelKey::Role, &role)
+            })
+            .collect();
+        let host = own.iter().map(|p| p.host.as_str()).find(|host| !host.is_empty());
+        let cores = own.iter().map(|p| p.cores).find(|cores| *cores > 0);
+        let begin = json!({
+            "app": app,
+            "app_name": sum.value(LabelKey::AppName),
+            "executor": executor,
+            "role": role,
+            "node": sum.value(LabelKey::Node),
+            "host": host,
+            "pids": sum.pids,
+            "cores": cores,
+            "jvm": own.iter().find_map(|p| p.jvm.as_ref()).map(jvm),
+        });
+        sum.row(query, begin)
+    });
+    Ok(table(&summary, store, "executors", rows.collect()))
+}
+
+/// What is known of a JVM, for JSON.
+pub fn jvm(facts: &JvmFacts) -> Value {
+    json!({ "version": facts.version, "names": facts.names.slug(), "names_detail": facts.names.says() })
+}

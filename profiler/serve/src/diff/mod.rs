@@ -1,0 +1,253 @@
+//! `/api/v1/diff`: what one selection has and another has not.
+//!
+//! In: two selections (each parameter for one side as `left.` and `right.`, else for both), or a stage
+//! whose slow tasks are held against its usual ones. Out: a differential flame graph, folded stacks with
+//! two counts, or methods by what they add to the difference. Sides are made comparable by `scale`, and
+//! the answer says how. Limits: the store's for each side, `limit` methods.
+
+mod slow;
+mod table;
+
+use super::ServeState;
+use super::answer::{head, headers, json, summary_of};
+use super::error::ApiError;
+use super::figures::seconds;
+use super::flamegraph::{SVG_POLICY, title};
+use super::params::{Params, SIDES};
+use super::request::{Asked, of_time};
+use super::run::Rendered;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::Response;
+use emberscope_export::{Aligned, DiffOptions, Format, cause, render_diff};
+use emberscope_model::{Answer, Query, Summary, WallTime, sampling_error};
+use emberscope_store::Store;
+use serde_json::{Map, Value, json};
+use slow::Group;
+use std::sync::Arc;
+use table::{Compared, Side, whole};
+
+/// Methods unless told.
+const DEFAULT_LIMIT: usize = 100;
+/// Most methods.
+const MAX_LIMIT: usize = 100_000;
+
+/// What makes two sides comparable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Totals are made equal.
+    Equal,
+    /// As they are.
+    Absolute,
+    /// For each task.
+    Task,
+}
+
+const SCALES: [(&str, Scale); 3] =
+    [("equal", Scale::Equal), ("absolute", Scale::Absolute), ("task", Scale::Task)];
+
+impl Scale {
+    fn slug(self) -> &'static str {
+        SCALES.iter().find(|(_, scale)| *scale == self).map_or("", |(slug, _)| slug)
+    }
+    fn says(self) -> &'static str {
+        match self {
+            Self::Equal => "the left side scaled to the right one's total",
+            Self::Absolute => "times as they are",
+            Self::Task => "time for each task",
+        }
+    }
+}
+
+/// What is compared.
+struct Question {
+    /// One for each side; with `slow`, the stage's on both.
+    sides: [Asked; 2],
+    slow: bool,
+    format: Format,
+    scale: Scale,
+    by_total: bool,
+    limit: usize,
+    nodes: bool,
+}
+
+/// `/api/v1/diff`
+pub async fn diff(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    let more = ["format", "group", "scale", "slow", "sort", "limit", "nodes"];
+    state
+        .ask(Params::comparing(raw.as_deref(), &more), read, |store, _, question| answer(store, question))
+        .await
+}
+
+fn read(params: &Params) -> Result<Question, ApiError> {
+    let slow = params.flag("slow")?;
+    if slow {
+        slow::check(params)?;
+    } else if params.sided().is_none() {
+        let message =
+            "Both sides are the same: say what differs, as left.KEY= and right.KEY=, or ask for slow=1.";
+        return Err(ApiError { parameter: None, ..ApiError::bad("", message) });
+    }
+    let formats: Vec<(&str, Format)> = Format::COMPARED.iter().map(|f| (f.slug(), *f)).collect();
+    let scales = SCALES.get(..if slow { 3 } else { 2 }).unwrap_or_default();
+    let now = WallTime::now();
+    let side = |side| Asked::read(&params.side(side), now).map_err(|error| of_side(error, params, side));
+    let [left, right] = SIDES;
+    let sides = [side(left)?, side(right)?];
+    of_time(sides[0].kind)?;
+    Ok(Question {
+        sides,
+        slow,
+        format: params.choice("format", &formats, Format::Svg)?,
+        scale: params.choice("scale", scales, if slow { Scale::Task } else { Scale::Equal })?,
+        by_total: params.choice("sort", &[("self", false), ("total", true)], false)?,
+        limit: params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT),
+        nodes: params.flag("nodes")?,
+    })
+}
+
+/// Names the parameter as it was given.
+fn of_side(error: ApiError, params: &Params, side: &str) -> ApiError {
+    let sided = error.parameter.as_ref().map(|name| format!("{side}{name}"));
+    match sided.filter(|name| params.has(name)) {
+        Some(name) => error.of_parameter(name),
+        None => error,
+    }
+}
+
+fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> {
+    let [left, right] = &question.sides;
+    let (queries, slow) = if question.slow {
+        let query = right.query(store)?;
+        let slow = slow::groups(store, &query)?;
+        ([slow.median.query(&query), slow.slow.query(&query)], Some((query, slow)))
+    } else {
+        ([left.query(store)?, right.query(store)?], None)
+    };
+    let [left, right] = &queries;
+    let (left, right) = (store.merge(left)?, store.merge(right)?);
+    let trees = Aligned::new(&left.tree, &right.tree);
+    let (whole_left, whole_right) = (whole(&trees.left), whole(&trees.right));
+    let factors = match (question.scale, &slow) {
+        (Scale::Task, Some((_, slow))) => [&slow.median, &slow.slow].map(|g| 1.0 / g.count.max(1) as f64),
+        (Scale::Equal, _) if whole_left.weight > 0 && whole_right.weight > 0 => {
+            [whole_right.weight as f64 / whole_left.weight as f64, 1.0]
+        }
+        _ => [1.0, 1.0],
+    };
+    let [left_factor, right_factor] = factors;
+    let compared = Compared {
+        trees: &trees,
+        left: Side { factor: left_factor, whole: whole_left },
+        right: Side { factor: right_factor, whole: whole_right },
+        scale: question.scale,
+    };
+    let summaries = [summary_of(&left), summary_of(&right)];
+    let mut headers = both_headers(store, &summaries);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(question.format.content_type()));
+    if question.format == Format::Json {
+        let groups = slow.as_ref().map(|(_, slow)| [&slow.median, &slow.slow]);
+        let mut out = surroundings(store, &summaries, &compared, groups);
+        out.insert("slow".into(), slow.as_ref().map_or(Value::Null, |(_, slow)| slow.json.clone()));
+        methods(&mut out, question, &compared);
+        return Ok(json(headers, &Value::Object(out)));
+    }
+    if question.format == Format::Svg {
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SVG_POLICY));
+    }
+    let options = DiffOptions {
+        left_factor,
+        right_factor,
+        title: match &slow {
+            Some((query, slow)) => headline(query, &slow.slow, &slow.median),
+            None => {
+                let [left, right] = queries.each_ref().map(title);
+                format!("{right} against {left}")
+            }
+        },
+        subtitle: subtitle(question.scale, &left, &right),
+    };
+    let body = render_diff(question.format, &trees, &options)?;
+    Ok(Rendered { headers, body: body.into() })
+}
+
+fn headline(query: &Query, slow: &Group, median: &Group) -> String {
+    format!("{}: {} slow tasks against {} usual ones", title(query), slow.count, median.count)
+}
+
+fn subtitle(scale: Scale, left: &Answer, right: &Answer) -> String {
+    let side = |answer: &Answer| {
+        let samples = answer.quality.samples;
+        let error = sampling_error(samples).map_or(String::new(), |e| format!(" (error {:.1} %)", e * 100.0));
+        format!("{} to {}, {samples} samples{error}", answer.range.from, answer.range.until)
+    };
+    format!("red: more; {}; right: {}; left: {}", scale.says(), side(right), side(left))
+}
+
+/// The right side's headers, and the left side's under names of their own.
+fn both_headers(store: &dyn Store, [left, right]: &[Summary; 2]) -> HeaderMap {
+    let mut out = headers(right, store);
+    for (name, value) in headers(left, store) {
+        let name = name.as_ref().and_then(|name| name.as_str().strip_prefix("x-emberscope-"));
+        let name = name.and_then(|name| HeaderName::try_from(format!("x-emberscope-left-{name}")).ok());
+        if let Some(name) = name {
+            out.insert(name, value);
+        }
+    }
+    out
+}
+
+/// Both sides, and what they sum to.
+fn surroundings(
+    store: &dyn Store,
+    summaries: &[Summary; 2],
+    compared: &Compared<'_>,
+    groups: Option<[&Group; 2]>,
+) -> Map<String, Value> {
+    let mut out = Map::new();
+    let sides = [("left", compared.left), ("right", compared.right)];
+    for (at, ((name, side), summary)) in sides.into_iter().zip(summaries).enumerate() {
+        let mut row = head(summary, store);
+        for shared in ["window_seconds", "span"] {
+            if let Some(value) = row.remove(shared) {
+                out.insert(shared.into(), value);
+            }
+        }
+        row.insert("samples".into(), side.whole.count.into());
+        row.insert("cpu_seconds".into(), seconds(side.whole.weight).into());
+        row.insert("sampling_error".into(), json!(sampling_error(side.whole.count)));
+        row.insert("factor".into(), side.factor.into());
+        if let Some(group) = groups.and_then(|groups| groups.get(at).copied()) {
+            row.insert("name".into(), group.name.into());
+            row.insert("tasks".into(), group.listed.clone());
+            row.insert("task_count".into(), group.count.into());
+            row.insert("task_cpu_seconds".into(), seconds(group.cpu_ns).into());
+        }
+        out.insert(name.into(), row.into());
+    }
+    out.insert("scale".into(), compared.scale.slug().into());
+    out.insert("total".into(), compared.total());
+    out
+}
+
+/// The cause, the methods, and the tree where it was asked for.
+fn methods(out: &mut Map<String, Value>, question: &Question, compared: &Compared<'_>) {
+    let mut rows = compared.methods(question.by_total);
+    let cause = cause(compared.trees, compared.left.factor, compared.right.factor);
+    let place = cause.and_then(|c| rows.iter().position(|row| row.name() == (c.name, c.module)));
+    if let Some(place) = place.filter(|_| !question.by_total)
+        && let Some(front) = rows.get_mut(..=place)
+    {
+        front.rotate_right(1);
+    }
+    let count = rows.len();
+    rows.truncate(question.limit);
+    out.insert("cause".into(), json!(cause.map(|c| json!({ "name": c.name, "module": c.module }))));
+    out.insert("sort".into(), if question.by_total { "total" } else { "self" }.into());
+    out.insert("methods".into(), count.into());
+    out.insert("cut".into(), (count - rows.len()).into());
+    out.insert("diff".into(), rows.iter().map(|row| compared.row(row)).collect());
+    if question.nodes {
+        out.insert("nodes".into(), compared.nodes());
+    }
+}

@@ -1,0 +1,143 @@
+//! A difference as JSON: both sides, what they sum to, and the methods by what they add to it.
+//!
+//! In: aligned trees and two [`Side`]s. Out: JSON values. A scaled time t of n samples has the standard
+//! error t/sqrt(n); where sides are scaled to equal totals, the total is given and the share p is what
+//! varies: total * sqrt(p(1-p)/N). A difference has the root of both errors' squares.
+
+use super::Scale;
+use crate::answer::share_error;
+use emberscope_export::{Aligned, Cost, Method, methods};
+use emberscope_model::Tree;
+use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
+
+/// One side, scaled.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    /// What its seconds are multiplied by.
+    pub factor: f64,
+    /// Samples, and their weight in nanoseconds.
+    pub whole: Cost,
+}
+
+impl Side {
+    /// Scaled seconds.
+    pub fn seconds(&self, cost: Cost) -> f64 {
+        cost.weight as f64 / 1e9 * self.factor
+    }
+    fn error(&self, cost: Cost, scale: Scale) -> f64 {
+        match scale {
+            Scale::Equal => {
+                self.seconds(self.whole) * share_error(cost.count, self.whole.count).unwrap_or_default()
+            }
+            Scale::Absolute | Scale::Task => self.seconds(cost) / (cost.count.max(1) as f64).sqrt(),
+        }
+    }
+}
+
+/// What makes times into figures.
+pub struct Compared<'a> {
+    pub trees: &'a Aligned,
+    pub left: Side,
+    pub right: Side,
+    pub scale: Scale,
+}
+
+/// A method on both sides.
+pub struct Row<'a> {
+    left: Method<'a>,
+    right: Method<'a>,
+}
+
+impl Row<'_> {
+    pub fn name(&self) -> (&str, &str) {
+        (self.right.name, self.right.module)
+    }
+}
+
+impl<'a> Compared<'a> {
+    /// Two scaled times and their difference.
+    fn pair(&self, left: Cost, right: Cost) -> Map<String, Value> {
+        let mut out = Map::new();
+        let error = self.left.error(left, self.scale).hypot(self.right.error(right, self.scale));
+        out.insert("left_seconds".into(), self.left.seconds(left).into());
+        out.insert("right_seconds".into(), self.right.seconds(right).into());
+        out.insert("difference".into(), self.difference(left, right).into());
+        out.insert("difference_error".into(), error.into());
+        out.insert("left_samples".into(), left.count.into());
+        out.insert("right_samples".into(), right.count.into());
+        out
+    }
+
+    fn difference(&self, left: Cost, right: Cost) -> f64 {
+        self.right.seconds(right) - self.left.seconds(left)
+    }
+
+    /// The sums of both sides.
+    pub fn total(&self) -> Value {
+        let mut out = self.pair(self.left.whole, self.right.whole);
+        if self.scale == Scale::Equal {
+            // They were made so.
+            out.insert("difference_error".into(), Value::Null);
+        }
+        out.into()
+    }
+
+    /// The methods of both, those first that differ most in their own or their total time.
+    pub fn methods(&self, by_total: bool) -> Vec<Row<'a>> {
+        // Aligned trees have the same methods in the same order.
+        let both = methods(&self.trees.left).into_iter().zip(methods(&self.trees.right));
+        let mut rows: Vec<Row<'a>> = both.map(|(left, right)| Row { left, right }).collect();
+        let size = |row: &Row<'_>| {
+            let own = self.difference(row.left.own, row.right.own).abs();
+            let total = self.difference(row.left.total, row.right.total).abs();
+            if by_total { (total, own) } else { (own, total) }
+        };
+        rows.sort_by(|a, b| {
+            let (x, y) = (size(a), size(b));
+            let sizes = y.partial_cmp(&x).unwrap_or(Ordering::Equal);
+            sizes.then_with(|| a.name().cmp(&b.name()))
+        });
+        rows
+    }
+
+    /// A method's row.
+    pub fn row(&self, row: &Row<'_>) -> Value {
+        let kinds: std::collections::BTreeSet<&str> =
+            row.left.kinds.iter().chain(&row.right.kinds).copied().collect();
+        json!({
+            "name": row.right.name,
+            "module": row.right.module,
+            "kinds": kinds,
+            "self": self.pair(row.left.own, row.right.own),
+            "total": self.pair(row.left.total, row.right.total),
+        })
+    }
+
+    /// The merged tree, a caller before its callees; times in scaled seconds.
+    pub fn nodes(&self) -> Value {
+        let both = self.trees.left.nodes.iter().zip(&self.trees.right.nodes).enumerate();
+        let row = |(id, (left, right)): (usize, (&emberscope_model::Node, &emberscope_model::Node))| {
+            let own =
+                |node: &emberscope_model::Node| Cost { count: node.self_count, weight: node.self_weight };
+            let total =
+                |node: &emberscope_model::Node| Cost { count: node.total_count, weight: node.total_weight };
+            json!({
+                "parent": (id > 0).then_some(right.parent),
+                "name": right.frame.name.as_ref(),
+                "kind": right.frame.kind.slug(),
+                "module": right.frame.module.as_ref(),
+                "self": [self.left.seconds(own(left)), self.right.seconds(own(right))],
+                "total": [self.left.seconds(total(left)), self.right.seconds(total(right))],
+            })
+        };
+        both.map(row).collect()
+    }
+}
+
+/// Samples and weight of a whole tree.
+pub fn whole(tree: &Tree) -> Cost {
+    tree.nodes
+        .first()
+        .map_or_else(Cost::default, |root| Cost { count: root.total_count, weight: root.total_weight })
+}

@@ -1,0 +1,108 @@
+//! The two kinds of figures of a row, side by side: exact ones from the ledger, and sampled ones.
+//!
+//! In: lines of the ledger and sums of samples that belong to one row. Out: JSON objects `exact` (null
+//! where the ledger has nothing) and `sampled` (with its error), and when the row was seen. They are
+//! never mixed: what must be one number says which of the two it is.
+
+use super::answer::instant;
+use emberscope_model::{LabelTotal, LedgerSums, LedgerTotal, TimeRange, sampling_error};
+use serde_json::{Map, Value, json};
+
+/// Sums of one row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// From the ledger.
+    pub exact: Option<LedgerSums>,
+    /// Samples.
+    pub samples: u64,
+    /// Their weight, nanoseconds.
+    pub weight: u64,
+    /// By the ledger, to the instant.
+    seen_exactly: Option<TimeRange>,
+    /// By samples, in whole windows.
+    seen_sampled: Option<TimeRange>,
+}
+
+impl Figures {
+    /// Adds a line of the ledger.
+    pub fn add_exact(&mut self, line: &LedgerTotal) {
+        self.exact.get_or_insert_default().add(&line.sums);
+        self.seen_exactly = joined(self.seen_exactly, Some(line.seen));
+    }
+    /// Adds samples.
+    pub fn add_samples(&mut self, total: &LabelTotal) {
+        self.samples = self.samples.saturating_add(total.count);
+        self.weight = self.weight.saturating_add(total.weight);
+        self.seen_sampled = joined(self.seen_sampled, Some(total.seen));
+    }
+    /// Adds another row's.
+    pub fn add(&mut self, other: &Self) {
+        if let Some(sums) = &other.exact {
+            self.exact.get_or_insert_default().add(sums);
+        }
+        self.samples = self.samples.saturating_add(other.samples);
+        self.weight = self.weight.saturating_add(other.weight);
+        self.seen_exactly = joined(self.seen_exactly, other.seen_exactly);
+        self.seen_sampled = joined(self.seen_sampled, other.seen_sampled);
+    }
+    /// When it was seen: by the ledger where it tells.
+    pub fn seen(&self) -> Option<TimeRange> {
+        self.seen_exactly.or(self.seen_sampled)
+    }
+    /// `exact` and `sampled`, for a row.
+    pub fn json(&self) -> Map<String, Value> {
+        let mut out = Map::new();
+        out.insert("exact".into(), self.exact.as_ref().map_or(Value::Null, exact));
+        out.insert("sampled".into(), self.sampled());
+        out
+    }
+    fn sampled(&self) -> Value {
+        json!({
+            "samples": self.samples,
+            "cpu_seconds": seconds(self.weight),
+            "sampling_error": sampling_error(self.samples),
+        })
+    }
+}
+
+fn joined(one: Option<TimeRange>, other: Option<TimeRange>) -> Option<TimeRange> {
+    match (one, other) {
+        (Some(mut one), Some(other)) => {
+            one.cover(&other);
+            Some(one)
+        }
+        (one, other) => one.or(other),
+    }
+}
+
+/// Puts `first_seen` and `last_seen` into a row.
+pub fn put_seen(row: &mut Map<String, Value>, seen: Option<TimeRange>) {
+    row.insert("first_seen".into(), seen.map_or(Value::Null, |s| instant(s.from)));
+    row.insert("last_seen".into(), seen.map_or(Value::Null, |s| instant(s.until)));
+}
+
+/// Exact sums, for JSON.
+pub fn exact(sums: &LedgerSums) -> Value {
+    let (user, system) = sums.user_and_system_ns();
+    let accounts = &sums.accounts;
+    json!({
+        "cpu_seconds": seconds(accounts.cpu_ns),
+        "user_seconds": seconds(user),
+        "system_seconds": seconds(system),
+        "wall_seconds": seconds(sums.wall_ns),
+        "run_delay_seconds": seconds(accounts.run_delay_ns),
+        "blocked_seconds": seconds(sums.blocked_ns()),
+        "voluntary_switches": accounts.voluntary_switches,
+        "involuntary_switches": accounts.involuntary_switches,
+        "minor_faults": accounts.minor_faults,
+        "major_faults": accounts.major_faults,
+        "read_bytes": accounts.read_bytes,
+        "written_bytes": accounts.written_bytes,
+        "begun": sums.begun,
+    })
+}
+
+/// Nanoseconds as seconds.
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,94 @@
+//! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines, JSON, pprof or Parquet.
+//!
+//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`, `columns`. Out: what [`emberscope_export`]
+//! writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is written
+//! to be opened on its own: its script may run, in a sandbox without our origin, so that even a name that
+//! got through the escaping could read nothing here.
+
+use super::ServeState;
+use super::answer::{head_of_tree, headers, summary_of};
+use super::cut::cut;
+use super::error::ApiError;
+use super::params::Params;
+use super::run::Rendered;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use emberscope_export::{ExportError, ExportOptions, Format, Unit, render, render_columns};
+use emberscope_model::{LabelKey, MatchOp, Query};
+use emberscope_store::Store;
+use std::sync::Arc;
+
+/// Most nodes that can be asked for; the store has a limit of its own.
+const MAX_NODES: usize = 10_000_000;
+/// inferno's picture has its script, style and event attributes inline.
+pub const SVG_POLICY: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; sandbox allow-scripts";
+
+/// `/api/v1/flamegraph`
+pub async fn flamegraph(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    state.select(raw, &["format", "unit", "annotate", "lines", "group", "max_nodes", "columns"], tree).await
+}
+
+fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, ApiError> {
+    let formats: Vec<(&str, Format)> = Format::ALL.iter().map(|f| (f.slug(), *f)).collect();
+    let columns = params.flag("columns")?;
+    let format = params.choice("format", &formats, if columns { Format::Json } else { Format::Svg })?;
+    let units = Unit::ALL.map(|unit| (unit.slug(query.kind), unit));
+    let options = ExportOptions {
+        unit: params.choice("unit", &units, Unit::Samples)?,
+        annotate: params.flag("annotate")?,
+        title: title(query),
+    };
+    let max_nodes = params.number("max_nodes", 1, MAX_NODES)?;
+    if columns && format != Format::Json {
+        return Err(ApiError::bad("columns", "`columns=1` goes with `format=json` only"));
+    }
+    let mut answer = store.merge(query)?;
+    let cut = max_nodes.and_then(|max| cut(&answer.tree, max));
+    let mut gone = 0;
+    if let Some((tree, count)) = cut {
+        (answer.tree, gone) = (tree, count);
+    }
+    let mut body = match columns {
+        true => render_columns(&answer, options.unit)?,
+        false => render(format, &answer, &options)?,
+    };
+    let summary = summary_of(&answer);
+    if format == Format::Json {
+        body = head_of_tree(store, &summary, gone, body);
+    }
+    let mut headers = headers(&summary, store);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    headers.insert(HeaderName::from_static("x-emberscope-cut-nodes"), HeaderValue::from(gone));
+    if format == Format::Svg {
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SVG_POLICY));
+    }
+    Ok(Rendered { headers, body: body.into() })
+}
+
+impl From<ExportError> for ApiError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::TooLarge { .. } | ExportError::Frames(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "answer_too_large", error.to_string())
+            }
+            ExportError::Write { .. } => Self::internal(error.to_string()),
+        }
+    }
+}
+
+/// What the picture shows, from the plain conditions: `app app-1, stage 3`.
+pub fn title(query: &Query) -> String {
+    let parts = query.selection.matchers.iter().filter_map(|matcher| match &matcher.op {
+        MatchOp::In(values) => Some(format!("{} {}", matcher.key, values.join(" or "))),
+        _ => None,
+    });
+    let mut parts: Vec<String> = parts.collect();
+    if !query.selection.matchers.iter().any(|m| m.key == LabelKey::App) {
+        parts.insert(0, "whole node".to_owned());
+    }
+    // A headline, not a list of tasks.
+    let title: String = parts.join(", ").chars().take(200).collect();
+    format!("{title} ({})", query.kind.slug())
+}

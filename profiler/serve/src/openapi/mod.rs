@@ -1,0 +1,303 @@
+//! `/api/v1/openapi.json`: the API as an OpenAPI 3.1 document.
+//!
+//! In: the table of routes and their parameters ([`table`]), the labels, the formats. Out: JSON, made once. Tests
+//! hold the table to the routes: each parameter is taken, no other is, each listed value is, and an answer has the
+//! fields that are listed. Grafana's calls are named without their messages: these are Pyroscope's protos.
+
+pub mod table;
+
+use super::params::{Params, SIDES};
+use axum::extract::RawQuery;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use emberscope_export::Format;
+use emberscope_model::{LabelKey, SampleKind};
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+use table::{Answers, Kind, Own, Route, Selects};
+
+/// `/api/v1/openapi.json`
+pub async fn openapi(RawQuery(raw): RawQuery) -> Response {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
+    if let Err(error) = Params::of(raw.as_deref(), &[]) {
+        return error.into_response();
+    }
+    ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
+}
+
+/// The whole of it.
+pub fn document() -> Value {
+    let mut paths = Map::new();
+    for route in table::ROUTES {
+        paths.insert(route.path.to_owned(), json!({ "get": operation(route) }));
+    }
+    for (path, says) in table::CALLS {
+        paths.insert((*path).to_owned(), json!({ "post": call(path, says) }));
+    }
+    let mut compared = operation(&table::RENDER_DIFF);
+    compared["responses"]["default"] = connect_error();
+    paths.insert(table::RENDER_DIFF.path.to_owned(), json!({ "get": compared }));
+    for (path, operations) in logins() {
+        paths.insert(path.to_owned(), operations);
+    }
+    let mut parameters = Map::new();
+    for (name, says, schema) in selection() {
+        parameters.insert(name.to_owned(), parameter(name, says, &schema));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Emberscope",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What a daemon knows of its node. docs/reference/http.md says the rest.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{}, { "token": [] }, { "cookie": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "Over TCP, on loopback too; the Unix socket wants none.",
+                },
+                "cookie": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "emberscope-SERVER",
+                    "description": "Of a browser that /login logged in; SERVER is another each time a daemon starts.",
+                },
+            },
+            "parameters": parameters,
+            "responses": { "Error": {
+                "description": "Refused, or failed.",
+                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+            } },
+            "schemas": schemas(),
+        },
+    })
+}
+
+/// What logs a browser in.
+fn logins() -> [(&'static str, Value); 2] {
+    let error = json!({ "$ref": "#/components/responses/Error" });
+    let code = json!({ "name": "code", "in": "query", "required": true, "schema": { "type": "string" } });
+    let enter = json!({
+        "operationId": "login",
+        "summary": "Logs a browser in, by a code that is good once.",
+        "security": [{}],
+        "parameters": [code],
+        "responses": { "303": { "description": "To the page, with a cookie." }, "default": error },
+    });
+    let text = json!({ "type": ["string", "null"] });
+    let link = json!({ "type": "object", "required": ["path", "url", "expires_seconds"], "properties": {
+        "path": { "type": "string" }, "url": text, "expires_seconds": { "type": ["integer", "null"] },
+    } });
+    let make = json!({
+        "operationId": "login_link",
+        "summary": "Makes such a code; wants the full token, or the Unix socket.",
+        "responses": {
+            "200": { "description": "The link.", "content": { "application/json": { "schema": link } } },
+            "default": error,
+        },
+    });
+    [("/login", json!({ "get": enter })), ("/api/v1/login", json!({ "post": make }))]
+}
+
+fn schemas() -> Value {
+    let time = json!({ "type": "string", "format": "date-time" });
+    json!({
+        "Error": {
+            "type": "object",
+            "required": ["error"],
+            "properties": { "error": {
+                "type": "object",
+                "required": ["code", "message", "parameter"],
+                "properties": {
+                    "code": { "type": "string" },
+                    "message": { "type": "string" },
+                    "parameter": { "type": ["string", "null"] },
+                    "choices": { "type": "array", "items": { "type": "string" } },
+                },
+            } },
+        },
+        "Range": {
+            "type": "object",
+            "required": ["from", "until"],
+            "properties": { "from": time, "until": time },
+        },
+        "Quality": {
+            "description": "What the answer rests on.",
+            "type": "object",
+            "required": ["samples", "lost", "truncated", "frames", "unnamed_frames"],
+            "properties": {
+                "samples": { "type": "integer" },
+                "lost": { "type": "integer" },
+                "truncated": { "type": "integer" },
+                "frames": { "type": "integer" },
+                "unnamed_frames": { "type": "integer" },
+                "sampling_error": { "type": ["number", "null"] },
+                "missing": {
+                    "description": "Stored parts of this time that were set aside as bad.",
+                    "type": "integer",
+                },
+                "missing_parts": { "type": "array", "items": {
+                    "type": "object",
+                    "required": ["name", "from", "until", "says"],
+                    "properties": {
+                        "name": { "type": "string" },
+                        "from": time,
+                        "until": time,
+                        "says": { "type": "string" },
+                    },
+                } },
+            },
+        },
+    })
+}
+
+/// What every selecting route takes: name, sentence, schema.
+fn selection() -> Vec<(&'static str, &'static str, Value)> {
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let text = json!({ "type": "string" });
+    let kinds: Vec<&str> = SampleKind::ALL.iter().map(|kind| kind.slug()).collect();
+    let label = |key: &LabelKey| match key {
+        LabelKey::App => {
+            (key.name(), "An application's id, else its name. Given twice: either.", list.clone())
+        }
+        _ => (key.name(), "A label's value. Given twice: either; empty: without the label.", list.clone()),
+    };
+    let when = "RFC 3339, Unix seconds or milliseconds, now, now-15m or -15m. Absent: the last hour.";
+    let mut all: Vec<_> = LabelKey::ALL.iter().map(label).collect();
+    all.push(("from", when, text.clone()));
+    all.push(("until", when, text.clone()));
+    all.push(("query", "A PromQL selector, joined to the other conditions with and.", text));
+    all.push(("type", "Kind of samples.", json!({ "type": "string", "enum": kinds })));
+    all
+}
+
+fn parameter(name: &str, says: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": "query", "description": says, "schema": schema })
+}
+
+fn own(own: &Own) -> Value {
+    let words = |words: &[&str]| json!({ "type": "string", "enum": words });
+    let schema = match &own.kind {
+        Kind::Words(list) => words(list),
+        Kind::Formats => words(&Format::ALL.iter().map(|f| f.slug()).collect::<Vec<_>>()),
+        Kind::Number(most, None) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
+        Kind::Number(most, Some(usual)) => {
+            json!({ "type": "integer", "minimum": 1, "maximum": most, "default": usual })
+        }
+        Kind::Flag => words(&["", "0", "1", "true", "false"]),
+        Kind::Text => json!({ "type": "string" }),
+        // With commas, or several times.
+        Kind::Labels => {
+            let names: Vec<&str> = LabelKey::ALL.iter().map(|key| key.name()).collect();
+            json!({ "type": "array", "items": { "type": "string", "enum": names } })
+        }
+    };
+    let mut out = parameter(own.name, own.says, &schema);
+    if matches!(own.kind, Kind::Labels) {
+        out["style"] = "form".into();
+        out["explode"] = false.into();
+    }
+    out
+}
+
+fn operation(route: &Route) -> Value {
+    let mut parameters: Vec<Value> = Vec::new();
+    for piece in route.path.split('/').filter_map(|p| p.strip_prefix('{')?.strip_suffix('}')) {
+        parameters.push(json!({
+            "name": piece, "in": "path", "required": true, "description": "A label.",
+            "schema": { "type": "string" },
+        }));
+    }
+    if route.selects != Selects::Nothing {
+        let names = selection();
+        parameters
+            .extend(names.iter().map(|(n, ..)| json!({ "$ref": format!("#/components/parameters/{n}") })));
+    }
+    if route.selects == Selects::TwoSides {
+        for side in SIDES {
+            let sided = selection().into_iter().filter(|(name, ..)| *name != "type");
+            parameters
+                .extend(sided.map(|(name, says, schema)| parameter(&format!("{side}{name}"), says, &schema)));
+        }
+    }
+    parameters.extend(route.own.iter().map(own));
+    let mut out = json!({
+        "operationId": route.id,
+        "summary": route.says,
+        "responses": {
+            "200": { "description": "The answer.", "content": content(&route.answers) },
+            "default": { "$ref": "#/components/responses/Error" },
+        },
+    });
+    if !parameters.is_empty() {
+        out["parameters"] = parameters.into();
+    }
+    if route.path == "/healthz" {
+        out["security"] = json!([{}]);
+    }
+    out
+}
+
+fn content(answers: &Answers) -> Value {
+    let text = json!({ "schema": { "type": "string" } });
+    match answers {
+        Answers::Text(kind) => json!({ *kind: text }),
+        Answers::Json(fields) => json!({ "application/json": { "schema": object(fields) } }),
+        Answers::Formats(kinds, fields) => {
+            let mut out: Map<String, Value> =
+                kinds.iter().map(|kind| ((*kind).to_owned(), text.clone())).collect();
+            out.insert("application/json".to_owned(), json!({ "schema": object(fields) }));
+            Value::Object(out)
+        }
+    }
+}
+
+/// An object with these fields, all of them always there.
+fn object(fields: &[&str]) -> Value {
+    let shape = |field: &str| match field {
+        "range" => json!({ "$ref": "#/components/schemas/Range" }),
+        "span" => json!({ "anyOf": [{ "$ref": "#/components/schemas/Range" }, { "type": "null" }] }),
+        "quality" => json!({ "$ref": "#/components/schemas/Quality" }),
+        "windows" | "count" | "cut" | "cut_nodes" | "methods" => json!({ "type": "integer" }),
+        "window_seconds" | "step_seconds" => json!({ "type": "number" }),
+        _ => json!({}),
+    };
+    let properties: Map<String, Value> = fields.iter().map(|f| ((*f).to_owned(), shape(f))).collect();
+    json!({ "type": "object", "required": fields, "properties": properties })
+}
+
+/// A call of Pyroscope's, in protobuf or its JSON.
+fn call(path: &str, says: &str) -> Value {
+    let id = path.rsplit('/').next().unwrap_or(path);
+    let message = json!({
+        "application/json": { "schema": { "type": "object" } },
+        "application/proto": { "schema": { "type": "string", "contentMediaType": "application/proto" } },
+    });
+    json!({
+        "operationId": id,
+        "summary": says,
+        "requestBody": { "content": message },
+        "responses": {
+            "200": { "description": "The answer's message.", "content": message },
+            "default": connect_error(),
+        },
+    })
+}
+
+fn connect_error() -> Value {
+    json!({
+        "description": "A Connect error.",
+        "content": { "application/json": { "schema": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": { "code": { "type": "string" }, "message": { "type": "string" } },
+        } } },
+    })
+}

@@ -1,0 +1,113 @@
+//! Profile types: what Pyroscope calls the kinds of samples, as
+//! `name:sample_type:sample_unit:period_type:period_unit`.
+//!
+//! Each sample kind is offered as its weight and as its count, named by its [`emberscope_model::KindFacts`]. The parts are also labels of every
+//! series (`__type__`, `__unit__`, ...), as Pyroscope's ingestion adds them (pkg/phlare model,
+//! `labels.go`); their names begin with `__`, which Grafana hides.
+
+use super::error::CallError;
+use super::response::ProfileType;
+use emberscope_export::Unit;
+use emberscope_model::SampleKind;
+
+/// A profile type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// The samples it is about.
+    pub kind: SampleKind,
+    /// Which of their numbers.
+    pub unit: Unit,
+}
+
+/// Two of each kind.
+const TYPES: usize = SampleKind::ALL.len() * 2;
+
+/// All types.
+pub static ALL: [Type; TYPES] = {
+    let mut all = [Type { kind: SampleKind::Cpu, unit: Unit::Weight }; TYPES];
+    let mut place = 0;
+    while place < TYPES {
+        let unit = if place % 2 == 0 { Unit::Weight } else { Unit::Samples };
+        all[place] = Type { kind: SampleKind::ALL[place / 2], unit };
+        place += 1;
+    }
+    all
+};
+
+/// The labels that a type adds to each series, in order of their names.
+pub const LABELS: [&str; 6] =
+    ["__name__", "__period_type__", "__period_unit__", "__profile_type__", "__type__", "__unit__"];
+
+impl Type {
+    /// Its five parts: name, sample type, sample unit, period type, period unit.
+    pub const fn parts(&self) -> [&'static str; 5] {
+        let (facts, value) = (self.kind.facts(), self.unit.facts(self.kind));
+        [facts.profile, value.name, value.unit, facts.period.name, facts.period.unit]
+    }
+    /// `name:sample_type:sample_unit:period_type:period_unit`.
+    pub fn id(&self) -> String {
+        self.parts().join(":")
+    }
+    /// One of [`LABELS`].
+    pub fn label(&self, name: &str) -> Option<String> {
+        let [of, sample_type, sample_unit, period_type, period_unit] = self.parts();
+        Some(match name {
+            "__name__" => of.to_owned(),
+            "__type__" => sample_type.to_owned(),
+            "__unit__" => sample_unit.to_owned(),
+            "__period_type__" => period_type.to_owned(),
+            "__period_unit__" => period_unit.to_owned(),
+            "__profile_type__" => self.id(),
+            _ => return None,
+        })
+    }
+    /// As a message.
+    pub fn message(&self) -> ProfileType {
+        let [name, sample_type, sample_unit, period_type, period_unit] = self.parts().map(str::to_owned);
+        ProfileType { id: self.id(), name, sample_type, sample_unit, period_type, period_unit }
+    }
+    /// By id. None when it is well formed and there is no such type: a query for it finds nothing.
+    pub fn find(id: &str) -> Result<Option<&'static Self>, CallError> {
+        // Pyroscope allows a sixth part, `delta`.
+        if !(5..=6).contains(&id.split(':').count()) {
+            return Err(CallError::invalid(format!(
+                "profile_typeID {id:?} is not name:sample_type:sample_unit:period_type:period_unit; there are {}",
+                ALL.iter().map(Self::id).collect::<Vec<_>>().join(" and ")
+            )));
+        }
+        Ok(ALL.iter().find(|t| t.id() == id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_is_found_by_its_id_and_has_every_label() {
+        for t in &ALL {
+            assert_eq!(Type::find(&t.id()).expect("well formed"), Some(t));
+            assert!(LABELS.iter().all(|name| t.label(name).is_some()));
+        }
+        assert_eq!(ALL[0].id(), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+        assert_eq!(ALL[1].id(), "process_cpu:samples:count:cpu:nanoseconds");
+        assert!(LABELS.is_sorted());
+    }
+
+    #[test]
+    fn every_kind_of_samples_is_offered_as_weight_and_as_count() {
+        for kind in SampleKind::ALL {
+            for unit in Unit::ALL {
+                let offered = ALL.iter().filter(|t| t.kind == *kind && t.unit == unit).count();
+                assert_eq!(offered, 1, "{kind:?} {unit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_type_that_is_not_there_finds_nothing_and_rubbish_is_an_error() {
+        assert_eq!(Type::find("memory:alloc_space:bytes:space:bytes").expect("well formed"), None);
+        assert!(Type::find("cpu").is_err());
+        assert!(Type::find("").is_err());
+    }
+}

@@ -1,0 +1,243 @@
+//! What a request asks of the store: time range, selection, kind, grouping.
+//!
+//! In: [`Params`] and what "now" is. Out: [`Asked`], and once the app's name is looked up, a [`Query`].
+//! Rules (the same on every route): each label is a parameter; a key given twice means either; an empty
+//! value selects what lacks the label; `query=` adds PromQL conditions, all must hold; absent times mean
+//! the last hour. No I/O here; the app look-up is [`super::app`]'s.
+
+use super::app;
+use super::error::{ApiError, shown};
+use super::params::{Params, nearest};
+use super::selector::{self, SelectorError, UnknownLabels};
+use super::time::parse_time;
+use emberscope_model::{
+    Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WaitReason, WallTime,
+};
+use emberscope_store::Store;
+use std::time::Duration;
+
+/// What is answered when no time is given.
+pub const DEFAULT_SPAN: Duration = Duration::from_secs(3600);
+
+/// A request, read; the app is not looked up yet.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// `[from, until)` as asked.
+    pub range: TimeRange,
+    /// Kind of samples.
+    pub kind: SampleKind,
+    /// Prefix frames.
+    pub group: Vec<LabelKey>,
+    /// How finely frames are told apart.
+    pub detail: Detail,
+    /// Conditions but for the `app` parameters.
+    selection: Selection,
+    /// Ids or names; empty means the whole node.
+    apps: Vec<String>,
+}
+
+impl Asked {
+    /// Reads what every selecting route takes, and `group`, `lines` and `annotate`.
+    pub fn read(params: &Params, now: WallTime) -> Result<Self, ApiError> {
+        let mut matchers = Vec::new();
+        for &key in LabelKey::ALL.iter().filter(|key| **key != LabelKey::App) {
+            let values: Vec<String> = params.all(key.name()).map(str::to_owned).collect();
+            if !values.is_empty() {
+                matchers.push(Matcher { key, op: MatchOp::In(values) });
+            }
+        }
+        if let Some(text) = params.one("query")? {
+            matchers.extend(conditions(text)?);
+        }
+        let kinds: Vec<(&str, SampleKind)> = SampleKind::ALL.iter().map(|k| (k.slug(), *k)).collect();
+        let kind = params.choice("type", &kinds, SampleKind::Cpu)?;
+        matchers.extend(unless_idle(kind, &matchers));
+        Ok(Self {
+            range: range(params, now)?,
+            kind,
+            group: labels(params, "group")?,
+            detail: Detail { lines: params.flag("lines")?, kinds: params.flag("annotate")? },
+            selection: Selection { matchers },
+            apps: params.all(LabelKey::App.name()).map(str::to_owned).collect(),
+        })
+    }
+
+    /// The question to the store; looks the apps up there.
+    pub fn query(&self, store: &dyn Store) -> Result<Query, ApiError> {
+        let mut selection = self.selection.clone();
+        if !self.apps.is_empty() {
+            let ids = app::resolve(store, self.range, self.kind, &self.apps)?;
+            selection.matchers.push(Matcher { key: LabelKey::App, op: MatchOp::In(ids) });
+        }
+        Ok(Query {
+            range: self.range,
+            selection,
+            kind: self.kind,
+            group: self.group.clone(),
+            detail: self.detail,
+        })
+    }
+}
+
+/// Threads that wait for their next task are left out of waits, unless reasons are chosen: a pool's would be most of all.
+pub fn unless_idle(kind: SampleKind, matchers: &[Matcher]) -> Option<Matcher> {
+    let chosen = matchers.iter().any(|matcher| matcher.key == LabelKey::Wait);
+    let idle = || vec![WaitReason::Idle.slug().to_owned()];
+    (kind == SampleKind::OffCpu && !chosen)
+        .then(|| Matcher { key: LabelKey::Wait, op: MatchOp::NotIn(idle()) })
+}
+
+/// Refuses all kinds but CPU time, for what puts samples beside CPU time that is known exactly.
+pub fn of_time(kind: SampleKind) -> Result<(), ApiError> {
+    if kind == SampleKind::Cpu {
+        return Ok(());
+    }
+    let message = format!(
+        "This is about time, and `type={}` has none: ask for its flame graph, top, series, labels, apps or executors.",
+        kind.slug()
+    );
+    Err(ApiError::bad("type", message))
+}
+
+/// `from` and `until`; absent, the last hour.
+fn range(params: &Params, now: WallTime) -> Result<TimeRange, ApiError> {
+    let read = |name| -> Result<Option<WallTime>, ApiError> {
+        let Some(text) = params.one(name)? else { return Ok(None) };
+        let time = parse_time(text, now);
+        time.map(Some).map_err(|e| ApiError::bad(name, format!("`{name}={}`: {e}", shown(text))))
+    };
+    let until = read("until")?.unwrap_or(now);
+    let from = read("from")?.unwrap_or_else(|| until.minus(DEFAULT_SPAN));
+    let range = TimeRange { from, until };
+    if range.is_empty() {
+        let at_fault = if params.one("from")?.is_some() { "from" } else { "until" };
+        let message = format!("`from` ({from}) must lie before `until` ({until})");
+        return Err(ApiError::bad(at_fault, message));
+    }
+    Ok(range)
+}
+
+/// A list of label names, each at most once.
+pub fn labels(params: &Params, parameter: &str) -> Result<Vec<LabelKey>, ApiError> {
+    let mut keys = Vec::new();
+    for name in params.list(parameter) {
+        let key = label(name, parameter)?;
+        if keys.contains(&key) {
+            return Err(ApiError::bad(parameter, format!("`{parameter}` names `{key}` twice")));
+        }
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+/// A label by name; an unknown one is an error that names the nearest.
+pub fn label(name: &str, parameter: &str) -> Result<LabelKey, ApiError> {
+    LabelKey::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = LabelKey::ALL.iter().map(|key| key.name()).collect();
+        let hint = match nearest(name, &names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are: {}.", names.join(", ")),
+        };
+        ApiError::bad(parameter, format!("There is no label `{}`: {hint}", shown(name)))
+            .with_choices(names.into_iter().map(str::to_owned).collect())
+    })
+}
+
+/// The conditions of `query=`. A metric name before the braces means nothing here.
+fn conditions(text: &str) -> Result<Vec<Matcher>, ApiError> {
+    let read = selector::parse(text).and_then(|s| s.to_selection(UnknownLabels::Refuse));
+    match read {
+        Ok(selection) => Ok(selection.unwrap_or_default().matchers),
+        Err(SelectorError::UnknownLabel { label: name }) => match label(&name, "query") {
+            Err(error) => Err(error),
+            Ok(_) => Ok(Vec::new()),
+        },
+        Err(error) => Err(ApiError::bad("query", format!("`query`: {}", shown_error(&error)))),
+    }
+}
+
+fn shown_error(error: &SelectorError) -> String {
+    match error {
+        SelectorError::Regex { label, reason } => {
+            format!("bad regular expression for `{}`: {}", shown(label), shown(reason))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberscope_model::LabelSetBuilder;
+
+    const NOW: WallTime = WallTime(1_795_000_000_000_000_000);
+
+    fn asked(raw: &str) -> Result<Asked, ApiError> {
+        Asked::read(&Params::selecting(Some(raw), &["group"]).unwrap(), NOW)
+    }
+
+    #[test]
+    fn the_last_hour_by_default() {
+        let hour = DEFAULT_SPAN;
+        assert_eq!(asked("").unwrap().range, TimeRange { from: NOW.minus(hour), until: NOW });
+        let two = asked("until=-1h").unwrap().range;
+        assert_eq!(two, TimeRange { from: NOW.minus(2 * hour), until: NOW.minus(hour) });
+        assert_eq!(asked("from=now").unwrap_err().parameter.as_deref(), Some("from"));
+        assert_eq!(asked("from=-1m&until=-2m").unwrap_err().code, "bad_parameter");
+        assert_eq!(asked("until=soon").unwrap_err().parameter.as_deref(), Some("until"));
+    }
+
+    #[test]
+    fn every_label_selects_and_twice_means_either() {
+        for key in LabelKey::ALL.iter().filter(|k| **k != LabelKey::App) {
+            let selection = asked(&format!("{key}=a&{key}=b")).unwrap().selection;
+            for (value, want) in [("a", true), ("b", true), ("c", false), ("", false)] {
+                let set = LabelSetBuilder::new().set(*key, value).build();
+                assert_eq!(selection.matches(&set), want, "{key}={value}");
+            }
+        }
+        let none = asked("stage=").unwrap().selection;
+        assert!(none.matches(&LabelSetBuilder::new().build()));
+        assert!(!none.matches(&LabelSetBuilder::new().set(LabelKey::Stage, "3").build()));
+    }
+
+    #[test]
+    fn query_adds_conditions() {
+        let selection = asked("role=executor&query={stage=~%223|4%22}").unwrap().selection;
+        let set = |role, stage: &str| {
+            LabelSetBuilder::new().set(LabelKey::Role, role).set(LabelKey::Stage, stage).build()
+        };
+        assert!(selection.matches(&set("executor", "3")));
+        assert!(!selection.matches(&set("driver", "3")));
+        assert!(!selection.matches(&set("executor", "34")));
+        let error = asked("query={stag=%221%22}").unwrap_err();
+        assert!(error.message.contains("did you mean `stage`?"), "{}", error.message);
+        assert_eq!(asked("query={a").unwrap_err().parameter.as_deref(), Some("query"));
+        assert_eq!(asked("query={}&query={}").unwrap_err().parameter.as_deref(), Some("query"));
+    }
+
+    #[test]
+    fn idle_threads_are_no_waits_unless_asked_for() {
+        let idle = LabelSetBuilder::new().set(LabelKey::Wait, "idle").build();
+        for (query, has) in [
+            ("type=off-cpu", false),
+            ("type=off-cpu&stage=3", false),
+            ("type=off-cpu&wait=idle", true),
+            ("type=off-cpu&query={wait=~%22.*%22}", true),
+            ("type=cpu", true),
+        ] {
+            let selection = Selection { matchers: asked(query).unwrap().selection.matchers };
+            let stage = LabelSetBuilder::from_set(&idle).set(LabelKey::Stage, "3").build();
+            assert_eq!(selection.matches(&stage), has, "{query}");
+        }
+    }
+
+    #[test]
+    fn grouping() {
+        let want = [LabelKey::Stage, LabelKey::ThreadClass];
+        assert_eq!(asked("group=stage,thread_class").unwrap().group, want);
+        assert_eq!(asked("group=stage&group=thread_class").unwrap().group, want);
+        assert!(asked("group=stage,stage").is_err());
+        assert!(asked("group=thread").unwrap_err().message.contains("thread_class"));
+    }
+}

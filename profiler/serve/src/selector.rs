@@ -1,0 +1,340 @@
+//! Reads PromQL label selectors: `name{key="value", other=~"a|b"}`.
+//!
+//! In: text from a query parameter or a Pyroscope request. Out: a [`Selector`], which
+//! [`Selector::to_selection`] turns into the store's conditions. `{}`, the empty text, a leading metric
+//! name and a trailing comma are allowed, as Grafana sends them. Strings are Go's: `"…"` and `'…'` with
+//! escapes, `` `…` `` raw. As in Prometheus 3, a regular expression is anchored at both ends and `.`
+//! matches a line break too. Limits: [`MAX_TEXT`] bytes, [`MAX_MATCHERS`] matchers, [`REGEX_BYTES`]
+//! bytes a compiled expression. Pure: no I/O, no clock; never panics.
+
+use emberscope_model::{LabelKey, MatchOp, Matcher, Selection};
+use regex::{Regex, RegexBuilder};
+
+/// Longest selector that is read, in bytes.
+pub const MAX_TEXT: usize = 8 * 1024;
+/// Most matchers in one selector.
+pub const MAX_MATCHERS: usize = 32;
+/// Largest compiled regular expression, in bytes: enough for hundreds of alternatives, and 32 of them
+/// stay below 4 MB.
+pub const REGEX_BYTES: usize = 128 * 1024;
+/// Deepest nesting of a regular expression: the parser's own work is bounded by it.
+const REGEX_NEST: u32 = 32;
+
+/// Why a selector could not be read. `at` is a byte offset into the text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorError {
+    /// Too much text.
+    #[error("the selector is longer than {MAX_TEXT} bytes")]
+    TooLong,
+    /// Too many conditions.
+    #[error("the selector has more than {MAX_MATCHERS} matchers")]
+    TooMany,
+    /// Something else stood where this was needed.
+    #[error("expected {wanted} at byte {at} of the selector")]
+    Expected {
+        /// What was needed.
+        wanted: &'static str,
+        /// Where.
+        at: usize,
+    },
+    /// A backslash that means nothing.
+    #[error("bad escape at byte {at} of the selector")]
+    Escape {
+        /// Where.
+        at: usize,
+    },
+    /// The expression is not one, or is too large.
+    #[error("bad regular expression for `{label}`: {reason}")]
+    Regex {
+        /// The label it was for.
+        label: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no such label.
+    #[error("there is no label `{label}`")]
+    UnknownLabel {
+        /// The name that was given.
+        label: String,
+    },
+}
+
+/// How a matcher compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `=~`
+    Matches,
+    /// `!~`
+    NotMatches,
+}
+
+impl Comparison {
+    /// As it is written.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::Matches => "=~",
+            Self::NotMatches => "!~",
+        }
+    }
+}
+
+/// One `name op "value"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelMatcher {
+    /// Label name as written; it need not be one of [`LabelKey`].
+    pub name: String,
+    /// How it compares.
+    pub comparison: Comparison,
+    /// The text or expression, escapes undone.
+    pub value: String,
+}
+
+impl LabelMatcher {
+    /// The condition; compiles the expression.
+    pub fn compile(&self) -> Result<MatchOp, SelectorError> {
+        Ok(match self.comparison {
+            Comparison::Equal => MatchOp::In(vec![self.value.clone()]),
+            Comparison::NotEqual => MatchOp::NotIn(vec![self.value.clone()]),
+            Comparison::Matches => MatchOp::Regex(anchored(&self.name, &self.value)?),
+            Comparison::NotMatches => MatchOp::NotRegex(anchored(&self.name, &self.value)?),
+        })
+    }
+
+    /// Whether it holds for a set without the label: absent is the empty text.
+    pub fn holds_for_absent(&self) -> Result<bool, SelectorError> {
+        Ok(match self.compile()? {
+            MatchOp::In(values) => values.iter().any(String::is_empty),
+            MatchOp::NotIn(values) => values.iter().all(|v| !v.is_empty()),
+            MatchOp::Regex(re) => re.is_match(""),
+            MatchOp::NotRegex(re) => !re.is_match(""),
+        })
+    }
+}
+
+/// What to do with a label name that is not in [`LabelKey`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownLabels {
+    /// An error: the caller can name the nearest one.
+    Refuse,
+    /// As PromQL: no sample has it, so it compares as the empty text.
+    AreEmpty,
+}
+
+/// A selector as it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    /// The name before the braces; empty when there is none.
+    pub metric: String,
+    /// The conditions, in order.
+    pub matchers: Vec<LabelMatcher>,
+}
+
+impl Selector {
+    /// The store's conditions. None: with [`UnknownLabels::AreEmpty`], a condition on a label that no
+    /// sample has can not hold, so nothing is selected.
+    pub fn to_selection(&self, unknown: UnknownLabels) -> Result<Option<Selection>, SelectorError> {
+        let mut matchers = Vec::with_capacity(self.matchers.len());
+        for matcher in &self.matchers {
+            match LabelKey::from_name(&matcher.name) {
+                Some(key) => matchers.push(Matcher { key, op: matcher.compile()? }),
+                None if unknown == UnknownLabels::Refuse => {
+                    return Err(SelectorError::UnknownLabel { label: matcher.name.clone() });
+                }
+                None if matcher.holds_for_absent()? => {}
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Selection { matchers }))
+    }
+}
+
+/// A regular expression that must match the whole text, with bounded size.
+fn anchored(label: &str, pattern: &str) -> Result<Regex, SelectorError> {
+    let build = |text: &str| {
+        RegexBuilder::new(text)
+            .size_limit(REGEX_BYTES)
+            .dfa_size_limit(REGEX_BYTES)
+            .nest_limit(REGEX_NEST)
+            .build()
+            .map_err(|e| SelectorError::Regex { label: label.to_owned(), reason: sentence(&e) })
+    };
+    // On its own first: `a)|(b` must not become two halves once it stands in the group.
+    build(pattern)?;
+    build(&format!(r"\A(?s:{pattern})\z"))
+}
+
+/// The last line of a regex error says what is wrong; those before it draw the expression.
+fn sentence(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default().trim();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+/// Reads a selector.
+pub fn parse(text: &str) -> Result<Selector, SelectorError> {
+    if text.len() > MAX_TEXT {
+        return Err(SelectorError::TooLong);
+    }
+    let mut reader = Reader { text, at: 0 };
+    let mut selector = Selector::default();
+    reader.skip_space();
+    selector.metric = reader.word(true).to_owned();
+    reader.skip_space();
+    if reader.eat("{") {
+        reader.matchers(&mut selector.matchers)?;
+        reader.skip_space();
+    }
+    if reader.rest().is_empty() { Ok(selector) } else { Err(reader.expected("the end or `{`")) }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+    fn expected(&self, wanted: &'static str) -> SelectorError {
+        SelectorError::Expected { wanted, at: self.at }
+    }
+    fn skip_space(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t', '\r', '\n']).len();
+    }
+    fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+    fn next(&mut self) -> Option<char> {
+        let c = self.rest().chars().next()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    /// A name; empty when none stands here. Metric names may hold colons.
+    fn word(&mut self, colons: bool) -> &'a str {
+        let rest = self.rest();
+        let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || (colons && c == ':');
+        let end = match rest.chars().next() {
+            Some(first) if part(first) && !first.is_ascii_digit() => {
+                rest.find(|c| !part(c)).unwrap_or(rest.len())
+            }
+            _ => 0,
+        };
+        self.at += end;
+        rest.get(..end).unwrap_or_default()
+    }
+
+    /// What stands between the braces, and the closing one.
+    fn matchers(&mut self, out: &mut Vec<LabelMatcher>) -> Result<(), SelectorError> {
+        loop {
+            self.skip_space();
+            if self.eat("}") {
+                return Ok(());
+            }
+            if out.len() == MAX_MATCHERS {
+                return Err(SelectorError::TooMany);
+            }
+            let name = self.word(false).to_owned();
+            if name.is_empty() {
+                return Err(self.expected("a label name or `}`"));
+            }
+            self.skip_space();
+            let comparison = self.comparison()?;
+            self.skip_space();
+            let value = self.string()?;
+            out.push(LabelMatcher { name, comparison, value });
+            self.skip_space();
+            if !self.eat(",") {
+                return if self.eat("}") { Ok(()) } else { Err(self.expected("`,` or `}`")) };
+            }
+        }
+    }
+
+    fn comparison(&mut self) -> Result<Comparison, SelectorError> {
+        // Longest first: `=` is the start of `=~`.
+        [Comparison::Matches, Comparison::NotMatches, Comparison::NotEqual, Comparison::Equal]
+            .into_iter()
+            .find(|c| self.eat(c.symbol()))
+            .ok_or_else(|| self.expected("`=`, `!=`, `=~` or `!~`"))
+    }
+
+    fn string(&mut self) -> Result<String, SelectorError> {
+        let quote = match self.rest().chars().next() {
+            Some(c @ ('"' | '\'' | '`')) => c,
+            _ => return Err(self.expected("a quoted value")),
+        };
+        self.at += 1;
+        let mut out = Vec::new();
+        loop {
+            let at = self.at;
+            match self.next() {
+                Some(c) if c == quote => {
+                    return String::from_utf8(out).map_err(|_| SelectorError::Escape { at });
+                }
+                Some('\\') if quote != '`' => {
+                    self.escape(quote, &mut out).ok_or(SelectorError::Escape { at })?;
+                }
+                Some('\n') if quote != '`' => {
+                    return Err(SelectorError::Expected { wanted: "a closing quote", at });
+                }
+                Some(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                None => return Err(SelectorError::Expected { wanted: "a closing quote", at }),
+            }
+        }
+    }
+
+    /// What follows a backslash. `\x41` and `\101` are bytes (together they must be UTF-8), `\u0041` and
+    /// `\U00000041` are characters: the Go specification's "String literals".
+    fn escape(&mut self, quote: char, out: &mut Vec<u8>) -> Option<()> {
+        let byte = match self.next()? {
+            'a' => 7,
+            'b' => 8,
+            'f' => 12,
+            'n' => b'\n',
+            'r' => b'\r',
+            't' => b'\t',
+            'v' => 11,
+            '\\' => b'\\',
+            c if c == quote => c as u8,
+            'x' => self.digits(16, 2)? as u8,
+            'u' => return self.character(4, out),
+            'U' => return self.character(8, out),
+            '0'..='7' => {
+                self.at -= 1;
+                u8::try_from(self.digits(8, 3)?).ok()?
+            }
+            _ => return None,
+        };
+        out.push(byte);
+        Some(())
+    }
+
+    fn character(&mut self, digits: usize, out: &mut Vec<u8>) -> Option<()> {
+        let c = char::from_u32(self.digits(16, digits)?)?;
+        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        Some(())
+    }
+
+    fn digits(&mut self, radix: u32, count: usize) -> Option<u32> {
+        let mut value = 0u32;
+        for _ in 0..count {
+            value = value.checked_mul(radix)?.checked_add(self.next()?.to_digit(radix)?)?;
+        }
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+#[path = "selector_tests.rs"]
+mod tests;

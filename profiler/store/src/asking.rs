@@ -1,0 +1,129 @@
+//! What a store answers that is read part by part, whatever brings the parts: this machine's disk, or a shelf.
+//!
+//! In: the parts that a question touches, one after the other. Out: its answer. A part that turns out to be unreadable
+//! is set aside, and the question asked again without it. How call trees are merged is the store's own.
+
+use super::answer::AnswerLimits;
+use super::read::{LedgerLines, Processes, Quantities, Series, Totals, Values, View};
+use super::shelf::{Needs, Touch};
+use super::{LabelValue, LabelledSeries, StoreError};
+use emberscope_model::{
+    LabelKey, LabelTotal, LedgerTotal, Missing, ProcessRecord, Query, Selection, Summary, TimeRange,
+};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Files that a query may find unreadable before it gives up: each is set aside first.
+const MAX_UNREADABLE: usize = 16;
+
+/// Takes a part.
+pub(super) type Add<'a> = dyn FnMut(&dyn View) -> Result<(), StoreError> + 'a;
+
+/// Who has the parts.
+pub(super) trait Parts {
+    /// The length of a window.
+    fn length(&self) -> Duration;
+    /// What an answer may have.
+    fn limits(&self) -> &AnswerLimits;
+    /// Shows `add` what the question touches, the newest first.
+    fn each(&self, touch: &Touch<'_>, add: &mut Add<'_>) -> Result<(), StoreError>;
+    /// A part cannot be read. An error is one that passes: the question ends with it.
+    fn set_aside(&self, path: &Path, says: &str) -> Result<(), StoreError>;
+    /// What was set aside of what the question touches.
+    fn missing(&self, touch: &Touch<'_>) -> Result<Missing, StoreError>;
+
+    /// Asks again without what turns out to be unreadable.
+    fn answer<T>(&self, ask: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        for _ in 0..MAX_UNREADABLE {
+            match ask() {
+                Err(StoreError::Unreadable { path, says }) => self.set_aside(&path, &says)?,
+                other => return other,
+            }
+        }
+        ask()
+    }
+
+    /// [`super::Store::summary`]
+    fn ask_summary(&self, query: &Query) -> Result<Summary, StoreError> {
+        let touch = Touch::of(query, &[], Needs::Facts);
+        let mut summary = self.answer(|| {
+            let mut quantities = Quantities::new(query);
+            self.each(&touch, &mut |view| {
+                quantities.add(view.facts());
+                Ok(())
+            })?;
+            Ok(quantities.finish(self.length()))
+        })?;
+        summary.quality.missing = self.missing(&touch)?;
+        Ok(summary)
+    }
+
+    /// [`super::Store::totals`]
+    fn ask_totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
+        self.answer(|| {
+            let mut totals = Totals::new(query, self.limits());
+            // Who asks for something of threads may read tasks out of the sums.
+            let of_tasks = query.selection.matchers.iter().any(|matcher| matcher.key.is_of_thread());
+            let touch = Touch { of_tasks, ..Touch::of(query, &[], Needs::Facts) };
+            self.each(&touch, &mut |view| totals.add(view))?;
+            Ok(totals.finish())
+        })
+    }
+
+    /// [`super::Store::values`]
+    fn ask_values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
+        self.answer(|| {
+            let mut values = Values::new(query, key, self.limits());
+            self.each(&Touch::of(query, &[key], Needs::Facts), &mut |view| values.add(view))?;
+            Ok(values.finish())
+        })
+    }
+
+    /// [`super::Store::series`]
+    fn ask_series(
+        &self,
+        query: &Query,
+        step: Duration,
+        by: &[LabelKey],
+    ) -> Result<Vec<LabelledSeries>, StoreError> {
+        let step = step.max(self.length());
+        self.answer(|| {
+            let mut series = Series::new(query, step, by, self.limits());
+            let touch = Touch { step: Some(step), ..Touch::of(query, by, Needs::Facts) };
+            self.each(&touch, &mut |view| series.add(view))?;
+            series.finish()
+        })
+    }
+
+    /// [`super::Store::ledger`]
+    fn ask_ledger(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        by: &[LabelKey],
+    ) -> Result<Vec<LedgerTotal>, StoreError> {
+        self.answer(|| {
+            let mut lines = LedgerLines::new(range, selection, by, self.limits());
+            self.each(&Touch::within(range, selection, by, Needs::Ledger), &mut |view| lines.add(view))?;
+            Ok(lines.finish())
+        })
+    }
+
+    /// [`super::Store::processes`]
+    fn ask_processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
+        let answer = self.answer(|| {
+            let mut processes = Processes::default();
+            let touch = Touch { of_tasks: false, ..Touch::within(range, selection, &[], Needs::Facts) };
+            self.each(&touch, &mut |view| {
+                processes.add(view, &range);
+                Ok(())
+            })?;
+            Ok(processes.finish(selection))
+        });
+        answer.unwrap_or_else(|error| {
+            tracing::warn!(%error, "processes are not told");
+            Vec::new()
+        })
+    }
+}

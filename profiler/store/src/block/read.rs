@@ -1,0 +1,373 @@
+//! Reads a block: its facts and stacks as a whole, of its rows only what a selection needs.
+//!
+//! In: a directory with a manifest. Out: a [`View`]. Facts and stacks are kept once read, until
+//! [`Block::let_go`]; rows are read from the file each time. A file whose length or checksum is not the
+//! manifest's is a [`BlockProblem`], and so is a table that points to what is not there.
+
+use super::super::facts::{Facts, FlawCount, Packed, Set, Stacks};
+use super::super::flat::Shapes;
+use super::super::imports::ImportFacts;
+use super::super::read::was_read;
+use super::order::Lane;
+use super::table::{Room, TableReader};
+use super::*;
+use crate::{Fetch, StoreError};
+use bytes::Bytes;
+use emberscope_model::TimeRange;
+use file::Positioned;
+use std::fs::File;
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+mod file;
+mod pool;
+mod stacks;
+mod tables;
+mod view;
+
+pub(crate) use view::OpenBlock;
+pub(super) use view::read_rows;
+
+/// What is kept of a block's small tables.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub facts: Facts,
+    pub(super) lane_of: Packed,
+    pub(super) lanes: Vec<Lane>,
+}
+
+impl Index {
+    /// Bytes that it takes, estimated.
+    fn bytes(&self) -> usize {
+        let facts = &self.facts;
+        // Two counters, the allocation's header, and what rounding costs.
+        let text = |text: &Arc<str>| size_of::<Arc<str>>() + (text.len() + 24).next_multiple_of(16) + 8;
+        facts.labels.texts.iter().map(text).sum::<usize>()
+            + facts.labels.sets.len() * (size_of::<Set>() + 1)
+            + facts.groups.bytes()
+            + self.lane_of.bytes()
+            + facts.flaws.len() * size_of::<FlawCount>()
+            + facts.records.len() * 250
+            + facts.windows.iter().map(|w| 160 + w.records.len() * 4).sum::<usize>()
+    }
+}
+
+/// Bytes of a table that is read as a whole: a large one has some megabytes.
+const MAX_TABLE: u64 = 64 << 20;
+/// Memory for the rows of all tables but those of stacks and the ledger: 1.3 million groups.
+const INDEX_ROOM: u64 = 128 << 20;
+/// For frames, nodes and stacks.
+const STACKS_ROOM: u64 = 96 << 20;
+/// For the ledger: 800,000 lines.
+const LEDGER_ROOM: u64 = 128 << 20;
+
+/// What a row of a table takes in memory while it is read and after, its texts not counted.
+fn row_bytes(table: &str) -> u64 {
+    match table {
+        GROUPS => 100,
+        LEDGER => 160,
+        LABEL_SETS => 100,
+        WINDOWS => 400,
+        PROCESSES => 600,
+        FRAMES => 250,
+        STACKS => 60,
+        NODES => 24,
+        _ => 40,
+    }
+}
+
+/// Reads what may be damaged or made to harm: a panic of a decoder is a problem of the block.
+pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, BlockProblem>) -> Result<T, BlockProblem> {
+    // What `read` changes is either its own, or what its caller gives up with the problem: nothing of the block is
+    // changed before it was read as a whole.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|payload| {
+        let says = payload.downcast_ref::<String>().map(String::as_str);
+        let says = says.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("panicked");
+        Err(BlockProblem::says("a table", format!("cannot be decoded: {says}")))
+    })
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    index: Option<Arc<Index>>,
+    stacks: Option<Arc<Stacks>>,
+    /// Bytes of these, estimated.
+    index_bytes: usize,
+    stack_bytes: usize,
+}
+
+/// A block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    dir: PathBuf,
+    manifest: Mutex<Manifest>,
+    range: TimeRange,
+    part: u64,
+    windows: u64,
+    window_ns: Option<u64>,
+    import: Option<ImportFacts>,
+    merged: Vec<String>,
+    kept: Mutex<Kept>,
+    shapes: Shapes,
+    /// Another has its directory now, and files of its own went.
+    retired: AtomicBool,
+    /// The files of rows were found as the manifest has them.
+    checked: AtomicBool,
+    /// When it was last asked, by the store's count of questions.
+    used: AtomicU64,
+    /// Who brings files that are not there.
+    fetch: Fetched,
+}
+
+/// Who brings a block's files, where they are not all there.
+#[derive(Clone, Default)]
+struct Fetched(Option<Arc<dyn Fetch>>);
+
+impl std::fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Fetched" } else { "There" })
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is kept is whole or absent, whoever panicked.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Block {
+    /// A block whose manifest was read or written just now.
+    pub fn new(dir: PathBuf, manifest: Manifest) -> Self {
+        Self {
+            dir,
+            range: manifest.range(),
+            part: manifest.part,
+            windows: manifest.windows,
+            window_ns: manifest.window_ns,
+            import: manifest.import.clone(),
+            merged: manifest.merged.keys().cloned().collect(),
+            retired: AtomicBool::new(false),
+            manifest: Mutex::new(manifest),
+            kept: Mutex::default(),
+            shapes: Shapes::default(),
+            checked: AtomicBool::new(false),
+            used: AtomicU64::new(0),
+            fetch: Fetched::default(),
+        }
+    }
+
+    /// A block whose files come as they are asked for, each looked at by who brings it.
+    pub fn fetched(dir: PathBuf, manifest: Manifest, fetch: Arc<dyn Fetch>) -> Self {
+        let mut block = Self::new(dir, manifest);
+        (block.checked, block.fetch) = (AtomicBool::new(true), Fetched(Some(fetch)));
+        block
+    }
+
+    /// Opens a directory. Only the manifest is read, and the files' lengths compared.
+    pub fn open(dir: &Path) -> Result<Self, BlockError> {
+        let manifest = Manifest::read(dir)?;
+        for (name, facts) in &manifest.files {
+            let length = std::fs::metadata(dir.join(name)).map(|file| file.len());
+            if length.as_ref().ok() != Some(&facts.bytes) {
+                let has = length.map_or_else(|e| e.to_string(), |length| format!("{length} bytes"));
+                let says = format!("{name} should have {} bytes: {has}", facts.bytes);
+                return Err(BlockError::Damaged { path: dir.to_owned(), says });
+            }
+        }
+        Ok(Self::new(dir.to_owned(), manifest))
+    }
+
+    /// Removes files that its manifest does not name: a kill came before they were to hold, or after they did.
+    pub fn sweep(&self) {
+        let manifest = lock(&self.manifest);
+        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_waste = name.to_str().is_some_and(|name| {
+                name == ".manifest" || name.ends_with(".parquet") && !manifest.files.contains_key(name)
+            });
+            if is_waste {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+    /// From its first window to its last.
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+    /// The part that it was made of.
+    pub fn part(&self) -> u64 {
+        self.part
+    }
+    /// How many windows.
+    pub fn windows(&self) -> u64 {
+        self.windows
+    }
+    /// Length of its windows where they were made coarser.
+    pub fn window_length(&self) -> Option<Duration> {
+        self.window_ns.map(Duration::from_nanos)
+    }
+    /// What it was imported from.
+    pub fn import(&self) -> Option<&ImportFacts> {
+        self.import.as_ref()
+    }
+    /// Names of the blocks that it took the place of.
+    pub fn merged(&self) -> &[String] {
+        &self.merged
+    }
+    /// The name of its directory.
+    pub fn name(&self) -> &str {
+        self.dir.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+    /// Bytes on the disk.
+    pub fn bytes(&self) -> u64 {
+        lock(&self.manifest).bytes()
+    }
+    /// When it was last asked.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Forgets what was read.
+    pub fn let_go(&self) {
+        *lock(&self.kept) = Kept::default();
+        self.shapes.let_go();
+    }
+
+    /// Bytes that are kept of it, estimated.
+    pub fn kept_bytes(&self) -> usize {
+        let kept = lock(&self.kept);
+        kept.index_bytes + kept.stack_bytes + self.shapes.bytes()
+    }
+
+    /// Opens it for a query, which is the `asked`-th.
+    pub fn view(&self, asked: u64) -> Result<OpenBlock<'_>, StoreError> {
+        self.used.store(asked, Ordering::Relaxed);
+        let index = self.index().map_err(|problem| self.unreadable(problem))?;
+        Ok(OpenBlock::new(self, index))
+    }
+
+    pub(super) fn index(&self) -> Result<Arc<Index>, BlockProblem> {
+        let index = lock(&self.kept).index.clone();
+        if let Some(index) = index {
+            return Ok(index);
+        }
+        let index = Arc::new(guarded(|| tables::index(self, &Room::new(INDEX_ROOM)))?);
+        let bytes = index.bytes();
+        let mut kept = lock(&self.kept);
+        (kept.index, kept.index_bytes) = (Some(index.clone()), bytes);
+        Ok(index)
+    }
+
+    fn stacks(&self) -> Result<Arc<Stacks>, BlockProblem> {
+        let stacks = lock(&self.kept).stacks.clone();
+        if let Some(stacks) = stacks {
+            return Ok(stacks);
+        }
+        let stacks = Arc::new(guarded(|| stacks::stacks(self, &Room::new(STACKS_ROOM)))?);
+        let bytes = stacks.bytes();
+        let mut kept = lock(&self.kept);
+        (kept.stacks, kept.stack_bytes) = (Some(stacks.clone()), bytes);
+        Ok(stacks)
+    }
+
+    /// Another has its directory: what it cannot read from now on is no damage.
+    pub fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    pub(super) fn manifest(&self) -> &Mutex<Manifest> {
+        &self.manifest
+    }
+
+    /// What a query is told whose block cannot be read.
+    pub fn unreadable_now(&self, says: &str) -> StoreError {
+        self.unreadable(BlockProblem::says(manifest::NAME, says.to_owned()))
+    }
+
+    fn unreadable(&self, problem: BlockProblem) -> StoreError {
+        // What is there now is another's: nothing is wrong with it.
+        let path = if self.retired.load(Ordering::Acquire) { PathBuf::new() } else { self.dir.clone() };
+        StoreError::Unreadable { path, says: problem.to_string() }
+    }
+
+    /// The file of a small table, which may have been written anew since: `label_sets-2.parquet`.
+    fn file_of(&self, table: &str) -> Result<(String, manifest::FileFacts), BlockProblem> {
+        let manifest = lock(&self.manifest);
+        let is = |name: &str| {
+            let rest = name.strip_prefix(table).and_then(|rest| rest.strip_suffix(".parquet"));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let found = manifest.files.iter().find(|(name, _)| is(name));
+        let found = found.map(|(name, facts)| (name.clone(), *facts));
+        drop(manifest);
+        let found = found.ok_or_else(|| BlockProblem::says(table, "is not in the manifest".to_owned()))?;
+        if let Some(fetch) = &self.fetch.0 {
+            fetch.fetch(&found.0).map_err(|error| BlockProblem::io(&self.dir.join(&found.0), &error))?;
+        }
+        Ok(found)
+    }
+
+    /// A small table, checked. Its rows take of `room`.
+    fn table(&self, table: &'static str, room: &Room) -> Result<TableReader<Bytes>, BlockProblem> {
+        let (name, facts) = self.file_of(table)?;
+        if facts.bytes > MAX_TABLE {
+            return Err(BlockProblem::says(&name, format!("is larger than {MAX_TABLE} bytes")));
+        }
+        let path = self.dir.join(&name);
+        let failed = |error: io::Error| BlockProblem::io(&path, &error);
+        let mut bytes = Vec::with_capacity(facts.bytes as usize + 1);
+        File::open(&path)
+            .and_then(|file| file.take(facts.bytes + 1).read_to_end(&mut bytes))
+            .map_err(failed)?;
+        was_read(bytes.len());
+        if bytes.len() as u64 != facts.bytes || crc32fast::hash(&bytes) != facts.crc32 {
+            return Err(BlockProblem::says(&name, "is not as it was written".to_owned()));
+        }
+        TableReader::whole(Bytes::from(bytes), table, room, row_bytes(table))
+    }
+
+    /// A table of rows, checked when it is opened for the first time.
+    pub(super) fn rows(&self, table: &'static str) -> Result<TableReader<Positioned>, BlockProblem> {
+        if !self.checked.load(Ordering::Relaxed) {
+            for table in [SAMPLES, MERGED] {
+                self.check(&self.file_of(table)?)?;
+            }
+            self.checked.store(true, Ordering::Relaxed);
+        }
+        let (name, facts) = self.file_of(table)?;
+        let path = self.dir.join(name);
+        let file = File::open(&path).map_err(|error| BlockProblem::io(&path, &error))?;
+        TableReader::new(Positioned { file: Arc::new(file), length: facts.bytes }, table)
+    }
+
+    /// Whether all its files are as they were written.
+    pub fn check_all(&self) -> Result<(), BlockProblem> {
+        let files = lock(&self.manifest).files.clone();
+        files.into_iter().try_for_each(|file| self.check(&file))
+    }
+
+    fn check(&self, (name, facts): &(String, manifest::FileFacts)) -> Result<(), BlockProblem> {
+        let path = self.dir.join(name);
+        let failed = |error: io::Error| BlockProblem::io(&path, &error);
+        let mut file = File::open(&path).map_err(failed)?;
+        let (mut buffer, mut sum, mut length) = (vec![0; 256 << 10], crc32fast::Hasher::new(), 0);
+        loop {
+            let read = file.read(&mut buffer).map_err(failed)?;
+            if read == 0 {
+                break;
+            }
+            length += read as u64;
+            sum.update(buffer.get(..read).unwrap_or_default());
+        }
+        match (length, sum.finalize()) == (facts.bytes, facts.crc32) {
+            true => Ok(()),
+            false => Err(BlockProblem::says(name, "is not as it was written".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Answers from blocks and journals that something else brings: an archive, for one.
+//!
+//! In: a [`Shelf`], which shows what a question may touch, the newest first. Out: a [`Store`] that only answers. A
+//! block's files may be missing until they are asked for: a [`Fetch`] brings them then, and looks at their checksums.
+//! Limits are the shelf's: it decides what is held.
+
+use super::answer::AnswerLimits;
+use super::asking::{Add, Parts};
+use super::block::Block;
+use super::files::BlockFacts;
+use super::journal;
+use super::part::Part;
+use super::read::{Merge, MethodSums, Summing, View};
+use super::{LabelValue, LabelledSeries, Store, StoreError, StoreUsage};
+use emberscope_model::{
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, Missing, ProcessRecord, Query,
+    Selection, Summary, TimeRange, Window, nobody_waits,
+};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+/// What a question reads of a block, beside the rows that only some need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Label sets, windows, sums by label set.
+    Facts,
+    /// These, and stacks.
+    Trees,
+    /// Facts, and the ledger.
+    Ledger,
+    /// All of it.
+    All,
+}
+
+impl Needs {
+    /// Whether a block's file is surely read.
+    pub fn file(self, file: &str) -> bool {
+        let table = file.split(['.', '-']).next().unwrap_or_default();
+        match table {
+            _ if self == Self::All => true,
+            "samples" => false,
+            "stacks" | "nodes" | "frames" | "merged" => self == Self::Trees,
+            "ledger" => self == Self::Ledger,
+            _ => true,
+        }
+    }
+}
+
+/// Labels that tell tasks apart.
+const OF_TASKS: [LabelKey; 3] = [LabelKey::TaskIndex, LabelKey::TaskAttempt, LabelKey::Task];
+
+/// What a question touches.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch<'a> {
+    /// When.
+    pub range: TimeRange,
+    /// Whose samples.
+    pub selection: &'a Selection,
+    /// Its answer tells tasks apart, or selects by them.
+    pub of_tasks: bool,
+    /// Its answer tells apart what lies so far apart in time.
+    pub step: Option<Duration>,
+    /// What is read.
+    pub needs: Needs,
+}
+
+impl<'a> Touch<'a> {
+    /// An answer by these labels.
+    pub(super) fn of(query: &'a Query, by: &[LabelKey], needs: Needs) -> Self {
+        Self::within(query.range, &query.selection, by, needs)
+    }
+
+    pub(super) fn within(range: TimeRange, selection: &'a Selection, by: &[LabelKey], needs: Needs) -> Self {
+        let mut keys = by.iter().chain(selection.matchers.iter().map(|matcher| &matcher.key));
+        let of_tasks = keys.any(|key| OF_TASKS.contains(key));
+        Self { range, selection, of_tasks, step: None, needs }
+    }
+}
+
+/// Brings blocks and journals.
+pub trait Shelf: Send + Sync {
+    /// Shows what shares an instant with the range, the newest first, until `take` fails.
+    fn each(
+        &self,
+        touch: &Touch<'_>,
+        take: &mut dyn FnMut(&Volume) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+    /// From the oldest window to the newest, as far as it is known.
+    fn span(&self) -> Option<TimeRange>;
+    /// A block's directory cannot be read as it is: it is not to be shown again. An error is one that passes: the
+    /// question ends with it.
+    fn set_aside(&self, dir: &Path, says: &str) -> Result<(), StoreError>;
+    /// What was set aside of what a question touches.
+    fn missing(&self, _: &Touch<'_>) -> Result<Missing, StoreError> {
+        Ok(Missing::default())
+    }
+    /// What is held.
+    fn usage(&self) -> StoreUsage;
+}
+
+/// Brings a file of a block into its directory, where it is not there.
+pub trait Fetch: Send + Sync {
+    /// Returns once the file is there as the manifest says.
+    fn fetch(&self, file: &str) -> io::Result<()>;
+}
+
+/// Bytes of a record of somebody else's journal: a window of 64 cores is some 100 KB.
+const MAX_RECORD: usize = 8 << 20;
+/// Memory of an open part of somebody else: a node seals one at half of `store-bytes`, 10 MiB.
+const MAX_OPEN: usize = 128 << 20;
+
+/// A block, or windows that are none yet.
+#[derive(Debug)]
+pub struct Volume(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Block(Box<Block>),
+    Part(Box<RwLock<Part>>),
+}
+
+impl Volume {
+    /// A block whose files come into a directory as they are asked for.
+    pub fn block(dir: PathBuf, facts: &BlockFacts, fetch: Arc<dyn Fetch>) -> Result<Self, StoreError> {
+        let text = String::from_utf8_lossy(&facts.manifest);
+        let manifest = super::block::Manifest::parse(&dir, &text);
+        let manifest = manifest
+            .map_err(|error| StoreError::Unreadable { path: dir.clone(), says: error.to_string() })?;
+        Ok(Self(Kind::Block(Box::new(Block::fetched(dir, manifest, fetch)))))
+    }
+
+    /// No windows yet.
+    pub fn journal() -> Self {
+        Self(Kind::Part(Box::default()))
+    }
+
+    /// Takes more of a journal: its header or not, then whole records. False: they make no sense here.
+    pub fn append(&self, bytes: &[u8]) -> bool {
+        let Kind::Part(part) = &self.0 else { return false };
+        let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
+        let header = bytes.get(..journal::HEADER).filter(|header| journal::is_header(header));
+        let mut rest = bytes.get(header.map_or(0, <[u8]>::len)..).unwrap_or_default();
+        while !rest.is_empty() {
+            let record = journal::record_length(rest).and_then(|length| rest.get(..journal::FRAME + length));
+            let Some(record) = record.filter(|record| journal::is_record(record)) else { return false };
+            // What a hostile record makes of its bytes is some thirty times as much.
+            if record.len() > MAX_RECORD || part.bytes() > MAX_OPEN {
+                return false;
+            }
+            if part.replay(record.get(journal::FRAME..).unwrap_or_default()).is_err() {
+                return false;
+            }
+            rest = rest.get(record.len()..).unwrap_or_default();
+        }
+        true
+    }
+
+    /// From its first window to its last; None: it has none.
+    pub fn range(&self) -> Option<TimeRange> {
+        match &self.0 {
+            Kind::Block(block) => Some(block.range()),
+            Kind::Part(part) => part.read().unwrap_or_else(PoisonError::into_inner).facts.span(),
+        }
+    }
+
+    /// Windows.
+    pub fn windows(&self) -> u64 {
+        match &self.0 {
+            Kind::Block(block) => block.windows(),
+            Kind::Part(part) => {
+                part.read().unwrap_or_else(PoisonError::into_inner).facts.windows.len() as u64
+            }
+        }
+    }
+
+    /// Bytes of memory that it takes, estimated.
+    pub fn kept_bytes(&self) -> usize {
+        match &self.0 {
+            Kind::Block(block) => block.kept_bytes(),
+            Kind::Part(part) => part.read().unwrap_or_else(PoisonError::into_inner).bytes(),
+        }
+    }
+
+    /// Forgets what can be read again.
+    pub fn let_go(&self) {
+        if let Kind::Block(block) = &self.0 {
+            block.let_go();
+        }
+    }
+
+    pub(super) fn view<T>(
+        &self,
+        take: impl FnOnce(&dyn View) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match &self.0 {
+            Kind::Block(block) => take(&block.view(0)?),
+            Kind::Part(part) => take(&*part.read().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+}
+
+/// A store that answers from a shelf and takes nothing.
+#[derive(Debug)]
+pub struct ShelfStore<S> {
+    shelf: S,
+    window_length: Duration,
+    answers: AnswerLimits,
+}
+
+impl<S: Shelf> ShelfStore<S> {
+    /// With the window's length that answers are rounded to.
+    pub fn new(shelf: S, window_length: Duration, answers: AnswerLimits) -> Self {
+        Self { shelf, window_length, answers }
+    }
+
+    /// The shelf.
+    pub fn shelf(&self) -> &S {
+        &self.shelf
+    }
+
+    /// An answer over all views.
+    fn summed<'q, A: Summing<'q>>(
+        &self,
+        query: &'q Query,
+        touch: &Touch<'_>,
+    ) -> Result<A::Answer, StoreError> {
+        let mut answer = self.answer(|| {
+            let mut sum = A::new(query, &self.answers);
+            self.each(touch, &mut |view| sum.add(view))?;
+            Ok(sum.finish(self.window_length))
+        })?;
+        A::quality(&mut answer).missing = Parts::missing(self, touch)?;
+        Ok(answer)
+    }
+}
+
+impl<S: Shelf> Parts for ShelfStore<S> {
+    fn length(&self) -> Duration {
+        self.window_length
+    }
+
+    fn limits(&self) -> &AnswerLimits {
+        &self.answers
+    }
+
+    fn each(&self, touch: &Touch<'_>, add: &mut Add<'_>) -> Result<(), StoreError> {
+        if touch.range.is_empty() {
+            return Ok(());
+        }
+        self.shelf.each(touch, &mut |volume| {
+            if nobody_waits() {
+                return Err(StoreError::Unwanted);
+            }
+            volume.view(&mut *add)
+        })
+    }
+
+    fn set_aside(&self, path: &Path, says: &str) -> Result<(), StoreError> {
+        self.shelf.set_aside(path, says)
+    }
+
+    fn missing(&self, touch: &Touch<'_>) -> Result<Missing, StoreError> {
+        self.shelf.missing(touch)
+    }
+}
+
+impl<S: Shelf> Store for ShelfStore<S> {
+    fn append(&self, _: Window) {}
+
+    fn span(&self) -> Option<TimeRange> {
+        self.shelf.span()
+    }
+
+    fn window_length(&self) -> Duration {
+        self.window_length
+    }
+
+    fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
+        self.summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
+    }
+
+    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
+        self.summed::<MethodSums<'_>>(query, &Touch::of(query, &[], Needs::Trees))
+    }
+
+    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
+        self.ask_summary(query)
+    }
+
+    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
+        self.ask_totals(query)
+    }
+
+    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
+        self.ask_values(query, key)
+    }
+
+    fn series(
+        &self,
+        query: &Query,
+        step: Duration,
+        by: &[LabelKey],
+    ) -> Result<Vec<LabelledSeries>, StoreError> {
+        self.ask_series(query, step, by)
+    }
+
+    fn ledger(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        by: &[LabelKey],
+    ) -> Result<Vec<LedgerTotal>, StoreError> {
+        self.ask_ledger(range, selection, by)
+    }
+
+    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
+        self.ask_processes(range, selection)
+    }
+
+    fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
+
+    fn forget(&self, _: &LabelSet) {}
+
+    fn usage(&self) -> StoreUsage {
+        self.shelf.usage()
+    }
+}

@@ -1,0 +1,457 @@
+//! Names addresses of programs and libraries: an open file and a file offset in, a frame out.
+//!
+//! Names of files without symbols of their own come from where those were put (`table`), or from servers (`debuginfod`).
+//! blazesym reads the symbols, from a bounded copy of a file's symbol tables ([`emberscope_target::elf`]), one blazesym
+//! symbolizer a file so that dropping it frees all of it. Measured resident size: 5.6 MB for a
+//! libjvm 17 (57,000 symbols), 0.2 MB for libc. Files are told apart by build id, owner and size where
+//! there is a build id, so that the copies of one libjvm in ten containers cost one table; the owner is
+//! in the key so that nobody can hand in a file that stands for root's. Tables are evicted, least
+//! recently used first, beyond a limit of bytes; names are cached, by function where its bounds are known (`starts`) and
+//! else by address, within a limit of entries.
+
+mod debuginfod;
+mod demangle;
+mod go;
+mod mangled;
+mod separate;
+mod starts;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::frames::FrameTable;
+use emberscope_model::{FastMap, Frame, FrameKind, UnknownReason, thread_cpu_time};
+use emberscope_supervise::quarantine::{self, Item};
+use emberscope_target::elf::{ElfError, Headers};
+use emberscope_target::text::{self, hex};
+use rustix::fs::Stat;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use table::{Named, Parts, Table};
+
+pub use debuginfod::{Debuginfod, DebuginfodCounters};
+pub use demangle::Mangled;
+
+/// Files known at a time; beyond, all is forgotten and begins anew.
+const MAX_MODULES: usize = 4096;
+
+/// Symbol tables held at a time; each keeps two files open.
+const MAX_TABLES: usize = 96;
+/// A table that named nothing new for so long goes: the names that it gave stay. It comes back in some 20 ms (a libjvm).
+const IDLE: Duration = Duration::from_secs(120);
+
+/// A name that takes longer to demangle is one too many. It cannot: the worst that are known take 0.3 ms, and an emulated
+/// machine, whose first names of all take some ms, 30 times as long.
+const SLOW: Duration = Duration::from_millis(50);
+/// So many of them, and the names of their file stay as they are.
+const MAX_SLOW: u8 = 3;
+
+/// Handle of a file; valid for one [`Natives::generation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleId(u32);
+
+/// What tells a file from others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ModuleKey {
+    /// Its build id, owner and size.
+    BuildId {
+        /// Its build id.
+        id: Box<[u8]>,
+        /// Who owns it.
+        owner: u32,
+        /// Bytes.
+        size: u64,
+    },
+    /// Where it has none: which it is, and when it was written.
+    File {
+        /// Of its file system.
+        device: u64,
+        /// Its number there.
+        inode: u64,
+        /// Bytes.
+        size: u64,
+        /// Seconds and nanoseconds.
+        modified: (i64, u64),
+    },
+}
+
+impl ModuleKey {
+    /// Reads the file's headers.
+    pub fn of(file: &File, stat: &Stat) -> Self {
+        let size = stat.st_size as u64;
+        match Headers::read(file, size).ok().and_then(|h| h.build_id(file)) {
+            Some(id) => Self::BuildId { id, owner: stat.st_uid, size },
+            None => Self::File {
+                device: stat.st_dev,
+                inode: stat.st_ino,
+                size,
+                modified: (stat.st_mtime, stat.st_mtime_nsec),
+            },
+        }
+    }
+
+    /// What a daemon that comes down over it remembers.
+    fn item(&self, name: &str) -> Item {
+        match self {
+            Self::BuildId { id, owner, size } => Item::file(&format!("{} {owner} {size}", hex(id)), name),
+            Self::File { device, inode, size, modified: (seconds, nanos) } => {
+                Item::file(&format!("{device:x}:{inode}:{size}:{seconds}.{nanos}"), name)
+            }
+        }
+    }
+}
+
+struct Module {
+    name: Arc<str>,
+    item: Item,
+    table: Option<Table>,
+    /// No symbols can be had from it.
+    barren: bool,
+    used: Instant,
+    /// Names of it that took too long.
+    slow: u8,
+    /// Frames by the offset from which they hold, with that to which they do.
+    functions: BTreeMap<u64, (u64, Arc<Frame>)>,
+}
+
+impl Module {
+    /// A symbol's name for people, if it has one that can be had within bounds.
+    fn demangle(&mut self, symbol: String, counters: &mut NativeCounters) -> String {
+        let shown = if self.slow < MAX_SLOW {
+            // By what this thread used: another one in its place is no fault of a name.
+            let began = thread_cpu_time();
+            let (shown, _) = demangle::demangle(&symbol);
+            self.slow += u8::from(thread_cpu_time().saturating_sub(began) > SLOW);
+            shown
+        } else if symbol.starts_with('_') {
+            Err(Mangled::Slow)
+        } else {
+            Ok(None)
+        };
+        match shown {
+            Ok(Some(name)) => name,
+            Ok(None) => symbol,
+            Err(why) => {
+                let at = Mangled::ALL.iter().position(|reason| *reason == why);
+                if let Some(count) = at.and_then(|at| counters.mangled.get_mut(at)) {
+                    *count += 1;
+                }
+                symbol
+            }
+        }
+    }
+}
+
+/// Counts of the room's native half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NativeCounters {
+    /// Debug files that servers were asked for.
+    pub debuginfod: DebuginfodCounters,
+    /// Files known.
+    pub modules: u64,
+    /// Symbol tables held.
+    pub tables: u64,
+    /// Bytes of symbols copied for them.
+    pub table_bytes: u64,
+    /// Tables dropped to stay inside the limit, since start.
+    pub tables_evicted: u64,
+    /// Tables dropped because nothing new was asked of them for two minutes, since start.
+    pub tables_rested: u64,
+    /// Files without usable symbols, since start.
+    pub files_without_symbols: u64,
+    /// Functions, and addresses outside of known ones, whose names are cached.
+    pub cached_addresses: u64,
+    /// Times that this cache was full and was emptied, since start.
+    pub cache_flushes: u64,
+    /// Names that were kept as their files have them, by reason ([`Mangled::ALL`]), since start.
+    pub mangled: [u64; Mangled::ALL.len()],
+}
+
+/// Names of native code.
+pub struct Natives {
+    by_key: FastMap<ModuleKey, ModuleId>,
+    modules: Vec<Module>,
+    /// Of addresses that are in no function with known bounds.
+    names: FastMap<(ModuleId, u64), Arc<Frame>>,
+    /// Functions of all modules.
+    held: usize,
+    /// Goes up when all [`ModuleId`]s become invalid.
+    pub generation: u64,
+    max_table_bytes: u64,
+    max_names: usize,
+    debuginfod: Option<Debuginfod>,
+    counters: NativeCounters,
+}
+
+impl Natives {
+    /// With limits: bytes of symbols over all files (a single one may take them all), cached addresses.
+    pub fn new(max_table_bytes: u64, max_names: usize) -> Self {
+        Self {
+            by_key: FastMap::default(),
+            modules: Vec::new(),
+            names: FastMap::default(),
+            held: 0,
+            generation: 0,
+            max_table_bytes,
+            max_names,
+            debuginfod: None,
+            counters: NativeCounters::default(),
+        }
+    }
+
+    /// Files without symbols are asked for there.
+    pub fn ask_servers(&mut self, debuginfod: Debuginfod) {
+        self.debuginfod = Some(debuginfod);
+    }
+
+    /// Takes in the debug files that came: the next address of such a file is named by them.
+    pub fn poll(&mut self) {
+        let Some(debuginfod) = &self.debuginfod else { return };
+        for came in debuginfod.came() {
+            let same = |key: &ModuleKey| matches!(key, ModuleKey::BuildId { id, .. } if *id == came);
+            for (_, id) in self.by_key.iter().filter(|(key, _)| same(key)) {
+                let Some(module) = self.modules.get_mut(id.0 as usize) else { continue };
+                (module.table, module.barren) = (None, false);
+                self.held -= std::mem::take(&mut module.functions).len();
+                self.names.retain(|(of, _), _| of != id);
+            }
+        }
+    }
+
+    /// Lets go of tables that were not needed for a while.
+    pub fn rest(&mut self) {
+        self.rest_after(IDLE);
+    }
+
+    fn rest_after(&mut self, idle: Duration) {
+        let all = self.modules.iter_mut();
+        for module in all.filter(|module| module.table.is_some() && module.used.elapsed() >= idle) {
+            module.table = None;
+            self.counters.tables_rested += 1;
+        }
+    }
+
+    /// Makes `file` known.
+    pub fn module(&mut self, name: &str, file: &File, stat: &Stat) -> ModuleId {
+        self.known(name, ModuleKey::of(file, stat))
+    }
+
+    /// The same of one whose headers were read.
+    pub fn known(&mut self, name: &str, key: ModuleKey) -> ModuleId {
+        if let Some(id) = self.by_key.get(&key) {
+            return *id;
+        }
+        if self.modules.len() >= MAX_MODULES {
+            self.forget_all();
+        }
+        let id = ModuleId(self.modules.len() as u32);
+        self.modules.push(Module {
+            name: name.into(),
+            item: key.item(name),
+            table: None,
+            barren: false,
+            used: Instant::now(),
+            slow: 0,
+            functions: BTreeMap::new(),
+        });
+        self.by_key.insert(key, id);
+        id
+    }
+
+    /// The name of `offset` if it needs no file.
+    pub fn cached(&self, id: ModuleId, offset: u64) -> Option<Arc<Frame>> {
+        let functions = &self.modules.get(id.0 as usize)?.functions;
+        match functions.range(..=offset).next_back() {
+            Some((_, (end, frame))) if offset < *end => Some(Arc::clone(frame)),
+            _ => self.names.get(&(id, offset)).cloned(),
+        }
+    }
+
+    /// Whether naming a new address of it takes the file.
+    pub fn wants_file(&self, id: ModuleId) -> bool {
+        self.modules.get(id.0 as usize).is_some_and(|m| m.table.is_none() && !m.barren)
+    }
+
+    /// Names `offset`; `file` is needed when [`Natives::wants_file`] says so. A file without a symbol there
+    /// gives `library+0x1234`, the offset being the file's.
+    pub fn name(
+        &mut self,
+        id: ModuleId,
+        offset: u64,
+        file: Option<(&File, &Path)>,
+        frames: &mut FrameTable,
+    ) -> Arc<Frame> {
+        if let Some(frame) = self.cached(id, offset) {
+            return frame;
+        }
+        // Its symbols are taken apart, and one of them demangled.
+        let module = self.modules.get(id.0 as usize);
+        let Ok(_reading) = module.map(|module| quarantine::enter(|| module.item.clone())).transpose() else {
+            return self.left_alone(id, frames);
+        };
+        if self.wants_file(id)
+            && let Some((file, path)) = file
+        {
+            self.load(id, file, path);
+        }
+        let Some(module) = self.modules.get_mut(id.0 as usize) else {
+            return frames.intern(Frame::new(FrameKind::Native, format!("?+0x{offset:x}"), ""));
+        };
+        module.used = Instant::now();
+        let found = module.table.as_ref().and_then(|table| table.name(offset));
+        let (name, holds) = match found {
+            Some(Named { symbol, mangled, holds }) => {
+                let name = if mangled { module.demangle(symbol, &mut self.counters) } else { symbol };
+                (text::bounded(name.as_bytes(), text::MAX_NAME), Some(holds))
+            }
+            None => (offset_name(&module.name, offset), None),
+        };
+        let frame = frames.intern(Frame::new(FrameKind::Native, name, Arc::clone(&module.name)));
+        if frame.unknown.is_some() {
+            // There was no room for it: there may be, the next time.
+            return frame;
+        }
+        if self.names.len() + self.held >= self.max_names {
+            self.names.clear();
+            self.modules.iter_mut().for_each(|module| module.functions.clear());
+            (self.held, self.counters.cache_flushes) = (0, self.counters.cache_flushes + 1);
+        }
+        let module = self.modules.get_mut(id.0 as usize);
+        match holds.filter(|holds| holds.end - holds.start > 1).zip(module) {
+            Some((holds, module)) => {
+                let before = module.functions.insert(holds.start, (holds.end, Arc::clone(&frame)));
+                self.held += usize::from(before.is_none());
+            }
+            None => {
+                self.names.insert((id, offset), Arc::clone(&frame));
+            }
+        }
+        frame
+    }
+
+    /// A frame of a file that is not read. It is not kept: the quarantine ends.
+    fn left_alone(&self, id: ModuleId, frames: &mut FrameTable) -> Arc<Frame> {
+        let module = self.modules.get(id.0 as usize).map(|module| Arc::clone(&module.name));
+        frames.intern(Frame::unknown(UnknownReason::Quarantined, module.unwrap_or_default()))
+    }
+
+    /// Counts.
+    pub fn counters(&self) -> NativeCounters {
+        NativeCounters {
+            modules: self.modules.len() as u64,
+            tables: self.modules.iter().filter(|m| m.table.is_some()).count() as u64,
+            table_bytes: self.table_bytes(),
+            cached_addresses: (self.names.len() + self.held) as u64,
+            debuginfod: self.debuginfod.as_ref().map(Debuginfod::counters).unwrap_or_default(),
+            ..self.counters
+        }
+    }
+
+    fn table_bytes(&self) -> u64 {
+        self.modules.iter().filter_map(|m| m.table.as_ref()).map(|table| table.bytes).sum()
+    }
+
+    fn load(&mut self, id: ModuleId, file: &File, path: &Path) {
+        let loaded = self.reading(id).read(file, path);
+        self.take(id, loaded);
+    }
+
+    /// What it takes to read a file's symbols, on any thread.
+    pub fn reading(&self, id: ModuleId) -> Reading {
+        Reading {
+            item: self.modules.get(id.0 as usize).map(|module| module.item.clone()),
+            fetched: self.debuginfod.as_ref().map(Debuginfod::places),
+            limit: self.max_table_bytes,
+        }
+    }
+
+    /// Takes what was read of a file.
+    pub fn take(&mut self, id: ModuleId, loaded: Loaded) {
+        let loaded = match loaded {
+            Loaded::Parts(parts) => Ok(Table::of(*parts)),
+            Loaded::Failed(error) => Err(error),
+            Loaded::NotOpened => return,
+        };
+        let Some(module) = self.modules.get_mut(id.0 as usize) else { return };
+        match loaded {
+            Ok(table) => {
+                if let (Some(debuginfod), Some(lacking)) = (&mut self.debuginfod, &table.lacking) {
+                    debuginfod.ask(lacking);
+                }
+                module.table = Some(table);
+            }
+            Err(error) => {
+                tracing::debug!(module = &*module.name, %error, "no symbols");
+                module.barren = true;
+                self.counters.files_without_symbols += 1;
+            }
+        }
+        module.used = Instant::now();
+        let tables = |all: &[Module]| all.iter().filter(|m| m.table.is_some()).count();
+        while self.table_bytes() > self.max_table_bytes || tables(&self.modules) > MAX_TABLES {
+            let oldest = self.modules.iter_mut().filter(|m| m.table.is_some()).min_by_key(|m| m.used);
+            let Some(oldest) = oldest else { break };
+            oldest.table = None;
+            self.counters.tables_evicted += 1;
+        }
+    }
+
+    fn forget_all(&mut self) {
+        self.by_key.clear();
+        self.modules.clear();
+        self.names.clear();
+        self.held = 0;
+        self.generation += 1;
+        self.counters.cache_flushes += 1;
+    }
+}
+
+/// Reads a file's symbols.
+pub struct Reading {
+    item: Option<Item>,
+    fetched: Option<debuginfod::Places>,
+    limit: u64,
+}
+
+/// What came of it.
+pub enum Loaded {
+    /// They are taken in by [`Natives::take`].
+    Parts(Box<Parts>),
+    /// There are none.
+    Failed(ElfError),
+    /// It is not there, or left alone: it may be another time.
+    NotOpened,
+}
+
+impl Reading {
+    /// Of the open `file`, which is (or was) at `path`.
+    pub fn read(self, file: &File, path: &Path) -> Loaded {
+        let Ok(_reading) = self.item.map(|item| quarantine::enter(|| item)).transpose() else {
+            return Loaded::NotOpened;
+        };
+        let fetched = |id: &[u8]| Some(self.fetched.as_ref()?.of(id));
+        match Parts::read(file, path, fetched, self.limit) {
+            Ok(parts) => Loaded::Parts(Box::new(parts)),
+            Err(error) => Loaded::Failed(error),
+        }
+    }
+}
+
+/// The functions at offsets of a file, from symbols of at most about `limit` bytes, as frames of native code get them.
+pub fn names(file: &File, offsets: &[u64], limit: u64) -> Result<Vec<Option<String>>, ElfError> {
+    let table = Table::of(Parts::read(file, Path::new("/"), |_| None, limit)?);
+    let name = |offset: &u64| {
+        let Named { symbol, mangled, .. } = table.name(*offset)?;
+        let shown = if mangled { demangle::demangle(&symbol).0.ok().flatten() } else { None };
+        Some(text::bounded(shown.unwrap_or(symbol).as_bytes(), text::MAX_NAME))
+    };
+    Ok(offsets.iter().map(name).collect())
+}
+
+/// What an address is called that no symbol covers.
+pub fn offset_name(module: &str, offset: u64) -> String {
+    format!("{module}+0x{offset:x}")
+}

@@ -1,0 +1,183 @@
+//! The symbols of one file: those of its own, and those that were taken out of it.
+//!
+//! In: the open file and where it is. Out: names by file offset. A file that was stripped keeps the names that other
+//! programs link to (.dynsym); the others come from its debug file (`separate`), its .gnu_debugdata, or the table
+//! with which a Go program names its own frames (`go`), whichever is there first. Where all fail, who opened it may have
+//! the debug file fetched (`debuginfod`).
+
+use super::go::GoTable;
+use super::separate;
+use super::starts::Starts;
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use emberscope_target::elf::{ElfError, Headers, Image, Segment};
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// A file's symbols.
+pub struct Table {
+    own: Option<Symbols>,
+    more: More,
+    segments: Vec<Segment>,
+    /// Its build id, when its symbols were taken out and are nowhere on the node.
+    pub lacking: Option<Box<[u8]>>,
+    /// Bytes that were copied for it.
+    pub bytes: u64,
+}
+
+/// What was taken out of it.
+enum More {
+    None,
+    File(Box<Symbols>),
+    Go(GoTable),
+}
+
+/// A symbol, and the offsets around the one that was asked for that have it too.
+pub struct Named {
+    /// The function, as the file calls it.
+    pub symbol: String,
+    /// Whether it may be mangled: Go's names are not.
+    pub mangled: bool,
+    /// Offsets of the file.
+    pub holds: Range<u64>,
+}
+
+struct Symbols {
+    starts: Starts,
+    symbolizer: Symbolizer,
+    source: Source<'static>,
+    /// What the source reads.
+    _image: Image,
+}
+
+/// What a table is made of: read on any thread, and kept when the file is gone.
+pub struct Parts {
+    own: Option<(Starts, Image)>,
+    more: MoreParts,
+    segments: Vec<Segment>,
+    lacking: Option<Box<[u8]>>,
+    bytes: u64,
+}
+
+enum MoreParts {
+    None,
+    File(Starts, Image),
+    Go(GoTable),
+}
+
+impl Parts {
+    /// Of the open `file`, which is (or was) at `path`; at most about `limit` bytes. `fetched` says where the debug file
+    /// of a build id is that a server was asked for.
+    pub fn read(
+        file: &File,
+        path: &Path,
+        fetched: impl Fn(&[u8]) -> Option<PathBuf>,
+        limit: u64,
+    ) -> Result<Self, ElfError> {
+        let metadata = file.metadata()?;
+        let headers = Headers::read(file, metadata.len())?;
+        let tables = headers.symbol_tables();
+        let own = headers.image(file, limit)?;
+        let mut bytes = own.bytes;
+        let rest = limit.saturating_sub(bytes);
+        let stripped = tables.iter().all(|table| table.dynamic);
+        let id = if stripped { headers.build_id(file) } else { None };
+        let fetched = id.as_deref().and_then(fetched);
+        let more = if !stripped {
+            MoreParts::None
+        } else if let Some(image) =
+            separate::find(&headers, (file, &metadata), path, fetched.as_deref(), rest)
+        {
+            bytes += image.bytes;
+            MoreParts::File(Starts::of(&image), image)
+        } else if let Some(table) = GoTable::read(&headers, file, rest) {
+            bytes += table.bytes();
+            MoreParts::Go(table)
+        } else {
+            MoreParts::None
+        };
+        let own = (!tables.is_empty()).then(|| (Starts::of(&own), own));
+        bytes += own.as_ref().map_or(0, |(starts, _)| starts.bytes());
+        if let MoreParts::File(starts, _) = &more {
+            bytes += starts.bytes();
+        }
+        let lacking = id.filter(|_| matches!(more, MoreParts::None));
+        Ok(Self { own, more, segments: headers.segments(file)?, lacking, bytes })
+    }
+}
+
+impl Table {
+    /// Of what was read.
+    pub fn of(parts: Parts) -> Self {
+        let Parts { own, more, segments, lacking, bytes } = parts;
+        let more = match more {
+            MoreParts::None => More::None,
+            MoreParts::File(starts, image) => More::File(Box::new(Symbols::of(starts, image))),
+            MoreParts::Go(table) => More::Go(table),
+        };
+        Self { own: own.map(|(starts, image)| Symbols::of(starts, image)), more, segments, lacking, bytes }
+    }
+
+    /// The function at an offset of the file.
+    pub fn name(&self, offset: u64) -> Option<Named> {
+        // Symbols of another file have its addresses, which are this one's, and offsets of its own.
+        let segment = segment_at(&self.segments, offset)?;
+        let address = segment.address.checked_add(offset - segment.offset)?;
+        let found = match &self.more {
+            More::None => None,
+            More::File(symbols) => symbols.name(address),
+            More::Go(table) => table.name(address).map(|name| (name, address..address + 1)),
+        };
+        let mangled = !matches!((&self.more, &found), (More::Go(_), Some(_)));
+        let (symbol, holds) = match found {
+            Some(found) => found,
+            None => self.own.as_ref()?.name(address)?,
+        };
+        // A symbol that goes on beyond its segment is none there.
+        let within = |address: u64| {
+            let inside = address.checked_sub(segment.address).filter(|within| *within <= segment.file_size);
+            inside.map(|within| segment.offset + within)
+        };
+        let holds =
+            within(holds.start).zip(within(holds.end)).map_or(offset..offset + 1, |(from, to)| from..to);
+        Some(Named { symbol, mangled, holds })
+    }
+}
+
+impl Symbols {
+    fn of(starts: Starts, image: Image) -> Self {
+        let mut source = Elf::new(format!("/proc/self/fd/{}", image.file.as_raw_fd()));
+        source.debug_syms = false;
+        let symbolizer = Symbolizer::builder()
+            .enable_code_info(false)
+            .enable_inlined_fns(false)
+            .enable_auto_reload(false)
+            .enable_demangling(false)
+            .build();
+        Self { starts, symbolizer, source: Source::Elf(source), _image: image }
+    }
+
+    /// The name of an address, and the addresses around it that have it too.
+    ///
+    /// Not by its file offset: blazesym 0.2.7 then reads the program headers once more, as many as the file says.
+    fn name(&self, address: u64) -> Option<(String, Range<u64>)> {
+        let input = Input::VirtOffset(address);
+        let Ok(Symbolized::Sym(symbol)) = self.symbolizer.symbolize_single(&self.source, input) else {
+            return None;
+        };
+        let end = symbol.addr.checked_add(symbol.size.unwrap_or_default() as u64);
+        let holds = match end.map(|end| symbol.addr..end).filter(|whole| whole.contains(&address)) {
+            Some(whole) => self.starts.alone(address, whole),
+            None => address..address.checked_add(1)?,
+        };
+        (!symbol.name.is_empty()).then(|| (symbol.name.into_owned(), holds))
+    }
+}
+
+/// What an offset of the file's code is loaded with.
+fn segment_at(segments: &[Segment], offset: u64) -> Option<&Segment> {
+    let inside = |s: &&Segment| offset.checked_sub(s.offset).is_some_and(|within| within < s.file_size);
+    segments.iter().filter(|s| s.executable).find(inside)
+}

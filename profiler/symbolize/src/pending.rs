@@ -1,0 +1,44 @@
+//! A stack between capture and the window's end: most of it named, JIT code still on its way to a name.
+
+use super::deferred::Slot;
+use super::files::FileSlot;
+use emberscope_model::{Frame, StackEnd};
+use std::sync::Arc;
+
+/// One frame of a pending stack.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PendingFrame {
+    /// It has its name.
+    Named(Arc<Frame>),
+    /// Code made at run time, at this address (already one byte back for a return address); a perf map
+    /// that is taken at the window's end names it.
+    Jit(u64),
+    /// A frame that the walker knew as a runtime's, and that is being read from the process's memory.
+    Deferred(Slot),
+    /// Code of a file that is being read, at this offset of it.
+    File(FileSlot, u64),
+}
+
+/// A stack whose JIT frames wait for their names. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PendingStack {
+    /// Root first.
+    pub frames: Arc<[PendingFrame]>,
+    /// How the user half ended.
+    pub end: StackEnd,
+}
+
+impl PendingStack {
+    /// Whether anything waits for a map.
+    pub fn waits(&self) -> bool {
+        self.frames.iter().any(|f| matches!(f, PendingFrame::Jit(_)))
+    }
+    /// Whether any frame has no name yet.
+    pub fn unnamed(&self) -> bool {
+        self.frames.iter().any(|frame| match frame {
+            PendingFrame::Named(_) | PendingFrame::File(..) => false,
+            PendingFrame::Jit(_) => true,
+            PendingFrame::Deferred(slot) => slot.get().is_none(),
+        })
+    }
+}

@@ -1,0 +1,495 @@
+//! The room's door; see the module's page. Not Send (blazesym is not): make it on the thread that uses it.
+
+use super::asker::{Asker, Job};
+use super::attach::Jvm;
+use super::config::{SymbolizerConfig, Target};
+use super::counters::SymbolizerCounters;
+use super::deferred::Named;
+use super::files::{At, FileSlot, Files, Found};
+use super::frames::FrameTable;
+use super::kernel::KernelSymbols;
+use super::native::{Debuginfod, Natives};
+use super::pending::{PendingFrame, PendingStack};
+use super::process::{FileState, ProcessState, Walked};
+use super::{thread_start, vdso};
+use emberscope_model::{
+    Excess, FastMap, FastSet, Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Refusals,
+    Stack, StackEnd, UnknownReason,
+};
+use emberscope_runtime::{DeferredFrame, Facts, Readers, Runtimes};
+use emberscope_target::maps::{self, Backing};
+use emberscope_target::readers::Door;
+use profiler_ebpf::UserFrame;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A JVM is asked between the ends of windows while an answer takes less than the interval over this:
+/// half a percent of one of its threads. Seen: 7 ms for a map of 3,000 methods (JDK 17).
+const EARLY_SHARE: u32 = 200;
+
+/// Names stacks.
+pub struct Symbolizer {
+    pub(super) config: SymbolizerConfig,
+    pub(super) processes: FastMap<ProcessKey, ProcessState>,
+    kernel: KernelSymbols,
+    natives: Natives,
+    files: Files,
+    pub(super) frames: FrameTable,
+    asker: Asker,
+    pub(super) readers: Readers,
+    /// Batches of deferred frames.
+    pub(super) named: Door<Named>,
+    /// Processes with deferred frames that are to be read.
+    pub(super) deferred_wanted: FastSet<ProcessKey>,
+    pub(super) counters: SymbolizerCounters,
+    evicted: Refusals,
+}
+
+impl Symbolizer {
+    /// Reads nothing. Starts no thread yet, but for that of debuginfod where it is to be asked.
+    pub fn new(config: SymbolizerConfig) -> Self {
+        let mut natives = Natives::new(config.max_symbol_bytes, config.max_cached_addresses);
+        let (servers, dir) = &config.debuginfod;
+        if !servers.is_empty() {
+            match Debuginfod::start(servers.clone(), dir) {
+                Ok(debuginfod) => natives.ask_servers(debuginfod),
+                Err(error) => {
+                    tracing::warn!(dir = %dir.display(), %error, "debuginfod is not asked for symbols")
+                }
+            }
+        }
+        Self {
+            processes: FastMap::default(),
+            kernel: KernelSymbols::new(&config.proc_root),
+            natives,
+            files: Files::default(),
+            frames: FrameTable::new(config.frames),
+            asker: Asker::of(&config.readers),
+            readers: config.readers.clone(),
+            named: config.readers.door(),
+            deferred_wanted: FastSet::default(),
+            counters: SymbolizerCounters::default(),
+            evicted: Refusals::default(),
+            config,
+        }
+    }
+
+    /// Names kernel and native frames now, by the mappings that the process has now; JIT code waits.
+    pub fn begin(&mut self, target: &Target, raw: &RawStack) -> PendingStack {
+        let mut frames = Vec::with_capacity(raw.user.len() + raw.kernel.len());
+        let mut end = raw.end;
+        self.frames.of(target.tenant);
+        if !raw.user.is_empty() {
+            let dir = self.process_dir(target.key.pid);
+            let mut process = self.take_process(target.key);
+            process.tenant = target.tenant;
+            let arranged = arranged(raw, self.readers.runtimes());
+            let user = arranged.as_deref().unwrap_or(&raw.user);
+            if process.prepare(&dir, target, user.iter().filter(|f| f.is_native()).map(lookup_address)) {
+                self.counters.maps_read += 1;
+            }
+            let now = Instant::now();
+            for frame in user.iter().rev() {
+                let deferred = DeferredFrame { frame: *frame, generation: raw.generation };
+                frames.push(if frame.is_native() {
+                    self.user_frame(&dir, &mut process, lookup_address(frame))
+                } else if let Some(runtime) = self.readers.runtimes().get(frame.runtime()) {
+                    self.deferred_wanted.insert(target.key);
+                    PendingFrame::Deferred(process.deferred.of(deferred, runtime.meaning(&deferred), now))
+                } else {
+                    PendingFrame::Named(self.frames.intern(Frame::unknown(UnknownReason::AnonymousCode, "")))
+                });
+            }
+            if thread_start::is_first(&frames) {
+                end = StackEnd::Root;
+            } else if frames.iter().any(|frame| matches!(frame, PendingFrame::Jit(_))) {
+                end = process.end_in_generated(raw.end, raw.time_ns);
+            }
+            self.processes.insert(target.key, process);
+        }
+        for (depth, address) in raw.kernel.iter().enumerate().rev() {
+            // All but the interrupted instruction are return addresses.
+            let address = address.saturating_sub(u64::from(depth > 0));
+            let frame = self.kernel.frame(address, &mut self.frames);
+            frames.push(PendingFrame::Named(frame));
+        }
+        PendingStack { frames: frames.into(), end }
+    }
+
+    /// Names what waits, with the newest maps.
+    pub fn finish(&mut self, target: &Target, pending: &PendingStack) -> Stack {
+        let mut all = Vec::with_capacity(pending.frames.len());
+        self.frames.of(target.tenant);
+        for frame in pending.frames.iter() {
+            let process = self.processes.get(&target.key);
+            match frame {
+                PendingFrame::Named(frame) => all.push(Arc::clone(frame)),
+                PendingFrame::File(slot, offset) => all.push(self.came(slot, *offset)),
+                PendingFrame::Deferred(slot) => match slot.get() {
+                    Some(frames) => all.extend(frames.iter().cloned()),
+                    None => {
+                        let why = why_unread(process, self.readers.runtimes());
+                        all.push(self.frames.intern(Frame::unknown(why, "")));
+                    }
+                },
+                PendingFrame::Jit(address) => match process.and_then(|p| p.jit.get(*address)) {
+                    Some(frame) => {
+                        self.counters.jit_named += 1;
+                        all.push(Arc::clone(frame));
+                    }
+                    None => {
+                        self.counters.jit_unnamed += 1;
+                        all.push(self.frames.intern(Frame::unknown(why_unnamed(process, *address), "")));
+                    }
+                },
+            }
+        }
+        Stack { frames: all.into(), end: pending.end }
+    }
+
+    /// JIT addresses seen that no map names yet.
+    pub fn unnamed_jit(&self, key: ProcessKey) -> usize {
+        self.processes.get(&key).map_or(0, |p| p.jit.unnamed())
+    }
+
+    /// Has the process's map fetched in the background, when it has JIT addresses without a name and its
+    /// turn has come. True when a job was started: [`Symbolizer::poll`] brings the result.
+    pub fn ask(&mut self, target: &Target) -> bool {
+        let now = Instant::now();
+        let process_dir = self.process_dir(target.key.pid);
+        let Some(process) = self.processes.get_mut(&target.key) else { return false };
+        if process.in_flight
+            || process.exited.is_some()
+            || process.jit.unnamed() == 0
+            || now < process.next_job
+        {
+            return false;
+        }
+        let jvm = process.jvm();
+        let job = Job {
+            key: target.key,
+            epoch: process.epoch,
+            jvm: Jvm {
+                process_dir,
+                pid: target.key.pid,
+                nspid: target.nspid,
+                start_ticks: target.key.start_ticks,
+                uid: target.uid,
+                gid: target.gid,
+            },
+            libjvm: jvm.map(|j| j.library.clone()),
+            may_ask: self.config.ask_jvms && process.needs_map() && jvm.is_some_and(|j| !j.never),
+            first: !process.looked,
+            ours: process.map_is_ours,
+            version: jvm.and_then(|j| j.version.clone()),
+            wanted: process.jit.wanted(),
+            max_bytes: self.config.perf_map_max_bytes,
+            timeout: self.config.ask_timeout,
+        };
+        process.in_flight = self.asker.submit(job);
+        self.counters.asks_dropped += u64::from(!process.in_flight);
+        process.in_flight
+    }
+
+    /// As [`Symbolizer::ask`], between the ends of windows: only where the JVM answers so fast that it
+    /// costs it little. Code that the JIT made and dropped within a window has a name only by this.
+    pub fn ask_early(&mut self, target: &Target) -> bool {
+        let cheap = |p: &ProcessState| p.last_took.saturating_mul(EARLY_SHARE) <= self.config.ask_interval;
+        self.processes.get(&target.key).is_some_and(cheap) && self.ask(target)
+    }
+
+    /// Takes in what the background has finished; returns the processes that have newer names. Also lets
+    /// go of processes that ended a while ago.
+    pub fn poll(&mut self) -> Vec<ProcessKey> {
+        let mut done = Vec::new();
+        self.take_named();
+        self.natives.poll();
+        self.files.poll(&mut self.natives);
+        while let Some(outcome) = self.asker.poll() {
+            done.push(outcome.key);
+            self.take_outcome(outcome);
+        }
+        let keep = self.config.keep_exited;
+        let over = |p: &ProcessState| !p.in_flight && p.exited.is_some_and(|t| t.elapsed() >= keep);
+        for (key, _) in self.processes.extract_if(|_, process| over(process)) {
+            self.readers.forget(key);
+        }
+        done
+    }
+
+    /// Whether a job is under way.
+    pub fn asking(&self) -> bool {
+        self.processes.values().any(|p| p.in_flight)
+    }
+
+    /// Code was mapped: the mappings are read again when they are next needed.
+    pub fn on_mmap(&mut self, key: ProcessKey) {
+        if let Some(process) = self.processes.get_mut(&key) {
+            process.mark_stale();
+        }
+    }
+
+    /// The program was replaced. JIT addresses of the old one that still wait stay without a name.
+    pub fn on_exec(&mut self, key: ProcessKey) {
+        if let Some(process) = self.processes.get_mut(&key) {
+            process.replaced(Instant::now());
+        }
+        self.readers.forget(key);
+    }
+
+    /// The process ended. What is known of it stays for [`SymbolizerConfig::keep_exited`].
+    pub fn on_exit(&mut self, key: ProcessKey) {
+        if let Some(process) = self.processes.get_mut(&key) {
+            process.exited.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// To be called about once a second. Lets go of symbols that nobody needs now, and takes processes that do not live any
+    /// more as [`Symbolizer::on_exit`] does: of one that was first seen by a sample which came up after its end, nobody
+    /// says that it ended.
+    pub fn tidy(&mut self, lives: impl Fn(ProcessKey) -> bool) {
+        let now = Instant::now();
+        for (_, process) in self.processes.iter_mut().filter(|(key, p)| p.exited.is_none() && !lives(**key)) {
+            process.exited = Some(now);
+        }
+        self.natives.rest();
+    }
+
+    /// What is known of a process's JVM; None when it is none, or none of its user code was sampled yet.
+    pub fn jvm_facts(&self, key: ProcessKey) -> Option<JvmFacts> {
+        self.processes.get(&key)?.facts()
+    }
+
+    /// What the memory of a runtime's process tells of it; None until it was read.
+    pub fn runtime_facts(&self, key: ProcessKey) -> Option<&Facts> {
+        self.processes.get(&key)?.runtime.as_ref()?.facts.as_ref()
+    }
+
+    /// Why kernel frames have no names, for people; None when they have.
+    pub fn kernel_problem(&self) -> Option<&str> {
+        self.kernel.problem.as_deref()
+    }
+
+    /// Counts.
+    pub fn counters(&self) -> SymbolizerCounters {
+        let (kernel_symbols, kernel_symbol_bytes) = self.kernel.size();
+        SymbolizerCounters {
+            processes: self.processes.len() as u64,
+            frames: self.frames.len() as u64,
+            kernel_symbols: kernel_symbols as u64,
+            kernel_symbol_bytes: kernel_symbol_bytes as u64,
+            jit_dropped: self.processes.values().map(|p| p.jit.dropped).sum(),
+            java_held: self.readers.held(),
+            native: self.natives.counters(),
+            ..self.counters.clone()
+        }
+    }
+
+    /// Whether anything is held of a process.
+    pub fn holds(&self, key: ProcessKey) -> bool {
+        self.processes.contains_key(&key)
+    }
+
+    /// Since when the kernel's walker knows the code of a process's runtime (CLOCK_MONOTONIC); or it never will.
+    pub fn runtime_walked(&mut self, key: ProcessKey, walked: Walked) {
+        let mut process = self.take_process(key);
+        process.walked = walked;
+        self.processes.insert(key, process);
+    }
+
+    pub(super) fn process_dir(&self, pid: Pid) -> PathBuf {
+        self.config.proc_root.join(pid.to_string())
+    }
+
+    /// Out of the table, so that frames can be named meanwhile; a new one takes the place of the one
+    /// unused for longest.
+    fn take_process(&mut self, key: ProcessKey) -> ProcessState {
+        let now = Instant::now();
+        if let Some(mut process) = self.processes.remove(&key) {
+            process.used = now;
+            return process;
+        }
+        if self.processes.len() >= self.config.max_processes.max(1) {
+            self.make_room();
+        }
+        ProcessState::new(now, self.readers.runtimes().clone())
+    }
+
+    /// A sixteenth of the processes goes, of the tenants that hold more than their share, and of each those that were
+    /// unused for longest.
+    fn make_room(&mut self) {
+        let all = self.processes.iter().filter(|(_, p)| !p.in_flight);
+        let mut order: Vec<_> = all.map(|(key, p)| (p.used, *key, p.tenant)).collect();
+        order.sort_unstable();
+        let room = order.len().saturating_sub((order.len() / 16).max(1));
+        for (_, key, tenant) in Excess::of(room, order, |(.., tenant)| (*tenant, 1)) {
+            self.processes.remove(&key);
+            self.readers.forget(key);
+            self.counters.processes_evicted += 1;
+            self.evicted.add(tenant);
+        }
+    }
+
+    /// Processes dropped because of the limit, and frames that lost their names, by whose they were.
+    pub fn refusals(&self) -> [(&'static str, &Refusals); 2] {
+        [("named_processes", &self.evicted), self.frames.refusals()]
+    }
+
+    fn user_frame(
+        &mut self,
+        dir: &std::path::Path,
+        process: &mut ProcessState,
+        address: u64,
+    ) -> PendingFrame {
+        let Some(index) = maps::find(&process.mappings, address) else {
+            if process.jvm().is_some() && !process.gone {
+                // A JVM makes its code heaps larger as it compiles: the map may know this address though
+                // the mappings, as last read, do not.
+                process.jit.saw(address);
+                return PendingFrame::Jit(address);
+            }
+            let reason = if process.gone { UnknownReason::ProcessGone } else { UnknownReason::NoMapping };
+            return PendingFrame::Named(self.frames.intern(Frame::unknown(reason, "")));
+        };
+        let (Some(mapping), Some(state)) = (process.mappings.get(index), process.files.get_mut(index)) else {
+            return PendingFrame::Named(self.frames.intern(Frame::unknown(UnknownReason::NoMapping, "")));
+        };
+        let offset = (address - mapping.start).wrapping_add(mapping.offset);
+        let frame = match &mapping.backing {
+            Backing::Anonymous => {
+                process.jit.saw(address);
+                return PendingFrame::Jit(address);
+            }
+            Backing::Special(name) => self.frames.intern(Frame::new(FrameKind::Native, &**name, &**name)),
+            Backing::Vdso => self.vdso_frame(state, offset, mapping),
+            Backing::File { .. } => return self.file_frame(state, offset, At { dir, mapping }),
+        };
+        PendingFrame::Named(frame)
+    }
+
+    /// A frame of a file of the target: named now, or on its way.
+    fn file_frame(&mut self, state: &mut FileState, offset: u64, at: At<'_>) -> PendingFrame {
+        if let FileState::Coming(slot) = state {
+            match slot.get() {
+                None => return PendingFrame::File(slot.clone(), offset),
+                Some(Some((id, generation))) => *state = FileState::Known(id, generation),
+                Some(None) => *state = FileState::Unreadable,
+            }
+        }
+        let id = match state {
+            FileState::Known(id, generation) if *generation == self.natives.generation => *id,
+            FileState::Unreadable => return self.no_name(UnknownReason::FileUnreadable, at.mapping),
+            FileState::New | FileState::Known(..) | FileState::Coming(_) => {
+                match self.files.look(at, &mut self.natives) {
+                    Found::Known(id) => {
+                        *state = FileState::Known(id, self.natives.generation);
+                        id
+                    }
+                    Found::Unreadable => {
+                        *state = FileState::Unreadable;
+                        return self.no_name(UnknownReason::FileUnreadable, at.mapping);
+                    }
+                    Found::Coming(slot) => {
+                        *state = FileState::Coming(slot.clone());
+                        return PendingFrame::File(slot, offset);
+                    }
+                    Found::Later => return self.no_name(UnknownReason::FileLate, at.mapping),
+                }
+            }
+        };
+        if let Some(frame) = self.natives.cached(id, offset) {
+            return PendingFrame::Named(frame);
+        }
+        if self.natives.wants_file(id) {
+            match self.files.load(id, at, &mut self.natives) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let known = Some((id, self.natives.generation));
+                    return PendingFrame::File(FileSlot::of(known), offset);
+                }
+                Err(_) => return self.no_name(UnknownReason::FileLate, at.mapping),
+            }
+        }
+        PendingFrame::Named(self.natives.name(id, offset, None, &mut self.frames))
+    }
+
+    /// A frame of a file that was on its way.
+    fn came(&mut self, slot: &FileSlot, offset: u64) -> Arc<Frame> {
+        let reason = match slot.get() {
+            Some(Some((id, generation))) if generation == self.natives.generation => {
+                if self.natives.cached(id, offset).is_some() || !self.natives.wants_file(id) {
+                    return self.natives.name(id, offset, None, &mut self.frames);
+                }
+                UnknownReason::FileLate
+            }
+            Some(None) => UnknownReason::FileUnreadable,
+            Some(Some(_)) | None => UnknownReason::FileLate,
+        };
+        self.frames.intern(Frame::unknown(reason, ""))
+    }
+
+    fn no_name(&mut self, reason: UnknownReason, mapping: &maps::Mapping) -> PendingFrame {
+        PendingFrame::Named(self.frames.intern(Frame::unknown(reason, mapping.module_name())))
+    }
+
+    /// The kernel's own page, of our own memory.
+    fn vdso_frame(&mut self, state: &mut FileState, offset: u64, mapping: &maps::Mapping) -> Arc<Frame> {
+        let mut opened = None;
+        let known =
+            matches!(state, FileState::Known(_, generation) if *generation == self.natives.generation);
+        if !known && *state != FileState::Unreadable {
+            *state = match vdso::file(mapping) {
+                Ok((file, stat)) => {
+                    let id = self.natives.module(&mapping.module_name(), &file, &stat);
+                    opened = Some(file);
+                    FileState::Known(id, self.natives.generation)
+                }
+                Err(_) => FileState::Unreadable,
+            };
+        }
+        let FileState::Known(id, _) = *state else {
+            let frame = Frame::unknown(UnknownReason::FileUnreadable, mapping.module_name());
+            return self.frames.intern(frame);
+        };
+        if self.natives.wants_file(id) && opened.is_none() {
+            opened = vdso::file(mapping).ok().map(|(file, _)| file);
+        }
+        let file = opened.as_ref().map(|file| (file, std::path::Path::new("")));
+        self.natives.name(id, offset, file, &mut self.frames)
+    }
+}
+
+/// The user frames in the order of their calls, where a runtime's come in another.
+fn arranged(raw: &RawStack, runtimes: &Runtimes) -> Option<Vec<UserFrame>> {
+    let other = raw.user.iter().rev().find(|frame| !frame.is_native())?;
+    runtimes.get(other.runtime())?.arranged(&raw.user, raw.end)
+}
+
+/// A return address lies behind its call, perhaps in the next function: one byte back is inside.
+fn lookup_address(frame: &UserFrame) -> u64 {
+    let back = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
+    frame.value.saturating_sub(u64::from(back))
+}
+
+fn why_unread(process: Option<&ProcessState>, runtimes: &Runtimes) -> UnknownReason {
+    let Some(process) = process.filter(|p| p.exited.is_none()) else { return UnknownReason::ProcessGone };
+    let runtime = process.runtime.as_ref().and_then(|runtime| runtimes.get(runtime.id));
+    runtime.map_or(UnknownReason::AnonymousCode, |runtime| runtime.words().unread)
+}
+
+fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
+    match process {
+        None => UnknownReason::ProcessGone,
+        Some(p) if maps::find(&p.mappings, address).is_none() => UnknownReason::NoMapping,
+        Some(p) if p.jit.have_map => UnknownReason::NotInPerfMap,
+        // It ended before its turn to be asked came.
+        Some(p) if p.exited.is_some() => UnknownReason::ProcessGone,
+        Some(p) => match p.jvm() {
+            None => UnknownReason::AnonymousCode,
+            Some(jvm) if matches!(jvm.names, NameSource::None(_)) => UnknownReason::JvmNotAsked,
+            Some(_) if p.needs_map() => UnknownReason::NoPerfMap,
+            Some(_) => UnknownReason::JvmNotReady,
+        },
+    }
+}

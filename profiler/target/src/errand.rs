@@ -1,0 +1,291 @@
+//! Reads of a target that may never end, on threads that can be given up.
+//!
+//! In: a job, what it reads and of whom ([`About`]), and how long the caller waits. Out: what the job gave; a [`Ticket`] when
+//! it takes longer; or why it was not begun ([`Turned`]). Where the kernel must fault in a page of the target's memory, or
+//! waits for its mmap_lock that such a fault holds (/proc/PID/{cmdline,environ,maps,map_files,mem}; fs/proc/base.c,
+//! fs/proc/task_mmu.c, Linux 6.18), and where a file's file system is served by a program or another machine, a read takes as
+//! long as others like. A job that is out for [`Limits::stuck_after`] is given up: its thread is left to it, another takes
+//! its place, and the process or the file system is left alone for a time that doubles. Threads, what one user's jobs may hold
+//! of them and the CPU time that they may take are bounded. The sampling thread ([`errands`]) waits for late jobs for
+//! a share of the time only; threads that may wait have a pool of their own ([`background`]).
+
+mod about;
+mod held;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use about::{About, Key, What};
+use emberscope_model::thread_cpu_time;
+use emberscope_supervise::attempt;
+use emberscope_supervise::rights;
+pub use held::Held;
+pub use state::{Alone, ErrandCounts, Stuck};
+use state::{State, lock};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Of its time, for the sampling thread's waiting for jobs that are late.
+const SHARE: f64 = 0.05;
+/// What it may wait ahead, as at a start.
+const AHEAD: Duration = Duration::from_secs(2);
+/// So long every job is waited for: most take some ten microseconds.
+const LEAST: Duration = Duration::from_millis(1);
+/// Of each thread; it touches a few pages.
+const STACK: usize = 1 << 20;
+
+/// Why a job was not begun, or gave nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turned {
+    /// A job for the same process or file system did not come back: both are left alone for a while.
+    Banned,
+    /// One is out for a moment: it is waited for before the next.
+    Slow,
+    /// Too many jobs of its user are out.
+    UserBusy,
+    /// All threads are out.
+    Busy,
+    /// Its user's jobs took too much CPU time.
+    Budget,
+    /// No thread can be started.
+    NoThread,
+    /// The job panicked.
+    Failed,
+}
+
+impl Turned {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Banned, Self::Slow, Self::UserBusy, Self::Busy, Self::Budget, Self::NoThread, Self::Failed];
+
+    /// Stable short name, for metrics.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Banned => "banned",
+            Self::Slow => "slow",
+            Self::UserBusy => "user_busy",
+            Self::Busy => "busy",
+            Self::Budget => "budget",
+            Self::NoThread => "no_thread",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What a job gives, when it comes back.
+#[derive(Debug)]
+pub struct Ticket<T>(Receiver<T>);
+
+impl<T> Ticket<T> {
+    /// What it gave, when it has come back; an error when it never will.
+    pub fn poll(&self) -> Result<Option<T>, Turned> {
+        match self.0.try_recv() {
+            Ok(done) => Ok(Some(done)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(Turned::Failed),
+        }
+    }
+}
+
+/// What came of handing in a job.
+#[derive(Debug)]
+pub enum Errand<T> {
+    /// It is done.
+    Done(T),
+    /// It takes longer than the caller waits.
+    Late(Ticket<T>),
+    /// It was not begun, or gave nothing.
+    Turned(Turned),
+}
+
+impl<T> Errand<T> {
+    /// What it gave, if it is there in time; else the job's result is dropped when it comes.
+    pub fn done(self) -> Option<T> {
+        match self {
+            Self::Done(done) => Some(done),
+            Self::Late(_) | Self::Turned(_) => None,
+        }
+    }
+}
+
+/// How much there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// What its threads are called, and have the rights of.
+    pub thread: &'static str,
+    /// After so long a job is given up.
+    pub stuck_after: Duration,
+    /// While a job is out for longer, no other for the same process or file system is begun.
+    pub slow_after: Duration,
+    /// Of the caller's time, for jobs that are late; 1: it waits as long as it likes.
+    pub waiting: f64,
+    /// So long every job is waited for.
+    pub least: Duration,
+    /// Threads, stuck ones included.
+    pub threads: usize,
+    /// Of these, those that do jobs of one user's processes.
+    pub of_user: usize,
+    /// Of these, those that do jobs for one process or file system.
+    pub of_key: usize,
+    /// Of a core, for the jobs of one user's processes.
+    pub user_share: f64,
+    /// CPU time of which that may be taken ahead, as for a node's processes at the start.
+    pub user_ahead: Duration,
+    /// The same for those of one process.
+    pub process_share: f64,
+    /// CPU time of which that may be taken ahead.
+    pub process_ahead: Duration,
+}
+
+impl Limits {
+    /// For the sampling thread. A maps file of 65,530 mappings takes 40 ms, a large library on a cold disk a second.
+    pub const SAMPLING: Self = Self {
+        thread: "errand",
+        stuck_after: Duration::from_secs(5),
+        slow_after: Duration::from_millis(500),
+        waiting: SHARE,
+        least: LEAST,
+        threads: 32,
+        of_user: 8,
+        of_key: 4,
+        user_share: 0.1,
+        user_ahead: Duration::from_secs(3),
+        process_share: 0.03,
+        process_ahead: Duration::from_secs(2),
+    };
+    /// For threads that may wait: reading a large JVM's heap for the first time takes a second or two.
+    pub const BACKGROUND: Self = Self {
+        stuck_after: Duration::from_secs(10),
+        slow_after: Duration::from_secs(3),
+        waiting: 1.0,
+        threads: 24,
+        user_share: 0.5,
+        user_ahead: Duration::from_secs(30),
+        process_share: 0.2,
+        process_ahead: Duration::from_secs(10),
+        ..Self::SAMPLING
+    };
+
+    /// For asking JVMs, each of which may take ten seconds to open its socket and ten to answer, and for reading perf maps.
+    pub const ASKING: Self = Self {
+        thread: "jvm-names",
+        stuck_after: Duration::from_secs(40),
+        threads: 10,
+        of_user: 4,
+        of_key: 2,
+        ..Self::BACKGROUND
+    };
+
+    /// Tests of other rooms run side by side, on machines of any speed, as one user.
+    fn or_tests(self) -> Self {
+        if cfg!(test) {
+            let long = Duration::from_secs(60);
+            Self {
+                least: long,
+                slow_after: long,
+                stuck_after: long,
+                of_user: 1024,
+                threads: 1024,
+                user_share: 1e6,
+                process_share: 1e6,
+                ..self
+            }
+        } else {
+            self
+        }
+    }
+}
+
+/// Threads, and what is known of those whose jobs did not come back.
+pub struct Errands {
+    state: Arc<Mutex<State>>,
+}
+
+/// For the sampling thread.
+pub fn errands() -> &'static Errands {
+    static SAMPLING: OnceLock<Errands> = OnceLock::new();
+    SAMPLING.get_or_init(|| Errands::new(Limits::SAMPLING.or_tests()))
+}
+
+/// For threads that may wait.
+pub fn background() -> &'static Errands {
+    static BACKGROUND: OnceLock<Errands> = OnceLock::new();
+    BACKGROUND.get_or_init(|| Errands::new(Limits::BACKGROUND.or_tests()))
+}
+
+/// For threads that ask JVMs, which may be other users: theirs may, too.
+pub fn asking() -> &'static Errands {
+    static ASKING: OnceLock<Errands> = OnceLock::new();
+    ASKING.get_or_init(|| Errands::new(Limits::ASKING.or_tests()))
+}
+
+/// What all pools did.
+pub fn counts() -> ErrandCounts {
+    errands().counts().and(background().counts()).and(asking().counts())
+}
+
+impl Errands {
+    /// No threads yet.
+    pub fn new(limits: Limits) -> Self {
+        Self { state: Arc::new(Mutex::new(State::new(limits))) }
+    }
+
+    /// Has a job done, and waits for it: until `patience` is over, or less where much was waited lately.
+    pub fn run<T: Send + 'static>(
+        &self,
+        about: About,
+        patience: Duration,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Errand<T> {
+        let (out, result) = channel();
+        let state = Arc::clone(&self.state);
+        // Before the lock: another process may have the pid of one that is left alone.
+        let start = if lock(&state).is_known(&about) { about.start() } else { None };
+        let mut all = lock(&state);
+        let (number, queue) = match all.begin(&about, start, Instant::now()) {
+            Ok(thread) => thread,
+            Err(turned) => return Errand::Turned(all.turn(turned)),
+        };
+        let patience = patience.min(all.may_wait(Instant::now())).max(all.limits.least);
+        drop(all);
+        let thread = queue.clone();
+        let work: state::Job = Box::new(move || {
+            let before = thread_cpu_time();
+            let done = attempt(job);
+            let used = thread_cpu_time().saturating_sub(before);
+            lock(&state).back(number, thread, used);
+            if let Ok(done) = done {
+                let _ = out.send(done);
+            }
+        });
+        if queue.send(work).is_err() {
+            return Errand::Turned(lock(&self.state).lost(number));
+        }
+        let began = Instant::now();
+        match result.recv_timeout(patience) {
+            Ok(done) => Errand::Done(done),
+            Err(RecvTimeoutError::Disconnected) => Errand::Turned(lock(&self.state).turn(Turned::Failed)),
+            Err(RecvTimeoutError::Timeout) => {
+                lock(&self.state).late(began.elapsed(), Instant::now());
+                Errand::Late(Ticket(result))
+            }
+        }
+    }
+
+    /// What was done, and who is stuck.
+    pub fn counts(&self) -> ErrandCounts {
+        lock(&self.state).counts(Instant::now())
+    }
+}
+
+/// A thread that does jobs until nobody has its queue.
+fn start_thread(name: &'static str) -> Result<state::Queue, Turned> {
+    let (jobs, queue) = sync_channel::<state::Job>(1);
+    let thread = std::thread::Builder::new().name(name.into()).stack_size(STACK);
+    let run = move || {
+        rights::keep_only(name);
+        queue.into_iter().for_each(|job| job());
+    };
+    thread.spawn(run).map(|_| jobs).map_err(|_| Turned::NoThread)
+}

@@ -1,0 +1,317 @@
+//! Opens files of a process that may be hostile: a path or mapping in, a regular file out.
+//!
+//! Paths are walked by openat2 inside the process's own root (`/proc/PID/root`), with no magic links and
+//! no symlink at the end; what is found is looked at (type, owner) through an O_PATH handle, which has no
+//! side effects on FIFOs and devices, before it is opened for reading.
+
+use super::errand::{self, About, What};
+use super::maps::{Backing, Mapping};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, Statx, StatxFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+/// Why a file of a target is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Refusal {
+    /// There is none.
+    Missing,
+    /// A symbolic link.
+    Symlink,
+    /// A FIFO, directory, device or socket.
+    NotRegular,
+    /// It belongs to somebody else.
+    WrongOwner,
+    /// On a file system that a user's program serves (FUSE): reading it could block for ever.
+    SlowFilesystem,
+    /// It does not look like what it should be.
+    Rubbish,
+    /// Opening or reading failed.
+    Unreadable,
+    /// The process ended.
+    ProcessGone,
+    /// Reading takes too long, or took so before: it is left alone for a time.
+    Late,
+}
+
+impl Refusal {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Missing,
+        Self::Symlink,
+        Self::NotRegular,
+        Self::WrongOwner,
+        Self::SlowFilesystem,
+        Self::Rubbish,
+        Self::Unreadable,
+        Self::ProcessGone,
+        Self::Late,
+    ];
+    /// Stable short name, for metrics.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Symlink => "symlink",
+            Self::NotRegular => "not_regular",
+            Self::WrongOwner => "wrong_owner",
+            Self::SlowFilesystem => "slow_filesystem",
+            Self::Rubbish => "rubbish",
+            Self::Unreadable => "unreadable",
+            Self::ProcessGone => "process_gone",
+            Self::Late => "late",
+        }
+    }
+    /// What it was, for people.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Missing => "it is not there",
+            Self::Symlink => "it is a symbolic link",
+            Self::NotRegular => "it is not a regular file",
+            Self::WrongOwner => "it belongs to another user",
+            Self::SlowFilesystem => "it is on a FUSE file system",
+            Self::Rubbish => "it is not a perf map",
+            Self::Unreadable => "it cannot be read",
+            Self::ProcessGone => "the process ended",
+            Self::Late => "reading it takes too long: it is left alone for a time",
+        }
+    }
+}
+
+impl From<Errno> for Refusal {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => Self::Missing,
+            Errno::LOOP => Self::Symlink,
+            Errno::SRCH => Self::ProcessGone,
+            _ => Self::Unreadable,
+        }
+    }
+}
+
+/// Opens a directory to walk in, for instance `/proc/PID/root`.
+pub fn root(path: &Path) -> Result<OwnedFd, Refusal> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
+        Errno::NOENT | Errno::SRCH => Refusal::ProcessGone,
+        other => other.into(),
+    })
+}
+
+/// A handle (O_PATH) to what `path` is inside `root`, and its attributes. A symlink at the end is an error.
+pub fn look(root: &OwnedFd, path: &Path) -> Result<(OwnedFd, Stat), Refusal> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = in_root(root, path, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&handle)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+        return Err(Refusal::Symlink);
+    }
+    Ok((handle, stat))
+}
+
+/// openat2 held inside `root`, never through magic links.
+pub fn in_root(root: &OwnedFd, path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let mut tries = 0;
+    loop {
+        // EAGAIN: something was renamed meanwhile (openat2(2)).
+        match rustix::fs::openat2(root, path, flags, mode, resolve) {
+            Err(Errno::AGAIN | Errno::INTR) if tries < 8 => tries += 1,
+            other => return other,
+        }
+    }
+}
+
+/// Opens the regular file `path` inside `root` for reading, when it belongs to `uid` or to root.
+pub fn regular_file(root: &OwnedFd, path: &Path, uid: u32) -> Result<(File, Stat), Refusal> {
+    let (handle, stat) = look(root, path)?;
+    check(&stat, Some(uid))?;
+    reopen(&handle, &stat)
+}
+
+/// Opens the regular file `path` inside `root`, whoever owns it; symlinks that stay inside are followed.
+pub fn any_regular_file(root: &OwnedFd, path: &Path) -> Result<(File, Stat), Refusal> {
+    let handle = in_root(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let stat = rustix::fs::fstat(&handle)?;
+    check(&stat, None)?;
+    reopen(&handle, &stat)
+}
+
+fn check(stat: &Stat, uid: Option<u32>) -> Result<(), Refusal> {
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Refusal::NotRegular);
+    }
+    match uid {
+        Some(uid) if stat.st_uid != uid && stat.st_uid != 0 => Err(Refusal::WrongOwner),
+        _ => Ok(()),
+    }
+}
+
+/// Opens for reading what an O_PATH handle stands for: the very same inode, whatever its path is now.
+fn reopen(handle: &OwnedFd, stat: &Stat) -> Result<(File, Stat), Refusal> {
+    let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let fd = rustix::fs::open(link, flags, Mode::empty())?;
+    Ok((File::from(fd), *stat))
+}
+
+/// Opens the file behind a mapping. `/proc/PID/map_files` gives the mapped inode itself, also when it was
+/// deleted or replaced; without the capability for that (CAP_CHECKPOINT_RESTORE) or when the process has
+/// ended, the path is tried in the process's root and in ours, and taken only if the inode is the same.
+pub fn mapped_file(process_dir: &Path, mapping: &Mapping) -> Result<(File, Stat), Refusal> {
+    let Backing::File { path, .. } = &mapping.backing else { return Err(Refusal::NotRegular) };
+    if is_fuse(process_dir, mapping.device) {
+        return Err(Refusal::SlowFilesystem);
+    }
+    let direct = process_dir.join("map_files").join(format!("{:x}-{:x}", mapping.start, mapping.end));
+    if let Ok(handle) = rustix::fs::open(&direct, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        let stat = rustix::fs::fstat(&handle)?;
+        check(&stat, None)?;
+        return reopen(&handle, &stat);
+    }
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    let mut last = Refusal::ProcessGone;
+    for base in [process_dir.join("root").as_path(), Path::new("/")] {
+        let found = root(base).and_then(|base| look(&base, relative));
+        match found {
+            Ok((handle, stat)) if same_inode(&stat, mapping) => {
+                check(&stat, None)?;
+                return reopen(&handle, &stat);
+            }
+            Ok(_) => last = Refusal::Missing,
+            Err(refusal) => last = refusal,
+        }
+    }
+    Err(last)
+}
+
+/// What is known of the file behind a mapping, without opening it or asking a file system's server; None where
+/// `map_files` may not be followed (see [`mapped_file`]).
+pub fn mapped_stat(process_dir: &Path, mapping: &Mapping) -> Option<Statx> {
+    let direct = process_dir.join("map_files").join(format!("{:x}-{:x}", mapping.start, mapping.end));
+    let flags = AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(CWD, &direct, flags, StatxFlags::BASIC_STATS).ok()
+}
+
+/// Whether `stat` is the inode that the kernel printed in maps. Devices with major 0 (btrfs subvolumes,
+/// overlayfs) are printed otherwise than stat tells them, so there the inode number alone must do.
+fn same_inode(stat: &Stat, mapping: &Mapping) -> bool {
+    let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    stat.st_ino == mapping.inode && (device == mapping.device || (device.0 == 0 && mapping.device.0 == 0))
+}
+
+/// Whether a device is served by a program of somebody (FUSE), which could let us wait for ever: found out
+/// without touching it. Devices without hardware (major 0) that are mounted nowhere count as such, for a
+/// FUSE mount can be detached while a file of it stays mapped.
+fn is_fuse(process_dir: &Path, device: (u32, u32)) -> bool {
+    for file in [process_dir.join("mountinfo"), Path::new("/proc/self/mountinfo").to_path_buf()] {
+        let text = read_bounded(&file, 4 << 20).unwrap_or_default();
+        if let Some(kind) = filesystem_of(&String::from_utf8_lossy(&text), device) {
+            return kind.starts_with("fuse");
+        }
+    }
+    device.0 == 0
+}
+
+/// Type of the file system with this device in a mountinfo table (proc_pid_mountinfo(5)).
+fn filesystem_of(mountinfo: &str, device: (u32, u32)) -> Option<&str> {
+    let device = format!("{}:{}", device.0, device.1);
+    mountinfo.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        (mount.split(' ').nth(2)? == device).then(|| kind.split(' ').next())?
+    })
+}
+
+/// At most `limit` bytes of a file of /proc; these have no size.
+pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Refusal> {
+    let file = File::open(path).map_err(io_refusal)?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).map_err(io_refusal)?;
+    Ok(bytes)
+}
+
+/// How long a thread that may wait waits for a file of /proc that is made from a process's memory.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// As [`read_bounded`], of a file that the kernel makes from a process's memory, for threads that may wait: on one that can
+/// be given up. `process_dir` is `/proc/PID`.
+pub fn read_of_process(process_dir: &Path, name: &'static str, limit: u64) -> Result<Vec<u8>, Refusal> {
+    let path = process_dir.join(name);
+    let about = About::process(process_dir, if name == "maps" { What::Maps } else { What::Words });
+    let read = errand::background().run(about, PATIENCE, move || read_bounded(&path, limit));
+    read.done().unwrap_or(Err(Refusal::Late))
+}
+
+/// Removes a name inside `root`; only a regular file owned by `uid`.
+pub fn remove_file(root: &OwnedFd, path: &Path, uid: u32) -> Result<(), Refusal> {
+    let (_, stat) = look(root, path)?;
+    check(&stat, Some(uid))?;
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name();
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = in_root(root, parent, flags, Mode::empty())?;
+    rustix::fs::unlinkat(parent.as_fd(), name.ok_or(Refusal::Missing)?, AtFlags::empty())
+        .map_err(Refusal::from)
+}
+
+fn io_refusal(error: std::io::Error) -> Refusal {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ESRCH) => Refusal::ProcessGone,
+        _ => Refusal::Unreadable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn refuses_what_is_no_regular_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = root(dir.path()).unwrap();
+        let me = rustix::process::geteuid().as_raw();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        symlink("/etc/shadow", dir.path().join("s")).unwrap();
+        symlink("/etc", dir.path().join("e")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("p"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        std::fs::write(dir.path().join("f"), "x").unwrap();
+        let open = |name: &str| regular_file(&base, Path::new(name), me).map(|_| ());
+        assert_eq!(open("d"), Err(Refusal::NotRegular));
+        assert_eq!(open("s"), Err(Refusal::Symlink));
+        assert_eq!(open("p"), Err(Refusal::NotRegular));
+        assert_eq!(open("missing"), Err(Refusal::Missing));
+        assert_eq!(open("e/shadow"), Err(Refusal::Missing), "an absolute link stays inside the root");
+        assert_eq!(open("../../../etc/passwd"), Err(Refusal::Missing));
+        assert_eq!(open("f"), Ok(()));
+    }
+
+    #[test]
+    fn knows_fuse_by_its_device() {
+        let table = "36 35 98:0 /a /b rw,noatime master:1 - ext3 /dev/root rw\n\
+                     37 35 0:52 / /home/u/mnt rw - fuse.sshfs host:/ rw\nbroken\n";
+        assert_eq!(filesystem_of(table, (98, 0)), Some("ext3"));
+        assert_eq!(filesystem_of(table, (0, 52)), Some("fuse.sshfs"));
+        assert_eq!(filesystem_of(table, (0, 5)), None);
+        assert!(is_fuse(Path::new("/proc/self"), (0, 999_999)), "mounted nowhere");
+    }
+
+    #[test]
+    fn refuses_another_users_file() {
+        if !rustix::process::geteuid().is_root() {
+            emberscope_testkit::skip("only root can give files away");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        std::fs::write(&file, "x").unwrap();
+        std::os::unix::fs::chown(&file, Some(12345), None).unwrap();
+        let base = root(dir.path()).unwrap();
+        assert_eq!(regular_file(&base, Path::new("f"), 54321).map(|_| ()), Err(Refusal::WrongOwner));
+        assert!(regular_file(&base, Path::new("f"), 12345).is_ok());
+        assert_eq!(remove_file(&base, Path::new("f"), 54321), Err(Refusal::WrongOwner));
+        assert_eq!(remove_file(&base, Path::new("f"), 12345), Ok(()));
+    }
+}

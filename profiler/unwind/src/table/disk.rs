@@ -1,0 +1,207 @@
+//! Keeps tables in the daemon's own directory, so that the next start need not build them.
+//!
+//! A file a table, named by the key of what it was built from; a head with a version, the numbers, and a hash over all.
+//! What does not fit exactly is built anew. Small tables are not kept: building them costs less. At most
+//! [`MAX_BYTES`] in all; the longest unused goes first. An error here is never one of the daemon's.
+
+use super::Table;
+use super::build::MAX_WORDS;
+use profiler_ebpf::UnwindRule;
+use std::hash::Hasher;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// All files.
+pub const MAX_BYTES: u64 = 128 << 20;
+/// Files looked at.
+const MAX_FILES: usize = 4096;
+/// Tables of fewer rows are built in a millisecond or two.
+const MIN_ROWS: usize = 4096;
+/// With every change of what the numbers below mean.
+const MAGIC: u64 = u64::from_le_bytes(*b"EmbRows1");
+/// Words of the head: magic, key, page, index, rows, rules, rows read, functions.
+const HEAD: usize = 8;
+const ENDING: &str = "rows";
+
+/// The directory.
+#[derive(Debug)]
+pub struct Disk {
+    dir: PathBuf,
+}
+
+impl Disk {
+    /// Below this directory, which is the daemon's own.
+    pub fn open(dir: &Path) -> std::io::Result<Self> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        Ok(Self { dir: dir.to_owned() })
+    }
+
+    fn path(&self, key: u64) -> PathBuf {
+        self.dir.join(format!("{key:016x}.{ENDING}"))
+    }
+
+    /// The table, if it is there and sound.
+    pub fn get(&self, key: u64) -> Option<Table> {
+        let path = self.path(key);
+        let most = (HEAD * 8 + 8 + MAX_WORDS * 8) as u64;
+        if std::fs::metadata(&path).ok()?.len() > most {
+            return None;
+        }
+        let table = decode(&std::fs::read(&path).ok()?, key)?;
+        // Its use: what is longest unused goes first.
+        let _ =
+            std::fs::File::options().append(true).open(&path).and_then(|f| f.set_modified(SystemTime::now()));
+        Some(table)
+    }
+
+    /// Keeps a table. What went wrong is told for the log.
+    pub fn put(&self, key: u64, table: &Table) -> std::io::Result<()> {
+        if table.rows.len() < MIN_ROWS {
+            return Ok(());
+        }
+        let bytes = encode(key, table);
+        self.make_room(bytes.len() as u64)?;
+        let new = self.dir.join(format!("{key:016x}.new"));
+        let mut file =
+            std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(&bytes)?;
+        std::fs::rename(&new, self.path(key))
+    }
+
+    fn make_room(&self, bytes: u64) -> std::io::Result<()> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.dir)?.flatten().take(MAX_FILES) {
+            let path = entry.path();
+            let Ok(meta) = entry.metadata() else { continue };
+            match path.extension().and_then(|e| e.to_str()) {
+                Some(ENDING) if meta.is_file() => files.push((meta.modified()?, meta.len(), path)),
+                // Left by a daemon that ended meanwhile.
+                Some("new") if meta.is_file() => std::fs::remove_file(path)?,
+                _ => {}
+            }
+        }
+        files.sort();
+        let mut all: u64 = files.iter().map(|(_, len, _)| len).sum();
+        let mut count = files.len();
+        for (_, len, path) in files {
+            if all.saturating_add(bytes) <= MAX_BYTES && count < MAX_FILES / 2 {
+                break;
+            }
+            std::fs::remove_file(path)?;
+            all -= len;
+            count -= 1;
+        }
+        Ok(())
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hash = std::hash::DefaultHasher::new();
+    hash.write(bytes);
+    hash.finish()
+}
+
+fn encode(key: u64, table: &Table) -> Vec<u8> {
+    let (index, rows, rules) = (table.index.len(), table.rows.len(), table.rules.len());
+    let mut bytes = Vec::with_capacity((HEAD + rules + 1) * 8 + (index + rows) * 4);
+    let head = [index as u64, rows as u64, rules as u64, table.read as u64, table.functions as u64];
+    for word in [MAGIC, key, table.page].into_iter().chain(head) {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend(table.rules.iter().flat_map(|rule| rule.word().to_le_bytes()));
+    bytes.extend(table.index.iter().chain(&table.rows).flat_map(|word| word.to_le_bytes()));
+    let sum = hash(&bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8], key: u64) -> Option<Table> {
+    let (body, sum) = bytes.split_last_chunk::<8>()?;
+    if hash(body) != u64::from_le_bytes(*sum) {
+        return None;
+    }
+    let (head, body) = body.split_at_checked(HEAD * 8)?;
+    let mut head = head.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+    let mut next = || head.next();
+    if next()? != MAGIC || next()? != key {
+        return None;
+    }
+    let page = next()?;
+    let mut number = || next().and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= MAX_WORDS);
+    let (index, rows, rules) = (number()?, number()?, number()?);
+    let (read, functions) = (number()?, number()?);
+    if body.len() != rules * 8 + (index + rows) * 4 {
+        return None;
+    }
+    let (rule_bytes, body) = body.split_at_checked(rules * 8)?;
+    let rules = rule_bytes.as_chunks::<8>().0.iter();
+    let rules =
+        rules.map(|word| UnwindRule::from_word(u64::from_le_bytes(*word))).collect::<Option<Vec<_>>>()?;
+    let (first, second) = body.split_at_checked(index * 4)?;
+    let words = |bytes: &[u8]| bytes.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect();
+    let table = Table { page, index: words(first), rows: words(second), rules, read, functions };
+    // The walker bounds all; this is against a file of another build with the right hash.
+    let sound = table.index.is_sorted() && table.index.last().is_none_or(|end| *end as usize == rows);
+    sound.then_some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Image, table_of};
+    use super::*;
+
+    fn table() -> (u64, Table) {
+        let file = std::fs::File::open(emberscope_testkit::library("libc.so.6")).unwrap();
+        let image = Image::of_file(&file, file.metadata().unwrap().len(), u64::MAX).unwrap();
+        (image.key(), table_of(&image).unwrap())
+    }
+
+    #[test]
+    fn a_table_comes_back_and_rubbish_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Disk::open(&dir.path().join("unwind")).unwrap();
+        let (key, table) = table();
+        assert_eq!(disk.get(key), None);
+        disk.put(key, &table).unwrap();
+        assert_eq!(disk.get(key).as_ref(), Some(&table));
+        let path = disk.path(key);
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(decode(&whole, key + 1), None, "another file's");
+        for at in [0, 9, 30, HEAD * 8 + 3, whole.len() / 2, whole.len() - 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            assert_eq!(disk.get(key), None, "byte {at}");
+        }
+        for len in [0, 7, 8, 64, 72, whole.len() - 4] {
+            std::fs::write(&path, &whole[..len]).unwrap();
+            assert_eq!(disk.get(key), None, "{len} bytes");
+        }
+        // With a right hash and wrong numbers.
+        for word in 3..HEAD {
+            let mut bytes = whole[..whole.len() - 8].to_vec();
+            bytes[word * 8..word * 8 + 8].copy_from_slice(&u64::MAX.to_le_bytes());
+            let sum = hash(&bytes);
+            bytes.extend_from_slice(&sum.to_le_bytes());
+            assert_eq!(decode(&bytes, key), None, "word {word}");
+        }
+    }
+
+    #[test]
+    fn the_longest_unused_goes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Disk::open(dir.path()).unwrap();
+        let (_, table) = table();
+        disk.put(1, &table).unwrap();
+        let filler = dir.path().join(format!("{:016x}.{ENDING}", 2));
+        std::fs::File::create(&filler).unwrap().set_len(MAX_BYTES).unwrap();
+        let old = SystemTime::now() - std::time::Duration::from_secs(60);
+        std::fs::File::options().append(true).open(&filler).unwrap().set_modified(old).unwrap();
+        std::fs::write(dir.path().join("3.new"), "x").unwrap();
+        disk.put(3, &table).unwrap();
+        assert!(!filler.exists() && disk.get(1).is_some() && disk.get(3).is_some());
+        assert!(!dir.path().join("3.new").exists());
+    }
+}

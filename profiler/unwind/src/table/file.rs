@@ -1,0 +1,194 @@
+//! Makes the table of a mapped file: a mapping in, a [`Made`] out. Slow, so on a thread of its own.
+//!
+//! The mapped inode itself is opened, whatever its path is now. What has the contents of a file that has a table
+//! already is not built again, nor what the disk has.
+
+use super::image::{Image, Section};
+use super::{Disk, Table, TableError, table_of};
+use emberscope_supervise::quarantine::Item;
+use emberscope_target::errand::{About, What, background};
+use emberscope_target::maps::{Backing, Mapping};
+use emberscope_target::open;
+use profiler_ebpf::NoTable;
+use rustix::fs::Stat;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a file is waited for: a large library on a cold disk takes a second or two.
+const FILE: Duration = Duration::from_secs(4);
+/// The same for its attributes.
+const STAMP: Duration = Duration::from_millis(100);
+
+/// A mapped file, as the kernel prints it: device, inode, path. Some file systems give two files one number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Inode(u32, u32, u64, Box<Path>);
+
+impl Inode {
+    /// Of a mapping, if it has a file.
+    pub fn of(mapping: &Mapping) -> Option<Self> {
+        let Backing::File { path, .. } = &mapping.backing else { return None };
+        Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path.clone()))
+    }
+
+    /// What a daemon that comes down over it remembers.
+    pub fn item(&self) -> Item {
+        Item::file(&format!("{:x}:{:x}:{}", self.0, self.1, self.2), &self.3.to_string_lossy())
+    }
+
+    /// Its path, as the process that maps it has it.
+    pub fn path(&self) -> &Path {
+        &self.3
+    }
+}
+
+/// What changes when a file is written: size, seconds and nanoseconds of its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp([u64; 3]);
+
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        Self([stat.st_size as u64, stat.st_ctime as u64, stat.st_ctime_nsec])
+    }
+
+    /// Of the file behind a mapping as it is now; None where we may not look (CAP_CHECKPOINT_RESTORE).
+    pub fn now(dir: &Path, mapping: &Mapping) -> Option<Self> {
+        let (of, what) = (dir.to_owned(), mapping.clone());
+        let about = About::process(dir, What::Maps);
+        let stat = background().run(about, STAMP, move || open::mapped_stat(&of, &what)).done()??;
+        Some(Self([stat.stx_size, stat.stx_ctime.tv_sec as u64, u64::from(stat.stx_ctime.tv_nsec)]))
+    }
+}
+
+/// A file whose table is wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// A process that maps it: its directory in /proc.
+    pub dir: PathBuf,
+    /// Where.
+    pub mapping: Mapping,
+    /// Which file.
+    pub inode: Inode,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub struct Made {
+    /// Which file.
+    pub inode: Inode,
+    /// As it was read; None where it could not be opened.
+    pub stamp: Option<Stamp>,
+    /// The table.
+    pub found: Found,
+    /// It came from the disk.
+    pub loaded: bool,
+    /// Nanoseconds that it took.
+    pub ns: u64,
+}
+
+impl Made {
+    /// Of a file that is not read: doing so made us fail, now or before.
+    pub fn refused(wanted: &Wanted) -> Self {
+        let found = Found::Without(NoTable::Refused);
+        Self { inode: wanted.inode.clone(), stamp: None, found, loaded: false, ns: 0 }
+    }
+}
+
+/// What a file was found to have.
+#[derive(Debug)]
+pub enum Found {
+    /// A new table.
+    New(Box<New>),
+    /// The contents of a file that has a table.
+    Known(u64),
+    /// No table.
+    Without(NoTable),
+    /// More unwind information than was asked for.
+    Large,
+}
+
+/// A new table.
+#[derive(Debug)]
+pub struct New {
+    /// See [`Image::key`]; never 0.
+    pub key: u64,
+    /// The image, without its unwind information.
+    pub segments: Image,
+    /// Its rows.
+    pub table: Table,
+}
+
+/// Keys of the tables that there are.
+#[derive(Clone, Debug, Default)]
+pub struct Keys(Arc<Mutex<HashSet<u64>>>);
+
+impl Keys {
+    /// Whether this one is there.
+    pub fn has(&self, key: u64) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    }
+    pub(super) fn set(&self, key: u64, there: bool) {
+        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if there {
+            keys.insert(key)
+        } else {
+            keys.remove(&key)
+        };
+    }
+}
+
+/// Reads a file and makes its table, when it has at most `most` bytes of unwind information.
+pub fn make(wanted: &Wanted, most: u64, keys: &Keys, disk: Option<&Disk>) -> Made {
+    let begun = Instant::now();
+    let mut loaded = false;
+    let (dir, mapping) = (wanted.dir.clone(), wanted.mapping.clone());
+    let read = background().run(About::file(&dir, &mapping), FILE, move || {
+        match open::mapped_file(&dir, &mapping) {
+            Ok((file, stat)) => {
+                let size = u64::try_from(stat.st_size).unwrap_or(0);
+                (Some(Stamp::of(&stat)), Image::of_file(&file, size, most))
+            }
+            Err(_) => (None, Err(TableError::Unreadable)),
+        }
+    });
+    // Without a stamp it is wanted again with its process's next look.
+    let (stamp, image) = read.done().unwrap_or((None, Err(TableError::Late)));
+    let found = match image {
+        Ok(image) if keys.has(image.key()) => Found::Known(image.key()),
+        Ok(image) => of_image(image, disk, &mut loaded).unwrap_or_else(|error| refused(wanted, &error)),
+        Err(error) => refused(wanted, &error),
+    };
+    let ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Made { inode: wanted.inode.clone(), stamp, found, loaded, ns }
+}
+
+/// The table of an image, from the disk or built.
+pub(super) fn of_image(image: Image, disk: Option<&Disk>, loaded: &mut bool) -> Result<Found, TableError> {
+    let key = image.key();
+    let kept = disk.and_then(|disk| disk.get(key));
+    *loaded = kept.is_some();
+    let table = match kept {
+        Some(table) => table,
+        None => {
+            let table = table_of(&image)?;
+            if let Some(Err(error)) = disk.map(|disk| disk.put(key, &table)) {
+                tracing::debug!(%error, "an unwind table is not kept on disk");
+            }
+            table
+        }
+    };
+    let segments = Image { frames: Section::default(), ..image };
+    Ok(Found::New(Box::new(New { key, segments, table })))
+}
+
+fn refused(wanted: &Wanted, error: &TableError) -> Found {
+    match error {
+        TableError::Large => Found::Large,
+        TableError::Nothing => Found::Without(NoTable::None),
+        error => {
+            tracing::debug!(file = wanted.mapping.module_name(), %error, "no unwind table");
+            Found::Without(NoTable::Refused)
+        }
+    }
+}

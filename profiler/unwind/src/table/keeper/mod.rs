@@ -1,0 +1,274 @@
+//! Which file and which process has which table, and what the walker is told of it.
+//!
+//! In: processes whose code was mapped, that ended, that were sampled; tables that were made. Out: tables, rules and
+//! lists of ranges in the walker's maps, and which files are wanted for them. A file's table is shared by all processes
+//! that map its contents, whatever its name or inode. When the room is used up the file whose processes were longest
+//! not sampled loses its table, and where all are sampled those of who holds more than his share ([`Excess`](emberscope_model::Excess)); its code
+//! is then walked by frame pointers and says so, until one of its processes is sampled again. Nothing here reads a target's file: what is known is told in some microseconds.
+
+mod files;
+mod lists;
+mod room;
+#[cfg(test)]
+mod tests;
+mod walker;
+
+use super::dictionary::Dictionary;
+use super::file::{Inode, Keys, Stamp, Wanted};
+use super::image::Image;
+use super::ranges::Ranges;
+use super::space::Space;
+use super::vdso;
+use emberscope_model::{Pid, Refusals, Tenant};
+use profiler_ebpf::{NoTable, UnwindRule};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+pub use walker::{Counts, Held, Limits, Walker, WalkerError};
+
+/// How long a table stays that no process has.
+const UNUSED: Duration = Duration::from_secs(600);
+/// How long a process's mappings are believed, once it is sampled again.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+enum State {
+    Built {
+        address: u32,
+        words: usize,
+        rows: usize,
+        rules: Vec<UnwindRule>,
+    },
+    /// Thrown out, or there was no room; not made again before this.
+    Evicted(Instant),
+}
+
+struct Known {
+    state: State,
+    /// Where it was first met.
+    path: Box<Path>,
+    /// Nanoseconds that its table took.
+    ns: u64,
+    segments: Image,
+    page: u64,
+    pages: u32,
+    users: u32,
+    used: Instant,
+}
+
+struct Process {
+    ranges: Ranges,
+    list: u32,
+    words: usize,
+    incarnation: u32,
+    stamp: u32,
+    /// A table of it was thrown out.
+    lacking: bool,
+    /// When its mappings were read.
+    looked: Instant,
+}
+
+/// What a file was found to be: the key of its table.
+type Seen = Result<u64, NoTable>;
+
+struct Remembered {
+    seen: Seen,
+    stamp: Option<Stamp>,
+    at: Instant,
+}
+
+/// All of it.
+pub struct Keeper<W> {
+    walker: W,
+    limits: Limits,
+    space: Space,
+    rules: Dictionary,
+    files: HashMap<u64, Known>,
+    /// The same keys, for whoever makes tables.
+    keys: Keys,
+    inodes: HashMap<Inode, Remembered>,
+    /// Bytes that it takes, and its table.
+    vdso: Option<(u64, u64)>,
+    processes: HashMap<Pid, Process>,
+    tenants: HashMap<Pid, Tenant>,
+    incarnation: u32,
+    stamp: u32,
+    counts: Counts,
+    refusals: Refusals,
+    /// Who was found to hold his share since the last sweep: without room he is refused, and not all is counted again.
+    over: HashSet<Tenant>,
+}
+
+impl<W: Walker> Keeper<W> {
+    /// Knows the vdso only.
+    pub fn new(mut walker: W, limits: Limits) -> Result<Self, WalkerError> {
+        walker.rule(0, UnwindRule::GAP.word())?;
+        walker.rule(Dictionary::UNSUPPORTED, UnwindRule::UNSUPPORTED.word())?;
+        let mut keeper = Self {
+            walker,
+            limits,
+            space: Space::new(limits.bytes),
+            rules: Dictionary::default(),
+            files: HashMap::new(),
+            keys: Keys::default(),
+            inodes: HashMap::new(),
+            vdso: None,
+            processes: HashMap::new(),
+            tenants: HashMap::new(),
+            incarnation: 0,
+            stamp: 0,
+            counts: Counts::default(),
+            refusals: Refusals::default(),
+            over: HashSet::new(),
+        };
+        if let Some((len, image)) = vdso::own() {
+            keeper.vdso = keeper.learn_vdso(image)?.map(|key| (len, key));
+        }
+        Ok(keeper)
+    }
+
+    /// The walker's maps.
+    pub fn walker(&self) -> &W {
+        &self.walker
+    }
+
+    /// Whether a process has a list.
+    pub fn knows(&self, pid: Pid) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
+    /// The keys of all tables.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The counts.
+    pub fn counts(&self) -> Counts {
+        let rows =
+            |known: &Known| if let State::Built { rows, .. } = known.state { Some(rows) } else { None };
+        Counts {
+            bytes: self.space.bytes(),
+            files: self.files.values().filter_map(rows).count(),
+            rows: self.files.values().filter_map(rows).sum(),
+            rules: self.rules.len(),
+            processes: self.processes.len(),
+            refused: self.counts.refused + self.refusals.total() + self.rules.refused,
+            ..self.counts
+        }
+    }
+
+    /// What there was no room for, and whose it was.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
+    }
+
+    /// The largest tables.
+    pub fn largest(&self, most: usize) -> Vec<Held> {
+        let held = |known: &Known| match &known.state {
+            State::Built { words, rows, .. } => Some(Held {
+                file: known.path.clone(),
+                bytes: words * 4,
+                rows: *rows,
+                mappings: known.users,
+                ns: known.ns,
+            }),
+            State::Evicted(_) => None,
+        };
+        let mut all: Vec<Held> = self.files.values().filter_map(held).collect();
+        all.sort_unstable_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.file.cmp(&b.file)));
+        all.truncate(most);
+        all
+    }
+
+    /// How many files a process's list names, and the bytes of their tables, which others may share.
+    pub fn share(&self, pid: Pid) -> (usize, usize) {
+        let ranges =
+            self.processes.get(&pid).map(|process| process.ranges.all.as_slice()).unwrap_or_default();
+        let mut files: Vec<u64> = ranges.iter().map(|(_, file)| *file).filter(|file| *file != 0).collect();
+        files.sort_unstable();
+        files.dedup();
+        let bytes = |file: &u64| match self.files.get(file).map(|known| &known.state) {
+            Some(State::Built { words, .. }) => words * 4,
+            _ => 0,
+        };
+        (files.len(), files.iter().map(bytes).sum())
+    }
+
+    /// Processes with a list.
+    pub fn pids(&self) -> impl Iterator<Item = Pid> {
+        self.processes.keys().copied()
+    }
+
+    /// The code of a process changed, or it is new: its mappings are read, and what is known of them is told. `dir` is
+    /// its directory in /proc. The answer: files that must be made first.
+    pub fn look(&mut self, dir: &Path, pid: Pid) -> Result<Vec<Wanted>, WalkerError> {
+        if !self.processes.contains_key(&pid) && !self.place(pid) {
+            self.refuse(self.tenant(pid));
+            return Ok(Vec::new());
+        }
+        self.walker.expect(pid)?;
+        let Some(mappings) = lists::mappings(dir, pid) else {
+            // What is known of it stays; it is looked at again when it is sampled.
+            self.counts.refused += 1;
+            return Ok(Vec::new());
+        };
+        if mappings.is_empty() {
+            // It ended, or it is a kernel thread.
+            self.walker.forget(pid);
+            self.forget(pid);
+            return Ok(Vec::new());
+        }
+        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut seen = Vec::with_capacity(mappings.len());
+        for mapping in &mappings {
+            let known = self.recall(dir, mapping);
+            if known.is_none_or(|seen| self.may_come_back(seen))
+                && let Some(inode) = Inode::of(mapping)
+                && wanted.iter().all(|other| other.inode != inode)
+            {
+                wanted.push(Wanted { dir: dir.to_owned(), mapping: mapping.clone(), inode });
+            }
+            seen.push(known.unwrap_or(Err(NoTable::Building)));
+        }
+        self.tell(pid, &mappings, &seen)?;
+        Ok(wanted)
+    }
+
+    /// A process was sampled: its tables are in use. True: it should be looked at, for it is new, a table of it was
+    /// thrown out, or it was not looked at for a while (memory without a file is mapped without an event).
+    pub fn used(&mut self, pid: Pid) -> bool {
+        let now = Instant::now();
+        let Some(process) = self.processes.get(&pid) else { return true };
+        for (_, file) in &process.ranges.all {
+            if let Some(known) = self.files.get_mut(file) {
+                known.used = now;
+            }
+        }
+        process.lacking || now.saturating_duration_since(process.looked) >= LOOK_AGAIN
+    }
+
+    /// From time to time: processes that ended unseen go, and tables that nobody has.
+    pub fn sweep(&mut self, proc: &Path) {
+        let gone = |pid: &&Pid| !proc.join(pid.to_string()).exists();
+        for pid in self.processes.keys().filter(gone).copied().collect::<Vec<_>>() {
+            self.forget(pid);
+        }
+        self.tenants.retain(|pid, _| self.processes.contains_key(pid) || !gone(&pid));
+        self.over.clear();
+        let now = Instant::now();
+        let vdso = self.vdso.map(|(_, key)| key);
+        let unused = |known: &Known| known.users == 0 && now.saturating_duration_since(known.used) >= UNUSED;
+        let unused = self.files.iter().filter(|(_, known)| unused(known)).map(|(key, _)| *key);
+        for key in unused.filter(|key| Some(*key) != vdso).collect::<Vec<_>>() {
+            self.drop_table(key, now);
+            self.files.remove(&key);
+        }
+        let files = &self.files;
+        self.inodes.retain(|_, known| match known.seen {
+            Ok(key) => files.contains_key(&key),
+            Err(_) => now.saturating_duration_since(known.at) < UNUSED,
+        });
+        self.space.settle(now);
+        let space = &self.space;
+        self.walker.free_slabs(&|slab| space.is_empty(slab));
+    }
+}
