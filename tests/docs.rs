@@ -5,7 +5,9 @@
 //! have its row, and no other row may be there. Not held: what the rows say.
 
 use anyhow::{Context, Result, ensure};
-use emberscope_model::{Deploy, DropReason, LabelKey, Role, StackEnd, ThreadClass, UnknownReason};
+use emberscope_model::{
+    Deploy, DropReason, LabelKey, Role, StackEnd, ThreadClass, UnknownReason, WaitReason,
+};
 use emberscope_symbolize::{AskError, Refusal};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -116,6 +118,12 @@ fn every_label_is_on_its_page() -> Result<()> {
 fn every_thread_class_is_on_its_page() -> Result<()> {
     let classes = ThreadClass::ALL.iter().map(|class| class.slug());
     hold(&page("docs/attribution.md")?, "## Thread classes", classes)
+}
+
+#[test]
+fn every_reason_to_wait_is_on_its_page() -> Result<()> {
+    let reasons = WaitReason::ALL.iter().map(|reason| reason.slug());
+    hold(&page("docs/reference/labels.md")?, "## Values of `wait`", reasons)
 }
 
 /// Texts in backticks outside of code blocks.

@@ -8,4 +8,5 @@ mod kept;
 mod page_on_spark;
 mod python_tasks;
 mod spark_sql;
+mod waits;
 mod whose;

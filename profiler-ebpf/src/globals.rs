@@ -30,6 +30,10 @@ pub static PERIOD_NS: Global<u64> = Global::new(10_101_010);
 #[unsafe(no_mangle)]
 pub static FAULTS_EVERY: Global<u64> = Global::new(256);
 
+/// One wait in a place is taken for about so many nanoseconds of waiting there.
+#[unsafe(no_mangle)]
+pub static WAIT_EVERY_NS: Global<u64> = Global::new(10_000_000);
+
 /// The reader is woken once this many bytes wait in the ring.
 #[unsafe(no_mangle)]
 pub static WAKE_BYTES: Global<u64> = Global::new(128 * 1024);
@@ -41,6 +45,10 @@ pub static SEEN_MASK: Global<u32> = Global::new(511);
 /// 1 where `bpf_task_pt_regs` and `bpf_get_current_task_btf` may be called.
 #[unsafe(no_mangle)]
 pub static HAS_TASK_PT_REGS: Global<u32> = Global::new(0);
+
+/// `task_struct.__state`, before Linux 5.14 `state`.
+#[unsafe(no_mangle)]
+pub static TASK_STATE: Global<u32> = Global::new(0);
 
 /// `task_struct.flags`.
 #[unsafe(no_mangle)]

@@ -14,13 +14,14 @@ mod record;
 mod runtime;
 mod share;
 mod table;
+mod waiter;
 
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use party::{MAX_PARTIES, MAX_SPARK_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
     BoundRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
-    ThreadRecord, UserFrame,
+    ThreadRecord, UserFrame, WaitRecord,
 };
 pub use runtime::{
     CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping, InstructionKind, JavaFrameTag, JvmLayout,
@@ -36,6 +37,7 @@ pub use table::{
     PAGE_SHIFT, ProcessTables, RULE_BITS, ReturnRule, SLAB_GRANULES, SLAB_WORDS, STAMP_WORDS, UnwindRule,
     row,
 };
+pub use waiter::{CAUSES, Cause, LONG_NS, MAX_WAITERS, REFRESH_NS, Waiter, WaiterState};
 
 /// Deepest user stack the kernel keeps, in physical frames. A longer one ends with
 /// [`StackEnd::DepthLimit`].

@@ -12,8 +12,8 @@ use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
     COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_RULES, MAX_SLABS, MAX_SPARK_PYTHONS,
-    MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES, MAX_WATCHED, Party,
-    ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share, StackRecord,
+    MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES, MAX_WAITERS, MAX_WATCHED,
+    Party, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share, StackRecord, Waiter,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -85,6 +85,14 @@ pub static PARTIES: HashMap<u32, Party> = HashMap::with_max_entries(MAX_PARTIES,
 /// Threads of executors that run a task or feed a worker for one, by tid.
 #[map]
 pub static TASK_THREADS: HashMap<u32, Serving> = HashMap::with_max_entries(MAX_TASK_THREADS, 0);
+
+/// Threads whose waits are watched, by tid (see `off_cpu`). The daemon makes it of one entry where none are.
+#[map]
+pub static WAITERS: HashMap<u32, Waiter> = HashMap::with_max_entries(MAX_WAITERS, 0);
+
+/// A thread that was not seen waiting yet: too large for a program's stack.
+#[map]
+pub static NO_WAITER: Array<Waiter> = Array::with_max_entries(1, 0);
 
 /// Sets of [`CODE`]; a power of two. 32,768 entries, 1 MiB: an executor's stacks hold some thousand return
 /// addresses.

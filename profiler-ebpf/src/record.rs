@@ -25,6 +25,8 @@ pub enum RecordKind {
     ThreadAsked = 8,
     /// A [`BoundRecord`]: a PySpark worker works for another task than before.
     WorkerBound = 9,
+    /// A [`WaitRecord`]: a thread stood still.
+    Wait = 10,
 }
 
 /// The head of every record.
@@ -47,6 +49,8 @@ pub enum SampleKindTag {
     Cpu = 1,
     /// Faults of memory; weight in faults.
     PageFaults = 2,
+    /// Time in which a thread stood still; weight in nanoseconds. Comes in [`WaitRecord`]s.
+    OffCpu = 3,
 }
 
 /// One sample. Its stack is named by hash; the stack itself came up in a [`StackRecord`], earlier in
@@ -240,7 +244,24 @@ pub struct BoundRecord {
     pub task: TaskThread,
 }
 
+/// A wait of a thread, or several short ones in the same place, when it is woken.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitRecord {
+    /// header.kind = Wait; the time is that of the end, the weight how long the thread stood still since `began_ns`, and
+    /// everything else as it was at the beginning.
+    pub sample: SampleRecord,
+    /// When it began.
+    pub began_ns: u64,
+}
+
+impl WaitRecord {
+    /// `header.flags` bit: several waits, the first of which began at `began_ns`.
+    pub const FLAG_SEVERAL: u16 = 2;
+}
+
 const _: () = {
+    assert!(size_of::<WaitRecord>() == 72);
     assert!(size_of::<ThreadRecord>() == 128);
     assert!(size_of::<BoundRecord>() == 136);
     assert!(size_of::<RecordHeader>() == 8);

@@ -12,6 +12,7 @@ use crate::seen::Room;
 use crate::shares::{self, may_put};
 use crate::threads;
 use crate::walk::{after_some, at_most, begin, by_frame_pointers, in_a_loop, mix, prepare, some};
+use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::bpf_perf_event_data;
 use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
@@ -101,7 +102,7 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
         walk.kind = kind as u64;
         walk.weight = weight;
         let registers = if in_kernel {
-            kernel_stack(ctx, &counts, scratch);
+            kernel_stack(ctx, scratch);
             // Nothing was fetched yet.
             regs::from_task(addr_of_mut!((*scratch).fetched).cast())
         } else {
@@ -233,14 +234,19 @@ unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
 }
 
 /// Puts the kernel stack at the start of the record's body and mixes it into the hash.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
 #[inline(always)]
-unsafe fn kernel_stack(ctx: &PerfEventContext, counts: &Counts, scratch: *mut Scratch) {
+pub unsafe fn kernel_stack<C: EbpfContext>(ctx: &C, scratch: *mut Scratch) {
     // SAFETY: as for the caller.
     unsafe {
         let body = addr_of_mut!((*scratch).body).cast::<u64>();
-        let bytes = bpf_get_stack(ctx.ctx.cast(), body.cast(), (MAX_KERNEL_FRAMES * 8) as u32, 0);
+        let bytes = bpf_get_stack(ctx.as_ptr(), body.cast(), (MAX_KERNEL_FRAMES * 8) as u32, 0);
         if bytes < 0 {
-            counts.lost(ctx, DropReason::KernelStackFailed);
+            if let Some(counts) = Counts::of_this_cpu() {
+                counts.lost(ctx, DropReason::KernelStackFailed);
+            }
             return;
         }
         let frames = (bytes as u64) / 8;

@@ -8,6 +8,7 @@
 
 use crate::accounts;
 use crate::maps::{EVENTS, THREADS, WATCHED};
+use crate::off_cpu;
 use crate::output::{Counts, room_for_events, waiting, wake_flags};
 use crate::shares;
 use crate::walk::recent;
@@ -74,6 +75,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         counts.lost(ctx, DropReason::NamesTooFast);
         return;
     }
+    off_cpu::settle(ctx, tid);
     workers::task_ends(ctx, tid);
     let waiting = waiting();
     if !shares::may_put(Loss::Thread, size_of::<NamedRecord>() as u64, waiting) {
@@ -244,6 +246,7 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     if name_seq == 0 && WATCHED.get_ptr(pid).is_none() {
         return;
     }
+    off_cpu::thread_ended(ctx, tid);
     workers::thread_ended(tid);
     // SAFETY: the helper has no preconditions.
     let task = unsafe { bpf_get_current_task() } as *const u8;

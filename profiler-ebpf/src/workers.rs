@@ -194,6 +194,13 @@ pub fn serves(tid: u32) -> bool {
     TASK_THREADS.get_ptr(tid).is_some_and(|serving| unsafe { (*serving).how } != MADE)
 }
 
+/// Whether a thread runs a task. True also of one that waits for its next, where Spark leaves it the last one's name.
+#[inline(always)]
+pub fn runs_task(tid: u32) -> bool {
+    // SAFETY: an entry of the map.
+    TASK_THREADS.get_ptr(tid).is_some_and(|serving| unsafe { (*serving).how } == RUNS)
+}
+
 /// Binds a worker to the task that a thread of its executor serves, if it is not its task already.
 ///
 /// # Safety

@@ -21,4 +21,13 @@ export const KINDS = [
     colour: [160.0, 0.12, 0.7],
     none: 'What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.',
   },
+  {
+    type: 'off-cpu',
+    title: 'waiting',
+    unit: 'ns',
+    amount: 'off_cpu_seconds',
+    value: ['off_cpu', 'nanoseconds'],
+    colour: [250.0, 0.12, 0.7],
+    none: 'What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.',
+  },
 ];

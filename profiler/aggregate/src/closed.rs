@@ -44,12 +44,12 @@ impl<S> ClosedWindow<S> {
         self,
         processes: Vec<Arc<ProcessRecord>>,
         lost: LostCounts,
-        mut name: impl FnMut(&S, &mut Arc<LabelSet>) -> Arc<Stack>,
+        mut name: impl FnMut(&S, SampleKind, &mut Arc<LabelSet>) -> Arc<Stack>,
     ) -> Window {
         let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
         let mut seen = FastMap::with_capacity_and_hasher(self.rows.len(), Default::default());
         for CountedRow { mut labels, stack, kind, count, weight } in self.rows {
-            let stack = name(&stack, &mut labels);
+            let stack = name(&stack, kind, &mut labels);
             let at = *seen.entry((Arc::as_ptr(&labels), Arc::as_ptr(&stack), kind)).or_insert(rows.len());
             match rows.get_mut(at) {
                 Some(row) => {

@@ -25,6 +25,9 @@ use std::time::Duration;
 /// pipeline that reads its clocks every second falls behind, and it bounds the open windows.
 const AHEAD_NS: u64 = 60_000_000_000;
 
+/// Windows that a span is spread over, at most; what is left is in the last. Who tells spans does so every second.
+const MAX_PIECES: usize = 16;
+
 /// How windows are cut and bounded.
 #[derive(Clone, Debug)]
 pub struct WindowsConfig<S> {
@@ -141,6 +144,31 @@ impl<S: Clone + Eq + Hash> Windows<S> {
             }
             refusals.add(tenant);
         });
+    }
+
+    /// Counts what lasted from one stamp to another: in each window that it reaches into, once and with its part of `weight`.
+    pub fn add_span(
+        &mut self,
+        (from_ns, until_ns): (u64, u64),
+        labels: &Arc<LabelSet>,
+        stack: &S,
+        kind: SampleKind,
+        weight: u64,
+    ) {
+        let whole = until_ns.saturating_sub(from_ns).max(1);
+        let (mut at, mut rest) = (from_ns, weight);
+        for piece in 1..=MAX_PIECES {
+            let wall = self.clock.locate(at).wall.0;
+            let end = at.saturating_add(self.length_ns - wall % self.length_ns);
+            if end >= until_ns || piece == MAX_PIECES {
+                break;
+            }
+            let part = u128::from(weight) * u128::from(end - at) / u128::from(whole);
+            let part = u64::try_from(part).unwrap_or(u64::MAX).min(rest);
+            self.add(at, labels, stack.clone(), kind, part);
+            (at, rest) = (end, rest - part);
+        }
+        self.add(at.max(from_ns), labels, stack.clone(), kind, rest);
     }
 
     /// Books what a thread used in a stretch of CLOCK_MONOTONIC, in the window that has the stretch's

@@ -4,6 +4,7 @@
 //! error value, which the reader counts. Limits are those of the records (`profiler_ebpf`).
 
 use super::decode_thread::{bound, thread};
+use super::decode_wait::wait;
 use emberscope_model::{
     RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause,
 };
@@ -44,7 +45,9 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
     const ENDED: u16 = RecordKind::ThreadEnded as u16;
     const ASKED: u16 = RecordKind::ThreadAsked as u16;
     const BOUND: u16 = RecordKind::WorkerBound as u16;
+    const WAIT: u16 = RecordKind::Wait as u16;
     match kind {
+        WAIT => wait(bytes).map(RawEvent::Wait),
         SAMPLE => sample(bytes).map(RawEvent::Sample),
         STACK => stack(bytes).map(RawEvent::Stack),
         EXEC => task(bytes, TaskEvent::Exec).map(RawEvent::Task),
@@ -74,7 +77,7 @@ pub fn following(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(len.max(size_of::<RecordHeader>())..).filter(|_| follows)
 }
 
-fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
+pub(super) fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
     let tag = u16_at(bytes, offset_of!(SampleRecord, sample_kind))?;
     let kind = SampleKind::from_tag(tag).ok_or(DecodeError::UnknownKind(tag))?;
     let flags = u16_at(bytes, offset_of!(RecordHeader, flags))?;
@@ -176,7 +179,7 @@ pub(super) mod tests {
             self.0.extend(values.iter().flat_map(|v| v.to_ne_bytes()));
             self
         }
-        fn u16s(mut self, values: &[u16]) -> Self {
+        pub(in super::super) fn u16s(mut self, values: &[u16]) -> Self {
             self.0.extend(values.iter().flat_map(|v| v.to_ne_bytes()));
             self
         }
@@ -279,7 +282,7 @@ pub(super) mod tests {
 
         #[test]
         fn damaged_records_never_panic_and_stay_bounded(
-            kind in 0u16..10, len in 0u32..300, at in 8usize..48, byte: u8,
+            kind in 0u16..11, len in 0u32..300, at in 8usize..48, byte: u8,
             body in proptest::collection::vec(any::<u8>(), 0..300),
         ) {
             let mut bytes = kind.to_ne_bytes().to_vec();

@@ -4,14 +4,16 @@
 use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
+use super::off_cpu::{self, OffCpuSource};
 use super::probe::ACCOUNTS;
-use super::source::{PerfSource, perf_event};
+use super::source::{PerfSource, Programs, Source, perf_event};
 use super::workers::{self, Binder};
 use super::{asked, names};
 use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use emberscope_model::SampleKind;
+use profiler_ebpf::MAX_WAITERS;
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
 
@@ -35,7 +37,7 @@ pub(super) struct Loaded {
     /// How stacks are walked.
     pub(super) walk: Walk,
     /// What takes samples; on no CPU yet.
-    pub(super) sources: Vec<PerfSource>,
+    pub(super) sources: Vec<Box<dyn Source>>,
     /// What makes it go on.
     pub(super) next: Option<ProgramArray<MapData>>,
     /// Names of all programs loaded.
@@ -75,8 +77,17 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     let mut programs = Vec::new();
 
     let (walk, next) = samplers(&mut ebpf, (config, features), &mut programs)?;
-    let sources =
-        config.events().map(|(kind, every)| PerfSource::new(kind, every, walk.program(kind))).collect();
+    let mut sources = perf_sources(config, walk);
+    if let Some(every) = config.every(SampleKind::OffCpu) {
+        if off_cpu::lacks(features).is_none() {
+            for (name, _) in off_cpu::PROGRAMS {
+                let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
+                program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
+                programs.push(name);
+            }
+        }
+        sources.push(Box::new(OffCpuSource::new(every)));
+    }
 
     if features.raw_tracepoints {
         let mut events = vec![("task_exec", "sched_process_exec"), ("task_exit", "sched_process_exit")];
@@ -117,15 +128,23 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
 }
 
 impl Walk {
-    /// The program of a kind that walks so.
-    fn program(self, kind: SampleKind) -> &'static str {
-        let (_, programs) = perf_event(kind);
+    /// Of a kind's programs the one that walks so.
+    fn program(self, programs: &Programs) -> &'static str {
         match self {
             Self::Loop => programs.by_loop,
             Self::Jumps => programs.by_jumps,
             Self::Pointers => programs.by_pointers,
         }
     }
+}
+
+/// A source for each kind that perf has an event of.
+fn perf_sources(config: &CaptureConfig, walk: Walk) -> Vec<Box<dyn Source>> {
+    let source = |(kind, every)| {
+        let (event, programs) = perf_event(kind)?;
+        Some(Box::new(PerfSource::new(kind, event, every, walk.program(&programs))) as Box<dyn Source>)
+    };
+    config.events().filter_map(source).collect()
 }
 
 /// Loads the sampling programs that this kernel can run, one for each kind.
@@ -140,7 +159,8 @@ fn samplers(
         programs.push(name);
         Ok(())
     };
-    let all = |walk: Walk| config.events().map(move |(kind, _)| walk.program(kind));
+    let perf = |(kind, _)| Some(perf_event(kind)?.1);
+    let all = |walk: Walk| config.events().filter_map(perf).map(move |programs| walk.program(&programs));
     if features.bpf_loop {
         all(Walk::Loop).try_for_each(|name| load(ebpf, name))?;
         return Ok((Walk::Loop, None));
@@ -173,12 +193,15 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     let ring_bytes = config.ring_bytes(cpus);
     let period = config.period_ns();
     let faults = config.every(SampleKind::PageFaults).unwrap_or(1);
+    let wait_every = config.every(SampleKind::OffCpu).unwrap_or(1);
+    let waiters = if config.every(SampleKind::OffCpu).is_some() { MAX_WAITERS } else { 1 };
     let wake = u64::from(ring_bytes / 4);
     let seen_sets = config.seen_sets(cpus);
     let seen_mask = seen_sets - 1;
     let pt_regs = u32::from(features.task_pt_regs);
     let offsets = &features.offsets;
     let offsets = [
+        ("TASK_STATE", offsets.task_state),
         ("TASK_FLAGS", offsets.task_flags),
         ("TASK_PID", offsets.task_pid),
         ("TASK_TGID", offsets.task_tgid),
@@ -207,12 +230,14 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.map_max_entries("EVENTS", ring_bytes);
     loader.map_max_entries("SEEN", seen_sets);
     loader.map_max_entries("THREADS", config.max_threads.max(1));
+    loader.map_max_entries("WAITERS", waiters);
     loader.override_global("RING_BYTES", &ring, true);
     loader.override_global("THREAD_ROOM", &thread_room, true);
     loader.override_global("SHARE_SEED", &share_seed, true);
     loader.override_global("CPUS", &possible_cpus, true);
     loader.override_global("PERIOD_NS", &period, true);
     loader.override_global("FAULTS_EVERY", &faults, true);
+    loader.override_global("WAIT_EVERY_NS", &wait_every, true);
     loader.override_global("WAKE_BYTES", &wake, true);
     loader.override_global("SEEN_MASK", &seen_mask, true);
     loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);

@@ -16,6 +16,7 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// Offsets of kernel fields, in bytes. None: this kernel does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KernelOffsets {
+    pub(super) task_state: Option<u32>,
     pub(super) task_flags: Option<u32>,
     pub(super) task_pid: Option<u32>,
     pub(super) task_tgid: Option<u32>,
@@ -82,6 +83,8 @@ impl AccountOffsets {
 impl KernelOffsets {
     fn of(btf: &Btf) -> Self {
         Self {
+            // Renamed in Linux 5.14.
+            task_state: btf.field("task_struct", "__state").or_else(|| btf.field("task_struct", "state")),
             task_flags: btf.field("task_struct", "flags"),
             task_pid: btf.field("task_struct", "pid"),
             task_tgid: btf.field("task_struct", "tgid"),

@@ -8,12 +8,13 @@ use super::kernel_log::KernelLog;
 use super::loader::{self, Loaded, Walk};
 use super::mapped::MappedCode;
 use super::names::NameProbes;
+use super::off_cpu::Waiters;
 use super::perf_ring::PerfRing;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::runtimes::RuntimeMaps;
 use super::shares::{Seen, Shares};
-use super::source::{PerfSource, Source, SourceState};
+use super::source::{Source, SourceState};
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use super::tables::TableMaps;
 use super::threads::Threads;
@@ -46,7 +47,7 @@ struct Watch {
 /// A running capture.
 pub struct Capture {
     pub(super) ebpf: Ebpf,
-    sources: Vec<Box<dyn Source>>,
+    pub(super) sources: Vec<Box<dyn Source>>,
     pub(super) ring: EventRing,
     log: KernelLog,
     counters: Counters,
@@ -58,6 +59,7 @@ pub struct Capture {
     pub(super) tables: Option<TableMaps>,
     pub(super) shares: Shares,
     pub(super) workers: Workers,
+    pub(super) waiters: Waiters,
     /// Came out of the ring while it was made room in.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
@@ -76,7 +78,8 @@ impl Capture {
         let others = SampleKind::ALL.iter().filter_map(|kind| Some((*kind, kind.facts().pace.usual()?)));
         let config = CaptureConfig { others: others.collect(), ..CaptureConfig::default() };
         let Loaded { mut ebpf, sources, programs, .. } = loader::load(&config, features)?;
-        let mut sources: Vec<PerfSource> = sources.into_iter().map(PerfSource::idle).collect();
+        let mut sources: Vec<_> = sources.into_iter().filter(|s| s.lacks(features).is_none()).collect();
+        sources.iter_mut().for_each(|source| source.idle());
         let online = online()?;
         let mut mmap_cpus = 0;
         for cpu in &online {
@@ -95,7 +98,6 @@ impl Capture {
         if let Some((kind, what)) = lacking {
             return Err(CaptureError::NoSource { kind: kind.slug(), what });
         }
-        let sources = sources.into_iter().map(|source| Box::new(source) as Box<dyn Source>).collect();
         let timing = match config.measure {
             true if features.capabilities.may_measure() => {
                 aya::sys::enable_stats(aya::sys::Stats::RunTime).ok()
@@ -125,6 +127,7 @@ impl Capture {
             seen: Seen::default(),
         };
         let workers = Workers { parties: take(&mut ebpf, "PARTIES")?, binders, links: Vec::new() };
+        let waiters = take(&mut ebpf, "WAITERS")?;
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let mut capture = Self {
             log: KernelLog::new(&mut ebpf)?,
@@ -140,6 +143,7 @@ impl Capture {
             tables: Some(tables),
             shares,
             workers,
+            waiters,
             early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
             map_bytes,

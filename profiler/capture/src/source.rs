@@ -35,6 +35,8 @@ pub(super) trait Source: Send {
     fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError>;
     /// Takes it off one, if it is on it.
     fn detach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<(), CaptureError>;
+    /// Takes no samples, attached or not: for a test that loads and attaches.
+    fn idle(&mut self) {}
 }
 
 /// Names of a kind's programs in the object, by how they walk.
@@ -56,9 +58,9 @@ pub(super) struct PerfSource {
     links: BTreeMap<u32, PerfEventLinkId>,
 }
 
-/// perf's event of a kind, and the programs that it runs.
-pub(super) const fn perf_event(kind: SampleKind) -> (SoftwareEvent, Programs) {
-    match kind {
+/// perf's event of a kind that has one, and the programs that it runs.
+pub(super) const fn perf_event(kind: SampleKind) -> Option<(SoftwareEvent, Programs)> {
+    let event = match kind {
         SampleKind::Cpu => (
             SoftwareEvent::CpuClock,
             Programs { by_loop: "sample", by_jumps: "sample_first", by_pointers: "sample_bounded" },
@@ -67,19 +69,15 @@ pub(super) const fn perf_event(kind: SampleKind) -> (SoftwareEvent, Programs) {
             SoftwareEvent::PageFaults,
             Programs { by_loop: "faults", by_jumps: "faults_first", by_pointers: "faults_bounded" },
         ),
-    }
+        SampleKind::OffCpu => return None,
+    };
+    Some(event)
 }
 
 impl PerfSource {
     /// On no CPU yet. `program` is loaded.
-    pub fn new(kind: SampleKind, every: u64, program: &'static str) -> Self {
-        Self { kind, event: perf_event(kind).0, every, program, links: BTreeMap::new() }
-    }
-
-    /// The same on an event that never fires: for a test that loads and attaches.
-    pub fn idle(mut self) -> Self {
-        self.event = SoftwareEvent::Dummy;
-        self
+    pub fn new(kind: SampleKind, event: SoftwareEvent, every: u64, program: &'static str) -> Self {
+        Self { kind, event, every, program, links: BTreeMap::new() }
     }
 }
 
@@ -123,5 +121,9 @@ impl Source for PerfSource {
         let Some(link) = self.links.remove(&cpu) else { return Ok(()) };
         let program: &mut PerfEvent = loader::program(ebpf, self.program)?;
         program.detach(link).map_err(|e| CaptureError::attach(self.program, e))
+    }
+
+    fn idle(&mut self) {
+        self.event = SoftwareEvent::Dummy;
     }
 }

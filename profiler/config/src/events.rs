@@ -54,7 +54,8 @@ impl FromStr for Events {
 }
 
 const ALLOWED: &str = "cpu, and with commas between other kinds, each once: page-faults, or page-faults=N for a sample \
-                       each N faults, 1 to 1000000";
+                       each N faults, 1 to 1000000; off-cpu, or off-cpu=N for a stack each N nanoseconds of waiting, \
+                       about, 1 to 1000000000";
 
 fn one(item: &str) -> Option<Sampled> {
     let (slug, every) = item.split_once('=').map_or((item, None), |(slug, every)| (slug, Some(every)));
@@ -62,9 +63,17 @@ fn one(item: &str) -> Option<Sampled> {
     let every = match (kind.facts().pace, every) {
         (pace, None) => pace.usual(),
         (Pace::Hz, Some(_)) => return None,
-        (Pace::Every(_), Some(every)) => Some(every.parse().ok().filter(|n| (1..=1_000_000).contains(n))?),
+        (Pace::Every(_), Some(every)) => Some(every.parse().ok().filter(|n| (1..=most(kind)).contains(n))?),
     };
     Some(Sampled { kind, every })
+}
+
+/// Largest number of units that a sample may stand for.
+const fn most(kind: SampleKind) -> u64 {
+    match kind {
+        SampleKind::OffCpu => 1_000_000_000,
+        SampleKind::Cpu | SampleKind::PageFaults => 1_000_000,
+    }
 }
 
 impl fmt::Display for Events {
@@ -88,7 +97,14 @@ mod tests {
     #[test]
     fn kinds_are_named_once_and_cpu_among_them() {
         takes::<Events>(
-            &["cpu", "cpu,page-faults", "cpu,page-faults=1", "page-faults=4096,cpu"],
+            &[
+                "cpu",
+                "cpu,page-faults",
+                "cpu,page-faults=1",
+                "page-faults=4096,cpu",
+                "cpu,off-cpu",
+                "cpu,off-cpu=1000000000",
+            ],
             &[
                 "",
                 "page-faults",
@@ -96,6 +112,7 @@ mod tests {
                 "cpu=5",
                 "cpu,page-faults=0",
                 "cpu,page-faults=1000001",
+                "cpu,off-cpu=1000000001",
                 "cpu,wall",
                 "cpu,",
             ],

@@ -15,6 +15,8 @@ pub enum SampleKind {
     Cpu,
     /// Faults of memory: the first touch of a page, or one that must be read or copied.
     PageFaults,
+    /// Time in which a thread stood still: it waited for something, and not for a CPU.
+    OffCpu,
 }
 
 /// A value that samples have: a sample type and its unit, as pprof and Pyroscope name them.
@@ -102,13 +104,14 @@ pub struct Amount {
 
 impl SampleKind {
     /// All of them. Blocks and journals name kinds by their slugs; the order is that of answers.
-    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults];
+    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu];
 
     /// All that differs between kinds.
     pub const fn facts(self) -> &'static KindFacts {
         match self {
             Self::Cpu => &CPU,
             Self::PageFaults => &PAGE_FAULTS,
+            Self::OffCpu => &OFF_CPU,
         }
     }
     /// Name in queries (`type=cpu`) and the store.
@@ -159,6 +162,25 @@ static PAGE_FAULTS: KindFacts = KindFacts {
     error: sampling_error,
     colour: [160.0, 0.12, 0.7],
     none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.",
+};
+
+/// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and what is
+/// estimated is which of a place's stacks they belong to.
+static OFF_CPU: KindFacts = KindFacts {
+    slug: "off-cpu",
+    tag: SampleKindTag::OffCpu,
+    title: "waiting",
+    weight: ValueFacts { name: "off_cpu", unit: "nanoseconds" },
+    period: ValueFacts { name: "off_cpu", unit: "nanoseconds" },
+    pace: Pace::Every(10_000_000),
+    profile: "off_cpu",
+    unit: "ns",
+    column: "WAITED",
+    amount: Amount { key: "off_cpu_seconds", of: 1_000_000_000 },
+    picture: Scale { unit: "ms", of: 1e6 },
+    error: sampling_error,
+    colour: [250.0, 0.12, 0.7],
+    none: "What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
 };
 
 #[cfg(test)]

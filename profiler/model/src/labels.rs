@@ -53,6 +53,8 @@ label_keys! {
     Task = "task";
     /// Class of the thread: a closed list.
     ThreadClass = "thread_class";
+    /// Of a wait, why: a [`super::WaitReason`] slug.
+    Wait = "wait";
     /// Program name of the process (comm).
     Process = "process";
     /// Process id in the initial PID namespace.
@@ -72,6 +74,7 @@ impl LabelKey {
                 | Self::TaskAttempt
                 | Self::Task
                 | Self::ThreadClass
+                | Self::Wait
         )
     }
 }

@@ -23,6 +23,7 @@ mod tenant;
 mod thread;
 mod time;
 mod wait;
+mod wait_reason;
 mod window;
 
 pub use answer::{
@@ -38,7 +39,7 @@ pub use missing::{Missing, MissingPart};
 pub use probe::{FileId, NameProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, RuntimeId, StackEnd, StringLayout};
-pub use raw::{RawEvent, RawSample, RawStack, RawTask, TaskEvent};
+pub use raw::{RawEvent, RawSample, RawStack, RawTask, RawWait, TaskEvent};
 pub use rewrite::LabelRewrite;
 pub use secrets::{is_secret_key, scrub};
 pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
@@ -50,4 +51,5 @@ pub use tenant::{Excess, Refusals, Tenant, cgroup_of};
 pub use thread::{Accounts, LedgerRow, LedgerSums, RawThread, ThreadCause, ThreadClass};
 pub use time::{TimeRange, WallTime, thread_cpu_time};
 pub use wait::{Waits, Wanted, nobody_waits};
+pub use wait_reason::WaitReason;
 pub use window::{LostCounts, Row, Window};

@@ -28,6 +28,17 @@ pub struct RawSample {
     pub kernel_mode: bool,
 }
 
+/// A wait that is over, or several short ones in the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawWait {
+    /// Its end, how long it lasted, where; everything else as it was at the beginning.
+    pub sample: RawSample,
+    /// When it began, or the first of them.
+    pub began_ns: u64,
+    /// Several.
+    pub several: bool,
+}
+
 /// A stack of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawStack {
@@ -81,6 +92,8 @@ pub struct RawTask {
 pub enum RawEvent {
     /// A sample.
     Sample(RawSample),
+    /// A wait that is over.
+    Wait(RawWait),
     /// A stack, before the first sample of an epoch that has it.
     Stack(RawStack),
     /// exec, fork, exit.

@@ -18,6 +18,8 @@ mod serving;
 mod shares;
 mod stacks;
 mod tables;
+mod wait_reasons;
+mod waits;
 mod watchdog;
 mod worker;
 
@@ -334,6 +336,7 @@ fn join(
         pace: Pace::new(),
         tables,
         shares: shares::Shares::default(),
+        waits: waits::OpenWaits::default(),
         trim: heap::Trim::soon(),
         push,
     };

@@ -16,11 +16,13 @@ use super::runtimes::{self, Processes};
 use super::shares::Shares;
 use super::stacks::{Entry, StackCache, StackToken};
 use super::tables::Tables;
+use super::wait_reasons::{Reasons, up_to_the_switch};
+use super::waits::OpenWaits;
 use emberscope_aggregate::{ClockReading, ClosedWindow, Interner, Windows};
 use emberscope_capture::{Capture, CaptureError};
 use emberscope_model::{
-    Frame, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, StackEnd, TaskEvent,
-    UnknownReason, WallTime,
+    Frame, LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, SampleKind,
+    StackEnd, TaskEvent, UnknownReason, WallTime,
 };
 use emberscope_process::identity::PythonSide;
 use emberscope_process::threads::{Owner, OwnerKind, Threads};
@@ -77,6 +79,8 @@ pub struct Worker {
     pub(super) lost: LostCounts,
     /// What users lost in the kernel.
     pub(super) shares: Shares,
+    /// Waits that go on.
+    pub(super) waits: OpenWaits,
     /// When free memory is given back.
     pub(super) trim: Trim,
     /// Sends closed windows to another server too.
@@ -111,6 +115,7 @@ impl Worker {
             self.read(timeout.min(until_end(window)), &mut events)?;
             if self.window_end.passed(window, Duration::ZERO) {
                 self.ask_threads(&mut events)?;
+                self.count_open_waits();
             }
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
@@ -121,6 +126,8 @@ impl Worker {
             }
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;
+                self.read(Duration::ZERO, &mut events)?;
+                self.count_open_waits();
                 self.tick()?;
             }
             self.store_named();
@@ -144,6 +151,7 @@ impl Worker {
         match event {
             RawEvent::Stack(raw) => self.stacks.insert(raw, |pid| self.registry.tenant(pid)),
             RawEvent::Sample(sample) => self.count(&sample),
+            RawEvent::Wait(wait) => self.count_wait(&wait),
             RawEvent::Thread(raw) => self.book(&raw),
             RawEvent::Mmap { pid, .. } => {
                 self.registry.on_mmap(pid);
@@ -180,10 +188,17 @@ impl Worker {
     }
 
     fn count(&mut self, sample: &RawSample) {
+        if let Some((labels, token)) = self.whose(sample) {
+            self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
+        }
+    }
+
+    /// The labels and the stack of a sample; None: it is not kept.
+    pub(super) fn whose(&mut self, sample: &RawSample) -> Option<(Arc<LabelSet>, StackToken)> {
         let process = self.registry.get(sample.pid);
         if !process.kept {
             self.health.not_kept();
-            return;
+            return None;
         }
         self.tables.sampled(sample.pid, process.tenant);
         let (key, jvm, target) = (process.key, process.is_jvm(), target_of(process));
@@ -212,7 +227,7 @@ impl Worker {
         });
         let token = known.unwrap_or_else(|| self.stacks.lost_token(key, || Arc::new(target)));
         self.health.sample(sample.kind);
-        self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
+        Some((labels, token))
     }
 
     fn book(&mut self, raw: &RawThread) {
@@ -286,15 +301,21 @@ impl Worker {
         let lost = lost_by_now.since(&self.lost);
         self.lost = lost_by_now;
         let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
-        let mut idle = Idle::default();
-        let window = window.into_window(processes, lost, |token, labels| {
+        let (mut idle, mut reasons) = (Idle::default(), Reasons::default());
+        let window = window.into_window(processes, lost, |token, kind, labels| {
             // Its frames are shared already, by the symbolizer's own table.
             let stack = attempt(|| symbolizer.finish(&token.0.target, &token.0.pending));
             let stack = match stack {
+                Ok(stack) if kind == SampleKind::OffCpu => {
+                    interner.stack(up_to_the_switch(&stack.frames), stack.end)
+                }
                 Ok(stack) => interner.stack(&stack.frames, stack.end),
                 Err(_) => interner.stack(&[quarantined()], token.0.pending.end),
             };
             idle.strip(&stack, labels);
+            if kind == SampleKind::OffCpu {
+                reasons.tell(&stack, labels);
+            }
             stack
         });
         self.health.window(&window);
@@ -319,6 +340,7 @@ impl Worker {
     /// Counts what is still in the ring, closes all windows and gives their maps a last chance.
     fn finish(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
         self.ask_threads(events)?;
+        self.count_open_waits();
         self.relabel();
         let closed = self.windows.close_all(ClockReading::take());
         for window in closed {

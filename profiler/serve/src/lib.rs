@@ -51,6 +51,7 @@ mod tls;
 mod together;
 mod top;
 mod unread;
+mod waits;
 mod work;
 
 pub use again::Files;

@@ -11,7 +11,7 @@ use super::params::{Params, nearest};
 use super::selector::{self, SelectorError, UnknownLabels};
 use super::time::parse_time;
 use emberscope_model::{
-    Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime,
+    Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WaitReason, WallTime,
 };
 use emberscope_store::Store;
 use std::time::Duration;
@@ -50,9 +50,11 @@ impl Asked {
             matchers.extend(conditions(text)?);
         }
         let kinds: Vec<(&str, SampleKind)> = SampleKind::ALL.iter().map(|k| (k.slug(), *k)).collect();
+        let kind = params.choice("type", &kinds, SampleKind::Cpu)?;
+        matchers.extend(unless_idle(kind, &matchers));
         Ok(Self {
             range: range(params, now)?,
-            kind: params.choice("type", &kinds, SampleKind::Cpu)?,
+            kind,
             group: labels(params, "group")?,
             detail: Detail { lines: params.flag("lines")?, kinds: params.flag("annotate")? },
             selection: Selection { matchers },
@@ -77,9 +79,17 @@ impl Asked {
     }
 }
 
-/// Refuses kinds whose weight is no time, for what compares samples with times that are known exactly.
+/// Threads that wait for their next task are left out of waits, unless reasons are chosen: a pool's would be most of all.
+pub fn unless_idle(kind: SampleKind, matchers: &[Matcher]) -> Option<Matcher> {
+    let chosen = matchers.iter().any(|matcher| matcher.key == LabelKey::Wait);
+    let idle = || vec![WaitReason::Idle.slug().to_owned()];
+    (kind == SampleKind::OffCpu && !chosen)
+        .then(|| Matcher { key: LabelKey::Wait, op: MatchOp::NotIn(idle()) })
+}
+
+/// Refuses all kinds but CPU time, for what puts samples beside CPU time that is known exactly.
 pub fn of_time(kind: SampleKind) -> Result<(), ApiError> {
-    if kind.facts().weight.unit == SampleKind::Cpu.facts().weight.unit {
+    if kind == SampleKind::Cpu {
         return Ok(());
     }
     let message = format!(
@@ -204,6 +214,22 @@ mod tests {
         assert!(error.message.contains("did you mean `stage`?"), "{}", error.message);
         assert_eq!(asked("query={a").unwrap_err().parameter.as_deref(), Some("query"));
         assert_eq!(asked("query={}&query={}").unwrap_err().parameter.as_deref(), Some("query"));
+    }
+
+    #[test]
+    fn idle_threads_are_no_waits_unless_asked_for() {
+        let idle = LabelSetBuilder::new().set(LabelKey::Wait, "idle").build();
+        for (query, has) in [
+            ("type=off-cpu", false),
+            ("type=off-cpu&stage=3", false),
+            ("type=off-cpu&wait=idle", true),
+            ("type=off-cpu&query={wait=~%22.*%22}", true),
+            ("type=cpu", true),
+        ] {
+            let selection = Selection { matchers: asked(query).unwrap().selection.matchers };
+            let stage = LabelSetBuilder::from_set(&idle).set(LabelKey::Stage, "3").build();
+            assert_eq!(selection.matches(&stage), has, "{query}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::answer::{head, headers, json};
 use super::figures::{Figures, put_seen};
 use super::request::of_time;
 use super::spark;
+use super::waits::Waits;
 use super::work::{self, Class, Task, class_at};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
@@ -31,6 +32,7 @@ struct Stage<'a> {
     own: Figures,
     helpers: Figures,
     python: Figures,
+    waits: Waits,
     executors: BTreeSet<&'a str>,
     classes: BTreeMap<Class, Figures>,
 }
@@ -44,6 +46,7 @@ impl<'a> Stage<'a> {
         self.own.add(&task.own);
         self.helpers.add(&task.helpers);
         self.python.add(&task.python);
+        self.waits.add_all(&task.waits);
         let executor = task.label(LabelKey::Executor);
         self.executors.extend((!executor.is_empty()).then_some(executor));
         for (class, figures) in &task.classes {
@@ -68,6 +71,7 @@ impl<'a> Stage<'a> {
         row.extend(self.own.json());
         row.insert("helpers".into(), self.helpers.json().into());
         row.insert("python".into(), self.python.json().into());
+        row.insert("waited".into(), self.waits.json(self.own.exact.as_ref()));
         let classes = self.classes.iter().map(|(class, figures)| {
             let mut row = Map::new();
             row.insert("thread_class".into(), class_at(*class).map_or(Value::Null, Value::from));
@@ -184,5 +188,6 @@ fn row(task: &Task) -> Value {
     row.extend(task.own.json());
     row.insert("helpers".into(), task.helpers.json().into());
     row.insert("python".into(), task.python.json().into());
+    row.insert("waited".into(), task.waits.json(task.own.exact.as_ref()));
     Value::Object(row)
 }

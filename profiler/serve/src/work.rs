@@ -6,8 +6,11 @@
 
 use super::error::{ApiError, shown};
 use super::figures::Figures;
+use super::waits::Waits;
 use axum::http::StatusCode;
-use emberscope_model::{LabelKey, MatchOp, Matcher, Query, Role, Selection, ThreadClass, TimeRange};
+use emberscope_model::{
+    LabelKey, MatchOp, Matcher, Query, Role, SampleKind, Selection, ThreadClass, TimeRange,
+};
 use emberscope_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,6 +52,8 @@ pub struct Task {
     pub helpers: Figures,
     /// Its Python workers.
     pub python: Figures,
+    /// What its own thread waited for.
+    pub waits: Waits,
     /// All of them by class, in the order of classes.
     pub classes: BTreeMap<Class, Figures>,
 }
@@ -139,6 +144,15 @@ pub fn tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
             figures.add_samples(&total);
         }
     }
+    for total in store.totals(&Query { kind: SampleKind::OffCpu, ..query })? {
+        let value = |key| total.labels.iter().find(|(k, _)| *k == key).map_or("", |(_, v)| v);
+        let key = KEYS.map(|key| Arc::from(value(key)));
+        if class_of(value(LabelKey::ThreadClass)) == Some(ThreadClass::Task)
+            && let Some(task) = tasks.get_mut(&key)
+        {
+            task.waits.add(value(LabelKey::Wait), total.weight);
+        }
+    }
     let mut tasks: Vec<Task> = tasks.into_values().collect();
     tasks.sort_by_cached_key(Task::order);
     Ok(tasks)
@@ -157,6 +171,7 @@ fn figures(
         own: Figures::default(),
         helpers: Figures::default(),
         python: Figures::default(),
+        waits: Waits::default(),
         classes: BTreeMap::new(),
     });
     if task.app_name.is_empty() {

@@ -41,6 +41,7 @@ mod text;
 mod top;
 mod unix;
 mod url;
+mod waited;
 
 pub use exit::{CODES_HELP, CliError, code};
 pub use lock::{DataDirLock, Holder};

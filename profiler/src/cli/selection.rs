@@ -49,6 +49,8 @@ label_flags! {
     role Role "ROLE";
     /// Class of the thread: task, gc, jit, vm, rpc, shuffle, ...
     thread_class ThreadClass "CLASS";
+    /// Of waits, why: python, shuffle, storage, network, lock, gc, sleep, idle or other.
+    wait Wait "REASON";
     /// User that runs it, as the kernel knows him.
     user User "NAME";
     /// User that the program itself names.

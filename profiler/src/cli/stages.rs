@@ -7,6 +7,7 @@ use super::figures::{Figures, SparkCpu, how, moment, or_nothing};
 use super::selection::Params;
 use super::table::{Align, Table};
 use super::text::time;
+use super::waited::{self, Waited};
 use clap::Args;
 use emberscope_model::SparkUrl;
 use emberscope_process::{NamesConfig, Places, SparkNames};
@@ -98,6 +99,7 @@ struct Stage {
     helpers: Figures,
     #[serde(default)]
     python: Figures,
+    waited: Option<Waited>,
     #[serde(default)]
     classes: Vec<Class>,
     spark: Option<Spark>,
@@ -189,6 +191,8 @@ impl Rows for Stages {
         if python {
             columns.push(("PYTHON", Align::Right));
         }
+        let waits = self.stages.iter().any(|stage| stage.waited.is_some());
+        columns.extend(waits.then_some((waited::HEAD, Align::Left)));
         columns.extend([("SAMPLED", Align::Right), ("FIRST SEEN", Align::Left), ("LAST SEEN", Align::Left)]);
         if joined {
             columns.push(("NAME", Align::Left));
@@ -225,6 +229,7 @@ impl Rows for Stages {
             if python {
                 row.push(stage.python.exact_time(|exact| exact.cpu_seconds));
             }
+            row.extend(waits.then(|| waited::cell(stage.waited.as_ref(), &stage.own)));
             row.extend([
                 stage.own.sampled_time(),
                 moment(&stage.first_seen, from, until),
@@ -236,6 +241,9 @@ impl Rows for Stages {
             table.row(row);
         }
         table.note(how(self.stages.iter().map(|stage| &stage.own)));
+        if waits {
+            table.note(waited::NOTE.to_owned());
+        }
         if helped {
             table.note("HELPERS: CPU of threads that tasks started, in none of the other columns".to_owned());
         }

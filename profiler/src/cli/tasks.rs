@@ -8,6 +8,7 @@ use super::selection::Params;
 use super::stages::{PATIENCE, SparkArgs, attempt};
 use super::table::{Align, Table};
 use super::text::time;
+use super::waited::{self, Waited};
 use clap::{Args, ValueEnum};
 use emberscope_serve::spark::join_tasks;
 use serde::Deserialize;
@@ -102,6 +103,7 @@ struct Task {
     helpers: Figures,
     #[serde(default)]
     python: Figures,
+    waited: Option<Waited>,
     spark: Option<Spark>,
 }
 
@@ -150,6 +152,8 @@ impl Rows for Tasks {
         columns.extend(helped.then_some(right("HELPERS")));
         columns.extend(python.then_some(right("PYTHON")));
         columns.extend(["RUN DELAY", "BLOCKED", "WALL"].map(right));
+        let waits = self.tasks.iter().any(|task| task.waited.is_some());
+        columns.extend(waits.then_some(left(waited::HEAD)));
         columns.extend(["SWITCHES V/I", "FAULTS MIN/MAJ", "READ", "WRITTEN", "SAMPLED"].map(right));
         if joined {
             columns.extend(["SPARK'S CPU", "DURATION"].map(right));
@@ -178,6 +182,9 @@ impl Rows for Tasks {
                 task.own.exact_time(|exact| exact.run_delay_seconds),
                 task.own.exact_time(|exact| exact.blocked_seconds),
                 task.own.exact_time(|exact| exact.wall_seconds),
+            ]);
+            row.extend(waits.then(|| waited::cell(task.waited.as_ref(), &task.own)));
+            row.extend([
                 task.own.exact_pair(|exact| (exact.voluntary_switches, exact.involuntary_switches)),
                 task.own.exact_pair(|exact| (exact.minor_faults, exact.major_faults)),
                 task.own.exact_bytes(|exact| exact.read_bytes),
@@ -198,6 +205,9 @@ impl Rows for Tasks {
             table.note(format!("and {}: see them with --limit", counted(self.cut, "more task")));
         }
         table.note(how(self.tasks.iter().map(|task| &task.own)));
+        if waits {
+            table.note(waited::NOTE.to_owned());
+        }
         table
     }
 }

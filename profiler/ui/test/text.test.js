@@ -5,6 +5,7 @@ import { address } from '../api.js';
 import { fileName } from '../export/save.js';
 import { filtered, sorted } from '../table.js';
 import { fieldTime, lengthOf } from '../period.js';
+import { waitedFor } from '../views/stages.js';
 
 test('names hide nothing and stay short', () => {
   assert.equal(safe('a\nb\u202ec\u0000\u200b'), 'a\\u{a}b\\u{202e}c\\u{0}\\u{200b}');
@@ -59,4 +60,9 @@ test('times of fields', () => {
   assert.equal(fieldTime(''), '');
   assert.equal(new Date(fieldTime(1_700_000_000_000)).getTime(), 1_700_000_000_000);
   assert.deepEqual([lengthOf('-15m'), lengthOf('-1d'), lengthOf('1..2')], [900_000, 86_400_000, 3_600_000]);
+});
+
+test('what a stage waited for, the longest first', () => {
+  assert.equal(waitedFor({ waited: { by: { gc: 0.5, shuffle: 3 } } }), `shuffle ${duration(3)}, gc ${duration(0.5)}`);
+  assert.equal(waitedFor({ waited: null }) + waitedFor({}), '');
 });

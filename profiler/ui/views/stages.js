@@ -28,8 +28,14 @@ export function parts(stage) {
     ['user', 'on the CPU', e.user_seconds, 'The tasks’ own code, the JVM’s and native code included'],
     ['system', 'in the kernel', e.system_seconds, 'CPU time in system calls and page faults'],
     ['delay', 'waiting for a CPU', e.run_delay_seconds, 'Runnable, and other threads had the cores: neighbours, or too few cores'],
-    ['blocked', 'blocked', Math.max(0, e.blocked_seconds), 'Waiting for the network, a disk, a lock, a Python worker or another stage'],
+    ['blocked', 'blocked', Math.max(0, e.blocked_seconds), waitedFor(stage) || 'Waiting for the network, a disk, a lock, a Python worker or another stage'],
   ];
+}
+
+/** What a stage's tasks waited for, the longest first; empty where waits are not sampled. */
+export function waitedFor(stage) {
+  const by = Object.entries(stage.waited?.by ?? {}).sort(([, a], [, b]) => b - a);
+  return by.map(([reason, s]) => `${reason} ${duration(s)}`).join(', ');
 }
 
 /** A bar of the parts. */
@@ -37,7 +43,7 @@ export function split(stage) {
   const all = parts(stage);
   const whole = stage.exact?.wall_seconds;
   if (!all || !(whole > 0)) return null;
-  return h('span', { class: 'split', role: 'img', aria: { label: all.map(([, name, s]) => `${percent(s / whole, 0)} ${name}`).join(', ') }, title: all.map(([, name, s]) => `${name}: ${duration(s)} (${percent(s / whole)})`).join('\n') },
+  return h('span', { class: 'split', role: 'img', aria: { label: all.map(([, name, s]) => `${percent(s / whole, 0)} ${name}`).join(', ') }, title: all.map(([key, name, s]) => `${name}: ${duration(s)} (${percent(s / whole)})${key === 'blocked' && waitedFor(stage) ? `, for ${waitedFor(stage)}` : ''}`).join('\n') },
     all.map(([key, , s]) => h('i', { class: key, style: { 'flex-grow': String(100 * Math.max(0, s) / whole) } })));
 }
 

@@ -5,6 +5,7 @@ mod archive;
 mod bpf_stats;
 mod clock;
 pub mod hostile;
+mod kinds;
 mod kit;
 mod overhead;
 mod page;
@@ -36,6 +37,7 @@ pub const BENCHES: &[Bench] = &[
         "attacks by an unprivileged neighbour, one after the other, beside a Spark job",
         hostile::run,
     ),
+    ("kinds", "waits by reason against tasks that measure theirs; what watching switches costs", kinds::run),
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
     ("page", "the page in Chromium: first paint, zoom, search, hover of 50,000 and 100,000 nodes", page::run),
     ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),

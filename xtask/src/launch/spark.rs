@@ -17,6 +17,8 @@ use std::process::Command;
 pub const FRAME_POINTERS: &str = "-XX:+PreserveFramePointer";
 /// The classes of the jobs whose tasks work in methods of telling names, for [`SparkJob::java`].
 pub const TASK_JOBS: [&str; 3] = ["TaskJobs", "TaskWork", "BadNames"];
+/// The class of the job whose tasks wait.
+pub const WAIT_JOBS: [&str; 1] = ["WaitJobs"];
 /// Keeps these methods on the stack: a perf map knows no inlined frame.
 pub const NOT_INLINED: &str = "-XX:CompileCommand=quiet -XX:CompileCommand=dontinline,TaskWork::*";
 

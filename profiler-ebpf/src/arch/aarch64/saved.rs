@@ -70,6 +70,13 @@ pub fn system_call(regs: *const SavedRegisters) -> *const u64 {
     regs.cast::<u8>().wrapping_add(core::mem::offset_of!(SavedRegisters, regs) + 8 * 8).cast()
 }
 
+/// Where a task's stack pointer is.
+#[inline(always)]
+pub fn stack_pointer(regs: *const SavedRegisters) -> *const u64 {
+    // Never read here.
+    regs.cast::<u8>().wrapping_add(core::mem::offset_of!(SavedRegisters, sp)).cast()
+}
+
 /// Whether a system call reads from a descriptor or writes to it, by its number: read, write, readv, writev, sendto,
 /// recvfrom, sendmsg, recvmsg (include/uapi/asm-generic/unistd.h).
 #[inline(always)]

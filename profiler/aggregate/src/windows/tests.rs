@@ -124,7 +124,7 @@ fn tokens_with_one_name_become_one_row() {
         Arc::new(Stack { frames: [frame].into(), end: StackEnd::Root })
     };
     let (a, b) = (stack("a"), stack("b"));
-    let window = closed.into_window(Vec::new(), LostCounts::default(), |token, _| {
+    let window = closed.into_window(Vec::new(), LostCounts::default(), |token, _, _| {
         if *token == 3 { b.clone() } else { a.clone() }
     });
     let mut counts: Vec<_> =
@@ -238,4 +238,25 @@ fn a_stretch_is_booked_where_its_middle_is() {
     let closed = w.close_all(reading(113 * S, BASE + 13 * S));
     let cpu: u64 = closed.iter().flat_map(|w| &w.ledger).map(|l| l.sums.accounts.cpu_ns).sum();
     assert_eq!((closed.len(), cpu), (1, 10));
+}
+
+#[test]
+fn a_span_is_in_each_window_that_it_reaches_into() {
+    let mut w = windows(reading(100 * S, BASE));
+    let who = labels(1);
+    // Of 25 s of which 5 are weighed: 6 s in the first window, 10 in the second, 9 in the third.
+    w.add_span((104 * S, 129 * S), &who, &7, SampleKind::OffCpu, 5 * S);
+    w.add_span((101 * S, 101 * S), &who, &7, SampleKind::OffCpu, 3);
+    let closed = w.close_all(reading(129 * S, BASE + 29 * S));
+    let of = |window: &ClosedWindow<u64>| (window.rows[0].weight, window.rows[0].count);
+    assert_eq!(
+        closed.iter().map(of).collect::<Vec<_>>(),
+        [(6 * S / 5 + 3, 2), (10 * S / 5, 1), (9 * S / 5, 1)]
+    );
+    // However long it is, no more than so many windows are made, and none of it is lost.
+    let mut w = windows(reading(10_000 * S, BASE));
+    w.add_span((0, 10_000 * S), &who, &7, SampleKind::OffCpu, 77);
+    let closed = w.close_all(reading(10_000 * S, BASE));
+    assert!(closed.len() <= 16);
+    assert_eq!(closed.iter().flat_map(|window| &window.rows).map(|row| row.weight).sum::<u64>(), 77);
 }

@@ -66,14 +66,15 @@ fn is_pool(frames: &[Arc<Frame>]) -> bool {
     (1..=POOL.len()).contains(&count)
 }
 
-fn is_java(frame: &Frame, name: &str) -> bool {
+pub(super) fn is_java(frame: &Frame, name: &str) -> bool {
     use FrameKind::{JavaCompiled, JavaInlined, JavaInterpreted};
     matches!(frame.kind, JavaCompiled | JavaInlined | JavaInterpreted) && &*frame.name == name
 }
 
-/// The labels without stage and task. The thread's class stays.
+/// The labels without stage and task. The thread's class stays, and why it waited.
 pub fn without_task(labels: &LabelSet) -> LabelSet {
-    let of_task = |key: &&LabelKey| key.is_of_thread() && **key != LabelKey::ThreadClass;
+    let kept = [LabelKey::ThreadClass, LabelKey::Wait];
+    let of_task = |key: &&LabelKey| key.is_of_thread() && !kept.contains(key);
     let keys = LabelKey::ALL.iter().filter(of_task);
     keys.fold(LabelSetBuilder::from_set(labels), |set, key| set.set(*key, "")).build()
 }

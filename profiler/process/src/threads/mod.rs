@@ -3,7 +3,7 @@
 //! [`Threads`] is the door. [`name`] reads Spark's names of the threads that run tasks, [`class`] knows all
 //! others, `helper` which threads work for the task that made them, `python` which task a
 //! PySpark worker works for, [`idle`] when a task is over by a
-//! stack. Nothing here does I/O. Limits are in [`Limits`], what they turn away in [`ThreadCounters`].
+//! stack, and [`wait`] why it waited. Nothing here does I/O. Limits are in [`Limits`], what they turn away in [`ThreadCounters`].
 
 mod book;
 mod budget;
@@ -20,6 +20,7 @@ mod state;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod wait;
 
 pub use book::Booking;
 pub use class::class_of;
@@ -28,3 +29,4 @@ pub use idle::{Occupation, occupation, without_task};
 pub use label::{OTHER, UNKNOWN};
 pub use name::{TaskId, TaskName};
 pub use table::{Limits, Owner, OwnerKind, Threads};
+pub use wait::wait_reason;

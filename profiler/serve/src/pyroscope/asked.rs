@@ -10,6 +10,7 @@ use super::response::FlameGraph;
 use super::select::StackTraceSelector;
 use super::tree::tree_bytes;
 use super::types::Type;
+use crate::request::unless_idle;
 use emberscope_export::pprof::{self, Profile};
 use emberscope_model::{Answer, Detail, Query, TimeRange, Tree};
 use emberscope_store::Store;
@@ -37,9 +38,12 @@ impl Asked {
         let of = Type::find(type_id)?;
         let range = range(start, end)?;
         let matched = matched(selector)?;
+        let mut selection = matched.selection;
+        let idle = of.and_then(|of| unless_idle(of.kind, &selection.matchers));
+        selection.matchers.extend(idle);
         let query = of.filter(|of| matched.types.contains(of)).map(|of| Query {
             range,
-            selection: matched.selection,
+            selection,
             kind: of.kind,
             group: Vec::new(),
             detail: Detail::default(),

@@ -102,10 +102,10 @@ mod tests {
             "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
             r#"{__profile_type__="process_cpu:cpu:nanoseconds:cpu:nanoseconds"}"#,
             r#"{__type__="cpu"}"#,
-            r#"{__unit__=~"nano.*"}"#,
         ] {
             assert_eq!(type_names(text), ["cpu"], "{text}");
         }
+        assert_eq!(type_names(r#"{__unit__=~"nano.*"}"#), ["cpu", "off_cpu"]);
         for text in ["{}", ""] {
             assert_eq!(type_names(text).len(), types::ALL.len(), "{text}");
         }

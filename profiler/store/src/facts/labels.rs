@@ -1,4 +1,4 @@
-//! Label sets as numbers: a set is a process's labels and up to six of its thread.
+//! Label sets as numbers: a set is a process's labels and up to seven of its thread.
 //!
 //! A node may have fifty thousand tasks in an hour, each a set of its own, so a set here is 32 bytes and
 //! becomes a [`LabelSet`] only where an answer shows it. Conditions are tried once for each process and
@@ -13,13 +13,14 @@ pub(crate) type TextId = u32;
 pub(crate) const NO_TEXT: TextId = 0;
 
 /// Keys of a thread's labels, in key order.
-pub(crate) const THREAD_KEYS: [LabelKey; 6] = [
+pub(crate) const THREAD_KEYS: [LabelKey; 7] = [
     LabelKey::Stage,
     LabelKey::StageAttempt,
     LabelKey::TaskIndex,
     LabelKey::TaskAttempt,
     LabelKey::Task,
     LabelKey::ThreadClass,
+    LabelKey::Wait,
 ];
 
 /// A label set.

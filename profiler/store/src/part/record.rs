@@ -11,9 +11,15 @@ use super::{Part, Taken};
 use emberscope_model::{Accounts, DropReason, Frame, LedgerSums, NameSource, WallTime};
 
 /// Kinds of records.
-pub(super) const WINDOW: u8 = 1;
-pub(super) const RELABEL: u8 = 2;
+pub(super) const WINDOW: u8 = 4;
+pub(super) const RELABEL: u8 = 5;
 pub(super) const FORGET: u8 = 3;
+/// The same as journals of 0.1 have them: their label sets have no `wait`.
+pub(super) const OLD_WINDOW: u8 = 1;
+/// Likewise.
+pub(super) const OLD_RELABEL: u8 = 2;
+/// Values of a thread's labels in those.
+pub(super) const OLD_THREAD_KEYS: usize = 6;
 
 /// How long a part's lists were.
 #[derive(Clone, Copy, Debug)]

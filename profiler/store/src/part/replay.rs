@@ -2,9 +2,12 @@
 //!
 //! In: bytes whose checksum is right. Out: the part as it was; what makes no sense is refused.
 
+use super::super::facts::THREAD_KEYS;
 use super::super::facts::{LedgerLine, Record, Set, StackNode, TextId, WindowFacts};
 use super::codec::{Malformed, Reader};
-use super::record::{FORGET, RELABEL, WINDOW, name_source, numbers};
+use super::record::{
+    FORGET, OLD_RELABEL, OLD_THREAD_KEYS, OLD_WINDOW, RELABEL, WINDOW, name_source, numbers,
+};
 use super::{GroupHead, Part, Taken};
 use emberscope_model::{
     DropReason, Frame, FrameKind, JvmFacts, LabelKey, LedgerSums, LostCounts, ProcessKey, ProcessRecord,
@@ -21,13 +24,14 @@ impl Part {
     pub fn replay(&mut self, record: &[u8]) -> Result<(), Malformed> {
         let (kind, rest) = record.split_first().ok_or(Malformed("a record is empty"))?;
         let mut reader = Reader(rest);
-        self.read_new(&mut reader)?;
+        let old = matches!(*kind, OLD_WINDOW | OLD_RELABEL);
+        self.read_new(&mut reader, if old { OLD_THREAD_KEYS } else { THREAD_KEYS.len() })?;
         match *kind {
-            WINDOW => {
+            WINDOW | OLD_WINDOW => {
                 let taken = self.read_window(&mut reader)?;
                 self.push(taken)
             }
-            RELABEL => {
+            RELABEL | OLD_RELABEL => {
                 let to = reader.place(self.facts.labels.processes.len())?;
                 let places = self.read_places(&mut reader)?;
                 self.move_to(&places, to);
@@ -42,7 +46,7 @@ impl Part {
         }
     }
 
-    fn read_new(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    fn read_new(&mut self, reader: &mut Reader<'_>, thread_keys: usize) -> Result<(), Malformed> {
         let mut left = MAX_NEW;
         let mut few = |count: usize| {
             left = left.checked_sub(count).ok_or(Malformed("a record has too many new names"))?;
@@ -63,7 +67,7 @@ impl Part {
         for _ in 0..few(reader.count()?)? {
             let process = reader.place(self.facts.labels.processes.len())?;
             let mut set = Set { process, thread: Default::default() };
-            for text in &mut set.thread {
+            for text in set.thread.iter_mut().take(thread_keys) {
                 *text = self.read_text(reader)?;
             }
             self.push_set(set);
@@ -189,5 +193,35 @@ impl Part {
     fn read_places(&self, reader: &mut Reader<'_>) -> Result<Vec<u32>, Malformed> {
         let count = reader.count()?;
         (0..count).map(|_| reader.place(self.facts.labels.processes.len())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::codec::{put, put_text};
+    use super::*;
+
+    /// A window without rows, of a task's thread; `values` are its label set's after the process's place.
+    fn record(kind: u8, values: &[u64]) -> Vec<u8> {
+        let mut out = vec![kind];
+        put(&mut out, 4);
+        ["pid", "7", "stage", "3"].iter().for_each(|text| put_text(&mut out, text));
+        // A process with a label; a set; no frames, nodes, stacks, records.
+        [1, 1, 1, 2, 1, 0].iter().chain(values).chain(&[0; 4]).for_each(|number| put(&mut out, *number));
+        // From, length, whole; nothing lost, no processes, lines, groups.
+        [10, 10, 0, 0, 0, 0, 0].iter().for_each(|number| put(&mut out, *number));
+        out
+    }
+
+    #[test]
+    fn journals_from_before_there_was_wait_are_read() {
+        for (kind, values) in [(OLD_WINDOW, &[4, 0, 0, 0, 0, 0][..]), (WINDOW, &[4, 0, 0, 0, 0, 0, 0])] {
+            let mut part = Part::default();
+            part.replay(&record(kind, values)).expect("it is read");
+            let labels = &part.facts.labels;
+            assert_eq!(labels.text(labels.value(0, LabelKey::Stage)), "3", "{kind}");
+            assert_eq!(labels.text(labels.value(0, LabelKey::Wait)), "");
+            assert_eq!(part.facts.windows.len(), 1);
+        }
     }
 }

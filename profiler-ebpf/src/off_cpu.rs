@@ -1,0 +1,253 @@
+//! Where tasks' threads stand still, and for how long.
+//!
+//! In: switches (a thread that goes to wait is current, and its memory is mapped) and wake-ups. Out: the stack at which a
+//! thread waits, if it was not sent in this epoch, and a [`WaitRecord`] when it is woken. Which waits are walked is
+//! `profiler_ebpf::Waiter`'s.
+//!
+//! Only waits count: a thread that was preempted wants to run, and that time is its run delay. Threads are those that run a
+//! task ([`runs_task`]); for all others a switch costs one look-up.
+//!
+//! A switch happens with interrupts off, so no program of a perf event comes in the middle and the scratch is ours; nor does
+//! a switch come in the middle of one of those, as they run with preemption off. `sched_wakeup`, and not `sched_waking`, ends a
+//! wait: who wakes a thread that is still on its way waits until it is off its CPU (try_to_wake_up, kernel/sched/core.c), and
+//! from that moment on its time is run delay. So an end always comes after its beginning.
+#![allow(unsafe_code)]
+
+mod told;
+
+use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_STATE, WAIT_EVERY_NS};
+use crate::maps::{BODY_WORDS, EVENTS, NO_WAITER, SCRATCH, Scratch, WAITERS};
+use crate::output::{Counts, waiting};
+use crate::regs;
+use crate::sample::kernel_stack;
+use crate::seen::Room;
+use crate::shares::{self, may_put};
+use crate::threads;
+use crate::walk::{at_most, begin, in_a_loop, mix, prepare};
+use crate::workers::runs_task;
+use aya_ebpf::helpers::generated::{
+    bpf_get_current_cgroup_id, bpf_get_current_task, bpf_get_current_task_btf, bpf_get_prandom_u32,
+    bpf_ktime_get_ns, bpf_task_pt_regs,
+};
+use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
+use aya_ebpf::macros::raw_tracepoint;
+use aya_ebpf::programs::RawTracePointContext;
+use core::ptr::{addr_of_mut, read_volatile, write_volatile};
+use profiler_ebpf::{
+    CAUSES, Cause, Counter, DropReason, EPOCH_NS, Loss, REFRESH_NS, RecordHeader, RecordKind, SampleKindTag,
+    StackRecord, Waiter, WaiterState, arch,
+};
+use told::{QUIETLY, ended, tell_owed};
+pub use told::{settle, thread_ended};
+
+/// The current task goes: TP_PROTO(bool preempt, struct task_struct *prev, struct task_struct *next, ..).
+#[raw_tracepoint(tracepoint = "sched_switch")]
+pub fn off_cpu_switch(ctx: RawTracePointContext) -> i32 {
+    let ids = bpf_get_current_pid_tgid();
+    if !runs_task(ids as u32) || ctx.arg::<u64>(0) & 1 != 0 || leaves(&ctx) == 0 {
+        return 0;
+    }
+    if let Some(scratch) = SCRATCH.get_ptr_mut(0) {
+        // SAFETY: this CPU's scratch, which nobody else uses meanwhile; the verifier checks each access.
+        unsafe {
+            let walk = &mut (*scratch).walk;
+            walk.hash = mix(0, ids >> 32);
+            walk.words = 0;
+            walk.frames = 0;
+            walk.reads = 0;
+            walk.generation = 0;
+            walk.name_seq = 0;
+            walk.kind = SampleKindTag::OffCpu as u64;
+            walk.weight = 0;
+            walk.taken_ns = bpf_ktime_get_ns();
+            kernel_stack(&ctx, scratch);
+            let walk = &mut (*scratch).walk;
+            walk.kernel_frames = walk.words;
+            match regs::from_task(addr_of_mut!((*scratch).fetched).cast()) {
+                Ok(registers) => {
+                    let now = walk.taken_ns;
+                    begin(scratch, &registers);
+                    prepare(scratch, ((ids >> 32) as u32, ids as u32), now);
+                    in_a_loop(scratch);
+                }
+                Err(end) => walk.end = end as u64,
+            }
+            walked(&ctx, scratch);
+        }
+    }
+    if let Some(waiter) = WAITERS.get_ptr_mut(ids as u32) {
+        // SAFETY: an entry of the map. Written last: who reads the map finds the rest.
+        unsafe { write_volatile(&raw mut (*waiter).state, WaiterState::Waits as u32) };
+    }
+    0
+}
+
+/// A task is woken: TP_PROTO(struct task_struct *p).
+#[raw_tracepoint(tracepoint = "sched_wakeup")]
+pub fn off_cpu_wakeup(ctx: RawTracePointContext) -> i32 {
+    let woken: *const u8 = ctx.arg(0);
+    // SAFETY: a read of kernel memory that cannot fault; the offset is that of this kernel's BTF.
+    let tid = unsafe { bpf_probe_read_kernel(woken.add(TASK_PID.load() as usize).cast::<u32>()) };
+    let Ok(tid) = tid else { return 0 };
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return 0 };
+    // SAFETY: an entry of the map, each word read and written whole.
+    unsafe {
+        if read_volatile(&raw const (*waiter).state) == WaiterState::Waits as u32 {
+            ended(&ctx, waiter, tid);
+        }
+    }
+    0
+}
+
+/// The current thread, which runs a task, is about to stand still, or only about to let another run. 1: its stack is to be
+/// walked; else the wait has begun, if there is one.
+#[inline(never)]
+fn leaves(ctx: &RawTracePointContext) -> u64 {
+    let tid = bpf_get_current_pid_tgid() as u32;
+    // SAFETY: reads of kernel memory that cannot fault; entries of maps, each word read and written whole.
+    unsafe {
+        let task = bpf_get_current_task() as *const u8;
+        let state = bpf_probe_read_kernel(task.add(TASK_STATE.load() as usize).cast::<u32>());
+        if state.unwrap_or(0) == 0 {
+            return 0;
+        }
+        let Some(waiter) = waiter_of(ctx, tid) else { return 0 };
+        let now = bpf_ktime_get_ns();
+        if (*waiter).state != WaiterState::Runs as u32
+            && let Some(counts) = Counts::of_this_cpu()
+        {
+            counts.lost(ctx, DropReason::WakeUnseen);
+        }
+        (*waiter).state = WaiterState::Runs as u32;
+        (*waiter).began_ns = now;
+        (*waiter).pid = (bpf_get_current_pid_tgid() >> 32) as u32;
+        (*waiter).name_seq = threads::number_of(tid);
+        (*waiter).cgroup_id = bpf_get_current_cgroup_id();
+        let key = key();
+        let (at, known) = place(waiter, key);
+        (*waiter).cause = at as u32;
+        let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
+        if !known {
+            tell_owed(ctx, waiter, at, (tid, now));
+            cause.write(Cause { key, ..Cause::default() });
+        }
+        let wanted = now - (*cause).walked_ns >= REFRESH_NS
+            || bpf_get_prandom_u32() & 0xffff < (*cause).chance(WAIT_EVERY_NS.load());
+        (*waiter).walked = u32::from(wanted && (*waiter).may_walk(now));
+        if (*waiter).walked == 0 {
+            write_volatile(&raw mut (*waiter).state, WaiterState::Waits as u32);
+        }
+        u64::from((*waiter).walked)
+    }
+}
+
+/// The thread's entry, made if need be.
+#[inline(always)]
+fn waiter_of(ctx: &RawTracePointContext, tid: u32) -> Option<*mut Waiter> {
+    if let Some(waiter) = WAITERS.get_ptr_mut(tid) {
+        return Some(waiter);
+    }
+    let blank = NO_WAITER.get(0)?;
+    if WAITERS.insert(tid, blank, 0).is_err()
+        && let Some(counts) = Counts::of_this_cpu()
+    {
+        counts.lost(ctx, DropReason::WaitersFull);
+    }
+    WAITERS.get_ptr_mut(tid)
+}
+
+/// What the current thread waits for: its system call, and how deep its stack was then.
+#[inline(always)]
+unsafe fn key() -> u64 {
+    if HAS_TASK_PT_REGS.load() == 0 {
+        return 1;
+    }
+    // SAFETY: the helpers give the current task and its saved registers, which are read without faulting.
+    unsafe {
+        let saved = bpf_task_pt_regs(bpf_get_current_task_btf()) as *const arch::SavedRegisters;
+        let number = bpf_probe_read_kernel(arch::system_call(saved)).unwrap_or(0);
+        let sp = bpf_probe_read_kernel(arch::stack_pointer(saved)).unwrap_or(0);
+        mix(number, sp) | 1
+    }
+}
+
+/// The place of a cause, and whether it is there; else that of the one that was walked longest ago.
+#[inline(always)]
+unsafe fn place(waiter: *mut Waiter, key: u64) -> (usize, bool) {
+    let (mut oldest, mut oldest_ns) = (0, u64::MAX);
+    for at in 0..CAUSES {
+        // SAFETY: within the entry.
+        let cause = unsafe { addr_of_mut!((*waiter).causes).cast::<Cause>().add(at) };
+        // SAFETY: likewise.
+        let (known, walked_ns) = unsafe { ((*cause).key, (*cause).walked_ns) };
+        if known == key {
+            return (at, true);
+        }
+        if walked_ns < oldest_ns {
+            (oldest, oldest_ns) = (at, walked_ns);
+        }
+    }
+    (oldest, false)
+}
+
+/// The current thread's stack is walked.
+#[inline(never)]
+unsafe fn walked(ctx: &RawTracePointContext, scratch: *mut Scratch) -> u64 {
+    let ids = bpf_get_current_pid_tgid();
+    let Some(counts) = Counts::of_this_cpu() else { return 0 };
+    let Some(waiter) = WAITERS.get_ptr_mut(ids as u32) else { return 0 };
+    // SAFETY: this CPU's scratch, and an entry of the map.
+    unsafe {
+        let walk = &(*scratch).walk;
+        let (kernel_frames, now, words) = (walk.kernel_frames, walk.taken_ns, walk.words);
+        // As for samples, so that a stack of both is one.
+        let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
+        counts.add(Counter::OtherRuns, 1);
+        counts.add(Counter::UserFrames, walk.frames);
+        counts.add(Counter::KernelFrames, kernel_frames);
+        counts.add(Counter::StackReads, walk.reads);
+        let at = (*waiter).cause as usize & (CAUSES - 1);
+        let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
+        // What was not walked before is told where the last one was.
+        tell_owed(ctx, waiter, at, (ids as u32, now));
+        (*cause).stack = hash;
+        (*cause).walked_ns = now;
+        // For the verifier: the walk adds no more.
+        if words > BODY_WORDS as u64 {
+            return 0;
+        }
+        let Some(room) = Room::unless_sent(hash, now / EPOCH_NS) else { return 0 };
+        (*scratch).record = StackRecord {
+            header: RecordHeader {
+                kind: RecordKind::Stack as u16,
+                flags: 0,
+                len: size_of::<StackRecord>() as u32 + words as u32 * 8,
+            },
+            hash,
+            time_ns: now,
+            pid: (ids >> 32) as u32,
+            tid: ids as u32,
+            kernel_frames: kernel_frames as u16,
+            user_frames: walk.frames as u16,
+            end: walk.end as u8,
+            pad: [0; 3],
+            generation: walk.generation,
+        };
+        let bytes = size_of::<StackRecord>() + at_most::<{ BODY_WORDS as u64 }>(words) * 8;
+        let may = may_put(Loss::Stack, bytes as u64, waiting());
+        let record = core::slice::from_raw_parts(addr_of_mut!((*scratch).record).cast::<u8>(), bytes);
+        if may && EVENTS.output::<[u8]>(record, QUIETLY).is_ok() {
+            counts.add(Counter::Stacks, 1);
+            if room.displaces {
+                counts.lost(ctx, DropReason::SeenMapFull);
+            }
+            room.take();
+            return 0;
+        }
+        if may {
+            shares::lost(Loss::Stack as u64);
+        }
+        counts.lost(ctx, DropReason::RingFullStack);
+        0
+    }
+}

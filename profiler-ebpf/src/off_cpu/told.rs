@@ -1,0 +1,125 @@
+//! Waits that are over: what goes up, and what is put together with others of its cause first.
+#![allow(unsafe_code)]
+
+use crate::globals::RING_BYTES;
+use crate::maps::WAITERS;
+use crate::output::{Counts, send, waiting};
+use aya_ebpf::EbpfContext;
+use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
+use aya_ebpf::helpers::bpf_get_smp_processor_id;
+use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
+use aya_ebpf::programs::RawTracePointContext;
+use core::ptr::{addr_of_mut, write_volatile};
+use profiler_ebpf::{
+    CAUSES, Cause, DropReason, LONG_NS, RecordHeader, RecordKind, SampleKindTag, SampleRecord, WaitRecord,
+    Waiter, WaiterState,
+};
+
+/// No wake-up of the reader from here: the scheduler holds a lock, and the reader comes some times a second.
+pub(super) const QUIETLY: u64 = BPF_RB_NO_WAKEUP as u64;
+
+/// A wait is over.
+#[inline(never)]
+pub(super) unsafe fn ended(ctx: &RawTracePointContext, waiter: *mut Waiter, tid: u32) -> u64 {
+    // SAFETY: an entry of the map.
+    unsafe {
+        if waiter.is_null() {
+            return 0;
+        }
+        write_volatile(&raw mut (*waiter).state, WaiterState::Runs as u32);
+        let (began, now) = ((*waiter).began_ns, bpf_ktime_get_ns());
+        let lasted = now.saturating_sub(began);
+        let at = (*waiter).cause as usize & (CAUSES - 1);
+        let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
+        (*cause).lasted(lasted);
+        if (*waiter).walked != 0 || lasted >= LONG_NS {
+            tell(ctx, waiter, (tid, now), (began, lasted, (*cause).stack, 0));
+            return 0;
+        }
+        if (*cause).owed_ns == 0 {
+            (*cause).owed_since_ns = began;
+        }
+        (*cause).owed_ns += lasted;
+        if (*cause).owed_ns >= LONG_NS {
+            tell_owed(ctx, waiter, at, (tid, now));
+        }
+        0
+    }
+}
+
+/// Tells waits that were not told yet, if there are such.
+#[inline(always)]
+pub(super) unsafe fn tell_owed<C: EbpfContext>(
+    ctx: &C,
+    waiter: *mut Waiter,
+    at: usize,
+    (tid, now): (u32, u64),
+) {
+    // SAFETY: an entry of the map.
+    unsafe {
+        let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
+        let owed = (*cause).owed_ns;
+        if owed != 0 {
+            (*cause).owed_ns = 0;
+            let of = ((*cause).owed_since_ns, owed, (*cause).stack, WaitRecord::FLAG_SEVERAL);
+            tell(ctx, waiter, (tid, now), of);
+        }
+    }
+}
+
+/// Sends a record.
+#[inline(always)]
+unsafe fn tell<C: EbpfContext>(
+    ctx: &C,
+    waiter: *mut Waiter,
+    (tid, now): (u32, u64),
+    (began_ns, weight, stack, flags): (u64, u64, u64, u16),
+) {
+    // SAFETY: an entry of the map; the helper has no preconditions.
+    let record = unsafe {
+        WaitRecord {
+            sample: SampleRecord {
+                header: RecordHeader {
+                    kind: RecordKind::Wait as u16,
+                    flags,
+                    len: size_of::<WaitRecord>() as u32,
+                },
+                time_ns: now,
+                weight,
+                stack,
+                cgroup_id: (*waiter).cgroup_id,
+                pid: (*waiter).pid,
+                tid,
+                cpu: bpf_get_smp_processor_id(),
+                name_seq: (*waiter).name_seq,
+                sample_kind: SampleKindTag::OffCpu as u16,
+                pad: [0; 3],
+            },
+            began_ns,
+        }
+    };
+    // Who wakes may be anybody, so nobody's share of the ring pays for it: waits have the first half of it.
+    if waiting() < RING_BYTES.load() / 2 && send(record, QUIETLY) {
+        return;
+    }
+    if let Some(counts) = Counts::of_this_cpu() {
+        counts.lost(ctx, DropReason::RingFullWait);
+    }
+}
+
+/// The current thread gets another name, or ends: what it waited for under this one is told.
+#[inline(always)]
+pub fn settle<C: EbpfContext>(ctx: &C, tid: u32) {
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
+    for at in 0..CAUSES {
+        // SAFETY: an entry of the map; the helper has no preconditions.
+        unsafe { tell_owed(ctx, waiter, at, (tid, bpf_ktime_get_ns())) };
+    }
+}
+
+/// The current thread ends.
+#[inline(always)]
+pub fn thread_ended<C: EbpfContext>(ctx: &C, tid: u32) {
+    settle(ctx, tid);
+    let _ = WAITERS.remove(tid);
+}

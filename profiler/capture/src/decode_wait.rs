@@ -1,0 +1,41 @@
+//! Turns the bytes of a wait's record into an event, as [`super::decode`] does with the others.
+
+use super::decode::{DecodeError, sample, u16_at, u64_at};
+use emberscope_model::RawWait;
+use profiler_ebpf::{RecordHeader, WaitRecord};
+use std::mem::offset_of;
+
+pub(super) fn wait(bytes: &[u8]) -> Result<RawWait, DecodeError> {
+    let flags = u16_at(bytes, offset_of!(RecordHeader, flags))?;
+    Ok(RawWait {
+        sample: sample(bytes)?,
+        began_ns: u64_at(bytes, offset_of!(WaitRecord, began_ns))?,
+        several: flags & WaitRecord::FLAG_SEVERAL != 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decode::decode;
+    use super::super::decode::tests::Bytes;
+    use super::*;
+    use emberscope_model::{RawEvent, SampleKind};
+    use profiler_ebpf::{RecordKind, SampleKindTag};
+
+    #[test]
+    fn a_wait_comes_out_as_it_went_in() {
+        let of = |flags| {
+            let bytes = Bytes::new(RecordKind::Wait, flags).u64s(&[50, 20, 3, 4]).u32s(&[5, 6, 7, 8]);
+            bytes.u16s(&[SampleKindTag::OffCpu as u16, 0, 0, 0]).u64s(&[30]).done()
+        };
+        let Ok(RawEvent::Wait(wait)) = decode(&of(0)) else { panic!("not a wait") };
+        assert_eq!(
+            (wait.began_ns, wait.sample.time_ns, wait.sample.weight, wait.several),
+            (30, 50, 20, false)
+        );
+        assert_eq!((wait.sample.kind, wait.sample.tid), (SampleKind::OffCpu, 6));
+        let several = decode(&of(WaitRecord::FLAG_SEVERAL));
+        assert!(matches!(several, Ok(RawEvent::Wait(RawWait { several: true, .. }))));
+        assert_eq!(decode(&of(0)[..71]), Err(DecodeError::Short));
+    }
+}

@@ -1,0 +1,129 @@
+//! Waits of threads that run a task: a [`Source`] on the scheduler's tracepoints, and those waits that are not over yet.
+//!
+//! The programs tell a wait when it ends (profiler-ebpf, `off_cpu.rs`). One that lasts is in their map meanwhile, where it is
+//! read here, so that its time is in the windows in which it passes.
+// For `aya::Pod`.
+#![allow(unsafe_code)]
+
+use super::error::CaptureError;
+use super::features::HostFeatures;
+use super::loader;
+use super::session::Capture;
+use super::source::{Source, SourceState};
+use aya::Ebpf;
+use aya::maps::{HashMap, MapData};
+use aya::programs::RawTracePoint;
+use aya::programs::raw_trace_point::RawTracePointLinkId;
+use emberscope_model::{RawSample, RawWait, SampleKind};
+use profiler_ebpf::{MAX_WAITERS, WaiterState};
+use std::collections::BTreeSet;
+
+/// The programs, and their tracepoints. Who wakes is watched first: no wait begins before its end can be seen.
+pub(super) const PROGRAMS: [(&str, &str); 2] =
+    [("off_cpu_wakeup", "sched_wakeup"), ("off_cpu_switch", "sched_switch")];
+
+/// As the map has it.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Waiter(profiler_ebpf::Waiter);
+
+// SAFETY: integers without padding between them (its size is asserted where it is made).
+unsafe impl aya::Pod for Waiter {}
+
+/// The waiting threads, by tid.
+pub(super) type Waiters = HashMap<MapData, u32, Waiter>;
+
+/// The tracepoints, which are the whole machine's: attached while there is a CPU to watch.
+pub(super) struct OffCpuSource {
+    every: u64,
+    cpus: BTreeSet<u32>,
+    links: Vec<(&'static str, RawTracePointLinkId)>,
+}
+
+impl OffCpuSource {
+    /// Not attached yet. The programs are loaded.
+    pub(super) fn new(every: u64) -> Self {
+        Self { every, cpus: BTreeSet::new(), links: Vec::new() }
+    }
+}
+
+/// What this host lacks for it, and what mends that.
+pub(super) fn lacks(host: &HostFeatures) -> Option<&'static str> {
+    let offsets = &host.offsets;
+    if !host.task_pt_regs || !host.bpf_loop {
+        return Some("bpf_task_pt_regs and bpf_loop: Linux 5.17 with CONFIG_DEBUG_INFO_BTF brings them");
+    }
+    if !host.raw_tracepoints || offsets.task_state.is_none() || offsets.task_pid.is_none() {
+        return Some("BPF programs on the scheduler's tracepoints: CONFIG_BPF_EVENTS brings them");
+    }
+    None
+}
+
+impl Source for OffCpuSource {
+    fn state(&self) -> SourceState {
+        SourceState { kind: SampleKind::OffCpu, every: self.every, cpus: self.cpus.len() }
+    }
+
+    fn lacks(&self, host: &HostFeatures) -> Option<&'static str> {
+        lacks(host)
+    }
+
+    fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError> {
+        if self.links.is_empty() {
+            for (name, tracepoint) in PROGRAMS {
+                let program: &mut RawTracePoint = loader::program(ebpf, name)?;
+                let link = program.attach(tracepoint).map_err(|e| CaptureError::attach(name, e))?;
+                self.links.push((name, link));
+            }
+        }
+        self.cpus.insert(cpu);
+        Ok(true)
+    }
+
+    fn detach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<(), CaptureError> {
+        // The tracepoints stay while any other CPU is watched: a wait of a thread may end on each.
+        if !self.cpus.remove(&cpu) || !self.cpus.is_empty() {
+            return Ok(());
+        }
+        for (name, link) in self.links.drain(..) {
+            let program: &mut RawTracePoint = loader::program(ebpf, name)?;
+            program.detach(link).map_err(|e| CaptureError::attach(name, e))?;
+        }
+        Ok(())
+    }
+}
+
+impl Capture {
+    /// Whether waits are sampled.
+    pub fn has_waits(&self) -> bool {
+        self.sources.iter().any(|source| source.state().kind == SampleKind::OffCpu)
+    }
+
+    /// The waits that are not over, as they are at `now_ns` of CLOCK_MONOTONIC, of at least this length. What the ring has of
+    /// a wait's end was sent after it was read here, or is sent yet.
+    pub fn open_waits(&self, now_ns: u64, at_least_ns: u64) -> Vec<RawWait> {
+        let entries = self.waiters.iter().take(MAX_WAITERS as usize).filter_map(Result::ok);
+        let open = entries.filter(|(_, Waiter(waiter))| {
+            waiter.state == WaiterState::Waits as u32
+                && now_ns.saturating_sub(waiter.began_ns) >= at_least_ns
+                && waiter.began_ns != 0
+        });
+        open.map(|(tid, Waiter(waiter))| RawWait {
+            sample: RawSample {
+                time_ns: now_ns,
+                weight: now_ns.saturating_sub(waiter.began_ns),
+                stack: waiter.stack(),
+                cgroup_id: waiter.cgroup_id,
+                pid: waiter.pid,
+                tid,
+                cpu: 0,
+                name_seq: waiter.name_seq,
+                kind: SampleKind::OffCpu,
+                kernel_mode: true,
+            },
+            began_ns: waiter.began_ns,
+            several: false,
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,172 @@
+//! Waits that last: what of them was counted already.
+//!
+//! In: waits that are not over, each second and at the ends of windows, and waits that ended. Out: the stretch that is to be
+//! counted now. So a wait of a minute is in each window in which it passed, and once. One entry a waiting thread.
+
+use super::stacks::StackToken;
+use super::worker::Worker;
+use emberscope_aggregate::ClockReading;
+use emberscope_model::{FastMap, RawWait, Tid};
+use profiler_ebpf::MAX_WAITERS;
+
+/// Waits that go on are counted when they are as old. Shorter ones are counted when they end.
+const SHORTEST_NS: u64 = 20_000_000;
+
+/// A wait that was counted up to a time.
+#[derive(Debug)]
+struct Counted {
+    began_ns: u64,
+    until_ns: u64,
+    /// Its stack, which comes up once.
+    stack: StackToken,
+}
+
+/// What is to be counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// CLOCK_MONOTONIC.
+    pub from_ns: u64,
+    /// Likewise.
+    pub until_ns: u64,
+    /// Nanoseconds of waiting in it.
+    pub weight: u64,
+}
+
+/// All that are counted in part.
+#[derive(Debug, Default)]
+pub struct OpenWaits(FastMap<Tid, Counted>);
+
+impl OpenWaits {
+    /// A wait that is over.
+    pub fn ended(&mut self, wait: &RawWait) -> (Stretch, Option<StackToken>) {
+        let known = match wait.several {
+            false => self.0.remove(&wait.sample.tid).filter(|known| known.began_ns == wait.began_ns),
+            true => None,
+        };
+        let from = known.as_ref().map_or(wait.began_ns, |known| known.until_ns);
+        (stretch(wait, from), known.map(|known| known.stack))
+    }
+
+    /// A wait that goes on: what passed since it was told last.
+    pub fn goes_on(&self, wait: &RawWait) -> (Stretch, Option<StackToken>) {
+        let known = self.0.get(&wait.sample.tid).filter(|known| known.began_ns == wait.began_ns);
+        let from = known.map_or(wait.began_ns, |known| known.until_ns);
+        (stretch(wait, from), known.map(|known| known.stack.clone()))
+    }
+
+    /// It is counted up to now.
+    pub fn counted(&mut self, wait: &RawWait, stack: StackToken) {
+        let (began_ns, until_ns) = (wait.began_ns, wait.sample.time_ns);
+        if self.0.len() < MAX_WAITERS as usize || self.0.contains_key(&wait.sample.tid) {
+            self.0.insert(wait.sample.tid, Counted { began_ns, until_ns, stack });
+        }
+    }
+
+    /// Keeps those that go on.
+    pub fn keep(&mut self, open: &[RawWait]) {
+        let goes_on =
+            |tid: Tid, began_ns| open.iter().any(|wait| (wait.sample.tid, wait.began_ns) == (tid, began_ns));
+        self.0.retain(|tid, counted| goes_on(*tid, counted.began_ns));
+    }
+}
+
+impl Worker {
+    /// A wait that is over, or what of it was not counted while it lasted.
+    pub(super) fn count_wait(&mut self, wait: &RawWait) {
+        let (stretch, stack) = self.waits.ended(wait);
+        let Some((labels, token)) = self.whose(&wait.sample) else { return };
+        let span = (stretch.from_ns, stretch.until_ns);
+        self.windows.add_span(span, &labels, &stack.unwrap_or(token), wait.sample.kind, stretch.weight);
+    }
+
+    /// Counts waits that go on, up to now. The ring was read, so that the stacks of all that are as old are known.
+    pub(super) fn count_open_waits(&mut self) {
+        if !self.capture.has_waits() {
+            return;
+        }
+        let open = self.capture.open_waits(ClockReading::take().monotonic_ns, SHORTEST_NS);
+        self.waits.keep(&open);
+        for wait in &open {
+            let (stretch, stack) = self.waits.goes_on(wait);
+            let Some((labels, token)) = self.whose(&wait.sample) else { continue };
+            let (span, stack) = ((stretch.from_ns, stretch.until_ns), stack.unwrap_or(token));
+            self.windows.add_span(span, &labels, &stack, wait.sample.kind, stretch.weight);
+            self.waits.counted(wait, stack);
+        }
+    }
+}
+
+/// From a time on; of several the whole, as their time is not that between beginning and end.
+fn stretch(wait: &RawWait, from_ns: u64) -> Stretch {
+    let until_ns = wait.sample.time_ns.max(from_ns);
+    let weight = if wait.several { wait.sample.weight } else { until_ns - from_ns };
+    Stretch { from_ns, until_ns, weight }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stacks::Entry;
+    use super::*;
+    use emberscope_model::{ProcessKey, RawSample, SampleKind, StackEnd, Tenant};
+    use emberscope_symbolize::{PendingStack, Target};
+    use std::sync::Arc;
+
+    fn wait(tid: Tid, began_ns: u64, until_ns: u64) -> RawWait {
+        let sample = RawSample {
+            time_ns: until_ns,
+            weight: until_ns - began_ns,
+            stack: 1,
+            cgroup_id: 0,
+            pid: 1,
+            tid,
+            cpu: 0,
+            name_seq: 3,
+            kind: SampleKind::OffCpu,
+            kernel_mode: true,
+        };
+        RawWait { sample, began_ns, several: false }
+    }
+
+    fn token() -> StackToken {
+        let key = ProcessKey { pid: 1, start_ticks: 1 };
+        let target = Target { key, uid: 0, gid: 0, nspid: 1, tenant: Tenant::default() };
+        let pending = PendingStack { frames: Vec::new().into(), end: StackEnd::Root };
+        StackToken(Arc::new(Entry { target: Arc::new(target), pending }))
+    }
+
+    fn of((stretch, stack): (Stretch, Option<StackToken>)) -> (u64, u64, u64, Option<StackToken>) {
+        (stretch.from_ns, stretch.until_ns, stretch.weight, stack)
+    }
+
+    #[test]
+    fn a_long_wait_is_counted_once_and_as_it_passes() {
+        let (mut open, stack) = (OpenWaits::default(), token());
+        assert_eq!(of(open.goes_on(&wait(7, 100, 150))), (100, 150, 50, None));
+        open.counted(&wait(7, 100, 150), stack.clone());
+        assert_eq!(of(open.goes_on(&wait(7, 100, 180))), (150, 180, 30, Some(stack.clone())));
+        open.counted(&wait(7, 100, 180), stack.clone());
+        // Short ones that were told together have nothing to do with it.
+        let several = RawWait {
+            several: true,
+            sample: RawSample { weight: 5, ..wait(7, 20, 90).sample },
+            began_ns: 20,
+        };
+        assert_eq!(of(open.ended(&several)), (20, 90, 5, None));
+        assert_eq!(of(open.ended(&wait(7, 100, 181))), (180, 181, 1, Some(stack)));
+        assert_eq!(of(open.ended(&wait(7, 100, 181))), (100, 181, 81, None), "it is forgotten");
+    }
+
+    #[test]
+    fn another_wait_of_the_thread_is_another() {
+        let (mut open, stack) = (OpenWaits::default(), token());
+        open.counted(&wait(7, 100, 150), stack.clone());
+        open.counted(&wait(8, 100, 150), stack);
+        assert_eq!(of(open.goes_on(&wait(7, 160, 170))), (160, 170, 10, None));
+        assert_eq!(of(open.ended(&wait(7, 160, 190))), (160, 190, 30, None));
+        // An end that was told before what was read of it earlier comes to nothing.
+        assert_eq!(open.ended(&wait(8, 100, 140)).0.weight, 0);
+        open.counted(&wait(9, 100, 150), token());
+        open.keep(&[wait(9, 100, 160)]);
+        assert_eq!(open.0.keys().copied().collect::<Vec<_>>(), [9]);
+    }
+}

@@ -1,0 +1,65 @@
+//! What a row's threads waited for, by the label `wait` of samples of waits.
+//!
+//! In: sums of such samples. Out: `waited` of a row: seconds by reason, and which part of the ledger's exact blocked time they
+//! are. Null where waits are not sampled.
+
+use super::figures::seconds;
+use emberscope_model::{LedgerSums, WaitReason};
+use serde_json::{Map, Value, json};
+
+/// Nanoseconds by reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waits([u64; WaitReason::ALL.len()]);
+
+impl Waits {
+    /// Adds waits with this label; what is no reason of this version is `other`.
+    pub fn add(&mut self, label: &str, ns: u64) {
+        let reason = WaitReason::from_slug(label).unwrap_or(WaitReason::Other);
+        if let Some(sum) = self.0.get_mut(reason as usize) {
+            *sum = sum.saturating_add(ns);
+        }
+    }
+
+    /// Adds another row's.
+    pub fn add_all(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    /// For a row whose threads used `exact`.
+    pub fn json(&self, exact: Option<&LedgerSums>) -> Value {
+        let total = self.0.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
+        if total == 0 {
+            return Value::Null;
+        }
+        let by = WaitReason::ALL.iter().zip(self.0).filter(|(_, ns)| *ns > 0);
+        let by: Map<String, Value> =
+            by.map(|(reason, ns)| (reason.slug().to_owned(), seconds(ns).into())).collect();
+        let blocked = exact.map(LedgerSums::blocked_ns).filter(|blocked| *blocked > 0);
+        let of_blocked = blocked.map_or(Value::Null, |blocked| (total as f64 / blocked as f64).into());
+        json!({ "seconds": seconds(total), "of_blocked": of_blocked, "by": by })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_stand_beside_what_is_exact() {
+        let mut waits = Waits::default();
+        assert_eq!(waits.json(None), Value::Null);
+        waits.add("shuffle", 3_000_000_000);
+        waits.add("gc", 500_000_000);
+        let mut more = Waits::default();
+        more.add("a reason of later", 500_000_000);
+        waits.add_all(&more);
+        let mut exact = LedgerSums { wall_ns: 9_000_000_000, ..LedgerSums::default() };
+        exact.accounts.cpu_ns = 4_000_000_000;
+        exact.accounts.run_delay_ns = 1_000_000_000;
+        let by = json!({ "shuffle": 3.0, "gc": 0.5, "other": 0.5 });
+        assert_eq!(waits.json(Some(&exact)), json!({ "seconds": 4.0, "of_blocked": 1.0, "by": by }));
+        assert_eq!(waits.json(None)["of_blocked"], Value::Null);
+    }
+}

@@ -1,0 +1,57 @@
+//! `WAITED FOR` of stages and tasks: where their time went that was no computing.
+//!
+//! In: `waited` of a row, and its exact figures. Out: a cell with the largest parts of the threads' wall time: each reason,
+//! and the run queue as `cpu`.
+
+use super::figures::Figures;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Head of the column.
+pub const HEAD: &str = "WAITED FOR";
+/// What it is.
+pub const NOTE: &str =
+    "WAITED FOR: the largest parts of the threads' wall time in which they did not run; cpu is the run queue";
+/// Parts that a cell shows.
+const SHOWN: usize = 2;
+/// Parts below this are left out.
+const LEAST: f64 = 0.01;
+
+/// What samples of waits say.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Waited {
+    /// Seconds by reason.
+    by: BTreeMap<String, f64>,
+}
+
+/// The cell; empty where waits are not sampled.
+pub fn cell(waited: Option<&Waited>, figures: &Figures) -> String {
+    let (Some(waited), Some(exact)) = (waited, &figures.exact) else { return String::new() };
+    let queue = ("cpu", exact.run_delay_seconds);
+    let mut parts: Vec<(&str, f64)> =
+        waited.by.iter().map(|(reason, seconds)| (reason.as_str(), *seconds)).chain([queue]).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+    let share = |seconds: f64| seconds / exact.wall_seconds.max(f64::MIN_POSITIVE);
+    let shown = parts.iter().filter(|(_, seconds)| share(*seconds) >= LEAST).take(SHOWN);
+    let text: Vec<String> =
+        shown.map(|(reason, seconds)| format!("{reason} {:.0} %", share(*seconds) * 100.0)).collect();
+    text.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_parts_of_the_wall_time() {
+        let figures: Figures =
+            serde_json::from_str(r#"{"exact":{"wall_seconds":10.0,"run_delay_seconds":2.0}}"#).unwrap();
+        let of = |json| serde_json::from_str::<Waited>(json).unwrap();
+        let all = of(r#"{"seconds":5.1,"by":{"gc":0.05,"lock":1.05,"shuffle":4.0}}"#);
+        assert_eq!(cell(Some(&all), &figures), "shuffle 40 %, cpu 20 %");
+        assert_eq!(cell(Some(&of(r#"{"by":{"gc":0.05}}"#)), &figures), "cpu 20 %");
+        assert_eq!(cell(None, &figures), "");
+        assert_eq!(cell(Some(&all), &Figures::default()), "");
+    }
+}

@@ -1,0 +1,135 @@
+//! Where tasks wait and why, on real Spark: a job whose tasks wait for things of a known kind and measure it themselves
+//! (tests/jobs/WaitJobs.java).
+//!
+//! They measure by the wall clock less run delay and CPU time, as the kernel's accounts have them: how busy the machine is
+//! does not matter.
+
+use anyhow::{Context as _, Result, ensure};
+use emberscope_model::WallTime;
+use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, wait_visible};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use xtask::launch::spark::WAIT_JOBS;
+
+const WORK: Duration = Duration::from_secs(600);
+/// Of what is measured.
+const WITHIN: f64 = 0.03;
+/// Of what is measured, what has its method at the least.
+const NAMED: f64 = 0.4;
+/// Of what has its method.
+const FOR_ITS_REASON: f64 = 0.8;
+/// Seconds: the account of a running thread's CPU time is up to a tick old at both ends.
+const TICKS: f64 = 0.02;
+
+/// Kinds of waits of the job, their reason, and a method that is in their stacks.
+const KINDS: [(&str, &str, &str); 6] = [
+    ("sleep", "sleep", "WaitJobs.sleeps"),
+    ("monitor", "lock", "WaitJobs.entersMonitor"),
+    ("lock", "lock", "WaitJobs.takesLock"),
+    ("socket", "network", "WaitJobs.readsSocket"),
+    ("file", "storage", "WaitJobs.writesFile"),
+    ("short", "lock", "WaitJobs.parksShortly"),
+];
+
+#[test]
+fn waits_of_spark_3() -> Result<()> {
+    let Some(here) = Here::or_skip("waits_of_spark_3") else { return Ok(()) };
+    waits(&here, false)
+}
+
+#[test]
+fn waits_of_the_newest_spark() -> Result<()> {
+    let test = "waits_of_the_newest_spark";
+    let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
+    waits(&here, true)
+}
+
+/// `idle_is_named`: Spark gives a thread without a task another name, so that the ledger's blocked time is the task's.
+fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let daemon = here.daemon(dir.path(), &["--events", "cpu,off-cpu", "--window", "2s"])?;
+    let from = WallTime::now().as_millis();
+    let mut job = SparkJob::java(&WAIT_JOBS, &here.venv, &here.java, &dir.path().join("spark"))
+        .master("local-cluster[1,2,1024]")
+        .arg("20")
+        .arg("50")
+        .start()?;
+    let app = job.wait_fact("app", WARM_UP)?;
+    job.wait_fact("done", WORK)?;
+    let until = WallTime::now().as_millis();
+    wait_visible(&daemon, until)?;
+    let query = format!("app={app}&from={from}&until={until}");
+    let answer = daemon.json(&format!("/api/v1/tasks?{query}&limit=1000&join=no"))?;
+    let rows = answer["tasks"].as_array().with_context(|| format!("no tasks in {answer}"))?;
+    let tasks: BTreeMap<&str, &Value> =
+        rows.iter().filter_map(|task| Some((task["task"].as_str()?, task))).collect();
+    let mut wrong = Vec::new();
+    for kind in KINDS {
+        let measured = measured(&job, kind.0)?;
+        wrong.extend(kind_is_right(&daemon, &job, &query, (kind, measured.values().sum()))?);
+        if idle_is_named {
+            let all_there = |tid: &String| tasks.get(tid.as_str()).and_then(|task| all_is_there(task));
+            wrong.extend(measured.keys().filter_map(all_there));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let shuffled = daemon.json(&format!("/api/v1/stages?{query}&join=no"))?;
+    let rows = shuffled["stages"].as_array().context("stages")?;
+    ensure!(rows.iter().any(|stage| stage["waited"]["seconds"].as_f64() > Some(1.0)), "{shuffled}");
+    ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+fn stage(job: &Job, kind: &str) -> Result<String> {
+    job.fact(&format!("{kind}.stages")).with_context(|| format!("no stage of {kind}"))
+}
+
+/// Seconds of each task, by its id.
+fn measured(job: &Job, kind: &str) -> Result<BTreeMap<String, f64>> {
+    let text = job.fact(&format!("{kind}.waited")).with_context(|| format!("nothing of {kind}"))?;
+    let one = |task: &str| {
+        let (tid, ns) = task.split_once(':').context("TID:NS")?;
+        Ok((tid.to_owned(), ns.parse::<f64>()? / 1e9))
+    };
+    text.split(',').map(one).collect()
+}
+
+/// What the task waited for, whatever it was, is the time in which it was blocked.
+fn all_is_there(task: &Value) -> Option<String> {
+    let waited = task["waited"]["seconds"].as_f64().unwrap_or(0.0);
+    let blocked = task["exact"]["blocked_seconds"].as_f64().unwrap_or(0.0);
+    let fits = (waited - blocked).abs() <= blocked * WITHIN + TICKS;
+    (!fits).then(|| format!("waited {waited} s of {blocked} s: {task}"))
+}
+
+/// What a stage's tasks waited in the method is what they measured, for its reason. On a crowded machine a stack may come up
+/// before its methods can be read: such waits are there, and where is not known.
+fn kind_is_right(
+    daemon: &Daemon,
+    job: &Job,
+    query: &str,
+    ((kind, reason, method), measured): ((&str, &str, &str), f64),
+) -> Result<Option<String>> {
+    let query = format!("{query}&stage={}&type=off-cpu&group=wait&unit=ns&format=folded", stage(job, kind)?);
+    let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
+    ensure!(reply.status == 200, "{}", reply.body);
+    let (mut right, mut inside, mut all) = (0.0, 0.0, 0.0);
+    for line in reply.body.lines() {
+        let (stack, weight) = line.rsplit_once(' ').context("a weight")?;
+        let weight = weight.parse::<f64>()? / 1e9;
+        all += weight;
+        if stack.split(';').any(|frame| frame == method) {
+            inside += weight;
+            right += if stack.starts_with(&format!("wait={reason};")) { weight } else { 0.0 };
+        }
+        ensure!(!stack.contains("__schedule") && !stack.contains("bpf_prog"), "{stack}");
+    }
+    let slack = measured * WITHIN + TICKS;
+    let fits = inside <= measured + slack && all >= measured - slack && inside >= measured * NAMED;
+    // Beside what it is meant to, a method may wait for the collector.
+    let fits = fits && right >= inside * FOR_ITS_REASON;
+    let body: String = reply.body.chars().take(6_000).collect();
+    let found = format!("{kind}: {right} s of {inside} s of {all} s, measured {measured} s: {body}");
+    Ok((!fits).then_some(found))
+}

@@ -1,0 +1,70 @@
+//! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]), and what watching switches costs
+//! ([`switches`]).
+
+mod switches;
+mod waits;
+
+use super::{kit, row};
+use crate::{build, places};
+use anyhow::{Result, bail};
+use clap::Parser;
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "kinds", about = "Waits against what tasks measure, and what a switch costs")]
+struct KindsOptions {
+    #[command(flatten)]
+    kit: kit::Options,
+    /// Waits of a task
+    #[arg(long, default_value_t = 20)]
+    times: u32,
+    /// Length of one, milliseconds
+    #[arg(long, default_value_t = 50)]
+    millis: u32,
+    /// Rounds of switches, with the programs and without
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Only these (default: all)
+    #[arg(long, value_delimiter = ',')]
+    rows: Vec<Rows>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Rows {
+    Waits,
+    Switches,
+}
+
+/// What both need.
+struct Bench {
+    options: KindsOptions,
+    binary: PathBuf,
+    work: PathBuf,
+}
+
+/// Has the daemon sample waits.
+const WITH_WAITS: [&str; 2] = ["--events", "cpu,off-cpu"];
+
+/// Entry of the command.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let options =
+        KindsOptions::parse_from(std::iter::once("kinds".to_owned()).chain(arguments.iter().cloned()));
+    let binary = build::run()?;
+    let work = places::target().join("bench/kinds");
+    let _ = std::fs::remove_dir_all(&work);
+    let wants = |rows| options.rows.is_empty() || options.rows.contains(&rows);
+    let (waits, switches) = (wants(Rows::Waits), wants(Rows::Switches));
+    let bench = Bench { options, binary, work };
+    let mut rows = Vec::new();
+    if waits {
+        rows.extend(waits::rows(&bench)?);
+    }
+    if switches {
+        rows.extend(switches::rows(&bench)?);
+    }
+    row::print(&rows);
+    match rows.iter().filter(|row| row.fails()).count() {
+        0 => Ok(()),
+        failed => bail!("{failed} figures are outside their bars"),
+    }
+}
