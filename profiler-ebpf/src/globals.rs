@@ -86,6 +86,14 @@ pub static SOCK_DPORT: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static SOCK_NET: Global<u32> = Global::new(0);
 
+/// `sock_common.skc_family`.
+#[unsafe(no_mangle)]
+pub static SOCK_FAMILY: Global<u32> = Global::new(0);
+
+/// `unix_sock.peer`: the other end.
+#[unsafe(no_mangle)]
+pub static UNIX_PEER: Global<u32> = Global::new(0);
+
 /// `task_struct.start_time`: CLOCK_MONOTONIC, nanoseconds.
 #[unsafe(no_mangle)]
 pub static TASK_START: Global<u32> = Global::new(0);

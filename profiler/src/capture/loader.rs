@@ -190,6 +190,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("SOCK_NUM", offsets.sock_num),
         ("SOCK_DPORT", offsets.sock_dport),
         ("SOCK_NET", offsets.sock_net),
+        ("SOCK_FAMILY", offsets.sock_family),
+        ("UNIX_PEER", offsets.unix_peer),
     ];
     let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
     let offsets: Vec<(&str, u32)> =
