@@ -54,6 +54,10 @@ pub static TASK_PID: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static TASK_TGID: Global<u32> = Global::new(0);
 
+/// `task_struct.on_cpu`: 1 while the thread runs.
+#[unsafe(no_mangle)]
+pub static TASK_ON_CPU: Global<u32> = Global::new(0);
+
 /// `task_struct.mm`.
 #[unsafe(no_mangle)]
 pub static TASK_MM: Global<u32> = Global::new(0);

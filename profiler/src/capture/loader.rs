@@ -182,6 +182,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("TASK_FLAGS", offsets.task_flags),
         ("TASK_PID", offsets.task_pid),
         ("TASK_TGID", offsets.task_tgid),
+        ("TASK_ON_CPU", offsets.task_on_cpu),
         ("TASK_MM", offsets.task_mm),
         ("TASK_THREAD_POINTER", offsets.thread_pointer),
         ("MM_START_STACK", offsets.mm_start_stack),

@@ -20,6 +20,7 @@ pub(super) struct KernelOffsets {
     pub(super) task_flags: Option<u32>,
     pub(super) task_pid: Option<u32>,
     pub(super) task_tgid: Option<u32>,
+    pub(super) task_on_cpu: Option<u32>,
     pub(super) task_mm: Option<u32>,
     pub(super) thread_pointer: Option<u32>,
     pub(super) mm_start_stack: Option<u32>,
@@ -88,6 +89,7 @@ impl KernelOffsets {
             task_flags: btf.field("task_struct", "flags"),
             task_pid: btf.field("task_struct", "pid"),
             task_tgid: btf.field("task_struct", "tgid"),
+            task_on_cpu: btf.field("task_struct", "on_cpu"),
             task_mm: btf.field("task_struct", "mm"),
             thread_pointer: btf
                 .field("task_struct", "thread")
@@ -221,6 +223,7 @@ mod tests {
         let offsets = KernelOffsets::of(&btf);
         assert!(offsets.can_tell_child() && offsets.can_tell_connection() && offsets.can_tell_sender());
         assert!(offsets.unix_peer > offsets.sock_family, "the socket is the first field: {offsets:?}");
+        assert!(offsets.task_on_cpu.is_some());
         assert!(offsets.task_mm.is_some() && offsets.mm_start_stack.is_some());
         assert!(offsets.accounts.missing().is_empty(), "{:?}", offsets.accounts);
         assert!(offsets.thread_pointer.is_some());

@@ -187,7 +187,7 @@ impl Rows for Stages {
             columns.push(("HELPERS", Align::Right));
         }
         if python {
-            columns.push(("PYTHON", Align::Right));
+            columns.extend([("PYTHON", Align::Right), ("PYTHON WAIT", Align::Right)]);
         }
         columns.extend([("SAMPLED", Align::Right), ("FIRST SEEN", Align::Left), ("LAST SEEN", Align::Left)]);
         if joined {
@@ -224,6 +224,7 @@ impl Rows for Stages {
             }
             if python {
                 row.push(stage.python.exact_time(|exact| exact.cpu_seconds));
+                row.push(stage.own.exact_time(|exact| exact.python_wait_seconds));
             }
             row.extend([
                 stage.own.sampled_time(),
@@ -240,7 +241,11 @@ impl Rows for Stages {
             table.note("HELPERS: CPU of threads that tasks started, in none of the other columns".to_owned());
         }
         if python {
-            table.note("PYTHON: CPU of the tasks' Python workers, in none of the other columns".to_owned());
+            table.note(
+                "PYTHON: CPU of the tasks' Python workers, in none of the other columns; PYTHON WAIT: the part of BLOCKED in \
+                 which the tasks slept until Python woke them"
+                    .to_owned(),
+            );
         }
         if joined {
             table.note(

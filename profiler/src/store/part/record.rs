@@ -11,9 +11,13 @@ use super::{Part, Taken};
 use crate::model::{Accounts, DropReason, Frame, LedgerSums, NameSource, WallTime};
 
 /// Kinds of records.
-pub(super) const WINDOW: u8 = 1;
+pub(super) const WINDOW: u8 = 4;
 pub(super) const RELABEL: u8 = 2;
 pub(super) const FORGET: u8 = 3;
+/// A window as journals had it whose ledger did not say what tasks waited for Python.
+pub(super) const WINDOW_BEFORE_WAITS: u8 = 1;
+/// Numbers of a line of such a window's ledger.
+pub(super) const NUMBERS_BEFORE_WAITS: usize = 12;
 
 /// How long a part's lists were.
 #[derive(Clone, Copy, Debug)]
@@ -194,7 +198,7 @@ pub(in crate::store) fn name_source(slug: &str, says: String) -> Option<NameSour
 }
 
 /// The numbers of a ledger's sums, in the order in which they are stored.
-pub(in crate::store) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 12] {
+pub(in crate::store) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 13] {
     let LedgerSums { accounts, wall_ns, begun } = sums;
     let Accounts {
         cpu_ns,
@@ -207,6 +211,7 @@ pub(in crate::store) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 12] {
         major_faults,
         read_bytes,
         written_bytes,
+        python_wait_ns,
     } = accounts;
     [
         cpu_ns,
@@ -221,5 +226,6 @@ pub(in crate::store) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 12] {
         written_bytes,
         wall_ns,
         begun,
+        python_wait_ns,
     ]
 }

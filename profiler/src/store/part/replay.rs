@@ -4,7 +4,9 @@
 
 use super::super::facts::{LedgerLine, Record, Set, StackNode, TextId, WindowFacts};
 use super::codec::{Malformed, Reader};
-use super::record::{FORGET, RELABEL, WINDOW, name_source, numbers};
+use super::record::{
+    FORGET, NUMBERS_BEFORE_WAITS, RELABEL, WINDOW, WINDOW_BEFORE_WAITS, name_source, numbers,
+};
 use super::{GroupHead, Part, Taken};
 use crate::model::{
     DropReason, Frame, FrameKind, JvmFacts, LabelKey, LedgerSums, LostCounts, ProcessKey, ProcessRecord,
@@ -23,8 +25,9 @@ impl Part {
         let mut reader = Reader(rest);
         self.read_new(&mut reader)?;
         match *kind {
-            WINDOW => {
-                let taken = self.read_window(&mut reader)?;
+            WINDOW | WINDOW_BEFORE_WAITS => {
+                let told = if *kind == WINDOW { usize::MAX } else { NUMBERS_BEFORE_WAITS };
+                let taken = self.read_window(&mut reader, told)?;
                 self.push(taken)
             }
             RELABEL => {
@@ -89,7 +92,8 @@ impl Part {
         Ok(())
     }
 
-    fn read_window(&mut self, reader: &mut Reader<'_>) -> Result<Taken, Malformed> {
+    /// `told` is how many of a ledger's numbers each line has.
+    fn read_window(&mut self, reader: &mut Reader<'_>, told: usize) -> Result<Taken, Malformed> {
         let from = WallTime(reader.number()?);
         let until = WallTime(from.0.saturating_add(reader.number()?));
         if until.0 > i64::MAX.cast_unsigned() {
@@ -109,7 +113,7 @@ impl Part {
         }
         let mut ledger = Vec::new();
         for _ in 0..reader.count()? {
-            ledger.push(self.read_line(reader, from)?);
+            ledger.push(self.read_line(reader, from, told)?);
         }
         let mut heads = Vec::new();
         for _ in 0..reader.count()? {
@@ -174,10 +178,15 @@ impl Part {
         Ok(Record { set, process })
     }
 
-    fn read_line(&self, reader: &mut Reader<'_>, from: WallTime) -> Result<LedgerLine, Malformed> {
+    fn read_line(
+        &self,
+        reader: &mut Reader<'_>,
+        from: WallTime,
+        told: usize,
+    ) -> Result<LedgerLine, Malformed> {
         let set = reader.place(self.facts.labels.sets.len())?;
         let mut sums = LedgerSums::default();
-        for number in numbers(&mut sums) {
+        for number in numbers(&mut sums).into_iter().take(told) {
             *number = reader.number()?;
         }
         let seen_from = WallTime(from.0.wrapping_add_signed(reader.signed()?));
