@@ -177,24 +177,15 @@ pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
     // SAFETY: reads of kernel memory that cannot fault; the offsets are those of this kernel's BTF.
     let word = |at: u32| unsafe { bpf_probe_read_kernel(woken.add(at as usize).cast::<u32>()) }.unwrap_or(0);
     let woken_tid = word(TASK_PID.load());
-    let party = PARTIES.get_ptr_mut(pid);
-    let served = TASK_THREADS.get_ptr_mut(woken_tid);
-    if party.is_none() && served.is_none() {
+    let Some(party) = PARTIES.get_ptr_mut(pid) else {
+        task_woken(woken_tid, woken, false);
         return 0;
-    }
+    };
     let woken_pid = word(TASK_TGID.load());
-    if let Some(served) = served {
-        // SAFETY: entries of the maps; kind and executor do not change.
-        unsafe {
-            let by_python = party.is_some_and(|party| {
-                (*party).kind != PartyKind::Executor as u32 && (*party).executor == woken_pid
-            });
-            if (*served).how == RUNS {
-                waits::woken(&raw mut (*served).slept, woken, by_python && moves_bytes());
-            }
-        }
-    }
-    let Some(party) = party else { return 0 };
+    // SAFETY: an entry of the map, whose kind and executor do not change.
+    let by_python =
+        unsafe { (*party).kind != PartyKind::Executor as u32 && (*party).executor == woken_pid };
+    task_woken(woken_tid, woken, by_python && moves_bytes());
     if woken_pid == pid || woken_pid == 0 {
         return 0;
     }
@@ -214,6 +205,18 @@ pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
         }
     }
     0
+}
+
+/// If the woken thread runs a task, it sleeps no more.
+#[inline(always)]
+fn task_woken(tid: u32, task: *const u8, by_python: bool) {
+    let Some(serving) = TASK_THREADS.get_ptr_mut(tid) else { return };
+    // SAFETY: an entry of the map; the task is read without faulting.
+    unsafe {
+        if (*serving).how == RUNS {
+            waits::woken(&raw mut (*serving).slept, task, by_python);
+        }
+    }
 }
 
 /// Whether a thread runs a task, or feeds a worker for one.
