@@ -48,8 +48,7 @@ struct Connection {
 pub fn worker_sends(ctx: RawTracePointContext) -> i32 {
     sent(&ctx, |socket, by_worker| {
         // SAFETY: reads of kernel memory that cannot fault; the offset is that of this kernel's BTF.
-        let family =
-            unsafe { bpf_probe_read_kernel(socket.add(SOCK_FAMILY.load() as usize).cast::<u16>()) };
+        let family = unsafe { bpf_probe_read_kernel(socket.add(SOCK_FAMILY.load() as usize).cast::<u16>()) };
         if family == Ok(UNIX) { unix(socket, by_worker) } else { tcp(socket) }
     })
 }

@@ -14,10 +14,10 @@
 #![allow(unsafe_code)]
 
 use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_TGID};
-use crate::waits::{self, Slept};
 use crate::maps::{EVENTS, PARTIES, TASK_THREADS, WATCHED};
 use crate::output::{Counts, room_for_events, waiting};
 use crate::threads::{NamedRecord, has_place, number_of, number_too_fast, renew};
+use crate::waits::{self, Slept};
 use crate::{accounts, shares};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
@@ -183,8 +183,7 @@ pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
     };
     let woken_pid = word(TASK_TGID.load());
     // SAFETY: an entry of the map, whose kind and executor do not change.
-    let by_python =
-        unsafe { (*party).kind != PartyKind::Executor as u32 && (*party).executor == woken_pid };
+    let by_python = unsafe { (*party).kind != PartyKind::Executor as u32 && (*party).executor == woken_pid };
     task_woken(woken_tid, woken, by_python && moves_bytes());
     if woken_pid == pid || woken_pid == 0 {
         return 0;
