@@ -33,20 +33,20 @@ impl Slept {
     /// Nothing is known.
     pub const NONE: Self = Self { since_ns: 0, cpu_ns: 0, run_delay_ns: 0, switches: 0, python_ns: 0 };
 
-    /// A thread begins a task, `record` being its account; `own` is what was kept of it before.
+    /// A thread begins a task, `record` being its account; `own` is whether `slept` is what was kept of it before.
     ///
     /// # Safety
-    /// Both may be read.
+    /// `slept` is of an entry of the map, and `record` may be read.
     #[inline(always)]
-    pub unsafe fn runs(own: Option<*const Self>, record: *const ThreadRecord) -> Self {
+    pub unsafe fn runs(slept: *mut Self, own: bool, record: *const ThreadRecord) {
         // SAFETY: by contract.
         unsafe {
-            Self {
-                since_ns: (*record).time_ns,
-                cpu_ns: (*record).cpu_ns,
-                run_delay_ns: (*record).run_delay_ns,
-                switches: (*record).voluntary_switches,
-                python_ns: own.map_or(0, |own| (*own).python_ns),
+            (*slept).since_ns = (*record).time_ns;
+            (*slept).cpu_ns = (*record).cpu_ns;
+            (*slept).run_delay_ns = (*record).run_delay_ns;
+            (*slept).switches = (*record).voluntary_switches;
+            if !own {
+                (*slept).python_ns = 0;
             }
         }
     }

@@ -52,6 +52,10 @@ pub struct Serving {
     slept: Slept,
 }
 
+/// As an entry begins.
+static NOTHING: Serving =
+    Serving { task: TaskThread::NONE, how: MADE, workers: [0; 2], pad: 0, slept: Slept::NONE };
+
 const MADE: u32 = 0;
 const RUNS: u32 = 1;
 const FEEDS: u32 = 2;
@@ -70,12 +74,20 @@ pub unsafe fn named((pid, tid): (u32, u32), seq: u32, record: *const NamedRecord
         }
         let made = TASK_THREADS.get_ptr_mut(tid);
         if begins_with(record, TASK) && seq != 0 {
+            // In place: a whole one is too much for this program's stack (Linux 6.1 counts 512 bytes for all calls).
+            let serving = match made {
+                Some(made) => made,
+                None => {
+                    let _ = TASK_THREADS.insert(tid, &NOTHING, 0);
+                    let Some(new) = TASK_THREADS.get_ptr_mut(tid) else { return };
+                    new
+                }
+            };
             // Its own entry of the task before, if it was not idle in between.
-            let own = made.filter(|made| (**made).task.tid == tid && (**made).how == RUNS);
-            let slept = Slept::runs(own.map(|own| &raw const (*own).slept), &raw const (*record).thread);
-            let task = TaskThread { tid, seq };
-            let serving = Serving { task, how: RUNS, workers: [0; 2], pad: 0, slept };
-            let _ = TASK_THREADS.insert(tid, serving, 0);
+            let own = (*serving).how == RUNS && (*serving).task.tid == tid;
+            ((*serving).task, (*serving).workers) = (TaskThread { tid, seq }, [0; 2]);
+            Slept::runs(&raw mut (*serving).slept, own, &raw const (*record).thread);
+            (*serving).how = RUNS;
             return;
         }
         let Some(made) = made else { return };

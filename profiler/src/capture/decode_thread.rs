@@ -82,7 +82,7 @@ mod tests {
         let mut bytes = Bytes::new(RecordKind::ThreadNamed, 0)
             .u64s(&[1, 2])
             .u32s(&[3, 4, 5, 6])
-            .u64s(&[10, 11, 12, 13, 14, 15, 16, 17, 18, 19])
+            .u64s(&[10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20])
             .u32s(&[name.len() as u32, flags]);
         bytes.0.extend(name);
         bytes.done()
