@@ -24,8 +24,8 @@ fn python_stacks_are_as_their_threads_tell_them() -> Result<()> {
     let test = "python_stacks_are_as_their_threads_tell_them";
     let Some(here) = Here::or_skip(test) else { return Ok(()) };
     let mut pythons = python::pythons();
-    // Of each way to group frames one: up to 3.10, 3.11, from 3.12 on.
-    pythons.dedup_by_key(|python| python.minor.clamp(10, 12));
+    // Of each way to group frames one: up to 3.10, 3.11, from 3.12 on, 3.14.
+    pythons.dedup_by_key(|python| if python.minor < 14 { python.minor.clamp(10, 12) } else { 14 });
     if pythons.is_empty() {
         skip(test, "no CPython from 3.8 on");
         return Ok(());

@@ -1,33 +1,54 @@
 //! Whose work PySpark's workers do, on real Spark: the task of their samples, the ledger, and what the commands show.
 //!
 //! One application of tasks whose Python functions run a C library's function that is the partition's own, and note what
-//! they used (tests/jobs/python_tasks.py): four workers at once, each used again for other tasks.
+//! they used (tests/jobs/python_tasks.py): four workers at once, each used again for other tasks; over TCP, over Unix sockets,
+//! and workers that no Python daemon forks.
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_model::WallTime;
-use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, ran, wait_visible};
+use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, ran, skip, wait_visible};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
-use xtask::launch::asked::{Verdict, samples};
+use xtask::launch::asked::{Labelled, Verdict, samples};
 
 /// How long the phases of the job may take on a crowded machine.
 const WORK: Duration = Duration::from_secs(600);
+/// What type information has where the kernel has the tracepoint.
+const SENDS: &[u8] = b"btf_trace_sock_send_length\0";
 /// Frames that are a partition's, by its number modulo 4.
 const WORKS_IN: [&str; 4] = ["crc32", "EVP_", "BZ2_bz", "lzma_"];
 
 #[test]
 fn python_workers_of_spark_3() -> Result<()> {
     let Some(here) = Here::or_skip("python_workers_of_spark_3") else { return Ok(()) };
-    python_workers(&here)
+    python_workers(&here, "udf,rdd,two", &[])
+}
+
+#[test]
+fn python_workers_without_a_python_daemon() -> Result<()> {
+    let Some(here) = Here::or_skip("python_workers_without_a_python_daemon") else { return Ok(()) };
+    python_workers(&here, "udf,rdd", &[("spark.python.use.daemon", "false")])
+}
+
+#[test]
+fn python_workers_over_unix_sockets() -> Result<()> {
+    let test = "python_workers_over_unix_sockets";
+    let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
+    let types = std::fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    if !types.windows(SENDS.len()).any(|bytes| bytes == SENDS) {
+        skip(test, "this kernel has no tracepoint of what is sent over sockets (Linux 6.3, with BTF)");
+        return Ok(());
+    }
+    python_workers(&here, "udf,rdd,two", &[("spark.python.unix.domain.socket.enabled", "true")])
 }
 
 #[test]
 fn python_workers_of_the_newest_spark() -> Result<()> {
     let test = "python_workers_of_the_newest_spark";
     let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
-    python_workers(&here)
+    python_workers(&here, "udf,rdd,two", &[])
 }
 
 /// What a task's function noted.
@@ -39,16 +60,14 @@ struct Called {
     tid: u64,
 }
 
-fn python_workers(here: &Here) -> Result<()> {
+fn python_workers(here: &Here, kinds: &str, conf: &[(&str, &str)]) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &["--window", "2s", "--hz", "199"])?;
     let from = WallTime::now().as_millis();
     let work = dir.path().join("spark");
-    let mut job = SparkJob::new("python_tasks.py", &here.venv, &here.java, &work)
-        .master("local[4]")
-        .arg("--kinds")
-        .arg("udf,rdd,two")
-        .start()?;
+    let job = SparkJob::new("python_tasks.py", &here.venv, &here.java, &work).master("local[4]");
+    let job = conf.iter().fold(job, |job, (key, value)| job.conf(*key, *value));
+    let mut job = job.arg("--kinds").arg(kinds).start()?;
     let app = job.wait_fact("app", WARM_UP)?;
     job.wait_fact("done", WORK)?;
     let until = WallTime::now().as_millis();
@@ -58,6 +77,8 @@ fn python_workers(here: &Here) -> Result<()> {
     // All are looked at, whatever the first of them says.
     let parts = [
         ("samples", samples_are_of_their_tasks(&daemon, &query, &calls)),
+        ("all that workers did", workers_have_tasks(&daemon, &query)),
+        ("the wait", tasks_wait_for_their_workers(&daemon, &query, &calls)),
         ("the ledger", the_ledger_has_each_task(&daemon, &query, &calls)),
         ("both halves", a_stage_has_both_halves(here, &daemon, &query, &app, &calls)),
         ("the driver", the_driver_is_two_processes(&daemon, &query, &job)),
@@ -112,6 +133,41 @@ fn samples_are_of_their_tasks(
     ensure!(verdict.n > 500, "only {} samples in the functions", verdict.n);
     ensure!(verdict.wrong_samples * 200 <= verdict.n, "wrong: {:?}", verdict.wrong);
     ensure!(verdict.without * 50 <= verdict.n, "{} of {} have no task", verdict.without, verdict.n);
+    Ok(())
+}
+
+/// Also what is not in the functions: starting, reading rows, cleaning up.
+fn workers_have_tasks(daemon: &Daemon, query: &str) -> Result<()> {
+    let all = samples(daemon, &format!("{query}&role=python"))?;
+    let class = |sample: &&Labelled| sample.text("stage").is_some();
+    let counted = |known: bool| {
+        let of = all.iter().filter(class).filter(|sample| sample.number("stage").is_some() == known);
+        of.map(|sample| sample.count).sum::<usize>()
+    };
+    let (bound, unbound) = (counted(true), counted(false));
+    println!("{bound} samples of workers have a task, {unbound} have none");
+    ensure!(unbound * 10 <= bound, "{unbound} without a task, {bound} with one");
+    Ok(())
+}
+
+/// A task's thread sleeps while its worker works for it, but for what they do at the same time.
+fn tasks_wait_for_their_workers(
+    daemon: &Daemon,
+    query: &str,
+    calls: &BTreeMap<(u64, Called), u64>,
+) -> Result<()> {
+    let noted = calls.values().sum::<u64>() as f64 / 1e9;
+    let answer = daemon.json(&format!("/api/v1/stages?{query}"))?;
+    let (mut waited, mut blocked) = (0.0, 0.0);
+    for stage in answer["stages"].as_array().context("no stages")? {
+        waited += stage["exact"]["python_wait_seconds"].as_f64().unwrap_or(0.0);
+        blocked += stage["exact"]["blocked_seconds"].as_f64().unwrap_or(0.0);
+    }
+    println!(
+        "tasks waited {waited} s for Python, blocked {blocked} s, and Python worked {noted} s in the functions"
+    );
+    ensure!(waited > noted / 2.0, "waited {waited} s of {noted} s");
+    ensure!(waited < blocked * 1.01, "waited {waited} s, blocked {blocked} s");
     Ok(())
 }
 

@@ -62,6 +62,10 @@ pub static TASK_PID: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static TASK_TGID: Global<u32> = Global::new(0);
 
+/// `task_struct.on_cpu`: 1 while the thread runs.
+#[unsafe(no_mangle)]
+pub static TASK_ON_CPU: Global<u32> = Global::new(0);
+
 /// `task_struct.mm`.
 #[unsafe(no_mangle)]
 pub static TASK_MM: Global<u32> = Global::new(0);
@@ -93,6 +97,14 @@ pub static SOCK_DPORT: Global<u32> = Global::new(0);
 /// `sock_common.skc_net`: the network namespace.
 #[unsafe(no_mangle)]
 pub static SOCK_NET: Global<u32> = Global::new(0);
+
+/// `sock_common.skc_family`.
+#[unsafe(no_mangle)]
+pub static SOCK_FAMILY: Global<u32> = Global::new(0);
+
+/// `unix_sock.peer`: the other end.
+#[unsafe(no_mangle)]
+pub static UNIX_PEER: Global<u32> = Global::new(0);
 
 /// `task_struct.start_time`: CLOCK_MONOTONIC, nanoseconds.
 #[unsafe(no_mangle)]

@@ -7,7 +7,7 @@ pub const MAX_PARTIES: u32 = 3072;
 /// Of these, those whose threads are watched beside [`crate::MAX_WATCHED`] processes of runtimes.
 pub const MAX_SPARK_PYTHONS: u32 = 2048;
 
-/// Threads that run a task, or feed a worker for one, at most, in executors alone. 700 KiB.
+/// Threads that run a task, or feed a worker for one, at most, in executors alone. 1.1 MiB.
 pub const MAX_TASK_THREADS: u32 = 8192;
 
 /// What a process of PySpark's is.

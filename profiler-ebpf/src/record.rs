@@ -215,6 +215,8 @@ pub struct ThreadRecord {
     pub read_bytes: u64,
     /// `ioac.write_bytes`.
     pub written_bytes: u64,
+    /// How long it slept, until a Python process of PySpark's woke it, while it ran tasks.
+    pub python_wait_ns: u64,
     /// Bytes of the name that follow.
     pub name_len: u32,
     /// Bit 0: the accounts above are there; bit 1: the name was longer than [`crate::MAX_NAME`]; bits 2
@@ -262,8 +264,8 @@ impl WaitRecord {
 
 const _: () = {
     assert!(size_of::<WaitRecord>() == 72);
-    assert!(size_of::<ThreadRecord>() == 128);
-    assert!(size_of::<BoundRecord>() == 136);
+    assert!(size_of::<ThreadRecord>() == 136);
+    assert!(size_of::<BoundRecord>() == 144);
     assert!(size_of::<RecordHeader>() == 8);
     assert!(size_of::<SampleRecord>() == 64);
     assert!(size_of::<StackRecord>() == 48);

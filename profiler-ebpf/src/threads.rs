@@ -102,6 +102,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         };
         let thread = addr_of_mut!((*record).thread);
         accounts::fill(thread, bpf_get_current_task() as *const u8);
+        (*thread).python_wait_ns = workers::python_wait(tid);
         (*thread).header = RecordHeader {
             kind: RecordKind::ThreadNamed as u16,
             flags: 0,
@@ -247,13 +248,15 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
         return;
     }
     off_cpu::thread_ended(ctx, tid);
-    workers::thread_ended(tid);
     // SAFETY: the helper has no preconditions.
     let task = unsafe { bpf_get_current_task() } as *const u8;
     let waiting = waiting();
     let may = shares::may_put(Loss::Thread, size_of::<ThreadRecord>() as u64, waiting);
     let flags = wake_flags(waiting);
-    if may && room_for_events(waiting) && report(RecordKind::ThreadEnded, task, (pid, tid), name_seq, flags) {
+    let reported =
+        may && room_for_events(waiting) && report(RecordKind::ThreadEnded, task, (pid, tid), name_seq, flags);
+    workers::thread_ended(tid);
+    if reported {
         return;
     }
     if may {
@@ -272,6 +275,7 @@ pub fn report(kind: RecordKind, task: *const u8, (pid, tid): (u32, u32), name_se
     // SAFETY: the ring's own memory, as large as the type; the verifier checks each access.
     unsafe {
         accounts::fill(record, task);
+        (*record).python_wait_ns = workers::python_wait(tid);
         (*record).header =
             RecordHeader { kind: kind as u16, flags: 0, len: size_of::<ThreadRecord>() as u32 };
         (*record).time_ns = bpf_ktime_get_ns();

@@ -17,6 +17,7 @@ use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_TGID};
 use crate::maps::{EVENTS, PARTIES, TASK_THREADS, WATCHED};
 use crate::output::{Counts, room_for_events, waiting};
 use crate::threads::{NamedRecord, has_place, number_of, number_too_fast, renew};
+use crate::waits::{self, Slept};
 use crate::{accounts, shares};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
@@ -47,7 +48,13 @@ pub struct Serving {
     /// Of a thread that runs a task: the workers that were bound to it last.
     workers: [u32; 2],
     pad: u32,
+    /// Of a thread that runs a task: how it sleeps.
+    slept: Slept,
 }
+
+/// As an entry begins.
+static NOTHING: Serving =
+    Serving { task: TaskThread::NONE, how: MADE, workers: [0; 2], pad: 0, slept: Slept::NONE };
 
 const MADE: u32 = 0;
 const RUNS: u32 = 1;
@@ -67,8 +74,20 @@ pub unsafe fn named((pid, tid): (u32, u32), seq: u32, record: *const NamedRecord
         }
         let made = TASK_THREADS.get_ptr_mut(tid);
         if begins_with(record, TASK) && seq != 0 {
-            let serving = Serving { task: TaskThread { tid, seq }, how: RUNS, workers: [0; 2], pad: 0 };
-            let _ = TASK_THREADS.insert(tid, serving, 0);
+            // In place: a whole one is too much for this program's stack (Linux 6.1 counts 512 bytes for all calls).
+            let serving = match made {
+                Some(made) => made,
+                None => {
+                    let _ = TASK_THREADS.insert(tid, &NOTHING, 0);
+                    let Some(new) = TASK_THREADS.get_ptr_mut(tid) else { return };
+                    new
+                }
+            };
+            // Its own entry of the task before, if it was not idle in between.
+            let own = (*serving).how == RUNS && (*serving).task.tid == tid;
+            ((*serving).task, (*serving).workers) = (TaskThread { tid, seq }, [0; 2]);
+            Slept::runs(&raw mut (*serving).slept, own, &raw const (*record).thread);
+            (*serving).how = RUNS;
             return;
         }
         let Some(made) = made else { return };
@@ -118,7 +137,7 @@ unsafe fn differs<const N: usize, const STEP: usize>(record: *const NamedRecord,
 pub fn made_thread(maker: u32, child: u32) {
     let Some(serving) = TASK_THREADS.get_ptr(maker) else { return };
     // SAFETY: an entry of the map, each word read whole.
-    let serving = unsafe { Serving { how: MADE, workers: [0; 2], ..serving.read() } };
+    let serving = unsafe { Serving { how: MADE, workers: [0; 2], slept: Slept::NONE, ..serving.read() } };
     let _ = TASK_THREADS.insert(child, serving, 0);
 }
 
@@ -154,22 +173,34 @@ pub fn forget(pid: u32) {
     }
 }
 
+/// How long a thread that runs a task slept until Python woke it, in all.
+#[inline(always)]
+pub fn python_wait(tid: u32) -> u64 {
+    // SAFETY: an entry of the map; a word, read whole.
+    TASK_THREADS.get_ptr(tid).map_or(0, |serving| unsafe { (*serving).slept.python_ns })
+}
+
 /// The current task wakes another: TP_PROTO(struct task_struct *p).
 #[raw_tracepoint(tracepoint = "sched_waking")]
 pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
-    let Some(party) = PARTIES.get_ptr_mut(pid) else { return 0 };
     let woken: *const u8 = ctx.arg(0);
     // SAFETY: reads of kernel memory that cannot fault; the offsets are those of this kernel's BTF.
-    let (woken_pid, woken_tid) = unsafe {
-        let word = |at: u32| bpf_probe_read_kernel(woken.add(at as usize).cast::<u32>()).unwrap_or(0);
-        (word(TASK_TGID.load()), word(TASK_PID.load()))
+    let word = |at: u32| unsafe { bpf_probe_read_kernel(woken.add(at as usize).cast::<u32>()) }.unwrap_or(0);
+    let woken_tid = word(TASK_PID.load());
+    let Some(party) = PARTIES.get_ptr_mut(pid) else {
+        task_woken(woken_tid, woken, false);
+        return 0;
     };
+    let woken_pid = word(TASK_TGID.load());
+    // SAFETY: an entry of the map, whose kind and executor do not change.
+    let by_python = unsafe { (*party).kind != PartyKind::Executor as u32 && (*party).executor == woken_pid };
+    task_woken(woken_tid, woken, by_python && moves_bytes());
     if woken_pid == pid || woken_pid == 0 {
         return 0;
     }
-    // SAFETY: entries of the map; kind and executor do not change, and the task is two words that only this program writes.
+    // SAFETY: entries of the maps; kind and executor do not change, and the task is two words that only this program writes.
     unsafe {
         if (*party).kind == PartyKind::Worker as u32 {
             if (*party).executor == woken_pid && tid == pid {
@@ -185,6 +216,18 @@ pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
         }
     }
     0
+}
+
+/// If the woken thread runs a task, it sleeps no more.
+#[inline(always)]
+fn task_woken(tid: u32, task: *const u8, by_python: bool) {
+    let Some(serving) = TASK_THREADS.get_ptr_mut(tid) else { return };
+    // SAFETY: an entry of the map; the task is read without faulting.
+    unsafe {
+        if (*serving).how == RUNS {
+            waits::woken(&raw mut (*serving).slept, task, by_python);
+        }
+    }
 }
 
 /// Whether a thread runs a task, or feeds a worker for one.
@@ -309,6 +352,8 @@ unsafe fn announce<C: EbpfContext>(ctx: &C, (pid, main): (u32, *const u8), task:
     unsafe {
         let thread = addr_of_mut!((*record).thread);
         accounts::fill(thread, main);
+        // It runs no task.
+        (*thread).python_wait_ns = 0;
         (*thread).header = RecordHeader {
             kind: RecordKind::WorkerBound as u16,
             flags: 0,

@@ -30,6 +30,7 @@ LEDGER = (
     "written_bytes",
     "wall_ns",
     "begun",
+    "python_wait_ns",
 )
 
 #: Columns that are read, by table (docs/store.md).

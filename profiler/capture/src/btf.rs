@@ -113,6 +113,12 @@ impl Btf {
         self.named(KIND_FUNC, name).is_some()
     }
 
+    /// Whether the kernel has a tracepoint of this name that raw programs can be attached to (include/trace/bpf_probe.h
+    /// makes a type of each).
+    pub fn has_tracepoint(&self, name: &str) -> bool {
+        self.named(KIND_TYPEDEF, &format!("btf_trace_{name}")).is_some()
+    }
+
     fn named(&self, kind: u32, name: &str) -> Option<usize> {
         self.types.iter().map(|at| *at as usize).find(|at| {
             self.kind(*at) == Some(kind) && u32_at(&self.bytes, *at).is_some_and(|n| self.is_name(n, name))
@@ -180,15 +186,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// `struct vma { int a; union { long flags; }; };` and a function `go`, by hand.
+    /// `struct vma { int a; union { long flags; }; };` a function `go` and what a tracepoint `went`
+    /// leaves, by hand.
     fn small() -> Vec<u8> {
-        let strings = b"\0vma\0a\0flags\0go\0";
-        let (vma, a, flags, go) = (1u32, 5u32, 7u32, 13u32);
+        let strings = b"\0vma\0a\0flags\0go\0btf_trace_went\0";
+        let (vma, a, flags, go, went) = (1u32, 5u32, 7u32, 13u32, 16u32);
         let mut types: Vec<u32> = Vec::new();
         types.extend([0, 1 << 24, 4, 0]); // 1: int
         types.extend([0, KIND_UNION << 24 | 1, 8, flags, 1, 0]); // 2: union
         types.extend([vma, KIND_STRUCT << 24 | 2, 16, a, 1, 0, 0, 2, 64]); // 3: struct
         types.extend([go, 12 << 24, 1]); // 4: function
+        types.extend([went, KIND_TYPEDEF << 24, 1]); // 5: typedef
         let types: Vec<u8> = types.iter().flat_map(|w| w.to_ne_bytes()).collect();
         let mut out = MAGIC.to_ne_bytes().to_vec();
         out.extend([1, 0]);
@@ -208,6 +216,7 @@ mod tests {
         assert_eq!(btf.field("vm", "a"), None);
         assert_eq!(btf.field("go", "a"), None);
         assert!(btf.has_function("go") && !btf.has_function("vma"));
+        assert!(btf.has_tracepoint("went") && !btf.has_tracepoint("go"));
     }
 
     #[test]
@@ -224,7 +233,7 @@ mod tests {
     proptest! {
         #[test]
         fn damaged_bytes_never_panic(
-            hits in proptest::collection::vec((0..140usize, any::<u8>()), 0..8),
+            hits in proptest::collection::vec((0..170usize, any::<u8>()), 0..8),
             tail in proptest::collection::vec(any::<u8>(), 0..64),
         ) {
             let mut bytes = small();

@@ -205,6 +205,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("TASK_FLAGS", offsets.task_flags),
         ("TASK_PID", offsets.task_pid),
         ("TASK_TGID", offsets.task_tgid),
+        ("TASK_ON_CPU", offsets.task_on_cpu),
         ("TASK_MM", offsets.task_mm),
         ("TASK_THREAD_POINTER", offsets.thread_pointer),
         ("MM_START_STACK", offsets.mm_start_stack),
@@ -213,6 +214,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("SOCK_NUM", offsets.sock_num),
         ("SOCK_DPORT", offsets.sock_dport),
         ("SOCK_NET", offsets.sock_net),
+        ("SOCK_FAMILY", offsets.sock_family),
+        ("UNIX_PEER", offsets.unix_peer),
     ];
     let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
     let offsets: Vec<(&str, u32)> =

@@ -20,6 +20,7 @@ pub(super) struct KernelOffsets {
     pub(super) task_flags: Option<u32>,
     pub(super) task_pid: Option<u32>,
     pub(super) task_tgid: Option<u32>,
+    pub(super) task_on_cpu: Option<u32>,
     pub(super) task_mm: Option<u32>,
     pub(super) thread_pointer: Option<u32>,
     pub(super) mm_start_stack: Option<u32>,
@@ -28,6 +29,8 @@ pub(super) struct KernelOffsets {
     pub(super) sock_num: Option<u32>,
     pub(super) sock_dport: Option<u32>,
     pub(super) sock_net: Option<u32>,
+    pub(super) sock_family: Option<u32>,
+    pub(super) unix_peer: Option<u32>,
     pub(super) accounts: AccountOffsets,
 }
 
@@ -88,6 +91,7 @@ impl KernelOffsets {
             task_flags: btf.field("task_struct", "flags"),
             task_pid: btf.field("task_struct", "pid"),
             task_tgid: btf.field("task_struct", "tgid"),
+            task_on_cpu: btf.field("task_struct", "on_cpu"),
             task_mm: btf.field("task_struct", "mm"),
             thread_pointer: btf
                 .field("task_struct", "thread")
@@ -99,6 +103,8 @@ impl KernelOffsets {
             sock_num: btf.field("sock_common", "skc_num"),
             sock_dport: btf.field("sock_common", "skc_dport"),
             sock_net: btf.field("sock_common", "skc_net"),
+            sock_family: btf.field("sock_common", "skc_family"),
+            unix_peer: btf.field("unix_sock", "peer"),
             accounts: AccountOffsets::of(btf),
         }
     }
@@ -106,6 +112,11 @@ impl KernelOffsets {
     /// Those that tell a TCP connection.
     pub(super) fn can_tell_connection(&self) -> bool {
         self.sock_num.is_some() && self.sock_dport.is_some() && self.sock_net.is_some()
+    }
+
+    /// Those that tell a connection of either kind.
+    pub(super) fn can_tell_sender(&self) -> bool {
+        self.can_tell_connection() && self.sock_family.is_some() && self.unix_peer.is_some()
     }
 
     /// Those that tell a fork's child.
@@ -116,10 +127,13 @@ impl KernelOffsets {
 
 /// See [`HostFeatures::probe`].
 pub(super) fn host() -> HostFeatures {
-    let (btf, offsets, task_iterator) = match Btf::read(Path::new(BTF)) {
-        Ok(btf) => (Ok(()), KernelOffsets::of(&btf), task_iterator(&btf)),
+    let (btf, offsets, task_iterator, socket_sends) = match Btf::read(Path::new(BTF)) {
+        Ok(btf) => {
+            (Ok(()), KernelOffsets::of(&btf), task_iterator(&btf), btf.has_tracepoint("sock_send_length"))
+        }
         Err(error) => {
-            (Err(format!("{BTF}: {error}")), KernelOffsets::default(), Err("no type information".to_owned()))
+            let none = Err("no type information".to_owned());
+            (Err(format!("{BTF}: {error}")), KernelOffsets::default(), none, false)
         }
     };
     let helper = |helper| matches!(is_helper_supported(ProgramType::PerfEvent, helper), Ok(true));
@@ -136,6 +150,7 @@ pub(super) fn host() -> HostFeatures {
             && helper(BpfHelper::BPF_FUNC_task_pt_regs),
         uprobes: uprobes(),
         task_iterator,
+        socket_sends,
         mmap_events: mmap_events(),
         perf_event_paranoid: sysctl("perf_event_paranoid"),
         kptr_restrict: sysctl("kptr_restrict"),
@@ -208,7 +223,9 @@ mod tests {
     fn this_kernels_offsets_are_plausible() {
         let Ok(btf) = Btf::read(Path::new(BTF)) else { return };
         let offsets = KernelOffsets::of(&btf);
-        assert!(offsets.can_tell_child() && offsets.can_tell_connection());
+        assert!(offsets.can_tell_child() && offsets.can_tell_connection() && offsets.can_tell_sender());
+        assert!(offsets.unix_peer > offsets.sock_family, "the socket is the first field: {offsets:?}");
+        assert!(offsets.task_on_cpu.is_some());
         assert!(offsets.task_mm.is_some() && offsets.mm_start_stack.is_some());
         assert!(offsets.accounts.missing().is_empty(), "{:?}", offsets.accounts);
         assert!(offsets.thread_pointer.is_some());

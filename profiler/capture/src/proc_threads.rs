@@ -97,6 +97,8 @@ impl ProcThreads {
             major_faults: field(12)?,
             read_bytes: value(&io, "read_bytes:"),
             written_bytes: value(&io, "write_bytes:"),
+            // /proc does not tell who woke it.
+            python_wait_ns: 0,
         })
     }
 }
@@ -150,6 +152,7 @@ mod tests {
             major_faults: 13,
             read_bytes: 4096,
             written_bytes: 8192,
+            python_wait_ns: 0,
         };
         assert_eq!(thread.accounts, Some(want));
     }

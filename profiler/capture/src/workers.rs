@@ -22,9 +22,14 @@ pub(super) type Binder = (&'static str, &'static str);
 /// The programs that this kernel can run.
 pub(super) fn programs(features: &HostFeatures) -> Vec<Binder> {
     let wakes = features.raw_tracepoints && features.offsets.can_tell_child();
+    let sends = wakes && features.socket_sends && features.offsets.can_tell_sender();
     // Without registers it would take timers' packets for the interrupted thread's.
-    let packets = wakes && features.task_pt_regs && features.offsets.can_tell_connection();
-    let programs = [(wakes, ("worker_waking", "sched_waking")), (packets, ("worker_packet", "tcp_probe"))];
+    let packets = wakes && !sends && features.task_pt_regs && features.offsets.can_tell_connection();
+    let programs = [
+        (wakes, ("worker_waking", "sched_waking")),
+        (sends, ("worker_sends", "sock_send_length")),
+        (packets, ("worker_packet", "tcp_probe")),
+    ];
     programs.into_iter().filter_map(|(can, program)| can.then_some(program)).collect()
 }
 

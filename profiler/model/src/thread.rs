@@ -87,6 +87,9 @@ accounts! {
     read_bytes;
     /// Bytes sent to storage: `ioac.write_bytes`.
     written_bytes;
+    /// Time that a task's thread slept until a Python process of its executor woke it, nanoseconds: a part of the time in which
+    /// it was blocked. 0 where the kernel side does not measure it.
+    python_wait_ns;
 }
 
 /// Why a [`RawThread`] came up.

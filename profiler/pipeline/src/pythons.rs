@@ -3,7 +3,8 @@
 //! In: the registry's processes, some times a second and when one runs a new program. Out: a party for each executor, Python
 //! daemon and worker (the programs add a daemon's forks themselves), their threads watched, and workers' wake-ups and packets watched
 //! while there is any Python. What is believed is the process tree, and user and cgroup, which must be the executor's: else its time is
-//! bound to no task. At most [`MAX_SPARK_PYTHONS`] Python processes; those beyond are counted, and their tasks stay unknown.
+//! bound to no task. At most [`MAX_SPARK_PYTHONS`] Python processes, of a user half of them; those beyond are counted, and their
+//! tasks stay unknown. What a Python daemon forks has its place before this is asked; who has too many loses it here.
 
 use emberscope_capture::{Capture, CaptureError};
 use emberscope_model::{Pid, ProcessKey, Role};
@@ -15,12 +16,27 @@ use std::collections::HashMap;
 /// Executors that are told of.
 const MAX_EXECUTORS: usize = (MAX_PARTIES - MAX_SPARK_PYTHONS) as usize;
 
+/// A process of PySpark's.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    kind: PartyKind,
+    uid: u32,
+    /// It has a place.
+    placed: bool,
+}
+
+impl Told {
+    fn is_python(&self) -> bool {
+        self.kind != PartyKind::Executor
+    }
+}
+
 /// What was told of them.
 #[derive(Debug, Default)]
 pub struct Pythons {
-    told: HashMap<ProcessKey, PartyKind>,
-    /// Of these, no executors.
-    pythons: usize,
+    told: HashMap<ProcessKey, Told>,
+    /// Places by user, of Python processes (true) and executors.
+    held: HashMap<(u32, bool), usize>,
     /// Processes turned away since the start for want of room.
     refused: u64,
     /// The programs could not be attached, and that was told.
@@ -60,17 +76,20 @@ impl Kernel for Capture {
 impl Pythons {
     /// Some times a second: who came, who went.
     pub fn tick(&mut self, registry: &Registry, kernel: &mut dyn Kernel) {
-        self.told.retain(|key, kind| {
+        self.told.retain(|key, told| {
             let process = registry.by_key(*key).filter(|process| !process.exited);
             let stays =
-                process.and_then(|process| party(registry, process)).is_some_and(|(now, _)| now == *kind);
+                process.and_then(|process| party(registry, process)).is_some_and(|(now, _)| now == told.kind);
             // Who has the pid now is told of, if need be, below.
             if !stays && registry.known(key.pid) == Some(*key) {
                 kernel.forget(key.pid);
             }
             stays
         });
-        self.pythons = self.told.values().filter(|kind| **kind != PartyKind::Executor).count();
+        self.held.clear();
+        for told in self.told.values().filter(|told| told.placed) {
+            *self.held.entry((told.uid, told.is_python())).or_default() += 1;
+        }
         for process in registry.iter().filter(|process| !process.exited) {
             self.tell(registry, process, kernel);
         }
@@ -79,8 +98,10 @@ impl Pythons {
 
     /// A process runs another program: the kernel side has forgotten it.
     pub fn on_exec(&mut self, key: ProcessKey, registry: &Registry, kernel: &mut dyn Kernel) {
-        if self.told.remove(&key).is_some_and(|kind| kind != PartyKind::Executor) {
-            self.pythons -= 1;
+        if let Some(told) = self.told.remove(&key).filter(|told| told.placed)
+            && let Some(held) = self.held.get_mut(&(told.uid, told.is_python()))
+        {
+            *held -= 1;
         }
         if let Some(process) = registry.by_key(key) {
             self.tell(registry, process, kernel);
@@ -95,31 +116,44 @@ impl Pythons {
 
     /// Processes told of.
     pub fn len(&self) -> usize {
-        self.told.len()
+        self.held.values().sum()
     }
 
     fn tell(&mut self, registry: &Registry, process: &Process, kernel: &mut dyn Kernel) {
-        if self.told.contains_key(&process.key) {
+        let before = self.told.get(&process.key).copied();
+        if before.is_some_and(|told| told.placed) {
             return;
         }
         let Some((kind, executor)) = party(registry, process) else { return };
-        let python = kind != PartyKind::Executor;
-        let held = if python { self.pythons } else { self.told.len() - self.pythons };
-        let most = if python { MAX_SPARK_PYTHONS as usize } else { MAX_EXECUTORS };
-        if held >= most {
-            self.refused += 1;
-            return;
-        }
-        if let Err(error) = kernel.set(process.key.pid, kind, executor) {
-            self.refused += 1;
+        let mut told = Told { kind, uid: process.uid, placed: self.has_place(kind, process.uid) };
+        if !told.placed {
+            kernel.forget(process.key.pid);
+        } else if let Err(error) = kernel.set(process.key.pid, kind, executor) {
+            told.placed = false;
             tracing::debug!(pid = process.key.pid, %error, "this process's tasks stay unknown");
         }
-        self.told.insert(process.key, kind);
-        self.pythons += usize::from(python);
+        if told.placed {
+            *self.held.entry((told.uid, told.is_python())).or_default() += 1;
+        } else if before.is_none() {
+            self.refused += 1;
+        }
+        self.told.insert(process.key, told);
+    }
+
+    /// Whether there is a place for one more, and it is not its user's who has half of them.
+    fn has_place(&self, kind: PartyKind, uid: u32) -> bool {
+        let python = kind != PartyKind::Executor;
+        let most = if python { MAX_SPARK_PYTHONS as usize } else { MAX_EXECUTORS };
+        let held: usize = self.places(python);
+        held < most && self.held.get(&(uid, python)).is_none_or(|own| *own < most / 2)
+    }
+
+    fn places(&self, python: bool) -> usize {
+        self.held.iter().filter(|((_, kind), _)| *kind == python).map(|(_, held)| held).sum()
     }
 
     fn watch(&mut self, kernel: &mut dyn Kernel) {
-        if let Err(error) = kernel.watch_workers(self.pythons > 0)
+        if let Err(error) = kernel.watch_workers(self.places(true) > 0)
             && !std::mem::replace(&mut self.unwatched, true)
         {
             tracing::warn!(%error, "not all Python workers are bound to their tasks");
@@ -235,5 +269,32 @@ mod tests {
         pythons.tick(&registry, &mut kernel);
         assert_eq!((pythons_of(&kernel), kernel.watched), (vec![], false));
         assert_eq!((pythons.refused(), pythons.len()), (0, kernel.parties.len()));
+    }
+
+    #[test]
+    fn a_user_has_half_of_the_places() {
+        let fake = FakeProc::new();
+        let executor = fake.recorded("standalone-executor");
+        let (mut registry, mut kernel, mut pythons) = (registry(&fake), Notes::default(), Pythons::default());
+        run(&fake, executor, (900, executor), &DAEMON, 1000);
+        registry.scan();
+        pythons.tick(&registry, &mut kernel);
+        // His others are as if told already; the kernel side has the daemon's next child in its table.
+        let half = MAX_SPARK_PYTHONS as usize / 2;
+        pythons.held.insert((1000, true), half);
+        kernel.parties.insert(901, (PartyKind::Worker, executor));
+        run(&fake, executor, (901, 900), &DAEMON, 1000);
+        registry.scan();
+        for process in registry.iter().filter(|process| process.key.pid == 901) {
+            pythons.tell(&registry, process, &mut kernel);
+            pythons.tell(&registry, process, &mut kernel);
+        }
+        assert!(!kernel.parties.contains_key(&901) && kernel.parties.contains_key(&900));
+        assert_eq!(pythons.refused(), 1, "counted once");
+        assert!(pythons.has_place(PartyKind::Worker, 1001) && pythons.has_place(PartyKind::Executor, 1000));
+        // Some of his have ended.
+        pythons.tick(&registry, &mut kernel);
+        assert_eq!(kernel.parties[&901], (PartyKind::Worker, executor));
+        assert_eq!(pythons.refused(), 1);
     }
 }

@@ -92,6 +92,7 @@ pub fn exact(sums: &LedgerSums) -> Value {
         "wall_seconds": seconds(sums.wall_ns),
         "run_delay_seconds": seconds(accounts.run_delay_ns),
         "blocked_seconds": seconds(sums.blocked_ns()),
+        "python_wait_seconds": seconds(accounts.python_wait_ns),
         "voluntary_switches": accounts.voluntary_switches,
         "involuntary_switches": accounts.involuntary_switches,
         "minor_faults": accounts.minor_faults,

@@ -21,6 +21,7 @@ pub struct Exact {
     pub wall_seconds: f64,
     pub run_delay_seconds: f64,
     pub blocked_seconds: f64,
+    pub python_wait_seconds: f64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub minor_faults: u64,

@@ -189,7 +189,7 @@ impl Rows for Stages {
             columns.push(("HELPERS", Align::Right));
         }
         if python {
-            columns.push(("PYTHON", Align::Right));
+            columns.extend([("PYTHON", Align::Right), ("PYTHON WAIT", Align::Right)]);
         }
         let waits = self.stages.iter().any(|stage| stage.waited.is_some());
         columns.extend(waits.then_some((waited::HEAD, Align::Left)));
@@ -228,6 +228,7 @@ impl Rows for Stages {
             }
             if python {
                 row.push(stage.python.exact_time(|exact| exact.cpu_seconds));
+                row.push(stage.own.exact_time(|exact| exact.python_wait_seconds));
             }
             row.extend(waits.then(|| waited::cell(stage.waited.as_ref(), &stage.own)));
             row.extend([
@@ -248,7 +249,11 @@ impl Rows for Stages {
             table.note("HELPERS: CPU of threads that tasks started, in none of the other columns".to_owned());
         }
         if python {
-            table.note("PYTHON: CPU of the tasks' Python workers, in none of the other columns".to_owned());
+            table.note(
+                "PYTHON: CPU of the tasks' Python workers, in none of the other columns; PYTHON WAIT: the part of BLOCKED in \
+                 which the tasks slept until Python woke them"
+                    .to_owned(),
+            );
         }
         if joined {
             table.note(

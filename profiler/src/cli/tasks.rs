@@ -151,6 +151,7 @@ impl Rows for Tasks {
         columns.push(right("CPU"));
         columns.extend(helped.then_some(right("HELPERS")));
         columns.extend(python.then_some(right("PYTHON")));
+        columns.extend(python.then_some(right("PYTHON WAIT")));
         columns.extend(["RUN DELAY", "BLOCKED", "WALL"].map(right));
         let waits = self.tasks.iter().any(|task| task.waited.is_some());
         columns.extend(waits.then_some(left(waited::HEAD)));
@@ -178,6 +179,7 @@ impl Rows for Tasks {
             row.push(task.own.exact_time(|exact| exact.cpu_seconds));
             row.extend(helped.then(|| task.helpers.exact_time(|exact| exact.cpu_seconds)));
             row.extend(python.then(|| task.python.exact_time(|exact| exact.cpu_seconds)));
+            row.extend(python.then(|| task.own.exact_time(|exact| exact.python_wait_seconds)));
             row.extend([
                 task.own.exact_time(|exact| exact.run_delay_seconds),
                 task.own.exact_time(|exact| exact.blocked_seconds),

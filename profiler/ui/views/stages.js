@@ -20,15 +20,20 @@ export function cpuOf(stage) {
   return of(stage) + of(stage.helpers) + of(stage.python);
 }
 
+/** Seconds of its blocked time in which its tasks waited for Python; 0 of an older daemon. */
+export const pythonWait = (stage) => Math.min(stage.exact?.python_wait_seconds ?? 0, Math.max(0, stage.exact?.blocked_seconds ?? 0));
+
 /** Where the time of a stage's tasks went: parts of their wall time; null without a ledger. */
 export function parts(stage) {
   const e = stage.exact;
   if (!e) return null;
+  const python = pythonWait(stage);
   return [
     ['user', 'on the CPU', e.user_seconds, 'The tasks’ own code, the JVM’s and native code included'],
     ['system', 'in the kernel', e.system_seconds, 'CPU time in system calls and page faults'],
     ['delay', 'waiting for a CPU', e.run_delay_seconds, 'Runnable, and other threads had the cores: neighbours, or too few cores'],
-    ['blocked', 'blocked', Math.max(0, e.blocked_seconds), waitedFor(stage) || 'Waiting for the network, a disk, a lock, a Python worker or another stage'],
+    ...(python > 0 ? [['python', 'waiting for Python', python, 'Asleep until a Python worker had read or sent something']] : []),
+    ['blocked', 'blocked', Math.max(0, e.blocked_seconds - python), waitedFor(stage) || 'Waiting for the network, a disk, a lock or another stage'],
   ];
 }
 
@@ -72,6 +77,7 @@ export function show(answer, { state, store, pages }) {
     { key: 'wall', label: 'Task time, s', value: (s) => s.exact?.wall_seconds, show: (s) => seconds(s.exact?.wall_seconds), hint: 'Sum over its tasks' },
     { key: 'delay', label: 'Waited, s', value: (s) => s.exact?.run_delay_seconds, show: (s) => seconds(s.exact?.run_delay_seconds), hint: 'Runnable, and waiting for a CPU' },
     { key: 'blocked', label: 'Blocked, s', value: (s) => s.exact?.blocked_seconds, show: (s) => seconds(s.exact ? Math.max(0, s.exact.blocked_seconds) : NaN) },
+    ...(rows.some((s) => pythonWait(s) > 0) ? [{ key: 'pywait', label: 'For Python, s', value: pythonWait, show: (s) => seconds(s.exact ? pythonWait(s) : NaN), hint: 'Asleep until a Python worker had read or sent something: a part of the blocked time' }] : []),
     { key: 'tasks', label: 'Tasks', value: (s) => s.tasks, show: (s) => count(s.tasks) },
     { key: 'first', label: 'Began', value: (s) => Date.parse(s.first_seen), show: (s) => instant(Date.parse(s.first_seen)) },
     { key: 'slow', label: 'Skew', plain: true, text: true, value: () => '', show: (s) => (s.tasks >= 4 && s.stage !== 'unknown' ? h('a', { href: store.href({ ...FRESH, view: 'slow', labels: labels(s) }) }, 'slow tasks') : '') },
@@ -81,11 +87,11 @@ export function show(answer, { state, store, pages }) {
     set: (change) => store.set(change, { replace: true }),
     link: (s) => store.href({ ...FRESH, view: 'flame', labels: labels(s) }),
     none: '',
-  }), splitLegend(), app ? pages.links(app) : null);
+  }), splitLegend(rows.some((s) => pythonWait(s) > 0)), app ? pages.links(app) : null);
 }
 
 /** What the parts' colours mean. */
-export function splitLegend() {
-  const names = [['user', 'on the CPU'], ['system', 'in the kernel'], ['delay', 'waiting for a CPU'], ['blocked', 'blocked']];
+export function splitLegend(python) {
+  const names = [['user', 'on the CPU'], ['system', 'in the kernel'], ['delay', 'waiting for a CPU'], ...(python ? [['python', 'waiting for Python']] : []), ['blocked', 'blocked']];
   return h('ul', { class: 'legend split-legend' }, names.map(([key, name]) => h('li', {}, h('i', { class: key }), name)));
 }

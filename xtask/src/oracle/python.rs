@@ -2,7 +2,8 @@
 //! this machine, and what the daemon says of it, compared frame by frame.
 
 use crate::launch::{Daemon, Running};
-use crate::{places, step};
+use crate::setup::new_python::PYTHON_3_14;
+use crate::{places, root, step};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,39 +26,51 @@ pub const SCENES: [&str; 10] = [
 ];
 /// The scene of two functions with known shares, which takes many samples.
 pub const SPLIT: [&str; 4] = ["split"; 4];
+/// The program, in a chroot.
+const COPY: &str = "tmp/python_oracle.py";
 /// Until the program is known and its tables are built, and after its end.
 const SLACK: Duration = Duration::from_secs(60);
 
 /// A CPython of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
-    /// The program.
-    pub program: PathBuf,
+    /// The words that run it.
+    pub command: Vec<String>,
+    /// Where it runs in a chroot, its root.
+    pub root: Option<PathBuf>,
     /// Its minor version.
     pub minor: u32,
     /// As it tells it: `3.11.2`.
     pub version: String,
 }
 
-/// Those of pyenv, and the system's, from 3.8 on; oldest first.
+/// Those of pyenv, the system's, and what setup brought, from 3.8 on; oldest first.
 pub fn pythons() -> Vec<Python> {
     let home = std::env::var_os("HOME").map_or_else(PathBuf::new, PathBuf::from);
     let root = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);
     let versions = std::fs::read_dir(root.join("versions")).into_iter().flatten().flatten();
     let programs = versions.map(|version| version.path().join("bin/python3"));
     let mut found: Vec<Python> =
-        programs.chain([PathBuf::from("/usr/bin/python3")]).filter_map(known).collect();
-    found.sort_by(|a, b| (a.minor, &a.version, &a.program).cmp(&(b.minor, &b.version, &b.program)));
+        programs.chain([PathBuf::from("/usr/bin/python3")]).filter_map(of_program).collect();
+    if root::is_root() {
+        found.extend(PYTHON_3_14.installed().and_then(|at| known(PYTHON_3_14.command(&at).ok()?, Some(at))));
+    }
+    found.sort_by(|a, b| (a.minor, &a.version, &a.command).cmp(&(b.minor, &b.version, &b.command)));
     found
 }
 
-fn known(program: PathBuf) -> Option<Python> {
+fn of_program(program: PathBuf) -> Option<Python> {
+    known(vec![program.into_os_string().into_string().ok()?], None)
+}
+
+fn known(command: Vec<String>, root: Option<PathBuf>) -> Option<Python> {
     let script = "import platform; print(platform.python_implementation(), platform.python_version())";
-    let output = Command::new(&program).args(["-c", script]).output().ok()?;
+    let (first, rest) = command.split_first()?;
+    let output = Command::new(first).args(rest).args(["-c", script]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     let version = text.trim().strip_prefix("CPython 3.")?;
     let minor = version.split('.').next()?.parse().ok().filter(|minor| *minor >= 8)?;
-    Some(Python { program, minor, version: format!("3.{version}") })
+    Some(Python { command, root, minor, version: format!("3.{version}") })
 }
 
 /// What a scene told.
@@ -84,8 +97,18 @@ pub struct Ran {
 /// Runs scenes, each for so many whole windows.
 pub fn run(python: &Python, scenes: &[&str], seconds: u64, window_ms: u64, log: &Path) -> Result<Ran> {
     let script = places::workspace().join("tests/jobs/python_oracle.py");
-    let mut command = Command::new(&python.program);
-    command.arg(script).arg(scenes.join(",")).args([seconds.to_string(), window_ms.to_string()]);
+    let (first, rest) = python.command.split_first().context("a Python without a program")?;
+    let mut command = Command::new(first);
+    // What runs in a chroot sees nothing of the workspace.
+    let script = match &python.root {
+        None => script,
+        Some(root) => {
+            let copy = root.join(COPY);
+            std::fs::copy(&script, &copy).with_context(|| format!("writing {}", copy.display()))?;
+            Path::new("/").join(COPY)
+        }
+    };
+    command.args(rest).arg(script).arg(scenes.join(",")).args([seconds.to_string(), window_ms.to_string()]);
     let shown = step::shown(&command);
     let mut running = Running::start("the Python oracle", &mut command, log)?;
     let pid = running.pid();

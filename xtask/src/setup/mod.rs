@@ -2,15 +2,17 @@
 //!
 //! Each part looks first and touches the network only when something is missing, so a second run is
 //! quick and works offline. What it installs: Debian packages, and under the cache directory
-//! (`places::cache`) the BPF linker, cargo-deny and a Python environment with Spark; for the tests also Go, Java 8, 11,
+//! (`places::cache`) the BPF linker, cargo-deny and a Python environment with Spark; for the tests also Go, Python 3.14, Java 8, 11,
 //! 21 and 25, and the newest Spark.
 
 pub mod async_profiler;
 pub mod bpf_toolchain;
+pub mod chroot;
 pub mod cross;
 pub mod go;
 pub mod jdk;
 pub mod lint;
+pub mod new_python;
 pub mod old_java;
 pub mod peers;
 pub mod python;

@@ -1,7 +1,8 @@
 //! What tests run on and talk to beside the kernel and a first Spark: Chromium with its WebDriver and node for the page,
-//! npm and Go for servers and panels, elfutils' debuginfod for symbols, other releases of Java and of Spark. Needed by
+//! npm and Go for servers and panels, elfutils' debuginfod for symbols, other releases of Java, Python and Spark. Needed by
 //! `test` only: what cannot be had is said, and the tests that want it skip.
 
+use super::new_python::PYTHON_3_14;
 use super::runtime::{MAJORS, Runtime};
 use super::{go, jdk, python};
 use crate::{places, root};
@@ -35,6 +36,9 @@ pub fn ensure() -> Result<()> {
         if major != 8 || root::is_root() {
             or_said(&format!("Java {major}"), Runtime::ensure(major).map(drop));
         }
+    }
+    if root::is_root() {
+        or_said(PYTHON_3_14.what, PYTHON_3_14.ensure().map(drop));
     }
     or_said("the newest Spark", python::ensure_version(python::NEWEST_PYSPARK).map(drop));
     Ok(())

@@ -58,7 +58,7 @@ impl Threads {
             thread.doing = Doing::Other(class_of("main", owner.role));
         }
         if owner.kind.is_python() {
-            self.begin_python(owner.kind, raw.tid);
+            self.begin_python(owner.kind, (raw.pid, raw.tid));
         }
         let Some(thread) = self.thread_mut(raw.tid) else { return lines };
         if thread.booked.is_none()

@@ -8,7 +8,7 @@
 use super::label::{Task, ThreadLabel};
 use super::state::{Bound, Doing, Source, Thread};
 use super::table::{Owner, OwnerKind, Threads};
-use emberscope_model::{LedgerSums, RawThread, ThreadCause, ThreadClass, Tid};
+use emberscope_model::{LedgerSums, Pid, RawThread, ThreadCause, ThreadClass, Tid};
 
 /// Works for a task, or for one that is not known.
 const UNBOUND: Doing = Doing::Helper(ThreadClass::Python, Task::Unknown);
@@ -35,6 +35,19 @@ impl Threads {
         match self.threads.get(&owner.pid).filter(|thread| thread.pid == owner.pid) {
             Some(thread) if thread.seq == name_seq => self.still(thread),
             Some(Thread { before: Some((seq, doing)), .. }) if *seq == name_seq => *doing,
+            None if name_seq == 0 => self.started_for(owner.pid),
+            _ => UNBOUND,
+        }
+    }
+
+    /// What a worker does that has exchanged nothing yet. One that is no fork of a Python daemon was started by its task's
+    /// thread (spark.python.use.daemon=false), and works for no other.
+    fn started_for(&self, pid: Pid) -> Doing {
+        let Some(bound) = self.started.get(&pid).filter(|bound| !self.is_over(**bound)) else {
+            return UNBOUND;
+        };
+        match self.threads.get(&bound.tid).map(|task| task.doing) {
+            Some(Doing::Task(task)) => Doing::Helper(ThreadClass::Python, task),
             _ => UNBOUND,
         }
     }
@@ -42,7 +55,7 @@ impl Threads {
     /// What all threads of a worker do now.
     fn bound_now(&self, owner: &Owner<'_>) -> Doing {
         let main = self.threads.get(&owner.pid).filter(|thread| thread.pid == owner.pid);
-        main.map_or(UNBOUND, |main| self.still(main))
+        main.map_or_else(|| self.started_for(owner.pid), |main| self.still(main))
     }
 
     /// What a worker's main thread does, if its task is not over.
@@ -50,7 +63,7 @@ impl Threads {
         match main.bound {
             Some(bound) if self.is_over(bound) => UNBOUND,
             Some(_) => main.doing,
-            None => UNBOUND,
+            None => self.started_for(main.pid),
         }
     }
 
@@ -59,11 +72,16 @@ impl Threads {
     }
 
     /// What a thread of a Python process does before anything is heard of it.
-    pub(super) fn begin_python(&mut self, kind: OwnerKind, tid: Tid) {
+    pub(super) fn begin_python(&mut self, kind: OwnerKind, (pid, tid): (Pid, Tid)) {
+        let doing = match kind {
+            OwnerKind::Worker if tid == pid => self.started_for(pid),
+            OwnerKind::Worker => UNBOUND,
+            _ => OF_NONE,
+        };
         if let Some(thread) = self.thread_mut(tid)
             && thread.doing == Doing::Nameless
         {
-            thread.doing = if kind == OwnerKind::Worker { UNBOUND } else { OF_NONE };
+            thread.doing = doing;
             thread.source = Source::Kernel;
         }
     }

@@ -9,12 +9,15 @@ use super::budget::Budget;
 use super::class::class_of;
 use super::counters::{ThreadCounters, UnknownFormats};
 use super::label::{LabelCache, ThreadLabel};
-use super::state::{Doing, Thread};
+use super::state::{Bound, Doing, Thread};
 use emberscope_model::{FastMap, FastSet, LabelSet, Pid, RawTask, Refusals, Role, TaskEvent, Tenant, Tid};
 use std::sync::Arc;
 
 /// How long a thread that ended is kept: its samples may be on their way.
 const LINGER_NS: u64 = 5_000_000_000;
+
+/// Processes kept of those that tasks' threads started.
+const MAX_STARTED: usize = 1024;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +96,8 @@ pub struct Threads {
     pub(super) counters: ThreadCounters,
     pub(super) threads: FastMap<Tid, Thread>,
     pub(super) processes: FastMap<Pid, Process>,
+    /// Processes that a task's thread started, and that task.
+    pub(super) started: FastMap<Pid, Bound>,
     labels: LabelCache,
     pub(super) nameless: FastSet<(Pid, Tid)>,
     pub(super) unknown_formats: UnknownFormats,
@@ -112,6 +117,7 @@ impl Threads {
             counters: ThreadCounters::default(),
             threads: FastMap::default(),
             processes: FastMap::default(),
+            started: FastMap::default(),
             labels: LabelCache::default(),
             nameless: FastSet::default(),
             unknown_formats: UnknownFormats::default(),
@@ -163,15 +169,17 @@ impl Threads {
         match task.event {
             TaskEvent::Fork { parent_pid, parent_tid } => {
                 self.remove(task.tid);
+                if parent_pid != task.pid {
+                    self.on_start(task, (parent_pid, parent_tid));
+                    return;
+                }
                 let made_by = self.threads.get(&parent_tid).filter(|t| t.pid == task.pid);
-                if parent_pid == task.pid
-                    && let Some(born_to) = made_by.and_then(|t| {
-                        t.doing.task().or(match t.doing {
-                            Doing::Nameless => t.born_to,
-                            _ => None,
-                        })
+                if let Some(born_to) = made_by.and_then(|t| {
+                    t.doing.task().or(match t.doing {
+                        Doing::Nameless => t.born_to,
+                        _ => None,
                     })
-                {
+                }) {
                     let mut thread = Thread::new(task.pid, 0, task.time_ns);
                     thread.born_to = Some(born_to);
                     self.insert(task.tid, thread);
@@ -179,10 +187,25 @@ impl Threads {
             }
             TaskEvent::Exec => self.on_exec(task.pid),
             TaskEvent::Exit => {
+                if task.tid == task.pid {
+                    self.started.remove(&task.pid);
+                }
                 if let Some(thread) = self.threads.get_mut(&task.tid) {
                     thread.ended_ns.get_or_insert(task.time_ns);
                 }
             }
+        }
+    }
+
+    /// A thread of another process started this one.
+    fn on_start(&mut self, task: &RawTask, (parent_pid, parent_tid): (Pid, Tid)) {
+        self.started.remove(&task.pid);
+        let made_by = self.threads.get(&parent_tid).filter(|t| t.pid == parent_pid);
+        if let Some(Thread { doing: Doing::Task(_), seq, .. }) = made_by
+            && self.started.len() < MAX_STARTED
+        {
+            let bound = Bound { tid: parent_tid, seq: *seq, since_ns: task.time_ns };
+            self.started.insert(task.pid, bound);
         }
     }
 

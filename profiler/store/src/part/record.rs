@@ -14,12 +14,15 @@ use emberscope_model::{Accounts, DropReason, Frame, LedgerSums, NameSource, Wall
 pub(super) const WINDOW: u8 = 4;
 pub(super) const RELABEL: u8 = 5;
 pub(super) const FORGET: u8 = 3;
-/// The same as journals of 0.1 have them: their label sets have no `wait`.
+/// The same as journals of 0.1 have them: their label sets have no `wait`, and their ledger does not say what tasks waited for
+/// Python.
 pub(super) const OLD_WINDOW: u8 = 1;
 /// Likewise.
 pub(super) const OLD_RELABEL: u8 = 2;
 /// Values of a thread's labels in those.
 pub(super) const OLD_THREAD_KEYS: usize = 6;
+/// Numbers of a line of their ledger.
+pub(super) const OLD_NUMBERS: usize = 12;
 
 /// How long a part's lists were.
 #[derive(Clone, Copy, Debug)]
@@ -200,7 +203,7 @@ pub(crate) fn name_source(slug: &str, says: String) -> Option<NameSource> {
 }
 
 /// The numbers of a ledger's sums, in the order in which they are stored.
-pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 12] {
+pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 13] {
     let LedgerSums { accounts, wall_ns, begun } = sums;
     let Accounts {
         cpu_ns,
@@ -213,6 +216,7 @@ pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 12] {
         major_faults,
         read_bytes,
         written_bytes,
+        python_wait_ns,
     } = accounts;
     [
         cpu_ns,
@@ -227,5 +231,6 @@ pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 12] {
         written_bytes,
         wall_ns,
         begun,
+        python_wait_ns,
     ]
 }

@@ -6,7 +6,7 @@ use super::super::facts::THREAD_KEYS;
 use super::super::facts::{LedgerLine, Record, Set, StackNode, TextId, WindowFacts};
 use super::codec::{Malformed, Reader};
 use super::record::{
-    FORGET, OLD_RELABEL, OLD_THREAD_KEYS, OLD_WINDOW, RELABEL, WINDOW, name_source, numbers,
+    FORGET, OLD_NUMBERS, OLD_RELABEL, OLD_THREAD_KEYS, OLD_WINDOW, RELABEL, WINDOW, name_source, numbers,
 };
 use super::{GroupHead, Part, Taken};
 use emberscope_model::{
@@ -28,7 +28,7 @@ impl Part {
         self.read_new(&mut reader, if old { OLD_THREAD_KEYS } else { THREAD_KEYS.len() })?;
         match *kind {
             WINDOW | OLD_WINDOW => {
-                let taken = self.read_window(&mut reader)?;
+                let taken = self.read_window(&mut reader, if old { OLD_NUMBERS } else { usize::MAX })?;
                 self.push(taken)
             }
             RELABEL | OLD_RELABEL => {
@@ -93,7 +93,8 @@ impl Part {
         Ok(())
     }
 
-    fn read_window(&mut self, reader: &mut Reader<'_>) -> Result<Taken, Malformed> {
+    /// `told` is how many of a ledger's numbers each line has.
+    fn read_window(&mut self, reader: &mut Reader<'_>, told: usize) -> Result<Taken, Malformed> {
         let from = WallTime(reader.number()?);
         let until = WallTime(from.0.saturating_add(reader.number()?));
         if until.0 > i64::MAX.cast_unsigned() {
@@ -113,7 +114,7 @@ impl Part {
         }
         let mut ledger = Vec::new();
         for _ in 0..reader.count()? {
-            ledger.push(self.read_line(reader, from)?);
+            ledger.push(self.read_line(reader, from, told)?);
         }
         let mut heads = Vec::new();
         for _ in 0..reader.count()? {
@@ -178,10 +179,15 @@ impl Part {
         Ok(Record { set, process })
     }
 
-    fn read_line(&self, reader: &mut Reader<'_>, from: WallTime) -> Result<LedgerLine, Malformed> {
+    fn read_line(
+        &self,
+        reader: &mut Reader<'_>,
+        from: WallTime,
+        told: usize,
+    ) -> Result<LedgerLine, Malformed> {
         let set = reader.place(self.facts.labels.sets.len())?;
         let mut sums = LedgerSums::default();
-        for number in numbers(&mut sums) {
+        for number in numbers(&mut sums).into_iter().take(told) {
             *number = reader.number()?;
         }
         let seen_from = WallTime(from.0.wrapping_add_signed(reader.signed()?));

@@ -59,6 +59,37 @@ fn a_worker_works_for_the_task_that_it_is_bound_to_until_that_is_over() {
 }
 
 #[test]
+fn a_worker_that_its_task_started_is_its_from_the_beginning() {
+    let mut w = World::new(Limits::default());
+    w.record(named(5, (0, 1), TASK_1, 0, 0));
+    w.record(named(6, (0, 2), "GC Thread#1", 0, 0));
+    let task = |at, event| RawTask { time_ns: START + at * MS, pid: WORKER, tid: WORKER, event };
+    let by = |parent_tid| TaskEvent::Fork { parent_pid: PID, parent_tid };
+    w.threads.on_task(&task(4, by(6)));
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 0), "python unknown", "not by a task's thread");
+    w.threads.on_task(&task(5, by(5)));
+    // It becomes the program that sets the worker up, then the worker.
+    w.threads.on_task(&task(5, TaskEvent::Exec));
+    w.threads.on_task(&task(6, TaskEvent::Exec));
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 0), "python 3.0 1.0 7");
+    assert_eq!(w.python(OwnerKind::Worker, 301, 0), "python 3.0 1.0 7", "all its threads");
+    assert_eq!(w.python(OwnerKind::Daemon, WORKER, 0), "python", "a daemon outlives who started it");
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 9), "python unknown", "a number that nobody announced");
+    let lines = w.worker_record(of_worker(asked(WORKER, 0, 20, 12)));
+    assert_eq!(lines, [line("python 3.0 1.0 7", 12, 15, 0)]);
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 0), "python 3.0 1.0 7");
+    // The task is over, and the worker has never exchanged anything with it.
+    w.record(named(5, (1, 3), IDLE, 30, 0));
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 0), "python unknown");
+    // Another process with the same pid.
+    w.record(named(5, (3, 4), TASK_1, 40, 0));
+    w.threads.on_task(&task(41, by(5)));
+    w.threads.on_task(&task(42, TaskEvent::Exit));
+    w.threads.on_task(&task(43, TaskEvent::Fork { parent_pid: 77, parent_tid: 77 }));
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 0), "python unknown");
+}
+
+#[test]
 fn a_worker_whose_task_is_over_works_for_none() {
     let mut w = World::new(Limits::default());
     w.record(named(5, (0, 1), TASK_1, 0, 0));

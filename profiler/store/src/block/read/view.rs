@@ -236,7 +236,9 @@ impl OpenBlock<'_> {
         let none = TimeRange { from: WallTime(0), until: WallTime(0) };
         let line = |(set, window)| LedgerLine { window, set, sums: LedgerSums::default(), seen: none };
         let mut lines: Vec<LedgerLine> = sets.into_iter().zip(windows).map(line).collect();
-        for (place, column) in LEDGER_COLUMNS.iter().enumerate() {
+        // The last ones came later.
+        let told = LEDGER_COLUMNS.iter().enumerate().filter(|(_, column)| table.has(column));
+        for (place, column) in told {
             for (line, value) in lines.iter_mut().zip(table.all_longs(column)?) {
                 if let Some(number) = numbers(&mut line.sums).into_iter().nth(place) {
                     *number = value;
