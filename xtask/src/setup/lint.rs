@@ -14,6 +14,9 @@ pub fn ensure() -> Result<()> {
     if missing("fmt") || missing("clippy") {
         install_components()?;
     }
+    if places::on_path("git").is_none() {
+        root::apt_install(&["git"], "git, by which cargo-deny reads advisories")?;
+    }
     if deny()?.is_none() {
         install_deny()?;
     }
