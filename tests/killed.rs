@@ -8,8 +8,10 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(180);
 
-/// Burns CPU in a method of its own until it is killed.
-const BUSY: &str = "public class Busy {
+/// Burns CPU in a method of its own until it is killed. With an argument it collects garbage all the while, and counts
+/// that in the file of that name.
+const BUSY: &str = "import java.nio.file.*;
+public class Busy {
     static long work(long x, int n) {
         for (int i = 0; i < n; i++) { x = x * 6364136223846793005L + 1442695040888963407L; x ^= x >>> 29; x *= x | 1; x ^= x >>> 31; x *= x | 3; }
         return x;
@@ -20,18 +22,20 @@ const BUSY: &str = "public class Busy {
         for (int i = 0; i < 20_000; i++) { x = work(x, 1000); }
         if (args.length > 0) {
             Thread collects = new Thread(() -> {
-                try { Thread.sleep(100); } catch (InterruptedException e) { }
-                System.gc();
+                for (long tick = 0; ; tick++) {
+                    try { Files.writeString(Path.of(args[0]), Long.toString(tick)); Thread.sleep(50); }
+                    catch (Exception e) { System.exit(1); }
+                    System.gc();
+                }
             });
             collects.start();
-            System.out.println(\"fact deaf=yes\");
         }
         while (x != 0) { x = work(x, args.length > 0 ? Integer.MAX_VALUE : 100_000) | 1; }
     }
 }";
 
 /// A loop that never looks whether the JVM wants its threads to halt: while a collection waits for it, all
-/// the JVM's other threads do, those that answer us among them. Only C2 compiles such a loop.
+/// the JVM's other threads do, those that answer us among them. Only C2 compiles such a loop. A run of it takes seconds.
 const DEAF: [&str; 4] =
     ["-Xbatch", "-XX:-TieredCompilation", "-XX:-UseCountedLoopSafepoints", "-XX:LoopStripMiningIter=0"];
 
@@ -42,7 +46,8 @@ fn a_jvm_that_is_killed_while_it_is_asked_harms_nobody() -> Result<()> {
     let Some(here) = Here::or_skip(test) else { return Ok(()) };
     let dir = tempfile::tempdir()?;
     let silent = format!("-XXaltjvm={}", silent_libjvm(&here.java, &dir.path().join("jdk"))?.display());
-    let busy = |name: &str, flags: &[&str], fact: &str| -> Result<Running> {
+    let ticks = dir.path().join("ticks");
+    let busy = |name: &str, flags: &[&str]| -> Result<Running> {
         let work = dir.path().join(name);
         std::fs::create_dir(&work)?;
         let own = [
@@ -53,13 +58,20 @@ fn a_jvm_that_is_killed_while_it_is_asked_harms_nobody() -> Result<()> {
         ];
         let program =
             own.iter().chain(flags).fold(here.java("Busy", BUSY), |program, flag| program.flag(*flag));
-        let program = if flags.is_empty() { program } else { program.arg("deaf") };
+        let program = if flags.is_empty() { program } else { program.arg(&ticks.to_string_lossy()) };
         let mut running = program.start(&work)?;
-        running.wait_fact(fact, SOON)?;
+        running.wait_fact("started", SOON)?;
         Ok(running)
     };
-    let victim = busy("victim", &DEAF, "deaf")?;
-    let survivor = busy("survivor", &[], "started")?;
+    let victim = busy("victim", &DEAF)?;
+    let survivor = busy("survivor", &[])?;
+    // Not before it is deaf: a JVM that has answered is not asked again.
+    wait_for("the victim to be deaf", SOON, || {
+        let ticked = || std::fs::read_to_string(&ticks).ok();
+        let before = ticked();
+        std::thread::sleep(Duration::from_secs(1));
+        Ok((before.is_some() && before == ticked()).then_some(()))
+    })?;
     let daemon = here.daemon(dir.path(), &["--window", "2s", "--ask-interval", "2s"])?;
     let asks = || -> Result<Vec<String>> {
         let metrics = daemon.get("/metrics")?.body;

@@ -26,7 +26,7 @@ pub fn does_what_archives_need(storage: &dyn Storage) -> Result<()> {
 const URL: &str = "EMBERSCOPE_TEST_STORAGE";
 
 #[test]
-#[ignore = "it is run by others, with an environment"]
+#[ignore = "no test of its own: others run it, with an environment"]
 fn a_storage_of_the_environment() -> Result<()> {
     let remote = Remote::open(&std::env::var(URL)?, false)?;
     let dir = tempfile::tempdir()?;

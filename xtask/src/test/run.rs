@@ -268,7 +268,7 @@ mod tests {
         run.tests("a test", Output::Shown, |_| {
             shell("echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured'; exit 101")
         });
-        assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
+        assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0, no_tests: 0 });
         assert!(run.report(&Default::default(), Instant::now(), Instant::now()).is_err());
     }
 
@@ -279,7 +279,7 @@ mod tests {
         let mut run = Run::default();
         run.tests("a test", Output::Shown, |_| shell(FAILS));
         run.settle();
-        assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
+        assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0, no_tests: 0 });
         assert!(
             run.unsteady.is_empty()
                 && run.report(&Default::default(), Instant::now(), Instant::now()).is_err()
@@ -288,7 +288,7 @@ mod tests {
         let mut run = Run::default();
         run.tests("a test", Output::Logged, |again| shell(if again.is_empty() { FAILS } else { "true" }));
         run.settle();
-        assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0 });
+        assert_eq!(run.tally, Tally { passed: 2, failed: 1, skipped: 0, no_tests: 0 });
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod tests {
         all.append(run);
         let mut run = all;
         run.settle();
-        assert_eq!(run.tally, Tally { passed: 3, failed: 0, skipped: 0 });
+        assert_eq!(run.tally, Tally { passed: 3, failed: 0, skipped: 0, no_tests: 0 });
         assert_eq!(run.unsteady, ["a"]);
         assert!(run.report(&Default::default(), Instant::now(), Instant::now()).is_ok());
     }
@@ -319,10 +319,10 @@ mod tests {
             if tries.get() % 3 == 0 { Ok(None) } else { bail!("no stack") }
         };
         run.may_skip("wrong twice", third);
-        assert_eq!(run.tally, Tally { passed: 1, failed: 1, skipped: 1 });
+        assert_eq!(run.tally, Tally { passed: 1, failed: 1, skipped: 1, no_tests: 0 });
         run.may_skip("right at once", third);
         run.may_skip("wrong", || bail!("no stack"));
-        assert_eq!((run.tally, run.unsteady.len()), (Tally { passed: 2, failed: 2, skipped: 1 }, 0));
+        assert_eq!((run.tally, run.unsteady.len()), (Tally { passed: 2, failed: 2, skipped: 1, no_tests: 0 }, 0));
         assert!(run.report(&Default::default(), Instant::now(), Instant::now()).is_err());
     }
 

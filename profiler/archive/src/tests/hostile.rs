@@ -10,7 +10,7 @@ mod spoil;
 
 /// In a process of its own, which may not have more memory than an answer: see the next.
 #[test]
-#[ignore = "run by the test after it, in a process of its own"]
+#[ignore = "no test of its own: the test after it runs it, in a process of its own"]
 fn in_a_process_of_its_own() {
     println!("\n{}", spoil::run(1500, 7));
 }

@@ -22,7 +22,7 @@ fn write_to(store: &dyn Store, settle: impl Fn()) {
 }
 
 #[test]
-#[ignore = "it writes the fixture of a new format"]
+#[ignore = "no test of its own: it writes the fixture of a new format"]
 fn write_the_fixture() {
     let dir = fixture();
     assert!(!dir.exists(), "a fixture stays as it was written");

@@ -17,7 +17,7 @@ fn nth(n: u64) -> (Window, u64) {
 
 /// Not a test of its own: the process that is killed. Appends and says so, until it is.
 #[test]
-#[ignore = "it is what the test below starts and kills"]
+#[ignore = "no test of its own: it is what the test below starts and kills"]
 fn writer() {
     let Some(dir) = std::env::var_os(DIR) else { return };
     // Small parts: blocks are written all the time.

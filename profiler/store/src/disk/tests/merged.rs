@@ -323,7 +323,7 @@ fn many_ask_while_blocks_are_merged() {
 
 /// Not a test of its own: the process that is killed. Merges, a few blocks at a time, until it is.
 #[test]
-#[ignore = "it is what the test below starts and kills"]
+#[ignore = "no test of its own: it is what the test below starts and kills"]
 fn merger() {
     let Some(dir) = std::env::var_os(DIR) else { return };
     drop(merged(DiskStoreConfig { memory_bytes: 60_000, ..merging(Path::new(&dir)) }));
@@ -383,7 +383,7 @@ fn retention_takes_a_merged_block_with_what_it_took_the_place_of() {
 
 /// Not a test: what merging takes, with the blocks of a directory, each again and again until it is an hour.
 #[test]
-#[ignore = "it measures: EMBERSCOPE_TEST_MERGED names a directory with blocks/"]
+#[ignore = "no test of its own: it measures the directory with blocks/ that EMBERSCOPE_TEST_MERGED names"]
 fn measure() {
     let Some(from) = std::env::var_os(DIR) else { return };
     let root = tempfile::tempdir().unwrap();

@@ -195,7 +195,7 @@ fn a_query_that_began_before_begins_anew() {
 
 /// Not a test of its own: the process that is killed. Makes windows coarser, until it is.
 #[test]
-#[ignore = "it is what the test below starts and kills"]
+#[ignore = "no test of its own: it is what the test below starts and kills"]
 fn roller() {
     let Some(dir) = std::env::var_os(DIR) else { return };
     for seconds in [20, 30, 60, 120, 300, 600] {
