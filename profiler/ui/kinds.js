@@ -30,4 +30,13 @@ export const KINDS = [
     colour: [250.0, 0.12, 0.7],
     none: 'What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.',
   },
+  {
+    type: 'wall',
+    title: 'wall time',
+    unit: 'ns',
+    amount: 'wall_seconds',
+    value: ['wall', 'nanoseconds'],
+    colour: [300.0, 0.1, 0.7],
+    none: 'What is selected neither ran nor, as far as waits are sampled, waited in this time: --events cpu,off-cpu.',
+  },
 ];

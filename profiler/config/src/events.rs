@@ -72,7 +72,7 @@ fn one(item: &str) -> Option<Sampled> {
 const fn most(kind: SampleKind) -> u64 {
     match kind {
         SampleKind::OffCpu => 1_000_000_000,
-        SampleKind::Cpu | SampleKind::PageFaults => 1_000_000,
+        SampleKind::Cpu | SampleKind::PageFaults | SampleKind::Wall => 1_000_000,
     }
 }
 

@@ -111,6 +111,10 @@ impl Unit {
             Self::Weight => kind.facts().weight,
         }
     }
+    /// What is shown unless told: counts where all samples weigh the same.
+    pub fn usual(kind: SampleKind) -> Self {
+        if kind.is_even() { Self::Samples } else { Self::Weight }
+    }
     /// Of the two, the one that is meant.
     pub const fn of(self, count: u64, weight: u64) -> u64 {
         match self {

@@ -17,6 +17,8 @@ pub enum SampleKind {
     PageFaults,
     /// Time in which a thread stood still: it waited for something, and not for a CPU.
     OffCpu,
+    /// Time on a CPU and time in which a thread stood still. No sample is of this kind: it is asked for, and holds others.
+    Wall,
 }
 
 /// A value that samples have: a sample type and its unit, as pprof and Pyroscope name them.
@@ -45,8 +47,10 @@ pub struct Scale {
 pub struct KindFacts {
     /// Name in queries (`type=cpu`), settings, metrics and the store.
     pub slug: &'static str,
-    /// Number in the kernel's records.
-    pub tag: SampleKindTag,
+    /// Number in the kernel's records; None where no sample is of this kind.
+    pub tag: Option<SampleKindTag>,
+    /// The kinds whose samples an answer of this kind holds: their weights have one unit.
+    pub holds: &'static [SampleKind],
     /// For people, after `of all`: `CPU time`.
     pub title: &'static str,
     /// The weight, as pprof and Pyroscope name it.
@@ -103,8 +107,10 @@ pub struct Amount {
 }
 
 impl SampleKind {
-    /// All of them. Blocks and journals name kinds by their slugs; the order is that of answers.
+    /// All of which there are samples. Blocks and journals name kinds by their slugs; the order is that of answers.
     pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu];
+    /// All that can be asked for.
+    pub const ASKED: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Wall];
 
     /// All that differs between kinds.
     pub const fn facts(self) -> &'static KindFacts {
@@ -112,25 +118,40 @@ impl SampleKind {
             Self::Cpu => &CPU,
             Self::PageFaults => &PAGE_FAULTS,
             Self::OffCpu => &OFF_CPU,
+            Self::Wall => &WALL,
         }
     }
     /// Name in queries (`type=cpu`) and the store.
     pub const fn slug(self) -> &'static str {
         self.facts().slug
     }
-    /// By name.
+    /// One of which there are samples, by name.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.slug() == slug)
     }
+    /// One that can be asked for, by name: with `_` for `-` as well.
+    pub fn asked(slug: &str) -> Option<Self> {
+        let same = |name: &str| name.bytes().eq(slug.bytes().map(|b| if b == b'_' { b'-' } else { b }));
+        Self::ASKED.iter().copied().find(|kind| same(kind.slug()))
+    }
     /// By its number in the kernel's records.
     pub fn from_tag(tag: u16) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.facts().tag as u16 == tag)
+        Self::ALL.iter().copied().find(|kind| kind.facts().tag.is_some_and(|of| of as u16 == tag))
+    }
+    /// Whether an answer of this kind holds samples of that.
+    pub fn holds(self, sampled: Self) -> bool {
+        self.facts().holds.contains(&sampled)
+    }
+    /// Whether samples of it weigh the same: then they may as well be counted.
+    pub fn is_even(self) -> bool {
+        self.facts().pace == Pace::Hz
     }
 }
 
 static CPU: KindFacts = KindFacts {
     slug: "cpu",
-    tag: SampleKindTag::Cpu,
+    tag: Some(SampleKindTag::Cpu),
+    holds: &[SampleKind::Cpu],
     title: "CPU time",
     weight: ValueFacts { name: "cpu", unit: "nanoseconds" },
     period: ValueFacts { name: "cpu", unit: "nanoseconds" },
@@ -149,7 +170,8 @@ static CPU: KindFacts = KindFacts {
 /// user mode and in system calls. With 4 KB pages 256 are a MB that was touched first.
 static PAGE_FAULTS: KindFacts = KindFacts {
     slug: "page-faults",
-    tag: SampleKindTag::PageFaults,
+    tag: Some(SampleKindTag::PageFaults),
+    holds: &[SampleKind::PageFaults],
     title: "page faults",
     weight: ValueFacts { name: "page_faults", unit: "count" },
     period: ValueFacts { name: "page_faults", unit: "count" },
@@ -168,7 +190,8 @@ static PAGE_FAULTS: KindFacts = KindFacts {
 /// estimated is which of a place's stacks they belong to.
 static OFF_CPU: KindFacts = KindFacts {
     slug: "off-cpu",
-    tag: SampleKindTag::OffCpu,
+    tag: Some(SampleKindTag::OffCpu),
+    holds: &[SampleKind::OffCpu],
     title: "waiting",
     weight: ValueFacts { name: "off_cpu", unit: "nanoseconds" },
     period: ValueFacts { name: "off_cpu", unit: "nanoseconds" },
@@ -183,6 +206,26 @@ static OFF_CPU: KindFacts = KindFacts {
     none: "What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
 };
 
+/// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in which
+/// a thread waited for a CPU has no stack: it is the ledger's, and a picture has it as a frame of its own.
+static WALL: KindFacts = KindFacts {
+    slug: "wall",
+    tag: None,
+    holds: &[SampleKind::Cpu, SampleKind::OffCpu],
+    title: "wall time",
+    weight: ValueFacts { name: "wall", unit: "nanoseconds" },
+    period: ValueFacts { name: "wall", unit: "nanoseconds" },
+    pace: Pace::Every(10_000_000),
+    profile: "wall",
+    unit: "ns",
+    column: "WALL",
+    amount: Amount { key: "wall_seconds", of: 1_000_000_000 },
+    picture: Scale { unit: "ms", of: 1e6 },
+    error: sampling_error,
+    colour: [300.0, 0.1, 0.7],
+    none: "What is selected neither ran nor, as far as waits are sampled, waited in this time: --events cpu,off-cpu.",
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,23 +234,35 @@ mod tests {
     #[test]
     fn kinds_are_told_apart_by_every_name() {
         let names = |of: fn(&KindFacts) -> String| -> usize {
-            SampleKind::ALL.iter().map(|kind| of(kind.facts())).collect::<BTreeSet<_>>().len()
+            SampleKind::ASKED.iter().map(|kind| of(kind.facts())).collect::<BTreeSet<_>>().len()
         };
         for of in [
             |facts: &KindFacts| facts.slug.to_owned(),
-            |facts: &KindFacts| (facts.tag as u16).to_string(),
+            |facts: &KindFacts| facts.tag.map_or(0, |tag| tag as u16).to_string(),
             |facts: &KindFacts| facts.title.to_owned(),
             |facts: &KindFacts| facts.amount.key.to_owned(),
             |facts: &KindFacts| format!("{}:{}:{}", facts.profile, facts.weight.name, facts.weight.unit),
         ] {
-            assert_eq!(names(of), SampleKind::ALL.len());
+            assert_eq!(names(of), SampleKind::ASKED.len());
         }
         for &kind in SampleKind::ALL {
             assert_eq!(SampleKind::from_slug(kind.slug()), Some(kind));
-            assert_eq!(SampleKind::from_tag(kind.facts().tag as u16), Some(kind));
+            assert_eq!(SampleKind::from_tag(kind.facts().tag.unwrap() as u16), Some(kind));
+            assert_eq!(kind.facts().holds, [kind]);
             assert_eq!((kind.facts().error)(0), None);
             assert_eq!((kind.facts().error)(400), Some(0.05));
         }
         assert_eq!((SampleKind::from_slug("wall"), SampleKind::from_tag(0)), (None, None));
+        assert_eq!(SampleKind::asked("off_cpu"), Some(SampleKind::OffCpu));
+        assert_eq!((SampleKind::asked("wall"), SampleKind::asked("wal")), (Some(SampleKind::Wall), None));
+        let wall = SampleKind::Wall;
+        assert!(
+            wall.holds(SampleKind::Cpu)
+                && wall.holds(SampleKind::OffCpu)
+                && !wall.holds(SampleKind::PageFaults)
+        );
+        for &kind in SampleKind::ASKED {
+            assert!(kind.facts().holds.iter().all(|of| of.facts().weight.unit == kind.facts().weight.unit));
+        }
     }
 }

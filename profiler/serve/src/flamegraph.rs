@@ -11,11 +11,12 @@ use super::cut::cut;
 use super::error::ApiError;
 use super::params::Params;
 use super::run::Rendered;
+use super::wall;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use emberscope_export::{ExportError, ExportOptions, Format, Unit, render, render_columns};
-use emberscope_model::{LabelKey, MatchOp, Query};
+use emberscope_model::{LabelKey, MatchOp, Query, SampleKind};
 use emberscope_store::Store;
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
     let format = params.choice("format", &formats, if columns { Format::Json } else { Format::Svg })?;
     let units = Unit::ALL.map(|unit| (unit.slug(query.kind), unit));
     let options = ExportOptions {
-        unit: params.choice("unit", &units, Unit::Samples)?,
+        unit: params.choice("unit", &units, Unit::usual(query.kind))?,
         annotate: params.flag("annotate")?,
         title: title(query),
     };
@@ -45,6 +46,9 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         return Err(ApiError::bad("columns", "`columns=1` goes with `format=json` only"));
     }
     let mut answer = store.merge(query)?;
+    if query.kind == SampleKind::Wall {
+        wall::complete(store, query, &mut answer.tree)?;
+    }
     let cut = max_nodes.and_then(|max| cut(&answer.tree, max));
     let mut gone = 0;
     if let Some((tree, count)) = cut {

@@ -52,6 +52,7 @@ mod together;
 mod top;
 mod unread;
 mod waits;
+mod wall;
 mod work;
 
 pub use again::Files;

@@ -49,8 +49,7 @@ impl Asked {
         if let Some(text) = params.one("query")? {
             matchers.extend(conditions(text)?);
         }
-        let kinds: Vec<(&str, SampleKind)> = SampleKind::ALL.iter().map(|k| (k.slug(), *k)).collect();
-        let kind = params.choice("type", &kinds, SampleKind::Cpu)?;
+        let kind = kind(params)?;
         matchers.extend(unless_idle(kind, &matchers));
         Ok(Self {
             range: range(params, now)?,
@@ -79,11 +78,20 @@ impl Asked {
     }
 }
 
+/// The kind that is asked for: CPU time unless told.
+fn kind(params: &Params) -> Result<SampleKind, ApiError> {
+    if let Some(kind) = params.one("type")?.and_then(SampleKind::asked) {
+        return Ok(kind);
+    }
+    let kinds: Vec<(&str, SampleKind)> = SampleKind::ASKED.iter().map(|k| (k.slug(), *k)).collect();
+    params.choice("type", &kinds, SampleKind::Cpu)
+}
+
 /// Threads that wait for their next task are left out of waits, unless reasons are chosen: a pool's would be most of all.
 pub fn unless_idle(kind: SampleKind, matchers: &[Matcher]) -> Option<Matcher> {
     let chosen = matchers.iter().any(|matcher| matcher.key == LabelKey::Wait);
     let idle = || vec![WaitReason::Idle.slug().to_owned()];
-    (kind == SampleKind::OffCpu && !chosen)
+    (kind.holds(SampleKind::OffCpu) && !chosen)
         .then(|| Matcher { key: LabelKey::Wait, op: MatchOp::NotIn(idle()) })
 }
 

@@ -65,7 +65,7 @@ struct Part {
 impl From<Head> for Basis {
     fn from(head: Head) -> Self {
         Self {
-            kind: SampleKind::from_slug(&head.r#type).unwrap_or_default(),
+            kind: SampleKind::asked(&head.r#type).unwrap_or_default(),
             from: head.range.from,
             until: head.range.until,
             windows: head.windows,
@@ -130,7 +130,7 @@ impl Basis {
         let text = |name: &str| answered.header(&format!("{prefix}-{name}")).to_owned();
         let number = |name: &str| text(name).parse().unwrap_or(0);
         Self {
-            kind: SampleKind::from_slug(&text("type")).unwrap_or_default(),
+            kind: SampleKind::asked(&text("type")).unwrap_or_default(),
             from: text("from"),
             until: text("until"),
             windows: number("windows"),

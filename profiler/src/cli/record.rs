@@ -76,7 +76,9 @@ impl RecordArgs {
             ..Settings::default()
         };
         let mut daemon = DaemonConfig::load(None, flags)?;
-        daemon.events = daemon.events.with(self.kind.kind);
+        for &kind in self.kind.kind.facts().holds {
+            daemon.events = daemon.events.with(kind);
+        }
         let labels = self.labels.chosen().into_iter().map(|(key, values)| (key, values.to_vec()));
         Ok(RecordConfig {
             daemon,

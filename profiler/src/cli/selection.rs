@@ -5,7 +5,7 @@
 
 use super::CliError;
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use emberscope_export::Unit;
 use emberscope_model::{LabelKey, SampleKind};
 use std::collections::BTreeSet;
@@ -111,9 +111,10 @@ pub struct KindArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Counting")]
 pub struct ShapeArgs {
-    /// What is counted: samples, or what they weigh in the unit of their kind (ns of CPU time).
-    #[arg(long, value_name = "UNIT", default_value = "samples", value_parser = unit())]
-    pub unit: String,
+    /// What is counted: samples, or what they weigh in the unit of their kind (ns of CPU time). Default: samples of CPU
+    /// time, the weight of other kinds.
+    #[arg(long, value_name = "UNIT", value_parser = unit())]
+    pub unit: Option<String>,
     /// Labels put before each stack as frames such as stage=3, outermost first: stage,thread_class.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
     pub group: Vec<LabelKey>,
@@ -161,18 +162,16 @@ impl KindArgs {
 impl ShapeArgs {
     /// What is counted of samples of a kind.
     pub fn unit_of(&self, kind: SampleKind) -> Result<Unit, CliError> {
-        Unit::from_slug(&self.unit, kind).ok_or_else(|| {
+        let Some(unit) = &self.unit else { return Ok(Unit::usual(kind)) };
+        Unit::from_slug(unit, kind).ok_or_else(|| {
             let units = Unit::ALL.map(|unit| unit.slug(kind)).join(" or ");
-            CliError::Usage(format!(
-                "--unit {}: samples of type {} are counted in {units}",
-                self.unit,
-                kind.slug()
-            ))
+            let kind = kind.slug();
+            CliError::Usage(format!("--unit {unit}: samples of type {kind} are counted in {units}"))
         })
     }
     /// As parameters of the API.
     pub fn params(&self) -> Params {
-        let mut params = vec![("unit", self.unit.clone())];
+        let mut params: Params = self.unit.iter().map(|unit| ("unit", unit.clone())).collect();
         let names: Vec<&str> = self.group.iter().map(|key| key.name()).collect();
         if !names.is_empty() {
             params.push(("group", names.join(",")));
@@ -195,13 +194,15 @@ pub fn describe(labels: &[(LabelKey, Vec<String>)]) -> String {
 }
 
 fn kind() -> impl TypedValueParser<Value = SampleKind> {
-    let slugs = SampleKind::ALL.iter().map(|kind| kind.slug());
-    PossibleValuesParser::new(slugs).try_map(|slug| SampleKind::from_slug(&slug).ok_or("no such kind"))
+    // Others write `off_cpu`.
+    let value = |kind: &SampleKind| PossibleValue::new(kind.slug()).alias(kind.slug().replace('-', "_"));
+    let slugs = SampleKind::ASKED.iter().map(value);
+    PossibleValuesParser::new(slugs).try_map(|slug| SampleKind::asked(&slug).ok_or("no such kind"))
 }
 
 /// Reads the name of a unit, of any kind.
 fn unit() -> impl TypedValueParser<Value = String> {
-    let all = SampleKind::ALL.iter().flat_map(|&kind| Unit::ALL.map(|unit| unit.slug(kind)));
+    let all = SampleKind::ASKED.iter().flat_map(|&kind| Unit::ALL.map(|unit| unit.slug(kind)));
     PossibleValuesParser::new(all.collect::<BTreeSet<_>>())
 }
 

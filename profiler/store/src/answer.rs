@@ -75,7 +75,7 @@ pub(super) fn merge(
     let mut lost = LostCounts::default();
     for window in windows {
         lost.add(&window.lost);
-        for row in window.rows.iter().filter(|row| row.kind == query.kind) {
+        for row in window.rows.iter().filter(|row| query.kind.holds(row.kind)) {
             let address = Arc::as_ptr(&row.labels) as usize;
             let group = match groups.get(&address) {
                 Some(group) => *group,
@@ -248,7 +248,7 @@ pub(super) fn values(labels: &LabelSet, by: &[LabelKey]) -> Vec<Arc<str>> {
 }
 
 pub(super) fn selected_rows(window: &Window, kind: SampleKind) -> impl Iterator<Item = &Row> {
-    window.rows.iter().filter(move |row| row.kind == kind)
+    window.rows.iter().filter(move |row| kind.holds(row.kind))
 }
 
 /// Processes of the windows whose last known labels are selected, by pid and start time.

@@ -162,7 +162,7 @@ fn schemas() -> Value {
 fn selection() -> Vec<(&'static str, &'static str, Value)> {
     let list = json!({ "type": "array", "items": { "type": "string" } });
     let text = json!({ "type": "string" });
-    let kinds: Vec<&str> = SampleKind::ALL.iter().map(|kind| kind.slug()).collect();
+    let kinds: Vec<&str> = SampleKind::ASKED.iter().map(|kind| kind.slug()).collect();
     let label = |key: &LabelKey| match key {
         LabelKey::App => {
             (key.name(), "An application's id, else its name. Given twice: either.", list.clone())

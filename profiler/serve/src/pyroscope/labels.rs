@@ -26,7 +26,7 @@ pub fn profile_types(
     let asked = range_or_all(store, request.start, request.end)?;
     let mut profile_types = Vec::new();
     if let Some((range, _)) = asked.zip(store.span()).filter(|(asked, kept)| asked.overlaps(kept)) {
-        for &kind in SampleKind::ALL {
+        for &kind in SampleKind::ASKED {
             if kind == SampleKind::default() || store.summary(&every(kind, range))?.quality.samples > 0 {
                 profile_types.extend(types::ALL.iter().filter(|of| of.kind == kind).map(Type::message));
             }
@@ -117,7 +117,7 @@ fn series_of(
     let mut found = Vec::new();
     let Some(range) = range_or_all(store, start, end)? else { return Ok(found) };
     for matched in selectors {
-        for &kind in SampleKind::ALL {
+        for &kind in SampleKind::ASKED {
             let of_kind: Vec<_> = matched.types.iter().filter(|t| t.kind == kind).collect();
             if of_kind.is_empty() {
                 continue;

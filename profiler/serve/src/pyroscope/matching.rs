@@ -105,7 +105,7 @@ mod tests {
         ] {
             assert_eq!(type_names(text), ["cpu"], "{text}");
         }
-        assert_eq!(type_names(r#"{__unit__=~"nano.*"}"#), ["cpu", "off_cpu"]);
+        assert_eq!(type_names(r#"{__unit__=~"nano.*"}"#), ["cpu", "off_cpu", "wall"]);
         for text in ["{}", ""] {
             assert_eq!(type_names(text).len(), types::ALL.len(), "{text}");
         }

@@ -20,7 +20,7 @@ pub struct Type {
 }
 
 /// Two of each kind.
-const TYPES: usize = SampleKind::ALL.len() * 2;
+const TYPES: usize = SampleKind::ASKED.len() * 2;
 
 /// All types.
 pub static ALL: [Type; TYPES] = {
@@ -28,7 +28,7 @@ pub static ALL: [Type; TYPES] = {
     let mut place = 0;
     while place < TYPES {
         let unit = if place % 2 == 0 { Unit::Weight } else { Unit::Samples };
-        all[place] = Type { kind: SampleKind::ALL[place / 2], unit };
+        all[place] = Type { kind: SampleKind::ASKED[place / 2], unit };
         place += 1;
     }
     all
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_samples_is_offered_as_weight_and_as_count() {
-        for kind in SampleKind::ALL {
+        for kind in SampleKind::ASKED {
             for unit in Unit::ALL {
                 let offered = ALL.iter().filter(|t| t.kind == *kind && t.unit == unit).count();
                 assert_eq!(offered, 1, "{kind:?} {unit:?}");

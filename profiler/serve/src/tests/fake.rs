@@ -66,7 +66,7 @@ impl Store for FakeStore {
             count += 1;
             quality.lost.add(&window.lost);
             for row in
-                window.rows.iter().filter(|r| r.kind == query.kind && query.selection.matches(&r.labels))
+                window.rows.iter().filter(|r| query.kind.holds(r.kind) && query.selection.matches(&r.labels))
             {
                 add(&mut tree, row, &query.group);
                 quality.samples += row.count;
@@ -81,7 +81,7 @@ impl Store for FakeStore {
         let mut out: BTreeMap<Arc<LabelSet>, LabelTotal> = BTreeMap::new();
         for window in self.lock().iter().filter(|w| w.range.overlaps(&query.range)) {
             for row in
-                window.rows.iter().filter(|r| r.kind == query.kind && query.selection.matches(&r.labels))
+                window.rows.iter().filter(|r| query.kind.holds(r.kind) && query.selection.matches(&r.labels))
             {
                 let labels = row.labels.clone();
                 let total = out.entry(labels.clone()).or_insert(LabelTotal {
@@ -106,7 +106,7 @@ impl Store for FakeStore {
         let mut out: BTreeMap<Vec<String>, BTreeMap<u64, SeriesPoint>> = BTreeMap::new();
         for window in self.lock().iter().filter(|w| w.range.overlaps(&query.range)) {
             for row in
-                window.rows.iter().filter(|r| r.kind == query.kind && query.selection.matches(&r.labels))
+                window.rows.iter().filter(|r| query.kind.holds(r.kind) && query.selection.matches(&r.labels))
             {
                 let key = by.iter().map(|k| row.labels.get(*k).to_owned()).collect();
                 let time_ms = window.range.from.floor(step).as_millis();

@@ -193,3 +193,40 @@ async fn too_many_tasks_are_refused() {
     let one = send(app, request("GET", &format!("/api/v1/ledger?by=stage&{}", within(0, 10)))).await;
     assert_eq!(one.json()["count"], 1);
 }
+
+#[tokio::test]
+async fn wall_time_is_whole() {
+    use emberscope_model::{FrameKind, Row, SampleKind};
+    let store = jobs::store(true);
+    let pairs = [(LabelKey::App, "app-1"), (LabelKey::Stage, "3"), (LabelKey::Task, "100")];
+    let labels = [(LabelKey::ThreadClass, "task")].into_iter().chain(pairs);
+    let wait = |reason: &'static str, weight| {
+        let labels: Vec<_> = labels.clone().chain([(LabelKey::Wait, reason)]).collect();
+        let row =
+            jobs::row(&Arc::new(jobs::labels(&labels)), &[jobs::RUN, (FrameKind::Kernel, "schedule")], 1);
+        Row { kind: SampleKind::OffCpu, weight, ..row }
+    };
+    let rows = vec![wait("lock", 400 * jobs::MS), wait("idle", 100 * jobs::MS)];
+    store.append(jobs::window(2, rows, Vec::new(), Vec::new()));
+    let app = router(state(store), Access::LocalHostOnly, Router::new());
+    let ask = async |more: &str| {
+        let path = format!("/api/v1/flamegraph?type=wall&stage=3&format=folded{more}&{}", within(0, 40));
+        send(app.clone(), request("GET", &path)).await.text().to_owned()
+    };
+    let of = |folded: &str, line: &str| {
+        let weight = folded.lines().find_map(|l| l.strip_prefix(line)?.trim().parse::<u64>().ok());
+        weight.unwrap_or_else(|| panic!("{line} is not in {folded}")) / jobs::MS
+    };
+    let folded = ask("").await;
+    // 20 tasks and a feeder waited 100 ms each for a CPU; the tasks were blocked 50 ms each, of which 500 ms were seen.
+    assert_eq!(of(&folded, "[waits for a CPU]"), 2_100);
+    assert_eq!(of(&folded, "[unknown: wait not sampled]"), 500);
+    assert_eq!(of(&folded, "java.lang.Thread.run;schedule"), 400, "idle threads are left out");
+    assert_eq!(of(&folded, "java.lang.Thread.run;Feeder.write"), 500);
+    let by = ask("&group=wait,thread_class").await;
+    assert_eq!(of(&by, "wait=cpu;thread_class=task;[waits for a CPU]"), 2_000);
+    assert_eq!(of(&by, "wait=lock;thread_class=task;java.lang.Thread.run;schedule"), 400);
+    assert_eq!(of(&by, "wait=(none);thread_class=task;[unknown: wait not sampled]"), 500);
+    let locks = ask("&wait=lock").await;
+    assert_eq!(locks.lines().count(), 1, "{locks}");
+}

@@ -42,7 +42,7 @@ impl<'q> Totals<'q> {
         let selected = facts.labels.selected(&self.query.selection);
         let processes = facts.labels.all_processes();
         let mut known = vec![NO_PLACE; facts.labels.sets.len()];
-        for group in facts.groups.iter().filter(|group| group.kind == self.query.kind) {
+        for group in facts.groups.iter().filter(|group| self.query.kind.holds(group.kind)) {
             let Some(window) = facts.windows.get(group.window as usize) else { continue };
             if !is(&touched, group.window) || !is(&selected, group.set) {
                 continue;
@@ -128,7 +128,7 @@ impl<'q> Series<'q> {
             facts.windows.iter().map(|window| window.range.from.floor(self.step)).collect();
         self.steps.extend(steps.iter().zip(&touched).filter(|(_, touched)| **touched).map(|(step, _)| *step));
         let mut place_of = self.places.of(facts, self.by);
-        for group in facts.groups.iter().filter(|group| group.kind == self.query.kind) {
+        for group in facts.groups.iter().filter(|group| self.query.kind.holds(group.kind)) {
             let Some(step) = steps.get(group.window as usize) else { continue };
             if !is(&touched, group.window) || !is(&selected, group.set) {
                 continue;

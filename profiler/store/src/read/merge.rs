@@ -44,7 +44,7 @@ impl<'q> Quantities<'q> {
             .map(|place| {
                 let fits = is(&touched, facts.groups.window(place))
                     && is(&selected, facts.groups.set(place))
-                    && facts.groups.kind(place) == self.query.kind;
+                    && self.query.kind.holds(facts.groups.kind(place));
                 if fits && let Some(group) = facts.groups.get(place) {
                     add(&mut root, group.count);
                     add(&mut quality.samples, group.count);

@@ -44,7 +44,7 @@ impl<'q> Values<'q> {
         for place in 0..groups.len() {
             if is(&touched, groups.window(place))
                 && is(&selected, groups.set(place))
-                && groups.kind(place) == self.query.kind
+                && self.query.kind.holds(groups.kind(place))
                 && let Some(group) = groups.get(place)
                 && let Some(sum) = of_set.get_mut(group.set as usize)
             {
