@@ -25,6 +25,8 @@ pub mod setup;
 pub mod step;
 pub mod tally;
 pub mod test;
+#[cfg(test)]
+mod walls;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

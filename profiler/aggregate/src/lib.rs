@@ -13,7 +13,7 @@ mod rows;
 mod stack_key;
 mod windows;
 
-pub use clock::{ClockMap, ClockReading, ClockStep, Era, EraEnd, Located};
+pub use clock::ClockReading;
 pub use closed::{ClosedWindow, CountedRow};
 pub use intern::{InternLimits, InternStats, Interner};
 pub use windows::{WindowCounters, Windows, WindowsConfig};

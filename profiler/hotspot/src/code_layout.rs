@@ -90,7 +90,13 @@ pub fn from_tables<M: Memory>(
         interpreter_high: 0,
         cont_entry_return: entry_return.unwrap_or(0),
     };
-    let last = [
+    let head_bytes = head_bytes(&layout)?;
+    Ok(JvmLayout { head_bytes, ..layout })
+}
+
+/// Bytes of a blob's head up to the end of the last field that the walker reads.
+fn head_bytes(layout: &JvmLayout) -> Result<u16, JvmProblem> {
+    let read = [
         layout.name,
         layout.frame_size,
         layout.frame_complete,
@@ -102,11 +108,11 @@ pub fn from_tables<M: Memory>(
         layout.deopt_mh,
         layout.verified_entry,
     ];
-    let end = last.iter().map(|field| usize::from(field.offset) + 8).max().unwrap_or(0);
+    let end = read.iter().map(|field| usize::from(field.offset) + 8).max().unwrap_or(0);
     if end > MAX_BLOB_HEAD {
         return Err(JvmProblem::Nonsense("a code blob's head of over 512 bytes"));
     }
-    Ok(JvmLayout { head_bytes: end as u16, ..layout })
+    Ok(end as u16)
 }
 
 /// Reserved memory and segment maps; in the order of the JVM.

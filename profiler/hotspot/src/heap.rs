@@ -84,72 +84,91 @@ pub struct Heap {
 const FLAGS: [&str; 5] =
     ["UseCompressedOops", "UseCompressedClassPointers", "UseCompactObjectHeaders", "UseZGC", "ZGenerational"];
 
+/// Where compressed references of a kind begin, and their shift: the first of these names that the JVM has.
+fn base_and_shift<M: Memory>(
+    memory: &M,
+    vm: &VmStructs,
+    bases: [&str; 3],
+    shifts: [&str; 3],
+) -> Result<(u64, u8), JvmProblem> {
+    let first = |names: [&str; 3]| names.into_iter().find_map(|name| vm.address(name));
+    let (Some(base), Some(shift)) = (first(bases), first(shifts)) else {
+        return Err(JvmProblem::Missing("how references are compressed"));
+    };
+    let shift = memory.u32(shift)?;
+    let narrow = u8::try_from(shift).ok().filter(|s| *s < 32);
+    Ok((memory.u64(base)?, narrow.ok_or(JvmProblem::Nonsense("a reference's shift"))?))
+}
+
+impl References {
+    fn read<M: Memory>(
+        memory: &M,
+        vm: &VmStructs,
+        flag: impl Fn(&'static str) -> Option<bool>,
+    ) -> Result<Self, JvmProblem> {
+        if flag("UseZGC").unwrap_or(false) {
+            let coloured = vm.offset("ZGlobalsForVMStructs::_ZPointerLoadBadMask").is_some();
+            // The flag is there as long as there is a choice (21 to 23).
+            let coloured = coloured && flag("ZGenerational").unwrap_or(true);
+            return Ok(if coloured { Self::Coloured } else { Self::Mapped });
+        }
+        if !flag("UseCompressedOops").ok_or(JvmProblem::Missing("whether references are compressed"))? {
+            return Ok(Self::Wide);
+        }
+        let (base, shift) = base_and_shift(
+            memory,
+            vm,
+            ["CompressedOops::_base", "CompressedOops::_narrow_oop._base", "Universe::_narrow_oop._base"],
+            ["CompressedOops::_shift", "CompressedOops::_narrow_oop._shift", "Universe::_narrow_oop._shift"],
+        )?;
+        Ok(Self::Narrow { base, shift })
+    }
+}
+
+impl ClassWord {
+    fn read<M: Memory>(
+        memory: &M,
+        vm: &VmStructs,
+        flag: impl Fn(&'static str) -> Option<bool>,
+    ) -> Result<Self, JvmProblem> {
+        let missing = JvmProblem::Missing("where an object's class is");
+        let compact = flag("UseCompactObjectHeaders").unwrap_or(false);
+        // The flag goes once there is no choice any more.
+        if !compact && !flag("UseCompressedClassPointers").unwrap_or(true) {
+            let offset = vm.offset("oopDesc::_metadata._klass").ok_or(missing)?;
+            return Ok(Self::Pointer { offset });
+        }
+        let (base, shift) = base_and_shift(
+            memory,
+            vm,
+            [
+                "CompressedKlassPointers::_base",
+                "CompressedKlassPointers::_narrow_klass._base",
+                "Universe::_narrow_klass._base",
+            ],
+            [
+                "CompressedKlassPointers::_shift",
+                "CompressedKlassPointers::_narrow_klass._shift",
+                "Universe::_narrow_klass._shift",
+            ],
+        )?;
+        if compact {
+            let from = vm.constant("markWord::klass_shift").and_then(|s| u8::try_from(s).ok());
+            let from = from.filter(|s| *s < 64).ok_or(missing)?;
+            return Ok(Self::InMark { from, base, shift });
+        }
+        let offset = vm.offset("oopDesc::_metadata._compressed_klass").ok_or(missing)?;
+        Ok(Self::Narrow { offset, base, shift })
+    }
+}
+
 impl Heap {
     /// From the tables, of a JVM that has loaded its first classes.
     pub fn read<M: Memory>(memory: &M, vm: &VmStructs) -> Result<Self, JvmProblem> {
-        let first = |names: [&str; 3]| names.into_iter().find_map(|name| vm.address(name));
-        let base_and_shift = |bases: [&str; 3], shifts: [&str; 3]| -> Result<(u64, u8), JvmProblem> {
-            let (Some(base), Some(shift)) = (first(bases), first(shifts)) else {
-                return Err(JvmProblem::Missing("how references are compressed"));
-            };
-            let shift = memory.u32(shift)?;
-            let narrow = u8::try_from(shift).ok().filter(|s| *s < 32);
-            Ok((memory.u64(base)?, narrow.ok_or(JvmProblem::Nonsense("a reference's shift"))?))
-        };
         let flags = flags::read(memory, vm, &FLAGS)?;
-        let flag = |name| flags.get(name).copied();
-        let zgc = flag("UseZGC").unwrap_or(false);
-        let references = if zgc {
-            let coloured = vm.offset("ZGlobalsForVMStructs::_ZPointerLoadBadMask").is_some();
-            // The flag is there as long as there is a choice (21 to 23).
-            if coloured && flag("ZGenerational").unwrap_or(true) {
-                References::Coloured
-            } else {
-                References::Mapped
-            }
-        } else if flag("UseCompressedOops").ok_or(JvmProblem::Missing("whether references are compressed"))? {
-            let (base, shift) = base_and_shift(
-                ["CompressedOops::_base", "CompressedOops::_narrow_oop._base", "Universe::_narrow_oop._base"],
-                [
-                    "CompressedOops::_shift",
-                    "CompressedOops::_narrow_oop._shift",
-                    "Universe::_narrow_oop._shift",
-                ],
-            )?;
-            References::Narrow { base, shift }
-        } else {
-            References::Wide
-        };
-        let compact = flag("UseCompactObjectHeaders").unwrap_or(false);
-        // The flag goes once there is no choice any more.
-        let narrow = compact || flag("UseCompressedClassPointers").unwrap_or(true);
-        let class_word = if narrow {
-            let (base, shift) = base_and_shift(
-                [
-                    "CompressedKlassPointers::_base",
-                    "CompressedKlassPointers::_narrow_klass._base",
-                    "Universe::_narrow_klass._base",
-                ],
-                [
-                    "CompressedKlassPointers::_shift",
-                    "CompressedKlassPointers::_narrow_klass._shift",
-                    "Universe::_narrow_klass._shift",
-                ],
-            )?;
-            if compact {
-                let from = vm.constant("markWord::klass_shift").and_then(|s| u8::try_from(s).ok());
-                let from =
-                    from.filter(|s| *s < 64).ok_or(JvmProblem::Missing("where an object's class is"))?;
-                ClassWord::InMark { from, base, shift }
-            } else {
-                let offset = vm.offset("oopDesc::_metadata._compressed_klass");
-                let offset = offset.ok_or(JvmProblem::Missing("where an object's class is"))?;
-                ClassWord::Narrow { offset, base, shift }
-            }
-        } else {
-            let offset = vm.offset("oopDesc::_metadata._klass");
-            ClassWord::Pointer { offset: offset.ok_or(JvmProblem::Missing("where an object's class is"))? }
-        };
+        let flag = |name: &'static str| flags.get(name).copied();
+        let references = References::read(memory, vm, flag)?;
+        let class_word = ClassWord::read(memory, vm, flag)?;
         // Behind the header (arrayOop.hpp): no table tells, so it follows from what comes before.
         let array_length_offset = match class_word {
             ClassWord::InMark { .. } => 8,

@@ -73,6 +73,25 @@ struct Values {
     period: Option<u64>,
 }
 
+impl Values {
+    /// What of a sample's values is kept. Of count and weight the one that is missing follows from the period.
+    fn sampled(&self, values: &[i64]) -> Sampled {
+        let value = |place: usize| values.get(place).map_or(0, |value| value.cast_unsigned());
+        let weight = self.weight.map(|(place, factor)| value(place).saturating_mul(factor));
+        match (self.count.map(value), weight, self.period) {
+            (Some(count), Some(weight), _) => Sampled { count, weight },
+            (Some(count), None, period) => {
+                Sampled { count, weight: count.saturating_mul(period.unwrap_or_default()) }
+            }
+            (None, weight, period) => {
+                let weight = weight.unwrap_or_default();
+                let count = period.map_or(1, |period| (weight.saturating_add(period / 2) / period).max(1));
+                Sampled { count: if weight == 0 { 0 } else { count }, weight }
+            }
+        }
+    }
+}
+
 struct Reading<'a> {
     profile: &'a Profile,
     told: &'a Told,
@@ -126,15 +145,7 @@ impl Reading<'_> {
     fn read(&self) -> Result<Imported, ImportError> {
         let profile = self.profile;
         let values = self.values()?;
-        let own = match (u64::try_from(profile.time_nanos), u64::try_from(profile.duration_nanos)) {
-            (Ok(from), length) if from > 0 => {
-                // A profile of no length is still one of some instant.
-                let until = from.saturating_add(length.unwrap_or_default().max(1));
-                Some(TimeRange { from: WallTime(from), until: WallTime(until) })
-            }
-            _ => None,
-        };
-        let (range, guessed) = span(self.told, own)?;
+        let (range, guessed) = span(self.told, own_range(profile))?;
         let mut gather = Gather::new(self.told.window);
         let frames = self.frames(&mut gather)?;
         let set = gather.labels(labels("pprof", None))?;
@@ -150,24 +161,10 @@ impl Reading<'_> {
                     "sample {number} has a negative value: it is a difference of profiles"
                 )));
             }
-            let value = |place: usize| sample.value.get(place).map_or(0, |value| value.cast_unsigned());
-            for (place, sum) in others.iter_mut().enumerate() {
-                *sum += u64::from(value(place) > 0);
+            for (sum, value) in others.iter_mut().zip(&sample.value) {
+                *sum += u64::from(*value > 0);
             }
-            let weight = values.weight.map(|(place, factor)| value(place).saturating_mul(factor));
-            let count = values.count.map(value);
-            let sampled = match (count, weight, values.period) {
-                (Some(count), Some(weight), _) => Sampled { count, weight },
-                (Some(count), None, period) => {
-                    Sampled { count, weight: count.saturating_mul(period.unwrap_or_default()) }
-                }
-                (None, weight, period) => {
-                    let weight = weight.unwrap_or_default();
-                    let count =
-                        period.map_or(1, |period| (weight.saturating_add(period / 2) / period).max(1));
-                    Sampled { count: if weight == 0 { 0 } else { count }, weight }
-                }
-            };
+            let sampled = values.sampled(&sample.value);
             if sampled.count == 0 && sampled.weight == 0 {
                 continue;
             }
@@ -265,6 +262,14 @@ impl Reading<'_> {
         frame.module = module.into();
         Ok(frame)
     }
+}
+
+/// When the profile was taken, if it says so.
+fn own_range(profile: &Profile) -> Option<TimeRange> {
+    let from = u64::try_from(profile.time_nanos).ok().filter(|from| *from > 0)?;
+    // A profile of no length is still one of some instant.
+    let length = u64::try_from(profile.duration_nanos).unwrap_or_default().max(1);
+    Some(TimeRange { from: WallTime(from), until: WallTime(from.saturating_add(length)) })
 }
 
 /// Nanoseconds of a unit of time.

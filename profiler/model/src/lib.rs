@@ -41,7 +41,7 @@ pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, RuntimeId, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, RawWait, TaskEvent};
 pub use rewrite::LabelRewrite;
-pub use secrets::{is_secret_key, scrub};
+pub use secrets::scrub;
 pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
 pub use spark::{
     Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,

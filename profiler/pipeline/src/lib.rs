@@ -15,6 +15,7 @@ mod pythons;
 mod relabels;
 mod runtimes;
 mod serving;
+mod settings;
 mod shares;
 mod stacks;
 mod tables;
@@ -26,35 +27,28 @@ mod worker;
 pub use lifecycle::Lifecycle;
 
 pub use archive::{ServeArchive, serve_archive, serve_store};
-use emberscope_aggregate::{ClockReading, InternLimits, Interner, Windows, WindowsConfig};
-use emberscope_capture::{Capture, CaptureConfig, CaptureError, HostFeatures};
-use emberscope_config::{DaemonConfig, FreeSpace, FsyncWhen, FullDisk, RecordConfig, SelectError};
+use emberscope_aggregate::{ClockReading, InternLimits, Interner, Windows};
+use emberscope_capture::{Capture, CaptureError, HostFeatures};
+use emberscope_config::{DaemonConfig, RecordConfig, SelectError};
 use emberscope_cpython::CPython;
 use emberscope_hotspot::HotSpot;
-use emberscope_model::{
-    Answer, Frame, LabelKey, LabelSetBuilder, LostCounts, ProcessKey, Query, Selection, StackEnd, Tenant,
-    TimeRange, UnknownReason, WallTime,
-};
+use emberscope_model::{Answer, LostCounts, Query, Selection, TimeRange, WallTime};
 use emberscope_process::threads::{Limits, Threads};
-use emberscope_process::{
-    AppFilter, ExecutorFilter, Fraction, Keep, KeepError, NamesConfig, Places, Registry, RegistryConfig,
-    SparkNames,
-};
+use emberscope_process::{KeepError, NamesConfig, Places, Registry, RegistryConfig, SparkNames};
 use emberscope_push::{PushConfig, Pusher};
 use emberscope_runtime::{Readers, Runtimes};
 use emberscope_serve::{Metrics, Queries, ServeError, ServeState};
 use emberscope_store::{
-    AnswerLimits, DiskStore, DiskStoreConfig, DiskStoreError, Fsync, KeepFree, MemoryStore,
-    MemoryStoreConfig, RollUp, Store, StoreError, WhenFull,
+    AnswerLimits, DiskStore, DiskStoreError, MemoryStore, MemoryStoreConfig, Store, StoreError,
 };
 use emberscope_supervise::Panicked;
 use emberscope_supervise::rights;
-use emberscope_symbolize::{PendingFrame, PendingStack, Symbolizer, SymbolizerConfig, Target};
+use emberscope_symbolize::Symbolizer;
 use health::{Health, Shared};
 use pace::Pace;
 use pythons::Pythons;
 use runtimes::Processes;
-use stacks::{Entry, StackCache, StackToken};
+use stacks::StackCache;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -120,37 +114,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         .map_err(PipelineError::Runtime)?;
     let doors = runtime.block_on(doors::of(&config).open())?;
     let store_dir = config.data_dir.get().join("store");
-    let store: Arc<dyn Store> = Arc::new(DiskStore::open(DiskStoreConfig {
-        window_length: config.window.get().get(),
-        memory_bytes: config.store_bytes.as_usize(),
-        fsync: match config.fsync {
-            FsyncWhen::Window => Fsync::Window,
-            FsyncWhen::Never => Fsync::Never,
-        },
-        when_full: match config.when_full {
-            FullDisk::Drop => WhenFull::DropOldest,
-            FullDisk::Stop => WhenFull::Stop,
-        },
-        keep_free: match config.keep_free {
-            FreeSpace::Auto => KeepFree::Auto,
-            FreeSpace::Bytes(bytes) => KeepFree::Bytes(bytes.0),
-            FreeSpace::Percent(percent) => KeepFree::Percent(percent),
-        },
-        retention_age: config.retention_age.get(),
-        roll_ups: [(config.rollup_1m_age, 60), (config.rollup_10m_age, 600)]
-            .into_iter()
-            .filter(|(age, _)| !age.get().is_zero())
-            .map(|(age, seconds)| RollUp { after: age.get(), window: Duration::from_secs(seconds) })
-            .collect(),
-        answers: AnswerLimits {
-            nodes: *config.query_nodes.get() as usize,
-            time: config.query_time.get(),
-            bytes: config.query_bytes.0,
-            ..AnswerLimits::default()
-        },
-        retention_bytes: config.retention_bytes.0,
-        ..DiskStoreConfig::new(&store_dir)
-    })?);
+    let store: Arc<dyn Store> = Arc::new(DiskStore::open(settings::store(&config, &store_dir))?);
     let joined = join(&config, Arc::clone(&store), Some(&config.data_dir.get().join("unwind")))?;
     let ready = Arc::new(AtomicBool::new(false));
     let names = NamesConfig {
@@ -246,67 +210,26 @@ fn join(
         Some(name) => name.get().to_owned(),
         None => rustix::system::uname().nodename().to_string_lossy().into_owned(),
     };
-    let keep = Keep {
-        apps: config.apps.get().parse::<AppFilter>()?,
-        executors: config.executors.get().parse::<ExecutorFilter>()?,
-        fraction: Fraction::new(*config.fraction.get())?,
-    };
+    let registry = settings::registry(config, &node)?;
     let features = HostFeatures::probe();
     let metrics =
         Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")).map_err(|e| PipelineError::Metrics(e.to_string()))?);
     let shared = Arc::new(Shared::default());
     // All runtimes that there are.
     let runtimes = Runtimes::new(vec![Box::new(HotSpot::default()), Box::new(CPython::default())]);
-    let mut registry = Registry::new(RegistryConfig {
-        keep,
-        marks: runtimes.marks(),
-        ask_drivers: config.ask_drivers,
-        cluster_users: config.cluster_users.get().split(',').map(|name| name.trim().to_owned()).collect(),
-        ..RegistryConfig::host(&node)
-    });
+    let mut registry = Registry::new(RegistryConfig { marks: runtimes.marks(), ..registry });
     // First the programs, then the scan: what starts meanwhile comes as an event.
-    let capture = CaptureConfig {
-        hz: *config.hz.get(),
-        others: config
-            .events
-            .get()
-            .iter()
-            .filter_map(|sampled| Some((sampled.kind, sampled.every?)))
-            .collect(),
-        ring_bytes: config.ring_bytes.as_ref().map(|size| u32::try_from(size.get().0).unwrap_or(u32::MAX)),
-        ..CaptureConfig::default()
-    };
-    let mut capture = Capture::start(&capture, &features)?;
+    let mut capture = Capture::start(&settings::capture(config), &features)?;
     let tables = capture.take_tables();
     let mut tables = Tables::start(tables, unwind_dir).map_err(PipelineError::Runtime)?;
     let started = ClockReading::take();
     let processes = registry.scan();
     tables.begin(&registry);
     tracing::info!(processes, cpus = capture.cpus(), kernel = %features.kernel, "read the node");
-    let full_labels = LabelSetBuilder::new().set(LabelKey::Node, node.as_str()).build();
     let interner = Interner::new(InternLimits::default());
     let health = Health::new(Arc::clone(&metrics), Arc::clone(&shared), &features, *config.hz.get());
-    let windows = WindowsConfig {
-        length: config.window.get().get(),
-        grace: GRACE,
-        max_rows: MAX_ROWS,
-        overflow_stack: overflow_stack(),
-        overflow_labels: Arc::new(full_labels),
-        tenant: |token| token.0.target.tenant,
-        // 16 bytes a frame until the window closes: 64 MiB at most, and most stacks are one or two.
-        cost: |token| 1 + token.0.pending.frames.len() / 64,
-    };
     let readers = Readers::new(runtimes);
-    let symbolizer = Symbolizer::new(SymbolizerConfig {
-        readers: readers.clone(),
-        ask_jvms: config.ask_jvms,
-        ask_interval: config.ask_interval.get(),
-        debuginfod: (
-            config.debuginfod.as_ref().map(|urls| urls.get().to_vec()).unwrap_or_default(),
-            config.data_dir.get().join("debuginfod"),
-        ),
-        ..SymbolizerConfig::default()
-    });
+    let symbolizer = Symbolizer::new(settings::symbolizer(config, readers.clone()));
     let push = config.push.as_ref().map(|url| {
         let tenant = config.push_tenant.as_ref().map(|tenant| tenant.get().to_owned());
         Pusher::start(PushConfig { url: url.get().to_owned(), tenant })
@@ -320,7 +243,7 @@ fn join(
         capture,
         registry,
         symbolizer,
-        windows: Windows::new(windows, ClockReading::take()),
+        windows: Windows::new(settings::windows(config, &node), ClockReading::take()),
         stacks: StackCache::default(),
         interner,
         store,
@@ -341,14 +264,4 @@ fn join(
         push,
     };
     Ok(Joined { worker, metrics, shared, node, places })
-}
-
-/// The stack of samples that a full window can no longer tell apart.
-fn overflow_stack() -> StackToken {
-    let frame = Arc::new(Frame::unknown(UnknownReason::TableFull, ""));
-    let nobody = ProcessKey { pid: 0, start_ticks: 0 };
-    StackToken(Arc::new(Entry {
-        target: Arc::new(Target { key: nobody, uid: 0, gid: 0, nspid: 0, tenant: Tenant::default() }),
-        pending: PendingStack { frames: [PendingFrame::Named(frame)].into(), end: StackEnd::Unknown },
-    }))
 }

@@ -17,8 +17,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
 
-/// Where the daemon listens unless told: Spark's own pages are 4040 to 4056.
-pub const DEFAULT_LISTEN: &str = "127.0.0.1:4099";
 /// The Unix socket that the daemon has unless told.
 pub const DEFAULT_SOCKET: &str = "/run/emberscope/emberscope.sock";
 
@@ -271,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_default_is_the_documented_one() {
-        assert_eq!(ServeConfig::default().listen.to_string(), DEFAULT_LISTEN);
+        assert_eq!(ServeConfig::default().listen.to_string(), "127.0.0.1:4099");
     }
 
     #[test]

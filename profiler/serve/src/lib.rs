@@ -57,15 +57,14 @@ mod work;
 
 pub use again::Files;
 pub use answer::share_error;
-pub use config::{Access, DEFAULT_LISTEN, DEFAULT_SOCKET, ServeConfig, ServeError};
+pub use config::{Access, DEFAULT_SOCKET, ServeConfig, ServeError};
 pub use connection::{Listener, serve, serve_all};
 pub use cut::cut;
 pub use doors::Doors;
 pub use error::ApiError;
 pub use metrics::{Archiving, Declared, JvmCpu, Metrics, PerReason, Pushing, Reading, raise_to};
-pub use own::{OwnUsage, usage as own_usage};
 pub use params::{Params, QueryStringError, nearest, pairs};
-pub use request::{Asked, DEFAULT_SPAN};
+pub use request::Asked;
 pub use run::{Queries, Rendered};
 pub use tls::TlsFiles;
 

@@ -40,7 +40,7 @@ pub type Ready = Result<(Rendered, Arc<Held>), ApiError>;
 #[derive(Clone, Debug)]
 pub struct Queries {
     places: Arc<Semaphore>,
-    unread: Unread,
+    pub(crate) unread: Unread,
     together: Together<Ready>,
     wait: Duration,
     time: Duration,
@@ -60,12 +60,6 @@ impl Queries {
     pub fn new(places: usize, wait: Duration, time: Duration) -> Self {
         let places = Arc::new(Semaphore::new(places));
         Self { places, unread: Unread::shared(), together: Together::default(), wait, time }
-    }
-
-    /// The same with a limit of its own for answers that are not read yet.
-    #[must_use]
-    pub fn with_unread(self, bytes: usize) -> Self {
-        Self { unread: Unread::new(bytes), ..self }
     }
 
     /// Runs `work` on a thread that may block.

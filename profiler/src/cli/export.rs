@@ -78,7 +78,7 @@ fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write)
 #[cfg(test)]
 mod tests {
     use super::super::fake::Fake;
-    use super::super::stopped::fixture;
+    use super::super::recorded::fixture;
     use super::super::{DataDirLock, code};
     use super::*;
     use clap::Parser;

@@ -28,6 +28,8 @@ mod logging;
 mod output;
 mod record;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod reference;
 mod selection;
 mod serve;

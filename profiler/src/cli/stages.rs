@@ -3,11 +3,10 @@
 use super::CliError;
 use super::answer::Basis;
 use super::ask::{AskArgs, Rows};
-use super::figures::{Figures, SparkCpu, how, moment, or_nothing};
+use super::figures::{Figures, SparkCpu, how, or_nothing};
 use super::selection::Params;
 use super::table::{Align, Table};
-use super::text::time;
-use super::waited::{self, Waited};
+use super::waited::Waited;
 use clap::Args;
 use emberscope_model::SparkUrl;
 use emberscope_process::{NamesConfig, Places, SparkNames};
@@ -15,6 +14,10 @@ use emberscope_serve::spark::join_stages;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
+
+mod shown;
+
+use shown::Shown;
 
 const PATH: &str = "/api/v1/stages";
 /// How long a driver or history server may take: its first answer takes seconds.
@@ -161,107 +164,23 @@ pub fn attempt(number: &str, attempt: &str) -> String {
     if attempt.is_empty() { number.to_owned() } else { format!("{number}.{attempt}") }
 }
 
-impl Stages {
-    fn several_apps(&self) -> bool {
-        self.stages.iter().any(|stage| Some(&stage.app) != self.stages.first().map(|first| &first.app))
-    }
-}
-
 impl Rows for Stages {
     const WHAT: &'static str = "stage";
     fn basis(&self) -> &Basis {
         &self.basis
     }
     fn table(&self) -> Table {
-        let several_apps = self.several_apps();
-        let joined = self.stages.iter().any(|stage| stage.spark.is_some());
-        let helped = self.stages.iter().any(|stage| !stage.helpers.is_empty());
-        let python = self.stages.iter().any(|stage| !stage.python.is_empty());
-        let mut columns = vec![("STAGE", Align::Left), ("TASKS", Align::Right), ("CPU", Align::Right)];
-        if several_apps {
-            columns.insert(0, ("APP", Align::Left));
-        }
-        if joined {
-            columns.extend([("SPARK'S CPU", Align::Right), ("OVERHEAD A TASK", Align::Right)]);
-        }
-        columns.extend(["USER", "KERNEL", "RUN DELAY", "BLOCKED"].map(|name| (name, Align::Right)));
-        if helped {
-            columns.push(("HELPERS", Align::Right));
-        }
-        if python {
-            columns.extend([("PYTHON", Align::Right), ("PYTHON WAIT", Align::Right)]);
-        }
-        let waits = self.stages.iter().any(|stage| stage.waited.is_some());
-        columns.extend(waits.then_some((waited::HEAD, Align::Left)));
-        columns.extend([("SAMPLED", Align::Right), ("FIRST SEEN", Align::Left), ("LAST SEEN", Align::Left)]);
-        if joined {
-            columns.push(("NAME", Align::Left));
-        }
-        let mut table = Table::new(&columns);
+        let shown = Shown::of(&self.stages);
+        let mut table = Table::new(&shown.columns());
         table.give_way(&["LAST SEEN", "FIRST SEEN", "KERNEL", "USER", "SPARK'S CPU", "BLOCKED", "SAMPLED"]);
-        if joined {
+        if shown.joined {
             table.cut_last();
         }
-        let (from, until) = self.basis.range();
         for stage in &self.stages {
-            let mut row = Vec::new();
-            if several_apps {
-                row.push(stage.app.clone());
-            }
-            row.extend([
-                stage.number(),
-                stage.tasks.to_string(),
-                stage.own.exact_time(|exact| exact.cpu_seconds),
-            ]);
-            if joined {
-                let spark = stage.spark.as_ref().and_then(|spark| spark.cpu.seconds());
-                row.extend([time(spark), time(stage.overhead())]);
-            }
-            row.extend([
-                stage.own.exact_time(|exact| exact.user_seconds),
-                stage.own.exact_time(|exact| exact.system_seconds),
-                stage.own.exact_time(|exact| exact.run_delay_seconds),
-                stage.own.exact_time(|exact| exact.blocked_seconds),
-            ]);
-            if helped {
-                row.push(stage.helpers.exact_time(|exact| exact.cpu_seconds));
-            }
-            if python {
-                row.push(stage.python.exact_time(|exact| exact.cpu_seconds));
-                row.push(stage.own.exact_time(|exact| exact.python_wait_seconds));
-            }
-            row.extend(waits.then(|| waited::cell(stage.waited.as_ref(), &stage.own)));
-            row.extend([
-                stage.own.sampled_time(),
-                moment(&stage.first_seen, from, until),
-                moment(&stage.last_seen, from, until),
-            ]);
-            if joined {
-                row.push(stage.spark.as_ref().map(Spark::title).unwrap_or_default());
-            }
-            table.row(row);
+            table.row(shown.cells(stage, self.basis.range()));
         }
         table.note(how(self.stages.iter().map(|stage| &stage.own)));
-        if waits {
-            table.note(waited::NOTE.to_owned());
-        }
-        if helped {
-            table.note("HELPERS: CPU of threads that tasks started, in none of the other columns".to_owned());
-        }
-        if python {
-            table.note(
-                "PYTHON: CPU of the tasks' Python workers, in none of the other columns; PYTHON WAIT: the part of BLOCKED in \
-                 which the tasks slept until Python woke them"
-                    .to_owned(),
-            );
-        }
-        if joined {
-            table.note(
-                "SPARK'S CPU: executorCpuTime and executorDeserializeCpuTime, as Spark tells; OVERHEAD A TASK: \
-                 (CPU - SPARK'S CPU) / TASKS, of ended stages whose every task was seen, once and whole"
-                    .to_owned(),
-            );
-        }
+        shown.notes(&mut table);
         table
     }
 }
@@ -277,7 +196,7 @@ impl Rows for ByClass {
         &self.0.basis
     }
     fn table(&self) -> Table {
-        let several_apps = self.0.several_apps();
+        let several_apps = Shown::of(&self.0.stages).several_apps;
         let mut columns = vec![("STAGE", Align::Left), ("CLASS", Align::Left)];
         if several_apps {
             columns.insert(0, ("APP", Align::Left));

@@ -33,25 +33,3 @@ pub fn opened(dir: &Path) -> Result<DiskStore, CliError> {
     };
     DiskStore::open(config).map_err(|error| CliError::Store(Chain(&error).to_string()))
 }
-
-/// A data directory with the store that the first version wrote. Copied without a program: a child between fork and
-/// exec holds the locks of the tests beside it.
-#[cfg(test)]
-pub fn fixture() -> tempfile::TempDir {
-    fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-        std::fs::create_dir(to)?;
-        for entry in std::fs::read_dir(from)? {
-            let entry = entry?;
-            let to = to.join(entry.file_name());
-            match entry.file_type()?.is_dir() {
-                true => copy(&entry.path(), &to)?,
-                false => std::fs::copy(entry.path(), to).map(|_| ())?,
-            }
-        }
-        Ok(())
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/store-1");
-    copy(Path::new(fixture), &store_dir(dir.path())).unwrap();
-    dir
-}

@@ -30,7 +30,6 @@ pub use disk::{
     Chain, DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, KeepFree, RollUp, SetAside, WhenFull,
 };
 pub use files::{BlockFacts, JournalReader, MANIFEST, blocks_of, journals_of};
-pub use gaps::of_name as hour_of_block;
 pub use imports::{ImportFacts, Importing};
 pub use journal::Fsync;
 pub use memory::{MemoryStore, MemoryStoreConfig};

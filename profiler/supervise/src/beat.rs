@@ -186,11 +186,6 @@ impl Beats {
             current: since(&self.current),
         }
     }
-
-    #[cfg(test)]
-    fn older(&mut self, by: Duration) {
-        self.started = self.started.checked_sub(by).unwrap();
-    }
 }
 
 #[cfg(test)]
@@ -198,6 +193,12 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    impl Beats {
+        fn older(&mut self, by: Duration) {
+            self.started = self.started.checked_sub(by).unwrap();
+        }
+    }
 
     fn state(weight: Weight, busy_for: Option<Duration>) -> ThreadState {
         ThreadState { thread: "sampler", busy_for, limit: SECOND * 15, weight }

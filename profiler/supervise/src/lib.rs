@@ -13,14 +13,14 @@ pub mod quarantine;
 pub mod rights;
 mod thread;
 
-pub use beat::{Beat, Beats, Health, ThreadState, Weight};
+pub use beat::{Beat, Health, ThreadState, Weight};
 pub use panics::{Panicked, attempt, count_of, install_hook};
 pub use thread::{THREADS, end_within, run, spawn};
 
 use std::sync::LazyLock;
 
 /// The process's threads.
-static BEATS: LazyLock<Beats> = LazyLock::new(Beats::default);
+static BEATS: LazyLock<beat::Beats> = LazyLock::new(beat::Beats::default);
 
 /// How the process's threads do.
 pub fn health() -> Health {

@@ -11,6 +11,8 @@
 mod blocks;
 mod counts;
 mod merged;
+#[cfg(test)]
+pub(super) mod once;
 mod pieces;
 
 pub use counts::ArchiveUsage;
@@ -247,21 +249,4 @@ impl Copying {
             }
         }
     }
-}
-
-/// Copies all there is, once.
-#[cfg(test)]
-pub(super) async fn once(config: ArchiverConfig) -> Result<ArchiveUsage, String> {
-    let remote = Remote::open(&config.url, true).map_err(|error| error.to_string())?;
-    once_to(config, remote).await
-}
-
-/// The same to an archive that is open.
-#[cfg(test)]
-pub(super) async fn once_to(config: ArchiverConfig, remote: Remote) -> Result<ArchiveUsage, String> {
-    let counts = Arc::new(Mutex::new(Counts::new()));
-    let url = config.url.clone();
-    let mut copying = Copying::new(config, remote, counts.clone());
-    copying.round().await.map_err(|error| error.to_string())?;
-    Ok(lock(&counts).usage(&url))
 }

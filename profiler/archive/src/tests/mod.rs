@@ -1,6 +1,6 @@
 //! An archive in a directory: what it answers is what the store answers, whatever was broken off, joined, changed.
 
-use super::copy::{once, once_to};
+use super::copy::once::{once, once_to};
 use super::*;
 use emberscope_model::{
     Accounts, Detail, DropReason, Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LedgerRow,

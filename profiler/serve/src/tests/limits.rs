@@ -4,6 +4,7 @@ use super::*;
 use crate::connection::HEADER_TIME;
 use crate::crowd::MAX_LOOPBACK;
 use crate::serve;
+use crate::unread::Unread;
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -80,7 +81,8 @@ async fn a_query_that_takes_too_long_keeps_its_place_until_it_ends() {
 #[tokio::test]
 async fn answers_that_nobody_reads_have_a_limit() {
     let mut state = state(three_windows());
-    state.queries = Queries::new(1, Duration::from_millis(50), 20 * SECOND).with_unread(1);
+    state.queries = Queries::new(1, Duration::from_millis(50), 20 * SECOND);
+    state.queries.unread = Unread::new(1);
     let app = router(state, Access::LocalHostOnly, Router::new());
     let unread = app.clone().oneshot(request("GET", "/api/v1/apps")).await.unwrap();
     let message = send(app.clone(), request("GET", "/api/v1/apps")).await.refused(503, "busy", None);

@@ -1,7 +1,7 @@
 //! Files into data directories, and out of them again.
 
 use super::super::code;
-use super::super::stopped::fixture;
+use super::super::recorded::fixture;
 use super::*;
 use clap::Parser;
 use emberscope_export::{ExportOptions, Format as Written, render};

@@ -1,0 +1,122 @@
+//! The columns of stages: which are there, what they hold of a stage, what they mean.
+
+use super::super::figures::moment;
+use super::super::table::{Align, Table};
+use super::super::text::time;
+use super::super::waited;
+use super::{Spark, Stage};
+
+/// Columns that are there only if a stage of the answer has something in them.
+pub(super) struct Shown {
+    /// More than one application.
+    pub(super) several_apps: bool,
+    /// What Spark says of its stages.
+    pub(super) joined: bool,
+    /// Threads that tasks started.
+    helped: bool,
+    /// The tasks' Python workers.
+    python: bool,
+    /// What tasks waited for.
+    waits: bool,
+}
+
+impl Shown {
+    pub(super) fn of(stages: &[Stage]) -> Self {
+        Self {
+            several_apps: stages
+                .iter()
+                .any(|stage| Some(&stage.app) != stages.first().map(|first| &first.app)),
+            joined: stages.iter().any(|stage| stage.spark.is_some()),
+            helped: stages.iter().any(|stage| !stage.helpers.is_empty()),
+            python: stages.iter().any(|stage| !stage.python.is_empty()),
+            waits: stages.iter().any(|stage| stage.waited.is_some()),
+        }
+    }
+
+    pub(super) fn columns(&self) -> Vec<(&'static str, Align)> {
+        let mut columns = vec![("STAGE", Align::Left), ("TASKS", Align::Right), ("CPU", Align::Right)];
+        if self.several_apps {
+            columns.insert(0, ("APP", Align::Left));
+        }
+        if self.joined {
+            columns.extend([("SPARK'S CPU", Align::Right), ("OVERHEAD A TASK", Align::Right)]);
+        }
+        columns.extend(["USER", "KERNEL", "RUN DELAY", "BLOCKED"].map(|name| (name, Align::Right)));
+        if self.helped {
+            columns.push(("HELPERS", Align::Right));
+        }
+        if self.python {
+            columns.extend([("PYTHON", Align::Right), ("PYTHON WAIT", Align::Right)]);
+        }
+        columns.extend(self.waits.then_some((waited::HEAD, Align::Left)));
+        columns.extend([("SAMPLED", Align::Right), ("FIRST SEEN", Align::Left), ("LAST SEEN", Align::Left)]);
+        if self.joined {
+            columns.push(("NAME", Align::Left));
+        }
+        columns
+    }
+
+    /// A stage's cells, as [`Shown::columns`] has them; `from` and `until` are the answer's.
+    pub(super) fn cells(&self, stage: &Stage, (from, until): (&str, &str)) -> Vec<String> {
+        let mut row = Vec::new();
+        if self.several_apps {
+            row.push(stage.app.clone());
+        }
+        row.extend([
+            stage.number(),
+            stage.tasks.to_string(),
+            stage.own.exact_time(|exact| exact.cpu_seconds),
+        ]);
+        if self.joined {
+            let spark = stage.spark.as_ref().and_then(|spark| spark.cpu.seconds());
+            row.extend([time(spark), time(stage.overhead())]);
+        }
+        row.extend([
+            stage.own.exact_time(|exact| exact.user_seconds),
+            stage.own.exact_time(|exact| exact.system_seconds),
+            stage.own.exact_time(|exact| exact.run_delay_seconds),
+            stage.own.exact_time(|exact| exact.blocked_seconds),
+        ]);
+        if self.helped {
+            row.push(stage.helpers.exact_time(|exact| exact.cpu_seconds));
+        }
+        if self.python {
+            row.push(stage.python.exact_time(|exact| exact.cpu_seconds));
+            row.push(stage.own.exact_time(|exact| exact.python_wait_seconds));
+        }
+        row.extend(self.waits.then(|| waited::cell(stage.waited.as_ref(), &stage.own)));
+        row.extend([
+            stage.own.sampled_time(),
+            moment(&stage.first_seen, from, until),
+            moment(&stage.last_seen, from, until),
+        ]);
+        if self.joined {
+            row.push(stage.spark.as_ref().map(Spark::title).unwrap_or_default());
+        }
+        row
+    }
+
+    /// What the columns mean.
+    pub(super) fn notes(&self, table: &mut Table) {
+        if self.waits {
+            table.note(waited::NOTE.to_owned());
+        }
+        if self.helped {
+            table.note("HELPERS: CPU of threads that tasks started, in none of the other columns".to_owned());
+        }
+        if self.python {
+            table.note(
+                "PYTHON: CPU of the tasks' Python workers, in none of the other columns; PYTHON WAIT: the part of BLOCKED in \
+                 which the tasks slept until Python woke them"
+                    .to_owned(),
+            );
+        }
+        if self.joined {
+            table.note(
+                "SPARK'S CPU: executorCpuTime and executorDeserializeCpuTime, as Spark tells; OVERHEAD A TASK: \
+                 (CPU - SPARK'S CPU) / TASKS, of ended stages whose every task was seen, once and whole"
+                    .to_owned(),
+            );
+        }
+    }
+}
