@@ -30,6 +30,7 @@ const TIMESTAMP: u64 = 203;
 const TIMESPAN: u64 = 204;
 const AMOUNT: u64 = 205;
 const DESCRIPTION: u64 = 206;
+const CONTENT_TYPE: u64 = 207;
 
 /// States of threads: number and name.
 pub const STATES: [(u64, &str); 2] = [(1, "STATE_RUNNABLE"), (2, "STATE_SLEEPING")];
@@ -145,13 +146,19 @@ fn notes() -> Vec<Class<'static>> {
         fields: vec![Field { list, ..field("value", STRING, "") }],
         ..Class::default()
     };
+    // How a number is shown: readers look for the annotation on the annotation.
+    let content = |id, name| Class {
+        notes: vec![Note { class: CONTENT_TYPE, values: Vec::new(), list: true }],
+        ..note(id, name, false)
+    };
     vec![
         note(LABEL, "jdk.jfr.Label", false),
         note(CATEGORY, "jdk.jfr.Category", true),
-        note(TIMESTAMP, "jdk.jfr.Timestamp", false),
-        note(TIMESPAN, "jdk.jfr.Timespan", false),
-        note(AMOUNT, "jdk.jfr.DataAmount", false),
         note(DESCRIPTION, "jdk.jfr.Description", false),
+        content(TIMESTAMP, "jdk.jfr.Timestamp"),
+        content(TIMESPAN, "jdk.jfr.Timespan"),
+        content(AMOUNT, "jdk.jfr.DataAmount"),
+        Class { fields: Vec::new(), ..note(CONTENT_TYPE, "jdk.jfr.ContentType", false) },
     ]
 }
 
