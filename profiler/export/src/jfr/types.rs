@@ -1,6 +1,6 @@
 //! The types of our recordings: names and the order of fields are the JDK's (`metadata.xml` of HotSpot, JDK 17 and 25) and, of
-//! `profiler.WallClockSample`, async-profiler's (4.5), whose converter reads fields by their place. What is ours (`samples`,
-//! `weight`, labels) stands behind theirs.
+//! `profiler.WallClockSample`, async-profiler's (4.5). What is ours (`samples` of the JDK's, `weight`, labels) stands behind
+//! theirs: a reader that goes by the metadata finds it. async-profiler's converter does not, and stops at such an event.
 
 use super::metadata::{Class, Field, Note};
 use emberscope_model::SampleKind;
