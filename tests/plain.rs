@@ -9,3 +9,4 @@ mod load;
 mod page;
 mod panel;
 mod pyroscope;
+mod recordings;

@@ -139,7 +139,9 @@ pub fn render(format: Format, trees: &Aligned, options: &DiffOptions) -> Result<
     let written = match format {
         Format::Svg => svg(trees, options, &mut out),
         Format::Folded | Format::Json => folded(trees, options, &mut out),
-        Format::Pprof | Format::Parquet => Err(io::Error::other("it holds one answer, not two")),
+        Format::Pprof | Format::Parquet | Format::Jfr => {
+            Err(io::Error::other("it holds one answer, not two"))
+        }
     };
     match written {
         Ok(()) => Ok(out.bytes),

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Text of a row group.
 const GROUP_BYTES: usize = 8 << 20;
 /// What a prefix frame reads where its label is not set (`model`'s promise of `group`).
-const NOT_SET: &str = "(none)";
+pub(super) const NOT_SET: &str = "(none)";
 
 pub(super) fn write<W: Write + Send>(
     answer: &Answer,
@@ -59,7 +59,7 @@ pub(super) fn write<W: Write + Send>(
 }
 
 /// Labels of the prefix frames, from the root on: every way down has the same.
-fn labels(answer: &Answer) -> Vec<String> {
+pub(super) fn labels(answer: &Answer) -> Vec<String> {
     let (mut labels, mut at) = (Vec::new(), 0);
     for (place, node) in answer.tree.nodes.iter().enumerate().skip(1) {
         if node.frame.kind == FrameKind::Label && node.parent as usize == at {

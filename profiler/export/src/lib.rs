@@ -1,4 +1,4 @@
-//! Answers as bytes: folded stacks, an SVG flame graph, JSON, pprof, a flat Parquet table, and methods by cost.
+//! Answers as bytes: folded stacks, an SVG flame graph, JSON, pprof, a JFR recording, a flat Parquet table, and methods by cost.
 //!
 //! Pure: an [`Answer`] and [`ExportOptions`] in, bytes out; nothing is read or looked up. Names come
 //! from observed programs, so every writer cleans or escapes them (text.rs). Limit: the bytes of one
@@ -9,6 +9,7 @@ mod columns;
 mod diff;
 mod flat;
 mod folded;
+pub mod jfr;
 mod json;
 pub mod pprof;
 mod svg;
@@ -42,11 +43,14 @@ pub enum Format {
     Pprof,
     /// A Parquet file with a line for each stack of each group, its labels in columns.
     Parquet,
+    /// A JDK Flight Recorder file, with an event a sample.
+    Jfr,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json, Self::Pprof, Self::Parquet];
+    pub const ALL: &'static [Self] =
+        &[Self::Folded, Self::Svg, Self::Json, Self::Pprof, Self::Parquet, Self::Jfr];
     /// Those that a difference of two answers has.
     pub const COMPARED: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json];
     /// Name in queries (`format=svg`); also the file name's ending.
@@ -57,6 +61,7 @@ impl Format {
             Self::Json => "json",
             Self::Pprof => "pprof",
             Self::Parquet => "parquet",
+            Self::Jfr => "jfr",
         }
     }
     /// By name.
@@ -71,11 +76,12 @@ impl Format {
             Self::Json => "application/json",
             Self::Pprof => "application/vnd.google.protobuf+gzip",
             Self::Parquet => "application/vnd.apache.parquet",
+            Self::Jfr => "application/octet-stream",
         }
     }
     /// Whether a terminal cannot show it.
     pub const fn is_binary(self) -> bool {
-        matches!(self, Self::Pprof | Self::Parquet)
+        matches!(self, Self::Pprof | Self::Parquet | Self::Jfr)
     }
 }
 
@@ -178,6 +184,7 @@ pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Resul
             Ok(()) => Ok(()),
         },
         Format::Parquet => flat::write(answer, options, &mut out),
+        Format::Jfr => return jfr::file(answer, options),
     };
     match written {
         Ok(()) => Ok(out.bytes),

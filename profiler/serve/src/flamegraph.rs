@@ -1,4 +1,4 @@
-//! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines, JSON, pprof or Parquet.
+//! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines, JSON, pprof, Parquet or JFR.
 //!
 //! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`, `columns`. Out: what [`emberscope_export`]
 //! writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is written

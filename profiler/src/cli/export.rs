@@ -1,6 +1,6 @@
 //! `emberscope export`: chosen samples as a file for other programs, from a daemon or from a data directory.
 //!
-//! In: the choice of `flamegraph`, and where to. Out: folded stacks, pprof, or a flat Parquet table. With `--data-dir`
+//! In: the choice of `flamegraph`, and where to. Out: folded stacks, pprof, JFR, or a flat Parquet table. With `--data-dir`
 //! the store is read in this process, under the lock that a daemon would hold; nothing is removed from it.
 
 use super::answer::Basis;
@@ -9,7 +9,7 @@ use super::output::Output;
 use super::{CliError, stopped};
 use clap::Args;
 use emberscope_export::{ExportOptions, Format, render};
-use emberscope_model::{LabelKey, WallTime};
+use emberscope_model::{LabelKey, SampleKind, WallTime};
 use emberscope_serve::Asked;
 use emberscope_store::Store;
 use std::io::{self, Write};
@@ -26,6 +26,18 @@ const COLUMNS: [LabelKey; 8] = [
     LabelKey::Stage,
     LabelKey::StageAttempt,
     LabelKey::ThreadClass,
+];
+
+/// Fields of a recording's events unless told: there a task may have lines of its own. The first ones name the threads, as
+/// far as a reader shows it.
+const FIELDS: [LabelKey; 7] = [
+    LabelKey::Executor,
+    LabelKey::Stage,
+    LabelKey::StageAttempt,
+    LabelKey::Task,
+    LabelKey::ThreadClass,
+    LabelKey::Wait,
+    LabelKey::App,
 ];
 
 /// Flags of `emberscope export`.
@@ -49,11 +61,16 @@ pub fn run(args: &ExportArgs) -> Result<(), CliError> {
     }
 }
 
-/// A flat table has columns.
+/// A flat table has columns, and the events of a recording fields; only waits have a cause.
 fn with_columns(of: &FlamegraphArgs, format: Format) -> FlamegraphArgs {
     let mut of = of.clone();
-    if of.shape.group.is_empty() && format == Format::Parquet {
-        of.shape.group = COLUMNS.to_vec();
+    if of.shape.group.is_empty() {
+        let waits = of.kind.kind == SampleKind::OffCpu;
+        of.shape.group = match format {
+            Format::Parquet => COLUMNS.to_vec(),
+            Format::Jfr => FIELDS.into_iter().filter(|key| waits || *key != LabelKey::Wait).collect(),
+            _ => Vec::new(),
+        };
     }
     of
 }
@@ -119,6 +136,8 @@ mod tests {
         assert!(pprof.unwrap().starts_with(&[0x1f, 0x8b]));
         let (_, table) = exported(dir.path(), &[&SPAN[..], &["--app", "app-1"]].concat(), "all.parquet");
         assert!(table.unwrap().starts_with(b"PAR1"));
+        let (_, recording) = exported(dir.path(), &SPAN, "all.jfr");
+        assert!(recording.unwrap().starts_with(b"FLR\0"));
         assert_eq!(std::fs::read_dir(dir.path().join("store/blocks")).unwrap().count(), 1, "nothing went");
     }
 
@@ -158,6 +177,9 @@ mod tests {
         assert!(target.ends_with("format=parquet"), "{target}");
         let told = with_columns(&parse(&["--group", "task"]).of, Format::Parquet).params();
         assert!(told.contains(&("group", "task".to_owned())));
+        let fields = |flags: &[&str]| with_columns(&parse(flags).of, Format::Jfr).shape.group;
+        assert!(!fields(&[]).contains(&LabelKey::Wait) && fields(&[]).contains(&LabelKey::Task));
+        assert!(fields(&["--type", "off-cpu"]).contains(&LabelKey::Wait));
         let none = with_columns(&parse(&[]).of, Format::Pprof).params();
         assert!(!none.iter().any(|(name, _)| *name == "group"));
     }

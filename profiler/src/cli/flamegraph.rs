@@ -14,7 +14,7 @@ pub struct FlamegraphArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
-    kind: KindArgs,
+    pub kind: KindArgs,
     #[command(flatten)]
     pub shape: ShapeArgs,
     #[command(flatten)]

@@ -137,16 +137,19 @@ Examples:
   emberscope flamegraph --query '{thread_class=~\"gc|jit\"}' --unit ns --format folded | head
   emberscope flamegraph --from 2026-11-21T18:00:00Z --until 2026-11-21T18:05:00Z -o node.json")]
     Flamegraph(flamegraph::FlamegraphArgs),
-    /// Write the chosen samples as a file for other programs: folded stacks, pprof, or a Parquet table.
+    /// Write the chosen samples as a file for other programs: folded stacks, pprof, JFR, or a Parquet table.
     #[command(after_help = "\
 Examples:
   emberscope export --app nightly-etl -o nightly.pb.gz
   emberscope export --app nightly-etl --group executor,stage -o nightly.parquet
+  emberscope export --app nightly-etl -o nightly.jfr
   emberscope export --data-dir /var/lib/emberscope --from -2d --until -1d -o yesterday.folded
 
 A Parquet table has a line for each stack, with its labels in columns: those of --group, else node, app,
-app_name, role, executor, stage, stage_attempt and thread_class. With --data-dir no daemon is asked: it
-reads the files of one that does not run.")]
+app_name, role, executor, stage, stage_attempt and thread_class. A JFR recording has an event for each
+sample, with its labels as fields: those of --group, else executor, stage, stage_attempt, task,
+thread_class, app, and wait with --type off-cpu. With --data-dir no daemon is asked: it reads the files
+of one that does not run.")]
     Export(Box<export::ExportArgs>),
     /// Read another profiler's files (folded stacks, pprof, JFR) into a data directory, to ask for them as for our own.
     #[command(after_help = "\

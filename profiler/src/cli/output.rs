@@ -24,8 +24,8 @@ fn of_file(path: &Path) -> Option<Format> {
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// svg is a picture for browsers, folded a line for each stack, json the call tree, pprof a profile
-    /// for `go tool pprof`, parquet a table. Default: what the file's name ends in (.svg, .folded, .txt,
-    /// .json, .pprof, .pb.gz, .parquet); folded on standard output.
+    /// for `go tool pprof`, parquet a table, jfr a recording for JDK Mission Control. Default: what the file's
+    /// name ends in (.svg, .folded, .txt, .json, .pprof, .pb.gz, .parquet, .jfr); folded on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub format: Option<Format>,
     /// File to write; - is standard output.
@@ -73,8 +73,8 @@ impl OutputArgs {
         let format = self.format.or_else(|| of_file(&self.output)).ok_or_else(|| {
             let name = self.output.display();
             CliError::Usage(format!(
-                "the name {name} tells no format: end it in .svg, .folded, .json, .pb.gz or .parquet, or use \
-                 --format"
+                "the name {name} tells no format: end it in .svg, .folded, .json, .pb.gz, .parquet or .jfr, or \
+                 use --format"
             ))
         })?;
         Ok(Output { format, file: Some(self.output.clone()) })

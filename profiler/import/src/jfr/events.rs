@@ -3,18 +3,20 @@
 //! In: a chunk. Out: samples in [`Recording`], and counts of what is no sample of a running thread. How much a sample
 //! stands for is what the recording was set to (`period` of the JDK's events, `interval` and `wall` of async-profiler's),
 //! or what the event itself says (`jdk.CPUTimeSample`). async-profiler's `jdk.ExecutionSample` may be of any event; only
-//! those that count time on a CPU are taken.
+//! those that count time on a CPU are taken. Our own recordings say of each event what it weighs, and have labels as fields.
 
-use super::super::gather::{Sampled, labels};
-use super::super::{ImportError, Told, length};
+use super::super::gather::{Labels, Sampled, labels};
+use super::super::{ImportError, Told, length, name};
 use super::bytes::{Bad, Reader};
 use super::chunk::{HEADER, Header};
 use super::frames;
 use super::metadata::{self, Class, Types};
 use super::pools::{Pools, Values};
 use super::recording::{Counted, Recording};
-use emberscope_model::WallTime;
+use emberscope_export::jfr::WRITER;
+use emberscope_model::{LabelKey, WallTime};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Events that are samples of something else.
 const OTHERS: [&str; 13] = [
@@ -93,6 +95,9 @@ struct Fields {
     /// Nanoseconds.
     period: u64,
     lost: i64,
+    /// Of our own recordings: what the event weighs, and its labels.
+    weight: Option<u64>,
+    labels: Labels,
 }
 
 /// A chunk that is being read.
@@ -184,7 +189,16 @@ impl Chunk<'_> {
 
     fn fields(&self, class: &Class, values: &mut Values<'_>, reader: &mut Reader<'_>) -> Result<Fields, Bad> {
         let mut fields = Fields::default();
+        let ours = self.writer().is_some();
         for field in &class.fields {
+            if let Some(key) = LabelKey::from_name(&field.name).filter(|key| ours && *key != LabelKey::Source)
+            {
+                let value = name::clean(&self.pools.text(&values.text(field, reader)?));
+                if !value.is_empty() && !fields.labels.iter().any(|(known, _)| *known == key) {
+                    fields.labels.push((key, Arc::from(value)));
+                }
+                continue;
+            }
             let number = values.number(field, reader)?;
             match field.name.as_str() {
                 "startTime" => fields.ticks = number,
@@ -195,9 +209,11 @@ impl Chunk<'_> {
                 "samplingPeriod" if field.ticks => fields.period = self.header.length(number),
                 "samplingPeriod" => fields.period = u64::try_from(number).unwrap_or_default(),
                 "lostSamples" => fields.lost = number,
+                "weight" if ours => fields.weight = u64::try_from(number).ok(),
                 _ => {}
             }
         }
+        fields.labels.sort_unstable_by_key(|(key, _)| *key);
         Ok(fields)
     }
 
@@ -250,9 +266,14 @@ impl Chunk<'_> {
         if !counted.is_asked_by(self.told.events) || samples == 0 {
             return Ok(());
         }
-        let period = match counted {
-            Counted::CpuTime => fields.period,
-            _ => self.period(counted, recording)?,
+        let weight = match (counted, fields.weight) {
+            (Counted::CpuTime, _) => fields.period.saturating_mul(samples),
+            (_, Some(weight)) => {
+                let who = format!("Emberscope {}", self.writer().unwrap_or_default());
+                Recording::tell(&mut recording.by, format!("{}, {}", who.trim_end(), counted.event()));
+                weight
+            }
+            (_, None) => self.period(counted, recording)?.saturating_mul(samples),
         };
         let source = match (counted, self.is_async_profiler()) {
             (Counted::CpuTime, _) => "jfr-cpu-time",
@@ -261,10 +282,12 @@ impl Chunk<'_> {
             (Counted::Execution, true) => "async-profiler",
             (Counted::Execution, false) => "jfr",
         };
-        let class = self.pools.threads.get(&fields.thread).map(|name| (self.told.class_of)(name));
+        // Our own threads are sets of labels.
+        let thread = self.pools.threads.get(&fields.thread).filter(|_| self.writer().is_none());
+        let class = thread.map(|name| (self.told.class_of)(name));
         let of_cpu_time = counted == Counted::CpuTime;
         let gather = if of_cpu_time { &mut recording.cpu_time } else { &mut recording.main };
-        let set = gather.labels(labels(source, class))?;
+        let set = gather.labels([fields.labels, labels(source, class)].concat())?;
         let stack = match self.stacks.get(&(fields.trace, of_cpu_time)) {
             Some(stack) => *stack,
             None => {
@@ -273,7 +296,7 @@ impl Chunk<'_> {
                 stack
             }
         };
-        let sampled = Sampled { count: samples, weight: period.saturating_mul(samples) };
+        let sampled = Sampled { count: samples, weight };
         let time: WallTime = self.header.time(fields.ticks);
         Ok(gather.at(time, (set, stack), &sampled)?)
     }
@@ -281,6 +304,11 @@ impl Chunk<'_> {
     /// The recording's event, where it is async-profiler's and none of time on a CPU.
     fn no_cpu(&self) -> Option<&str> {
         self.set(self.numbers.recording, "event").filter(|event| !CPU_EVENTS.contains(event))
+    }
+
+    /// The version of Emberscope that wrote the recording; None: somebody else did.
+    fn writer(&self) -> Option<&str> {
+        self.set(self.numbers.recording, WRITER)
     }
 
     /// Its settings are those of async-profiler (2.0 and newer), which writes them to the recording's own event.
@@ -310,7 +338,7 @@ impl Chunk<'_> {
             true => format!("async-profiler {version}").trim_end().to_owned(),
             false => "JFR".to_owned(),
         };
-        let what = counted.says().split(' ').next().unwrap_or_default();
+        let what = counted.event();
         Recording::tell(&mut recording.by, format!("{who}, {what} every {}", length(period)));
         Ok(period)
     }

@@ -29,6 +29,10 @@ fn frame_of(pools: &Pools, raw: &RawFrame) -> Frame {
     let native = match kind {
         "Kernel" => Some(FrameKind::Kernel),
         "C++" => Some(FrameKind::Native),
+        // Of our own recordings.
+        "Python" => Some(FrameKind::Python),
+        "Stub" => Some(FrameKind::Stub),
+        "Unknown" => return Frame { module: name::clean(class).into(), ..name::frame(own) },
         // The JDK's are native methods of a class; async-profiler's are functions of a library.
         "Native" if class.is_empty() || descriptor == NATIVE => Some(FrameKind::Native),
         _ => None,
@@ -49,8 +53,10 @@ fn frame_of(pools: &Pools, raw: &RawFrame) -> Frame {
         "Inlined" => FrameKind::JavaInlined,
         _ => FrameKind::JavaCompiled,
     };
+    // What functions have is no signature of a method.
+    let signed = Some(descriptor).filter(|descriptor| *descriptor != NATIVE);
     Frame {
-        signature: emberscope_hotspot::signature(descriptor.as_bytes()).map(Into::into),
+        signature: signed.and_then(|text| emberscope_hotspot::signature(text.as_bytes())).map(Into::into),
         line: raw.line,
         ..Frame::new(kind, name::method(class, own), "")
     }

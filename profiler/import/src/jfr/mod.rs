@@ -16,6 +16,8 @@ mod events;
 mod fake;
 mod frames;
 mod metadata;
+#[cfg(test)]
+mod ours;
 mod pools;
 mod recording;
 

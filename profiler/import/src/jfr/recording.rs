@@ -27,6 +27,11 @@ impl Counted {
         }
     }
 
+    /// The event's name.
+    pub fn event(self) -> &'static str {
+        self.says().split(' ').next().unwrap_or_default()
+    }
+
     /// How messages call it.
     pub const fn says(self) -> &'static str {
         match self {

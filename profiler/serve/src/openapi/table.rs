@@ -193,6 +193,7 @@ pub const ROUTES: &[Route] = &[
                 "text/plain",
                 "application/vnd.google.protobuf+gzip",
                 "application/vnd.apache.parquet",
+                "application/octet-stream",
             ],
             headed!("cut_nodes", "nodes", "total", "unit"),
         ),

@@ -43,7 +43,7 @@ async fn bad_parameters() {
     let mut formats: Vec<_> =
         formats["error"]["choices"].as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
     formats.sort_unstable();
-    assert_eq!(formats, ["folded", "json", "parquet", "pprof", "svg"]);
+    assert_eq!(formats, ["folded", "jfr", "json", "parquet", "pprof", "svg"]);
 }
 
 #[tokio::test]
