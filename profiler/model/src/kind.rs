@@ -17,6 +17,8 @@ pub enum SampleKind {
     PageFaults,
     /// Time in which a thread stood still: it waited for something, and not for a CPU.
     OffCpu,
+    /// Memory that the threads of a JVM took from its heap.
+    Alloc,
 }
 
 /// A value that samples have: a sample type and its unit, as pprof and Pyroscope name them.
@@ -104,7 +106,7 @@ pub struct Amount {
 
 impl SampleKind {
     /// All of them. Blocks and journals name kinds by their slugs; the order is that of answers.
-    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu];
+    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Alloc];
 
     /// All that differs between kinds.
     pub const fn facts(self) -> &'static KindFacts {
@@ -112,6 +114,7 @@ impl SampleKind {
             Self::Cpu => &CPU,
             Self::PageFaults => &PAGE_FAULTS,
             Self::OffCpu => &OFF_CPU,
+            Self::Alloc => &ALLOC,
         }
     }
     /// Name in queries (`type=cpu`) and the store.
@@ -181,6 +184,27 @@ static OFF_CPU: KindFacts = KindFacts {
     error: sampling_error,
     colour: [250.0, 0.12, 0.7],
     none: "What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
+};
+
+/// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not fit into
+/// the one before; of an object outside of one its own. Samples weigh a period or, where an allocation is larger, what it is
+/// (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Pyroscope names the profile and its
+/// values as those of JFR recordings.
+static ALLOC: KindFacts = KindFacts {
+    slug: "alloc",
+    tag: SampleKindTag::Alloc,
+    title: "allocated memory",
+    weight: ValueFacts { name: "alloc_in_new_tlab_bytes", unit: "bytes" },
+    period: ValueFacts { name: "space", unit: "bytes" },
+    pace: Pace::Every(512 << 10),
+    profile: "memory",
+    unit: "bytes",
+    column: "ALLOCATED",
+    amount: Amount { key: "allocated_bytes", of: 1 },
+    picture: Scale { unit: "MiB", of: 1_048_576.0 },
+    error: sampling_error,
+    colour: [95.0, 0.12, 0.74],
+    none: "What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,alloc. Status tells JVMs that cannot be.",
 };
 
 #[cfg(test)]

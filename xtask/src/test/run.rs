@@ -322,7 +322,10 @@ mod tests {
         assert_eq!(run.tally, Tally { passed: 1, failed: 1, skipped: 1, no_tests: 0 });
         run.may_skip("right at once", third);
         run.may_skip("wrong", || bail!("no stack"));
-        assert_eq!((run.tally, run.unsteady.len()), (Tally { passed: 2, failed: 2, skipped: 1, no_tests: 0 }, 0));
+        assert_eq!(
+            (run.tally, run.unsteady.len()),
+            (Tally { passed: 2, failed: 2, skipped: 1, no_tests: 0 }, 0)
+        );
         assert!(run.report(&Default::default(), Instant::now(), Instant::now()).is_err());
     }
 
