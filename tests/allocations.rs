@@ -3,27 +3,19 @@
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_model::WallTime;
-use emberscope_tests::{Daemon, Here, JavaProgram, Running, jdk, own_libjvm, skip, wait_for, wait_visible};
+use emberscope_tests::{Daemon, Here, jdk, own_libjvm, skip, wait_for, wait_visible};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
+use xtask::launch::allocates::{PARTS, program};
 
 const SOON: Duration = Duration::from_secs(180);
-/// What a thread allocates of the first class, MB; of the others a half and a quarter. In all some 7,000 periods.
-const MB: &str = "1024";
-/// Of what the JVM counts; of a TLAB that ends with a collection or its thread, only the used part is in there.
+/// What a thread allocates of the first class, MB: in all some 7,000 periods.
+const MB: u32 = 1024;
+/// Of what the JVM counts, in which of a TLAB that ends with a collection or its thread only the used part is.
 const WITHIN: f64 = 0.10;
 /// Of a method's bytes, those of its class. The rest has no name.
 const OF_ITS_CLASS: f64 = 0.97;
-
-/// What the program measured, its method, its class.
-const KINDS: [(&str, &str, &str); 3] = [
-    ("bytes", "Allocates.bytes", "byte[]"),
-    ("nodes", "Allocates.nodes", "Allocates$Node"),
-    ("strings", "Allocates.strings", "java.lang.String[]"),
-];
-
-const SOURCE: &str = include_str!("jobs/Allocates.java");
 
 #[test]
 fn allocations_of_jdk_17() -> Result<()> {
@@ -50,8 +42,8 @@ fn a_stripped_jvm_says_that_its_allocations_are_not_known() -> Result<()> {
         return Ok(());
     }
     let daemon = here.daemon(dir.path(), &["--events", "cpu,alloc"])?;
-    let program = here.java("Allocates", SOURCE).flag(format!("-XXaltjvm={}", server.display())).arg("1");
-    let mut java = program.start(dir.path())?;
+    let stripped = program(&here.java, 1).flag(format!("-XXaltjvm={}", server.display()));
+    let mut java = stripped.start(dir.path())?;
     java.wait_fact("ready", SOON)?;
     let says = wait_for("its state", SOON, || {
         let jvm = jvm(&daemon, java.pid())?;
@@ -72,8 +64,7 @@ fn jvm(daemon: &Daemon, pid: u32) -> Result<Value> {
 fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &["--events", "cpu,alloc", "--window", "2s"])?;
-    let program = JavaProgram::new("Allocates", SOURCE, home).flag(collector).flag("-Xmx1g").arg(MB);
-    let mut java = program.start(dir.path())?;
+    let mut java = program(home, MB).flag(collector).flag("-Xmx1g").start(dir.path())?;
     java.wait_fact("ready", SOON)?;
     let pid = java.pid();
     wait_for("probes on its libjvm", SOON, || {
@@ -85,20 +76,18 @@ fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
     java.wait_fact("done", SOON)?;
     let until = WallTime::now().as_millis();
     wait_visible(&daemon, until)?;
-    let path = format!(
-        "/api/v1/flamegraph?pid={pid}&type=alloc&unit=bytes&format=folded&from={from}&until={until}"
-    );
-    let reply = daemon.get(&path)?;
+    let query = format!("pid={pid}&type=alloc&unit=bytes&format=folded&from={from}&until={until}");
+    let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
     ensure!(reply.status == 200, "{}", reply.body);
     let mut wrong = Vec::new();
     let (mut sampled, mut counted) = (0.0, 0.0);
-    for kind in KINDS {
-        let truth = measured(&java, kind.0)?;
-        let (inside, right) = by_method(&reply.body, kind)?;
-        println!("{}: {inside} bytes sampled, {right} of them {}, {truth} counted", kind.0, kind.2);
+    for part in PARTS {
+        let truth = part.counted(&java)?;
+        let (inside, right) = part.sampled(&reply.body)?;
+        println!("{}: {inside} bytes sampled, {right} of them {}, {truth} counted", part.method, part.class);
         (sampled, counted) = (sampled + inside, counted + truth);
         if (inside - truth).abs() > truth * WITHIN || right < inside * OF_ITS_CLASS {
-            wrong.push(format!("{}: {right} of {inside} bytes, {truth} counted", kind.0));
+            wrong.push(format!("{}: {right} of {inside} bytes, {truth} counted", part.method));
         }
     }
     println!("{sampled} bytes sampled, {counted} counted");
@@ -108,22 +97,4 @@ fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
     std::fs::write(dir.path().join("stop"), "")?;
     ensure!(daemon.stop()?.success());
     Ok(())
-}
-
-fn measured(java: &Running, kind: &str) -> Result<f64> {
-    Ok(java.fact(kind).with_context(|| format!("nothing of {kind}"))?.parse()?)
-}
-
-/// Bytes allocated in a method, and of them those of the class.
-fn by_method(folded: &str, (_, method, class): (&str, &str, &str)) -> Result<(f64, f64)> {
-    let (mut inside, mut right) = (0.0, 0.0);
-    for line in folded.lines() {
-        let (stack, weight) = line.rsplit_once(' ').context("a weight")?;
-        if stack.split(';').any(|frame| frame == method) {
-            let weight = weight.parse::<f64>()?;
-            inside += weight;
-            right += if stack.rsplit(';').next() == Some(class) { weight } else { 0.0 };
-        }
-    }
-    Ok((inside, right))
 }

@@ -188,13 +188,13 @@ static OFF_CPU: KindFacts = KindFacts {
 
 /// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not fit into
 /// the one before; of an object outside of one its own. Samples weigh a period or, where an allocation is larger, what it is
-/// (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Pyroscope names the profile and its
-/// values as those of JFR recordings.
+/// (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Named as Go's
+/// profiles are, which pprof and Pyroscope know.
 static ALLOC: KindFacts = KindFacts {
     slug: "alloc",
     tag: SampleKindTag::Alloc,
     title: "allocated memory",
-    weight: ValueFacts { name: "alloc_in_new_tlab_bytes", unit: "bytes" },
+    weight: ValueFacts { name: "alloc_space", unit: "bytes" },
     period: ValueFacts { name: "space", unit: "bytes" },
     pace: Pace::Every(512 << 10),
     profile: "memory",
