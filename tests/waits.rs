@@ -48,7 +48,7 @@ fn waits_of_the_newest_spark() -> Result<()> {
 /// `idle_is_named`: Spark gives a thread without a task another name, so that the ledger's blocked time is the task's.
 fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let daemon = here.daemon(dir.path(), &["--events", "cpu,off-cpu", "--window", "2s"])?;
+    let daemon = here.daemon(dir.path(), &["--events", "cpu,off-cpu,alloc", "--window", "2s"])?;
     let from = WallTime::now().as_millis();
     let mut job = SparkJob::java(&WAIT_JOBS, &here.venv, &here.java, &dir.path().join("spark"))
         .master("local-cluster[1,2,1024]")
@@ -77,7 +77,23 @@ fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
     let shuffled = daemon.json(&format!("/api/v1/stages?{query}&join=no"))?;
     let rows = shuffled["stages"].as_array().context("stages")?;
     ensure!(rows.iter().any(|stage| stage["waited"]["seconds"].as_f64() > Some(1.0)), "{shuffled}");
+    has_allocations(&daemon, &query)?;
     ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+/// What tasks allocate is there by stage, with the class at the end. How much is right `allocations` asks.
+fn has_allocations(daemon: &Daemon, query: &str) -> Result<()> {
+    let query = format!("{query}&type=alloc&thread_class=task&group=stage&unit=bytes&format=folded");
+    let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
+    ensure!(reply.status == 200, "{}", reply.body);
+    let of_stage = |line: &str| {
+        let stage = line.strip_prefix("stage=").and_then(|rest| rest.split(';').next());
+        let stack = line.rsplit_once(' ').map_or("", |(stack, _)| stack);
+        stage.is_some_and(|stage| stage.parse::<u32>().is_ok()) && stack.ends_with(";byte[]")
+    };
+    let some: String = reply.body.chars().take(6_000).collect();
+    ensure!(reply.body.lines().any(of_stage), "{some}");
     Ok(())
 }
 

@@ -34,6 +34,10 @@ pub static FAULTS_EVERY: Global<u64> = Global::new(256);
 #[unsafe(no_mangle)]
 pub static WAIT_EVERY_NS: Global<u64> = Global::new(10_000_000);
 
+/// One allocation is taken for about so many bytes.
+#[unsafe(no_mangle)]
+pub static ALLOC_EVERY: Global<u64> = Global::new(512 * 1024);
+
 /// The reader is woken once this many bytes wait in the ring.
 #[unsafe(no_mangle)]
 pub static WAKE_BYTES: Global<u64> = Global::new(128 * 1024);

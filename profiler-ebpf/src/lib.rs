@@ -6,6 +6,7 @@
 //! appended.
 #![no_std]
 
+mod allocation;
 pub mod arch;
 mod counter;
 mod party;
@@ -16,6 +17,7 @@ mod share;
 mod table;
 mod waiter;
 
+pub use allocation::allocation_weight;
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use party::{MAX_PARTIES, MAX_SPARK_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
 pub use reason::{DropReason, StackEnd};

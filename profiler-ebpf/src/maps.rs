@@ -47,7 +47,14 @@ pub struct Scratch {
     pub head: [u64; HEAD_WORDS],
     /// Code that was read.
     pub code: [u64; CODE_BYTES / 8 + 1],
+    /// Uprobes that use it now (see `alloc`): they may be preempted, and what samples by events may not.
+    pub users: u64,
 }
+
+/// Whose [`SCRATCH`] it is: what samples by events, and the scheduler's tracepoints.
+pub const OF_EVENTS: u32 = 0;
+/// The same of uprobes.
+pub const OF_UPROBES: u32 = 1;
 
 /// Everything that goes up. The daemon sets the size: by CPUs, unless told.
 #[map]
@@ -138,6 +145,7 @@ pub static NEXT: ProgramArray = ProgramArray::with_max_entries(1, 0);
 #[map]
 pub static COUNTERS: PerCpuArray<[u64; COUNTER_SLOTS]> = PerCpuArray::with_max_entries(1, 0);
 
-/// One for each CPU: a program that samples is not interrupted by another (perf's recursion guard).
+/// One for each CPU: a program that samples is not interrupted by another (perf's recursion guard). A second one is for
+/// uprobes ([`OF_UPROBES`]); the daemon makes it where allocations are sampled.
 #[map]
 pub static SCRATCH: PerCpuArray<Scratch> = PerCpuArray::with_max_entries(1, 0);

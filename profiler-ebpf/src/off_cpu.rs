@@ -16,10 +16,10 @@
 mod told;
 
 use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_STATE, WAIT_EVERY_NS};
-use crate::maps::{BODY_WORDS, EVENTS, NO_WAITER, SCRATCH, Scratch, WAITERS};
+use crate::maps::{BODY_WORDS, EVENTS, NO_WAITER, OF_EVENTS, SCRATCH, Scratch, WAITERS};
 use crate::output::{Counts, waiting};
 use crate::regs;
-use crate::sample::kernel_stack;
+use crate::sample::{fresh, kernel_stack};
 use crate::seen::Room;
 use crate::shares::{self, may_put};
 use crate::threads;
@@ -47,19 +47,11 @@ pub fn off_cpu_switch(ctx: RawTracePointContext) -> i32 {
     if !runs_task(ids as u32) || ctx.arg::<u64>(0) & 1 != 0 || leaves(&ctx) == 0 {
         return 0;
     }
-    if let Some(scratch) = SCRATCH.get_ptr_mut(0) {
+    if let Some(scratch) = SCRATCH.get_ptr_mut(OF_EVENTS) {
         // SAFETY: this CPU's scratch, which nobody else uses meanwhile; the verifier checks each access.
         unsafe {
-            let walk = &mut (*scratch).walk;
-            walk.hash = mix(0, ids >> 32);
-            walk.words = 0;
-            walk.frames = 0;
-            walk.reads = 0;
-            walk.generation = 0;
-            walk.name_seq = 0;
-            walk.kind = SampleKindTag::OffCpu as u64;
-            walk.weight = 0;
-            walk.taken_ns = bpf_ktime_get_ns();
+            fresh(scratch, (ids >> 32) as u32, SampleKindTag::OffCpu, 0);
+            (*scratch).walk.taken_ns = bpf_ktime_get_ns();
             kernel_stack(&ctx, scratch);
             let walk = &mut (*scratch).walk;
             walk.kernel_frames = walk.words;
@@ -68,7 +60,7 @@ pub fn off_cpu_switch(ctx: RawTracePointContext) -> i32 {
                     let now = walk.taken_ns;
                     begin(scratch, &registers);
                     prepare(scratch, ((ids >> 32) as u32, ids as u32), now);
-                    in_a_loop(scratch);
+                    in_a_loop::<OF_EVENTS>(scratch);
                 }
                 Err(end) => walk.end = end as u64,
             }

@@ -77,5 +77,6 @@ reasons! {
         WakeUnseen = 10, "wake_unseen", "A thread's wait had no end that was seen: it is not counted.";
         WaitersFull = 11, "waiters_full", "The table of threads whose waits are watched was full: a thread's waits are not counted.";
         RingFullWait = 12, "ring_full_wait", "The ring buffer was half full: a wait is not counted.";
+        ProbesMet = 13, "probes_met", "A thread allocated while another one's allocation was being sampled on the same CPU, in its middle: the allocation is not counted.";
     }
 }

@@ -51,6 +51,8 @@ pub enum SampleKindTag {
     PageFaults = 2,
     /// Time in which a thread stood still; weight in nanoseconds. Comes in [`WaitRecord`]s.
     OffCpu = 3,
+    /// Memory that a JVM's threads took from its heap; weight in bytes.
+    Alloc = 4,
 }
 
 /// One sample. Its stack is named by hash; the stack itself came up in a [`StackRecord`], earlier in

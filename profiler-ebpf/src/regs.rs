@@ -35,6 +35,13 @@ pub fn from_event(ctx: *const bpf_perf_event_data) -> Result<Start, StackEnd> {
     }
 }
 
+/// Registers of a uprobe, at the instruction that it is on.
+#[inline(always)]
+pub fn from_uprobe(regs: *const SavedRegisters) -> Result<Start, StackEnd> {
+    // SAFETY: the context is valid for the program's run; the verifier checks each access.
+    unsafe { if arch::is_foreign(regs) { Err(StackEnd::ArchUnsupported) } else { Ok(arch::of_event(regs)) } }
+}
+
 /// Registers with which the current thread entered the kernel, or why there are none. All of them are copied to
 /// `copy`, since they would take a third of the 512 bytes that a program and all it calls have on the stack.
 ///

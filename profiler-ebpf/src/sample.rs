@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::globals::{FAULTS_EVERY, PERIOD_NS};
-use crate::maps::{BODY_WORDS, EVENTS, NEXT, SCRATCH, Scratch};
+use crate::maps::{BODY_WORDS, EVENTS, NEXT, OF_EVENTS, SCRATCH, Scratch};
 use crate::output::{Counts, waiting, wake_flags};
 use crate::regs;
 use crate::seen::Room;
@@ -57,7 +57,7 @@ kind!(SampleKindTag::PageFaults, FAULTS_EVERY.load(), faults, faults_first, faul
 /// Some steps more, and what comes after the last: it calls itself again. The kernel ends that after 33 calls.
 #[perf_event]
 pub fn sample_more(ctx: PerfEventContext) -> u32 {
-    let Some(scratch) = SCRATCH.get_ptr_mut(0) else { return 0 };
+    let Some(scratch) = SCRATCH.get_ptr_mut(OF_EVENTS) else { return 0 };
     // SAFETY: this CPU's scratch, as `run` left it: nobody else uses it before the last call is over.
     unsafe {
         if some(scratch) {
@@ -84,7 +84,7 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
         counts.add(Counter::Idle, 1);
         return;
     }
-    let Some(scratch) = SCRATCH.get_ptr_mut(0) else {
+    let Some(scratch) = SCRATCH.get_ptr_mut(OF_EVENTS) else {
         counts.lost(ctx, DropReason::NoScratch);
         return;
     };
@@ -92,15 +92,8 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
     unsafe {
         let now = bpf_ktime_get_ns();
         let in_kernel = regs::in_kernel(ctx.ctx);
+        fresh(scratch, pid, kind, weight);
         let walk = &mut (*scratch).walk;
-        walk.hash = mix(0, u64::from(pid));
-        walk.words = 0;
-        walk.frames = 0;
-        walk.reads = 0;
-        walk.generation = 0;
-        walk.name_seq = 0;
-        walk.kind = kind as u64;
-        walk.weight = weight;
         let registers = if in_kernel {
             kernel_stack(ctx, scratch);
             // Nothing was fetched yet.
@@ -118,7 +111,7 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
                     prepare(scratch, (pid, tid), now);
                 }
                 if HOW == LOOP {
-                    in_a_loop(scratch);
+                    in_a_loop::<OF_EVENTS>(scratch);
                 }
                 if HOW == JUMPS {
                     let _ = NEXT.tail_call(ctx, 0);
@@ -140,13 +133,39 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
 /// stack is not there for the walk, which is called before it (Linux 6.13 is the first to count otherwise).
 #[inline(never)]
 unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
-    let ctx = &PerfEventContext::new(ctx);
+    // SAFETY: as for the caller.
+    unsafe { send(&PerfEventContext::new(ctx), scratch, regs::in_kernel(ctx)) };
+}
+
+/// A stack of nothing yet.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch.
+#[inline(always)]
+pub unsafe fn fresh(scratch: *mut Scratch, pid: u32, kind: SampleKindTag, weight: u64) {
+    // SAFETY: by contract.
+    let walk = unsafe { &mut (*scratch).walk };
+    walk.hash = mix(0, u64::from(pid));
+    walk.words = 0;
+    walk.frames = 0;
+    walk.reads = 0;
+    walk.generation = 0;
+    walk.name_seq = 0;
+    walk.kind = kind as u64;
+    walk.weight = weight;
+}
+
+/// Sends the stack, if it is new, and the sample.
+///
+/// # Safety
+/// `scratch` is this CPU's scratch, and the walk in it has ended.
+#[inline(always)]
+pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bool) {
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     let Some(counts) = Counts::of_this_cpu() else { return };
     // SAFETY: as for the caller.
     unsafe {
-        let in_kernel = regs::in_kernel(ctx.ctx);
         let walk = &(*scratch).walk;
         let (kernel_frames, now) = (walk.kernel_frames, walk.taken_ns);
         // How it ended and where the kernel half stops belong to the key: the record tells them.

@@ -9,9 +9,8 @@ const TABLES: &[u8] = b"\0gHotSpotVMStructs\0";
 /// Nobody's.
 const NOBODYS: &[u8] = b"\0gHotSpotVMStructz\0";
 
-/// Makes `dir` a Java home like `java`, whose libjvm exports no tables; gives the directory of that libjvm, for
-/// `-XXaltjvm=`. The JVM itself never looks the symbol up.
-pub fn silent_libjvm(java: &Path, dir: &Path) -> Result<PathBuf> {
+/// Makes `dir` a Java home like `java`, with a copy of its libjvm; gives the directory of that, for `-XXaltjvm=`.
+pub fn own_libjvm(java: &Path, dir: &Path) -> Result<PathBuf> {
     let server = dir.join("lib/server");
     std::fs::create_dir_all(&server)?;
     let link_all = |from: &Path, to: &Path, but: &str| -> Result<()> {
@@ -26,7 +25,14 @@ pub fn silent_libjvm(java: &Path, dir: &Path) -> Result<PathBuf> {
     link_all(java, dir, "lib")?;
     link_all(&java.join("lib"), &dir.join("lib"), "server")?;
     link_all(&java.join("lib/server"), &server, "libjvm.so")?;
-    let mut libjvm = std::fs::read(java.join("lib/server/libjvm.so"))?;
+    std::fs::copy(java.join("lib/server/libjvm.so"), server.join("libjvm.so"))?;
+    Ok(server)
+}
+
+/// The same, of a libjvm that exports no tables. The JVM itself never looks the symbol up.
+pub fn silent_libjvm(java: &Path, dir: &Path) -> Result<PathBuf> {
+    let server = own_libjvm(java, dir)?;
+    let mut libjvm = std::fs::read(server.join("libjvm.so"))?;
     let places: Vec<usize> =
         libjvm.windows(TABLES.len()).enumerate().filter(|(_, w)| *w == TABLES).map(|(at, _)| at).collect();
     ensure!(!places.is_empty(), "{} names no tables", java.display());

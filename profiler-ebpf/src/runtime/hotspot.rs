@@ -20,6 +20,9 @@ pub enum JavaFrameTag {
     /// `value` is an instruction address in code that HotSpot made and that is no method: interpreter, stubs,
     /// adapters.
     Stub = 3,
+    /// No code: `value` is the `Klass*` of what a thread allocated, innermost in a stack of
+    /// [`crate::SampleKindTag::Alloc`].
+    Class = 4,
 }
 
 impl JavaFrameTag {
@@ -29,6 +32,7 @@ impl JavaFrameTag {
             1 => Some(Self::Compiled),
             2 => Some(Self::Interpreted),
             3 => Some(Self::Stub),
+            4 => Some(Self::Class),
             _ => None,
         }
     }

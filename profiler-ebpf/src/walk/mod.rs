@@ -96,13 +96,13 @@ pub unsafe fn prepare(scratch: *mut Scratch, (pid, tid): (u32, u32), now_ns: u64
     }
 }
 
-/// Walks to the end, where the kernel has `bpf_loop`.
+/// Walks to the end, where the kernel has `bpf_loop`. `OF` is which of the CPU's it is.
 ///
 /// # Safety
 /// As for [`begin`], after [`prepare`].
 #[inline(always)]
-pub unsafe fn in_a_loop(scratch: *mut Scratch) {
-    let step = round as unsafe extern "C" fn(u32, *mut c_void) -> i64;
+pub unsafe fn in_a_loop<const OF: u32>(scratch: *mut Scratch) {
+    let step = round::<OF> as unsafe extern "C" fn(u32, *mut c_void) -> i64;
     // SAFETY: the callback fetches its scratch itself and takes no context.
     unsafe {
         bpf_loop(MAX_ROUNDS, step as *const () as *mut c_void, null_mut(), 0);
@@ -172,8 +172,8 @@ unsafe fn finish<const TABLES: bool>(scratch: *mut Scratch) {
 }
 
 /// Some steps, by the kind of code; 1 at the end.
-unsafe extern "C" fn round(_: u32, _: *mut c_void) -> i64 {
-    let Some(scratch) = SCRATCH.get_ptr_mut(0) else { return 1 };
+unsafe extern "C" fn round<const OF: u32>(_: u32, _: *mut c_void) -> i64 {
+    let Some(scratch) = SCRATCH.get_ptr_mut(OF) else { return 1 };
     // SAFETY: this CPU's scratch.
     unsafe { one(scratch) }
 }
@@ -209,7 +209,7 @@ fn in_code(walk: &state::Walk, address: u64) -> bool {
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
-unsafe fn push(scratch: *mut Scratch, value: u64, second: u64) -> bool {
+pub unsafe fn push(scratch: *mut Scratch, value: u64, second: u64) -> bool {
     // SAFETY: the index is checked.
     unsafe {
         let walk = &mut (*scratch).walk;

@@ -7,6 +7,7 @@
 //!
 //! [`RawEvent`]: emberscope_model::RawEvent
 
+mod alloc;
 mod asked;
 mod btf;
 mod config;

@@ -1,6 +1,7 @@
 //! Loads the object: sets its globals and map sizes, lets the verifier see the programs that this host
 //! can run, attaches what is not the sampler.
 
+use super::alloc::AllocSource;
 use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
@@ -8,7 +9,7 @@ use super::off_cpu::{self, OffCpuSource};
 use super::probe::ACCOUNTS;
 use super::source::{PerfSource, Programs, Source, perf_event};
 use super::workers::{self, Binder};
-use super::{asked, names};
+use super::{alloc, asked, names};
 use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
@@ -87,6 +88,14 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
             }
         }
         sources.push(Box::new(OffCpuSource::new(every)));
+    }
+    if let Some(every) = config.every(SampleKind::Alloc) {
+        if alloc::lacks(features).is_none() {
+            let program: &mut UProbe = self::program(&mut ebpf, alloc::PROGRAM)?;
+            program.load().map_err(|e| CaptureError::load(&features.kernel, alloc::PROGRAM, e))?;
+            programs.push(alloc::PROGRAM);
+        }
+        sources.push(Box::new(AllocSource::new(every)));
     }
 
     if features.raw_tracepoints {
@@ -195,6 +204,9 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     let faults = config.every(SampleKind::PageFaults).unwrap_or(1);
     let wait_every = config.every(SampleKind::OffCpu).unwrap_or(1);
     let waiters = if config.every(SampleKind::OffCpu).is_some() { MAX_WAITERS } else { 1 };
+    let alloc_every = config.every(SampleKind::Alloc).unwrap_or(1);
+    // A second one is for uprobes.
+    let scratches = if config.every(SampleKind::Alloc).is_some() { 2 } else { 1 };
     let wake = u64::from(ring_bytes / 4);
     let seen_sets = config.seen_sets(cpus);
     let seen_mask = seen_sets - 1;
@@ -234,6 +246,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.map_max_entries("SEEN", seen_sets);
     loader.map_max_entries("THREADS", config.max_threads.max(1));
     loader.map_max_entries("WAITERS", waiters);
+    loader.map_max_entries("SCRATCH", scratches);
     loader.override_global("RING_BYTES", &ring, true);
     loader.override_global("THREAD_ROOM", &thread_room, true);
     loader.override_global("SHARE_SEED", &share_seed, true);
@@ -241,6 +254,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.override_global("PERIOD_NS", &period, true);
     loader.override_global("FAULTS_EVERY", &faults, true);
     loader.override_global("WAIT_EVERY_NS", &wait_every, true);
+    loader.override_global("ALLOC_EVERY", &alloc_every, true);
     loader.override_global("WAKE_BYTES", &wake, true);
     loader.override_global("SEEN_MASK", &seen_mask, true);
     loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);

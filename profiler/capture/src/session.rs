@@ -1,5 +1,6 @@
 //! A running capture: programs attached, rings read, counters at hand. Dropping it detaches everything.
 
+use super::alloc::AllocProbes;
 use super::config::CaptureConfig;
 use super::cpus::{CpuChange, CpuSet};
 use super::error::CaptureError;
@@ -54,6 +55,7 @@ pub struct Capture {
     cpus: CpuSet<Watch>,
     mapped: MappedCode,
     pub(super) names: NameProbes,
+    pub(super) allocations: AllocProbes,
     pub(super) threads: Threads,
     pub(super) runtimes: RuntimeMaps,
     pub(super) tables: Option<TableMaps>,
@@ -138,6 +140,7 @@ impl Capture {
             cpus: CpuSet::new(Duration::from_nanos(config.period_ns())),
             mapped: MappedCode::default(),
             names: NameProbes::default(),
+            allocations: AllocProbes::default(),
             threads,
             runtimes,
             tables: Some(tables),

@@ -69,7 +69,7 @@ pub(super) const fn perf_event(kind: SampleKind) -> Option<(SoftwareEvent, Progr
             SoftwareEvent::PageFaults,
             Programs { by_loop: "faults", by_jumps: "faults_first", by_pointers: "faults_bounded" },
         ),
-        SampleKind::OffCpu | SampleKind::Wall => return None,
+        SampleKind::OffCpu | SampleKind::Alloc | SampleKind::Wall => return None,
     };
     Some(event)
 }

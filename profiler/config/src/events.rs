@@ -55,7 +55,8 @@ impl FromStr for Events {
 
 const ALLOWED: &str = "cpu, and with commas between other kinds, each once: page-faults, or page-faults=N for a sample \
                        each N faults, 1 to 1000000; off-cpu, or off-cpu=N for a stack each N nanoseconds of waiting, \
-                       about, 1 to 1000000000";
+                       about, 1 to 1000000000; alloc, or alloc=N for a sample each N bytes allocated, 1 to \
+                       1000000000";
 
 fn one(item: &str) -> Option<Sampled> {
     let (slug, every) = item.split_once('=').map_or((item, None), |(slug, every)| (slug, Some(every)));
@@ -71,7 +72,7 @@ fn one(item: &str) -> Option<Sampled> {
 /// Largest number of units that a sample may stand for.
 const fn most(kind: SampleKind) -> u64 {
     match kind {
-        SampleKind::OffCpu => 1_000_000_000,
+        SampleKind::OffCpu | SampleKind::Alloc => 1_000_000_000,
         SampleKind::Cpu | SampleKind::PageFaults | SampleKind::Wall => 1_000_000,
     }
 }
@@ -104,6 +105,8 @@ mod tests {
                 "page-faults=4096,cpu",
                 "cpu,off-cpu",
                 "cpu,off-cpu=1000000000",
+                "cpu,alloc",
+                "cpu,alloc=1048576",
             ],
             &[
                 "",
@@ -113,6 +116,8 @@ mod tests {
                 "cpu,page-faults=0",
                 "cpu,page-faults=1000001",
                 "cpu,off-cpu=1000000001",
+                "cpu,alloc=0",
+                "cpu,alloc=1000000001",
                 "cpu,wall",
                 "cpu,",
             ],

@@ -108,7 +108,7 @@ settings! {
     required data_dir ("data-dir", "DIR"): FilePath = "/var/lib/emberscope";
     /// Samples a second and CPU, 1 to 1000. An odd number does not beat with timers.
     required hz ("hz", "N"): Hz = "99";
-    /// Kinds of samples: cpu, and with commas between others: page-faults (a sample each 256 faults; page-faults=N: each N), off-cpu (where and why threads of tasks wait).
+    /// Kinds of samples: cpu, and with commas between others: page-faults (a sample each 256 faults; page-faults=N: each N), off-cpu (where and why threads of tasks wait), alloc (what JVMs allocate: a sample each 512 KiB; alloc=N: each N bytes).
     required events ("events", "LIST"): Events = "cpu";
     /// Length of a window: the grain of time in every answer. It divides a minute.
     required window ("window", "DURATION"): WindowLength = "10s";

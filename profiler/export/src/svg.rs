@@ -1,7 +1,7 @@
 //! An interactive flame graph, its root on top, drawn by inferno.
 //!
 //! In: an answer; out: one self-contained SVG file. Colours tell the kind of code: Java green (inlined
-//! aqua, interpreted olive), kernel orange, native red, Python blue, stubs purple, unknown and prefix
+//! aqua, interpreted olive), kernel orange, native red, Python blue, stubs purple, classes of what was allocated yellow, unknown and prefix
 //! frames grey. inferno knows a frame by its text alone, so Java and kernel frames go in with a suffix
 //! that it takes off again (`_[j]`, `_[i]`, `_[w]`, `_[k]`: `deannotate` in its flamegraph/mod.rs) and
 //! each text's colour comes from a palette map made here.
@@ -122,6 +122,7 @@ fn color(kind: FrameKind, name: &str) -> Color {
         FrameKind::Native => (205, 80, 80, 50),
         FrameKind::Python => (90, 120, 205, 50),
         FrameKind::Stub => (180, 100, 190, 50),
+        FrameKind::Class => (215, 190, 70, 40),
         FrameKind::Unknown => (150, 150, 150, 20),
         FrameKind::Label => (185, 190, 200, 20),
     };

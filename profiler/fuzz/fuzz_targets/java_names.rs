@@ -94,7 +94,7 @@ fuzz_target!(|bytes: &[u8]| {
     let value = u64::from_le_bytes(choice[8..].try_into().unwrap());
     let cookie = u32::from(u16::from_le_bytes([choice[4], choice[5]]));
     let mut batch = namer.batch(&memory);
-    for kind in 0..4 {
+    for kind in 0..5 {
         for flags in 0..2 {
             if let Ok(named) = batch.name(&UserFrame { value, cookie, kind, flags, runtime: RuntimeId::HOTSPOT.0, pad: 0 }) {
                 assert!(named.len() <= 64 && named.iter().all(|frame| frame.name.len() < 1 << 14));

@@ -6,7 +6,7 @@
 
 use super::problem::JvmProblem;
 use super::vm_structs::SYMBOLS;
-use emberscope_model::{FileId, NameProbe};
+use emberscope_model::{AllocProbe, FileId, NameProbe};
 use emberscope_target::ByFile;
 use emberscope_target::elf::{ElfError, Headers, Segment, bias, file_offset, find_symbols};
 use emberscope_target::errand::Held;
@@ -21,6 +21,18 @@ use std::sync::Arc;
 const MAX_MAPS: u64 = 16 << 20;
 /// `os::set_native_thread_name(const char*)`: local, so only in .symtab. JDK 8 to 25, os_linux.cpp.
 const NATIVE: &str = "_ZN2os22set_native_thread_nameEPKc";
+/// `AllocTracer::send_allocation_in_new_tlab`: local; as JDK 17 to 25 have it, 15 and 16, 11 to 14 (allocTracer.hpp).
+const IN_NEW_TLAB: [&str; 3] = [
+    "_ZN11AllocTracer27send_allocation_in_new_tlabEP5KlassPP12HeapWordImplmmP10JavaThread",
+    "_ZN11AllocTracer27send_allocation_in_new_tlabEP5KlassPP12HeapWordImplmmP6Thread",
+    "_ZN11AllocTracer27send_allocation_in_new_tlabEP5KlassP8HeapWordmmP6Thread",
+];
+/// `AllocTracer::send_allocation_outside_tlab`: likewise.
+const OUTSIDE_TLAB: [&str; 3] = [
+    "_ZN11AllocTracer28send_allocation_outside_tlabEP5KlassPP12HeapWordImplmP10JavaThread",
+    "_ZN11AllocTracer28send_allocation_outside_tlabEP5KlassPP12HeapWordImplmP6Thread",
+    "_ZN11AllocTracer28send_allocation_outside_tlabEP5KlassP8HeapWordmP6Thread",
+];
 /// Exported for Thread.setName (jvm.cpp); its third argument is a handle of the String.
 const EXPORTED: &str = "JVM_SetNativeThreadName";
 
@@ -34,6 +46,7 @@ pub const CONT_ENTRY_RETURN: &str = "_ZN17ContinuationEntry10_return_pcE";
 #[derive(Debug)]
 struct Facts {
     probe: Option<NameProbe>,
+    allocations: Option<AllocProbe>,
     tables: HashMap<&'static str, u64>,
     /// Of .symtab.
     local: HashMap<&'static str, u64>,
@@ -55,6 +68,8 @@ pub struct Libjvm {
     pub bias: u64,
     /// Where to see names; None: the file has neither symbol.
     pub probe: Option<NameProbe>,
+    /// Where to see allocations; None: the file has not both symbols.
+    pub allocations: Option<AllocProbe>,
     facts: Arc<Facts>,
 }
 
@@ -78,7 +93,8 @@ impl Libjvm {
         let facts = facts.map_err(|e| JvmProblem::Elf(e.to_string()))?;
         let bias =
             bias(&facts.segments, mapping).ok_or_else(|| JvmProblem::Elf(ElfError::Malformed.to_string()))?;
-        Ok(Self { id, file: Held::new(file, process_dir), bias, probe: facts.probe, facts })
+        let (probe, allocations) = (facts.probe, facts.allocations);
+        Ok(Self { id, file: Held::new(file, process_dir), bias, probe, allocations, facts })
     }
 
     /// Where a symbol of [`SYMBOLS`] is in this process.
@@ -103,7 +119,9 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
             tables = find_symbols(file, &table, &names)?;
             exported = tables.remove(EXPORTED);
         } else {
-            local = find_symbols(file, &table, &[NATIVE, CONT_RETURN_BARRIER, CONT_ENTRY_RETURN])?;
+            let names = [NATIVE, CONT_RETURN_BARRIER, CONT_ENTRY_RETURN];
+            let names: Vec<_> = names.into_iter().chain(IN_NEW_TLAB).chain(OUTSIDE_TLAB).collect();
+            local = find_symbols(file, &table, &names)?;
             native = local.remove(NATIVE);
         }
     }
@@ -113,7 +131,12 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
         (None, Some(offset)) => Some(NameProbe::JavaName { offset }),
         (None, None) => None,
     };
-    Ok(Facts { probe, tables, local, segments })
+    let mut first =
+        |names: [&str; 3]| in_code(names.into_iter().filter_map(|name| local.remove(name)).next());
+    let allocations = first(IN_NEW_TLAB)
+        .zip(first(OUTSIDE_TLAB))
+        .map(|(in_new_tlab, outside_tlab)| AllocProbe { in_new_tlab, outside_tlab });
+    Ok(Facts { probe, allocations, tables, local, segments })
 }
 
 #[cfg(test)]
@@ -145,6 +168,8 @@ mod tests {
             let file = File::open(stripped.path()).unwrap();
             let facts = read_facts(&file, file.metadata().unwrap().len()).unwrap();
             assert!(matches!(whole.probe, Some(NameProbe::NativeName { .. })));
+            assert!(whole.allocations.is_some_and(|found| found.in_new_tlab != found.outside_tlab));
+            assert_eq!(facts.allocations, None);
             let Some(NameProbe::JavaName { offset }) = facts.probe else { panic!("{:?}", facts.probe) };
             assert_ne!(Some(NameProbe::NativeName { offset }), whole.probe);
             assert_eq!(facts.tables, whole.tables);

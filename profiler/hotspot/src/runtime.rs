@@ -34,6 +34,10 @@ const WORDS: Words = Words {
 /// Why nothing tells when a thread is named.
 const SILENT: &str = "its libjvm has neither os::set_native_thread_name nor JVM_SetNativeThreadName";
 
+/// Why nothing tells when a thread allocates.
+const NO_TRACER: &str = "its libjvm has no symbol table with the AllocTracer functions of JDK 11 to 25: where it was stripped, \
+    a package of debug symbols does not help, a build that keeps .symtab (Temurin's, Debian's from 11 on) does";
+
 /// What is known of all JVMs.
 #[derive(Debug, Default)]
 pub struct HotSpot {
@@ -147,20 +151,22 @@ impl Opened for OpenJvm {
 
     fn library(&mut self) -> Result<Library, Problem> {
         let libjvm = self.jvm.libjvm();
-        let (id, probe) = (libjvm.id, libjvm.probe);
+        let (id, probe, allocations) = (libjvm.id, libjvm.probe, libjvm.allocations);
         let file = libjvm.file.fd().and_then(|file| file.try_clone_to_owned().ok());
         let file = File::from(file.ok_or(JvmProblem::File("too many open files"))?);
         let strings = match probe {
             Some(NameProbe::JavaName { .. }) => Some(self.jvm.string_layout()?),
             Some(NameProbe::NativeName { .. }) | None => None,
         };
-        if let Some(NameProbe::NativeName { offset } | NameProbe::JavaName { offset }) = probe {
+        let names = probe.map(|(NameProbe::NativeName { offset } | NameProbe::JavaName { offset })| offset);
+        let tracer = allocations.into_iter().flat_map(|probe| [probe.in_new_tlab, probe.outside_tlab]);
+        for offset in names.into_iter().chain(tracer) {
             // The kernel reads the page that gets the probe, on the thread that asks for it (copy_insn,
             // kernel/events/uprobes.c): it comes here, or that thread never asks.
             file.read_exact_at(&mut [0], offset).map_err(|_| JvmProblem::File("its code cannot be read"))?;
         }
-        let probe = probe.ok_or(SILENT);
-        Ok(Library { id, file: Held::new(file, &self.dir), probe, strings })
+        let (probe, allocations) = (probe.ok_or(SILENT), allocations.ok_or(NO_TRACER));
+        Ok(Library { id, file: Held::new(file, &self.dir), probe, strings, allocations })
     }
 
     fn thread_names(&mut self) -> Result<Vec<(Tid, String)>, Problem> {

@@ -19,6 +19,8 @@ pub enum FrameKind {
     Stub,
     /// Python.
     Python,
+    /// No code: a Java class, of what a thread allocated.
+    Class,
     /// No name could be given; the name is `[unknown: reason]`.
     Unknown,
     /// No code: a prefix `key=value` of a grouped answer, or the root of a tree.
@@ -35,6 +37,7 @@ impl FrameKind {
         Self::JavaInterpreted,
         Self::Stub,
         Self::Python,
+        Self::Class,
         Self::Unknown,
         Self::Label,
     ];
@@ -52,6 +55,7 @@ impl FrameKind {
             Self::JavaInterpreted => "java-interpreted",
             Self::Stub => "stub",
             Self::Python => "python",
+            Self::Class => "class",
             Self::Unknown => "unknown",
             Self::Label => "label",
         }
@@ -64,7 +68,7 @@ impl FrameKind {
             Self::JavaCompiled => "_[j]",
             Self::JavaInlined => "_[i]",
             Self::JavaInterpreted => "_[0]",
-            Self::Native | Self::Stub | Self::Python | Self::Unknown | Self::Label => "",
+            Self::Native | Self::Stub | Self::Python | Self::Class | Self::Unknown | Self::Label => "",
         }
     }
 }

@@ -17,6 +17,8 @@ pub enum SampleKind {
     PageFaults,
     /// Time in which a thread stood still: it waited for something, and not for a CPU.
     OffCpu,
+    /// Memory that the threads of a JVM took from its heap.
+    Alloc,
     /// Time on a CPU and time in which a thread stood still. No sample is of this kind: it is asked for, and holds others.
     Wall,
 }
@@ -108,9 +110,9 @@ pub struct Amount {
 
 impl SampleKind {
     /// All of which there are samples. Blocks and journals name kinds by their slugs; the order is that of answers.
-    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu];
+    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Alloc];
     /// All that can be asked for.
-    pub const ASKED: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Wall];
+    pub const ASKED: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Alloc, Self::Wall];
 
     /// All that differs between kinds.
     pub const fn facts(self) -> &'static KindFacts {
@@ -118,6 +120,7 @@ impl SampleKind {
             Self::Cpu => &CPU,
             Self::PageFaults => &PAGE_FAULTS,
             Self::OffCpu => &OFF_CPU,
+            Self::Alloc => &ALLOC,
             Self::Wall => &WALL,
         }
     }
@@ -204,6 +207,28 @@ static OFF_CPU: KindFacts = KindFacts {
     error: sampling_error,
     colour: [250.0, 0.12, 0.7],
     none: "What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
+};
+
+/// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not fit into
+/// the one before; of an object outside of one its own. Samples weigh a period or, where an allocation is larger, what it is
+/// (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Named as Go's
+/// profiles are, which pprof and Pyroscope know.
+static ALLOC: KindFacts = KindFacts {
+    slug: "alloc",
+    tag: Some(SampleKindTag::Alloc),
+    holds: &[SampleKind::Alloc],
+    title: "allocated memory",
+    weight: ValueFacts { name: "alloc_space", unit: "bytes" },
+    period: ValueFacts { name: "space", unit: "bytes" },
+    pace: Pace::Every(512 << 10),
+    profile: "memory",
+    unit: "bytes",
+    column: "ALLOCATED",
+    amount: Amount { key: "allocated_bytes", of: 1 },
+    picture: Scale { unit: "MiB", of: 1_048_576.0 },
+    error: sampling_error,
+    colour: [95.0, 0.12, 0.74],
+    none: "What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,alloc. Status tells JVMs that cannot be.",
 };
 
 /// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in which

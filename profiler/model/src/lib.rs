@@ -36,7 +36,7 @@ pub use ids::{Pid, ProcessKey, Tid};
 pub use kind::{Amount, COUNT, KindFacts, Pace, SampleKind, Scale, ValueFacts};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use missing::{Missing, MissingPart};
-pub use probe::{FileId, NameProbe};
+pub use probe::{AllocProbe, FileId, NameProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, RuntimeId, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawSample, RawStack, RawTask, RawWait, TaskEvent};

@@ -1,4 +1,4 @@
-//! Where in a libjvm file threads can be seen naming themselves.
+//! Where in a libjvm file threads can be seen naming themselves, and allocating.
 
 /// A file, wherever it is mounted: as `fstat` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,4 +24,14 @@ pub enum NameProbe {
         /// Of its first instruction.
         offset: u64,
     },
+}
+
+/// The functions to which HotSpot reports what threads allocate, by their offsets in the file in bytes (not addresses): in the
+/// symbol table (.symtab) only. JDK 11 to 25, allocTracer.cpp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllocProbe {
+    /// `AllocTracer::send_allocation_in_new_tlab`.
+    pub in_new_tlab: u64,
+    /// `AllocTracer::send_allocation_outside_tlab`.
+    pub outside_tlab: u64,
 }

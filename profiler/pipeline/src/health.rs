@@ -9,7 +9,7 @@ mod pythons;
 mod quotas;
 mod reads;
 
-use super::runtimes::{Naming, Processes, Walking};
+use super::runtimes::{Allocations, Naming, Processes, Walking};
 use super::tables::TableCounts;
 use super::worker::Worker;
 use emberscope_capture::{CpuChange, FindingState, HostFeatures, SourceState};
@@ -203,6 +203,7 @@ impl Health {
         raise_to(&m.identity_conflicts, processes.conflicts);
         push::count(&m.push, pushed.as_ref().unwrap_or(&PushState::default()));
         m.name_probes.set(i64::try_from(capture.name_probes()).unwrap_or(i64::MAX));
+        m.alloc_probes.set(i64::try_from(capture.alloc_probes()).unwrap_or(i64::MAX));
         let now = Instant::now();
         if !self.shared.is_due(now) {
             return;
@@ -232,6 +233,7 @@ impl Health {
             },
             "attribution": {
                 "name_probes": capture.name_probes(),
+                "alloc_probes": capture.alloc_probes(),
                 "names": results.into_iter().map(|(r, n)| (r.to_owned(), n.into())).collect::<Map<_, _>>(),
                 "unknown_formats": threads.unknown_formats().collect::<Vec<_>>(),
             },
@@ -301,6 +303,7 @@ fn jvm(
         record.labels.iter().map(|(key, value)| (key.name().to_owned(), (**value).into())).collect();
     let naming = probes.naming(record.key).unwrap_or(&Naming::Opening);
     let walking = probes.walking(record.key).unwrap_or(&Walking::Opening);
+    let allocations = probes.allocations(record.key).unwrap_or(&Allocations::Opening);
     let mut status = json!({
         "pid": record.key.pid,
         "program": record.program,
@@ -312,6 +315,8 @@ fn jvm(
         "stacks_say": words.map(|words| walking.says(words)),
         "threads": naming.slug(),
         "threads_say": naming.says(),
+        "allocations": allocations.slug(),
+        "allocations_say": allocations.says(),
         "unwind_files": unwind_files,
         "unwind_bytes": unwind_bytes,
     });

@@ -14,7 +14,7 @@ mod readers;
 mod registry;
 
 pub use deferred::{Answer, DeferredFrame, Meaning};
-use emberscope_model::{FileId, NameProbe, StackEnd, StringLayout, Tid, UnknownReason};
+use emberscope_model::{AllocProbe, FileId, NameProbe, StackEnd, StringLayout, Tid, UnknownReason};
 use emberscope_target::errand::Held;
 pub use facts::{Fact, Facts};
 pub use layout::Layout;
@@ -125,4 +125,6 @@ pub struct Library {
     pub probe: Result<NameProbe, &'static str>,
     /// How the process lays out strings, where the probe needs to know.
     pub strings: Option<StringLayout>,
+    /// Where its threads can be seen allocating; or why the file does not tell.
+    pub allocations: Result<AllocProbe, &'static str>,
 }

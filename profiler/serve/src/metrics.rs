@@ -85,6 +85,8 @@ pub struct Metrics {
     pub identity_conflicts: IntCounter,
     /// libjvm files with a probe on their naming function.
     pub name_probes: IntGauge,
+    /// libjvm files whose allocations are sampled.
+    pub alloc_probes: IntGauge,
     /// Bytes of unwind tables.
     pub unwind_table_bytes: IntGauge,
     /// What these hold; labels: files, rows, rules, processes.
@@ -228,6 +230,10 @@ impl Metrics {
             identity_conflicts: b.counter(
                 "emberscope_identity_conflicts_total",
                 "Processes that named an application and were not believed to be of it.",
+            )?,
+            alloc_probes: b.gauge(
+                "emberscope_alloc_probes",
+                "libjvm files with probes on the functions that report allocations.",
             )?,
             name_probes: b.gauge(
                 "emberscope_name_probes",

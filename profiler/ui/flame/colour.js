@@ -17,6 +17,7 @@ export const KINDS = [
   ['native', 'native', 28, 0.11],
   ['kernel', 'kernel', 65, 0.12],
   ['python', 'Python', 190, 0.09],
+  ['class', 'Java class', 95, 0.12],
   ['unknown', 'no name', 60, 0.004],
   ['label', 'group', 60, 0.012],
 ];

@@ -16,6 +16,7 @@ pub struct JavaProgram {
     flags: Vec<String>,
     arguments: Vec<String>,
     class_path: Vec<PathBuf>,
+    release: Option<u32>,
 }
 
 impl JavaProgram {
@@ -28,12 +29,19 @@ impl JavaProgram {
             flags: Vec::new(),
             arguments: Vec::new(),
             class_path: Vec::new(),
+            release: None,
         }
     }
 
     /// Jars that it is compiled and run with; `DIRECTORY/*` is all in a directory.
     pub fn class_path(mut self, jars: &[PathBuf]) -> Self {
         self.class_path.extend(jars.iter().cloned());
+        self
+    }
+
+    /// Compiles it so that this version of Java and newer ones run it, whosever javac it is.
+    pub fn release(mut self, major: u32) -> Self {
+        self.release = Some(major);
         self
     }
 
@@ -62,6 +70,9 @@ impl JavaProgram {
             .arg("-d")
             .arg(dir)
             .arg(&file);
+        if let Some(release) = self.release {
+            javac.args(["--release", &release.to_string()]);
+        }
         let output = javac.output().with_context(|| format!("cannot start {}", step::shown(&javac)))?;
         if !output.status.success() {
             bail!("{} failed\n{}", step::shown(&javac), String::from_utf8_lossy(&output.stderr));

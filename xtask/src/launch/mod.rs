@@ -1,6 +1,7 @@
 //! Starts what the demo, the measurements and the end-to-end tests watch: a real Spark job, a small Java
 //! program, the daemon. Each is ended when its value is dropped, with all that it started.
 
+pub mod allocates;
 pub mod asked;
 pub mod azure;
 pub mod browser;

@@ -5,7 +5,7 @@
 
 use super::blobs::{self, Heap};
 use super::code::{Code, Source};
-use super::methods::Method;
+use super::methods::{Method, class_name};
 use super::numbers::Scope;
 use super::{JavaFrame, Namer, Unnamed};
 use emberscope_model::FrameKind;
@@ -47,6 +47,7 @@ impl<'a, M: Memory> Batch<'a, M> {
             Some(JavaFrameTag::Interpreted) => vec![self.interpreted(frame.value, frame.cookie)?],
             Some(JavaFrameTag::Compiled) => self.compiled(frame)?,
             Some(JavaFrameTag::Stub) => vec![self.stub(frame.value)?],
+            Some(JavaFrameTag::Class) => vec![self.class(frame.value)?],
             None => return Err(Unnamed::NotJava),
         };
         Ok(frames.into())
@@ -122,6 +123,12 @@ impl<'a, M: Memory> Batch<'a, M> {
         }
         let (name, approximate) = self.namer.stubs.name(self.memory, &head, pc)?;
         Ok(JavaFrame { kind: FrameKind::Stub, name, signature: None, line: 0, approximate })
+    }
+
+    /// What is there now: whether it was when the frame was recorded is the caller's to judge.
+    fn class(&mut self, address: u64) -> Result<JavaFrame, Unnamed> {
+        let name = class_name(self.memory, &self.namer.method_layout, address)?.into();
+        Ok(JavaFrame { kind: FrameKind::Class, name, signature: None, line: 0, approximate: false })
     }
 
     fn is_nmethod(&mut self, head: &blobs::Head) -> Result<bool, Unnamed> {

@@ -60,7 +60,7 @@ impl Fake {
         self.used = at + len;
         at
     }
-    fn symbol(&mut self, text: &str) -> u64 {
+    pub fn symbol(&mut self, text: &str) -> u64 {
         let at = self.alloc(6 + text.len() as u64);
         self.half(at + 4, text.len() as u16);
         self.put(at + 6, text.as_bytes());

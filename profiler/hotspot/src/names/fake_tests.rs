@@ -137,6 +137,43 @@ fn what_is_read_of_an_unloaded_class_names_no_later_stack() {
     assert_eq!(name(&fake, 8).unwrap(), "a.H$$Lambda.File.java");
 }
 
+/// What was allocated: a class at its address, which is another's once the class is unloaded.
+#[test]
+fn a_class_is_named_as_java_writes_it_and_never_by_anothers_name() {
+    const COUNT: u64 = BASE + 0x28;
+    let mut fake = Fake::jvm(false);
+    let mut namer = fake.namer();
+    namer.unloads = Unloads::at(COUNT);
+    let pool = fake.u64(fake.u64(fake.outer + 8).unwrap() + 8).unwrap();
+    let class = fake.u64(pool + 24).unwrap();
+    let frame =
+        UserFrame { value: class, kind: JavaFrameTag::Class as u8, cookie: 0, ..interpreted(class, 0) };
+    let mut name = |fake: &Fake, recorded: u64| {
+        let named = namer.name_all(fake, std::iter::once((frame, recorded))).remove(0);
+        named.map(|frames| (frames[0].kind, frames[0].name.to_string()))
+    };
+    let is = |text: &str| Ok((FrameKind::Class, text.to_owned()));
+    // The first look is when the count is learned.
+    fake.word(COUNT, 7);
+    assert_eq!(name(&fake, 7), Err(Unnamed::Unloaded), "recorded before a class was unloaded");
+    assert_eq!(name(&fake, 8), is("a.Outer"));
+    fake.word(COUNT, 8);
+    assert_eq!(name(&fake, 8), is("a.Outer"), "it was known there, and is there");
+    for (symbol, text) in [("[B", "byte[]"), ("[[Ljava/lang/String;", "java.lang.String[][]")] {
+        let other = fake.symbol(symbol);
+        fake.word(class + 24, other);
+        assert_eq!(name(&fake, 8), Err(Unnamed::Unloaded), "another lies there now");
+        assert_eq!(name(&fake, 9), is(text));
+    }
+    for spoilt in ["", "[X", "a\u{1}b"] {
+        let symbol = fake.symbol(spoilt);
+        fake.word(class + 24, symbol);
+        assert_eq!(name(&fake, 9), Err(Unnamed::Unreadable), "{spoilt:?}");
+    }
+    fake.word(class + 24, 0);
+    assert_eq!(name(&fake, 9), Err(Unnamed::Unreadable));
+}
+
 /// At whichever read the nmethod is replaced, its name is the old one's or none.
 #[test]
 fn a_race_never_gives_anothers_name() {
@@ -201,6 +238,7 @@ proptest! {
             interpreted(fake.inner, 0),
             interpreted(fake.outer, 7),
             UserFrame { kind: JavaFrameTag::Stub as u8, ..compiled(at, 0) },
+            UserFrame { kind: JavaFrameTag::Class as u8, ..compiled(at & !7, 0) },
             UserFrame { value: HEAP + 32 * 128 + 16 + 0x200, kind: 3, ..UserFrame::default() },
         ];
         for frame in frames {

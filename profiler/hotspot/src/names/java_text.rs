@@ -41,6 +41,14 @@ pub fn signature(descriptor: &[u8]) -> Option<String> {
     }
 }
 
+/// `byte[][]` from an array class's internal name, which is its descriptor; None when it is none.
+pub fn array(symbol: &[u8]) -> Option<String> {
+    let mut out = String::new();
+    let rest = one_type(symbol, &mut out)?;
+    let sound = symbol.starts_with(b"[") && rest.is_empty() && out.len() <= text::MAX_NAME;
+    sound.then(|| fold(&out).into_owned())
+}
+
 /// Writes the type that `rest` begins with, and returns what follows it.
 fn one_type<'a>(rest: &'a [u8], out: &mut String) -> Option<&'a [u8]> {
     let dimensions = rest.iter().take_while(|b| **b == b'[').count();
@@ -180,6 +188,21 @@ mod tests {
         assert_eq!(class(b"a/H$$Lambda$1+0x00007f00aa001200"), "a.H$$Lambda");
         assert_eq!(class(b"a/H$$Lambda+0x00007f00aa001200"), "a.H$$Lambda");
         assert_eq!(class(b"A$$Lambda$14"), "A$$Lambda");
+    }
+
+    #[test]
+    fn arrays_as_java_writes_them() {
+        for (symbol, expected) in [
+            ("[B", "byte[]"),
+            ("[[J", "long[][]"),
+            ("[Ljava/lang/String;", "java.lang.String[]"),
+            ("[[La/H$$Lambda+0x00007f00aa001200;", "a.H$$Lambda[][]"),
+        ] {
+            assert_eq!(array(symbol.as_bytes()).as_deref(), Some(expected));
+        }
+        for broken in ["", "B", "[", "[X", "[Lx", "[BB", "Lx;"] {
+            assert_eq!(array(broken.as_bytes()), None, "{broken}");
+        }
     }
 
     #[test]

@@ -119,6 +119,20 @@ impl Method {
     }
 }
 
+/// The name of the class whose `Klass` is at an address, as Java writes it: `byte[]`, `java.lang.String[]`. Nothing tells
+/// whether it was there before.
+pub fn class_name<M: Memory>(memory: &M, layout: &MethodLayout, class: u64) -> Result<String, Unnamed> {
+    if class == 0 || !class.is_multiple_of(8) {
+        return Err(Unnamed::Unreadable);
+    }
+    let name = memory.u64(at(class, layout.class_name.offset)?)?;
+    let name = text(symbol(memory, layout, name)?)?;
+    if !name.starts_with(b"[") {
+        return Ok(java_text::class(&name));
+    }
+    java_text::array(&name).ok_or(Unnamed::Unreadable)
+}
+
 fn origin<M: Memory>(memory: &M, layout: &MethodLayout, method: u64) -> Result<(Origin, u64, i64), Unnamed> {
     // Metaspace is aligned to words.
     if method == 0 || !method.is_multiple_of(8) {

@@ -51,7 +51,7 @@ pub use texts::Texts;
 /// A named frame of Java, or of code that the JVM made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JavaFrame {
-    /// JavaCompiled, JavaInlined, JavaInterpreted or Stub.
+    /// JavaCompiled, JavaInlined, JavaInterpreted, Stub or Class.
     pub kind: FrameKind,
     /// `package.Class.method`, folded; a stub's name.
     pub name: Arc<str>,
@@ -101,6 +101,9 @@ impl From<ReadError> for Unnamed {
     }
 }
 
+/// Of a class's name, beside its text.
+const CLASS_BYTES: usize = 64;
+
 /// How much a [`Namer`] keeps, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -108,6 +111,8 @@ pub struct Limits {
     pub methods: usize,
     /// Debug info of nmethods.
     pub codes: usize,
+    /// Names of classes.
+    pub classes: usize,
 }
 
 /// Bytes that the namers of all JVMs keep together, as far as each has its least.
@@ -116,12 +121,15 @@ const TOGETHER: usize = 12 << 20;
 const MOST: usize = 3 << 20;
 const LEAST: usize = 640 << 10;
 
+/// Bytes of names of classes: some hundred, which is what stacks of allocations have.
+const CLASSES: usize = 64 << 10;
+
 impl Limits {
     /// For each of so many JVMs.
     pub fn of_each(jvms: usize) -> Self {
         let all = (TOGETHER / jvms.max(1)).clamp(LEAST, MOST);
         // Methods count twice once classes are unloaded.
-        Self { methods: all / 4, codes: all / 2 }
+        Self { methods: all / 4, codes: all / 2, classes: CLASSES }
     }
 }
 
@@ -158,6 +166,8 @@ pub struct Namer {
     methods: Kept<u64, (Arc<Method>, u64)>,
     /// Those from before classes were unloaded last.
     older: Kept<u64, Arc<Method>>,
+    /// Names of classes, as they were last known to be right.
+    classes: Kept<u64, Arc<str>>,
     unloads: Unloads,
     codes: Kept<u32, Arc<Code>>,
     texts: Texts,
@@ -178,6 +188,7 @@ impl Namer {
             heaps: Vec::new(),
             methods: Kept::new(limits.methods),
             older: Kept::new(limits.methods),
+            classes: Kept::new(limits.classes),
             unloads: Unloads::find(memory, vm),
             codes: Kept::new(limits.codes),
             texts: Texts::default(),
@@ -200,18 +211,19 @@ impl Namer {
     pub fn set_limits(&mut self, limits: Limits) {
         self.methods.set_limit(limits.methods);
         self.older.set_limit(limits.methods);
+        self.classes.set_limit(limits.classes);
         self.codes.set_limit(limits.codes);
     }
 
     /// What was done so far, and what is kept.
     pub fn counts(&self) -> NamerCounts {
-        let dropped = self.methods.dropped() + self.codes.dropped();
-        let bytes = self.methods.bytes() + self.older.bytes() + self.codes.bytes();
+        let dropped = self.methods.dropped() + self.codes.dropped() + self.classes.dropped();
+        let bytes = self.methods.bytes() + self.older.bytes() + self.codes.bytes() + self.classes.bytes();
         NamerCounts { dropped, bytes, ..self.counts }
     }
 
     /// Names frames, each with the count of unloaded classes that its stack was recorded with (0: not known). Where
-    /// the JVM unloaded classes since, an interpreted frame keeps its name only if the same method was known there
+    /// the JVM unloaded classes since, an interpreted frame or a class keeps its name only if the same was known there
     /// before, and a compiled one only if it was known before: another's may have come into a method's place.
     pub fn name_all<M: Memory>(
         &mut self,
@@ -247,6 +259,15 @@ impl Namer {
         }
         let sure = |unloads: u64| !unloading && (unloads == 0 || self.unloads.is(unloads));
         let mut kept = |frame: UserFrame, unloads, read: Arc<[JavaFrame]>| {
+            if frame.kind == JavaFrameTag::Class as u8 {
+                let name = read.first().map(|frame| Arc::clone(&frame.name)).unwrap_or_default();
+                let known = self.classes.get(frame.value).is_some_and(|known| *known == name);
+                if !known && sure(unloads) {
+                    let bytes = name.len() + CLASS_BYTES;
+                    self.classes.insert(frame.value, name, bytes);
+                }
+                return if known || sure(unloads) { Ok(read) } else { Err(Unnamed::Unloaded) };
+            }
             if sure(unloads) {
                 return Ok(read);
             }

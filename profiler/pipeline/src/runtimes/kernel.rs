@@ -1,7 +1,7 @@
 //! What a runtime's processes need of the kernel side: [`Capture`], or a stand-in in tests.
 
 use emberscope_capture::{Capture, CaptureError, MAX_PROBES};
-use emberscope_model::{FileId, NameProbe, Pid, StringLayout};
+use emberscope_model::{AllocProbe, FileId, NameProbe, Pid, StringLayout};
 use emberscope_runtime::RuntimeId;
 use std::os::fd::BorrowedFd;
 
@@ -39,6 +39,23 @@ pub trait Kernel {
     /// # Errors
     /// The probe stays.
     fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError>;
+    /// Whether allocations are to be sampled.
+    fn samples_allocations(&self) -> bool;
+    /// Samples what threads allocate by this file.
+    ///
+    /// # Errors
+    /// The probes are refused.
+    fn watch_allocations(
+        &mut self,
+        id: FileId,
+        file: BorrowedFd<'_>,
+        probe: AllocProbe,
+    ) -> Result<(), CaptureError>;
+    /// No more of that.
+    ///
+    /// # Errors
+    /// A probe stays.
+    fn unwatch_allocations(&mut self, id: FileId) -> Result<(), CaptureError>;
     /// Whether no other file can be probed.
     fn probes_are_full(&self) -> bool;
 }
@@ -72,6 +89,20 @@ impl Kernel for Capture {
     }
     fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
         Capture::unwatch_names(self, id)
+    }
+    fn samples_allocations(&self) -> bool {
+        self.has_allocations()
+    }
+    fn watch_allocations(
+        &mut self,
+        id: FileId,
+        file: BorrowedFd<'_>,
+        probe: AllocProbe,
+    ) -> Result<(), CaptureError> {
+        Capture::watch_allocations(self, id, file, probe)
+    }
+    fn unwatch_allocations(&mut self, id: FileId) -> Result<(), CaptureError> {
+        Capture::unwatch_allocations(self, id)
     }
     fn probes_are_full(&self) -> bool {
         self.name_probes() >= MAX_PROBES

@@ -26,7 +26,7 @@ use emberscope_symbolize::Symbolizer;
 pub use kernel::Kernel;
 use reader::{Found, Job, Reader};
 use states::Tries;
-pub use states::{Naming, Walking};
+pub use states::{Allocations, Naming, Walking};
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
@@ -37,6 +37,7 @@ struct Watched {
     runtime: RuntimeId,
     naming: Naming,
     walking: Walking,
+    allocations: Allocations,
     file: Option<FileId>,
     /// At finding where names are given.
     library: Tries,
@@ -83,6 +84,11 @@ impl Processes {
     /// How a process's threads are known.
     pub fn naming(&self, key: ProcessKey) -> Option<&Naming> {
         self.known.get(&key).map(|process| &process.naming)
+    }
+
+    /// How a process's allocations are known.
+    pub fn allocations(&self, key: ProcessKey) -> Option<&Allocations> {
+        self.known.get(&key).map(|process| &process.allocations)
     }
 
     /// How a process's stacks are walked.
@@ -189,6 +195,7 @@ impl Watched {
             runtime,
             naming: if names_threads { Naming::Opening } else { Naming::None },
             walking: Walking::Opening,
+            allocations: Allocations::Opening,
             file: None,
             library: Tries::default(),
             layout: Tries::at_once(),

@@ -4,7 +4,7 @@
 
 use super::kernel::Kernel;
 use super::reader::{Job, Names};
-use super::states::Naming;
+use super::states::{Allocations, Naming};
 use super::{Processes, fair};
 use emberscope_capture::MAX_PROBES;
 use emberscope_model::{FileId, Pid, ProcessKey};
@@ -36,6 +36,10 @@ impl Processes {
                 Ok(naming) => {
                     self.probed.insert(library.id);
                     (process.naming, process.file) = (naming, Some(library.id));
+                    process.allocations = watch_allocations(&library, kernel);
+                    if let Allocations::None(problem) = &process.allocations {
+                        tracing::warn!(pid = key.pid, %problem, "allocations of this process are not sampled");
+                    }
                     return;
                 }
                 Err(error) => error,
@@ -48,6 +52,7 @@ impl Processes {
         if process.library.next.is_none() {
             tracing::warn!(pid = key.pid, %problem, "threads of this process are known by their comm only");
         }
+        process.allocations = Allocations::None(problem.clone());
         process.naming = Naming::Comm(problem);
     }
 
@@ -84,8 +89,9 @@ impl Processes {
             return;
         };
         for process in self.known.values_mut().filter(|process| process.file == Some(loser)) {
-            (process.file, process.naming) =
-                (None, Naming::Comm("its user has more copies of libjvm than his share".into()));
+            let why = "its user has more copies of libjvm than his share";
+            (process.file, process.naming) = (None, Naming::Comm(why.into()));
+            process.allocations = Allocations::None(why.into());
         }
         self.drop_probes(kernel);
     }
@@ -94,7 +100,7 @@ impl Processes {
     pub(super) fn drop_probes(&mut self, kernel: &mut dyn Kernel) {
         let used: HashSet<FileId> = self.known.values().filter_map(|process| process.file).collect();
         for id in self.probed.extract_if(|id| !used.contains(id)) {
-            if let Err(error) = kernel.unwatch_names(id) {
+            if let Err(error) = kernel.unwatch_names(id).and(kernel.unwatch_allocations(id)) {
                 tracing::warn!(?id, %error, "a probe stays although no process needs it");
             }
         }
@@ -110,6 +116,20 @@ fn attach(pid: Pid, library: &Library, kernel: &mut dyn Kernel) -> Result<Naming
     let file = library.file.fd().ok_or("its file is closed")?;
     kernel.watch_names(library.id, file, probe).map_err(|e| e.to_string())?;
     Ok(if library.strings.is_some() { Naming::Strings } else { Naming::Native })
+}
+
+/// Puts the probes on allocations on the file, where they are asked for; what then is known of them.
+fn watch_allocations(library: &Library, kernel: &mut dyn Kernel) -> Allocations {
+    let Some(file) = library.file.fd() else { return Allocations::None("its file is closed".into()) };
+    // A file that does not tell is a state only where allocations are asked for.
+    match (library.allocations, kernel.samples_allocations()) {
+        (_, false) => Allocations::Off,
+        (Err(why), true) => Allocations::None(why.into()),
+        (Ok(probe), true) => match kernel.watch_allocations(library.id, file, probe) {
+            Ok(()) => Allocations::Probed,
+            Err(error) => Allocations::None(error.to_string()),
+        },
+    }
 }
 
 /// Takes in the names that a process's threads had.

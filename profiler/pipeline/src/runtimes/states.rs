@@ -52,6 +52,40 @@ impl Naming {
     }
 }
 
+/// How a process's allocations are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allocations {
+    /// They are not sampled.
+    Off,
+    /// Not known yet.
+    Opening,
+    /// The probes on `AllocTracer` tell them.
+    Probed,
+    /// They are asked for and not known: why.
+    None(String),
+}
+
+impl Allocations {
+    /// Stable short name, for the status.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Opening => "opening",
+            Self::Probed => "probe",
+            Self::None(_) => "none",
+        }
+    }
+    /// A sentence for people.
+    pub fn says(&self) -> String {
+        match self {
+            Self::Off => "not asked for: --events cpu,alloc".into(),
+            Self::Opening => "its libjvm is being looked at".into(),
+            Self::Probed => "what it takes from the heap is sampled".into(),
+            Self::None(why) => format!("allocations are not known: {why}"),
+        }
+    }
+}
+
 /// How the kernel walks a process's stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Walking {

@@ -6,7 +6,8 @@ use crate::stacks::{Entry, StackCache, StackToken};
 use emberscope_capture::{CaptureError, decode};
 use emberscope_hotspot::HotSpot;
 use emberscope_model::{
-    FileId, Frame, FrameKind, NameProbe, Pid, RawEvent, StackEnd, StringLayout, Tenant, UnknownReason,
+    AllocProbe, FileId, Frame, FrameKind, NameProbe, Pid, RawEvent, StackEnd, StringLayout, Tenant,
+    UnknownReason,
 };
 use emberscope_process::RegistryConfig;
 use emberscope_process::threads::Limits;
@@ -131,6 +132,15 @@ impl Kernel for FakeKernel {
         panic!("it names no threads");
     }
     fn unwatch_names(&mut self, _: FileId) -> Result<(), CaptureError> {
+        Ok(())
+    }
+    fn samples_allocations(&self) -> bool {
+        false
+    }
+    fn watch_allocations(&mut self, _: FileId, _: BorrowedFd<'_>, _: AllocProbe) -> Result<(), CaptureError> {
+        panic!("it tells no allocations");
+    }
+    fn unwatch_allocations(&mut self, _: FileId) -> Result<(), CaptureError> {
         Ok(())
     }
     fn probes_are_full(&self) -> bool {

@@ -1,6 +1,7 @@
 //! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]), and what watching switches costs
-//! ([`switches`], [`rates`]).
+//! ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]).
 
+mod allocations;
 mod rates;
 mod switches;
 mod waits;
@@ -12,7 +13,10 @@ use clap::Parser;
 use std::path::PathBuf;
 
 #[derive(Parser)]
-#[command(name = "kinds", about = "Waits against what tasks measure, and what a switch costs")]
+#[command(
+    name = "kinds",
+    about = "Waits against what tasks measure, what a switch costs, and allocations against the JVM's account"
+)]
 struct KindsOptions {
     #[command(flatten)]
     kit: kit::Options,
@@ -22,7 +26,7 @@ struct KindsOptions {
     /// Length of one, milliseconds
     #[arg(long, default_value_t = 50)]
     millis: u32,
-    /// Rounds of switches, with the programs and without
+    /// Rounds of switches, and of allocations, with the programs and without
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Only these (default: all)
@@ -35,9 +39,10 @@ enum Rows {
     Waits,
     Switches,
     Rates,
+    Allocations,
 }
 
-/// What both need.
+/// What all need.
 struct Bench {
     options: KindsOptions,
     binary: PathBuf,
@@ -56,6 +61,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let _ = std::fs::remove_dir_all(&work);
     let wants = |rows| options.rows.is_empty() || options.rows.contains(&rows);
     let (waits, switches, rates) = (wants(Rows::Waits), wants(Rows::Switches), wants(Rows::Rates));
+    let allocations = wants(Rows::Allocations);
     let bench = Bench { options, binary, work };
     let mut rows = Vec::new();
     if waits {
@@ -66,6 +72,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if rates {
         rows.extend(rates::rows(&bench)?);
+    }
+    if allocations {
+        rows.extend(allocations::rows(&bench)?);
     }
     row::print(&rows);
     match rows.iter().filter(|row| row.fails()).count() {

@@ -1,0 +1,98 @@
+//! Where a JVM's threads allocate, and what.
+//!
+//! A uprobe on the two functions to which HotSpot reports what it took from the heap (src/hotspot/share/gc/shared/
+//! allocTracer.cpp, JDK 11 to 25): `AllocTracer::send_allocation_in_new_tlab(Klass*, HeapWord*, size_t tlab_size, size_t
+//! alloc_size, JavaThread*)` and `AllocTracer::send_allocation_outside_tlab(Klass*, HeapWord*, size_t alloc_size,
+//! JavaThread*)`. The third argument of both is what the heap gave. Out: samples, weighed by
+//! [`profiler_ebpf::allocation_weight`], with the class as the innermost frame.
+//!
+//! Since Linux 6.0 a uprobe's program may be preempted, but not moved to another CPU. So it walks in a scratch of its own,
+//! and who finds that in use gives way.
+#![allow(unsafe_code)]
+
+use crate::globals::ALLOC_EVERY;
+use crate::maps::{OF_UPROBES, SCRATCH, Scratch};
+use crate::output::Counts;
+use crate::regs;
+use crate::sample::{fresh, send};
+use crate::threads;
+use crate::walk::{begin, in_a_loop, prepare, push};
+use aya_ebpf::EbpfContext;
+use aya_ebpf::helpers::bpf_get_current_pid_tgid;
+use aya_ebpf::helpers::generated::{bpf_get_prandom_u32, bpf_ktime_get_ns};
+use aya_ebpf::macros::uprobe;
+use aya_ebpf::programs::ProbeContext;
+use core::arch::asm;
+use core::ffi::c_void;
+use core::ptr::addr_of_mut;
+use profiler_ebpf::{Counter, DropReason, JavaFrameTag, SampleKindTag, allocation_weight};
+
+/// A JVM's thread allocated.
+#[uprobe]
+pub fn allocated(ctx: ProbeContext) -> u32 {
+    let (Some(class), Some(bytes)) = (ctx.arg::<u64>(0), ctx.arg::<u64>(2)) else { return 0 };
+    // SAFETY: the helper has no preconditions.
+    let random = unsafe { bpf_get_prandom_u32() };
+    let weight = allocation_weight(bytes, ALLOC_EVERY.load(), random);
+    let (Some(counts), true) = (Counts::of_this_cpu(), weight != 0) else { return 0 };
+    counts.add(Counter::OtherRuns, 1);
+    let Some(scratch) = SCRATCH.get_ptr_mut(OF_UPROBES) else {
+        counts.lost(&ctx, DropReason::NoScratch);
+        return 0;
+    };
+    // SAFETY: this CPU's scratch, which is ours while we are its only user; the verifier checks each access.
+    unsafe {
+        let users = addr_of_mut!((*scratch).users);
+        if add(users, 1) == 1 {
+            sample(&ctx, scratch, class, weight);
+        } else {
+            counts.lost(&ctx, DropReason::ProbesMet);
+        }
+        add(users, u64::MAX);
+    }
+    0
+}
+
+/// Walks, and tells what it met.
+#[inline(always)]
+unsafe fn sample(ctx: &ProbeContext, scratch: *mut Scratch, class: u64, weight: u64) {
+    let ids = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    // SAFETY: as for the caller.
+    unsafe {
+        let now = bpf_ktime_get_ns();
+        fresh(scratch, pid, SampleKindTag::Alloc, weight);
+        let walk = &mut (*scratch).walk;
+        (walk.kernel_frames, walk.taken_ns) = (0, now);
+        match regs::from_uprobe(ctx.regs.cast()) {
+            Ok(registers) => {
+                begin(scratch, &registers);
+                prepare(scratch, (pid, tid), now);
+                push(scratch, class, JavaFrameTag::Class.word());
+                in_a_loop::<OF_UPROBES>(scratch);
+            }
+            Err(end) => {
+                walk.end = end as u64;
+                walk.name_seq = u64::from(threads::number_of(tid));
+            }
+        }
+        tell(ctx.as_ptr(), scratch);
+    }
+}
+
+/// A function of its own, as that of the samples by events is.
+#[inline(never)]
+unsafe fn tell(ctx: *mut c_void, scratch: *mut Scratch) {
+    // SAFETY: as for the caller.
+    unsafe { send(&ProbeContext::new(ctx), scratch, false) };
+}
+
+/// Adds to a word in one instruction, which a program that preempts this one does not come between; the word afterwards.
+#[inline(always)]
+unsafe fn add(word: *mut u64, n: u64) -> u64 {
+    // SAFETY: the word may be written. `BPF_ATOMIC | BPF_ADD`, as for the number of names.
+    unsafe {
+        asm!("lock *(u64 *)({0} + 0) += {1}", in(reg) word, in(reg) n);
+        word.read_volatile()
+    }
+}

@@ -1,0 +1,100 @@
+//! What a JVM's threads allocate, by class and method, against what the JVM has on their accounts
+//! (tests/jobs/Allocates.java); and a JVM whose libjvm does not tell.
+
+use anyhow::{Context as _, Result, ensure};
+use emberscope_model::WallTime;
+use emberscope_tests::{Daemon, Here, jdk, own_libjvm, skip, wait_for, wait_visible};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+use xtask::launch::allocates::{PARTS, program};
+
+const SOON: Duration = Duration::from_secs(180);
+/// What a thread allocates of the first class, MB: in all some 7,000 periods.
+const MB: u32 = 1024;
+/// Of what the JVM counts, in which of a TLAB that ends with a collection or its thread only the used part is.
+const WITHIN: f64 = 0.10;
+/// Of a method's bytes, those of its class. The rest has no name.
+const OF_ITS_CLASS: f64 = 0.97;
+
+#[test]
+fn allocations_of_jdk_17() -> Result<()> {
+    let Some(here) = Here::or_skip("allocations_of_jdk_17") else { return Ok(()) };
+    allocations(&here, &here.java, "-XX:+UseG1GC")
+}
+
+#[test]
+fn allocations_of_jdk_25() -> Result<()> {
+    let test = "allocations_of_jdk_25";
+    let Some((here, java)) = Here::or_skip(test).zip(jdk(test, 25)) else { return Ok(()) };
+    allocations(&here, &java, "-XX:+UseParallelGC")
+}
+
+#[test]
+fn a_stripped_jvm_says_that_its_allocations_are_not_known() -> Result<()> {
+    let test = "a_stripped_jvm_says_that_its_allocations_are_not_known";
+    let Some(here) = Here::or_skip(test) else { return Ok(()) };
+    let dir = tempfile::tempdir()?;
+    let server = own_libjvm(&here.java, &dir.path().join("jdk"))?;
+    let stripped = std::process::Command::new("strip").arg(server.join("libjvm.so")).status();
+    if !stripped.is_ok_and(|status| status.success()) {
+        skip(test, "strip of binutils is not there");
+        return Ok(());
+    }
+    let daemon = here.daemon(dir.path(), &["--events", "cpu,alloc"])?;
+    let stripped = program(&here.java, 1).flag(format!("-XXaltjvm={}", server.display()));
+    let mut java = stripped.start(dir.path())?;
+    java.wait_fact("ready", SOON)?;
+    let says = wait_for("its state", SOON, || {
+        let jvm = jvm(&daemon, java.pid())?;
+        Ok((jvm["allocations"] == "none").then(|| jvm["allocations_say"].to_string()))
+    })?;
+    ensure!(says.contains("AllocTracer"), "{says}");
+    ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+/// The process in the daemon's status; null where it is not known.
+fn jvm(daemon: &Daemon, pid: u32) -> Result<Value> {
+    let status = daemon.json("/api/v1/status")?;
+    let jvms = status["jvms"].as_array().context("jvms")?;
+    Ok(jvms.iter().find(|jvm| jvm["pid"] == pid).cloned().unwrap_or_default())
+}
+
+fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let daemon = here.daemon(dir.path(), &["--events", "cpu,alloc", "--window", "2s"])?;
+    let mut java = program(home, MB).flag(collector).flag("-Xmx1g").start(dir.path())?;
+    java.wait_fact("ready", SOON)?;
+    let pid = java.pid();
+    wait_for("probes on its libjvm", SOON, || {
+        let jvm = jvm(&daemon, pid)?;
+        Ok((jvm["allocations"] == "probe" && jvm["stacks"] == "code_tables").then_some(()))
+    })?;
+    let from = WallTime::now().as_millis();
+    std::fs::write(dir.path().join("go"), "")?;
+    java.wait_fact("done", SOON)?;
+    let until = WallTime::now().as_millis();
+    wait_visible(&daemon, until)?;
+    let query = format!("pid={pid}&type=alloc&unit=bytes&format=folded&from={from}&until={until}");
+    let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
+    ensure!(reply.status == 200, "{}", reply.body);
+    let mut wrong = Vec::new();
+    let (mut sampled, mut counted) = (0.0, 0.0);
+    for part in PARTS {
+        let truth = part.counted(&java)?;
+        let (inside, right) = part.sampled(&reply.body)?;
+        println!("{}: {inside} bytes sampled, {right} of them {}, {truth} counted", part.method, part.class);
+        (sampled, counted) = (sampled + inside, counted + truth);
+        if (inside - truth).abs() > truth * WITHIN || right < inside * OF_ITS_CLASS {
+            wrong.push(format!("{}: {right} of {inside} bytes, {truth} counted", part.method));
+        }
+    }
+    println!("{sampled} bytes sampled, {counted} counted");
+    let body: String = reply.body.chars().take(6_000).collect();
+    ensure!(wrong.is_empty(), "{}\n{body}", wrong.join("\n"));
+    ensure!((sampled - counted).abs() <= counted * WITHIN, "{sampled} bytes of {counted}\n{body}");
+    std::fs::write(dir.path().join("stop"), "")?;
+    ensure!(daemon.stop()?.success());
+    Ok(())
+}
