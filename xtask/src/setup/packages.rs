@@ -1,0 +1,50 @@
+//! Packages of PyPI for an interpreter that is measured or a program of our own, in a directory of the cache: nothing is
+//! installed into the interpreter. Fetched once, by the pip of Spark's environment, as wheels only.
+
+use super::python;
+use crate::{places, step};
+use anyhow::{Context as _, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The profiler that Python stacks are held against.
+const PY_SPY: &str = "py-spy==0.4.1";
+/// Written last: a directory without it was cut short.
+const STAMP: &str = "emberscope-stamp";
+
+/// The directory (a PYTHONPATH) with these packages for CPython 3.`minor`, the newest that PyPI has for it. `root` is what
+/// that interpreter sees as `/`, where that is another directory than ours.
+pub fn ensure(minor: u32, packages: &[&str], root: Option<&Path>) -> Result<PathBuf> {
+    let name = format!("packages-3.{minor}-{}", packages.join("-"));
+    let Some(root) = root else {
+        return fetch(&places::cache()?.join("pythons").join(name), minor, packages);
+    };
+    let inside = Path::new("opt").join(name);
+    fetch(&root.join(&inside), minor, packages)?;
+    Ok(Path::new("/").join(inside))
+}
+
+/// The program of py-spy.
+pub fn py_spy() -> Result<PathBuf> {
+    let dir = fetch(&places::cache()?.join("tools/py-spy"), 11, &[PY_SPY])?;
+    Ok(dir.join("bin/py-spy"))
+}
+
+fn fetch(dir: &Path, minor: u32, packages: &[&str]) -> Result<PathBuf> {
+    if dir.join(STAMP).is_file() {
+        return Ok(dir.to_owned());
+    }
+    let _lock = places::lock_cache()?;
+    if dir.exists() {
+        std::fs::remove_dir_all(dir).with_context(|| format!("removing the unfinished {}", dir.display()))?;
+    }
+    // Spark's environment is there before anything is measured; to make it would want the lock, too.
+    let venv = python::installed(python::PYSPARK).context("no environment of Spark yet: run ./x setup")?;
+    let mut pip = Command::new(venv.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"]);
+    pip.args(["--python-version", &format!("3.{minor}"), "--target"]).arg(dir).args(packages);
+    let what = format!("fetching {} for Python 3.{minor} from PyPI", packages.join(", "));
+    step::run(&what, &mut pip, "check that pip reaches PyPI")?;
+    std::fs::write(dir.join(STAMP), packages.join(" ")).context("writing the directory's stamp")?;
+    Ok(dir.to_owned())
+}
