@@ -9,19 +9,45 @@ use std::process::Command;
 
 /// The profiler that Python stacks are held against.
 const PY_SPY: &str = "py-spy==0.4.1";
+/// What PySpark's Arrow and pandas functions want: releases that Spark 3.5 and 4.3 both take.
+const PANDAS: [&str; 3] = ["pandas==2.2.3", "pyarrow==18.1.0", "numpy==1.26.4"];
 /// Written last: a directory without it was cut short.
 const STAMP: &str = "emberscope-stamp";
 
 /// The directory (a PYTHONPATH) with these packages for CPython 3.`minor`, the newest that PyPI has for it. `root` is what
 /// that interpreter sees as `/`, where that is another directory than ours.
 pub fn ensure(minor: u32, packages: &[&str], root: Option<&Path>) -> Result<PathBuf> {
-    let name = format!("packages-3.{minor}-{}", packages.join("-"));
-    let Some(root) = root else {
-        return fetch(&places::cache()?.join("pythons").join(name), minor, packages);
-    };
-    let inside = Path::new("opt").join(name);
+    let Some(root) = root else { return fetch(&in_cache(minor, packages)?, minor, packages) };
+    let inside = Path::new("opt").join(name(minor, packages));
     fetch(&root.join(&inside), minor, packages)?;
     Ok(Path::new("/").join(inside))
+}
+
+/// A PYTHONPATH with pandas and pyarrow (300 MB) for the Python of one of Spark's environments.
+pub fn pandas(venv: &Path) -> Result<PathBuf> {
+    ensure(minor(venv)?, &PANDAS, None)
+}
+
+/// The same, where it has been fetched.
+pub fn pandas_installed(venv: &Path) -> Option<PathBuf> {
+    let dir = in_cache(minor(venv).ok()?, &PANDAS).ok()?;
+    dir.join(STAMP).is_file().then_some(dir)
+}
+
+/// N of an environment's `lib/python3.N`.
+fn minor(venv: &Path) -> Result<u32> {
+    let names = std::fs::read_dir(venv.join("lib")).with_context(|| format!("reading {}", venv.display()))?;
+    let mut names = names.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let found = names.find_map(|name| name.strip_prefix("python3.")?.parse().ok());
+    found.with_context(|| format!("no python3.N in {}/lib", venv.display()))
+}
+
+fn name(minor: u32, packages: &[&str]) -> String {
+    format!("packages-3.{minor}-{}", packages.join("-"))
+}
+
+fn in_cache(minor: u32, packages: &[&str]) -> Result<PathBuf> {
+    Ok(places::cache()?.join("pythons").join(name(minor, packages)))
 }
 
 /// The program of py-spy.
