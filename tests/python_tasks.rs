@@ -9,9 +9,10 @@ use emberscope_model::WallTime;
 use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, ran, skip, wait_visible};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::launch::asked::{Labelled, Verdict, samples};
+use xtask::setup::packages;
 
 /// How long the phases of the job may take on a crowded machine.
 const WORK: Duration = Duration::from_secs(600);
@@ -23,7 +24,30 @@ const WORKS_IN: [&str; 4] = ["crc32", "EVP_", "BZ2_bz", "lzma_"];
 #[test]
 fn python_workers_of_spark_3() -> Result<()> {
     let Some(here) = Here::or_skip("python_workers_of_spark_3") else { return Ok(()) };
-    python_workers(&here, "udf,rdd,two", &[])
+    python_workers(&here, "udf,rdd,two,foreach", &[])
+}
+
+#[test]
+fn python_workers_of_pandas_on_spark_3() -> Result<()> {
+    let test = "python_workers_of_pandas_on_spark_3";
+    let Some(here) = Here::or_skip(test) else { return Ok(()) };
+    python_workers_of_pandas(test, &here)
+}
+
+#[test]
+fn python_workers_of_pandas_on_the_newest_spark() -> Result<()> {
+    let test = "python_workers_of_pandas_on_the_newest_spark";
+    let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
+    python_workers_of_pandas(test, &here)
+}
+
+/// Functions that get Arrow's batches: pandas_udf, mapInPandas, applyInPandas.
+fn python_workers_of_pandas(test: &str, here: &Here) -> Result<()> {
+    let Some(packages) = packages::pandas_installed(&here.venv) else {
+        skip(test, "no pandas for Spark's Python: ./x setup fetches it from PyPI");
+        return Ok(());
+    };
+    python_workers_with(here, "arrow,map,apply,foreach", &[], Some(packages))
 }
 
 #[test]
@@ -61,12 +85,22 @@ struct Called {
 }
 
 fn python_workers(here: &Here, kinds: &str, conf: &[(&str, &str)]) -> Result<()> {
+    python_workers_with(here, kinds, conf, None)
+}
+
+fn python_workers_with(
+    here: &Here,
+    kinds: &str,
+    conf: &[(&str, &str)],
+    packages: Option<PathBuf>,
+) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &["--window", "2s", "--hz", "199"])?;
     let from = WallTime::now().as_millis();
     let work = dir.path().join("spark");
     let job = SparkJob::new("python_tasks.py", &here.venv, &here.java, &work).master("local[4]");
     let job = conf.iter().fold(job, |job, (key, value)| job.conf(*key, *value));
+    let job = packages.into_iter().fold(job, SparkJob::packages);
     let mut job = job.arg("--kinds").arg(kinds).start()?;
     let app = job.wait_fact("app", WARM_UP)?;
     job.wait_fact("done", WORK)?;

@@ -1,7 +1,8 @@
 """Tells its own stacks: each scene burns CPU in one place, and says when that was and what sys._getframe saw there.
 
 Usage: python_oracle.py SCENE[,SCENE..] SECONDS WINDOW_MS. A scene begins and ends with a window. A line of JSON each:
-{"scene", "from", "until" (Unix milliseconds), "stack" (root first)}; of a split {"shares"} of thread CPU time instead.
+{"scene", "from", "until" (Unix milliseconds), "stack" (root first)}; of a split {"shares"} of thread CPU time instead, by
+function, by function and line (`lines`), or of Python code and numpy's (`numpy`, which wants numpy).
 Runs on Python 3.8 and newer.
 """
 
@@ -155,6 +156,44 @@ def split(until, now=time.time, cpu=time.thread_time):
     return {"seventy": sums[0] / sum(sums), "thirty": sums[1] / sum(sums)}
 
 
+def two_lines(n, cpu):
+    begun = cpu()
+    for _ in range(7 * n): _ + n
+    between = cpu()
+    for _ in range(3 * n): _ + n
+    return between - begun, cpu() - between
+
+
+def lines(until, now=time.time, cpu=time.thread_time):
+    sums = [0.0, 0.0]
+    while now() < until:
+        for place, used in enumerate(two_lines(random.randrange(1_000, 20_000), cpu)):
+            sums[place] += used
+    first = two_lines.__code__.co_firstlineno
+    return {f"two_lines:{first + 2}": sums[0] / sum(sums), f"two_lines:{first + 4}": sums[1] / sum(sums)}
+
+
+def in_numpy(numpy, values, n):
+    for _ in range(n):
+        numpy.sqrt(values, out=values)
+        numpy.add(values, 1.0, out=values)
+        numpy.sort(values[:5_000])
+
+
+def numpy(until, now=time.time, cpu=time.thread_time):
+    import numpy
+
+    values, sums = numpy.linspace(1.0, 2.0, 50_000), [0.0, 0.0]
+    while now() < until:
+        begun = cpu()
+        seventy(random.randrange(1_000, 20_000))
+        between = cpu()
+        in_numpy(numpy, values, random.randrange(1, 20))
+        sums[0] += between - begun
+        sums[1] += cpu() - between
+    return {"python": sums[0] / sum(sums), "numpy": sums[1] / sum(sums)}
+
+
 def main():
     seconds, window = float(sys.argv[2]), int(sys.argv[3]) / 1000
     sys.setrecursionlimit(5000)
@@ -166,7 +205,7 @@ def main():
         # Not to the window's last instant: what comes after the scene is not in it.
         shares = globals()[name](until - 0.005)
         line = {"scene": name, "from": int(start * 1000), "until": int(until * 1000)}
-        if name == "split":
+        if name in ("split", "lines", "numpy"):
             line["shares"] = shares
         else:
             line["stack"] = told[0]

@@ -3,8 +3,8 @@
 Each call of a function burns CPU time in a C library's function that is the partition's own (by partition modulo 4: crc32 of
 zlib, sha512 of OpenSSL, BZ2_bzCompress of bzip2, lzma_code of xz), and notes
 in `calls/PID` whose it was: kind, stage, partition, attempt, TID, and the CPU time in nanoseconds. A phase is a kind of
-function: `udf` pickled, `arrow`, `map` (mapInPandas), `apply` (applyInPandas, after a shuffle), `rdd` (mapPartitions), `two`
-(two Python functions in one task, an RDD's below a pickled one). Prints the facts `app`, `started` and `ended` (Unix
+function: `udf` pickled, `arrow`, `map` (mapInPandas), `apply` (applyInPandas, after a shuffle), `rdd` (mapPartitions), `foreach`
+(foreachPartition of a data frame), `two` (two Python functions in one task, an RDD's below a pickled one). Prints the facts `app`, `started` and `ended` (Unix
 milliseconds), `stages` and `done`; ends when a file `stop` is there.
 
     python_tasks.py [--kinds udf,arrow,..] [--partitions 8] [--calls 40] [--ms 25]
@@ -75,6 +75,10 @@ def main():
         for _ in rows:
             yield burn("rdd")
 
+    def of_foreach(rows):
+        for _ in rows:
+            burn("foreach")
+
     def of_inner(rows):
         for row in rows:
             burn("inner")
@@ -94,6 +98,7 @@ def main():
         "map": lambda: ids().mapInPandas(of_map, "id long").agg(F.sum("id")).collect(),
         "apply": lambda: ids().groupBy("id").applyInPandas(of_apply, "id long").agg(F.sum("id")).collect(),
         "rdd": lambda: spark.sparkContext.range(rows, numSlices=partitions).mapPartitions(of_rdd).sum(),
+        "foreach": lambda: ids().foreachPartition(of_foreach),
         "two": lambda: spark.createDataFrame(
             spark.sparkContext.range(rows, numSlices=partitions).mapPartitions(of_inner), "id long"
         ).select(F.udf(of_udf, "int")("id").alias("n")).agg(F.sum("n")).collect(),

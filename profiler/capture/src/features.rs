@@ -28,6 +28,8 @@ pub struct HostFeatures {
     pub uprobes: Result<(), String>,
     /// BPF programs that list all threads (5.8, with BTF); if not, why.
     pub task_iterator: Result<(), String>,
+    /// The tracepoint of wake-ups, `sched:sched_waking`: tasks of Python workers, and the waits for them.
+    pub wake_ups: bool,
     /// The tracepoint of what is sent over any socket (6.3): tasks of Python workers over Unix sockets.
     pub socket_sends: bool,
     /// A perf event that reports mapped code can be opened; if not, why.
@@ -255,6 +257,7 @@ pub(super) mod tests {
             task_pt_regs: false,
             uprobes: Err("no such file".into()),
             task_iterator: Err("no type information".into()),
+            wake_ups: false,
             socket_sends: false,
             mmap_events: Err("opening a perf event failed: Operation not permitted".into()),
             perf_event_paranoid: None,

@@ -127,13 +127,14 @@ impl KernelOffsets {
 
 /// See [`HostFeatures::probe`].
 pub(super) fn host() -> HostFeatures {
-    let (btf, offsets, task_iterator, socket_sends) = match Btf::read(Path::new(BTF)) {
+    let (btf, offsets, task_iterator, [wake_ups, socket_sends]) = match Btf::read(Path::new(BTF)) {
         Ok(btf) => {
-            (Ok(()), KernelOffsets::of(&btf), task_iterator(&btf), btf.has_tracepoint("sock_send_length"))
+            let tracepoints = ["sched_waking", "sock_send_length"].map(|name| btf.has_tracepoint(name));
+            (Ok(()), KernelOffsets::of(&btf), task_iterator(&btf), tracepoints)
         }
         Err(error) => {
             let none = Err("no type information".to_owned());
-            (Err(format!("{BTF}: {error}")), KernelOffsets::default(), none, false)
+            (Err(format!("{BTF}: {error}")), KernelOffsets::default(), none, [false; 2])
         }
     };
     let helper = |helper| matches!(is_helper_supported(ProgramType::PerfEvent, helper), Ok(true));
@@ -150,6 +151,7 @@ pub(super) fn host() -> HostFeatures {
             && helper(BpfHelper::BPF_FUNC_task_pt_regs),
         uprobes: uprobes(),
         task_iterator,
+        wake_ups,
         socket_sends,
         mmap_events: mmap_events(),
         perf_event_paranoid: sysctl("perf_event_paranoid"),

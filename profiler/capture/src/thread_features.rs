@@ -1,10 +1,11 @@
 //! What can be known of threads on this host, in sentences: their names, their accounts, and how all are listed.
 
 use super::features::{Finding, FindingState, HostFeatures};
+use super::workers;
 
 impl HostFeatures {
     /// What can be known of threads.
-    pub(super) fn threads(&self) -> [Finding; 3] {
+    pub(super) fn threads(&self) -> [Finding; 5] {
         let finding = |name, value: Result<(), String>, good: &str, bad: &dyn Fn(String) -> String| Finding {
             name,
             state: if value.is_ok() { FindingState::Good } else { FindingState::Degraded },
@@ -48,6 +49,29 @@ impl HostFeatures {
                     )
                 },
             ),
+            finding(
+                "python_workers",
+                workers::lacks(self),
+                "Python workers have the task that they work for, and how long tasks wait for them is measured.",
+                &|missing| {
+                    format!(
+                        "Python workers have no task, and how long tasks wait for Python is not known (missing: \
+                         {missing}); a kernel with CONFIG_BPF_EVENTS and CONFIG_DEBUG_INFO_BTF mends it."
+                    )
+                },
+            ),
+            finding(
+                "socket_sends",
+                workers::lacks_sends(self),
+                "What reaches a busy Python worker is seen as it is sent, over TCP and Unix sockets.",
+                &|tcp| {
+                    format!(
+                        "The tracepoint sock:sock_send_length is missing: what reaches a busy Python worker over a Unix \
+                         socket is not seen ({tcp}), and its task is `unknown` until one of the two waits for the \
+                         other; Linux 6.3 with CONFIG_DEBUG_INFO_BTF mends it."
+                    )
+                },
+            ),
         ]
     }
 }
@@ -61,11 +85,14 @@ mod tests {
     fn a_kernel_that_tells_little_says_what_is_lost_by_it() {
         let findings = bare().threads();
         assert!(findings.iter().all(|f| f.state == FindingState::Degraded && f.value == "no"));
-        let [uprobes, accounts, iterator] = &findings;
+        let [uprobes, accounts, iterator, workers, sends] = &findings;
         assert!(
             uprobes.sentence.contains("(no such file)") && uprobes.sentence.contains("CONFIG_UPROBE_EVENTS")
         );
         assert!(accounts.sentence.contains("sum_exec_runtime, run_delay, utime"));
         assert!(iterator.sentence.contains("4096 threads"));
+        assert!(
+            workers.sentence.contains("sched:sched_waking") && sends.sentence.contains("sock_send_length")
+        );
     }
 }

@@ -19,10 +19,30 @@ use profiler_ebpf::{MAX_PARTIES, Party, PartyKind};
 /// A program, and its tracepoint.
 pub(super) type Binder = (&'static str, &'static str);
 
+/// What this host lacks for binding workers to tasks, and so for measuring how long tasks wait for them.
+pub(super) fn lacks(features: &HostFeatures) -> Result<(), String> {
+    let needed = [
+        (features.raw_tracepoints, "BPF programs on raw tracepoints"),
+        (features.wake_ups, "the tracepoint sched:sched_waking in the kernel's type information"),
+        (features.offsets.can_tell_child(), "the fields task_struct.pid and task_struct.tgid"),
+    ];
+    let missing: Vec<&str> = needed.iter().filter(|(there, _)| !there).map(|(_, what)| *what).collect();
+    if missing.is_empty() { Ok(()) } else { Err(missing.join(", ")) }
+}
+
+/// The same for what is sent to a worker that does not wait for it.
+pub(super) fn lacks_sends(features: &HostFeatures) -> Result<(), String> {
+    if features.socket_sends && features.offsets.can_tell_sender() {
+        return Ok(());
+    }
+    let tcp = features.task_pt_regs && features.offsets.can_tell_connection();
+    Err(if tcp { "over TCP it is, by tcp:tcp_probe" } else { "nor is tcp:tcp_probe of use" }.to_owned())
+}
+
 /// The programs that this kernel can run.
 pub(super) fn programs(features: &HostFeatures) -> Vec<Binder> {
-    let wakes = features.raw_tracepoints && features.offsets.can_tell_child();
-    let sends = wakes && features.socket_sends && features.offsets.can_tell_sender();
+    let wakes = lacks(features).is_ok();
+    let sends = wakes && lacks_sends(features).is_ok();
     // Without registers it would take timers' packets for the interrupted thread's.
     let packets = wakes && !sends && features.task_pt_regs && features.offsets.can_tell_connection();
     let programs = [

@@ -41,6 +41,7 @@ pub struct SparkJob {
     venv: PathBuf,
     work_dir: PathBuf,
     user: Option<u32>,
+    python_path: Option<PathBuf>,
 }
 
 impl SparkJob {
@@ -70,6 +71,7 @@ impl SparkJob {
             venv: venv.to_owned(),
             work_dir: work_dir.to_owned(),
             user: None,
+            python_path: None,
         }
     }
 
@@ -103,6 +105,12 @@ impl SparkJob {
         self
     }
 
+    /// A directory of packages that its Python programs import, the workers too.
+    pub fn packages(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.python_path = Some(dir.into());
+        self
+    }
+
     /// Writes Spark's event log to [`Job::event_log`], as one file that is not compressed.
     pub fn event_log(self) -> Self {
         let dir = format!("file://{}", self.work_dir.join("events").display());
@@ -131,6 +139,9 @@ impl SparkJob {
             .env("SPARK_LOCAL_DIRS", self.work_dir.join("scratch"))
             .env_remove("SPARK_CONF_DIR")
             .env_remove("PYTHONPATH");
+        if let Some(packages) = &self.python_path {
+            command.env("PYTHONPATH", packages);
+        }
         if let Some(uid) = self.user {
             command.uid(uid).gid(uid).env("HOME", &self.work_dir);
         }

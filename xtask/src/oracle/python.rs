@@ -26,6 +26,10 @@ pub const SCENES: [&str; 10] = [
 ];
 /// The scene of two functions with known shares, which takes many samples.
 pub const SPLIT: [&str; 4] = ["split"; 4];
+/// The same of two lines of one function.
+pub const LINES: [&str; 4] = ["lines"; 4];
+/// The same of Python code and numpy's, after once for finding numpy's libraries. Wants `packages`.
+pub const NUMPY: [&str; 5] = ["numpy"; 5];
 /// The program, in a chroot.
 const COPY: &str = "tmp/python_oracle.py";
 /// Until the program is known and its tables are built, and after its end.
@@ -42,6 +46,8 @@ pub struct Python {
     pub minor: u32,
     /// As it tells it: `3.11.2`.
     pub version: String,
+    /// Packages that it imports from a directory (PYTHONPATH, as it sees it).
+    pub packages: Option<PathBuf>,
 }
 
 /// Those of pyenv, the system's, and what setup brought, from 3.8 on; oldest first.
@@ -70,7 +76,7 @@ fn known(command: Vec<String>, root: Option<PathBuf>) -> Option<Python> {
     let text = String::from_utf8(output.stdout).ok()?;
     let version = text.trim().strip_prefix("CPython 3.")?;
     let minor = version.split('.').next()?.parse().ok().filter(|minor| *minor >= 8)?;
-    Some(Python { command, root, minor, version: format!("3.{version}") })
+    Some(Python { command, root, minor, version: format!("3.{version}"), packages: None })
 }
 
 /// What a scene told.
@@ -109,6 +115,10 @@ pub fn run(python: &Python, scenes: &[&str], seconds: u64, window_ms: u64, log: 
         }
     };
     command.args(rest).arg(script).arg(scenes.join(",")).args([seconds.to_string(), window_ms.to_string()]);
+    if let Some(packages) = &python.packages {
+        // Else numpy's own threads are samples of the process.
+        command.env("PYTHONPATH", packages).env("OPENBLAS_NUM_THREADS", "1");
+    }
     let shown = step::shown(&command);
     let mut running = Running::start("the Python oracle", &mut command, log)?;
     let pid = running.pid();
@@ -175,27 +185,72 @@ impl Judged {
     }
 }
 
-/// Shares of two functions in the samples of both.
+/// What of a stack tells to which part of a split its sample belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The innermost Python function, by name.
+    Function,
+    /// The same with its line, `name:line`.
+    Line,
+    /// `numpy` if numpy's code runs, else `python`.
+    Numpy,
+}
+
+impl Part {
+    fn of(self, stack: &[&Value]) -> Option<String> {
+        let leaf = stack.iter().rposition(|node| node["kind"] == "python");
+        let name = |at: usize| stack.get(at)?["name"].as_str().map(without_file);
+        match self {
+            Self::Function => name(leaf?).map(str::to_owned),
+            Self::Line => Some(format!("{}:{}", name(leaf?)?, stack.get(leaf?)?["line"])),
+            Self::Numpy => {
+                let below = stack.get(leaf.map_or(0, |at| at + 1)..).unwrap_or_default();
+                let of_numpy = |node: &&Value| {
+                    node["module"].as_str().is_some_and(|module| module.contains("multiarray"))
+                };
+                Some(if below.iter().any(of_numpy) { "numpy" } else { "python" }.to_owned())
+            }
+        }
+    }
+}
+
+/// Shares of two parts of a program in the samples of both.
 #[derive(Clone, Debug, Default)]
 pub struct Split {
     /// Samples of either.
     pub n: usize,
-    /// By function: the share that was seen, and the one that the program measured.
+    /// Samples of neither.
+    pub others: usize,
+    /// By part: the share that was seen, and the one that the program measured.
     pub shares: BTreeMap<String, (f64, f64)>,
 }
 
 impl Split {
-    /// Of all scenes that told shares.
+    /// Of all scenes that told shares of functions.
     pub fn of(daemon: &Daemon, ran: &Ran) -> Result<Self> {
-        let scenes: Vec<&Scene> = ran.scenes.iter().filter(|scene| !scene.shares.is_empty()).collect();
+        Self::by(daemon, ran, "split", Part::Function)
+    }
+
+    /// Of all scenes of a name but for the first `NUMPY`, which warms up.
+    pub fn by(daemon: &Daemon, ran: &Ran, name: &str, part: Part) -> Result<Self> {
+        let of_name = ran.scenes.iter().filter(|scene| scene.name == name && !scene.shares.is_empty());
+        let scenes: Vec<&Scene> = of_name.skip(usize::from(part == Part::Numpy)).collect();
         let (mut split, mut seen) = (Self::default(), BTreeMap::new());
         for scene in &scenes {
-            let judged = Judged::of(daemon, ran.pid, scene)?;
-            for (function, share) in &scene.shares {
-                let count = judged.leaves.get(function).copied().unwrap_or(0);
-                *seen.entry(function.clone()).or_insert(0) += count;
-                split.n += count;
-                split.shares.entry(function.clone()).or_default().1 += share / scenes.len() as f64;
+            let (from, until) = scene.range;
+            let query = format!("pid={}&from={from}&until={until}&lines=1&format=json", ran.pid);
+            let answer = daemon.json(&format!("/api/v1/flamegraph?{query}"))?;
+            for (count, stack) in paths(&answer) {
+                match part.of(&stack).filter(|part| scene.shares.contains_key(part)) {
+                    Some(part) => {
+                        *seen.entry(part).or_insert(0) += count;
+                        split.n += count;
+                    }
+                    None => split.others += count,
+                }
+            }
+            for (part, share) in &scene.shares {
+                split.shares.entry(part.clone()).or_default().1 += share / scenes.len() as f64;
             }
         }
         for (function, (share, _)) in &mut split.shares {
@@ -205,8 +260,8 @@ impl Split {
     }
 }
 
-/// The Python functions of each stack, root first, without their files, and its samples.
-fn stacks(answer: &Value) -> Vec<(usize, Vec<String>)> {
+/// The nodes of each stack, root first, and its samples.
+pub fn paths(answer: &Value) -> Vec<(usize, Vec<&Value>)> {
     let nodes = answer["nodes"].as_array().map_or(&[][..], Vec::as_slice);
     let mut found = Vec::new();
     for (id, node) in nodes.iter().enumerate() {
@@ -214,23 +269,35 @@ fn stacks(answer: &Value) -> Vec<(usize, Vec<String>)> {
         if count == 0 {
             continue;
         }
-        let (mut names, mut at) = (Vec::new(), Some(id));
+        let (mut path, mut at) = (Vec::new(), Some(id));
         while let Some((id, node)) = at.and_then(|id| Some((id, nodes.get(id)?))) {
-            let name = node["name"].as_str().unwrap_or_default();
-            match node["kind"].as_str() {
-                Some("python") => {
-                    names.push(name.rsplit_once(" (").map_or(name, |(name, _)| name).to_owned())
-                }
-                Some("unknown") => names.push(name.to_owned()),
-                _ => {}
-            }
+            path.push(node);
             // A parent stands before its children.
             at = node["parent"].as_u64().map(|above| above as usize).filter(|above| *above < id);
         }
-        names.reverse();
-        found.push((count, names));
+        path.reverse();
+        found.push((count, path));
     }
     found
+}
+
+/// The Python functions of each stack, root first, without their files, and its samples.
+fn stacks(answer: &Value) -> Vec<(usize, Vec<String>)> {
+    let name = |node: &&Value| {
+        let name = node["name"].as_str()?;
+        match node["kind"].as_str() {
+            Some("python") => Some(without_file(name).to_owned()),
+            Some("unknown") => Some(name.to_owned()),
+            _ => None,
+        }
+    };
+    let names = |path: Vec<&Value>| path.iter().filter_map(name).collect();
+    paths(answer).into_iter().map(|(count, path)| (count, names(path))).collect()
+}
+
+/// A Python function's name, of `name (file)`.
+pub fn without_file(name: &str) -> &str {
+    name.rsplit_once(" (").map_or(name, |(name, _)| name)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod jdk;
 pub mod lint;
 pub mod new_python;
 pub mod old_java;
+pub mod packages;
 pub mod peers;
 pub mod python;
 pub mod runtime;

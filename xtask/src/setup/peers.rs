@@ -4,7 +4,7 @@
 
 use super::new_python::PYTHON_3_14;
 use super::runtime::{MAJORS, Runtime};
-use super::{go, jdk, python};
+use super::{go, jdk, packages, python};
 use crate::{places, root};
 use anyhow::Result;
 
@@ -41,6 +41,9 @@ pub fn ensure() -> Result<()> {
         or_said(PYTHON_3_14.what, PYTHON_3_14.ensure().map(drop));
     }
     or_said("the newest Spark", python::ensure_version(python::NEWEST_PYSPARK).map(drop));
+    for venv in [python::PYSPARK, python::NEWEST_PYSPARK].into_iter().filter_map(python::installed) {
+        or_said("pandas for PySpark", packages::pandas(&venv).map(drop));
+    }
     Ok(())
 }
 

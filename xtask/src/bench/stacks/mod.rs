@@ -28,6 +28,8 @@ mod tables;
 mod unload;
 mod walk;
 
+pub use spark::Kernel;
+
 use super::row::{self, Row};
 use crate::launch::Daemon;
 use crate::oracle::{Ran, Report, Stack, Told, program, stacks};
