@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Of what has no descriptor, as async-profiler has it: no parameters, and a class without a name.
 const NO_DESCRIPTOR: &str = "()L;";
 /// Types of frames by their number. Up to 6 those of async-profiler, whose converter has a colour for each; the rest is ours.
-const FRAME_TYPES: [&str; 10] = [
+const FRAME_TYPES: [&str; 11] = [
     "Interpreted",
     "JIT compiled",
     "Inlined",
@@ -24,6 +24,7 @@ const FRAME_TYPES: [&str; 10] = [
     "Stub",
     "Python",
     "Unknown",
+    "Class",
 ];
 
 fn frame_type(kind: FrameKind) -> u64 {
@@ -36,6 +37,7 @@ fn frame_type(kind: FrameKind) -> u64 {
         FrameKind::Stub => 7,
         FrameKind::Python => 8,
         FrameKind::Unknown | FrameKind::Label => 9,
+        FrameKind::Class => 10,
     }
 }
 

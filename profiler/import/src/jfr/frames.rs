@@ -32,6 +32,7 @@ fn frame_of(pools: &Pools, raw: &RawFrame) -> Frame {
         // Of our own recordings.
         "Python" => Some(FrameKind::Python),
         "Stub" => Some(FrameKind::Stub),
+        "Class" => Some(FrameKind::Class),
         "Unknown" => return Frame { module: name::clean(class).into(), ..name::frame(own) },
         // The JDK's are native methods of a class; async-profiler's are functions of a library.
         "Native" if class.is_empty() || descriptor == NATIVE => Some(FrameKind::Native),
