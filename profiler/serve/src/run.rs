@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use emberscope_model::Waits;
+use emberscope_supervise::faults;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -89,7 +90,10 @@ impl Queries {
         // Goes with this future: when the client leaves, and when the time is up.
         let waits = Waits::default();
         let wanted = waits.wanted();
-        let work = move || wanted.run(work).map(|rendered| (rendered, place));
+        let work = move || {
+            faults::point("query");
+            wanted.run(work).map(|rendered| (rendered, place))
+        };
         let task = tokio::task::spawn_blocking(work);
         match tokio::time::timeout(self.time, task).await {
             Ok(Ok(result)) => {

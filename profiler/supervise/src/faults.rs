@@ -1,8 +1,8 @@
 //! Faults on demand, for tests of what the daemon does about its own: panics, aborts, threads that hang.
 //!
-//! In: `EMBERSCOPE_DANGEROUS_FAULTS=ACTION:POINT:FIRST[:TIMES],...`. ACTION is `panic`, `abort` or `stall` (half a minute); POINT a
+//! In: `EMBERSCOPE_DANGEROUS_FAULTS=ACTION:POINT:FIRST[:TIMES[:EVERY]],...`. ACTION is `panic`, `abort` or `stall` (half a minute); POINT a
 //! thread of [`super::THREADS`], each of whose jobs passes it; `naming`, before a new stack is named; or `note`, whenever a
-//! file or a process was noted as being read; FIRST is the pass that fails first, from 1, and TIMES how many do (1). In the release build too:
+//! file or a process was noted as being read; FIRST is the pass that fails first, from 1, TIMES how many do (1), and EVERY the how manieth fails from there on (1: each). In the release build too:
 //! the tests and measurements run that one. Who sets the environment of a root daemon is root: LD_PRELOAD would do as
 //! much. It is said in the log at the start.
 
@@ -28,6 +28,7 @@ struct Fault {
     point: String,
     first: u64,
     times: u64,
+    every: u64,
     passed: AtomicU64,
 }
 
@@ -47,14 +48,16 @@ fn parse(text: &str) -> Option<Fault> {
     };
     let (point, first) = (parts.next()?.to_owned(), parts.next()?.parse().ok()?);
     let times = parts.next().map_or(Ok(1), str::parse).ok()?;
-    Some(Fault { action, point, first, times, passed: AtomicU64::new(0) })
+    let every = parts.next().map_or(Ok(1), str::parse).ok().filter(|every| *every > 0)?;
+    Some(Fault { action, point, first, times, every, passed: AtomicU64::new(0) })
 }
 
 impl Fault {
     /// Whether this pass is one that fails.
     fn strikes(&self) -> bool {
         let pass = self.passed.fetch_add(1, Relaxed) + 1;
-        pass >= self.first && pass - self.first < self.times
+        let since = pass.checked_sub(self.first);
+        since.is_some_and(|since| since % self.every == 0 && since / self.every < self.times)
     }
 }
 
@@ -81,7 +84,9 @@ mod tests {
         assert_eq!((fault.action, fault.point.as_str()), (Action::Panic, "reader"));
         assert_eq!([(); 6].map(|()| fault.strikes()), [false, false, true, true, false, false]);
         assert_eq!(parse("abort:note:1").map(|fault| fault.times), Some(1));
-        for wrong in ["", "panic", "panic:push", "burn:push:1", "panic:push:x", "panic:push:1:x"] {
+        let other = parse("panic:http:2:2:3").unwrap();
+        assert_eq!([(); 9].map(|()| other.strikes()).map(u8::from), [0, 1, 0, 0, 1, 0, 0, 0, 0]);
+        for wrong in ["", "panic:http:1:1:0", "panic", "panic:push", "burn:push:1", "panic:push:x", "panic:push:1:x"] {
             assert!(parse(wrong).is_none(), "{wrong}");
         }
     }

@@ -127,6 +127,8 @@ impl Daemon {
         let log = PathBuf::from(log);
         let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--open-loopback"]);
+        // As under its unit: with it a panic reads the program's debug information, some 200 MB for a moment.
+        command.env_remove("RUST_BACKTRACE");
         if ends_with_us {
             super::child::ends_with_us(&mut command, Signal::TERM);
         }
