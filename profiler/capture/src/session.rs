@@ -62,6 +62,8 @@ pub struct Capture {
     pub(super) shares: Shares,
     pub(super) workers: Workers,
     pub(super) waiters: Waiters,
+    /// Kinds that were asked for and cannot be sampled here, and why.
+    pub(super) lacking: Vec<(SampleKind, &'static str)>,
     /// Came out of the ring while it was made room in.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
@@ -96,10 +98,10 @@ impl Capture {
     /// Loads, attaches, samples.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
         let Loaded { mut ebpf, walk, sources, next, iterator, binders, .. } = loader::load(config, features)?;
-        let lacking = sources.iter().find_map(|source| Some((source.state().kind, source.lacks(features)?)));
-        if let Some((kind, what)) = lacking {
-            return Err(CaptureError::NoSource { kind: kind.slug(), what });
-        }
+        // Those of this host go on without: they say so.
+        let lacks = |source: &Box<dyn Source>| Some((source.state().kind, source.lacks(features)?));
+        let lacking: Vec<_> = sources.iter().filter_map(lacks).collect();
+        let sources = sources.into_iter().filter(|source| source.lacks(features).is_none()).collect();
         let timing = match config.measure {
             true if features.capabilities.may_measure() => {
                 aya::sys::enable_stats(aya::sys::Stats::RunTime).ok()
@@ -147,6 +149,7 @@ impl Capture {
             shares,
             workers,
             waiters,
+            lacking,
             early: Vec::new(),
             mmap_events: features.mmap_events.is_ok(),
             map_bytes,
@@ -213,6 +216,22 @@ impl Capture {
     /// What each source of samples is doing.
     pub fn sources(&self) -> Vec<SourceState> {
         self.sources.iter().map(|source| source.state()).collect()
+    }
+
+    /// Kinds that were asked for and cannot be sampled here, and what mends that.
+    pub fn lacking(&self) -> &[(SampleKind, &'static str)] {
+        &self.lacking
+    }
+
+    /// Whether all samples of a kind, or of what it holds, can be taken here.
+    ///
+    /// # Errors
+    /// [`CaptureError::NoSource`] for the first that cannot.
+    pub fn must_have(&self, kind: SampleKind) -> Result<(), CaptureError> {
+        match self.lacking.iter().find(|(lacking, _)| kind.holds(*lacking)) {
+            Some((kind, what)) => Err(CaptureError::NoSource { kind: kind.slug(), what }),
+            None => Ok(()),
+        }
     }
 
     /// CPUs sampled now.

@@ -12,7 +12,7 @@ mod reads;
 use super::runtimes::{Allocations, Naming, Processes, Walking};
 use super::tables::TableCounts;
 use super::worker::Worker;
-use emberscope_capture::{CpuChange, FindingState, HostFeatures, SourceState};
+use emberscope_capture::{Capture, CpuChange, FindingState, HostFeatures, SourceState};
 use emberscope_model::{DropReason, LabelKey, LedgerRow, NameSource, Role, SampleKind, ThreadClass, Window};
 use emberscope_process::{Conflict, Process, Registry};
 use emberscope_push::{PushState, Pusher};
@@ -213,7 +213,7 @@ impl Health {
             "host": self.host,
             "sampling": {
                 "hz": self.hz,
-                "events": capture.sources().into_iter().map(event).collect::<Vec<_>>(),
+                "events": events(capture),
                 "cpus": capture.cpus(),
                 "samples": kernel.samples,
                 "ring_bytes": kernel.ring_bytes,
@@ -327,8 +327,15 @@ fn jvm(
     }
     status
 }
-/// A source of samples, for the status.
-fn event(of: SourceState) -> Value {
-    let facts = of.kind.facts();
-    json!({ "type": facts.slug, "title": facts.title, "unit": facts.unit, "every": of.every, "cpus": of.cpus })
+/// The sources of samples, for the status, and after them the kinds that cannot be sampled here.
+fn events(capture: &Capture) -> Vec<Value> {
+    let source = |of: SourceState| {
+        let facts = of.kind.facts();
+        json!({ "type": facts.slug, "title": facts.title, "unit": facts.unit, "every": of.every, "cpus": of.cpus })
+    };
+    let lacking = |(kind, what): &(SampleKind, &'static str)| {
+        let facts = kind.facts();
+        json!({ "type": facts.slug, "title": facts.title, "unit": facts.unit, "every": null, "cpus": 0, "lacks": what })
+    };
+    capture.sources().into_iter().map(source).chain(capture.lacking().iter().map(lacking)).collect()
 }

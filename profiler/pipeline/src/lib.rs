@@ -175,6 +175,7 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
         answers: AnswerLimits::default(),
     }));
     let joined = join(&config.daemon, Arc::clone(&store), None)?;
+    joined.worker.capture.must_have(config.kind)?;
     let until = std::time::Instant::now().checked_add(config.duration);
     let over = || until.is_some_and(|until| std::time::Instant::now() >= until);
     joined.worker.run(|| life.is_stopping() || over())?;
@@ -220,6 +221,9 @@ fn join(
     let mut registry = Registry::new(RegistryConfig { marks: runtimes.marks(), ..registry });
     // First the programs, then the scan: what starts meanwhile comes as an event.
     let mut capture = Capture::start(&settings::capture(config), &features)?;
+    for (kind, what) in capture.lacking() {
+        tracing::warn!(kind = kind.slug(), what, "cannot be sampled here: all else is");
+    }
     let tables = capture.take_tables();
     let mut tables = Tables::start(tables, unwind_dir).map_err(PipelineError::Runtime)?;
     let started = ClockReading::take();
