@@ -27,13 +27,18 @@ impl Waits {
         }
     }
 
+    /// Each reason and its nanoseconds, in the order of answers.
+    pub fn by_reason(&self) -> impl Iterator<Item = (WaitReason, u64)> {
+        WaitReason::ALL.into_iter().zip(self.0)
+    }
+
     /// For a row whose threads used `exact`.
     pub fn json(&self, exact: Option<&LedgerSums>) -> Value {
         let total = self.0.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
         if total == 0 {
             return Value::Null;
         }
-        let by = WaitReason::ALL.iter().zip(self.0).filter(|(_, ns)| *ns > 0);
+        let by = self.by_reason().filter(|(_, ns)| *ns > 0);
         let by: Map<String, Value> =
             by.map(|(reason, ns)| (reason.slug().to_owned(), seconds(ns).into())).collect();
         let blocked = exact.map(LedgerSums::blocked_ns).filter(|blocked| *blocked > 0);

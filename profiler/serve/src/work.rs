@@ -127,9 +127,9 @@ pub fn natural(text: &str) -> (bool, u64, String) {
     }
 }
 
-/// All tasks of a query.
+/// All tasks of a query, whatever its kind: what was sampled of them is CPU time.
 pub fn tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
-    let mut query = query.clone();
+    let mut query = Query { kind: SampleKind::Cpu, ..query.clone() };
     query.selection.matchers.push(Matcher { key: LabelKey::Stage, op: MatchOp::NotIn(vec![String::new()]) });
     let mut tasks: BTreeMap<Key, Task> = BTreeMap::new();
     for line in store.ledger(query.range, &query.selection, &BY)? {

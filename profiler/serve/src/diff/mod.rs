@@ -20,7 +20,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use emberscope_export::{Aligned, DiffOptions, Format, cause, render_diff};
-use emberscope_model::{Answer, Query, Summary, WallTime, sampling_error};
+use emberscope_model::{Answer, Query, SampleKind, Summary, WallTime, sampling_error};
 use emberscope_store::Store;
 use serde_json::{Map, Value, json};
 use slow::Group;
@@ -94,7 +94,10 @@ fn read(params: &Params) -> Result<Question, ApiError> {
     let side = |side| Asked::read(&params.side(side), now).map_err(|error| of_side(error, params, side));
     let [left, right] = SIDES;
     let sides = [side(left)?, side(right)?];
-    of_time(sides[0].kind)?;
+    let kind = sides[0].kind;
+    if kind.facts().weight.unit != SampleKind::Cpu.facts().weight.unit {
+        of_time(kind)?;
+    }
     Ok(Question {
         sides,
         slow,
@@ -214,7 +217,7 @@ fn surroundings(
             }
         }
         row.insert("samples".into(), side.whole.count.into());
-        row.insert("cpu_seconds".into(), seconds(side.whole.weight).into());
+        row.insert(summary.quality.kind.facts().amount.key.into(), seconds(side.whole.weight).into());
         row.insert("sampling_error".into(), json!(sampling_error(side.whole.count)));
         row.insert("factor".into(), side.factor.into());
         if let Some(group) = groups.and_then(|groups| groups.get(at).copied()) {

@@ -1,8 +1,9 @@
 //! Slow tasks of a stage, and the usual ones to compare them with.
 //!
 //! In: one app and one stage. Out: the tenth of its tasks that used most CPU (at least one), those from
-//! the 40th to the 60th percentile, and the conditions that select each group's samples. CPU is that of
-//! the own thread and the helpers, by the ledger, else by samples. Limits: [`LEAST`] tasks; [`MOST`] in a
+//! the 40th to the 60th percentile, the conditions that select each group's samples, and what the slow ones' longer time went
+//! to. CPU is that of the own thread and the helpers, by the ledger, else by samples; for `type=wall` and `off-cpu` it is the
+//! own thread's wall time, by the ledger, that makes a task slow. Limits: [`LEAST`] tasks; [`MOST`] in a
 //! group (the slowest, and those in the middle), of which [`LISTED`] are listed.
 
 use super::super::error::ApiError;
@@ -11,9 +12,10 @@ use super::super::params::Params;
 use super::super::stages::labels;
 use super::super::work::{self, Task};
 use axum::http::StatusCode;
-use emberscope_model::{LabelKey, MatchOp, Matcher, Query};
+use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind};
 use emberscope_store::Store;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Fewer tasks have no usual ones and slow ones.
 const LEAST: usize = 4;
@@ -30,6 +32,8 @@ pub struct Group {
     pub count: usize,
     /// Their CPU time, nanoseconds.
     pub cpu_ns: u64,
+    /// What their own threads' wall time went to.
+    times: Times,
     /// The first of them, for JSON.
     pub listed: Value,
     tids: Vec<String>,
@@ -47,6 +51,7 @@ impl Group {
             name,
             count: tasks.len(),
             cpu_ns: tasks.iter().map(Task::cpu_ns).fold(0, u64::saturating_add),
+            times: Times::of(tasks),
             listed: tasks.iter().take(LISTED).map(row).collect(),
             tids: tasks.iter().map(|task| task.label(Tid).to_owned()).collect(),
         }
@@ -93,7 +98,12 @@ pub fn groups(store: &dyn Store, query: &Query) -> Result<Slow, ApiError> {
     }
     // Samples are selected by the task's id.
     tasks.retain(|task| !task.label(LabelKey::Task).is_empty());
-    tasks.sort_by_key(Task::cpu_ns);
+    let by_wall = query.kind.holds(SampleKind::OffCpu);
+    let rank = |task: &Task| match task.own.exact {
+        Some(sums) if by_wall => sums.wall_ns,
+        _ => task.cpu_ns(),
+    };
+    tasks.sort_by_key(rank);
     let n = tasks.len();
     // n from 4 on: at least one task in each, none in both.
     let (p40, p60, p90) = (n * 4 / 10, (n * 6).div_ceil(10), n * 9 / 10);
@@ -113,16 +123,60 @@ pub fn groups(store: &dyn Store, query: &Query) -> Result<Slow, ApiError> {
         _ if exact == n => "ledger",
         _ => "mixed",
     };
-    let at = |place: usize| tasks.get(place).map(|task| seconds(task.cpu_ns()));
+    let at = |place: usize| tasks.get(place).map(|task| seconds(rank(task)));
+    let by = if by_wall { "wall" } else { "cpu" };
+    let (median, slow) = (Group::new("median", usual), Group::new("slow", top));
     Ok(Slow {
         json: json!({
+            "because": because(&median, &slow),
             "tasks": n,
             "source": source,
-            "p40_cpu_seconds": at(p40),
-            "p60_cpu_seconds": at(p60 - 1),
-            "p90_cpu_seconds": at(p90 - 1),
+            "by": by,
+            (format!("p40_{by}_seconds")): at(p40),
+            (format!("p60_{by}_seconds")): at(p60 - 1),
+            (format!("p90_{by}_seconds")): at(p90 - 1),
         }),
-        median: Group::new("median", usual),
-        slow: Group::new("slow", top),
+        median,
+        slow,
     })
+}
+
+/// What threads' wall time went to, nanoseconds: names as in `by` of `waited`, with `cpu`, `run_delay`, and `blocked` for blocked
+/// time of which no wait was seen.
+#[derive(Default)]
+struct Times(BTreeMap<&'static str, u64>);
+
+impl Times {
+    /// Of tasks' own threads, where the ledger knows them.
+    fn of(tasks: &[Task]) -> Self {
+        let mut all = Self::default();
+        for (task, sums) in tasks.iter().filter_map(|task| Some((task, task.own.exact?))) {
+            let mut blocked = sums.blocked_ns();
+            all.add("cpu", sums.accounts.cpu_ns);
+            all.add("run_delay", sums.accounts.run_delay_ns);
+            for (reason, ns) in task.waits.by_reason() {
+                all.add(reason.slug(), ns);
+                blocked = blocked.saturating_sub(ns);
+            }
+            all.add("blocked", blocked);
+        }
+        all
+    }
+    fn add(&mut self, what: &'static str, ns: u64) {
+        let sum = self.0.entry(what).or_default();
+        *sum = sum.saturating_add(ns);
+    }
+}
+
+/// What a slow task's wall time has more of than a usual one's, the most first: seconds a task, and the part of all that it
+/// has more.
+fn because(median: &Group, slow: &Group) -> Value {
+    let each = |group: &Group, what| {
+        group.times.0.get(what).copied().unwrap_or_default() as f64 / 1e9 / group.count.max(1) as f64
+    };
+    let more = slow.times.0.keys().map(|what| (*what, each(slow, what) - each(median, what)));
+    let mut more: Vec<(&str, f64)> = more.filter(|(_, seconds)| *seconds > 0.0).collect();
+    more.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let all: f64 = more.iter().map(|(_, seconds)| seconds).sum();
+    more.iter().map(|(what, seconds)| json!({ "of": what, "seconds": seconds, "share": seconds / all })).collect()
 }

@@ -29,6 +29,7 @@ struct Side {
     #[serde(flatten)]
     basis: Basis,
     name: Option<String>,
+    #[serde(alias = "off_cpu_seconds", alias = "wall_seconds")]
     cpu_seconds: Option<f64>,
     task_count: Option<u64>,
     task_cpu_seconds: Option<f64>,
@@ -38,9 +39,39 @@ struct Side {
 struct Slow {
     #[serde(default)]
     tasks: u64,
+    #[serde(default)]
+    by: String,
+    #[serde(alias = "p40_wall_seconds")]
     p40_cpu_seconds: Option<f64>,
+    #[serde(alias = "p60_wall_seconds")]
     p60_cpu_seconds: Option<f64>,
+    #[serde(alias = "p90_wall_seconds")]
     p90_cpu_seconds: Option<f64>,
+    #[serde(default)]
+    because: Vec<More>,
+}
+
+impl Slow {
+    /// What a slow task's longer wall time went to, the parts over a percent.
+    fn why(&self) -> String {
+        let parts = self.because.iter().filter(|more| more.share >= 0.01).map(|more| {
+            let what = match more.of.as_str() {
+                "run_delay" => "waiting for a CPU",
+                "blocked" => "waiting, not sampled",
+                of => of,
+            };
+            format!("{what} {:.0} % ({} a task)", more.share * 100.0, time(Some(more.seconds)))
+        });
+        format!("slow because of: {}", parts.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// What slow tasks have more of.
+#[derive(Debug, Deserialize)]
+struct More {
+    of: String,
+    seconds: f64,
+    share: f64,
 }
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -146,11 +177,15 @@ impl Diff {
         if let Some(slow) = &self.slow {
             let [p40, p60, p90] =
                 [slow.p40_cpu_seconds, slow.p60_cpu_seconds, slow.p90_cpu_seconds].map(time);
+            let most = if slow.by == "wall" { "took the longest" } else { "used the most CPU" };
             table.note(format!(
-                "of the stage's {}, right are those that used the most CPU (above the 90th percentile, {p90}), left \
+                "of the stage's {}, right are those that {most} (above the 90th percentile, {p90}), left \
                  those from the 40th to the 60th ({p40} to {p60})",
                 counted(slow.tasks, "task")
             ));
+            if !slow.because.is_empty() {
+                table.note(slow.why());
+            }
         }
         table.note(self.how());
         table

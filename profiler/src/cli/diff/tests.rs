@@ -21,7 +21,8 @@ const SLOW: &str = r#"{"scale":"task","window_seconds":10,"span":null,
          "samples":1210,"cpu_seconds":12.2,"sampling_error":0.0287,"factor":0.0833,"tasks":[],"task_count":12,"task_cpu_seconds":12.3},
  "right":{"name":"slow","range":{"from":"A","until":"B"},"windows":6,"quality":{"samples":400,"lost":0,"truncated":2},
          "samples":400,"cpu_seconds":18.1,"sampling_error":0.05,"factor":0.166,"tasks":[],"task_count":6,"task_cpu_seconds":18.6},
- "slow":{"tasks":60,"source":"ledger","p40_cpu_seconds":0.97,"p60_cpu_seconds":1.04,"p90_cpu_seconds":2.9},
+ "slow":{"tasks":60,"source":"ledger","p40_cpu_seconds":0.97,"p60_cpu_seconds":1.04,"p90_cpu_seconds":2.9,"by":"cpu",
+  "because":[{"of":"shuffle","seconds":1.42,"share":0.71},{"of":"run_delay","seconds":0.58,"share":0.29},{"of":"gc","seconds":0.001,"share":0.0005}]},
  "total":{"left_seconds":1.02,"right_seconds":3.1,"difference":2.08,"difference_error":0.13},
  "cause":{"name":"Job.slow","module":""},"sort":"self","methods":341,"cut":340,
  "diff":[{"name":"Job.slow","module":"","kinds":["java"],
@@ -47,6 +48,7 @@ fn slow_tasks_against_the_usual_ones() {
                 most of the difference comes from Job.slow\n\
                 of the stage's 60 tasks, right are those that used the most CPU (above the 90th percentile, 2.90 s), \
                 left those from the 40th to the 60th (970.0 ms to 1.04 s)\n\
+                slow because of: shuffle 71 % (1.42 s a task), waiting for a CPU 29 % (580.0 ms a task)\n\
                 by samples; times are for each task; +- is the standard error, sqrt(l^2/m + r^2/n) of times l and r of \
                 m and n samples\n\
                 left (median): 12 tasks of 12.30 s CPU in all, 12.20 s sampled, 6 windows from A until B: 1210 samples \

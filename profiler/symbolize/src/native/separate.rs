@@ -23,10 +23,10 @@ const MAX_LINK: u64 = 4096 + 8;
 /// Largest file whose checksum is taken.
 const MAX_SUMMED: u64 = 64 << 20;
 /// Largest .gnu_debugdata, and what it may unpack to: that of Fedora's libjvm has 1.2 MB and 9 MB.
-const MAX_PACKED: u64 = 16 << 20;
-const MAX_UNPACKED: u64 = 64 << 20;
-/// Memory for unpacking, KiB.
-const UNPACK_KB: u32 = 64 << 10;
+const MAX_PACKED: u64 = 4 << 20;
+const MAX_UNPACKED: u64 = 24 << 20;
+/// Memory for unpacking, KiB: `xz -6`, the usual, wants 9 MiB (xz(1)).
+const UNPACK_KB: u32 = 12 << 10;
 
 /// The symbols that were taken out of `file`, if they can be had and take at most `limit` bytes.
 /// `fetched`: where a server's debug file is, if it came.

@@ -1,6 +1,7 @@
 //! Who is who on the machine, and what each can read: a directory open to all with copies of what Spark needs and with
 //! the attackers' programs, the Spark job as one user without rights, the attackers as another.
 
+use super::slice::Slice;
 use crate::launch::{Job, Running, SparkJob};
 use crate::setup::{SparkKit, python};
 use crate::step;
@@ -43,6 +44,8 @@ pub struct Host {
     pub seconds: u64,
     /// The application of the victim.
     pub app: String,
+    /// The attackers' share of the CPUs, where there are control groups.
+    slice: Option<Slice>,
 }
 
 impl Host {
@@ -50,7 +53,7 @@ impl Host {
     pub fn new(kit: &SparkKit, seconds: u64) -> Result<Self> {
         let dir = std::env::temp_dir().join(format!("emberscope-hostile-{}", std::process::id()));
         open_dir(&dir)?;
-        let mut host = Self { dir, kit: kit.clone(), seconds, app: String::new() };
+        let mut host = Self { dir, kit: kit.clone(), seconds, app: String::new(), slice: Slice::new() };
         host.kit.venv = host.copied(&kit.venv, "venv")?;
         // A local cluster's workers write below Spark's home, whoever they are.
         let home = python::spark_home(&host.kit.venv).context("the environment has no Spark")?;
@@ -147,7 +150,10 @@ impl Host {
     pub fn attack_with(&self, command: &mut Command) -> Result<Running> {
         // From root to a uid that is not: the kernel takes all capabilities (capabilities(7)), and std the groups.
         command.uid(ATTACKER).gid(ATTACKER).current_dir("/tmp").env_clear();
-        self.begin(command)
+        match &self.slice {
+            Some(slice) => slice.with(|| self.begin(command)),
+            None => self.begin(command),
+        }
     }
 
     /// Starts a command as it is.

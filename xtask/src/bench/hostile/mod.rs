@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `host` | users, and what they can read and run |
 //! | `attacks`, `fuse`, `identity`, `names`, `elf` | the attacks; their programs are in `programs/` |
+//! | `slice` | the attackers' control group |
 //! | `ours` | panics of its own threads, spoiled blocks |
 //! | `watch`, `verdict` | what is measured meanwhile, and held to its bar |
 //!
@@ -18,6 +19,7 @@ mod host;
 mod identity;
 pub mod names;
 mod ours;
+mod slice;
 mod verdict;
 mod watch;
 

@@ -1,6 +1,7 @@
 //! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]), and what watching switches costs
-//! ([`switches`]).
+//! ([`switches`], [`rates`]).
 
+mod rates;
 mod switches;
 mod waits;
 
@@ -33,6 +34,7 @@ struct KindsOptions {
 enum Rows {
     Waits,
     Switches,
+    Rates,
 }
 
 /// What both need.
@@ -53,7 +55,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let work = places::target().join("bench/kinds");
     let _ = std::fs::remove_dir_all(&work);
     let wants = |rows| options.rows.is_empty() || options.rows.contains(&rows);
-    let (waits, switches) = (wants(Rows::Waits), wants(Rows::Switches));
+    let (waits, switches, rates) = (wants(Rows::Waits), wants(Rows::Switches), wants(Rows::Rates));
     let bench = Bench { options, binary, work };
     let mut rows = Vec::new();
     if waits {
@@ -61,6 +63,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if switches {
         rows.extend(switches::rows(&bench)?);
+    }
+    if rates {
+        rows.extend(rates::rows(&bench)?);
     }
     row::print(&rows);
     match rows.iter().filter(|row| row.fails()).count() {

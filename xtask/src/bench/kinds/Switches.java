@@ -1,0 +1,53 @@
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Pairs of threads that wake each other so often a second together, under names of a Spark task's thread. Arguments: switches
+ * a second, pairs. It runs until it is killed.
+ */
+public final class Switches {
+    private final Thread[] both = new Thread[2];
+    private volatile int turn;
+
+    public static void main(String[] args) {
+        int perSecond = Integer.parseInt(args[0]);
+        int pairs = Integer.parseInt(args[1]);
+        for (int pair = 0; pair < pairs; pair++) {
+            new Switches().start(pair, perSecond / pairs);
+        }
+        System.out.println("fact started=" + ProcessHandle.current().pid());
+    }
+
+    /** A trip is a wait of each. */
+    private void start(int pair, int perSecond) {
+        long tripsInTen = Math.max(1, perSecond / 200);
+        for (int side = 0; side < 2; side++) {
+            int own = side;
+            String name = "Executor task launch worker for task " + own + ".0 in stage " + pair + ".0 (TID " + (2 * pair + own) + ")";
+            both[side] = new Thread(() -> run(own, tripsInTen), name);
+        }
+        both[0].start();
+        both[1].start();
+    }
+
+    private void run(int own, long tripsInTen) {
+        // The name is told when a thread that runs gives it to itself.
+        Thread.currentThread().setName(Thread.currentThread().getName());
+        long next = System.nanoTime();
+        while (true) {
+            for (long trip = 0; trip < tripsInTen; trip++) {
+                while (turn != own) {
+                    LockSupport.park();
+                }
+                turn = 1 - own;
+                LockSupport.unpark(both[1 - own]);
+            }
+            next += 10_000_000;
+            long left = next - System.nanoTime();
+            if (own == 0 && left > 0) {
+                LockSupport.parkNanos(left);
+            } else if (left < 0) {
+                next -= left;
+            }
+        }
+    }
+}
