@@ -10,23 +10,18 @@
 
 use super::cache::{self, Cached};
 use super::catalog::{hour_of, start_of};
+use super::index::{GRAIN, Index};
 use super::layout::{self, BlockName};
 use super::reader::{Reader, ReaderConfig, Wanted};
-use super::remote::{Remote, RemoteError};
+use super::remote::RemoteError;
 use emberscope_model::{LabelKey, MatchOp, Matcher, Selection, TimeRange, WallTime};
 use emberscope_store::{BlockFacts, MANIFEST, MergeError, Merger, Needs, StoreError};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Length of the windows.
-pub(super) const GRAIN: Duration = Duration::from_secs(60);
-/// The version of what tells of an application's hour.
-const FORMAT: u32 = 1;
-/// Bytes of that: a thousand nodes are 60 KB.
-const MAX_INDEX: u64 = 4 << 20;
 /// How long after an hour its blocks are surely there.
 const SETTLED: Duration = Duration::from_secs(300);
 /// Blocks that are brought at once.
@@ -96,40 +91,6 @@ pub enum CompactError {
         /// Why.
         says: String,
     },
-}
-
-/// Why what tells of an application's hour cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum IndexError {
-    #[error(transparent)]
-    Remote(#[from] RemoteError),
-    #[error("{0}")]
-    Bad(String),
-}
-
-/// What tells of an application's hour.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Index {
-    format: u32,
-    /// Node and block.
-    pub covers: HashSet<(String, String)>,
-    /// As it stands beside the files.
-    pub manifest: String,
-}
-
-impl Index {
-    /// Reads it. None: it is not there.
-    pub async fn read(remote: &Remote, name: &str) -> Result<Option<Self>, IndexError> {
-        let Some(bytes) = remote.get(name, MAX_INDEX).await? else { return Ok(None) };
-        let index: Self = serde_json::from_slice(&bytes)
-            .map_err(|error| IndexError::Bad(format!("makes no sense: {error}")))?;
-        match index.format {
-            FORMAT => Ok(Some(index)),
-            other => {
-                Err(IndexError::Bad(format!("is of format {other}, and this program knows format {FORMAT}")))
-            }
-        }
-    }
 }
 
 /// `COUNT-CRC` of some blocks.
@@ -301,7 +262,7 @@ impl Hour<'_> {
         let good = self.blocks.iter().filter(|block| !bad.contains(*block));
         let covers = good.map(|block| (block.host.clone(), block.block.clone())).collect();
         let manifest = String::from_utf8_lossy(&facts.manifest).into_owned();
-        let index = serde_json::to_vec(&Index { format: FORMAT, covers, manifest });
+        let index = serde_json::to_vec(&Index::new(covers, manifest));
         let index = index.map_err(|error| disk(error.into()))?;
         self.reader.runtime.block_on(async {
             let remote = &self.reader.remote;

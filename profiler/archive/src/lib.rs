@@ -8,6 +8,7 @@ mod cache;
 mod catalog;
 mod compact;
 mod copy;
+mod index;
 mod layout;
 mod reader;
 mod remote;

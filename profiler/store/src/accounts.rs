@@ -3,8 +3,9 @@
 //! In: windows, a selection, the labels to sum by. Out: a line for each combination of their values,
 //! sorted. Limit: [`AnswerLimits::label_sets`] lines, over which the query is refused.
 
-use super::StoreError;
-use super::answer::{AnswerLimits, values};
+use super::answer::values;
+use super::error::StoreError;
+use super::limits::AnswerLimits;
 use super::pointer::PointerMap;
 use emberscope_model::{LabelKey, LedgerSums, LedgerTotal, Selection, TimeRange, Window};
 use std::collections::BTreeMap;

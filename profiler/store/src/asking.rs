@@ -3,10 +3,12 @@
 //! In: the parts that a question touches, one after the other. Out: its answer. A part that turns out to be unreadable
 //! is set aside, and the question asked again without it. How call trees are merged is the store's own.
 
-use super::answer::AnswerLimits;
-use super::read::{LedgerLines, Processes, Quantities, Series, Totals, Values, View};
-use super::shelf::{Needs, Touch};
-use super::{LabelValue, LabelledSeries, StoreError};
+use super::error::StoreError;
+use super::limits::AnswerLimits;
+use super::read::{LedgerLines, Processes, Quantities, Series, Totals, Values};
+use super::touch::{Needs, Touch};
+use super::values::{LabelValue, LabelledSeries};
+use super::view::View;
 use emberscope_model::{
     LabelKey, LabelTotal, LedgerTotal, Missing, ProcessRecord, Query, Selection, Summary, TimeRange,
 };

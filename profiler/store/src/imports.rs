@@ -9,11 +9,10 @@
 //! Limits: a part is sealed at [`PART_BYTES`], and holds windows that begin in one hour of wall-clock time, as a
 //! daemon's do.
 
-use super::block::{self, Origin, sync_dir};
+use super::block::{self, ImportFacts, Origin, sync_dir};
 use super::disk::DiskStoreError;
 use super::part::Part;
 use emberscope_model::{WallTime, Window};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -25,17 +24,6 @@ const IMPORTS: &str = "imports";
 const PART_BYTES: usize = 32 << 20;
 /// Stretch of time of a part.
 const HOUR: Duration = Duration::from_secs(3600);
-
-/// What a block was imported from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportFacts {
-    /// SHA-256 of the file as it was read, hexadecimal.
-    pub digest: String,
-    /// Its name.
-    pub file: String,
-    /// When it was imported, nanoseconds since 1970.
-    pub at_ns: u64,
-}
 
 /// Blocks in the making. Dropped without [`Importing::commit`] it leaves what the next start removes.
 #[derive(Debug)]

@@ -8,12 +8,15 @@ mod answer;
 mod asking;
 mod block;
 mod disk;
+mod door;
+mod error;
 mod facts;
 mod files;
 mod flat;
 mod gaps;
 mod imports;
 mod journal;
+mod limits;
 mod memory;
 mod merger;
 mod methods;
@@ -23,173 +26,24 @@ mod read;
 mod relabel;
 mod shelf;
 mod sizes;
+mod sums;
+mod touch;
 mod tree;
+mod values;
+mod view;
 
-pub use answer::{AnswerLimits, NO_VALUE};
+pub use block::{Fetch, ImportFacts};
 pub use disk::{
     Chain, DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, KeepFree, RollUp, SetAside, WhenFull,
 };
+pub use door::{Store, StoreUsage};
+pub use error::StoreError;
 pub use files::{BlockFacts, JournalReader, MANIFEST, blocks_of, journals_of};
-pub use imports::{ImportFacts, Importing};
+pub use imports::Importing;
 pub use journal::Fsync;
+pub use limits::{AnswerLimits, NO_VALUE};
 pub use memory::{MemoryStore, MemoryStoreConfig};
 pub use merger::{MergeError, Merger};
-pub use shelf::{Fetch, Needs, Shelf, ShelfStore, Touch, Volume};
-
-use emberscope_model::{
-    Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query,
-    Selection, SeriesPoint, Summary, TimeRange, Window,
-};
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
-
-/// Why a query cannot be answered.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The answer would be larger than the limit.
-    #[error("the answer has more than {limit} {what}: narrow the time range or the selection")]
-    TooLarge {
-        /// What there is too much of.
-        what: &'static str,
-        /// The limit.
-        limit: usize,
-    },
-    /// The work took longer than it may.
-    #[error("the query took longer than {} s (query-time): narrow the time range or the selection", limit.as_secs())]
-    TooLong {
-        /// The limit.
-        limit: Duration,
-    },
-    /// It read more than it may.
-    #[error("the query reads more than {limit} bytes of the store (query-bytes): narrow the time range")]
-    TooMuch {
-        /// The limit.
-        limit: u64,
-    },
-    /// The client left, or its time was up: the work was not finished.
-    #[error("nobody waits for the answer any more")]
-    Unwanted,
-    /// Files of the store cannot be read, or are not as they were written. The store answers again
-    /// without them.
-    #[error("{} cannot be read: {says}", path.display())]
-    Unreadable {
-        /// Which.
-        path: std::path::PathBuf,
-        /// Why.
-        says: String,
-    },
-    /// Where the files come from does not answer now. Nothing is wrong with them.
-    #[error("{says}")]
-    Away {
-        /// Who does not answer, and how.
-        says: String,
-    },
-}
-
-/// A time series with its labels: those of `by`, in that order.
-pub type LabelledSeries = (Vec<(LabelKey, Arc<str>)>, Vec<SeriesPoint>);
-
-/// A value of a label, and the sums of all samples that have it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabelValue {
-    /// The value.
-    pub value: Arc<str>,
-    /// Samples.
-    pub count: u64,
-    /// Their weight.
-    pub weight: u64,
-}
-
-fn sort_values(values: &mut [LabelValue]) {
-    values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
-}
-
-/// Keeps windows and answers queries over them.
-pub trait Store: Send + Sync {
-    /// Takes a closed window. The oldest windows go when the limits are passed.
-    fn append(&self, window: Window);
-    /// From the start of the oldest window to the end of the newest; None when there is none.
-    fn span(&self) -> Option<TimeRange>;
-    /// Length of a window: answers are rounded to it.
-    fn window_length(&self) -> Duration;
-    /// One merged tree of all selected samples. It holds the windows that share an instant with the
-    /// asked range, whole; its range is theirs, or the asked one in whole windows where there is none.
-    /// A prefix frame of `group` reads `key=(none)` where the label is not set.
-    fn merge(&self, query: &Query) -> Result<Answer, StoreError>;
-    /// The methods of all selected samples, over the same windows as [`Store::merge`]; `group` does not matter. What
-    /// it holds grows with the methods, so it answers where a tree would be too large.
-    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
-        let detail = Detail { kinds: true, ..query.detail };
-        Ok(methods::of_tree(self.merge(&Query { detail, group: Vec::new(), ..query.clone() })?))
-    }
-    /// What [`Store::merge`] would answer, without the tree: tables need only this, and a store can tell
-    /// it without walking a stack.
-    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
-        let answer = self.merge(query)?;
-        Ok(Summary { range: answer.range, windows: answer.windows, quality: answer.quality })
-    }
-    /// Sums by label set, over the windows that `query` touches, sorted. `group` does not matter.
-    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError>;
-    /// Values of one label with their sums, over the windows that `query` touches: most samples first, then by text.
-    /// What does not have the label is not told.
-    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
-        let mut sums: HashMap<Arc<str>, (u64, u64)> = HashMap::new();
-        for total in self.totals(query)? {
-            let Some((_, value)) = total.labels.iter().find(|(known, _)| *known == key) else { continue };
-            let sum = sums.entry(value.clone()).or_default();
-            *sum = (sum.0.saturating_add(total.count), sum.1.saturating_add(total.weight));
-        }
-        let value = |(value, (count, weight))| LabelValue { value, count, weight };
-        let mut values: Vec<LabelValue> = sums.into_iter().map(value).collect();
-        sort_values(&mut values);
-        Ok(values)
-    }
-    /// Sums by step and by the labels `by`, sorted by these. Steps begin at multiples of `step`, which
-    /// is at least a window; a window counts in the step in which it begins. Where no window begins
-    /// there is no point; where one does, a series without samples has a zero.
-    fn series(
-        &self,
-        query: &Query,
-        step: Duration,
-        by: &[LabelKey],
-    ) -> Result<Vec<LabelledSeries>, StoreError>;
-    /// Exact sums by the labels `by`, over the windows that share an instant with the range, sorted by
-    /// these labels.
-    fn ledger(
-        &self,
-        range: TimeRange,
-        selection: &Selection,
-        by: &[LabelKey],
-    ) -> Result<Vec<LedgerTotal>, StoreError>;
-    /// Processes sampled in the range whose labels are selected, each as last known.
-    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>>;
-    /// Labels became known late (a driver's app id): rows, ledger lines and processes whose labels are
-    /// those of the process `from`, whatever their thread's ([`LabelSet::is_of_process`]), get `to`'s and
-    /// keep their thread's.
-    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>);
-    /// This process ([`LabelSet::is_of_process`]) turned out to be of an application that is not kept: its
-    /// rows, ledger lines and records go.
-    fn forget(&self, labels: &LabelSet);
-    /// What it holds: windows, bytes, and windows that the limits turned away.
-    fn usage(&self) -> StoreUsage;
-    /// What it has on the disk, and how that goes; None when it has nothing to do with a disk.
-    fn disk(&self) -> Option<DiskUsage> {
-        None
-    }
-}
-
-/// What a store holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StoreUsage {
-    /// Windows kept.
-    pub windows: usize,
-    /// Bytes they take, estimated.
-    pub bytes: usize,
-    /// Windows dropped since start because the limit of bytes was reached.
-    pub dropped_for_bytes: u64,
-    /// Windows dropped since start because they were too old.
-    pub dropped_for_age: u64,
-    /// Windows dropped since start because the disk was full.
-    pub dropped_for_full: u64,
-}
+pub use shelf::{Shelf, ShelfStore, Volume};
+pub use touch::{Needs, Touch};
+pub use values::{LabelValue, LabelledSeries};

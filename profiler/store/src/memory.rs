@@ -8,11 +8,14 @@
 //! and back drops nothing. Limits: [`MemoryStoreConfig`], each window dropped is counted.
 
 use super::accounts;
-use super::answer::{self, AnswerLimits};
+use super::answer;
+use super::door::{Store, StoreUsage};
+use super::error::StoreError;
+use super::limits::AnswerLimits;
 use super::methods;
 use super::relabel::{Moves, concerns, without};
 use super::sizes::Sizes;
-use super::{LabelledSeries, Store, StoreError, StoreUsage};
+use super::values::LabelledSeries;
 use emberscope_model::{
     Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection,
     Summary, TimeRange, Window,

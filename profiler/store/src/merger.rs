@@ -4,8 +4,9 @@
 //! their stage, windows of a node to windows of the grain. Limits: none of its own; [`Merger::bytes`] tells.
 
 use super::block::{self, BlockError, Origin};
+use super::error::StoreError;
 use super::part::{Keep, Part};
-use super::{StoreError, Volume};
+use super::shelf::Volume;
 use emberscope_model::{LabelKey, Selection};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -5,9 +5,11 @@
 //! not with the ways to them. Limit: methods.
 
 use super::answer::{rate, selected_rows};
+use super::error::StoreError;
+use super::flat::told;
+use super::limits::AnswerLimits;
 use super::pointer::PointerMap;
-use super::tree::told;
-use super::{AnswerLimits, StoreError};
+
 use emberscope_model::{
     Answer, Detail, FastMap, Frame, FrameKind, MethodAnswer, MethodSum, Quality, Query, TimeRange, Window,
 };

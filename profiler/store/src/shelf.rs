@@ -4,80 +4,25 @@
 //! block's files may be missing until they are asked for: a [`Fetch`] brings them then, and looks at their checksums.
 //! Limits are the shelf's: it decides what is held.
 
-use super::answer::AnswerLimits;
 use super::asking::{Add, Parts};
-use super::block::Block;
+use super::block::{Block, Fetch};
+use super::door::{Store, StoreUsage};
+use super::error::StoreError;
 use super::files::BlockFacts;
 use super::journal;
+use super::limits::AnswerLimits;
 use super::part::Part;
-use super::read::{Merge, MethodSums, Summing, View};
-use super::{LabelValue, LabelledSeries, Store, StoreError, StoreUsage};
+use super::read::{Merge, MethodSums, Summing};
+use super::touch::{Needs, Touch};
+use super::values::{LabelValue, LabelledSeries};
+use super::view::View;
 use emberscope_model::{
     Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, Missing, ProcessRecord, Query,
     Selection, Summary, TimeRange, Window, nobody_waits,
 };
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-
-/// What a question reads of a block, beside the rows that only some need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// Label sets, windows, sums by label set.
-    Facts,
-    /// These, and stacks.
-    Trees,
-    /// Facts, and the ledger.
-    Ledger,
-    /// All of it.
-    All,
-}
-
-impl Needs {
-    /// Whether a block's file is surely read.
-    pub fn file(self, file: &str) -> bool {
-        let table = file.split(['.', '-']).next().unwrap_or_default();
-        match table {
-            _ if self == Self::All => true,
-            "samples" => false,
-            "stacks" | "nodes" | "frames" | "merged" => self == Self::Trees,
-            "ledger" => self == Self::Ledger,
-            _ => true,
-        }
-    }
-}
-
-/// Labels that tell tasks apart.
-const OF_TASKS: [LabelKey; 3] = [LabelKey::TaskIndex, LabelKey::TaskAttempt, LabelKey::Task];
-
-/// What a question touches.
-#[derive(Clone, Copy, Debug)]
-pub struct Touch<'a> {
-    /// When.
-    pub range: TimeRange,
-    /// Whose samples.
-    pub selection: &'a Selection,
-    /// Its answer tells tasks apart, or selects by them.
-    pub of_tasks: bool,
-    /// Its answer tells apart what lies so far apart in time.
-    pub step: Option<Duration>,
-    /// What is read.
-    pub needs: Needs,
-}
-
-impl<'a> Touch<'a> {
-    /// An answer by these labels.
-    pub(super) fn of(query: &'a Query, by: &[LabelKey], needs: Needs) -> Self {
-        Self::within(query.range, &query.selection, by, needs)
-    }
-
-    pub(super) fn within(range: TimeRange, selection: &'a Selection, by: &[LabelKey], needs: Needs) -> Self {
-        let mut keys = by.iter().chain(selection.matchers.iter().map(|matcher| &matcher.key));
-        let of_tasks = keys.any(|key| OF_TASKS.contains(key));
-        Self { range, selection, of_tasks, step: None, needs }
-    }
-}
 
 /// Brings blocks and journals.
 pub trait Shelf: Send + Sync {
@@ -98,12 +43,6 @@ pub trait Shelf: Send + Sync {
     }
     /// What is held.
     fn usage(&self) -> StoreUsage;
-}
-
-/// Brings a file of a block into its directory, where it is not there.
-pub trait Fetch: Send + Sync {
-    /// Returns once the file is there as the manifest says.
-    fn fetch(&self, file: &str) -> io::Result<()>;
 }
 
 /// Bytes of a record of somebody else's journal: a window of 64 cores is some 100 KB.

@@ -5,8 +5,8 @@
 //! order they came in. Frames are one when kind and name are equal, and as the query's [`Detail`] says; where
 //! they differ in module, signature or line the node shows the least of them. Limit: nodes.
 
-use super::StoreError;
-use super::flat::{Flat, FlatNode, Ordered, Symbol, check, preorder};
+use super::error::StoreError;
+use super::flat::{Flat, FlatNode, Ordered, Symbol, check, kind, preorder, told};
 use super::pointer::{PairMap, PointerMap};
 use emberscope_model::{Detail, FastMap, Frame, FrameKind, NodeId};
 use std::marker::PhantomData;
@@ -59,30 +59,6 @@ impl<'a> Symbols<'a> {
             Some(known) => known.also(frame),
         }
         symbol
-    }
-}
-
-/// The frame as a tree of this detail names it.
-pub(super) fn told(frame: &Arc<Frame>, detail: Detail) -> Arc<Frame> {
-    match detail.lines && frame.line > 0 {
-        true => {
-            let name = format!("{}:{}", frame.name, frame.line).into();
-            Arc::new(Frame { name, ..Frame::clone(frame) })
-        }
-        false => frame.clone(),
-    }
-}
-
-/// What a tree of this detail tells frames of one name apart by.
-pub(super) const fn kind(frame: &Frame, detail: Detail) -> FrameKind {
-    if detail.kinds { frame.kind } else { family(frame.kind) }
-}
-
-/// One for all ways to run a Java method.
-const fn family(kind: FrameKind) -> FrameKind {
-    match kind {
-        FrameKind::JavaInlined | FrameKind::JavaInterpreted => FrameKind::JavaCompiled,
-        other => other,
     }
 }
 

@@ -17,6 +17,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// One of the product that is made up.
+    pub fn of_product(path: &str, code: &str) -> Self {
+        Self { path: path.to_owned(), code: code.to_owned(), tests: code.len(), test: false }
+    }
+
     /// Its code, without that of its tests.
     pub fn product(&self) -> &str {
         if self.test { "" } else { &self.code[..self.tests] }

@@ -4,7 +4,7 @@
 //! can answer: not by task, nor by steps that are not whole minutes. What it does not cover is read as it is.
 
 use super::super::catalog::{Gathered, hours_of};
-use super::super::compact::{self, GRAIN, Index};
+use super::super::index::{GRAIN, Index, IndexError};
 use super::super::layout::{self, BlockName};
 use super::{MAX_COVERED, MAX_INDEXES, Reader, away, usage};
 use emberscope_model::{LabelKey, MatchOp, Missing};
@@ -130,17 +130,15 @@ impl Reader {
             match self.index(&name).await {
                 Ok(Some(index)) => all.push((app.clone(), hour.clone(), index)),
                 Ok(None) => {}
-                Err(compact::IndexError::Remote(error)) => return Err(away(error)),
-                Err(compact::IndexError::Bad(says)) => {
-                    usage::lock(&self.aside).add(&wanted.key(), None, &says)
-                }
+                Err(IndexError::Remote(error)) => return Err(away(error)),
+                Err(IndexError::Bad(says)) => usage::lock(&self.aside).add(&wanted.key(), None, &says),
             }
         }
         Ok(all)
     }
 
     /// What an application's hour says of itself.
-    pub(super) async fn index(&self, name: &str) -> Result<Option<Arc<Index>>, compact::IndexError> {
+    pub(super) async fn index(&self, name: &str) -> Result<Option<Arc<Index>>, IndexError> {
         if let Some(index) = usage::lock(&self.indexes).get(name) {
             return Ok(Some(index.clone()));
         }

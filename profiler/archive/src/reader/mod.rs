@@ -16,7 +16,7 @@ pub use usage::ReaderUsage;
 
 use super::cache::{self, BringError, Cache, Cached};
 use super::catalog::{Catalog, start_of};
-use super::compact::{self, Index};
+use super::index::{Index, IndexError};
 use super::layout::{self, BlockName};
 use super::remote::{Remote, RemoteError};
 use emberscope_model::{Missing, TimeRange, WallTime, nobody_waits};
@@ -145,8 +145,8 @@ impl Reader {
                 let index = layout::gathered(app, &hour.hour, &hour.generation);
                 let manifest = match self.index(&index).await {
                     Ok(index) => index.map(|index| index.manifest.clone().into_bytes()),
-                    Err(compact::IndexError::Remote(error)) => return Err(away(error)),
-                    Err(compact::IndexError::Bad(_)) => None,
+                    Err(IndexError::Remote(error)) => return Err(away(error)),
+                    Err(IndexError::Bad(_)) => None,
                 };
                 let below = layout::gathered_files(app, &hour.hour, &hour.generation);
                 (manifest, format!("{}-{}", hour.hour, hour.generation), below)

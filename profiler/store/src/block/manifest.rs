@@ -3,7 +3,6 @@
 //! In: a block's directory. Out: its span, its part's number, its files. Read at start for every block, so
 //! it has all that choosing a block for a query takes. Limits: [`MAX_BYTES`].
 
-use super::super::imports::ImportFacts;
 use super::BlockError;
 use emberscope_model::{TimeRange, WallTime};
 use serde::{Deserialize, Serialize};
@@ -26,6 +25,17 @@ const MAX_WINDOWS: u64 = 1 << 24;
 pub(crate) struct FileFacts {
     pub bytes: u64,
     pub crc32: u32,
+}
+
+/// What a block was imported from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportFacts {
+    /// SHA-256 of the file as it was read, hexadecimal.
+    pub digest: String,
+    /// Its name.
+    pub file: String,
+    /// When it was imported, nanoseconds since 1970.
+    pub at_ns: u64,
 }
 
 /// What a block says of itself.

@@ -8,6 +8,7 @@
 //! their lengths and checksums, which are compared when a file is first read.
 
 mod change;
+mod fetch;
 mod manifest;
 mod order;
 mod read;
@@ -16,6 +17,8 @@ mod rows;
 mod table;
 mod write;
 
+pub use fetch::Fetch;
+pub use manifest::ImportFacts;
 pub(super) use manifest::{FORMAT, MAX_BYTES as MAX_MANIFEST, Manifest};
 pub(super) use read::Block;
 pub(super) use write::{Origin, name_of, sync_dir, write};

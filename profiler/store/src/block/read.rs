@@ -4,14 +4,15 @@
 //! [`Block::let_go`]; rows are read from the file each time. A file whose length or checksum is not the
 //! manifest's is a [`BlockProblem`], and so is a table that points to what is not there.
 
+use super::super::error::StoreError;
 use super::super::facts::{Facts, FlawCount, Packed, Set, Stacks};
 use super::super::flat::Shapes;
-use super::super::imports::ImportFacts;
 use super::super::read::was_read;
+use super::fetch::Fetch;
+use super::manifest::ImportFacts;
 use super::order::Lane;
 use super::table::{Room, TableReader};
 use super::*;
-use crate::{Fetch, StoreError};
 use bytes::Bytes;
 use emberscope_model::TimeRange;
 use file::Positioned;

@@ -22,6 +22,9 @@ pub(super) use writer::{TableWriter, to_bytes};
 /// Rows of a page: what is decoded at least to reach one row.
 const PAGE_ROWS: usize = 16_384;
 
+/// Bytes of a page, inflated: the writer ends one at 1 MiB, or after 1024 texts more.
+const MAX_PAGE: usize = 16 << 20;
+
 /// How a column is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {

@@ -4,9 +4,8 @@
 //! kill at any moment leaves a directory whose name begins with a dot, which the next start removes, or
 //! the whole block.
 
-use super::super::imports::ImportFacts;
 use super::super::part::Part;
-use super::manifest::{FileFacts, NAME};
+use super::manifest::{FileFacts, ImportFacts, NAME};
 use super::order::{Lane, Order};
 use super::table::{Column, to_bytes};
 use super::*;

@@ -1,9 +1,10 @@
 //! The store's door: answers over open part, sealed parts and blocks.
 
 use super::super::asking::Parts;
+use super::super::door::{Store, StoreUsage};
 use super::super::facts;
 use super::super::read::{Merge, MethodSums, Summing};
-use super::super::{LabelValue, LabelledSeries, Store, StoreUsage};
+use super::super::values::{LabelValue, LabelledSeries};
 use super::*;
 use emberscope_model::{
     Answer, LabelKey, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection, Summary,

@@ -1,7 +1,7 @@
 //! How and how much the store on disk keeps.
 
-use super::super::answer::AnswerLimits;
 use super::super::journal::Fsync;
+use super::super::limits::AnswerLimits;
 use std::path::PathBuf;
 use std::time::Duration;
 

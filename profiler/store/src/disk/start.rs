@@ -23,31 +23,6 @@ const DAMAGED: &str = "damaged";
 /// What a newer version wrote: the next start that knows its format takes it back.
 const NEWER: &str = "newer";
 
-/// Why a store cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum DiskStoreError {
-    /// A directory cannot be made or read.
-    #[error("cannot {what} {}", path.display())]
-    Dir {
-        /// What was tried.
-        what: &'static str,
-        /// Which directory.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// A journal.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// A block.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// A thread.
-    #[error("cannot start the store's threads: {0}")]
-    Thread(io::Error),
-}
-
 /// Entries of a directory, by name.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, DiskStoreError> {
     let failed = |source| DiskStoreError::Dir { what: "read", path: dir.to_owned(), source };

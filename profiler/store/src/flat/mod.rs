@@ -5,14 +5,16 @@
 //! merged like two sorted lists: no map, no sort, one step a node. Limit: nodes of the sum.
 
 mod kept;
+mod naming;
 mod order;
 mod shape;
 
 pub(super) use kept::Shapes;
+pub(super) use naming::{kind, told};
 pub(super) use order::{Ordered, preorder};
 pub(super) use shape::Shape;
 
-use super::StoreError;
+use super::error::StoreError;
 use emberscope_model::{Frame, FrameKind, Node, NodeId, Tree};
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -3,12 +3,11 @@
 //! In: frames, nodes and stacks; then sums by slot and stack. Out: a [`Flat`] tree of the nodes on the way to these
 //! stacks, each slot's under the prefix frames of its group. A slot costs what its stacks have of nodes.
 
-use super::{Flat, FlatNode, Symbol, check, join, preorder};
-use crate::StoreError;
+use super::{Flat, FlatNode, Symbol, check, join, kind, preorder, told};
+use crate::error::StoreError;
 use crate::facts::Stacks;
 use crate::pointer::PairMap;
-use crate::read::SlotSum;
-use crate::tree::{kind, told};
+use crate::sums::SlotSum;
 use emberscope_model::{Detail, FrameKind};
 use std::sync::Arc;
 

@@ -12,6 +12,7 @@ mod gather;
 mod names;
 mod record;
 mod replay;
+mod view;
 
 pub(super) use codec::Malformed;
 pub(super) use gather::Keep;

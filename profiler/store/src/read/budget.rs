@@ -3,7 +3,8 @@
 //! In: [`AnswerLimits`]. Out: an error that names the limit, asked for between two blocks; so is whether anybody
 //! still waits. Bytes are counted by the thread that reads them.
 
-use crate::{AnswerLimits, StoreError};
+use crate::error::StoreError;
+use crate::limits::AnswerLimits;
 use emberscope_model::nobody_waits;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,8 +4,11 @@
 
 use super::super::facts::Facts;
 use super::super::pointer::PairMap;
-use super::{Covered, View};
-use crate::{AnswerLimits, LabelledSeries, StoreError};
+use super::Covered;
+use crate::error::StoreError;
+use crate::limits::AnswerLimits;
+use crate::values::LabelledSeries;
+use crate::view::View;
 use emberscope_model::{
     LabelKey, LabelSet, LabelTotal, LedgerSums, LedgerTotal, ProcessKey, ProcessRecord, Query, Selection,
     SeriesPoint, TimeRange, WallTime,

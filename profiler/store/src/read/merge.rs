@@ -3,11 +3,12 @@
 //! The stacks of a view are a prefix tree already, whose nodes on the way to a selected stack are listed in order
 //! ([`Shape`](super::super::flat::Shape)); such lists of all views become one.
 
-use super::super::answer::NO_VALUE;
 use super::super::facts::{Facts, Flaw, TextId};
 use super::super::flat::Flat;
-use super::{Covered, Summing, UNSELECTED, View};
-use crate::{AnswerLimits, StoreError};
+use super::{Covered, Summing};
+use crate::error::StoreError;
+use crate::limits::{AnswerLimits, NO_VALUE};
+use crate::view::{UNSELECTED, View};
 use emberscope_model::{Answer, LabelKey, Quality, Query, StackEnd, Summary};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,8 +2,10 @@
 
 use super::super::facts::Stacks;
 use super::super::methods::Methods;
-use super::{Quantities, Summing, UNSELECTED, View};
-use crate::{AnswerLimits, StoreError};
+use super::{Quantities, Summing};
+use crate::error::StoreError;
+use crate::limits::AnswerLimits;
+use crate::view::{UNSELECTED, View};
 use emberscope_model::{MethodAnswer, Quality, Query, Summary};
 use std::time::Duration;
 

@@ -8,28 +8,20 @@ mod budget;
 mod lists;
 mod merge;
 mod methods;
-mod sums;
 mod values;
 
 pub(super) use budget::{Budget, was_read};
 pub(super) use lists::{LedgerLines, Processes, Series, Totals};
 pub(super) use merge::{Merge, Quantities};
 pub(super) use methods::MethodSums;
-pub(super) use sums::{SlotSum, Sums};
 pub(super) use values::Values;
 
-use super::StoreError;
-use super::facts::{Facts, LedgerLine, Stacks};
-use super::flat::Shape;
-use super::part::Part;
-use crate::AnswerLimits;
-use emberscope_model::{Detail, LostCounts, Quality, Query, TimeRange};
-use std::ops::Deref;
-use std::sync::Arc;
+use super::error::StoreError;
+use super::facts::Facts;
+use super::limits::AnswerLimits;
+use super::view::View;
+use emberscope_model::{LostCounts, Quality, Query, TimeRange};
 use std::time::Duration;
-
-/// No slot: the group is not selected.
-pub(super) const UNSELECTED: u32 = u32::MAX;
 
 /// An answer that views are added to, whichever holds them.
 pub(super) trait Summing<'q>: Sized + Send {
@@ -45,83 +37,6 @@ pub(super) trait Summing<'q>: Sized + Send {
     fn finish(self, length: Duration) -> Self::Answer;
     /// What an answer rests on.
     fn quality(answer: &mut Self::Answer) -> &mut Quality;
-}
-
-/// Something that holds windows.
-pub(super) trait View {
-    /// What it knows of them.
-    fn facts(&self) -> &Facts;
-    /// Its stacks.
-    fn stacks(&self) -> Result<StacksRef<'_>, StoreError>;
-    /// The tree of all its stacks.
-    fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
-        Ok(Arc::new(Shape::of(&*self.stacks()?, detail)))
-    }
-    /// The rows of all groups with a slot, by slot and stack. A slot for each group; `slots` in all.
-    fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError>;
-    /// How many rows it has.
-    fn rows(&self) -> u64;
-    /// Its ledger.
-    fn ledger(&self) -> Result<LedgerRef<'_>, StoreError>;
-}
-
-/// Stacks that are lent, or held together.
-pub(super) enum StacksRef<'a> {
-    Lent(&'a Stacks),
-    Held(Arc<Stacks>),
-}
-
-impl Deref for StacksRef<'_> {
-    type Target = Stacks;
-    fn deref(&self) -> &Stacks {
-        match self {
-            Self::Lent(stacks) => stacks,
-            Self::Held(stacks) => stacks,
-        }
-    }
-}
-
-/// A ledger that is lent, or was read for this query.
-pub(super) enum LedgerRef<'a> {
-    Lent(&'a [LedgerLine]),
-    Read(Vec<LedgerLine>),
-}
-
-impl Deref for LedgerRef<'_> {
-    type Target = [LedgerLine];
-    fn deref(&self) -> &[LedgerLine] {
-        match self {
-            Self::Lent(lines) => lines,
-            Self::Read(lines) => lines,
-        }
-    }
-}
-
-impl View for Part {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-    fn stacks(&self) -> Result<StacksRef<'_>, StoreError> {
-        Ok(StacksRef::Lent(&self.stacks))
-    }
-    fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
-        Ok(self.shapes.of(&self.stacks, detail))
-    }
-    fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError> {
-        let mut sums = Sums::new(slots, self.stacks.stacks.len());
-        for (group, slot) in of_group.iter().enumerate().filter(|(_, slot)| **slot != UNSELECTED) {
-            for row in self.rows(group as u32) {
-                sums.add(*slot, row.stack, row.count, row.weight);
-            }
-        }
-        Ok(sums)
-    }
-    fn rows(&self) -> u64 {
-        (0..self.facts.groups.len() as u32).map(|group| u64::from(self.row_count(group))).sum()
-    }
-    fn ledger(&self) -> Result<LedgerRef<'_>, StoreError> {
-        Ok(LedgerRef::Lent(&self.ledger))
-    }
 }
 
 /// Which windows an answer holds.

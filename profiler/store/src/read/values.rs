@@ -2,10 +2,13 @@
 //!
 //! Limit: [`AnswerLimits::label_sets`] values; over it the query is refused.
 
+use super::Covered;
 use super::lists::is;
-use super::{Covered, View};
+use crate::error::StoreError;
 use crate::facts::NO_TEXT;
-use crate::{AnswerLimits, LabelValue, StoreError};
+use crate::limits::AnswerLimits;
+use crate::values::LabelValue;
+use crate::view::View;
 use emberscope_model::{LabelKey, Query};
 use std::cmp::Reverse;
 

@@ -3,16 +3,17 @@
 //! In: a slot for each group. Out: sums by slot and stack. A lane whose groups all go to one slot is read from its
 //! sums in `merged`; what is left is read from `samples`, in stretches.
 
+use super::super::super::error::StoreError;
 use super::super::super::facts::{Facts, LedgerLine};
 use super::super::super::flat::Shape;
 use super::super::super::part::numbers;
-use super::super::super::read::{LedgerRef, StacksRef, Sums, UNSELECTED, View};
+use super::super::super::sums::Sums;
+use super::super::super::view::{LedgerRef, StacksRef, UNSELECTED, View};
 use super::super::table::{Room, Stretch, TableReader};
 use super::super::write::LEDGER_COLUMNS;
 use super::super::*;
 use super::file::Positioned;
 use super::{Block, Index, LEDGER_ROOM, guarded};
-use crate::StoreError;
 use emberscope_model::{Detail, LedgerSums, TimeRange, WallTime};
 use std::sync::Arc;
 

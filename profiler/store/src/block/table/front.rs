@@ -5,9 +5,8 @@
 //! (parquet 60, `encodings/decoding.rs`, `DeltaByteArrayDecoder`): a page of some hundred bytes takes all memory.
 //! The format: parquet-format, `Encodings.md`, "Delta encoding" and "Delta Strings".
 
-use super::pages::MAX_PAGE;
-use super::thrift::malformed;
-use super::varints::Varints;
+use super::MAX_PAGE;
+use super::varints::{Varints, malformed};
 use parquet::errors::ParquetError;
 
 /// The page's texts in PLAIN: each with its length in four bytes. `values` is how many the page has at most.

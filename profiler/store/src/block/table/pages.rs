@@ -8,8 +8,9 @@
 //! Limits: [`MAX_PAGE`] bytes and [`MAX_VALUES`] values a page; inflated bytes of all pages of a table, where it is
 //! read as a whole.
 
-use super::front;
-use super::thrift::{Thrift, is_struct, malformed};
+use super::thrift::{Thrift, is_struct};
+use super::varints::malformed;
+use super::{MAX_PAGE, front};
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type as Physical};
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -18,8 +19,6 @@ use parquet::file::reader::ChunkReader;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a page, inflated: the writer ends one at 1 MiB, or after 1024 texts more.
-pub(super) const MAX_PAGE: usize = 16 << 20;
 /// Values of a page: the writer ends one after 16,384.
 const MAX_VALUES: i64 = 64 << 10;
 /// A page's header has some 30 bytes.

@@ -11,6 +11,7 @@ use super::super::BlockProblem;
 use super::PAGE_ROWS;
 use super::pages::{Chunk, Pages};
 use super::thrift;
+use super::varints::malformed;
 use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::DataType;
@@ -64,13 +65,13 @@ pub(in super::super) struct TableReader<R: ChunkReader + Clone + 'static> {
 fn footer<R: ChunkReader>(file: &R) -> Result<ParquetMetaData, ParquetError> {
     let length = file.len();
     if length < 12 {
-        return Err(thrift::malformed("is too short"));
+        return Err(malformed("is too short"));
     }
     // Its length and `PAR1` are the last eight bytes.
     let end = file.get_bytes(length - 8, 8)?;
     let size = end.first_chunk().map_or(0, |size| u64::from(u32::from_le_bytes(*size)));
     if !end.ends_with(b"PAR1") || size > MAX_FOOTER || size > length - 12 {
-        return Err(thrift::malformed("has no footer"));
+        return Err(malformed("has no footer"));
     }
     let bytes = file.get_bytes(length - 8 - size, size as usize)?;
     thrift::check(&bytes)?;

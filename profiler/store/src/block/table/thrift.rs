@@ -4,7 +4,7 @@
 //! can be given to Parquet's own reader: it reserves room for as many items as a list says it has
 //! (parquet 60, `parquet_thrift.rs`), so the lists are looked at first. Limits: [`MAX_DEPTH`], [`MAX_ITEMS`].
 
-use super::varints::Varints;
+use super::varints::{Varints, malformed};
 use parquet::errors::ParquetError;
 
 /// Structs within structs: a footer of flat columns has six.
@@ -23,10 +23,6 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const SET: u8 = 10;
 const STRUCT: u8 = 12;
-
-pub(super) fn malformed(says: &str) -> ParquetError {
-    ParquetError::General(says.to_owned())
-}
 
 /// What is left to be read.
 pub(super) struct Thrift<'a> {

@@ -1,8 +1,12 @@
 //! Numbers as Thrift's compact protocol and Parquet's encodings write them (ULEB128, zigzag), out of bytes that somebody
 //! else may have written.
 
-use super::thrift::malformed;
 use parquet::errors::ParquetError;
+
+/// Bytes that make no sense, in what way.
+pub(super) fn malformed(says: &str) -> ParquetError {
+    ParquetError::General(says.to_owned())
+}
 
 /// What is left to be read.
 pub(super) struct Varints<'a> {

@@ -5,9 +5,9 @@
 
 mod names;
 
-use super::super::StoreError;
+use super::super::error::StoreError;
 use super::super::facts::{LedgerLine, Record, WindowFacts};
-use super::super::read::{UNSELECTED, View};
+use super::super::view::{UNSELECTED, View};
 use super::codec::put;
 use super::{GroupHead, Part, PartRow, Taken, put_row};
 use emberscope_model::{SampleKind, Selection, WallTime};

@@ -3,10 +3,11 @@
 //! In: places of a view. Out: places here, new ones where the part did not know the text, the set, the frame. What was
 //! asked for once is remembered until the view is done.
 
-use super::super::super::StoreError;
+use super::super::super::error::StoreError;
 use super::super::super::facts::{NO_TEXT, Set, StackNode, THREAD_KEYS, TextId};
 use super::super::super::pointer::PairMap;
-use super::super::super::read::{SlotSum, View};
+use super::super::super::sums::SlotSum;
+use super::super::super::view::View;
 use super::super::Part;
 use emberscope_model::{Frame, LabelKey};
 use std::sync::Arc;

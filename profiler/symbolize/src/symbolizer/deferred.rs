@@ -3,10 +3,10 @@
 //! In: the slots that stacks made. Out: slots filled with shared frames; a frame that could not be named is one
 //! that says why. Counted by result.
 
-use super::slot::Wanted;
+use super::Symbolizer;
 use crate::counters::SymbolizerCounters;
+use crate::deferred::Wanted;
 use crate::frames::FrameTable;
-use crate::symbolizer::Symbolizer;
 use emberscope_model::{Frame, NameSource, ProcessKey, UnknownReason};
 use emberscope_runtime::{Again, Answer, Facts, Opened, Problem};
 use emberscope_target::readers::Of;

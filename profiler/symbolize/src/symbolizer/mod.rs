@@ -1,32 +1,31 @@
 //! The room's door; see the module's page. Not Send (blazesym is not): make it on the thread that uses it.
 
-use super::asker::{Asker, Job};
-use super::attach::Jvm;
+mod asks;
+mod deferred;
+mod files;
+
+use super::asker::Asker;
 use super::config::{SymbolizerConfig, Target};
 use super::counters::SymbolizerCounters;
-use super::deferred::Named;
-use super::files::{At, FileSlot, Files, Found};
+use super::files::Files;
 use super::frames::FrameTable;
 use super::kernel::KernelSymbols;
 use super::native::{Debuginfod, Natives};
 use super::pending::{PendingFrame, PendingStack};
-use super::process::{FileState, ProcessState, Walked};
-use super::{thread_start, vdso};
+use super::process::{ProcessState, Walked};
+use super::thread_start;
+use deferred::Named;
 use emberscope_model::{
-    Excess, FastMap, FastSet, Frame, FrameKind, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Refusals,
-    Stack, StackEnd, UnknownReason,
+    Excess, FastMap, FastSet, Frame, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Refusals, Stack,
+    StackEnd, UnknownReason,
 };
 use emberscope_runtime::{DeferredFrame, Facts, Readers, Runtimes};
-use emberscope_target::maps::{self, Backing};
+use emberscope_target::maps;
 use emberscope_target::readers::Door;
 use profiler_ebpf::UserFrame;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// A JVM is asked between the ends of windows while an answer takes less than the interval over this:
-/// half a percent of one of its threads. Seen: 7 ms for a map of 3,000 methods (JDK 17).
-const EARLY_SHARE: u32 = 200;
 
 /// Names stacks.
 pub struct Symbolizer {
@@ -148,57 +147,6 @@ impl Symbolizer {
         Stack { frames: all.into(), end: pending.end }
     }
 
-    /// JIT addresses seen that no map names yet.
-    pub fn unnamed_jit(&self, key: ProcessKey) -> usize {
-        self.processes.get(&key).map_or(0, |p| p.jit.unnamed())
-    }
-
-    /// Has the process's map fetched in the background, when it has JIT addresses without a name and its
-    /// turn has come. True when a job was started: [`Symbolizer::poll`] brings the result.
-    pub fn ask(&mut self, target: &Target) -> bool {
-        let now = Instant::now();
-        let process_dir = self.process_dir(target.key.pid);
-        let Some(process) = self.processes.get_mut(&target.key) else { return false };
-        if process.in_flight
-            || process.exited.is_some()
-            || process.jit.unnamed() == 0
-            || now < process.next_job
-        {
-            return false;
-        }
-        let jvm = process.jvm();
-        let job = Job {
-            key: target.key,
-            epoch: process.epoch,
-            jvm: Jvm {
-                process_dir,
-                pid: target.key.pid,
-                nspid: target.nspid,
-                start_ticks: target.key.start_ticks,
-                uid: target.uid,
-                gid: target.gid,
-            },
-            libjvm: jvm.map(|j| j.library.clone()),
-            may_ask: self.config.ask_jvms && process.needs_map() && jvm.is_some_and(|j| !j.never),
-            first: !process.looked,
-            ours: process.map_is_ours,
-            version: jvm.and_then(|j| j.version.clone()),
-            wanted: process.jit.wanted(),
-            max_bytes: self.config.perf_map_max_bytes,
-            timeout: self.config.ask_timeout,
-        };
-        process.in_flight = self.asker.submit(job);
-        self.counters.asks_dropped += u64::from(!process.in_flight);
-        process.in_flight
-    }
-
-    /// As [`Symbolizer::ask`], between the ends of windows: only where the JVM answers so fast that it
-    /// costs it little. Code that the JIT made and dropped within a window has a name only by this.
-    pub fn ask_early(&mut self, target: &Target) -> bool {
-        let cheap = |p: &ProcessState| p.last_took.saturating_mul(EARLY_SHARE) <= self.config.ask_interval;
-        self.processes.get(&target.key).is_some_and(cheap) && self.ask(target)
-    }
-
     /// Takes in what the background has finished; returns the processes that have newer names. Also lets
     /// go of processes that ended a while ago.
     pub fn poll(&mut self) -> Vec<ProcessKey> {
@@ -216,11 +164,6 @@ impl Symbolizer {
             self.readers.forget(key);
         }
         done
-    }
-
-    /// Whether a job is under way.
-    pub fn asking(&self) -> bool {
-        self.processes.values().any(|p| p.in_flight)
     }
 
     /// Code was mapped: the mappings are read again when they are next needed.
@@ -334,129 +277,6 @@ impl Symbolizer {
     /// Processes dropped because of the limit, and frames that lost their names, by whose they were.
     pub fn refusals(&self) -> [(&'static str, &Refusals); 2] {
         [("named_processes", &self.evicted), self.frames.refusals()]
-    }
-
-    fn user_frame(
-        &mut self,
-        dir: &std::path::Path,
-        process: &mut ProcessState,
-        address: u64,
-    ) -> PendingFrame {
-        let Some(index) = maps::find(&process.mappings, address) else {
-            if process.jvm().is_some() && !process.gone {
-                // A JVM makes its code heaps larger as it compiles: the map may know this address though
-                // the mappings, as last read, do not.
-                process.jit.saw(address);
-                return PendingFrame::Jit(address);
-            }
-            let reason = if process.gone { UnknownReason::ProcessGone } else { UnknownReason::NoMapping };
-            return PendingFrame::Named(self.frames.intern(Frame::unknown(reason, "")));
-        };
-        let (Some(mapping), Some(state)) = (process.mappings.get(index), process.files.get_mut(index)) else {
-            return PendingFrame::Named(self.frames.intern(Frame::unknown(UnknownReason::NoMapping, "")));
-        };
-        let offset = (address - mapping.start).wrapping_add(mapping.offset);
-        let frame = match &mapping.backing {
-            Backing::Anonymous => {
-                process.jit.saw(address);
-                return PendingFrame::Jit(address);
-            }
-            Backing::Special(name) => self.frames.intern(Frame::new(FrameKind::Native, &**name, &**name)),
-            Backing::Vdso => self.vdso_frame(state, offset, mapping),
-            Backing::File { .. } => return self.file_frame(state, offset, At { dir, mapping }),
-        };
-        PendingFrame::Named(frame)
-    }
-
-    /// A frame of a file of the target: named now, or on its way.
-    fn file_frame(&mut self, state: &mut FileState, offset: u64, at: At<'_>) -> PendingFrame {
-        if let FileState::Coming(slot) = state {
-            match slot.get() {
-                None => return PendingFrame::File(slot.clone(), offset),
-                Some(Some((id, generation))) => *state = FileState::Known(id, generation),
-                Some(None) => *state = FileState::Unreadable,
-            }
-        }
-        let id = match state {
-            FileState::Known(id, generation) if *generation == self.natives.generation => *id,
-            FileState::Unreadable => return self.no_name(UnknownReason::FileUnreadable, at.mapping),
-            FileState::New | FileState::Known(..) | FileState::Coming(_) => {
-                match self.files.look(at, &mut self.natives) {
-                    Found::Known(id) => {
-                        *state = FileState::Known(id, self.natives.generation);
-                        id
-                    }
-                    Found::Unreadable => {
-                        *state = FileState::Unreadable;
-                        return self.no_name(UnknownReason::FileUnreadable, at.mapping);
-                    }
-                    Found::Coming(slot) => {
-                        *state = FileState::Coming(slot.clone());
-                        return PendingFrame::File(slot, offset);
-                    }
-                    Found::Later => return self.no_name(UnknownReason::FileLate, at.mapping),
-                }
-            }
-        };
-        if let Some(frame) = self.natives.cached(id, offset) {
-            return PendingFrame::Named(frame);
-        }
-        if self.natives.wants_file(id) {
-            match self.files.load(id, at, &mut self.natives) {
-                Ok(true) => {}
-                Ok(false) => {
-                    let known = Some((id, self.natives.generation));
-                    return PendingFrame::File(FileSlot::of(known), offset);
-                }
-                Err(_) => return self.no_name(UnknownReason::FileLate, at.mapping),
-            }
-        }
-        PendingFrame::Named(self.natives.name(id, offset, None, &mut self.frames))
-    }
-
-    /// A frame of a file that was on its way.
-    fn came(&mut self, slot: &FileSlot, offset: u64) -> Arc<Frame> {
-        let reason = match slot.get() {
-            Some(Some((id, generation))) if generation == self.natives.generation => {
-                if self.natives.cached(id, offset).is_some() || !self.natives.wants_file(id) {
-                    return self.natives.name(id, offset, None, &mut self.frames);
-                }
-                UnknownReason::FileLate
-            }
-            Some(None) => UnknownReason::FileUnreadable,
-            Some(Some(_)) | None => UnknownReason::FileLate,
-        };
-        self.frames.intern(Frame::unknown(reason, ""))
-    }
-
-    fn no_name(&mut self, reason: UnknownReason, mapping: &maps::Mapping) -> PendingFrame {
-        PendingFrame::Named(self.frames.intern(Frame::unknown(reason, mapping.module_name())))
-    }
-
-    /// The kernel's own page, of our own memory.
-    fn vdso_frame(&mut self, state: &mut FileState, offset: u64, mapping: &maps::Mapping) -> Arc<Frame> {
-        let mut opened = None;
-        let known =
-            matches!(state, FileState::Known(_, generation) if *generation == self.natives.generation);
-        if !known && *state != FileState::Unreadable {
-            *state = match vdso::file(mapping) {
-                Ok((file, stat)) => {
-                    let id = self.natives.module(&mapping.module_name(), &file, &stat);
-                    opened = Some(file);
-                    FileState::Known(id, self.natives.generation)
-                }
-                Err(_) => FileState::Unreadable,
-            };
-        }
-        let FileState::Known(id, _) = *state else {
-            let frame = Frame::unknown(UnknownReason::FileUnreadable, mapping.module_name());
-            return self.frames.intern(frame);
-        };
-        if self.natives.wants_file(id) && opened.is_none() {
-            opened = vdso::file(mapping).ok().map(|(file, _)| file);
-        }
-        let file = opened.as_ref().map(|file| (file, std::path::Path::new("")));
-        self.natives.name(id, offset, file, &mut self.frames)
     }
 }
 

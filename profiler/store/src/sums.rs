@@ -3,8 +3,8 @@
 //! A table where it is small, else a map: a flame graph of everything has one slot, one that is grouped by
 //! task has thousands of which each holds few stacks.
 
-use super::super::StoreError;
-use super::super::pointer::PairMap;
+use super::error::StoreError;
+use super::pointer::PairMap;
 
 /// Places of a table: 4 MiB.
 const MAX_TABLE: usize = 256 << 10;

@@ -1,0 +1,62 @@
+//! What a question touches: when, whose, and which files of a block.
+
+use emberscope_model::{LabelKey, Query, Selection, TimeRange};
+use std::time::Duration;
+
+/// What a question reads of a block, beside the rows that only some need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Label sets, windows, sums by label set.
+    Facts,
+    /// These, and stacks.
+    Trees,
+    /// Facts, and the ledger.
+    Ledger,
+    /// All of it.
+    All,
+}
+
+impl Needs {
+    /// Whether a block's file is surely read.
+    pub fn file(self, file: &str) -> bool {
+        let table = file.split(['.', '-']).next().unwrap_or_default();
+        match table {
+            _ if self == Self::All => true,
+            "samples" => false,
+            "stacks" | "nodes" | "frames" | "merged" => self == Self::Trees,
+            "ledger" => self == Self::Ledger,
+            _ => true,
+        }
+    }
+}
+
+/// Labels that tell tasks apart.
+const OF_TASKS: [LabelKey; 3] = [LabelKey::TaskIndex, LabelKey::TaskAttempt, LabelKey::Task];
+
+/// What a question touches.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch<'a> {
+    /// When.
+    pub range: TimeRange,
+    /// Whose samples.
+    pub selection: &'a Selection,
+    /// Its answer tells tasks apart, or selects by them.
+    pub of_tasks: bool,
+    /// Its answer tells apart what lies so far apart in time.
+    pub step: Option<Duration>,
+    /// What is read.
+    pub needs: Needs,
+}
+
+impl<'a> Touch<'a> {
+    /// An answer by these labels.
+    pub(super) fn of(query: &'a Query, by: &[LabelKey], needs: Needs) -> Self {
+        Self::within(query.range, &query.selection, by, needs)
+    }
+
+    pub(super) fn within(range: TimeRange, selection: &'a Selection, by: &[LabelKey], needs: Needs) -> Self {
+        let mut keys = by.iter().chain(selection.matchers.iter().map(|matcher| &matcher.key));
+        let of_tasks = keys.any(|key| OF_TASKS.contains(key));
+        Self { range, selection, of_tasks, step: None, needs }
+    }
+}

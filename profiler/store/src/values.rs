@@ -1,0 +1,23 @@
+//! Values of labels, with what samples have them, and series by label.
+
+use emberscope_model::{LabelKey, SeriesPoint};
+use std::sync::Arc;
+
+/// A time series with its labels: those of `by`, in that order.
+pub type LabelledSeries = (Vec<(LabelKey, Arc<str>)>, Vec<SeriesPoint>);
+
+/// A value of a label, and the sums of all samples that have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelValue {
+    /// The value.
+    pub value: Arc<str>,
+    /// Samples.
+    pub count: u64,
+    /// Their weight.
+    pub weight: u64,
+}
+
+/// Most samples first, then by text.
+pub(super) fn sort_values(values: &mut [LabelValue]) {
+    values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
+}

@@ -1,0 +1,62 @@
+//! What holds windows, as a query reads it: a part in memory, a block on the disk.
+
+use super::error::StoreError;
+use super::facts::{Facts, LedgerLine, Stacks};
+use super::flat::Shape;
+use super::sums::Sums;
+use emberscope_model::Detail;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// No slot: the group is not selected.
+pub(super) const UNSELECTED: u32 = u32::MAX;
+
+/// Something that holds windows.
+pub(super) trait View {
+    /// What it knows of them.
+    fn facts(&self) -> &Facts;
+    /// Its stacks.
+    fn stacks(&self) -> Result<StacksRef<'_>, StoreError>;
+    /// The tree of all its stacks.
+    fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
+        Ok(Arc::new(Shape::of(&*self.stacks()?, detail)))
+    }
+    /// The rows of all groups with a slot, by slot and stack. A slot for each group; `slots` in all.
+    fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError>;
+    /// How many rows it has.
+    fn rows(&self) -> u64;
+    /// Its ledger.
+    fn ledger(&self) -> Result<LedgerRef<'_>, StoreError>;
+}
+
+/// Stacks that are lent, or held together.
+pub(super) enum StacksRef<'a> {
+    Lent(&'a Stacks),
+    Held(Arc<Stacks>),
+}
+
+impl Deref for StacksRef<'_> {
+    type Target = Stacks;
+    fn deref(&self) -> &Stacks {
+        match self {
+            Self::Lent(stacks) => stacks,
+            Self::Held(stacks) => stacks,
+        }
+    }
+}
+
+/// A ledger that is lent, or was read for this query.
+pub(super) enum LedgerRef<'a> {
+    Lent(&'a [LedgerLine]),
+    Read(Vec<LedgerLine>),
+}
+
+impl Deref for LedgerRef<'_> {
+    type Target = [LedgerLine];
+    fn deref(&self) -> &[LedgerLine] {
+        match self {
+            Self::Lent(lines) => lines,
+            Self::Read(lines) => lines,
+        }
+    }
+}
