@@ -11,6 +11,7 @@ mod heap;
 mod idle;
 mod lifecycle;
 mod pace;
+mod pushers;
 mod pythons;
 mod relabels;
 mod runtimes;
@@ -40,7 +41,6 @@ use emberscope_process::{
     AppFilter, ExecutorFilter, Fraction, Keep, KeepError, NamesConfig, Places, Registry, RegistryConfig,
     SparkNames,
 };
-use emberscope_push::{PushConfig, Pusher};
 use emberscope_runtime::{Readers, Runtimes};
 use emberscope_serve::{Metrics, Queries, ServeError, ServeState};
 use emberscope_store::{
@@ -307,11 +307,7 @@ fn join(
         ),
         ..SymbolizerConfig::default()
     });
-    let push = config.push.as_ref().map(|url| {
-        let tenant = config.push_tenant.as_ref().map(|tenant| tenant.get().to_owned());
-        Pusher::start(PushConfig { url: url.get().to_owned(), tenant })
-    });
-    let push = push.transpose().map_err(PipelineError::Runtime)?;
+    let pushers = pushers::start(config).map_err(PipelineError::Runtime)?;
     // Whatever begins from here on is watched from its beginning.
     let threads = Threads::new(Limits::default(), started.monotonic_ns);
     let places = registry.places();
@@ -338,7 +334,7 @@ fn join(
         shares: shares::Shares::default(),
         waits: waits::OpenWaits::default(),
         trim: heap::Trim::soon(),
-        push,
+        pushers,
     };
     Ok(Joined { worker, metrics, shared, node, places })
 }
