@@ -67,7 +67,7 @@ fn process(set: &LabelSet) -> Process {
     set.iter().filter(|(key, _)| of_process(*key)).map(|(key, value)| (key, Arc::clone(value))).collect()
 }
 
-/// The name of a process's label: OpenTelemetry's where it has one (semantic conventions 1.37), else ours.
+/// The name of a process's label: of the semantic conventions where they have one, else ours.
 const fn attribute(key: LabelKey) -> &'static str {
     match key {
         LabelKey::ServiceName => "service.name",
