@@ -6,7 +6,7 @@ use emberscope_model::{
     Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Row, SampleKind, Stack, StackEnd, TimeRange,
     WallTime, Window,
 };
-use emberscope_push::{PushConfig, Pusher};
+use emberscope_push::{Protocol, PushConfig, Pusher};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -52,7 +52,8 @@ fn what_is_pushed_is_read_by_pyroscopes_own_protos() -> Result<()> {
     let mut lines = BufReader::new(server.stdout.take().context("no output")?).lines();
     let address = lines.next().context("the server did not start")??;
     let tenant = Some("team".to_owned());
-    let pusher = Pusher::start(PushConfig { url: format!("http://{address}"), tenant })?;
+    let protocol = Protocol::Pyroscope;
+    let pusher = Pusher::start(PushConfig { protocol, url: format!("http://{address}"), tenant })?;
     let until = WallTime::now();
     pusher.offer(&window(until));
     let mut series: Vec<Value> = Vec::new();

@@ -175,6 +175,10 @@ settings! {
     optional push ("push", "URL"): PushUrl = "http://pyroscope:4040";
     /// Tenant of that server (X-Scope-OrgID), where it has several.
     optional push_tenant ("push-tenant", "NAME"): Tenant = "anonymous";
+    /// OTLP receiver (an OpenTelemetry collector) that each closed window is pushed to as well, as profiles
+    /// (v1development) by process, with stages and tasks; http alone. What it does not take is tried again, then
+    /// counted and dropped.
+    optional push_otlp ("push-otlp", "URL"): PushUrl = "http://collector:4318";
     /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
     /// given. Samples are lost, and counted, when it is full.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";

@@ -15,7 +15,7 @@ use super::worker::Worker;
 use emberscope_capture::{Capture, CpuChange, FindingState, HostFeatures, SourceState};
 use emberscope_model::{DropReason, LabelKey, LedgerRow, NameSource, Role, SampleKind, ThreadClass, Window};
 use emberscope_process::{Conflict, Process, Registry};
-use emberscope_push::{PushState, Pusher};
+use emberscope_push::Protocol;
 use emberscope_serve::{Metrics, raise_to};
 use emberscope_symbolize::Symbolizer;
 use emberscope_target::errand;
@@ -130,7 +130,7 @@ impl Health {
     /// Takes the rooms' counters.
     pub fn update(&self, rooms: &Worker) {
         let Worker { capture, registry, symbolizer, stacks, interner, threads, tables, windows, .. } = rooms;
-        let (probes, pushed) = (&rooms.runtimes, rooms.push.as_ref().map(Pusher::state));
+        let (probes, pushed) = (&rooms.runtimes, push::states(&rooms.pushers));
         let (m, kernel, lost) = (&self.metrics, capture.stats(), capture.lost());
         for reason in DropReason::ALL {
             m.lost.raise_to(*reason, lost.get(*reason));
@@ -201,7 +201,7 @@ impl Health {
             raise_to(&m.thread_names.with_label_values(&[result]), count);
         }
         raise_to(&m.identity_conflicts, processes.conflicts);
-        push::count(&m.push, pushed.as_ref().unwrap_or(&PushState::default()));
+        push::count(&m.push, &pushed);
         m.name_probes.set(i64::try_from(capture.name_probes()).unwrap_or(i64::MAX));
         m.alloc_probes.set(i64::try_from(capture.alloc_probes()).unwrap_or(i64::MAX));
         let now = Instant::now();
@@ -244,7 +244,9 @@ impl Health {
         status["unwind_tables"] = native::tables(&unwind);
         status["quotas"] = quotas::status(&quotas, registry).into();
         status["reads"] = reads::status(&late);
-        status["push"] = pushed.as_ref().map(push::status).into();
+        for protocol in Protocol::ALL {
+            status[protocol.slug()] = push::status(&pushed, *protocol);
+        }
         status["conflicts"] = conflicts(registry);
         status["jvms"] = jvms(registry, symbolizer, probes, &unwind).into();
         status["pythons"] = pythons::status(registry, symbolizer, probes);

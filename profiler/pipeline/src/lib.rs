@@ -11,6 +11,7 @@ mod heap;
 mod idle;
 mod lifecycle;
 mod pace;
+mod pushers;
 mod pythons;
 mod relabels;
 mod runtimes;
@@ -35,7 +36,6 @@ use emberscope_hotspot::HotSpot;
 use emberscope_model::{Answer, LostCounts, Query, Selection, TimeRange, WallTime};
 use emberscope_process::threads::{Limits, Threads};
 use emberscope_process::{KeepError, NamesConfig, Places, Registry, RegistryConfig, SparkNames};
-use emberscope_push::{PushConfig, Pusher};
 use emberscope_runtime::{Readers, Runtimes};
 use emberscope_serve::{Metrics, Queries, ServeError, ServeState};
 use emberscope_store::{
@@ -234,11 +234,7 @@ fn join(
     let health = Health::new(Arc::clone(&metrics), Arc::clone(&shared), &features, *config.hz.get());
     let readers = Readers::new(runtimes);
     let symbolizer = Symbolizer::new(settings::symbolizer(config, readers.clone()));
-    let push = config.push.as_ref().map(|url| {
-        let tenant = config.push_tenant.as_ref().map(|tenant| tenant.get().to_owned());
-        Pusher::start(PushConfig { url: url.get().to_owned(), tenant })
-    });
-    let push = push.transpose().map_err(PipelineError::Runtime)?;
+    let pushers = pushers::start(config).map_err(PipelineError::Runtime)?;
     // Whatever begins from here on is watched from its beginning.
     let threads = Threads::new(Limits::default(), started.monotonic_ns);
     let places = registry.places();
@@ -265,7 +261,7 @@ fn join(
         shares: shares::Shares::default(),
         waits: waits::OpenWaits::default(),
         trim: heap::Trim::soon(),
-        push,
+        pushers,
     };
     Ok(Joined { worker, metrics, shared, node, places })
 }

@@ -10,6 +10,7 @@ use super::health::Health;
 use super::heap::Trim;
 use super::idle::Idle;
 use super::pace::Pace;
+use super::pushers::Pushers;
 use super::pythons::Pythons;
 use super::relabels::Relabels;
 use super::runtimes::{self, Processes};
@@ -27,7 +28,6 @@ use emberscope_model::{
 use emberscope_process::identity::PythonSide;
 use emberscope_process::threads::{Owner, OwnerKind, Threads};
 use emberscope_process::{Process, Registry};
-use emberscope_push::Pusher;
 use emberscope_store::Store;
 use emberscope_supervise::{Beat, Weight, attempt, faults};
 use emberscope_symbolize::{PendingFrame, PendingStack, Symbolizer, Target};
@@ -84,7 +84,7 @@ pub struct Worker {
     /// When free memory is given back.
     pub(super) trim: Trim,
     /// Sends closed windows to another server too.
-    pub(super) push: Option<Pusher>,
+    pub(super) pushers: Pushers,
 }
 
 impl Worker {
@@ -319,9 +319,7 @@ impl Worker {
             stack
         });
         self.health.window(&window);
-        if let Some(push) = &self.push {
-            push.offer(&window);
-        }
+        self.pushers.iter().for_each(|(_, pusher)| pusher.offer(&window));
         self.store.append(window);
         emberscope_supervise::windows_are_current(true);
         self.interner.sweep();

@@ -1,10 +1,12 @@
-//! Sends closed windows to a Pyroscope server (`push.v1.PusherService/Push`), for who keeps profiles there too.
+//! Sends closed windows to a Pyroscope server (`push.v1.PusherService/Push`) or an OTLP receiver, for who keeps profiles
+//! there too.
 //!
-//! In: windows, as they are stored. Out: a profile (pprof) for each of their label sets, but for what tells single
-//! tasks and processes apart; and what became of them. A thread of its own packs and sends: nothing waits for the
+//! In: windows, as they are stored. Out: for Pyroscope a profile (pprof) for each of their label sets, but for what tells
+//! single tasks and processes apart; for OTLP one for each process, with tasks; and what became of them. A thread of its own packs and sends: nothing waits for the
 //! server. What it does not take at once is tried again with longer and longer pauses (`PAUSES`), up to
 //! `MAX_QUEUED` bytes; then the oldest go. Everything that is not sent is counted with a reason.
 
+mod otlp;
 mod profiles;
 mod queue;
 mod send;
@@ -16,6 +18,7 @@ pub use queue::{PushDrop, PushState};
 
 use emberscope_model::{TimeRange, Window};
 use emberscope_supervise::Beat;
+use profiles::Packed;
 use queue::Queue;
 use send::{Sender, Sent};
 use std::io;
@@ -32,12 +35,36 @@ const MAX_QUEUED: usize = 32 << 20;
 const STUCK: Duration = Duration::from_secs(120);
 /// First and longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Pyroscope takes nothing older (`validation.reject-older-than`, by default an hour).
+/// Pyroscope takes nothing older (`validation.reject-older-than`, by default an hour); OTLP has no such rule, and is given no
+/// more.
 const MAX_AGE: Duration = Duration::from_secs(3600);
+
+/// What the server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// push.v1 over Connect.
+    Pyroscope,
+    /// opentelemetry-proto's profiles (v1development) over HTTP.
+    Otlp,
+}
+
+impl Protocol {
+    /// Both.
+    pub const ALL: &'static [Self] = &[Self::Pyroscope, Self::Otlp];
+    /// The setting that names its server, and the key of its state in the status.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Pyroscope => "push",
+            Self::Otlp => "push_otlp",
+        }
+    }
+}
 
 /// Where to.
 #[derive(Clone, Debug)]
 pub struct PushConfig {
+    /// What the server speaks.
+    pub protocol: Protocol,
     /// Base URL of the server: `http://pyroscope:4040`.
     pub url: String,
     /// Tenant (`X-Scope-OrgID`), where the server has several.
@@ -85,9 +112,14 @@ impl Pusher {
             stopping: AtomicBool::new(false),
         });
         let ours = Arc::clone(&shared);
+        let (name, pack): (_, Pack) = match config.protocol {
+            Protocol::Pyroscope => ("push", profiles::pack),
+            Protocol::Otlp => ("push-otlp", otlp::pack),
+        };
         let mut sender = Sender::new(config);
-        let thread =
-            emberscope_supervise::spawn("push", STUCK, move |beat| run(&ours, &mut sender, pauses, beat))?;
+        let thread = emberscope_supervise::spawn(name, STUCK, move |beat| {
+            run(&ours, (&mut sender, pack), pauses, beat)
+        })?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -125,8 +157,16 @@ impl Drop for Pusher {
     }
 }
 
+/// Makes requests of a window.
+type Pack = fn(TimeRange, &[emberscope_model::Row]) -> Packed;
+
 /// Packs and sends until it is to stop.
-fn run(shared: &Shared, sender: &mut Sender, (first, longest): (Duration, Duration), beat: &Beat) {
+fn run(
+    shared: &Shared,
+    (sender, pack): (&mut Sender, Pack),
+    (first, longest): (Duration, Duration),
+    beat: &Beat,
+) {
     let mut pause = first;
     let mut next = Instant::now();
     loop {
@@ -146,7 +186,7 @@ fn run(shared: &Shared, sender: &mut Sender, (first, longest): (Duration, Durati
         let windows = std::mem::take(&mut inner.windows);
         drop(inner);
         for (range, rows) in windows {
-            let packed = beat.work(|| profiles::pack(range, &rows));
+            let packed = beat.work(|| pack(range, &rows));
             let mut inner = shared.lock();
             match packed {
                 Ok(packed) => inner.queue.add(packed),
@@ -168,6 +208,7 @@ fn run(shared: &Shared, sender: &mut Sender, (first, longest): (Duration, Durati
         let mut inner = shared.lock();
         match sent {
             Sent::Taken => inner.queue.taken(&batch),
+            Sent::Partly { refused, says } => inner.queue.partly(&batch, refused, says),
             Sent::Refused(says) => inner.queue.refused(&batch, says),
             Sent::Later(says) => {
                 inner.queue.failed(says);

@@ -113,16 +113,29 @@ impl Queue {
         self.remove(batch);
     }
 
+    /// The server has it but for some of its profiles.
+    pub fn partly(&mut self, batch: &Batch, refused: u64, says: String) {
+        let refused = refused.min(batch.profiles);
+        self.taken(batch);
+        self.state.sent_profiles = self.state.sent_profiles.saturating_sub(refused);
+        self.count(PushDrop::Refused, refused);
+        self.says(says);
+    }
+
     /// The server will never have it.
     pub fn refused(&mut self, batch: &Batch, says: String) {
-        if self.state.refused.as_ref() != Some(&says) {
-            tracing::warn!(url = self.state.url, says, "the server refuses profiles");
-        }
-        self.state.refused = Some(says);
+        self.says(says);
         self.state.failing = None;
         if self.remove(batch) {
             self.count(PushDrop::Refused, batch.profiles);
         }
+    }
+
+    fn says(&mut self, says: String) {
+        if self.state.refused.as_ref() != Some(&says) {
+            tracing::warn!(url = self.state.url, says, "the server refuses profiles");
+        }
+        self.state.refused = Some(says);
     }
 
     /// The server cannot be reached, or asks for patience.

@@ -1,9 +1,11 @@
-//! One request to the server: Connect's unary call over HTTP/1.1.
+//! One request to the server: Connect's unary call, or OTLP's, over HTTP/1.1.
 //!
 //! In: an encoded request. Out: whether it was taken, will never be, or is to be tried again. Limits: [`TIMEOUT`], and
 //! what is read of an answer.
 
-use super::PushConfig;
+use super::{Protocol, PushConfig};
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
+use prost::Message;
 use std::time::Duration;
 
 /// Longest that a request takes.
@@ -16,6 +18,13 @@ const MAX_ANSWER: u64 = 16 << 10;
 pub enum Sent {
     /// It is there.
     Taken,
+    /// It is there, but for so many of its profiles; why.
+    Partly {
+        /// Profiles that will not be taken.
+        refused: u64,
+        /// Why.
+        says: String,
+    },
     /// It will not be taken however often it is sent; why.
     Refused(String),
     /// Nobody answered, or not now; why.
@@ -24,6 +33,7 @@ pub enum Sent {
 
 /// Sends requests.
 pub struct Sender {
+    protocol: Protocol,
     agent: ureq::Agent,
     url: String,
     tenant: Option<String>,
@@ -39,17 +49,22 @@ impl Sender {
             .timeout_global(Some(TIMEOUT))
             .user_agent(concat!("emberscope/", env!("CARGO_PKG_VERSION")))
             .build();
-        let url = format!("{}/push.v1.PusherService/Push", config.url.trim_end_matches('/'));
-        Self { agent: agent.into(), url, tenant: config.tenant }
+        let path = match config.protocol {
+            Protocol::Pyroscope => "push.v1.PusherService/Push",
+            Protocol::Otlp => "v1development/profiles",
+        };
+        let url = format!("{}/{path}", config.url.trim_end_matches('/'));
+        Self { protocol: config.protocol, agent: agent.into(), url, tenant: config.tenant }
     }
 
     /// Sends one.
     pub fn send(&mut self, request: &[u8]) -> Sent {
-        let mut call = self
-            .agent
-            .post(&self.url)
-            .header("content-type", "application/proto")
-            .header("connect-protocol-version", "1");
+        let headers = match self.protocol {
+            Protocol::Pyroscope => [("content-type", "application/proto"), ("connect-protocol-version", "1")],
+            Protocol::Otlp => [("content-type", "application/x-protobuf"), ("content-encoding", "gzip")],
+        };
+        let call = self.agent.post(&self.url);
+        let mut call = headers.into_iter().fold(call, |call, (name, value)| call.header(name, value));
         if let Some(tenant) = &self.tenant {
             call = call.header("x-scope-orgid", tenant);
         }
@@ -58,17 +73,36 @@ impl Sender {
             Err(error) => return Sent::Later(error.to_string()),
         };
         let status = answer.status().as_u16();
-        if status == 200 {
+        if status == 200 && self.protocol == Protocol::Pyroscope {
             return Sent::Taken;
         }
         let body = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().unwrap_or_default();
-        let says =
-            String::from_utf8_lossy(&body).chars().filter(|c| !c.is_control()).take(300).collect::<String>();
-        let says = format!("HTTP {status}: {says}");
+        if status == 200 {
+            return otlp_answer(&body);
+        }
+        let says = format!("HTTP {status}: {}", sentence(&String::from_utf8_lossy(&body)));
         match status {
+            // OTLP lets a client repeat 429, 502, 503 and 504 alone.
+            408 | 500 | 501 | 505..=599 if self.protocol == Protocol::Otlp => Sent::Refused(says),
             // 429 (resource_exhausted) is also what a server says of a tenant over its rate.
             408 | 429 | 500..=599 => Sent::Later(says),
             _ => Sent::Refused(says),
         }
     }
+}
+
+/// An OTLP receiver may take a part. An answer that is no message of its is an answer of somebody else's: the request was taken.
+pub fn otlp_answer(body: &[u8]) -> Sent {
+    let partly = ExportProfilesServiceResponse::decode(body).ok().and_then(|answer| answer.partial_success);
+    let refused = partly.as_ref().and_then(|partly| u64::try_from(partly.rejected_profiles).ok());
+    match (partly, refused) {
+        (Some(partly), Some(refused)) if refused > 0 => {
+            Sent::Partly { refused, says: sentence(&partly.error_message) }
+        }
+        _ => Sent::Taken,
+    }
+}
+
+fn sentence(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(300).collect()
 }

@@ -1,5 +1,7 @@
 //! Against a small server in this process.
 
+mod otlp;
+
 use super::wire::PushRequest;
 use super::*;
 use emberscope_export::pprof::Profile;
@@ -81,7 +83,8 @@ fn window(ago: Duration) -> Window {
 }
 
 fn pusher(url: &str) -> Pusher {
-    let config = PushConfig { url: url.to_owned(), tenant: Some("team".to_owned()) };
+    let protocol = Protocol::Pyroscope;
+    let config = PushConfig { protocol, url: url.to_owned(), tenant: Some("team".to_owned()) };
     Pusher::with_pauses(config, (Duration::from_millis(10), Duration::from_millis(40))).unwrap()
 }
 

@@ -25,7 +25,7 @@ const USERS: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 const NONE: CapabilitySet = CapabilitySet::empty();
 
 /// Threads by name, and what they keep of what the daemon was given.
-pub const THREADS: [(&str, CapabilitySet); 18] = [
+pub const THREADS: [(&str, CapabilitySet); 19] = [
     // Waits for signals.
     ("signals", NONE),
     // Clients. The socket was bound before; the store's files are the daemon's own.
@@ -39,6 +39,7 @@ pub const THREADS: [(&str, CapabilitySet); 18] = [
     ("hdfs", FILES),
     ("watch", FILES),
     ("push", NONE),
+    ("push-otlp", NONE),
     ("debuginfod", FILES),
     // Which sockets a driver listens on; then they ask it.
     ("discovery", TARGETS),

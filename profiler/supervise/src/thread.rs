@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Long-lived threads, as metrics name them. `sampler` is the main thread; `other` are all that are not listed.
-pub const THREADS: [&str; 17] = [
+pub const THREADS: [&str; 18] = [
     "sampler",
     "http",
     "query",
@@ -26,6 +26,7 @@ pub const THREADS: [&str; 17] = [
     "spark-names",
     "archive",
     "push",
+    "push-otlp",
     "debuginfod",
     "watch",
     "watchdog",
