@@ -58,7 +58,7 @@ fn a_jvm_that_is_killed_while_it_is_asked_harms_nobody() -> Result<()> {
         ];
         let program =
             own.iter().chain(flags).fold(here.java("Busy", BUSY), |program, flag| program.flag(*flag));
-        let program = if flags.is_empty() { program } else { program.arg(&ticks.to_string_lossy()) };
+        let program = if flags.is_empty() { program } else { program.arg(ticks.to_string_lossy()) };
         let mut running = program.start(&work)?;
         running.wait_fact("started", SOON)?;
         Ok(running)
