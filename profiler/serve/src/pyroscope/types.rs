@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_type_that_is_not_there_finds_nothing_and_rubbish_is_an_error() {
-        assert_eq!(Type::find("memory:alloc_space:bytes:space:bytes").expect("well formed"), None);
+        assert_eq!(Type::find("block:delay:nanoseconds:block:count").expect("well formed"), None);
+        assert!(Type::find("memory:alloc_space:bytes:space:bytes").expect("well formed").is_some());
         assert!(Type::find("cpu").is_err());
         assert!(Type::find("").is_err());
     }
