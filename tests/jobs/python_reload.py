@@ -1,8 +1,8 @@
-"""Workers that make code, drop it and make other code at the same addresses, and end after a tenth of a second of CPU time.
+"""Workers that make code, drop it and make other code at the same addresses, and end after a fifth of a second of CPU time.
 
     python_reload.py WORKERS
 
-Each reloads one module ten times. Worker W's generation G has functions `outer_wWgG` and `inner_wWgG`, in a file `wWgG.py`, that begin
+Each reloads one module five times. Worker W's generation G has functions `outer_wWgG` and `inner_wWgG`, in a file `wWgG.py`, that begin
 PAD lines further down than those of other generations: PAD = (7 W + 13 G) mod 40, `outer` stands at PAD + 1 and calls in the
 next line, `inner` at PAD + 5 and works in the next two. Two workers at a time are forked by one process, which has run such code
 itself: they begin with the same objects at the same addresses. Prints a line `worker W PID` of each, and the fact `done`.
@@ -14,8 +14,8 @@ import os
 import sys
 import time
 
-GENERATIONS = 10
-SECONDS = 0.01
+GENERATIONS = 5
+SECONDS = 0.04
 
 SOURCE = """def outer_{tag}(until, now):
     return inner_{tag}(until, now)

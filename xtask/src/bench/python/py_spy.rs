@@ -28,7 +28,7 @@ const SHARED: usize = 18;
 /// Points of share.
 const POINTS: f64 = 2.0;
 /// Rounds of the program's work in a run that is timed: some four seconds.
-const ROUNDS: &str = "1500";
+const ROUNDS: &str = "1000";
 /// Longest wait for the program.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -105,6 +105,10 @@ fn compared(bench: &Bench, python: &Python, py_spy: &Path) -> Result<Vec<Row>> {
     for (count, path) in paths(&answer) {
         let leaf = path.iter().rev().find(|node| node["kind"] == "python");
         let name = leaf.and_then(|node| node["name"].as_str()).map_or("[none]", without_file);
+        if leaf.is_none() {
+            let names: Vec<&str> = path.iter().filter_map(|node| node["name"].as_str()).collect();
+            println!("   without a Python function: {count} of {}", names.join(";"));
+        }
         *ours.0.entry(name.to_owned()).or_default() += count as f64;
     }
     let text = std::fs::read_to_string(&raw).with_context(|| format!("reading {}", raw.display()))?;

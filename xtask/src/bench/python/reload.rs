@@ -3,7 +3,7 @@
 //!
 //! A function's name and its file carry the worker and the generation, and its first line follows from the two; the daemon
 //! tells the pid, the program whose it is. So each frame tells by itself whether it has a wrong name. Code that was gone before it was read
-//! has none, which is no wrong one, and is counted apart.
+//! has none, which is no wrong one, and is counted apart; so is one whose name was read in time, and its table of lines not.
 
 use super::{Bench, VISIBLE_AFTER};
 use crate::bench::clock;
@@ -33,6 +33,8 @@ struct Seen {
     wrong: usize,
     /// Samples of workers with a frame whose code was gone.
     gone: usize,
+    /// Frames with a name and no line.
+    lineless: usize,
     samples: usize,
     shown: Vec<String>,
 }
@@ -68,7 +70,7 @@ pub fn rows(bench: &Bench, _: &mut Vec<String>) -> Result<Vec<Row>> {
     }
     let bar = FRAMES_OF_THOUSAND * bench.options.workers as usize / 1_000;
     let what = format!("{} workers of {}", bench.options.workers, python.version);
-    let gone = format!("{} of {} samples", seen.gone, seen.samples);
+    let gone = format!("{} of {} samples; {} frames without a line", seen.gone, seen.samples, seen.lineless);
     Ok(vec![
         Row::at_most(format!("reload: wrong names, {what}"), seen.wrong, 0, seen.frames),
         Row::is(
@@ -103,6 +105,7 @@ impl Seen {
         let mut tags: Vec<String> = Vec::new();
         for node in made {
             self.frames += count;
+            self.lineless += if node["line"].is_null() { count } else { 0 };
             let tag = rightly_named(node).filter(|tag| tags.last().is_none_or(|above| above == tag));
             let tag = tag.filter(|tag| tag.starts_with(&format!("w{worker}g")));
             match tag {
@@ -126,7 +129,7 @@ fn rightly_named(node: &Value) -> Option<String> {
     let first = node["signature"].as_str()?.strip_prefix(':')?.parse::<u64>().ok()?;
     let right = node["module"].as_str()? == format!("/made/{tag}.py")
         && first == *lines.start()
-        && lines.contains(&node["line"].as_u64()?);
+        && node["line"].as_u64().is_none_or(|line| lines.contains(&line));
     right.then(|| tag.to_owned())
 }
 
