@@ -42,12 +42,11 @@ public final class Switches {
                 LockSupport.unpark(both[1 - own]);
             }
             next += 10_000_000;
-            long left = next - System.nanoTime();
-            if (own == 0 && left > 0) {
+            // A wake-up that comes late ends a park at once: so until the time is there.
+            for (long left = next - System.nanoTime(); own == 0 && left > 0; left = next - System.nanoTime()) {
                 LockSupport.parkNanos(left);
-            } else if (left < 0) {
-                next -= left;
             }
+            next = Math.max(next, System.nanoTime());
         }
     }
 }
