@@ -31,6 +31,15 @@ export const KINDS = [
     none: 'What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.',
   },
   {
+    type: 'alloc',
+    title: 'allocated memory',
+    unit: 'bytes',
+    amount: 'allocated_bytes',
+    value: ['alloc_space', 'bytes'],
+    colour: [95.0, 0.12, 0.74],
+    none: 'What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,alloc. Status tells JVMs that cannot be.',
+  },
+  {
     type: 'wall',
     title: 'wall time',
     unit: 'ns',

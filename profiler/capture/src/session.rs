@@ -99,8 +99,10 @@ impl Capture {
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
         let Loaded { mut ebpf, walk, sources, next, iterator, binders, .. } = loader::load(config, features)?;
         // Those of this host go on without: they say so.
-        let lacks = |source: &Box<dyn Source>| Some((source.state().kind, source.lacks(features)?));
-        let lacking: Vec<_> = sources.iter().filter_map(lacks).collect();
+        let lacking: Vec<_> = sources
+            .iter()
+            .filter_map(|source| Some((source.state().kind, source.lacks(features)?)))
+            .collect();
         let sources = sources.into_iter().filter(|source| source.lacks(features).is_none()).collect();
         let timing = match config.measure {
             true if features.capabilities.may_measure() => {

@@ -158,7 +158,11 @@ mod tests {
                     7000-8000 r-xp 00000000 00:00 0 \n";
         assert_eq!(of_file(maps, 0x2fff), [(0x1000, 0x2000), (0x2000, 0x5000)]);
         assert_eq!(of_file(maps, 0x7000), [], "code without a file is nowhere else");
-        assert_eq!(of_file(&maps.replacen(" 77 ", " 78 ", 1), 0x2000), [(0x2000, 0x5000)], "another file's beginning");
+        assert_eq!(
+            of_file(&maps.replacen(" 77 ", " 78 ", 1), 0x2000),
+            [(0x2000, 0x5000)],
+            "another file's beginning"
+        );
     }
 
     #[test]

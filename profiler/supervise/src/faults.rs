@@ -86,7 +86,9 @@ mod tests {
         assert_eq!(parse("abort:note:1").map(|fault| fault.times), Some(1));
         let other = parse("panic:http:2:2:3").unwrap();
         assert_eq!([(); 9].map(|()| other.strikes()).map(u8::from), [0, 1, 0, 0, 1, 0, 0, 0, 0]);
-        for wrong in ["", "panic:http:1:1:0", "panic", "panic:push", "burn:push:1", "panic:push:x", "panic:push:1:x"] {
+        for wrong in
+            ["", "panic:http:1:1:0", "panic", "panic:push", "burn:push:1", "panic:push:x", "panic:push:1:x"]
+        {
             assert!(parse(wrong).is_none(), "{wrong}");
         }
     }

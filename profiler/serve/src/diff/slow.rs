@@ -178,5 +178,7 @@ fn because(median: &Group, slow: &Group) -> Value {
     let mut more: Vec<(&str, f64)> = more.filter(|(_, seconds)| *seconds > 0.0).collect();
     more.sort_by(|a, b| b.1.total_cmp(&a.1));
     let all: f64 = more.iter().map(|(_, seconds)| seconds).sum();
-    more.iter().map(|(what, seconds)| json!({ "of": what, "seconds": seconds, "share": seconds / all })).collect()
+    more.iter()
+        .map(|(what, seconds)| json!({ "of": what, "seconds": seconds, "share": seconds / all }))
+        .collect()
 }

@@ -36,12 +36,12 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
         let dir = bench.work.join(format!("rate-{rate}"));
         std::fs::create_dir_all(&dir).context("making a directory")?;
         let program = JavaProgram::new("Switches", include_str!("Switches.java"), &kit.jdk.home);
-        let mut running =
-            program.arg(rate.to_string()).arg(PAIRS.to_string()).flag("-Xmx64m").start(&dir)?;
+        let mut running = program.arg(rate.to_string()).arg(PAIRS.to_string()).flag("-Xmx64m").start(&dir)?;
         running.wait_fact("started", TIMEOUT)?;
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for round in 0..bench.options.rounds {
-            for (name, words, out) in [("with", &WITH_WAITS[..], &mut with), ("without", &[][..], &mut without)]
+            for (name, words, out) in
+                [("with", &WITH_WAITS[..], &mut with), ("without", &[][..], &mut without)]
             {
                 let data = dir.join(format!("{name}-{round}"));
                 out.push(cost(bench, &running, &data, words)?);
