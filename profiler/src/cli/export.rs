@@ -65,7 +65,7 @@ pub fn run(args: &ExportArgs) -> Result<(), CliError> {
 fn with_columns(of: &FlamegraphArgs, format: Format) -> FlamegraphArgs {
     let mut of = of.clone();
     if of.shape.group.is_empty() {
-        let waits = of.kind.kind == SampleKind::OffCpu;
+        let waits = of.kind.kind.holds(SampleKind::OffCpu);
         of.shape.group = match format {
             Format::Parquet => COLUMNS.to_vec(),
             Format::Jfr => FIELDS.into_iter().filter(|key| waits || *key != LabelKey::Wait).collect(),
