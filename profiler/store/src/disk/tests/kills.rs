@@ -2,7 +2,8 @@
 
 use super::*;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 const DIR: &str = "EMBERSCOPE_TEST_STORE";
 
@@ -13,6 +14,48 @@ fn nth(n: u64) -> (Window, u64) {
     let window = window(n * 10, &rows);
     let samples = window.rows.iter().map(|row| row.count).sum();
     (window, samples)
+}
+
+/// Runs one of the programs that are no tests on a directory, and kills it in the middle, wherever that is on this machine: at a
+/// moment drawn from as long as it takes to end by itself, and a quarter more.
+pub(super) struct Killer<'a> {
+    program: &'static str,
+    /// The variable that tells it its directory, and that.
+    dir: (&'static str, &'a Path),
+    random: u64,
+    whole: Duration,
+}
+
+impl<'a> Killer<'a> {
+    /// Lets it run to its end, to know how long that takes.
+    pub fn of(program: &'static str, dir: (&'static str, &'a Path)) -> Self {
+        let mut killer = Self { program, dir, random: 0x9e37_79b9, whole: Duration::ZERO };
+        let begun = Instant::now();
+        assert!(killer.start().wait().unwrap().success(), "{program} fails by itself");
+        killer.whole = begun.elapsed();
+        killer
+    }
+
+    /// Starts it and kills it.
+    pub fn strike(&mut self) {
+        let mut child = self.start();
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let part = (self.random >> 33) as f64 / f64::from(u32::MAX >> 1);
+        std::thread::sleep(self.whole.mul_f64(part * 1.25));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    fn start(&mut self) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args([self.program, "--exact", "--ignored"])
+            .env(self.dir.0, self.dir.1)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
 }
 
 /// Not a test of its own: the process that is killed. Appends and says so, until it is.

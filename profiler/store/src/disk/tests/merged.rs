@@ -1,10 +1,11 @@
 //! Merged blocks: every answer as before, whatever happens meanwhile.
 
 use super::disks::files;
+use super::kills::Killer;
 use super::same::assert_same;
 use super::*;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 const DIR: &str = "EMBERSCOPE_TEST_MERGED";
 
@@ -334,21 +335,12 @@ fn kills_in_the_middle_change_no_answer() {
     let root = tempfile::tempdir().unwrap();
     let (whole, dir) = (root.path().join("whole"), root.path().join("copy"));
     let memory = written(&whole, 10);
-    let mut random = 0x9e37_79b9_u64;
     let mut fewer = 0;
+    copy(&whole, &dir);
+    let mut killer = Killer::of("disk::tests::merged::merger", (DIR, &dir));
     for round in 0..40 {
         copy(&whole, &dir);
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["disk::tests::merged::merger", "--exact", "--ignored"])
-            .env(DIR, &dir)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_micros(5_000 + (random >> 33) % 250_000));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        killer.strike();
         let store = open(&dir);
         let (count, aside) = block_count(&store);
         assert_eq!(aside, 0, "round {round}");

@@ -1,8 +1,9 @@
 //! Coarser windows: the same sums for every stretch of whole coarse windows, whatever happens meanwhile.
 
+use super::kills::Killer;
 use super::*;
 use proptest::test_runner::TestCaseError;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 const DIR: &str = "EMBERSCOPE_TEST_ROLLED";
 /// Seconds from [`BASE`] to the first full minute, and to the first full ten minutes.
@@ -220,23 +221,17 @@ fn kills_in_the_middle_change_no_sum() {
     drop(store);
     let all = query(0, 1 << 20);
     let expected = sums(&memory, &all, 600);
-    let mut random = 0x9e37_79b9_u64;
     let mut coarser = 0;
-    for round in 0..40 {
+    let copied = || {
         let _ = std::fs::remove_dir_all(&copy);
         let copied = Command::new("cp").arg("-r").arg(&whole).arg(&copy).status().unwrap();
         assert!(copied.success());
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["disk::tests::rolled::roller", "--exact", "--ignored"])
-            .env(DIR, &copy)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_micros(5_000 + (random >> 33) % 150_000));
-        child.kill().unwrap();
-        child.wait().unwrap();
+    };
+    copied();
+    let mut killer = Killer::of("disk::tests::rolled::roller", (DIR, &copy));
+    for round in 0..40 {
+        copied();
+        killer.strike();
         let store = open(&copy);
         let disk = store.disk().unwrap();
         assert_eq!((disk.blocks, disk.set_aside), (4, 0), "round {round}");
