@@ -3,7 +3,7 @@
 //! In: an [`Answer`]. Out: one chunk: events, a check point with all pools, metadata. CPU samples are `jdk.ExecutionSample`,
 //! waits `profiler.WallClockSample` of a thread that sleeps, other kinds events of ours; each has the labels of the answer's
 //! groups as fields (`stage`, `task`, ...), how many samples it stands for, and what they weigh. A thread is a set of labels:
-//! answers know no others. Limits: [`layout::MAX_EVENTS`], [`super::pprof::MAX_FRAMES`], [`super::MAX_BYTES`].
+//! answers know no others. Limits: `MAX_EVENTS` of layout.rs, [`super::pprof::MAX_FRAMES`], [`super::MAX_BYTES`].
 
 mod bytes;
 mod layout;

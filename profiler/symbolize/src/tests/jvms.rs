@@ -1,6 +1,7 @@
 //! Perf maps of real JVMs: asked for, inside their namespaces, of many that start, of one that dies or may not be asked.
 
 use super::*;
+use std::sync::Arc;
 
 #[test]
 fn all_compiled_code_of_a_real_jvm_gets_its_name() {
@@ -53,9 +54,10 @@ fn all_compiled_code_of_a_real_jvm_gets_its_name() {
         let libjvm = all.iter().find(|m| m.module_name() == "libjvm.so").unwrap();
         let addresses: Vec<u64> = (libjvm.start..libjvm.end).step_by(4096).collect();
         let (rss, begun) = (rss_kb(), Instant::now());
-        let pending = symbolizer.begin(&me, &stack(pid, &addresses, &[]));
-        let named = symbolizer.finish(&me, &pending);
-        let with_symbol = named.frames.iter().filter(|f| !f.name.starts_with("libjvm.so+0x")).count();
+        let named = in_time(&mut symbolizer, &me, &stack(pid, &addresses, &[]));
+        let has_symbol =
+            |f: &&Arc<emberscope_model::Frame>| f.unknown.is_none() && !f.name.starts_with("libjvm.so+0x");
+        let with_symbol = named.frames.iter().filter(has_symbol).count();
         println!(
             "libjvm {}: {with_symbol} of {} addresses, {:?}, resident +{} KB",
             facts.version,
@@ -64,8 +66,7 @@ fn all_compiled_code_of_a_real_jvm_gets_its_name() {
             rss_kb().saturating_sub(rss)
         );
         assert!(with_symbol * 10 > addresses.len() * 8);
-        let demangled =
-            |f: &std::sync::Arc<emberscope_model::Frame>| f.name.contains("::") && !f.name.starts_with("_Z");
+        let demangled = |f: &Arc<emberscope_model::Frame>| f.name.contains("::") && !f.name.starts_with("_Z");
         assert!(named.frames.iter().filter(|f| demangled(f)).count() * 2 > with_symbol);
     }
 }
