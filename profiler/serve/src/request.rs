@@ -100,9 +100,10 @@ pub fn of_time(kind: SampleKind) -> Result<(), ApiError> {
     if kind == SampleKind::Cpu {
         return Ok(());
     }
+    let kind = kind.slug();
     let message = format!(
-        "This is about time, and `type={}` has none: ask for its flame graph, top, series, labels, apps or executors.",
-        kind.slug()
+        "This is about CPU time and what the kernel tells beside it, waits included: ask without `type={kind}`, or ask for \
+         its flame graph, top, series, labels, apps or executors."
     );
     Err(ApiError::bad("type", message))
 }
