@@ -66,14 +66,7 @@ impl Store for FakeStore {
 
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
         let root = Arc::new(Frame::new(FrameKind::Native, "total", ""));
-        let empty = |frame, parent| Node {
-            frame,
-            parent,
-            self_count: 0,
-            self_weight: 0,
-            total_count: 0,
-            total_weight: 0,
-        };
+        let empty = |frame, parent| Node::below(parent, frame);
         let mut nodes = vec![empty(root, 0)];
         let mut known: BTreeMap<(u32, &str), u32> = BTreeMap::new();
         for row in self.selected(query) {

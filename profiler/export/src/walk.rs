@@ -98,13 +98,8 @@ mod tests {
     fn a_node_follows_its_path() {
         // Breadth first, as the promise allows.
         let parents = [(0, "total"), (0, "b"), (0, "a"), (1, "c"), (2, "d"), (3, "e"), (1, "f")];
-        let node = |(parent, name): (NodeId, &str)| Node {
-            frame: Arc::new(Frame::new(FrameKind::Native, name, "")),
-            parent,
-            self_count: 0,
-            self_weight: 0,
-            total_count: 0,
-            total_weight: 0,
+        let node = |(parent, name): (NodeId, &str)| {
+            Node::below(parent, Arc::new(Frame::new(FrameKind::Native, name, "")))
         };
         let tree = Tree { nodes: parents.map(node).into() };
         let (mut path, mut seen) = (Path::default(), Vec::new());

@@ -24,6 +24,13 @@ pub struct Node {
     pub total_weight: u64,
 }
 
+impl Node {
+    /// A frame below a caller, without samples yet.
+    pub const fn below(parent: NodeId, frame: Arc<Frame>) -> Self {
+        Self { frame, parent, self_count: 0, self_weight: 0, total_count: 0, total_weight: 0 }
+    }
+}
+
 /// A merged call tree. `nodes[0]` is the root (name `total`); a parent stands before its children.
 #[derive(Clone, Debug)]
 pub struct Tree {

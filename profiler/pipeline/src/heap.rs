@@ -8,6 +8,7 @@
 
 #![allow(unsafe_code)]
 
+use emberscope_target::maps::{self, Backing, Mapping};
 use std::time::{Duration, Instant};
 
 /// How often free memory is given back: each time takes a few milliseconds.
@@ -81,7 +82,7 @@ fn give_back() {
 /// Takes the pages of the code around an address out of the program's memory, and those of the constants, tables and relocations
 /// that lie before it in the file: those that are used are back after as many minor faults as there are 64 KiB of them.
 fn unmap_code(own: u64) {
-    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
+    let Ok(maps) = std::fs::read("/proc/self/maps") else { return };
     for (start, end) in of_file(&maps, own) {
         // SAFETY: each range is one mapping, private, of a file, and never written: position independent code has no
         // relocations, and what is before it in the file is the segment that is read only from the beginning (what the loader
@@ -95,40 +96,18 @@ fn unmap_code(own: u64) {
     }
 }
 
-/// A line of proc_pid_maps(5).
-struct Line<'m> {
-    range: (u64, u64),
-    permissions: &'m str,
-    /// Offset in the file.
-    offset: &'m str,
-    /// Device, inode and path.
-    file: Vec<&'m str>,
-}
-
-impl<'m> Line<'m> {
-    fn parse(line: &'m str) -> Option<Self> {
-        let mut words = line.split_ascii_whitespace();
-        let (start, end) = words.next()?.split_once('-')?;
-        let address = |text| u64::from_str_radix(text, 16).ok();
-        let (range, permissions, offset) = ((address(start)?, address(end)?), words.next()?, words.next()?);
-        Some(Self { range, permissions, offset, file: words.collect() })
-    }
-}
-
 /// The mapping of a file's code at an address, and the read-only one of the file's beginning that ends where that begins.
-fn of_file(maps: &str, own: u64) -> Vec<(u64, u64)> {
-    let lines: Vec<Line<'_>> = maps.lines().filter_map(Line::parse).collect();
-    let is_code = |line: &&Line<'_>| {
-        (line.range.0..line.range.1).contains(&own) && line.permissions == "r-xp" && line.file.len() > 2
+fn of_file(text: &[u8], own: u64) -> Vec<(u64, u64)> {
+    let is_code = |m: &Mapping| (m.start..m.end).contains(&own) && matches!(m.backing, Backing::File { .. });
+    let Some(code) = maps::with(text, |permissions| permissions == b"r-xp").find(is_code) else {
+        return Vec::new();
     };
-    let Some(code) = lines.iter().find(is_code) else { return Vec::new() };
-    let is_before = |line: &&Line<'_>| {
-        line.range.1 == code.range.0
-            && line.permissions == "r--p"
-            && line.file == code.file
-            && line.offset.bytes().all(|b| b == b'0')
+    let is_before = |m: &Mapping| {
+        (m.end, m.offset, m.device, m.inode) == (code.start, 0, code.device, code.inode)
+            && m.backing == code.backing
     };
-    lines.iter().filter(is_before).chain([code]).map(|line| line.range).collect()
+    let before = maps::with(text, |permissions| permissions == b"r--p").find(is_before);
+    before.iter().chain([&code]).map(|m| (m.start, m.end)).collect()
 }
 
 #[cfg(all(test, target_env = "gnu"))]
@@ -156,10 +135,10 @@ mod tests {
         let maps = "1000-2000 r--p 00000000 fe:00 77 /usr/bin/emberscope\n2000-5000 r-xp 00001000 fe:00 77 /usr/bin/emberscope\n\
                     5000-6000 r--p 00004000 fe:00 77 /usr/bin/emberscope\n6000-7000 rw-p 00005000 fe:00 77 /usr/bin/emberscope\n\
                     7000-8000 r-xp 00000000 00:00 0 \n";
-        assert_eq!(of_file(maps, 0x2fff), [(0x1000, 0x2000), (0x2000, 0x5000)]);
-        assert_eq!(of_file(maps, 0x7000), [], "code without a file is nowhere else");
+        assert_eq!(of_file(maps.as_bytes(), 0x2fff), [(0x1000, 0x2000), (0x2000, 0x5000)]);
+        assert_eq!(of_file(maps.as_bytes(), 0x7000), [], "code without a file is nowhere else");
         assert_eq!(
-            of_file(&maps.replacen(" 77 ", " 78 ", 1), 0x2000),
+            of_file(maps.replacen(" 77 ", " 78 ", 1).as_bytes(), 0x2000),
             [(0x2000, 0x5000)],
             "another file's beginning"
         );

@@ -4,7 +4,7 @@
 //! tell it; it has a profile for each kind, whose samples have what is of a thread as attributes: stage, task, class. Values
 //! are weights (nanoseconds, faults) of a whole window: a sample has no time of its own.
 
-use super::profiles::{Batch, Packed};
+use super::profiles::{Batch, Packed, grouped};
 use emberscope_export::pprof::packed;
 use emberscope_model::{Frame, FrameKind, LabelKey, LabelSet, Row, SampleKind, TimeRange};
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
@@ -15,7 +15,7 @@ use opentelemetry_proto::tonic::profiles::v1development::{
 };
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -27,23 +27,9 @@ type Process = Vec<(LabelKey, Arc<str>)>;
 
 /// Packs the rows of a window.
 pub fn pack(range: TimeRange, rows: &[Row]) -> Packed {
-    let mut of_set: HashMap<(SampleKind, usize), usize> = HashMap::new();
-    let mut places: BTreeMap<(Process, SampleKind), usize> = BTreeMap::new();
-    let mut groups: Vec<Vec<&Row>> = Vec::new();
-    for row in rows {
-        let place = *of_set.entry((row.kind, Arc::as_ptr(&row.labels) as usize)).or_insert_with(|| {
-            *places.entry((process(&row.labels), row.kind)).or_insert_with(|| {
-                groups.push(Vec::new());
-                groups.len() - 1
-            })
-        });
-        if let Some(group) = groups.get_mut(place) {
-            group.push(row);
-        }
-    }
     let (mut out, mut request) = (Packed::default(), Request::new());
-    for ((process, kind), place) in places {
-        let mut rows = groups.get(place).map_or(&[][..], Vec::as_slice).iter().peekable();
+    for ((process, kind), rows) in grouped(rows, |kind, set| (process(set), kind)) {
+        let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut profile = request.profile(range, kind);
             while let Some(row) = rows.next_if(|_| request.bytes < MAX_REQUEST || profile.samples.is_empty())

@@ -54,14 +54,14 @@ pub struct Packed {
 /// Labels of a series, in the order of their names.
 type SeriesLabels = Vec<(&'static str, Arc<str>)>;
 
-/// Packs the rows of a window.
-pub fn pack(range: TimeRange, rows: &[Row]) -> Packed {
+/// The rows of each key, which is made of a kind and labels: once for each set of labels.
+pub fn grouped<K: Ord>(rows: &[Row], key: impl Fn(SampleKind, &LabelSet) -> K) -> BTreeMap<K, Vec<&Row>> {
     let mut of_set: HashMap<(SampleKind, usize), usize> = HashMap::new();
-    let mut of_labels: BTreeMap<(SampleKind, SeriesLabels), usize> = BTreeMap::new();
+    let mut places: BTreeMap<K, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
         let place = *of_set.entry((row.kind, Arc::as_ptr(&row.labels) as usize)).or_insert_with(|| {
-            *of_labels.entry((row.kind, labels(row.kind, &row.labels))).or_insert_with(|| {
+            *places.entry(key(row.kind, &row.labels)).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
             })
@@ -70,11 +70,17 @@ pub fn pack(range: TimeRange, rows: &[Row]) -> Packed {
             group.push(row);
         }
     }
+    let mut rows_of = |place: usize| groups.get_mut(place).map(std::mem::take).unwrap_or_default();
+    places.into_iter().map(|(key, place)| (key, rows_of(place))).collect()
+}
+
+/// Packs the rows of a window.
+pub fn pack(range: TimeRange, rows: &[Row]) -> Packed {
+    let of_labels = grouped(rows, |kind, set| (kind, labels(kind, set)));
     let mut out = Packed::default();
     let (mut series, mut bytes) = (Vec::new(), 0);
     let ids = RandomState::new();
-    for ((kind, labels), place) in of_labels {
-        let Some(group) = groups.get(place) else { continue };
+    for (place, ((kind, labels), group)) in of_labels.into_iter().enumerate() {
         let mut stacks = Stacks::new(range, kind);
         for row in group {
             stacks.add(&row.stack.frames, row.count, row.weight);

@@ -43,15 +43,7 @@ pub fn cut(tree: &Tree, max_nodes: usize) -> Option<(Tree, usize)> {
         let Some(slot) = others.get_mut(above) else { continue };
         let id = *slot.get_or_insert_with(|| {
             let id = out.nodes.len() as NodeId;
-            let frame = Arc::clone(&other);
-            out.nodes.push(Node {
-                frame,
-                parent,
-                self_count: 0,
-                self_weight: 0,
-                total_count: 0,
-                total_weight: 0,
-            });
+            out.nodes.push(Node::below(parent, Arc::clone(&other)));
             id
         });
         if let Some(sum) = out.nodes.get_mut(id as usize) {

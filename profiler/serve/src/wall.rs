@@ -121,14 +121,7 @@ impl<'t> Growing<'t> {
     fn child(&mut self, parent: NodeId, frame: Arc<Frame>) -> NodeId {
         let nodes = &mut self.tree.nodes;
         *self.labels.entry((parent, frame.clone())).or_insert_with(|| {
-            nodes.push(Node {
-                frame,
-                parent,
-                self_count: 0,
-                self_weight: 0,
-                total_count: 0,
-                total_weight: 0,
-            });
+            nodes.push(Node::below(parent, frame));
             (nodes.len() - 1) as NodeId
         })
     }

@@ -65,14 +65,18 @@ impl Mapping {
 /// The executable mappings in `text`, and whether the limit left some out.
 pub fn parse(text: &[u8]) -> (Vec<Mapping>, bool) {
     let mut all = Vec::new();
-    for line in text.split(|b| *b == b'\n') {
-        let Some(mapping) = parse_line(line) else { continue };
+    for mapping in with(text, |permissions| permissions.get(2) == Some(&b'x')) {
         if all.len() == MAX_MAPPINGS {
             return (sorted(all), true);
         }
         all.push(mapping);
     }
     (sorted(all), false)
+}
+
+/// The mappings in `text` whose permissions (`r-xp`) are wanted, as they stand there. Others are not read any further.
+pub fn with(text: &[u8], wanted: impl Fn(&[u8]) -> bool) -> impl Iterator<Item = Mapping> {
+    text.split(|b| *b == b'\n').filter_map(move |line| parse_line(line, &wanted))
 }
 
 /// The mapping that holds `address`; `mappings` is sorted.
@@ -87,7 +91,7 @@ fn sorted(mut all: Vec<Mapping>) -> Vec<Mapping> {
     all
 }
 
-fn parse_line(line: &[u8]) -> Option<Mapping> {
+fn parse_line(line: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Option<Mapping> {
     let mut rest = line;
     let mut field = || -> Option<&[u8]> {
         let start = rest.iter().position(|b| *b != b' ')?;
@@ -97,8 +101,7 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
         tail.get(..end)
     };
     let range = std::str::from_utf8(field()?).ok()?;
-    let permissions = field()?;
-    if permissions.get(2) != Some(&b'x') {
+    if !wanted(field()?) {
         return None;
     }
     let offset = hex(field()?)?;

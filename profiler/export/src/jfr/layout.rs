@@ -21,8 +21,8 @@ pub enum Each {
 impl Each {
     /// Of samples of a kind, so many of this weight in all.
     pub fn of(kind: SampleKind, count: u64, weight: u64) -> Self {
-        match (kind, kind.facts().pace) {
-            (SampleKind::OffCpu | SampleKind::Wall, Pace::Every(usual)) => {
+        match kind.facts().pace {
+            Pace::Every(usual) if kind.holds(SampleKind::OffCpu) => {
                 Self::Weight(usual.max(weight.div_ceil(MAX_EVENTS)).max(1))
             }
             _ => Self::Samples(count.div_ceil(MAX_EVENTS).max(1)),

@@ -1,4 +1,4 @@
-//! A JDK Flight Recorder file (version 2.1), as JDK Mission Control, IntelliJ, async-profiler's converter and `jfr` read it.
+//! A JDK Flight Recorder file (version 2.1), as JDK Mission Control's parser and `jfr` read it.
 //!
 //! In: an [`Answer`]. Out: one chunk: events, a check point with all pools, metadata. CPU samples are `jdk.ExecutionSample`,
 //! waits `profiler.WallClockSample` of a thread that sleeps, other kinds events of ours; each has the labels of the answer's

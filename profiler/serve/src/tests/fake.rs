@@ -164,7 +164,7 @@ impl Store for FakeStore {
 }
 
 fn node(frame: Arc<Frame>, parent: u32) -> Node {
-    Node { frame, parent, self_count: 0, self_weight: 0, total_count: 0, total_weight: 0 }
+    Node::below(parent, frame)
 }
 
 fn add(tree: &mut Tree, row: &Row, group: &[LabelKey]) {
