@@ -1,11 +1,14 @@
 //! The daemon: started as root on a free port, asked over HTTP, stopped by SIGTERM. Its loopback is open: what asks here
-//! need not be root, and there are many at a time. Who may ask by default is tests/together/access.rs.
+//! need not be root, and there are many at a time; but for one that shall be as it is by default
+//! ([`Daemon::start_guarded`]). Who may ask by default is tests/together/access.rs.
 
 use crate::{root, step};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::Signal;
 use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -23,6 +26,8 @@ pub struct Daemon {
     url: String,
     log: PathBuf,
     agent: ureq::Agent,
+    /// What opens it; None: its loopback is open.
+    token: Option<String>,
 }
 
 /// An answer of the daemon.
@@ -51,6 +56,16 @@ impl Daemon {
         Self::run(binary, data_dir, port, arguments, true)
     }
 
+    /// The same of one that asks for a token over TCP, as it does by default.
+    pub fn start_guarded(binary: &Path, data_dir: &Path) -> Result<Self> {
+        let mut command = root::command(binary, "profiling")?;
+        command.arg("daemon").arg("--data-dir").arg(data_dir).args(socket(data_dir));
+        let door = Door::Guarded(data_dir.join("token"));
+        let mut daemon = Self::begin(command, data_dir, free_port()?, true, &door)?;
+        daemon.wait_ready()?;
+        Ok(daemon)
+    }
+
     /// The same with more in its environment.
     pub fn start_in(
         binary: &Path,
@@ -61,7 +76,7 @@ impl Daemon {
         let mut command = root::command(binary, "profiling")?;
         command.arg("daemon").arg("--data-dir").arg(data_dir).args(socket(data_dir)).args(arguments);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        let mut daemon = Self::begin(command, data_dir, free_port()?, true)?;
+        let mut daemon = Self::begin(command, data_dir, free_port()?, true, &Door::Open)?;
         daemon.wait_ready()?;
         Ok(daemon)
     }
@@ -78,7 +93,7 @@ impl Daemon {
         let mut command = std::process::Command::new(binary);
         command.args(["serve", "--store", store, "--cache-dir"]).arg(cache_dir).args(arguments);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        let mut server = Self::begin(command, cache_dir, free_port()?, true)?;
+        let mut server = Self::begin(command, cache_dir, free_port()?, true, &Door::Open)?;
         server.wait("/healthz")?;
         Ok(server)
     }
@@ -87,7 +102,7 @@ impl Daemon {
     pub fn serve_data_dir(binary: &Path, data_dir: &Path) -> Result<Self> {
         let mut command = std::process::Command::new(binary);
         command.args(["serve", "--data-dir"]).arg(data_dir);
-        let mut server = Self::begin(command, data_dir, free_port()?, true)?;
+        let mut server = Self::begin(command, data_dir, free_port()?, true, &Door::Open)?;
         server.wait_ready()?;
         Ok(server)
     }
@@ -110,7 +125,7 @@ impl Daemon {
         };
         let mut command = root::command(binary, "profiling")?;
         command.arg("daemon").arg("--data-dir").arg(data_dir).args(socket(data_dir)).args(arguments);
-        let mut daemon = Self::begin(command, data_dir, port, ends_with_us)?;
+        let mut daemon = Self::begin(command, data_dir, port, ends_with_us, &Door::Open)?;
         daemon.wait_ready()?;
         Ok(daemon)
     }
@@ -120,13 +135,24 @@ impl Daemon {
         data_dir: &Path,
         port: u16,
         ends_with_us: bool,
+        door: &Door,
     ) -> Result<Self> {
         std::fs::create_dir_all(data_dir).with_context(|| format!("creating {}", data_dir.display()))?;
         let mut log = data_dir.as_os_str().to_owned();
         log.push(".log");
         let log = PathBuf::from(log);
         let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
-        command.args(["--listen", &format!("127.0.0.1:{port}"), "--open-loopback"]);
+        command.args(["--listen", &format!("127.0.0.1:{port}")]);
+        let token = match door {
+            Door::Open => {
+                command.arg("--open-loopback");
+                None
+            }
+            Door::Guarded(file) => {
+                command.arg("--token-file").arg(file);
+                Some(made_token(file)?)
+            }
+        };
         // As under its unit: with it a panic reads the program's debug information, some 200 MB for a moment.
         command.env_remove("RUST_BACKTRACE");
         if ends_with_us {
@@ -147,7 +173,7 @@ impl Daemon {
             .max_idle_connections(0)
             .build()
             .into();
-        Ok(Self { child, url: format!("http://127.0.0.1:{port}"), log, agent })
+        Ok(Self { child, url: format!("http://127.0.0.1:{port}"), log, agent, token })
     }
 
     /// Waits until it answers for all that it can.
@@ -176,6 +202,11 @@ impl Daemon {
         &self.url
     }
 
+    /// What opens it, where it asks for a token.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     /// The process that was started: the daemon, or sudo where we are not root.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -189,7 +220,11 @@ impl Daemon {
     /// GET of a path with its query; any status is an answer.
     pub fn get(&self, path: &str) -> Result<Reply> {
         let url = format!("{}{path}", self.url);
-        let mut response = self.agent.get(&url).call().with_context(|| format!("GET {url}"))?;
+        let mut request = self.agent.get(&url);
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let mut response = request.call().with_context(|| format!("GET {url}"))?;
         let header = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
             (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
@@ -244,6 +279,28 @@ impl Drop for Daemon {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Who may ask over TCP.
+enum Door {
+    Open,
+    /// Who has the token of this file, which is made.
+    Guarded(PathBuf),
+}
+
+/// Writes a token that nobody can guess, for the owner alone.
+fn made_token(file: &Path) -> Result<String> {
+    let random = File::open("/dev/urandom").and_then(|mut random| {
+        let mut bytes = [0; 24];
+        random.read_exact(&mut bytes).map(|()| bytes)
+    });
+    let token: String = random.context("reading /dev/urandom")?.map(|byte| format!("{byte:02x}")).concat();
+    let mut options = std::fs::OpenOptions::new();
+    let written = options.write(true).create(true).truncate(true).mode(0o600).open(file);
+    written
+        .and_then(|mut to| to.write_all(token.as_bytes()))
+        .with_context(|| format!("writing {}", file.display()))?;
+    Ok(token)
 }
 
 /// A daemon's Unix socket, in its own directory; none where the path is too long for one (unix(7)).

@@ -41,7 +41,7 @@ impl Attack {
 pub type Start = fn(&Host, &Daemon) -> Result<Attack>;
 
 /// All there are, in their order: name, what it does, how it is started.
-pub const ATTACKS: [(&str, &str, Start); 18] = [
+pub const ATTACKS: [(&str, &str, Start); 19] = [
     ("quiet", "nothing: what the others are compared with", |_, _| Ok(Attack::default())),
     ("names", "C++ and Rust symbols of 300 bytes that stand for gigabytes", small_names),
     ("many-names", "1,000 random mangled symbols of up to 64 KiB", many_names),
@@ -56,7 +56,8 @@ pub const ATTACKS: [(&str, &str, Start); 18] = [
     ("copies", "300 processes, each with a libjvm.so of its own", copies),
     ("stacks", "endless distinct stacks of 100 frames", |host, _| one(host, "stacks", &[])),
     ("identity", "forged executors, containers and a forged driver", identity::start),
-    ("http", "idle, slow, deaf clients, regex bombs, wrong tokens", http),
+    ("http", "idle, slow, deaf clients, regex bombs, wrong tokens", |host, daemon| http(host, daemon, None)),
+    ("http-reader", "the same by one who has a token", |host, daemon| http(host, daemon, daemon.token())),
     ("elf", "ELF files with absurd headers, tables, symbols, compressed sections", elf_files),
     ("jvm-lies", "JVMs whose vmStructs lie", jvm_lies),
     ("jvm-fuse", "the same, one of them about a page of a dead FUSE mount", fuse::jvm_lies),
@@ -129,12 +130,13 @@ fn copies(host: &Host, _: &Daemon) -> Result<Attack> {
     one(host, "lookalikes", &words)
 }
 
-fn http(host: &Host, daemon: &Daemon) -> Result<Attack> {
+fn http(host: &Host, daemon: &Daemon, token: Option<&str>) -> Result<Attack> {
     let port = daemon.url().rsplit(':').next().unwrap_or_default().to_owned();
     let mut words = vec![port];
     // Beside its log, where it has one.
     let socket = daemon.log().with_extension("").join("emberscope.sock");
-    words.extend(socket.exists().then(|| socket.display().to_string()));
+    words.push(if socket.exists() { socket.display().to_string() } else { "-".to_owned() });
+    words.extend(token.map(str::to_owned));
     one(host, "http", &words)
 }
 

@@ -113,7 +113,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     daemon.stop()?;
     if options.wants("panics") {
-        rows.extend(ours::panics(&binary, &work, windows, &executors)?);
+        rows.extend(ours::panics(&binary, &work, windows, &executors, &host.app)?);
     }
     drop(job);
     if options.wants("archive") {
@@ -128,7 +128,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
 
 /// With default settings, and a limit to its memory.
 fn start(binary: &Path, work: &Path) -> Result<Daemon> {
-    let daemon = Daemon::start(binary, &work.join("daemon"), None, &[])?;
+    let daemon = Daemon::start_guarded(binary, &work.join("daemon"))?;
     let limit = Rlimit { current: Some(MEMORY_LIMIT), maximum: Some(MEMORY_LIMIT) };
     let pid = i32::try_from(daemon.pid()).ok().and_then(Pid::from_raw);
     prlimit(pid, Resource::Data, limit).context("limiting the daemon's memory")?;
@@ -154,7 +154,7 @@ fn of_attack(
         println!("   {said}");
     }
     let executors: Vec<u32> = executors.iter().chain(&attack.executors).copied().collect();
-    let seen = match watch::over(daemon, windows, &executors) {
+    let seen = match watch::over(daemon, windows..=windows, &executors, || true) {
         Ok(seen) => seen,
         Err(why) => return vec![Row::is(name, format!("{why:#}"), "measured", false, 0)],
     };

@@ -5,6 +5,7 @@ use crate::bench::clock::{WINDOW_MS, border, now, sleep_until};
 use crate::bench::procfs;
 use crate::launch::Daemon;
 use anyhow::Result;
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -44,8 +45,13 @@ pub struct Seen {
     pub executors: Vec<(u32, Option<f64>)>,
 }
 
-/// Watches over so many whole windows.
-pub fn over(daemon: &Daemon, windows: u64, executors: &[u32]) -> Result<Seen> {
+/// Watches over so many whole windows: the fewest, and then until it is enough or they are the most.
+pub fn over(
+    daemon: &Daemon,
+    windows: RangeInclusive<u64>,
+    executors: &[u32],
+    enough: impl Fn() -> bool,
+) -> Result<Seen> {
     let pid = daemon.pid();
     // Peaks of this attack alone: 5 resets VmHWM (proc(5), clear_refs).
     let _ = std::fs::write(format!("/proc/{pid}/clear_refs"), "5");
@@ -56,10 +62,15 @@ pub fn over(daemon: &Daemon, windows: u64, executors: &[u32]) -> Result<Seen> {
         scope.spawn(|| ask(daemon, &done, &seen));
         scope.spawn(|| look(pid, &done, &seen));
         let from = border(now() + 1);
-        let until = from + windows * WINDOW_MS;
+        let mut until = from + windows.start() * WINDOW_MS;
+        let most = from + windows.end() * WINDOW_MS;
         sleep_until(from);
         let before = cpu(executors);
         sleep_until(until);
+        while until < most && !enough() {
+            until += WINDOW_MS;
+            sleep_until(until);
+        }
         let after = cpu(executors);
         done.store(true, Ordering::Relaxed);
         ((from, until), before, after)

@@ -1,6 +1,6 @@
-/* http SECONDS PORT [SOCKET]: one who wants nobody else to get an answer, on TCP and on a Unix socket: idle
+/* http SECONDS PORT SOCKET|- [TOKEN]: one who wants nobody else to get an answer, on TCP and on a Unix socket: idle
  * connections, headers a byte a second, patterns that compile into gigabytes, answers that are not read, wrong tokens,
- * headers without end. */
+ * headers without end. With a token: one who may ask. */
 #include "hostile.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include <sys/un.h>
 
 static int port;
-static const char *path;
+static const char *path, *permitted = "";
 static long statuses[600], refused;
 
 static int dial(int turn) {
@@ -95,13 +95,13 @@ static void *pattern(void *number) {
     for (long turn = (long)(intptr_t)number;; turn++) {
         char target[512];
         snprintf(target, sizeof target, "/api/v1/flamegraph?format=json&query={process%%3D~%%22%s%ld%%22}", bombs[turn % 6], turn);
-        ask((int)(turn / 6), target, "", 1);
+        ask((int)(turn / 6), target, permitted, 1);
     }
     return 0;
 }
 
 static void *unread(void *number) {
-    for (int turn = (int)(intptr_t)number;; turn++) ask(turn, "/api/v1/flamegraph?format=json&lines=1&max_nodes=100000", "", 0);
+    for (int turn = (int)(intptr_t)number;; turn++) ask(turn, "/api/v1/flamegraph?format=json&lines=1&max_nodes=100000", permitted, 0);
     return 0;
 }
 
@@ -129,7 +129,9 @@ static void *endless(void *number) {
 int main(int argc, char **argv) {
     int seconds = argc > 1 ? atoi(argv[1]) : 60;
     port = argc > 2 ? atoi(argv[2]) : 4099;
-    path = argc > 3 ? argv[3] : 0;
+    path = argc > 3 && strcmp(argv[3], "-") ? argv[3] : 0;
+    char *header = 0;
+    if (argc > 4 && asprintf(&header, "Authorization: Bearer %s\r\n", argv[4]) > 0) permitted = header;
     struct {
         void *(*run)(void *);
         int threads;
