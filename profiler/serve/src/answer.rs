@@ -68,20 +68,19 @@ fn surroundings(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
     out
 }
 
-/// The same in front of an exported tree, which is a JSON object of some megabytes: put in as text.
-pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, tree: Vec<u8>) -> Vec<u8> {
+/// The same in front of an exported tree, which is a JSON object of some megabytes: put in as text, in its own memory.
+pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, mut tree: Vec<u8>) -> Vec<u8> {
     let mut head = surroundings(summary, store);
     head.insert("cut_nodes".into(), cut_nodes.into());
-    let mut out = Value::Object(head).to_string().into_bytes();
-    match tree.strip_prefix(b"{") {
-        Some(rest) => {
-            out.pop();
-            out.push(b',');
-            out.extend_from_slice(rest);
-            out
-        }
-        None => tree,
+    let mut head = Value::Object(head).to_string().into_bytes();
+    if tree.first() == Some(&b'{') {
+        head.pop();
+        head.push(b',');
+        tree.splice(..1, head);
     }
+    // It may wait for its reader for a while: not with the room that it grew into.
+    tree.shrink_to_fit();
+    tree
 }
 
 /// Why this one holds no window.

@@ -11,6 +11,8 @@ mod thrift;
 mod varints;
 mod writer;
 
+use bytes::Bytes;
+use emberscope_model::FastMap;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -57,6 +59,40 @@ pub(super) struct Column {
     pub values: Values,
 }
 
+/// The texts of a column in one piece of memory: one of its own for each text would take three times as much.
+struct Texts<'a> {
+    bytes: Vec<u8>,
+    /// From where to where each is.
+    spans: Vec<(usize, usize)>,
+    /// Where those are that are there already; None: each is another.
+    known: Option<FastMap<&'a str, (usize, usize)>>,
+}
+
+impl<'a> Texts<'a> {
+    fn new(how: How) -> Self {
+        let known = (how == How::Dictionary).then(FastMap::default);
+        Self { bytes: Vec::new(), spans: Vec::new(), known }
+    }
+
+    fn push(&mut self, text: &'a str) {
+        let mut put = || {
+            let from = self.bytes.len();
+            self.bytes.extend_from_slice(text.as_bytes());
+            (from, self.bytes.len())
+        };
+        let span = match &mut self.known {
+            Some(known) => *known.entry(text).or_insert_with(put),
+            None => put(),
+        };
+        self.spans.push(span);
+    }
+
+    fn finish(self) -> Vec<ByteArray> {
+        let bytes = Bytes::from(self.bytes);
+        self.spans.iter().map(|(from, until)| ByteArray::from(bytes.slice(*from..*until))).collect()
+    }
+}
+
 impl Column {
     pub fn int(name: &'static str, how: How, values: impl IntoIterator<Item = u32>) -> Self {
         let values = values.into_iter().map(u32::cast_signed).collect();
@@ -70,20 +106,21 @@ impl Column {
         Self { name, how: How::Plain, values: Values::Bool(values.into_iter().collect()) }
     }
     pub fn text<'a>(name: &'static str, how: How, values: impl IntoIterator<Item = &'a str>) -> Self {
-        let values = values.into_iter().map(|text| ByteArray::from(text.as_bytes().to_vec())).collect();
-        Self { name, how, values: Values::Text(values) }
+        let mut texts = Texts::new(how);
+        values.into_iter().for_each(|text| texts.push(text));
+        Self { name, how, values: Values::Text(texts.finish()) }
     }
     pub fn maybe<'a>(
         name: &'static str,
         how: How,
         values: impl IntoIterator<Item = Option<&'a str>>,
     ) -> Self {
-        let (mut texts, mut there) = (Vec::new(), Vec::new());
+        let (mut texts, mut there) = (Texts::new(how), Vec::new());
         for value in values {
             there.push(i16::from(value.is_some()));
-            texts.extend(value.map(|text| ByteArray::from(text.as_bytes().to_vec())));
+            value.into_iter().for_each(|text| texts.push(text));
         }
-        Self { name, how, values: Values::Maybe(texts, there) }
+        Self { name, how, values: Values::Maybe(texts.finish(), there) }
     }
 
     fn schema(&self) -> Result<Type, ParquetError> {
