@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a command as the systemd unit would: its user, its capabilities and no others, no new privileges,
-# its system-call filter, a read-only disk, a /tmp of its own. For machines whose first process is not
+# its system-call filter, its priority, a read-only disk, a /tmp of its own. For machines whose first process is not
 # systemd. Needs root, util-linux (setpriv, unshare), python3, systemd-analyze.
 #
 #   least-privilege.sh [--user NAME|UID] [--data DIR] COMMAND [ARGUMENT ...]    runs it once
@@ -51,6 +51,7 @@ run() {
         mount --bind /proc/sys /proc/sys
         mount -o remount,bind,ro /proc/sys
         mount -o remount,bind,ro /sys
+        renice -n "$(sed -n "s/^Nice=//p" "$unit")" -p $$ >/dev/null
         exec setpriv --reuid "$user" --regid "$(id -g "$user" 2>/dev/null || echo "$user")" --clear-groups \
             --inh-caps "-all,$caps" --ambient-caps "-all,$caps" --bounding-set "-all,$caps" --no-new-privs \
             python3 "$here/seccomp-exec.py" "$unit" "$@"

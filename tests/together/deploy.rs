@@ -288,7 +288,7 @@ fn has_nothing(server: &TcpListener) {
 }
 
 /// Each thread of a daemon that is not root has what the table has for it at most; the sampling one, of the process's
-/// name, is never another user.
+/// name, is never another user, and alone goes before others.
 fn only_their_own(pid: u32) -> Result<()> {
     let mut seen = BTreeSet::new();
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -299,6 +299,8 @@ fn only_their_own(pid: u32) -> Result<()> {
         let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
         let set = |key: &str| u64::from_str_radix(field(key)?, 16).ok();
         let name = field("Name:").context("Name")?.to_owned();
+        let Ok(stat) = std::fs::read_to_string(task.path().join("stat")) else { continue };
+        assert_eq!(nice(&stat)? < 0, main, "{name}: {stat}");
         let (effective, permitted) = (set("CapEff:").context("CapEff")?, set("CapPrm:").context("CapPrm")?);
         if main {
             let users = rights::of("reader").bits() & !rights::of("errand").bits();
@@ -323,6 +325,12 @@ fn only_their_own(pid: u32) -> Result<()> {
         assert!(seen.contains(name), "no thread {name} in {seen:?}");
     }
     Ok(())
+}
+
+/// Of /proc/PID/task/TID/stat: the 19th field, the 17th behind the name (proc_pid_stat(5)).
+fn nice(stat: &str) -> Result<i32> {
+    let (_, behind) = stat.rsplit_once(')').context("a stat without a name")?;
+    behind.split_whitespace().nth(16).and_then(|nice| nice.parse().ok()).context("a stat without nice")
 }
 
 /// Another process of the daemon's user cannot read its memory: /proc/PID is root's then (Linux fs/proc/base.c,
