@@ -49,10 +49,12 @@ impl Pace {
         let now = Instant::now();
         let rest = SOON.saturating_sub(now.saturating_duration_since(self.last));
         self.last = now + rest;
-        let timeout = match now {
-            now if now < self.starting => SOON,
-            now if now < self.passing => PASSING,
-            _ => READ_TIMEOUT,
+        let timeout = if now < self.starting {
+            SOON
+        } else if now < self.passing {
+            PASSING
+        } else {
+            READ_TIMEOUT
         };
         (rest, timeout)
     }

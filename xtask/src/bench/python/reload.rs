@@ -14,7 +14,7 @@ use crate::oracle::python::{paths, without_file};
 use crate::places;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::time::Duration;
 
@@ -100,8 +100,10 @@ impl Seen {
         let pid = path.iter().find_map(|node| name(node).strip_prefix("pid=")?.parse().ok());
         let Some(worker) = pid.and_then(|pid: u64| workers.get(&pid)) else { return };
         self.samples += count;
-        if let Some(unknown) = path.iter().find(|node| node["kind"] == "unknown") {
-            *self.unnamed.entry(name(unknown)).or_default() += count;
+        let reasons: BTreeSet<String> =
+            path.iter().filter(|node| node["kind"] == "unknown").map(|node| name(node)).collect();
+        for why in reasons {
+            *self.unnamed.entry(why).or_default() += count;
         }
         let made = path.iter().filter(|node| {
             node["kind"] == "python" && ["outer_", "inner_"].iter().any(|start| name(node).starts_with(start))
