@@ -9,7 +9,7 @@
 //! named, and a [`BoundRecord`] says for which task; samples copy the number. Nothing is sent while the task stays the
 //! same. The tracepoint is attached only while there is a worker; for all who are no [`Party`] it costs one look-up.
 //!
-//! Wake-ups count in system calls that move bytes only, for `waits` also in connect: what an interrupt wakes (a timer, a packet from elsewhere) has
+//! Wake-ups count in system calls that move bytes only (for waits, `waits`, also in connect): what an interrupt wakes (a timer, a packet from elsewhere) has
 //! nothing to do with whom it interrupted. What reaches a worker that does not wait is `worker_sockets`'. Kernels that do not tell a thread's registers (before 5.15) cannot tell these.
 #![allow(unsafe_code)]
 
