@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 mod events;
 mod faults;
-mod python;
 mod shares;
 
 /// A running fixture; killed when dropped.

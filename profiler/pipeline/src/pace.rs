@@ -12,7 +12,7 @@ const SOON: Duration = Duration::from_millis(2);
 const START: Duration = Duration::from_millis(12);
 
 /// How long a read of the ring waits while code comes that may go again: it lives some tens of milliseconds at least, or
-/// is hardly sampled. A hundred reads a second are some tenths of a percent of a CPU.
+/// is hardly sampled. At most a hundred reads a second, and only while more of it comes.
 const PASSING: Duration = Duration::from_millis(10);
 /// For how long more of it is expected.
 const MORE: Duration = Duration::from_millis(500);
