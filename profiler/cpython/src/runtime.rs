@@ -8,7 +8,7 @@ use emberscope_model::{StackEnd, UnknownReason};
 use emberscope_runtime::{
     Answer, DeferredFrame, Fact, Facts, Layout, Meaning, Opened, Problem, Runtime, RuntimeId, Words,
 };
-use profiler_ebpf::UserFrame;
+use profiler_ebpf::{PythonFrameTag, PythonPlace, UserFrame};
 use std::path::Path;
 
 const WORDS: Words = Words {
@@ -55,6 +55,16 @@ impl Runtime for CPython {
     /// A code object with its checksum is not another's.
     fn meaning(&self, _: &DeferredFrame) -> Meaning {
         Meaning::Forever
+    }
+
+    /// Its code object, which goes when its last reference does: with a module that is loaded again, or a function that is
+    /// made for one call.
+    fn passing(&self, frame: &DeferredFrame) -> Option<u64> {
+        let tag = PythonFrameTag::from_number(frame.frame.kind);
+        let is_function = matches!(tag, Some(PythonFrameTag::Function | PythonFrameTag::Entry));
+        // Addresses of objects have their lowest three bits free, and end below 2^47.
+        let code = PythonPlace(frame.frame.value).code() >> 3;
+        is_function.then(|| code ^ u64::from(frame.frame.cookie) << 32)
     }
 
     fn arranged(&self, user: &[UserFrame], end: StackEnd) -> Option<Vec<UserFrame>> {

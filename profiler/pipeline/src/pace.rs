@@ -1,5 +1,6 @@
 //! When the ring is read next. A program that starts is told at once, and its libraries follow within milliseconds:
-//! for a moment the ring is read often, so that its unwind tables are known before it has done much.
+//! for a moment the ring is read often, so that its unwind tables are known before it has done much. The same while code
+//! is met for the first time that its process may drop again (Python's): its name is there only as long as it is.
 
 use std::time::{Duration, Instant};
 
@@ -10,23 +11,37 @@ const SOON: Duration = Duration::from_millis(2);
 /// How long a program starts.
 const START: Duration = Duration::from_millis(12);
 
+/// How long a read of the ring waits while code comes that may go again: it lives some tens of milliseconds at least, or
+/// is hardly sampled. At most a hundred reads a second, and only while more of it comes.
+const PASSING: Duration = Duration::from_millis(10);
+/// For how long more of it is expected.
+const MORE: Duration = Duration::from_millis(500);
+
 /// The pace.
 #[derive(Debug)]
 pub struct Pace {
     last: Instant,
-    until: Instant,
+    /// A program starts until then.
+    starting: Instant,
+    /// Code that may go again is expected until then.
+    passing: Instant,
 }
 
 impl Pace {
     /// Slow.
     pub fn new() -> Self {
         let now = Instant::now();
-        Self { last: now, until: now }
+        Self { last: now, starting: now, passing: now }
     }
 
     /// A program started.
     pub fn started(&mut self) {
-        self.until = Instant::now() + START;
+        self.starting = Instant::now() + START;
+    }
+
+    /// Code that may go again was met for the first time.
+    pub fn passing(&mut self) {
+        self.passing = Instant::now() + MORE;
     }
 
     /// How long to do nothing, and how long to wait for events then.
@@ -34,7 +49,14 @@ impl Pace {
         let now = Instant::now();
         let rest = SOON.saturating_sub(now.saturating_duration_since(self.last));
         self.last = now + rest;
-        (rest, if now < self.until { SOON } else { READ_TIMEOUT })
+        let timeout = if now < self.starting {
+            SOON
+        } else if now < self.passing {
+            PASSING
+        } else {
+            READ_TIMEOUT
+        };
+        (rest, timeout)
     }
 }
 
@@ -43,10 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn often_only_while_a_program_starts() {
+    fn often_only_while_a_program_starts_or_code_passes() {
         let mut pace = Pace::new();
         pace.last = Instant::now().checked_sub(Duration::from_secs(1)).unwrap();
         assert_eq!(pace.next(), (Duration::ZERO, READ_TIMEOUT));
+        pace.passing();
+        assert_eq!(pace.next().1, PASSING);
         pace.started();
         let (rest, timeout) = pace.next();
         assert!(rest > Duration::ZERO && rest <= SOON && timeout == SOON);

@@ -143,6 +143,9 @@ impl Worker {
         for event in events.drain(..) {
             self.take(event);
         }
+        if self.symbolizer.met_passing() {
+            self.pace.passing();
+        }
         self.symbolizer.read_names();
         Ok(())
     }

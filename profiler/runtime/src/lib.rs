@@ -46,6 +46,12 @@ pub trait Runtime: Send + Sync {
     /// For how long a deferred frame means what it meant.
     fn meaning(&self, frame: &DeferredFrame) -> Meaning;
 
+    /// A number for what a deferred frame's name is read from, where the process may drop that at any moment: its names are
+    /// read soon after it is first met. None: it lasts long, whatever the process does.
+    fn passing(&self, _frame: &DeferredFrame) -> Option<u64> {
+        None
+    }
+
     /// A stack's user frames, innermost first, in the order in which they called each other, where the walker sends them in
     /// another. None: as they came.
     fn arranged(&self, _user: &[UserFrame], _end: StackEnd) -> Option<Vec<UserFrame>> {

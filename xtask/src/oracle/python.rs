@@ -192,7 +192,8 @@ pub enum Part {
     Function,
     /// The same with its line, `name:line`.
     Line,
-    /// `numpy` if numpy's code runs, else `python`.
+    /// `numpy` if numpy's code runs, `python` in the function that is the other half; between the two the program's clock does
+    /// not run.
     Numpy,
 }
 
@@ -208,7 +209,11 @@ impl Part {
                 let of_numpy = |node: &&Value| {
                     node["module"].as_str().is_some_and(|module| module.contains("multiarray"))
                 };
-                Some(if below.iter().any(of_numpy) { "numpy" } else { "python" }.to_owned())
+                if below.iter().any(of_numpy) {
+                    Some("numpy".to_owned())
+                } else {
+                    name(leaf?).filter(|name| *name == "seventy").map(|_| "python".to_owned())
+                }
             }
         }
     }
@@ -322,5 +327,19 @@ mod tests {
         assert_eq!((judged.n, judged.rooted, judged.equal), (8, 7, 7));
         assert_eq!(judged.leaves["A.f"], 7);
         assert_eq!(judged.others, [(1, String::new())]);
+    }
+
+    #[test]
+    fn the_halves_of_the_split_with_numpy() {
+        let node =
+            |name: &str, kind: &str, module: &str| json!({"name": name, "kind": kind, "module": module});
+        let stack = |leaf: &str, native: Value| [node(leaf, "python", "/a.py"), native];
+        let part = |stack: [Value; 2]| Part::Numpy.of(&stack.iter().collect::<Vec<_>>());
+        let eval = || node("_PyEval_EvalFrameDefault", "native", "/usr/bin/python3.11");
+        let loops =
+            node("DOUBLE_remainder", "native", "/np/_multiarray_umath.cpython-311-x86_64-linux-gnu.so");
+        assert_eq!(part(stack("numpy (a.py)", loops)).as_deref(), Some("numpy"));
+        assert_eq!(part(stack("seventy (a.py)", eval())).as_deref(), Some("python"));
+        assert_eq!(part(stack("numpy (a.py)", eval())), None);
     }
 }

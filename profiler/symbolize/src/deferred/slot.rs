@@ -6,7 +6,7 @@
 //! have been there all the time, in doubt while something was unloaded. Any other's slot is for stacks of the same
 //! generation; where the runtime counts none, for the stacks of one batch.
 
-use emberscope_model::{FastMap, Frame, UnknownReason};
+use emberscope_model::{FastMap, FastSet, Frame, UnknownReason};
 use emberscope_runtime::{DeferredFrame, Meaning, RuntimeId};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -80,6 +80,8 @@ pub struct Slots {
     known: FastMap<DeferredFrame, Known>,
     wanted: Vec<Wanted>,
     batch: u64,
+    /// What names of passing things were asked of.
+    met: FastSet<u64>,
     /// At how many to look for unused ones next.
     sweep_at: usize,
     /// Slots given up because there were too many.
@@ -103,6 +105,14 @@ impl Slots {
         self.wanted.push(Wanted { frame, slot: slot.clone() });
         self.known.insert(key, Known { slot: slot.clone(), batch: self.batch, used: now });
         slot
+    }
+
+    /// Whether a passing thing, by the number that its runtime gives it, is met for the first time.
+    pub fn meets(&mut self, thing: u64) -> bool {
+        if self.met.len() >= MAX_SLOTS {
+            self.met.clear();
+        }
+        self.met.insert(thing)
     }
 
     /// The runtime of the first frame that is to be read.
@@ -199,6 +209,16 @@ mod tests {
         assert_eq!(slots.next(), Some(RUNTIME));
         assert_eq!(slots.take_wanted(RUNTIME).len(), 1, "equal numbers of another runtime are another frame");
         assert_eq!(slots.next(), Some(other.frame.runtime()));
+    }
+
+    #[test]
+    fn what_passes_is_met_once_and_is_bounded() {
+        let mut slots = Slots::default();
+        assert!(slots.meets(7) && !slots.meets(7) && slots.meets(8));
+        for thing in 0..=MAX_SLOTS as u64 {
+            slots.meets(thing);
+        }
+        assert!(slots.met.len() <= MAX_SLOTS);
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Symbolizer {
     pub(super) named: Door<Named>,
     /// Processes with deferred frames that are to be read.
     pub(super) deferred_wanted: FastSet<ProcessKey>,
+    /// Frames of things that may soon be gone were met for the first time.
+    passing_met: bool,
     pub(super) counters: SymbolizerCounters,
     evicted: Refusals,
 }
@@ -68,6 +70,7 @@ impl Symbolizer {
             readers: config.readers.clone(),
             named: config.readers.door(),
             deferred_wanted: FastSet::default(),
+            passing_met: false,
             counters: SymbolizerCounters::default(),
             evicted: Refusals::default(),
             config,
@@ -95,6 +98,8 @@ impl Symbolizer {
                     self.user_frame(&dir, &mut process, lookup_address(frame))
                 } else if let Some(runtime) = self.readers.runtimes().get(frame.runtime()) {
                     self.deferred_wanted.insert(target.key);
+                    self.passing_met |=
+                        runtime.passing(&deferred).is_some_and(|it| process.deferred.meets(it));
                     PendingFrame::Deferred(process.deferred.of(deferred, runtime.meaning(&deferred), now))
                 } else {
                     PendingFrame::Named(self.frames.intern(Frame::unknown(UnknownReason::AnonymousCode, "")))
@@ -114,6 +119,13 @@ impl Symbolizer {
             frames.push(PendingFrame::Named(frame));
         }
         PendingStack { frames: frames.into(), end }
+    }
+
+    /// Whether stacks that were begun since the last call had frames of something that may soon be gone (a
+    /// [passing](emberscope_runtime::Runtime::passing) thing), and that was met for the first time: more of the kind is to be
+    /// expected, so that stacks are to be begun without delay.
+    pub fn met_passing(&mut self) -> bool {
+        std::mem::take(&mut self.passing_met)
     }
 
     /// Names what waits, with the newest maps.

@@ -7,7 +7,7 @@
 //! | [`frames`]: `cost` | the kernel's count of what the sampling program took, beside a sample's frames |
 //! | [`py_spy`]: `py-spy` | py-spy on the same run of a program of thirty functions; what each of the two slows it by |
 //! | [`reload`]: `reload` | names that carry the worker, the generation and the line of their code, of a thousand workers that make code and drop it |
-//! | [`busy`]: `busy` | twenty busy Python processes: CPU and memory of the daemon, bytes a code object |
+//! | [`busy`]: `busy` | twenty busy Python processes, and two busy JVMs: CPU and memory of the daemon, a sample's cost in the kernel and its frames |
 //!
 //! `rooted` to `cost` are measured on each CPython from 3.8 on that this machine has, the others on one.
 
@@ -58,7 +58,7 @@ struct Options {
     /// Seconds of each scene, in whole windows
     #[arg(long, default_value_t = 4)]
     seconds: u64,
-    /// Pairs of runs with and without each profiler
+    /// Rounds of a run alone and one with each profiler
     #[arg(long, default_value_t = 5)]
     pairs: u32,
     /// Workers that make code and drop it

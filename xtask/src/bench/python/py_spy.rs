@@ -34,16 +34,13 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Measures.
 pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
-    let py_spy = match packages::py_spy() {
-        Ok(py_spy) => py_spy,
-        Err(why) => {
-            skipped.push(format!("py-spy: {why:#}"));
-            return Ok(Vec::new());
-        }
-    };
+    let py_spy = packages::py_spy().map_err(|why| skipped.push(format!("py-spy: {why:#}"))).ok();
     let python = bench.python()?;
-    let mut rows = compared(bench, python, &py_spy)?;
-    rows.extend(slowed(bench, python, &py_spy)?);
+    let mut rows = match &py_spy {
+        Some(py_spy) => compared(bench, python, py_spy)?,
+        None => Vec::new(),
+    };
+    rows.extend(slowed(bench, python, py_spy.as_deref())?);
     Ok(rows)
 }
 
@@ -150,27 +147,30 @@ enum Beside<'a> {
     PySpy(&'a Path),
 }
 
-/// Pairs of runs of a fixed amount of work, without and with each of the two.
-fn slowed(bench: &Bench, python: &Python, py_spy: &Path) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (name, beside) in [("Emberscope", Beside::Daemon), ("py-spy", Beside::PySpy(py_spy))] {
-        let (mut cpu, mut wall) = (Vec::new(), Vec::new());
-        for pair in 0..bench.options.pairs {
-            // Which of the two comes first changes from pair to pair.
-            let order = if pair % 2 == 0 { [Beside::Nobody, beside] } else { [beside, Beside::Nobody] };
-            let [first, second] = order;
-            let (first, second) = (timed(bench, python, first)?, timed(bench, python, second)?);
-            let (without, with) = if pair % 2 == 0 { (first, second) } else { (second, first) };
-            cpu.push((with.0 / without.0 - 1.0) * 100.0);
-            wall.push((with.1 / without.1 - 1.0) * 100.0);
+/// Rounds of runs of a fixed amount of work: one alone, and one with each of the two, which are held against it.
+fn slowed(bench: &Bench, python: &Python, py_spy: Option<&Path>) -> Result<Vec<Row>> {
+    let mut all = vec![("nobody", Beside::Nobody), ("Emberscope", Beside::Daemon)];
+    all.extend(py_spy.map(|py_spy| ("py-spy", Beside::PySpy(py_spy))));
+    let mut slower: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    for round in 0..bench.options.pairs as usize {
+        // Which of them comes first changes from round to round.
+        let mut times = BTreeMap::new();
+        for at in 0..all.len() {
+            let (name, beside) = all[(at + round) % all.len()];
+            times.insert(name, timed(bench, python, beside)?);
         }
-        for (clock, figures) in [("CPU", cpu), ("wall", wall)] {
-            let Some(of) = Summary::of(&figures) else { continue };
-            let figure = format!("{:+.2} % median, {:+.2} to {:+.2}", of.median, of.min, of.max);
-            rows.push(Row::told(format!("slowdown by {name}, {clock} time of pairs"), figure, of.n));
+        let alone = times.remove("nobody").context("the run alone")?;
+        for (name, with) in times {
+            slower.entry((name, "CPU")).or_default().push((with.0 / alone.0 - 1.0) * 100.0);
+            slower.entry((name, "wall")).or_default().push((with.1 / alone.1 - 1.0) * 100.0);
         }
     }
-    Ok(rows)
+    let row = |((name, clock), figures): (&(&str, &str), &Vec<f64>)| {
+        let of = Summary::of(figures)?;
+        let figure = format!("{:+.2} % median, {:+.2} to {:+.2}", of.median, of.min, of.max);
+        Some(Row::told(format!("slowdown by {name}, {clock} time of pairs"), figure, of.n))
+    };
+    Ok(slower.iter().filter_map(row).collect())
 }
 
 /// CPU and wall time of the program's work, in seconds.

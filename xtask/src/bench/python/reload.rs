@@ -2,8 +2,9 @@
 //! (tests/jobs/python_reload.py), two at a time, forked from a process with the like.
 //!
 //! A function's name and its file carry the worker and the generation, and its first line follows from the two; the daemon
-//! tells the pid, the program whose it is. So each frame tells by itself whether it has a wrong name. Code that was gone before it was read
-//! has none, which is no wrong one, and is counted apart; so is one whose name was read in time, and its table of lines not.
+//! tells the pid, the program whose it is. So each frame tells by itself whether it has a wrong name. Code that was gone before it was
+//! read, or whose process was, has none, which is no wrong one, and is counted apart by the reason; so is one whose name was read in
+//! time, and its table of lines not.
 
 use super::{Bench, VISIBLE_AFTER};
 use crate::bench::clock;
@@ -13,7 +14,7 @@ use crate::oracle::python::{paths, without_file};
 use crate::places;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::time::Duration;
 
@@ -31,8 +32,8 @@ const SLICE_MS: u64 = 4_000;
 struct Seen {
     frames: usize,
     wrong: usize,
-    /// Samples of workers with a frame whose code was gone.
-    gone: usize,
+    /// Samples of workers with a frame that has no name, by the reason.
+    unnamed: BTreeMap<String, usize>,
     /// Frames with a name and no line.
     lineless: usize,
     samples: usize,
@@ -70,7 +71,10 @@ pub fn rows(bench: &Bench, _: &mut Vec<String>) -> Result<Vec<Row>> {
     }
     let bar = FRAMES_OF_THOUSAND * bench.options.workers as usize / 1_000;
     let what = format!("{} workers of {}", bench.options.workers, python.version);
-    let gone = format!("{} of {} samples; {} frames without a line", seen.gone, seen.samples, seen.lineless);
+    let share = |count: usize| count as f64 * 100.0 / seen.samples.max(1) as f64;
+    let mut unnamed: Vec<String> =
+        seen.unnamed.iter().map(|(why, count)| format!("{:.1} % {why}", share(*count))).collect();
+    unnamed.push(format!("{} frames without a line", seen.lineless));
     Ok(vec![
         Row::at_most(format!("reload: wrong names, {what}"), seen.wrong, 0, seen.frames),
         Row::is(
@@ -80,7 +84,7 @@ pub fn rows(bench: &Bench, _: &mut Vec<String>) -> Result<Vec<Row>> {
             seen.frames >= bar,
             seen.samples,
         ),
-        Row::told("reload: samples with code that was gone before it was read", gone, seen.samples),
+        Row::told("reload: samples with a frame that has no name", unnamed.join(", "), seen.samples),
     ])
 }
 
@@ -96,8 +100,10 @@ impl Seen {
         let pid = path.iter().find_map(|node| name(node).strip_prefix("pid=")?.parse().ok());
         let Some(worker) = pid.and_then(|pid: u64| workers.get(&pid)) else { return };
         self.samples += count;
-        if path.iter().any(|node| name(node) == "[unknown: python code gone]") {
-            self.gone += count;
+        let reasons: BTreeSet<String> =
+            path.iter().filter(|node| node["kind"] == "unknown").map(|node| name(node)).collect();
+        for why in reasons {
+            *self.unnamed.entry(why).or_default() += count;
         }
         let made = path.iter().filter(|node| {
             node["kind"] == "python" && ["outer_", "inner_"].iter().any(|start| name(node).starts_with(start))
