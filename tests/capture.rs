@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 mod events;
 mod faults;
+mod python;
 mod shares;
 
 /// A running fixture; killed when dropped.

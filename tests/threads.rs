@@ -16,6 +16,7 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 mod asked;
+mod connects;
 mod jvms;
 mod shares;
 
