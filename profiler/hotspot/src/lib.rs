@@ -18,6 +18,7 @@ mod names;
 mod problem;
 mod runtime;
 mod strings;
+mod stub_fields;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -135,7 +136,7 @@ impl Jvm {
     pub fn namer(&self, limits: Limits) -> Result<Namer, JvmProblem> {
         let pages = Pages::of(self.memory()?);
         let vm = VmStructs::read(&pages, &|symbol| self.libjvm.address(symbol))?;
-        Namer::read(&pages, &vm, limits)
+        Ok(Namer::read(&pages, &vm, limits)?.with_stubs(self.libjvm.stubs()))
     }
 
     /// Where its threads and their names are. Read anew each time, as its tables are.

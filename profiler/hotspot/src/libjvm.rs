@@ -5,10 +5,13 @@
 //! library in many processes; what the process's memory tells is never shared, as each process could lie.
 
 use super::problem::JvmProblem;
+use super::stub_fields::{self, StubField};
 use super::vm_structs::SYMBOLS;
 use emberscope_model::{AllocProbe, FileId, NameProbe};
 use emberscope_target::ByFile;
-use emberscope_target::elf::{ElfError, Headers, Segment, bias, file_offset, find_symbols};
+use emberscope_target::elf::{
+    ElfError, Headers, Segment, bias, file_offset, find_symbols, find_symbols_starting,
+};
 use emberscope_target::errand::Held;
 use emberscope_target::maps;
 use emberscope_target::open;
@@ -50,6 +53,8 @@ struct Facts {
     tables: HashMap<&'static str, u64>,
     /// Of .symtab.
     local: HashMap<&'static str, u64>,
+    /// Of .symtab.
+    stubs: Vec<StubField>,
     segments: Vec<Segment>,
 }
 
@@ -107,12 +112,20 @@ impl Libjvm {
     pub fn local_address(&self, symbol: &str) -> Option<u64> {
         self.facts.local.get(symbol).map(|linked| linked.wrapping_add(self.bias))
     }
+
+    /// Where this process has the addresses of its stubs; none where the file's .symtab was stripped.
+    pub(crate) fn stubs(&self) -> impl Iterator<Item = StubField> {
+        let here =
+            |field: &StubField| StubField { address: field.address.wrapping_add(self.bias), ..field.clone() };
+        self.facts.stubs.iter().map(here)
+    }
 }
 
 fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
     let headers = Headers::read(file, size)?;
     let segments = headers.segments(file)?;
     let (mut native, mut exported, mut tables, mut local) = (None, None, HashMap::new(), HashMap::new());
+    let mut stubs = Vec::new();
     for table in headers.symbol_tables() {
         if table.dynamic {
             let names: Vec<_> = SYMBOLS.into_iter().chain([EXPORTED]).collect();
@@ -123,6 +136,8 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
             let names: Vec<_> = names.into_iter().chain(IN_NEW_TLAB).chain(OUTSIDE_TLAB).collect();
             local = find_symbols(file, &table, &names)?;
             native = local.remove(NATIVE);
+            let fields = find_symbols_starting(file, &table, stub_fields::CLASS, stub_fields::MAX_NAMES)?;
+            stubs = fields.iter().filter_map(|(name, symbol)| StubField::of_symbol(name, *symbol)).collect();
         }
     }
     let in_code = |address: Option<u64>| file_offset(&segments, address?);
@@ -136,7 +151,7 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
     let allocations = first(IN_NEW_TLAB)
         .zip(first(OUTSIDE_TLAB))
         .map(|(in_new_tlab, outside_tlab)| AllocProbe { in_new_tlab, outside_tlab });
-    Ok(Facts { probe, allocations, tables, local, segments })
+    Ok(Facts { probe, allocations, tables, local, stubs, segments })
 }
 
 #[cfg(test)]
@@ -169,7 +184,9 @@ mod tests {
             let facts = read_facts(&file, file.metadata().unwrap().len()).unwrap();
             assert!(matches!(whole.probe, Some(NameProbe::NativeName { .. })));
             assert!(whole.allocations.is_some_and(|found| found.in_new_tlab != found.outside_tlab));
-            assert_eq!(facts.allocations, None);
+            assert_eq!((facts.allocations, facts.stubs), (None, Vec::new()));
+            let has = |stub: &str| whole.stubs.iter().any(|field| &*field.name == stub);
+            assert!(["call_stub", "dsin", "jbyte_arraycopy"].into_iter().all(has), "{:?}", whole.stubs);
             let Some(NameProbe::JavaName { offset }) = facts.probe else { panic!("{:?}", facts.probe) };
             assert_ne!(Some(NameProbe::NativeName { offset }), whole.probe);
             assert_eq!(facts.tables, whole.tables);

@@ -40,9 +40,12 @@ fn own_id(dir: &Path) -> Result<Option<(u32, usize)>, Refusal> {
     Ok(ids.last().map(|own| (*own, ids.len())))
 }
 
-/// Whether what the kernel calls a thread bears `name` out. A JVM gives the kernel the first 15 bytes when
-/// a thread starts and when it renames itself (`os::set_native_thread_name`, os_linux.cpp, JDK 8 to 25);
-/// only its main thread keeps the name of the program.
+/// Bytes of a thread's name that the kernel keeps (`TASK_COMM_LEN`, include/linux/sched.h, less the zero).
+const COMM_BYTES: usize = 15;
+
+/// Whether what the kernel calls a thread bears all of `name` out: a longer one than the kernel keeps is never sure. A
+/// JVM gives the kernel the first 15 bytes when a thread starts and when it renames itself
+/// (`os::set_native_thread_name`, os_linux.cpp, JDK 8 to 25); only its main thread keeps the name of the program.
 pub fn kernel_agrees(process_dir: &Path, tid: Tid, name: &str) -> bool {
     let comm = |dir: &Path| open::read_bounded(&dir.join("comm"), 64).unwrap_or_default();
     let own = comm(&process_dir.join("task").join(tid.to_string()));
@@ -50,8 +53,16 @@ pub fn kernel_agrees(process_dir: &Path, tid: Tid, name: &str) -> bool {
         return true;
     }
     let name = modified_utf8(name);
-    let start = name.get(..15).unwrap_or(&name);
-    !start.is_empty() && own.strip_suffix(b"\n") == Some(start)
+    // One of 15 bytes may go on.
+    !name.is_empty() && name.len() < COMM_BYTES && own.strip_suffix(b"\n") == Some(name.as_slice())
+}
+
+/// Whether the kernel's name is `name` as far as the kernel keeps it.
+#[cfg(test)]
+pub fn begins_alike(process_dir: &Path, tid: Tid, name: &str) -> bool {
+    let own = std::fs::read(process_dir.join("task").join(tid.to_string()).join("comm")).unwrap_or_default();
+    let name = modified_utf8(name);
+    own.strip_suffix(b"\n") == Some(name.get(..COMM_BYTES).unwrap_or(&name))
 }
 
 /// As the JVM writes text for C: characters beyond the first 65,536 as two surrogates of three bytes each
@@ -96,13 +107,16 @@ mod tests {
         write("task/4021", "4021\t38\t22");
         let all = by_own_id(dir.path()).unwrap();
         assert_eq!(all, HashMap::from([(1, 4000), (22, 4021)]));
-        assert!(kernel_agrees(dir.path(), 4021, "Executor task launch worker for task 1"));
-        assert!(!kernel_agrees(dir.path(), 4021, "Executor heartbeat"));
+        // What comes behind the first 15 bytes has no witness.
+        for name in ["Executor task launch worker for task 1", "Executor task l", "Executor heartbeat"] {
+            assert!(!kernel_agrees(dir.path(), 4021, name));
+        }
         assert!(!kernel_agrees(dir.path(), 4021, ""));
         std::fs::write(dir.path().join("comm"), "java\n").unwrap();
         std::fs::write(dir.path().join("task/4000/comm"), "java\n").unwrap();
         assert!(kernel_agrees(dir.path(), 4000, "main") && !kernel_agrees(dir.path(), 4021, "main"));
-        std::fs::write(dir.path().join("task/4000/comm"), b"fire \xed\xa0\xbd\xed\xb4\xa5 bur\n").unwrap();
-        assert!(kernel_agrees(dir.path(), 4000, "fire \u{1f525} burning"));
+        std::fs::write(dir.path().join("task/4000/comm"), b"fire \xed\xa0\xbd\xed\xb4\xa5 up\n").unwrap();
+        assert!(kernel_agrees(dir.path(), 4000, "fire \u{1f525} up"));
+        assert!(!kernel_agrees(dir.path(), 4000, "fire \u{1f525} upward"));
     }
 }

@@ -4,7 +4,7 @@
 //! methods are looked at again in each batch. See [`Namer`] for what is kept.
 
 use super::blobs::{self, Heap};
-use super::code::{Code, Source};
+use super::code::{Code, Place, Source};
 use super::methods::{Method, class_name};
 use super::numbers::Scope;
 use super::{JavaFrame, Namer, Unnamed};
@@ -163,11 +163,13 @@ impl<'a, M: Memory> Batch<'a, M> {
 
     /// Those that are inlined at the frame's place, then the nmethod's own.
     fn methods_at(&mut self, code: &Code, frame: &UserFrame, fresh: bool) -> Result<Vec<JavaFrame>, Unnamed> {
-        let caller = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
-        let exact = caller || self.namer.facts.debug_non_safepoints;
+        let returned = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
+        let everywhere = self.namer.facts.debug_non_safepoints;
+        let place = code.place(self.memory, frame.value, returned, everywhere);
+        let exact = everywhere || matches!(place, Place::Entry(_));
         let wanted = !exact && !code.has_leaves();
         let shape = if wanted { code.shape(self.memory).filter(|_| self.is_still(code)) } else { None };
-        let scope = code.scope(frame.value, caller, shape.as_ref());
+        let scope = code.scope(place, shape.as_ref());
         if wanted {
             code.keep_shape(shape);
         }

@@ -1,7 +1,9 @@
 //! An nmethod's debug info, read once: a JVM's memory in, the chain of inlined methods at an address out.
 //!
-//! PcDescs (pcDesc.hpp) are sorted by their offset in the code and lead to scopes. A return address has an
-//! entry of its own; between them, where a leaf may be, the JVM takes the first entry that is not below
+//! PcDescs (pcDesc.hpp) are sorted by their offset in the code and lead to scopes. The return address of a call that
+//! is a safepoint has an entry of its own. Other places have none: where an instruction was interrupted, and where a
+//! call returns that is no safepoint (leaf routines of the runtime and of intrinsics: `CallLeafNode`, callnode.hpp;
+//! slow paths of collectors' barriers). For these the JVM takes the first entry that is not below
 //! (`match_desc`, nmethod.cpp, JDK 8 to 25): C2's entry lies at the start of the last instruction that it
 //! describes (`NonSafepointEmitter`, output.cpp), a poll's at the poll. All three parts are read in one or two
 //! pieces.
@@ -30,6 +32,15 @@ pub enum Source {
     Exact,
     /// The first entry that is not below.
     Borrowed,
+}
+
+/// Where a frame is in an nmethod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Where a call returns that has debug info of its own, or needs none.
+    Entry(u64),
+    /// In an instruction that has none: one that was interrupted, or the call of a leaf routine.
+    Inside(u64),
 }
 
 /// An nmethod.
@@ -110,13 +121,32 @@ impl Code {
         }
     }
 
-    /// The scope at `pc`; None where there is no debug info for it. A caller's address is the one that it is
-    /// returned to; what a leaf's rests on is the code's shape, where that was found out now or is kept.
-    pub fn scope(&self, pc: u64, caller: bool, shape: Option<&Structure>) -> Option<(u32, Source)> {
-        let offset = u32::try_from(pc.checked_sub(self.head.code.0)?).ok()?;
-        if caller {
-            return Some((self.pcs.at(offset)?, Source::Exact));
+    /// How the debug info of a frame at `pc` is to be looked up; `returned`: a call returns there.
+    pub fn place<M: Memory>(&self, memory: &M, pc: u64, returned: bool, exact: bool) -> Place {
+        let Ok(offset) = u32::try_from(pc.saturating_sub(self.head.code.0)) else { return Place::Inside(pc) };
+        // A wrapper of a native method has no debug info at all: nothing is inlined there.
+        if returned && (self.pcs.is_empty() || self.pcs.at(offset).is_some()) {
+            return Place::Entry(pc);
         }
+        if !returned {
+            return Place::Inside(pc);
+        }
+        // With debug info for each instruction the entry is at the call's first byte; else its last is as good.
+        let mut before = [0; structure::MAX_CALL];
+        let from = pc.saturating_sub(structure::MAX_CALL as u64);
+        let read = exact && from >= self.head.code.0 && memory.read(from, &mut before).is_ok();
+        let call = if read { structure::call_before(&before) } else { 1 };
+        Place::Inside(pc.saturating_sub(call))
+    }
+
+    /// The scope at a place; None where there is no debug info for it. What an instruction without an entry of its
+    /// own borrows rests on the code's shape, where that was found out now or is kept.
+    pub fn scope(&self, place: Place, shape: Option<&Structure>) -> Option<(u32, Source)> {
+        let offset = |pc: u64| u32::try_from(pc.checked_sub(self.head.code.0)?).ok();
+        let offset = match place {
+            Place::Entry(pc) => return Some((self.pcs.at(offset(pc)?)?, Source::Exact)),
+            Place::Inside(pc) => offset(pc)?,
+        };
         let kept = || self.leaves.get().and_then(|leaves| leaves.up_to(offset));
         let told = match shape.map(|shape| shape.scope(offset)) {
             Some(Told::Scope(scope)) => Some(scope),
@@ -226,11 +256,36 @@ mod tests {
             interrupted: OnceLock::new(),
             excluded: 0,
         };
-        let leaf =
-            [100, 110, 111, 120, 130, 131].map(|pc| code.scope(pc, false, None).map(|(scope, _)| scope));
+        let scope = |place| code.scope(place, None);
+        let leaf = [100, 110, 111, 120, 130, 131].map(|pc| scope(Place::Inside(pc)).map(|(scope, _)| scope));
         assert_eq!(leaf, [Some(1), Some(1), Some(2), Some(2), Some(3), None]);
-        let caller = [110, 111].map(|pc| code.scope(pc, true, None));
-        assert_eq!(caller, [Some((1, Source::Exact)), None]);
-        assert_eq!(code.scope(99, false, None), None);
+        assert_eq!(scope(Place::Entry(110)), Some((1, Source::Exact)));
+        assert_eq!(scope(Place::Inside(99)), None);
+        // A call of five bytes that ends at 121: it borrows as it would if it were interrupted.
+        let memory = Bytes(*b"\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\xe8\0\0\0\0");
+        let place = |pc, returned, exact| code.place(&memory, pc, returned, exact);
+        assert_eq!(place(110, true, false), Place::Entry(110));
+        assert_eq!(place(110, false, false), Place::Inside(110));
+        assert_eq!(place(121, true, false), Place::Inside(120));
+        assert_eq!(
+            place(121, true, true),
+            Place::Inside(if cfg!(target_arch = "x86_64") { 116 } else { 120 })
+        );
+        assert_eq!(scope(place(121, true, true)), Some((2, Source::Borrowed)));
+        // Nothing is read from before the code.
+        assert_eq!(place(105, true, true), Place::Inside(104));
+        let bare = Code { pcs: Runs::default(), ..code };
+        assert_eq!(bare.place(&memory, 121, true, false), Place::Entry(121));
+        assert_eq!(bare.scope(Place::Entry(121), None), None);
+    }
+
+    /// The same wherever it is read.
+    struct Bytes([u8; structure::MAX_CALL]);
+
+    impl Memory for Bytes {
+        fn read(&self, _: u64, into: &mut [u8]) -> Result<(), ReadError> {
+            into.copy_from_slice(&self.0);
+            Ok(())
+        }
     }
 }

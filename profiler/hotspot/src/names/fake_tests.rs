@@ -50,9 +50,9 @@ fn a_sound_one_is_named() {
         assert_eq!(told(batch.name(&compiled(0x1f, 0))), [outer(true)]);
         assert_eq!(told(batch.name(&compiled(0x20, 0))), [outer(true)], "an entry is for what ends there");
         assert_eq!(told(batch.name(&compiled(0x21, 0))), whole(true), "the next one's region");
-        // No entry: the method alone.
-        let alone = (JavaCompiled, "a.Outer.run".to_owned(), 0, false);
-        assert_eq!(told(batch.name(&compiled(0x21, caller))), vec![alone]);
+        // A call without an entry borrows as if it were interrupted.
+        assert_eq!(told(batch.name(&compiled(0x21, caller))), [outer(true)]);
+        assert_eq!(told(batch.name(&compiled(0x22, caller))), whole(true));
         assert_eq!(told(batch.name(&compiled(0x60, 0))), whole(true));
         assert_eq!(told(batch.name(&compiled(0x61, 0))), whole(true), "it comes from there");
         let bcp = (fake.u64(fake.inner + 8).unwrap() + 48 + 7) as u32;

@@ -20,17 +20,22 @@ mod fake_tests;
 pub mod java_text;
 mod kept;
 mod layout;
+#[cfg(test)]
+mod leaf_tests;
 mod method_layout;
 mod methods;
 mod numbers;
 mod runs;
 mod structure;
+#[cfg(test)]
+mod stub_tests;
 mod stubs;
 #[cfg(test)]
 mod tests;
 mod texts;
 
 use super::problem::JvmProblem;
+use super::stub_fields::StubField;
 use super::unloads::Unloads;
 use super::vm_structs::VmStructs;
 pub use batch::Batch;
@@ -184,7 +189,7 @@ impl Namer {
             code_layout: CodeLayout::of(vm, facts.major)?,
             method_layout: MethodLayout::of(vm)?,
             facts,
-            stubs: Stubs::of(vm),
+            stubs: Stubs::of(StubField::listed(vm)),
             heaps: Vec::new(),
             methods: Kept::new(limits.methods),
             older: Kept::new(limits.methods),
@@ -195,6 +200,11 @@ impl Namer {
             batches: 0,
             counts: NamerCounts::default(),
         })
+    }
+
+    /// Knows these stubs too.
+    pub(crate) fn with_stubs(self, fields: impl IntoIterator<Item = StubField>) -> Self {
+        Self { stubs: self.stubs.and(fields), ..self }
     }
 
     /// Has the names of methods together with other JVMs' namers.

@@ -1,11 +1,12 @@
 //! What compiled code's own shape tells of the places between debug info: instructions and PcDescs in, the
 //! scope that is nearest to an address within its loop out.
 //!
-//! C2 writes PcDescs at calls, polls and traps only (unless DebugNonSafepoints is on), so an interrupted
-//! instruction has to borrow. The entry above it in memory may belong to code that runs at another time.
-//! Two things are better: the innermost loop that an address is in, whose poll and calls run with it; and
-//! branches to uncommon traps, each of which has an exact scope for the place that it branches from. A loop may have
-//! neither: with the serial and the parallel collector counted loops have no poll (`LoopStripMiningIter` is 0 there).
+//! C2 writes PcDescs at polls, traps and calls that are safepoints only (unless DebugNonSafepoints is on), so an
+//! interrupted instruction has to borrow, and so has the call of a leaf routine. The entry above it in memory may
+//! belong to code that runs at another time. Two things are better: the innermost loop that an address is in, whose
+//! poll and calls run with it; and branches to uncommon traps, each of which has an exact scope for the place that it
+//! branches from. A loop may have neither: with the serial and the parallel collector counted loops have no poll
+//! (`LoopStripMiningIter` is 0 there).
 //! Then the traps before it tell, which C2 makes of a loop's checks, else what its end leads to, and where that is the
 //! return the nmethod's own method is all that is known. Made once for an nmethod that was interrupted. x86-64;
 //! elsewhere nothing is told.
@@ -185,6 +186,31 @@ impl Structure {
         let left = breaks.iter().rev().find(|left| !enters(left)).map_or(0, |(end, _)| *end);
         (hint.0 >= left).then_some(hint)
     }
+}
+
+/// Bytes of the longest call of a leaf routine: C2 clears the upper halves of vector registers first (`vzeroupper`), and
+/// where the routine is too far away loads its address (`CallLeafDirect` and `Java_To_Runtime`, x86_64.ad, JDK 8 to 25).
+pub const MAX_CALL: usize = 16;
+
+/// How many of these bytes, which end where a call returns, are that call's; 1 where it is of another form.
+pub fn call_before(bytes: &[u8; MAX_CALL]) -> u64 {
+    if !cfg!(target_arch = "x86_64") {
+        return 1;
+    }
+    let len = match bytes {
+        // call rel32
+        [.., 0xe8, _, _, _, _] => 5,
+        // mov r10, imm64; call r10
+        [_, _, _, 0x49, 0xba, .., 0x41, 0xff, 0xd2] => 13,
+        // call r8 to r15
+        [.., 0x41, 0xff, 0xd0..=0xd7] => 3,
+        // call rax to rdi
+        [.., 0xff, 0xd0..=0xd7] => 2,
+        _ => return 1,
+    };
+    // vzeroupper
+    let cleared = bytes.get(..MAX_CALL - len).is_some_and(|before| before.ends_with(&[0xc5, 0xf8, 0x77]));
+    len as u64 + if cleared { 3 } else { 0 }
 }
 
 /// The smallest first.

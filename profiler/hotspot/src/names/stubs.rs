@@ -1,13 +1,13 @@
 //! Names of code that is no method: interpreter, adapters, runtime stubs, intrinsics.
 //!
 //! A blob has a name of its own. In those that hold many stubs (`StubRoutines (1)`, from JDK 20 on
-//! `StubRoutines (initialstubs)` and others) the entries that vmStructs lists (`StubRoutines::_*`, 50 to 60
-//! of them up to JDK 21, one in 25) tell which: the nearest that begins at or below.
+//! `StubRoutines (initialstubs)` and others) the fields that have the stubs' addresses ([`StubField`]) tell which: the
+//! nearest that begins at or below.
 
 use super::Unnamed;
 use super::blobs::Head;
-use crate::vm_structs::VmStructs;
-use emberscope_target::memory::Memory;
+use crate::stub_fields::StubField;
+use emberscope_target::memory::{Memory, Pages, at};
 use emberscope_target::text;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ const MAX_STUB: u64 = 16 << 10;
 /// One JVM's.
 #[derive(Debug, Default)]
 pub struct Stubs {
-    /// Where the addresses are, by name.
-    fields: Vec<(Arc<str>, u64)>,
+    /// Where the addresses are.
+    fields: Vec<StubField>,
     /// Entries by address, once read.
     entries: Vec<(u64, Arc<str>)>,
     /// Blobs' names by the pointer to them: constant strings.
@@ -31,13 +31,15 @@ pub struct Stubs {
 }
 
 impl Stubs {
-    /// Where the JVM lists them.
-    pub fn of(vm: &VmStructs) -> Self {
-        // Tables and places within stubs are no stubs.
-        let stub = |name: &str| !["_addr", "_adr", "_address", "_mask"].iter().any(|end| name.ends_with(end));
-        let fields = vm.addresses_of("StubRoutines").filter(|(name, _)| stub(name));
-        let fields = fields.map(|(name, at)| (name.trim_start_matches('_').into(), at)).collect();
+    /// Of a JVM that has these fields.
+    pub fn of(fields: Vec<StubField>) -> Self {
         Self { fields, ..Self::default() }
+    }
+
+    /// With more fields; what both lead to has one name.
+    pub fn and(mut self, more: impl IntoIterator<Item = StubField>) -> Self {
+        self.fields.extend(more);
+        self
     }
 
     /// The blob's own name.
@@ -64,14 +66,24 @@ impl Stubs {
             return Ok((known, true));
         }
         // Some are made late (by the compiler's threads from JDK 21 on).
+        self.read(memory);
+        Ok(self.entry(head, pc).map_or((blob, false), |name| (name, true)))
+    }
+
+    /// Reads where all begin, from a few pages. One begins where another does when both are the same stub: on x86-64
+    /// `arrayof_jint_fill` is `jint_fill`. The shortest name stands for it.
+    fn read<M: Memory>(&mut self, memory: &M) {
+        let memory = &Pages::of(memory);
         self.entries.clear();
-        for (name, at) in &self.fields {
-            if let Ok(address @ 1..) = memory.u64(*at) {
-                self.entries.push((address, Arc::clone(name)));
+        for field in &self.fields {
+            for entry in 0..u64::from(field.entries) {
+                if let Ok(address @ 1..) = at(field.address, 8 * entry).and_then(|at| memory.u64(at)) {
+                    self.entries.push((address, Arc::clone(&field.name)));
+                }
             }
         }
-        self.entries.sort();
-        Ok(self.entry(head, pc).map_or((blob, false), |name| (name, true)))
+        self.entries.sort_by(|(a, x), (b, y)| (a, x.len(), x).cmp(&(b, y.len(), y)));
+        self.entries.dedup_by_key(|(address, _)| *address);
     }
 
     fn entry(&self, head: &Head, pc: u64) -> Option<Arc<str>> {

@@ -26,6 +26,7 @@ fn classes() -> &'static Path {
         javac.args(["--release", "11", "-d"]).arg(dir.path());
         let files = [
             "hotspot/src/testdata/Chain.java",
+            "hotspot/src/testdata/Leaf.java",
             "hotspot/src/testdata/Split.java",
             "symbolize/src/testdata/Work.java",
         ];

@@ -13,7 +13,9 @@ use std::os::unix::fs::FileExt;
 
 pub use image::{Image, memory_file};
 pub use place::{bias, file_offset};
-pub use symbols::{Symbol, find as find_symbols, find_sized as find_sized_symbols};
+pub use symbols::{
+    Symbol, find as find_symbols, find_sized as find_sized_symbols, find_starting as find_symbols_starting,
+};
 
 /// Largest section header table: 4096 sections.
 const MAX_HEADERS: u64 = 64 * 4096;

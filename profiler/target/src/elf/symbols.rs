@@ -45,6 +45,43 @@ pub fn find_sized(
     if wanted.is_empty() {
         return Ok(found);
     }
+    each_symbol(file, table, |name, symbol| {
+        if let Some(name) = wanted.get(&name) {
+            found.entry(*name).or_insert(symbol);
+        }
+    })?;
+    Ok(found)
+}
+
+/// What `table` defines under names that begin with `start`, as far as all names together have `limit` bytes.
+pub fn find_starting(
+    file: &File,
+    table: &SymbolTable,
+    start: &str,
+    limit: usize,
+) -> Result<Vec<(Box<str>, Symbol)>, ElfError> {
+    let (mut wanted, mut bytes) = (HashMap::new(), 0);
+    each_name(file, table.strings, |at, name| {
+        let text = name.starts_with(start.as_bytes()).then(|| std::str::from_utf8(name).ok());
+        if let (Some(Some(name)), Ok(at)) = (text, u32::try_from(at)) {
+            bytes += name.len();
+            if bytes <= limit {
+                wanted.insert(at, Box::<str>::from(name));
+            }
+        }
+    })?;
+    let mut found = Vec::new();
+    if !wanted.is_empty() {
+        // Each name once: symbols that share one are of no use to whoever asks by names.
+        each_symbol(file, table, |name, symbol| {
+            found.extend(wanted.remove(&name).map(|name| (name, symbol)));
+        })?;
+    }
+    Ok(found)
+}
+
+/// Hands the place of each symbol's name that the file defines, and the symbol, to `each`.
+fn each_symbol(file: &File, table: &SymbolTable, mut each: impl FnMut(u32, Symbol)) -> Result<(), ElfError> {
     let (start, size) = table.symbols;
     let mut piece = vec![0u8; PIECE / ENTRY * ENTRY];
     let mut done = 0;
@@ -54,28 +91,43 @@ pub fn find_sized(
         file.read_exact_at(bytes, start + done)?;
         for entry in bytes.chunks_exact(ENTRY) {
             let Some((name, rest)) = entry.split_first_chunk() else { continue };
-            let symbol = Symbol { address: u64_at(entry, 8), size: u64_at(entry, 16) };
             // st_shndx 0: used here, defined elsewhere.
-            let defined = rest.get(2..4) != Some(&[0, 0]);
-            if let (true, Some(name)) = (defined, wanted.get(&u32::from_le_bytes(*name))) {
-                found.entry(*name).or_insert(symbol);
+            if rest.get(2..4) != Some(&[0, 0]) {
+                let symbol = Symbol { address: u64_at(entry, 8), size: u64_at(entry, 16) };
+                each(u32::from_le_bytes(*name), symbol);
             }
         }
         done += len as u64;
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Where the names are in the string table. A name may be the end of another one (linkers share them).
 fn name_offsets(
     file: &File,
-    (start, size): (u64, u64),
+    strings: (u64, u64),
     names: &[&'static str],
 ) -> Result<HashMap<u32, &'static str>, ElfError> {
+    let mut found = HashMap::new();
+    each_name(file, strings, |at, text| {
+        for name in names.iter().filter(|name| text.ends_with(name.as_bytes())) {
+            if let Ok(offset) = u32::try_from(at + (text.len() - name.len()) as u64) {
+                found.insert(offset, *name);
+            }
+        }
+    })?;
+    Ok(found)
+}
+
+/// Hands each text of the string table, and where it begins, to `each`; of one that is too long the end.
+fn each_name(
+    file: &File,
+    (start, size): (u64, u64),
+    mut each: impl FnMut(u64, &[u8]),
+) -> Result<(), ElfError> {
     if size > MAX_TABLE {
         return Err(ElfError::TooLarge(size));
     }
-    let mut found = HashMap::new();
     let mut kept: Vec<u8> = Vec::with_capacity(PIECE + MAX_NAME);
     let mut done = 0;
     while done < size {
@@ -90,15 +142,13 @@ fn name_offsets(
         let mut at = 0;
         for text in kept.split(|b| *b == 0) {
             let end = at + text.len();
-            for name in names.iter().filter(|n| end < kept.len() && text.ends_with(n.as_bytes())) {
-                if let Ok(offset) = u32::try_from(base + (end - name.len()) as u64) {
-                    found.insert(offset, *name);
-                }
+            if end < kept.len() {
+                each(base + at as u64, text);
             }
             at = end + 1;
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -133,6 +183,12 @@ mod tests {
         let (file, table) = table(&names, &symbols);
         let found = find(&file, &table, &["wanted", "ends", "absent"]).unwrap();
         assert_eq!(found, HashMap::from([("wanted", 8), ("ends", 9)]));
+        let starting = |limit| {
+            let found = find_starting(&file, &table, "wan", limit).unwrap();
+            found.into_iter().map(|(name, symbol)| (String::from(name), symbol.address)).collect::<Vec<_>>()
+        };
+        assert_eq!(starting(6), [("wanted".to_owned(), 8)]);
+        assert!(starting(5).is_empty());
     }
 
     #[test]
