@@ -65,7 +65,7 @@ impl Group {
     /// Seconds for which its threads were throttled, all CPUs together (cgroup_cpu_stat_local, Linux 6.6).
     fn throttled(&self) -> Result<f64> {
         let text = std::fs::read_to_string(self.dir.join("cpu.stat.local"))?;
-        let of = |key, unit| {
+        let of = |key: &str, unit: f64| {
             Some(text.lines().find_map(|line| line.strip_prefix(key))?.trim().parse::<f64>().ok()? / unit)
         };
         of("throttled_time ", 1e9).or_else(|| of("throttled_usec ", 1e6)).context("no such line")
