@@ -9,6 +9,7 @@ mod launchers;
 mod layouts;
 mod native;
 mod python;
+mod quotas;
 mod stacks;
 mod threads;
 mod together;

@@ -30,9 +30,9 @@ pub static PERIOD_NS: Global<u64> = Global::new(10_101_010);
 #[unsafe(no_mangle)]
 pub static FAULTS_EVERY: Global<u64> = Global::new(256);
 
-/// One wait in a place is taken for about so many nanoseconds of waiting there.
+/// One wait in a place is taken for about so many nanoseconds of waiting there; 0: waits are not sampled.
 #[unsafe(no_mangle)]
-pub static WAIT_EVERY_NS: Global<u64> = Global::new(10_000_000);
+pub static WAIT_EVERY_NS: Global<u64> = Global::new(50_000_000);
 
 /// One allocation is taken for about so many bytes.
 #[unsafe(no_mangle)]
@@ -145,6 +145,38 @@ pub static TASK_MIN_FLT: Global<u32> = Global::new(0);
 /// `task_struct.maj_flt`.
 #[unsafe(no_mangle)]
 pub static TASK_MAJ_FLT: Global<u32> = Global::new(0);
+
+/// `task_struct.se.cfs_rq`: the run queue of its group on its CPU.
+#[unsafe(no_mangle)]
+pub static TASK_CFS_RQ: Global<u32> = Global::new(0);
+
+/// `cfs_rq.rq`: the CPU's run queue.
+#[unsafe(no_mangle)]
+pub static CFS_RQ_RQ: Global<u32> = Global::new(0);
+
+/// `cfs_rq.throttled_clock_self`: since when the group is throttled there, 0 while it is not (Linux 6.6).
+#[unsafe(no_mangle)]
+pub static CFS_RQ_SINCE: Global<u32> = Global::new(0);
+
+/// `cfs_rq.throttled_clock_self_time`: for how long it was before, nanoseconds.
+#[unsafe(no_mangle)]
+pub static CFS_RQ_THROTTLED: Global<u32> = Global::new(0);
+
+/// `rq.clock`: nanoseconds.
+#[unsafe(no_mangle)]
+pub static RQ_CLOCK: Global<u32> = Global::new(0);
+
+/// `task_struct.sched_task_group`.
+#[unsafe(no_mangle)]
+pub static TASK_GROUP: Global<u32> = Global::new(0);
+
+/// `task_group.parent`.
+#[unsafe(no_mangle)]
+pub static GROUP_PARENT: Global<u32> = Global::new(0);
+
+/// `task_group.cfs_bandwidth.quota`: nanoseconds a period, all ones: none.
+#[unsafe(no_mangle)]
+pub static GROUP_QUOTA: Global<u32> = Global::new(0);
 
 /// `task_struct.ioac.read_bytes`.
 #[unsafe(no_mangle)]

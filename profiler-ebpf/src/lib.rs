@@ -39,7 +39,10 @@ pub use table::{
     PAGE_SHIFT, ProcessTables, RULE_BITS, ReturnRule, SLAB_GRANULES, SLAB_WORDS, STAMP_WORDS, UnwindRule,
     row,
 };
-pub use waiter::{CAUSES, Cause, LONG_NS, MAX_WAITERS, REFRESH_NS, Waiter, WaiterState};
+pub use waiter::{
+    CAUSES, Cause, FILTER_SLOTS, LONG_NS, MAX_WAITERS, REFRESH_NS, Throttled, Waiter, WaiterState,
+    filter_slot,
+};
 
 /// Deepest user stack the kernel keeps, in physical frames. A longer one ends with
 /// [`StackEnd::DepthLimit`].

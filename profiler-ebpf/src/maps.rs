@@ -11,9 +11,10 @@ use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_RULES, MAX_SLABS, MAX_SPARK_PYTHONS,
-    MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES, MAX_WAITERS, MAX_WATCHED,
-    Party, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share, StackRecord, Waiter,
+    COUNTER_SLOTS, FILTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_RULES, MAX_SLABS,
+    MAX_SPARK_PYTHONS, MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES,
+    MAX_WAITERS, MAX_WATCHED, Party, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share,
+    StackRecord, Waiter,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -96,6 +97,10 @@ pub static TASK_THREADS: HashMap<u32, Serving> = HashMap::with_max_entries(MAX_T
 /// Threads whose waits are watched, by tid (see `off_cpu`). The daemon makes it of one entry where none are.
 #[map]
 pub static WAITERS: HashMap<u32, Waiter> = HashMap::with_max_entries(MAX_WAITERS, 0);
+
+/// How many entries of [`WAITERS`] there are by slots of their tids (`profiler_ebpf::filter_slot`).
+#[map]
+pub static FILTER: Array<[u64; FILTER_SLOTS]> = Array::with_max_entries(1, 0);
 
 /// A thread that was not seen waiting yet: too large for a program's stack.
 #[map]

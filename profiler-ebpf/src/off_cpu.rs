@@ -4,8 +4,9 @@
 //! thread waits, if it was not sent in this epoch, and a [`WaitRecord`] when it is woken. Which waits are walked is
 //! `profiler_ebpf::Waiter`'s.
 //!
-//! Only waits count: a thread that was preempted wants to run, and that time is its run delay. Threads are those that run a
-//! task ([`runs_task`]); for all others a switch costs one look-up.
+//! Only waits count: a thread that was preempted wants to run, and that time is its run delay; how much of it its cgroup was
+//! throttled is `throttle`'s. Threads are those that run a task (`watched`); for nearly all others a switch ends at a word of
+//! a filter, before any look-up.
 //!
 //! A switch happens with interrupts off, so no program of a perf event comes in the middle and the scratch is ours; nor does
 //! a switch come in the middle of one of those, as they run with preemption off. `sched_wakeup`, and not `sched_waking`, ends a
@@ -13,21 +14,21 @@
 //! from that moment on its time is run delay. So an end always comes after its beginning.
 #![allow(unsafe_code)]
 
+mod throttle;
 mod told;
+mod watched;
 
 use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_STATE, WAIT_EVERY_NS};
-use crate::maps::{BODY_WORDS, EVENTS, NO_WAITER, OF_EVENTS, SCRATCH, Scratch, WAITERS};
+use crate::maps::{BODY_WORDS, EVENTS, OF_EVENTS, SCRATCH, Scratch, WAITERS};
 use crate::output::{Counts, waiting};
 use crate::regs;
 use crate::sample::{fresh, kernel_stack};
 use crate::seen::Room;
 use crate::shares::{self, may_put};
-use crate::threads;
 use crate::walk::{at_most, begin, in_a_loop, mix, prepare};
-use crate::workers::runs_task;
 use aya_ebpf::helpers::generated::{
-    bpf_get_current_cgroup_id, bpf_get_current_task, bpf_get_current_task_btf, bpf_get_prandom_u32,
-    bpf_ktime_get_ns, bpf_task_pt_regs,
+    bpf_get_current_cgroup_id, bpf_get_current_task_btf, bpf_get_prandom_u32, bpf_ktime_get_ns,
+    bpf_task_pt_regs,
 };
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
@@ -37,14 +38,20 @@ use profiler_ebpf::{
     CAUSES, Cause, Counter, DropReason, EPOCH_NS, Loss, REFRESH_NS, RecordHeader, RecordKind, SampleKindTag,
     StackRecord, Waiter, WaiterState, arch,
 };
+pub use told::settle;
 use told::{QUIETLY, ended, tell_owed};
-pub use told::{settle, thread_ended};
+pub use watched::{renamed, renumbered, thread_ended, throttled};
 
 /// The current task goes: TP_PROTO(bool preempt, struct task_struct *prev, struct task_struct *next, ..).
 #[raw_tracepoint(tracepoint = "sched_switch")]
 pub fn off_cpu_switch(ctx: RawTracePointContext) -> i32 {
     let ids = bpf_get_current_pid_tgid();
-    if !runs_task(ids as u32) || ctx.arg::<u64>(0) & 1 != 0 || leaves(&ctx) == 0 {
+    if !watched::may_be(ids as u32) {
+        return 0;
+    }
+    let Some(waiter) = WAITERS.get_ptr_mut(ids as u32) else { return 0 };
+    // SAFETY: an entry of the map, which is the current thread's.
+    if unsafe { leaves(&ctx, waiter) } == 0 {
         return 0;
     }
     if let Some(scratch) = SCRATCH.get_ptr_mut(OF_EVENTS) {
@@ -81,9 +88,15 @@ pub fn off_cpu_wakeup(ctx: RawTracePointContext) -> i32 {
     // SAFETY: a read of kernel memory that cannot fault; the offset is that of this kernel's BTF.
     let tid = unsafe { bpf_probe_read_kernel(woken.add(TASK_PID.load() as usize).cast::<u32>()) };
     let Ok(tid) = tid else { return 0 };
+    if !watched::may_be(tid) {
+        return 0;
+    }
     let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return 0 };
     // SAFETY: an entry of the map, each word read and written whole.
     unsafe {
+        if (*waiter).quota != 0 {
+            throttle::wants_to_run(waiter, woken);
+        }
         if read_volatile(&raw const (*waiter).state) == WaiterState::Waits as u32 {
             ended(&ctx, waiter, tid);
         }
@@ -91,20 +104,26 @@ pub fn off_cpu_wakeup(ctx: RawTracePointContext) -> i32 {
     0
 }
 
-/// The current thread, which runs a task, is about to stand still, or only about to let another run. 1: its stack is to be
-/// walked; else the wait has begun, if there is one.
+/// The current thread is about to stand still, or only about to let another run. 1: its stack is to be walked; else the wait has
+/// begun, if there is one.
 #[inline(never)]
-fn leaves(ctx: &RawTracePointContext) -> u64 {
-    let tid = bpf_get_current_pid_tgid() as u32;
-    // SAFETY: reads of kernel memory that cannot fault; entries of maps, each word read and written whole.
+unsafe fn leaves(ctx: &RawTracePointContext, waiter: *mut Waiter) -> u64 {
+    // SAFETY: the task is the current one, whose fields the verifier holds against the kernel's types, and the entry of the map
+    // is its own, each word read and written whole.
     unsafe {
-        let task = bpf_get_current_task() as *const u8;
-        let state = bpf_probe_read_kernel(task.add(TASK_STATE.load() as usize).cast::<u32>());
-        if state.unwrap_or(0) == 0 {
+        if waiter.is_null() || (*waiter).runs | (*waiter).quota == 0 {
             return 0;
         }
-        let Some(waiter) = waiter_of(ctx, tid) else { return 0 };
-        let now = bpf_ktime_get_ns();
+        let task = bpf_get_current_task_btf() as *const u8;
+        let preempted = ctx.arg::<u64>(0) & 1 != 0;
+        let stays = preempted || read_volatile(task.add(TASK_STATE.load() as usize).cast::<u32>()) == 0;
+        if (*waiter).quota != 0 {
+            throttle::leaves(waiter, task, stays);
+        }
+        if stays || (*waiter).runs == 0 {
+            return 0;
+        }
+        let (tid, now) = (bpf_get_current_pid_tgid() as u32, bpf_ktime_get_ns());
         if (*waiter).state != WaiterState::Runs as u32
             && let Some(counts) = Counts::of_this_cpu()
         {
@@ -112,16 +131,14 @@ fn leaves(ctx: &RawTracePointContext) -> u64 {
         }
         (*waiter).state = WaiterState::Runs as u32;
         (*waiter).began_ns = now;
-        (*waiter).pid = (bpf_get_current_pid_tgid() >> 32) as u32;
-        (*waiter).name_seq = threads::number_of(tid);
-        (*waiter).cgroup_id = bpf_get_current_cgroup_id();
         let key = key();
         let (at, known) = place(waiter, key);
         (*waiter).cause = at as u32;
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
         if !known {
             tell_owed(ctx, waiter, at, (tid, now));
-            cause.write(Cause { key, ..Cause::default() });
+            addr_of_mut!((*waiter).keys).cast::<u64>().add(at & (CAUSES - 1)).write(key);
+            cause.write(Cause::default());
         }
         let wanted = now - (*cause).walked_ns >= REFRESH_NS
             || bpf_get_prandom_u32() & 0xffff < (*cause).chance(WAIT_EVERY_NS.load());
@@ -133,48 +150,33 @@ fn leaves(ctx: &RawTracePointContext) -> u64 {
     }
 }
 
-/// The thread's entry, made if need be.
-#[inline(always)]
-fn waiter_of(ctx: &RawTracePointContext, tid: u32) -> Option<*mut Waiter> {
-    if let Some(waiter) = WAITERS.get_ptr_mut(tid) {
-        return Some(waiter);
-    }
-    let blank = NO_WAITER.get(0)?;
-    if WAITERS.insert(tid, blank, 0).is_err()
-        && let Some(counts) = Counts::of_this_cpu()
-    {
-        counts.lost(ctx, DropReason::WaitersFull);
-    }
-    WAITERS.get_ptr_mut(tid)
-}
-
 /// What the current thread waits for: its system call, and how deep its stack was then.
 #[inline(always)]
 unsafe fn key() -> u64 {
     if HAS_TASK_PT_REGS.load() == 0 {
         return 1;
     }
-    // SAFETY: the helpers give the current task and its saved registers, which are read without faulting.
+    // SAFETY: the helpers give the current task and its saved registers, whose fields the verifier holds against the kernel's
+    // types: to read them in place is one instruction each.
     unsafe {
         let saved = bpf_task_pt_regs(bpf_get_current_task_btf()) as *const arch::SavedRegisters;
-        let number = bpf_probe_read_kernel(arch::system_call(saved)).unwrap_or(0);
-        let sp = bpf_probe_read_kernel(arch::stack_pointer(saved)).unwrap_or(0);
-        mix(number, sp) | 1
+        mix(read_volatile(arch::system_call(saved)), read_volatile(arch::stack_pointer(saved))) | 1
     }
 }
 
 /// The place of a cause, and whether it is there; else that of the one that was walked longest ago.
 #[inline(always)]
 unsafe fn place(waiter: *mut Waiter, key: u64) -> (usize, bool) {
-    let (mut oldest, mut oldest_ns) = (0, u64::MAX);
     for at in 0..CAUSES {
         // SAFETY: within the entry.
-        let cause = unsafe { addr_of_mut!((*waiter).causes).cast::<Cause>().add(at) };
-        // SAFETY: likewise.
-        let (known, walked_ns) = unsafe { ((*cause).key, (*cause).walked_ns) };
-        if known == key {
+        if unsafe { addr_of_mut!((*waiter).keys).cast::<u64>().add(at).read() } == key {
             return (at, true);
         }
+    }
+    let (mut oldest, mut oldest_ns) = (0, u64::MAX);
+    for at in 0..CAUSES {
+        // SAFETY: likewise.
+        let walked_ns = unsafe { (*addr_of_mut!((*waiter).causes).cast::<Cause>().add(at)).walked_ns };
         if walked_ns < oldest_ns {
             (oldest, oldest_ns) = (at, walked_ns);
         }
@@ -204,6 +206,8 @@ unsafe fn walked(ctx: &RawTracePointContext, scratch: *mut Scratch) -> u64 {
         tell_owed(ctx, waiter, at, (ids as u32, now));
         (*cause).stack = hash;
         (*cause).walked_ns = now;
+        // It may be moved while it runs a task.
+        (*waiter).cgroup_id = bpf_get_current_cgroup_id();
         // For the verifier: the walk adds no more.
         if words > BODY_WORDS as u64 {
             return 0;

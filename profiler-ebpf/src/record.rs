@@ -219,6 +219,8 @@ pub struct ThreadRecord {
     pub written_bytes: u64,
     /// How long it slept, until a Python process of PySpark's woke it, while it ran tasks.
     pub python_wait_ns: u64,
+    /// How long it wanted to run while its cgroup was throttled, while it ran tasks: a part of the run delay.
+    pub throttled_ns: u64,
     /// Bytes of the name that follow.
     pub name_len: u32,
     /// Bit 0: the accounts above are there; bit 1: the name was longer than [`crate::MAX_NAME`]; bits 2
@@ -266,8 +268,8 @@ impl WaitRecord {
 
 const _: () = {
     assert!(size_of::<WaitRecord>() == 72);
-    assert!(size_of::<ThreadRecord>() == 136);
-    assert!(size_of::<BoundRecord>() == 144);
+    assert!(size_of::<ThreadRecord>() == 144);
+    assert!(size_of::<BoundRecord>() == 152);
     assert!(size_of::<RecordHeader>() == 8);
     assert!(size_of::<SampleRecord>() == 64);
     assert!(size_of::<StackRecord>() == 48);

@@ -66,6 +66,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };
+    off_cpu::settle(ctx, tid);
     let too_fast = too_fast(tid, now);
     if too_fast || shares::one_more_name(now) == 0 {
         if too_fast {
@@ -75,7 +76,6 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         counts.lost(ctx, DropReason::NamesTooFast);
         return;
     }
-    off_cpu::settle(ctx, tid);
     workers::task_ends(ctx, tid);
     let waiting = waiting();
     if !shares::may_put(Loss::Thread, size_of::<NamedRecord>() as u64, waiting) {
@@ -103,6 +103,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         let thread = addr_of_mut!((*record).thread);
         accounts::fill(thread, bpf_get_current_task() as *const u8);
         (*thread).python_wait_ns = workers::python_wait(tid);
+        (*thread).throttled_ns = off_cpu::throttled(tid, bpf_get_current_task() as *const u8);
         (*thread).header = RecordHeader {
             kind: RecordKind::ThreadNamed as u16,
             flags: 0,
@@ -117,7 +118,8 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         (*thread).flags |= flags;
     }
     // SAFETY: as above; the record is whole.
-    unsafe { workers::named((pid, tid), name_seq, record) };
+    let runs_task = unsafe { workers::named((pid, tid), name_seq, record) };
+    off_cpu::renamed(ctx, (pid, tid), name_seq, runs_task);
     entry.submit(wake_flags(waiting));
 }
 
@@ -141,6 +143,7 @@ fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u3
         }
     };
     recent::renamed(tid, numbers.1);
+    off_cpu::renumbered(tid, numbers.1);
     numbers
 }
 
@@ -244,10 +247,11 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     } else {
         recent::forget(tid);
     }
+    off_cpu::settle(ctx, tid);
     if name_seq == 0 && WATCHED.get_ptr(pid).is_none() {
+        off_cpu::thread_ended(tid);
         return;
     }
-    off_cpu::thread_ended(ctx, tid);
     // SAFETY: the helper has no preconditions.
     let task = unsafe { bpf_get_current_task() } as *const u8;
     let waiting = waiting();
@@ -256,6 +260,7 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
     let reported =
         may && room_for_events(waiting) && report(RecordKind::ThreadEnded, task, (pid, tid), name_seq, flags);
     workers::thread_ended(tid);
+    off_cpu::thread_ended(tid);
     if reported {
         return;
     }
@@ -276,6 +281,7 @@ pub fn report(kind: RecordKind, task: *const u8, (pid, tid): (u32, u32), name_se
     unsafe {
         accounts::fill(record, task);
         (*record).python_wait_ns = workers::python_wait(tid);
+        (*record).throttled_ns = off_cpu::throttled(tid, task);
         (*record).header =
             RecordHeader { kind: kind as u16, flags: 0, len: size_of::<ThreadRecord>() as u32 };
         (*record).time_ns = bpf_ktime_get_ns();

@@ -7,7 +7,7 @@
 //! a cause's stacks an amount goes to. Of a cause the walked stack is at most [`REFRESH_NS`] old, well within the epochs for
 //! which the daemon keeps it.
 
-/// Threads whose waits are watched, at most. 1 MiB.
+/// Threads whose waits are watched, at most. 1.1 MiB.
 pub const MAX_WAITERS: u32 = 2048;
 
 /// Causes kept of a thread.
@@ -22,12 +22,20 @@ pub const REFRESH_NS: u64 = 5_000_000_000;
 /// Stacks of a thread that are walked in a second (of 2^30 ns), at most. At 10 us each half a percent of its time.
 const MAX_WALKS_A_SECOND: u32 = 500;
 
+/// Slots of the filter that ends most switches before any look-up: how many threads whose waits are watched have tids with the
+/// same low bits. A power of two; 8 KiB, which stays in a CPU's cache.
+pub const FILTER_SLOTS: usize = 1024;
+
+/// The slot of a thread.
+#[inline(always)]
+pub const fn filter_slot(tid: u32) -> usize {
+    tid as usize & (FILTER_SLOTS - 1)
+}
+
 /// A cause.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cause {
-    /// Which; 0: none.
-    pub key: u64,
     /// Hash of its stack that was walked last.
     pub stack: u64,
     /// When that was.
@@ -41,11 +49,18 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// Takes in one that lasted so long. Rises at once and falls slowly: a long one that was not expected costs precision,
-    /// a short one a walk.
+    /// Takes in one that lasted so long: a mean of the last ones, about eight. So walks are as many as the time that is
+    /// waited asks for, whatever single waits last.
     #[inline(always)]
     pub fn lasted(&mut self, ns: u64) {
-        self.usual_ns = if ns >= self.usual_ns { ns } else { self.usual_ns - (self.usual_ns - ns) / 8 };
+        let usual = self.usual_ns;
+        self.usual_ns = if usual == 0 {
+            ns
+        } else if ns >= usual {
+            usual + (ns - usual) / 8
+        } else {
+            usual - (usual - ns) / 8
+        };
     }
 
     /// Of 2^16 waits of this cause, how many are walked; never none.
@@ -72,7 +87,47 @@ pub enum WaiterState {
     Waits = 1,
 }
 
-/// A thread whose waits are watched. The thread's own CPU writes while it leaves, who wakes it once it is gone.
+/// For how long a thread wanted to run while its cgroup was throttled. What the kernel keeps is the time for which a group was
+/// throttled on a CPU, with threads of it there: the difference from when a thread began to wait for a CPU (it was
+/// preempted, or woken) until it leaves one is its own, if it was of one run queue all the time.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttled {
+    /// The address of the run queue on which the thread began to wait for a CPU; 0: not known.
+    pub queue: u64,
+    /// Nanoseconds for which that was throttled by then.
+    pub queue_ns: u64,
+    /// The thread's run delay by then.
+    pub run_delay_ns: u64,
+    /// The thread's own, in all.
+    pub sum_ns: u64,
+}
+
+impl Throttled {
+    /// The thread leaves its CPU, with a run delay of so much in all; `queue` and `queue_ns` are of the run queue that it
+    /// was on.
+    #[inline(always)]
+    pub fn leaves(&mut self, queue: u64, queue_ns: u64, run_delay_ns: u64) {
+        if self.queue != 0 && self.queue == queue {
+            let throttled = queue_ns.saturating_sub(self.queue_ns);
+            let delay = run_delay_ns.saturating_sub(self.run_delay_ns);
+            // On newer kernels (6.18) a thread runs on in the kernel for a moment while its group is throttled.
+            self.sum_ns += if throttled < delay { throttled } else { delay };
+        }
+        self.queue = 0;
+    }
+
+    /// The thread begins to wait for a CPU. One that does already, or that runs, may be woken as well.
+    #[inline(always)]
+    pub fn wants_to_run(&mut self, queue: u64, queue_ns: u64, run_delay_ns: u64) {
+        if self.queue == 0 {
+            (self.queue, self.queue_ns, self.run_delay_ns) = (queue, queue_ns, run_delay_ns);
+        }
+    }
+}
+
+/// A thread whose waits are watched, from its first task on. The thread's own CPU writes while it leaves, who wakes it once
+/// it is gone.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiter {
@@ -84,6 +139,10 @@ pub struct Waiter {
     pub pid: u32,
     /// Number of the thread's name.
     pub name_seq: u32,
+    /// 1: it runs a task.
+    pub runs: u32,
+    /// 1: its cgroup has a quota of CPU time, or one above it.
+    pub quota: u32,
     /// A [`WaiterState`].
     pub state: u32,
     /// Place of the wait's cause.
@@ -94,8 +153,12 @@ pub struct Waiter {
     pub walks: u32,
     /// In units of 2^30 ns.
     pub second: u64,
-    /// What it waited for last.
+    /// What it waited for last; 0: nothing. Together, as they are looked at at each switch.
+    pub keys: [u64; CAUSES],
+    /// What is kept of each.
     pub causes: [Cause; CAUSES],
+    /// How long it was throttled.
+    pub throttled: Throttled,
 }
 
 impl Waiter {
@@ -118,9 +181,10 @@ impl Waiter {
 }
 
 const _: () = {
-    assert!(size_of::<Cause>() == 48);
-    assert!(size_of::<Waiter>() == 48 + CAUSES * 48);
-    assert!(CAUSES.is_power_of_two());
+    assert!(size_of::<Cause>() == 40);
+    assert!(size_of::<Throttled>() == 32);
+    assert!(size_of::<Waiter>() == 56 + CAUSES * 48 + 32);
+    assert!(CAUSES.is_power_of_two() && FILTER_SLOTS.is_power_of_two());
 };
 
 #[cfg(test)]
@@ -138,9 +202,44 @@ mod tests {
         }
         let tenth = (1 << 16) / 10;
         assert!((tenth..tenth + 10).contains(&cause.chance(LONG_NS)), "{}", cause.chance(LONG_NS));
-        cause.lasted(3 * LONG_NS);
-        assert_eq!(cause.usual_ns, 3 * LONG_NS, "rises at once");
+        for _ in 0..200 {
+            cause.lasted(3 * LONG_NS);
+        }
+        assert!(cause.usual_ns > 3 * LONG_NS - 10);
         assert_eq!(cause.chance(0), 1 << 16);
+    }
+
+    #[test]
+    fn walks_follow_the_time_that_is_waited() {
+        // Nine of ten waits are short; each tenth lasts a hundred times as long.
+        let (mut cause, mut waited, mut walks) = (Cause::default(), 0, 0.0);
+        for wait in 0..10_000 {
+            let ns = if wait % 10 == 9 { LONG_NS / 2 } else { LONG_NS / 200 };
+            walks += f64::from(cause.chance(LONG_NS)) / 65536.0;
+            cause.lasted(ns);
+            waited += ns;
+        }
+        let asked = waited as f64 / LONG_NS as f64;
+        assert!((walks / asked - 1.0).abs() < 0.05, "{walks} walks for {asked} periods");
+    }
+
+    #[test]
+    fn a_thread_is_throttled_while_it_wants_to_run() {
+        let mut throttled = Throttled::default();
+        throttled.leaves(7, 500, 100);
+        assert_eq!(throttled.sum_ns, 0, "when it began to wait is not known");
+        throttled.wants_to_run(7, 500, 100);
+        throttled.leaves(7, 530, 140);
+        assert_eq!(throttled.sum_ns, 30, "10 more it waited for a CPU");
+        throttled.leaves(7, 590, 200);
+        assert_eq!(throttled.sum_ns, 30, "it slept, or ran");
+        throttled.wants_to_run(7, 590, 200);
+        throttled.leaves(8, 700, 300);
+        assert_eq!(throttled.sum_ns, 30, "moved to another CPU: not known");
+        throttled.wants_to_run(8, 700, 300);
+        throttled.wants_to_run(8, 750, 300);
+        throttled.leaves(8, 900, 350);
+        assert_eq!(throttled.sum_ns, 80, "never more than its run delay");
     }
 
     #[test]

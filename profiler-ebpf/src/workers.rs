@@ -60,17 +60,17 @@ const MADE: u32 = 0;
 const RUNS: u32 = 1;
 const FEEDS: u32 = 2;
 
-/// The current thread has a name with this number, which the record holds.
+/// The current thread has a name with this number, which the record holds. Whether it runs a task from now on.
 ///
 /// # Safety
 /// `record` is as [`crate::threads::named`] has filled it.
 #[inline(always)]
-pub unsafe fn named((pid, tid): (u32, u32), seq: u32, record: *const NamedRecord) {
-    let Some(party) = PARTIES.get_ptr(pid) else { return };
+pub unsafe fn named((pid, tid): (u32, u32), seq: u32, record: *const NamedRecord) -> bool {
+    let Some(party) = PARTIES.get_ptr(pid) else { return false };
     // SAFETY: an entry of the map, whose kind does not change; by contract.
     unsafe {
         if (*party).kind != PartyKind::Executor as u32 {
-            return;
+            return false;
         }
         let made = TASK_THREADS.get_ptr_mut(tid);
         if begins_with(record, TASK) && seq != 0 {
@@ -79,7 +79,7 @@ pub unsafe fn named((pid, tid): (u32, u32), seq: u32, record: *const NamedRecord
                 Some(made) => made,
                 None => {
                     let _ = TASK_THREADS.insert(tid, &NOTHING, 0);
-                    let Some(new) = TASK_THREADS.get_ptr_mut(tid) else { return };
+                    let Some(new) = TASK_THREADS.get_ptr_mut(tid) else { return false };
                     new
                 }
             };
@@ -88,15 +88,16 @@ pub unsafe fn named((pid, tid): (u32, u32), seq: u32, record: *const NamedRecord
             ((*serving).task, (*serving).workers) = (TaskThread { tid, seq }, [0; 2]);
             Slept::runs(&raw mut (*serving).slept, own, &raw const (*record).thread);
             (*serving).how = RUNS;
-            return;
+            return true;
         }
-        let Some(made) = made else { return };
+        let Some(made) = made else { return false };
         if (*made).how == MADE && begins_with(record, FEEDER) {
             (*made).how = FEEDS;
         } else {
             // A task's thread that is idle, or that its task's code calls something else, and a thread of another kind.
             let _ = TASK_THREADS.remove(tid);
         }
+        false
     }
 }
 
@@ -237,13 +238,6 @@ pub fn serves(tid: u32) -> bool {
     TASK_THREADS.get_ptr(tid).is_some_and(|serving| unsafe { (*serving).how } != MADE)
 }
 
-/// Whether a thread runs a task. True also of one that waits for its next, where Spark leaves it the last one's name.
-#[inline(always)]
-pub fn runs_task(tid: u32) -> bool {
-    // SAFETY: an entry of the map.
-    TASK_THREADS.get_ptr(tid).is_some_and(|serving| unsafe { (*serving).how } == RUNS)
-}
-
 /// Binds a worker to the task that a thread of its executor serves, if it is not its task already.
 ///
 /// # Safety
@@ -365,7 +359,7 @@ unsafe fn announce<C: EbpfContext>(ctx: &C, (pid, main): (u32, *const u8), task:
         let thread = addr_of_mut!((*record).thread);
         accounts::fill(thread, main);
         // It runs no task.
-        (*thread).python_wait_ns = 0;
+        ((*thread).python_wait_ns, (*thread).throttled_ns) = (0, 0);
         (*thread).header = RecordHeader {
             kind: RecordKind::WorkerBound as u16,
             flags: 0,

@@ -1,13 +1,14 @@
 //! Waits that are over: what goes up, and what is put together with others of its cause first.
 #![allow(unsafe_code)]
 
+use super::{throttle, watched};
 use crate::globals::RING_BYTES;
 use crate::maps::WAITERS;
 use crate::output::{Counts, send, waiting};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
 use aya_ebpf::helpers::bpf_get_smp_processor_id;
-use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
+use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::programs::RawTracePointContext;
 use core::ptr::{addr_of_mut, write_volatile};
 use profiler_ebpf::{
@@ -110,16 +111,17 @@ unsafe fn tell<C: EbpfContext>(
 /// The current thread gets another name, or ends: what it waited for under this one is told.
 #[inline(always)]
 pub fn settle<C: EbpfContext>(ctx: &C, tid: u32) {
-    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
-    for at in 0..CAUSES {
-        // SAFETY: an entry of the map; the helper has no preconditions.
-        unsafe { tell_owed(ctx, waiter, at, (tid, bpf_ktime_get_ns())) };
+    if !watched::may_be(tid) {
+        return;
     }
-}
-
-/// The current thread ends.
-#[inline(always)]
-pub fn thread_ended<C: EbpfContext>(ctx: &C, tid: u32) {
-    settle(ctx, tid);
-    let _ = WAITERS.remove(tid);
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
+    // SAFETY: an entry of the map, and the current task, which is read without faulting; the helpers have no preconditions.
+    unsafe {
+        if (*waiter).quota != 0 {
+            throttle::leaves(waiter, bpf_get_current_task() as *const u8, false);
+        }
+        for at in 0..CAUSES {
+            tell_owed(ctx, waiter, at, (tid, bpf_ktime_get_ns()));
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::off_cpu::{self, OffCpuSource};
-use super::probe::ACCOUNTS;
+use super::probe::{ACCOUNTS, THROTTLE};
 use super::source::{PerfSource, Programs, Source, perf_event};
 use super::workers::{self, Binder};
 use super::{alloc, asked, names};
@@ -202,8 +202,10 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     let ring_bytes = config.ring_bytes(cpus);
     let period = config.period_ns();
     let faults = config.every(SampleKind::PageFaults).unwrap_or(1);
-    let wait_every = config.every(SampleKind::OffCpu).unwrap_or(1);
-    let waiters = if config.every(SampleKind::OffCpu).is_some() { MAX_WAITERS } else { 1 };
+    // Where there are none, the programs that name threads do nothing for them.
+    let wait_every =
+        config.every(SampleKind::OffCpu).filter(|_| off_cpu::lacks(features).is_none()).unwrap_or(0);
+    let waiters = if wait_every > 0 { MAX_WAITERS } else { 1 };
     let alloc_every = config.every(SampleKind::Alloc).unwrap_or(1);
     // A second one is for uprobes.
     let scratches = if config.every(SampleKind::Alloc).is_some() { 2 } else { 1 };
@@ -230,8 +232,14 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         ("UNIX_PEER", offsets.unix_peer),
     ];
     let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
-    let offsets: Vec<(&str, u32)> =
-        offsets.into_iter().chain(accounts).map(|(name, offset)| (name, offset.unwrap_or(0))).collect();
+    let throttle = features.offsets.throttle.map(|offsets| offsets.0.map(Some)).unwrap_or_default();
+    let throttle = THROTTLE.iter().map(|(global, _)| *global).zip(throttle);
+    let offsets: Vec<(&str, u32)> = offsets
+        .into_iter()
+        .chain(accounts)
+        .chain(throttle)
+        .map(|(name, at)| (name, at.unwrap_or(0)))
+        .collect();
     let possible_cpus = cpus as u32;
     let ring = u64::from(ring_bytes);
     let thread_room = u64::from(config.max_threads.max(1));

@@ -33,17 +33,36 @@ unsafe impl aya::Pod for Waiter {}
 /// The waiting threads, by tid.
 pub(super) type Waiters = HashMap<MapData, u32, Waiter>;
 
-/// The tracepoints, which are the whole machine's: attached while there is a CPU to watch.
+/// The tracepoints, which are the whole machine's: attached while there is a CPU to watch, and a process that runs tasks.
 pub(super) struct OffCpuSource {
     every: u64,
     cpus: BTreeSet<u32>,
+    /// Until it is known.
+    tasks: bool,
     links: Vec<(&'static str, RawTracePointLinkId)>,
 }
 
 impl OffCpuSource {
     /// Not attached yet. The programs are loaded.
     pub(super) fn new(every: u64) -> Self {
-        Self { every, cpus: BTreeSet::new(), links: Vec::new() }
+        Self { every, cpus: BTreeSet::new(), tasks: true, links: Vec::new() }
+    }
+
+    /// Puts it on the tracepoints, or takes it off.
+    fn set(&mut self, ebpf: &mut Ebpf) -> Result<(), CaptureError> {
+        if self.cpus.is_empty() || !self.tasks {
+            for (name, link) in self.links.drain(..) {
+                let program: &mut RawTracePoint = loader::program(ebpf, name)?;
+                program.detach(link).map_err(|e| CaptureError::attach(name, e))?;
+            }
+        } else if self.links.is_empty() {
+            for (name, tracepoint) in PROGRAMS {
+                let program: &mut RawTracePoint = loader::program(ebpf, name)?;
+                let link = program.attach(tracepoint).map_err(|e| CaptureError::attach(name, e))?;
+                self.links.push((name, link));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -69,27 +88,19 @@ impl Source for OffCpuSource {
     }
 
     fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError> {
-        if self.links.is_empty() {
-            for (name, tracepoint) in PROGRAMS {
-                let program: &mut RawTracePoint = loader::program(ebpf, name)?;
-                let link = program.attach(tracepoint).map_err(|e| CaptureError::attach(name, e))?;
-                self.links.push((name, link));
-            }
-        }
         self.cpus.insert(cpu);
-        Ok(true)
+        self.set(ebpf).map(|()| true)
     }
 
     fn detach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<(), CaptureError> {
         // The tracepoints stay while any other CPU is watched: a wait of a thread may end on each.
-        if !self.cpus.remove(&cpu) || !self.cpus.is_empty() {
-            return Ok(());
-        }
-        for (name, link) in self.links.drain(..) {
-            let program: &mut RawTracePoint = loader::program(ebpf, name)?;
-            program.detach(link).map_err(|e| CaptureError::attach(name, e))?;
-        }
-        Ok(())
+        self.cpus.remove(&cpu);
+        self.set(ebpf)
+    }
+
+    fn has_tasks(&mut self, ebpf: &mut Ebpf, are: bool) -> Result<(), CaptureError> {
+        self.tasks = are;
+        self.set(ebpf)
     }
 }
 
@@ -97,6 +108,14 @@ impl Capture {
     /// Whether waits are sampled.
     pub fn has_waits(&self) -> bool {
         self.sources.iter().any(|source| source.state().kind == SampleKind::OffCpu)
+    }
+
+    /// Whether there are processes that run tasks: else no thread's waits need to be watched.
+    ///
+    /// # Errors
+    /// A tracepoint cannot be attached to, or left.
+    pub fn has_tasks(&mut self, are: bool) -> Result<(), CaptureError> {
+        self.sources.iter_mut().try_for_each(|source| source.has_tasks(&mut self.ebpf, are))
     }
 
     /// The waits that are not over, as they are at `now_ns` of CLOCK_MONOTONIC, of at least this length. What the ring has of

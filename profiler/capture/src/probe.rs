@@ -32,6 +32,36 @@ pub(super) struct KernelOffsets {
     pub(super) sock_family: Option<u32>,
     pub(super) unix_peer: Option<u32>,
     pub(super) accounts: AccountOffsets,
+    pub(super) throttle: Option<ThrottleOffsets>,
+}
+
+/// What tells for how long threads were throttled: all of it or nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ThrottleOffsets(pub(super) [u32; THROTTLE.len()]);
+
+/// Its fields, with the names of the programs' globals (include/linux/sched.h, kernel/sched/sched.h; the two of the queue's
+/// own throttling are of Linux 6.6, and all of CONFIG_CFS_BANDWIDTH).
+pub(super) const THROTTLE: [(&str, &[(&str, &str)]); 8] = [
+    ("TASK_CFS_RQ", &[("task_struct", "se"), ("sched_entity", "cfs_rq")]),
+    ("CFS_RQ_RQ", &[("cfs_rq", "rq")]),
+    ("CFS_RQ_SINCE", &[("cfs_rq", "throttled_clock_self")]),
+    ("CFS_RQ_THROTTLED", &[("cfs_rq", "throttled_clock_self_time")]),
+    ("RQ_CLOCK", &[("rq", "clock")]),
+    ("TASK_GROUP", &[("task_struct", "sched_task_group")]),
+    ("GROUP_PARENT", &[("task_group", "parent")]),
+    ("GROUP_QUOTA", &[("task_group", "cfs_bandwidth"), ("cfs_bandwidth", "quota")]),
+];
+
+impl ThrottleOffsets {
+    fn of(btf: &Btf) -> Option<Self> {
+        let mut all = [0; THROTTLE.len()];
+        for (offset, (_, path)) in all.iter_mut().zip(THROTTLE) {
+            for (of, field) in path {
+                *offset += btf.field(of, field)?;
+            }
+        }
+        Some(Self(all))
+    }
 }
 
 /// Where a thread's accounts are in its `task_struct`, with the names of the programs' globals.
@@ -106,6 +136,7 @@ impl KernelOffsets {
             sock_family: btf.field("sock_common", "skc_family"),
             unix_peer: btf.field("unix_sock", "peer"),
             accounts: AccountOffsets::of(btf),
+            throttle: ThrottleOffsets::of(btf),
         }
     }
 
@@ -231,6 +262,11 @@ mod tests {
         assert!(offsets.task_mm.is_some() && offsets.mm_start_stack.is_some());
         assert!(offsets.accounts.missing().is_empty(), "{:?}", offsets.accounts);
         assert!(offsets.thread_pointer.is_some());
+        let told = btf.field("cfs_rq", "throttled_clock_self_time").is_some();
+        assert_eq!(
+            offsets.throttle.map(|throttle| throttle.0.iter().all(|at| *at > 0)),
+            told.then_some(true)
+        );
         assert_eq!(offsets.task_tgid.zip(offsets.task_pid).map(|(t, p)| t - p), Some(4));
     }
 }

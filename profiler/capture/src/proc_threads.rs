@@ -97,8 +97,9 @@ impl ProcThreads {
             major_faults: field(12)?,
             read_bytes: value(&io, "read_bytes:"),
             written_bytes: value(&io, "write_bytes:"),
-            // /proc does not tell who woke it.
+            // /proc tells neither who woke it nor when its cgroup was throttled.
             python_wait_ns: 0,
+            throttled_ns: 0,
         })
     }
 }
@@ -153,6 +154,7 @@ mod tests {
             read_bytes: 4096,
             written_bytes: 8192,
             python_wait_ns: 0,
+            throttled_ns: 0,
         };
         assert_eq!(thread.accounts, Some(want));
     }

@@ -35,6 +35,10 @@ pub(super) trait Source: Send {
     fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError>;
     /// Takes it off one, if it is on it.
     fn detach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<(), CaptureError>;
+    /// Whether there are processes that run tasks: what watches only these takes itself off while there are none.
+    fn has_tasks(&mut self, _ebpf: &mut Ebpf, _are: bool) -> Result<(), CaptureError> {
+        Ok(())
+    }
     /// Takes no samples, attached or not: for a test that loads and attaches.
     fn idle(&mut self) {}
 }

@@ -5,7 +5,7 @@ use super::workers;
 
 impl HostFeatures {
     /// What can be known of threads.
-    pub(super) fn threads(&self) -> [Finding; 5] {
+    pub(super) fn threads(&self) -> [Finding; 6] {
         let finding = |name, value: Result<(), String>, good: &str, bad: &dyn Fn(String) -> String| Finding {
             name,
             state: if value.is_ok() { FindingState::Good } else { FindingState::Degraded },
@@ -14,6 +14,7 @@ impl HostFeatures {
         };
         let missing = self.offsets.accounts.missing();
         let accounts = if missing.is_empty() { Ok(()) } else { Err(missing.join(", ")) };
+        let quotas = self.offsets.throttle.map(|_| ()).ok_or_else(String::new);
         [
             finding(
                 "uprobes",
@@ -72,6 +73,16 @@ impl HostFeatures {
                     )
                 },
             ),
+            finding(
+                "cpu_quotas",
+                quotas,
+                "How long a cgroup's quota of CPU time kept tasks from running is told apart from waiting for a CPU.",
+                &|_| {
+                    "Tasks that a cgroup's quota of CPU time keeps from running wait for a CPU, as far as is known; Linux \
+                     6.6 with CONFIG_DEBUG_INFO_BTF and CONFIG_CFS_BANDWIDTH mends it."
+                        .to_owned()
+                },
+            ),
         ]
     }
 }
@@ -85,7 +96,7 @@ mod tests {
     fn a_kernel_that_tells_little_says_what_is_lost_by_it() {
         let findings = bare().threads();
         assert!(findings.iter().all(|f| f.state == FindingState::Degraded && f.value == "no"));
-        let [uprobes, accounts, iterator, workers, sends] = &findings;
+        let [uprobes, accounts, iterator, workers, sends, quotas] = &findings;
         assert!(
             uprobes.sentence.contains("(no such file)") && uprobes.sentence.contains("CONFIG_UPROBE_EVENTS")
         );
@@ -94,5 +105,6 @@ mod tests {
         assert!(
             workers.sentence.contains("sched:sched_waking") && sends.sentence.contains("sock_send_length")
         );
+        assert!(quotas.sentence.contains("CONFIG_CFS_BANDWIDTH"));
     }
 }

@@ -90,6 +90,9 @@ accounts! {
     /// Time that a task's thread slept until a Python process of its executor woke it, nanoseconds: a part of the time in which
     /// it was blocked. 0 where the kernel side does not measure it.
     python_wait_ns;
+    /// Time that a task's thread was runnable while its cgroup had used up its quota of CPU time, nanoseconds: a part of
+    /// `run_delay_ns`. 0 where waits are not sampled, or the kernel does not tell.
+    throttled_ns;
 }
 
 /// Why a [`RawThread`] came up.
@@ -162,6 +165,11 @@ impl LedgerSums {
     pub fn blocked_ns(&self) -> u64 {
         self.wall_ns.saturating_sub(self.accounts.cpu_ns).saturating_sub(self.accounts.run_delay_ns)
     }
+    /// Time runnable but not running, nanoseconds: while there was no CPU for it, and while its cgroup was throttled.
+    pub fn queued_and_throttled_ns(&self) -> (u64, u64) {
+        let throttled = self.accounts.throttled_ns.min(self.accounts.run_delay_ns);
+        (self.accounts.run_delay_ns - throttled, throttled)
+    }
     /// CPU time in user mode and in the kernel, nanoseconds: the exact sum split in the proportion of
     /// the ticks, as /proc/PID/stat does (`cputime_adjust`, kernel/sched/cputime.c, Linux 6.18). Without
     /// a tick all of it is user time.
@@ -202,6 +210,16 @@ mod tests {
         sums.accounts = Accounts { cpu_ns: u64::MAX, system_ns: u64::MAX, user_ns: 1, ..sums.accounts };
         let (user, system) = sums.user_and_system_ns();
         assert_eq!(user + system, u64::MAX);
+    }
+
+    #[test]
+    fn throttled_time_is_a_part_of_the_run_delay() {
+        let mut sums = LedgerSums::default();
+        (sums.accounts.run_delay_ns, sums.accounts.throttled_ns) = (7, 5);
+        assert_eq!(sums.queued_and_throttled_ns(), (2, 5));
+        // Read at another moment than the run delay.
+        sums.accounts.throttled_ns = 8;
+        assert_eq!(sums.queued_and_throttled_ns(), (0, 7));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Windows that are over but not yet named: they wait a moment for what JVMs' memory or perf maps tell.
 //!
-//! In: closed windows whose stacks are tokens. Out: windows that are ready to be named, oldest first. A
+//! In: closed windows whose stacks are tokens, with what was lost by then. Out: windows that are ready to be named, oldest first. A
 //! window is ready when no JVM of it has frames without a name whose name is on the way, or when it has
 //! waited [`PATIENCE`]; what still has no name then says why.
 
 use super::stacks::StackToken;
 use emberscope_aggregate::ClosedWindow;
+use emberscope_model::LostCounts;
 use emberscope_symbolize::{Symbolizer, Target};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 
 struct Waiting {
     window: ClosedWindow<StackToken>,
+    lost: LostCounts,
     /// JVMs with frames that wait for a name.
     jvms: Vec<Arc<Target>>,
     since: Instant,
@@ -27,17 +29,21 @@ struct Waiting {
 pub struct Closing(VecDeque<Waiting>);
 
 impl Closing {
-    /// Takes a window that is over.
-    pub fn push(&mut self, window: ClosedWindow<StackToken>, now: Instant) {
+    /// Takes a window that is over, and what was lost in it.
+    pub fn push(&mut self, window: ClosedWindow<StackToken>, lost: LostCounts, now: Instant) {
         let mut jvms = HashMap::new();
         for row in window.rows.iter().filter(|row| row.stack.0.pending.unnamed()) {
             jvms.entry(row.stack.0.target.key).or_insert_with(|| row.stack.0.target.clone());
         }
-        self.0.push_back(Waiting { window, jvms: jvms.into_values().collect(), since: now });
+        self.0.push_back(Waiting { window, lost, jvms: jvms.into_values().collect(), since: now });
     }
 
     /// Asks the JVMs whose turn it is, and returns the next window that is ready.
-    pub fn next(&mut self, symbolizer: &mut Symbolizer, now: Instant) -> Option<ClosedWindow<StackToken>> {
+    pub fn next(
+        &mut self,
+        symbolizer: &mut Symbolizer,
+        now: Instant,
+    ) -> Option<(ClosedWindow<StackToken>, LostCounts)> {
         let first = self.0.front()?;
         let mut waits = false;
         for target in &first.jvms {
@@ -52,8 +58,8 @@ impl Closing {
     }
 
     /// The oldest, ready or not.
-    pub fn first(&mut self) -> Option<ClosedWindow<StackToken>> {
-        self.0.pop_front().map(|waiting| waiting.window)
+    pub fn first(&mut self) -> Option<(ClosedWindow<StackToken>, LostCounts)> {
+        self.0.pop_front().map(|waiting| (waiting.window, waiting.lost))
     }
 
     /// Nothing waits.

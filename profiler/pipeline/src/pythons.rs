@@ -41,6 +41,8 @@ pub struct Pythons {
     refused: u64,
     /// The programs could not be attached, and that was told.
     unwatched: bool,
+    /// Likewise those of waits.
+    waits_unwatched: bool,
 }
 
 /// The kernel side, as it is told: [`Capture`], or a stand-in in tests.
@@ -57,6 +59,11 @@ pub trait Kernel {
     /// # Errors
     /// It cannot be.
     fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError>;
+    /// Whether there are executors, whose tasks' waits are watched.
+    ///
+    /// # Errors
+    /// They cannot be.
+    fn watch_waits(&mut self, watch: bool) -> Result<(), CaptureError>;
 }
 
 impl Kernel for Capture {
@@ -70,6 +77,9 @@ impl Kernel for Capture {
     }
     fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
         Self::watch_workers(self, watch)
+    }
+    fn watch_waits(&mut self, watch: bool) -> Result<(), CaptureError> {
+        self.has_tasks(watch)
     }
 }
 
@@ -158,6 +168,11 @@ impl Pythons {
         {
             tracing::warn!(%error, "not all Python workers are bound to their tasks");
         }
+        if let Err(error) = kernel.watch_waits(self.places(false) > 0)
+            && !std::mem::replace(&mut self.waits_unwatched, true)
+        {
+            tracing::warn!(%error, "tasks' waits are not sampled");
+        }
     }
 }
 
@@ -193,6 +208,7 @@ mod tests {
     struct Notes {
         parties: BTreeMap<Pid, (PartyKind, Pid)>,
         watched: bool,
+        waits_watched: bool,
     }
 
     impl Kernel for Notes {
@@ -205,6 +221,10 @@ mod tests {
         }
         fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
             self.watched = watch;
+            Ok(())
+        }
+        fn watch_waits(&mut self, watch: bool) -> Result<(), CaptureError> {
+            self.waits_watched = watch;
             Ok(())
         }
     }
@@ -233,6 +253,7 @@ mod tests {
         pythons.tick(&registry, &mut kernel);
         assert_eq!(kernel.parties[&executor], (PartyKind::Executor, executor));
         assert!(!kernel.watched, "no Python, no tracepoint");
+        assert!(kernel.waits_watched, "its tasks wait");
 
         // A daemon, its worker, what that forks; a worker without a daemon; and another user's.
         for (pid, parent) in [(900, executor), (901, 900), (902, 901)] {
@@ -261,13 +282,13 @@ mod tests {
         let key = registry.known(901).unwrap();
         pythons.on_exec(key, &registry, &mut kernel);
         assert_eq!(pythons_of(&kernel), [(900, daemon), (910, worker)]);
-        for pid in [900, 910] {
+        for pid in [900, 910, executor] {
             fake.remove(pid);
             registry.on_task(&RawTask { time_ns: 0, pid, tid: pid, event: TaskEvent::Exit });
         }
         registry.tick();
         pythons.tick(&registry, &mut kernel);
-        assert_eq!((pythons_of(&kernel), kernel.watched), (vec![], false));
+        assert_eq!((pythons_of(&kernel), kernel.watched, kernel.waits_watched), (vec![], false, false));
         assert_eq!((pythons.refused(), pythons.len()), (0, kernel.parties.len()));
     }
 

@@ -259,9 +259,8 @@ impl Worker {
         self.symbolizer.tidy(|key| registry.by_key(key).is_some_and(|process| !process.exited));
         let now = ClockReading::take();
         self.threads.tick(now.monotonic_ns);
-        for window in self.windows.advance(now) {
-            self.closing.push(window, Instant::now());
-        }
+        let closed = self.windows.advance(now);
+        self.close(closed);
         let window = self.store.window_length();
         if self.mid_window.passed(window, window / 2) {
             for target in self.jvms.values() {
@@ -290,19 +289,27 @@ impl Worker {
     /// Names the windows whose maps have come, and hands them to the store.
     fn store_named(&mut self) {
         self.symbolizer.poll();
-        while let Some(window) = self.closing.next(&mut self.symbolizer, Instant::now()) {
-            self.name_and_store(window);
+        while let Some((window, lost)) = self.closing.next(&mut self.symbolizer, Instant::now()) {
+            self.name_and_store(window, lost);
         }
     }
 
-    fn name_and_store(&mut self, mut window: ClosedWindow<StackToken>) {
+    /// Windows that are over wait for their names. What was lost is of the window that closes first, and not of one that
+    /// happens to be named when it is counted.
+    fn close(&mut self, closed: Vec<ClosedWindow<StackToken>>) {
+        for window in closed {
+            let lost_by_now = self.capture.lost();
+            let lost = lost_by_now.since(&self.lost);
+            self.lost = lost_by_now;
+            self.closing.push(window, lost, Instant::now());
+        }
+    }
+
+    fn name_and_store(&mut self, mut window: ClosedWindow<StackToken>, lost: LostCounts) {
         let mut relabels = self.relabels.apply();
         window.rows.retain_mut(|row| relabels.keeps(&mut row.labels));
         window.ledger.retain_mut(|line| relabels.keeps(&mut line.labels));
         let processes = self.processes_of(&window);
-        let lost_by_now = self.capture.lost();
-        let lost = lost_by_now.since(&self.lost);
-        self.lost = lost_by_now;
         let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
         let (mut idle, mut reasons) = (Idle::default(), Reasons::default());
         let window = window.into_window(processes, lost, |token, kind, labels| {
@@ -344,9 +351,7 @@ impl Worker {
         self.count_open_waits();
         self.relabel();
         let closed = self.windows.close_all(ClockReading::take());
-        for window in closed {
-            self.closing.push(window, Instant::now());
-        }
+        self.close(closed);
         while !self.closing.is_empty() {
             self.store_named();
             std::thread::sleep(Duration::from_millis(20));
@@ -358,12 +363,10 @@ impl Worker {
     /// After a failure: closed windows go to the store with the names that they have, the open one with them.
     fn store_the_rest(&mut self) {
         let closed = attempt(|| self.windows.close_all(ClockReading::take()));
-        for window in closed.unwrap_or_default() {
-            self.closing.push(window, Instant::now());
-        }
-        while let Some(window) = self.closing.first() {
+        self.close(closed.unwrap_or_default());
+        while let Some((window, lost)) = self.closing.first() {
             let from = window.range.from;
-            match attempt(|| self.name_and_store(window)) {
+            match attempt(|| self.name_and_store(window, lost)) {
                 Ok(()) => tracing::info!(%from, "stored a window before the end"),
                 Err(error) => tracing::error!(%from, %error, "a window is lost"),
             }

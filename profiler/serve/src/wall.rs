@@ -1,9 +1,10 @@
 //! What a picture of wall time has besides stacks.
 //!
 //! In: a query for [`SampleKind::Wall`] and the tree of its samples: time on a CPU, and waits of threads that run a task. Out: the
-//! same tree, with the time in which the selected threads waited for a CPU, and with the part of their tasks' blocked time of
-//! which no wait was seen, each as a frame of its own ([`RUN_DELAY`], [`UNSEEN`]). Both are of the ledger, so that a task's wall
-//! time is whole. Where reasons of waits are chosen there is nothing to add.
+//! same tree, with the time in which the selected threads waited for a CPU or their cgroup was throttled, and with the part of
+//! their tasks' blocked time of which no wait was seen, each as a frame of its own ([`RUN_DELAY`], [`THROTTLED`], [`UNSEEN`]).
+//! All are of the ledger, so that a task's wall time is whole. Where reasons of waits are chosen there is nothing to add. Where
+//! the tree is grouped by them, time on a CPU is [`ON_CPU`].
 
 use super::error::ApiError;
 use emberscope_model::{
@@ -16,6 +17,10 @@ use std::sync::Arc;
 
 /// Time in which threads wanted to run and other threads ran.
 pub const RUN_DELAY: &str = "[waits for a CPU]";
+/// Time in which tasks' threads wanted to run and their cgroup had used up its quota of CPU time.
+pub const THROTTLED: &str = "[throttled by a CPU quota]";
+/// What stands for a reason of time on a CPU.
+pub const ON_CPU: &str = "(on cpu)";
 /// Time in which tasks' threads were blocked, and no wait was seen: waits are not sampled, or their records were lost.
 pub const UNSEEN: &str = "[unknown: wait not sampled]";
 
@@ -27,10 +32,14 @@ pub fn complete(store: &dyn Store, query: &Query, tree: &mut Tree) -> Result<(),
     }
     let by: Vec<LabelKey> = query.group.iter().copied().filter(|key| *key != LabelKey::Wait).collect();
     let frame = |kind, name| Arc::new(Frame::new(kind, name, ""));
+    name_time_on_cpu(tree);
     let mut tree = Growing::new(tree);
     let (delay, unseen) = (frame(FrameKind::Label, RUN_DELAY), frame(FrameKind::Unknown, UNSEEN));
+    let throttling = frame(FrameKind::Label, THROTTLED);
     for line in store.ledger(query.range, &of_threads(query), &by)? {
-        tree.add(&query.group, &values(&line), "cpu", &delay, line.sums.accounts.run_delay_ns);
+        let (queued, throttled) = line.sums.queued_and_throttled_ns();
+        tree.add(&query.group, &values(&line), "cpu", &delay, queued);
+        tree.add(&query.group, &values(&line), "throttled", &throttling, throttled);
     }
     let waited = waited(store, query, &by)?;
     for line in store.ledger(query.range, &of_tasks(query), &by)? {
@@ -40,6 +49,14 @@ pub fn complete(store: &dyn Store, query: &Query, tree: &mut Tree) -> Result<(),
         tree.add(&query.group, &values, NO_VALUE, &unseen, missed);
     }
     Ok(())
+}
+
+/// Of the samples only those of CPU time have no reason.
+fn name_time_on_cpu(tree: &mut Tree) {
+    let none = format!("{}={NO_VALUE}", LabelKey::Wait);
+    let on_cpu = Arc::new(Frame::new(FrameKind::Label, format!("{}={ON_CPU}", LabelKey::Wait), ""));
+    let is_none = |node: &&mut Node| node.frame.kind == FrameKind::Label && *node.frame.name == *none;
+    tree.nodes.iter_mut().filter(is_none).for_each(|node| node.frame = on_cpu.clone());
 }
 
 /// The selection, whatever threads wait for: the ledger does not say.

@@ -20,6 +20,8 @@ pub struct Exact {
     pub system_seconds: f64,
     pub wall_seconds: f64,
     pub run_delay_seconds: f64,
+    /// Of it.
+    pub throttled_seconds: f64,
     pub blocked_seconds: f64,
     pub python_wait_seconds: f64,
     pub voluntary_switches: u64,

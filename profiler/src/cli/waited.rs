@@ -1,7 +1,7 @@
 //! `WAITED FOR` of stages and tasks: where their time went that was no computing.
 //!
 //! In: `waited` of a row, and its exact figures. Out: a cell with the largest parts of the threads' wall time: each reason,
-//! and the run queue as `cpu`.
+//! the run queue as `cpu`, and the cgroup's quota as `throttled`.
 
 use super::figures::Figures;
 use serde::Deserialize;
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// Head of the column.
 pub const HEAD: &str = "WAITED FOR";
 /// What it is.
-pub const NOTE: &str =
-    "WAITED FOR: the largest parts of the threads' wall time in which they did not run; cpu is the run queue";
+pub const NOTE: &str = "WAITED FOR: the largest parts of the threads' wall time in which they did not run; cpu is the run queue, \
+     throttled the cgroup's quota of CPU time";
 /// Parts that a cell shows.
 const SHOWN: usize = 2;
 /// Parts below this are left out.
@@ -28,9 +28,10 @@ pub struct Waited {
 /// The cell; empty where waits are not sampled.
 pub fn cell(waited: Option<&Waited>, figures: &Figures) -> String {
     let (Some(waited), Some(exact)) = (waited, &figures.exact) else { return String::new() };
-    let queue = ("cpu", exact.run_delay_seconds);
+    let throttled = exact.throttled_seconds;
+    let queued = [("cpu", exact.run_delay_seconds - throttled), ("throttled", throttled)];
     let mut parts: Vec<(&str, f64)> =
-        waited.by.iter().map(|(reason, seconds)| (reason.as_str(), *seconds)).chain([queue]).collect();
+        waited.by.iter().map(|(reason, seconds)| (reason.as_str(), *seconds)).chain(queued).collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let share = |seconds: f64| seconds / exact.wall_seconds.max(f64::MIN_POSITIVE);
     let shown = parts.iter().filter(|(_, seconds)| share(*seconds) >= LEAST).take(SHOWN);
@@ -52,6 +53,9 @@ mod tests {
         assert_eq!(cell(Some(&all), &figures), "shuffle 40 %, cpu 20 %");
         assert_eq!(cell(Some(&of(r#"{"by":{"gc":0.05}}"#)), &figures), "cpu 20 %");
         assert_eq!(cell(None, &figures), "");
+        let quota = r#"{"exact":{"wall_seconds":10.0,"run_delay_seconds":5.0,"throttled_seconds":4.5}}"#;
+        let quota: Figures = serde_json::from_str(quota).unwrap();
+        assert_eq!(cell(Some(&all), &quota), "throttled 45 %, shuffle 40 %");
         assert_eq!(cell(Some(&all), &Figures::default()), "");
     }
 }

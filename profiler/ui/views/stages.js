@@ -28,10 +28,12 @@ export function parts(stage) {
   const e = stage.exact;
   if (!e) return null;
   const python = pythonWait(stage);
+  const throttled = e.throttled_seconds ?? 0;
   return [
     ['user', 'on the CPU', e.user_seconds, 'The tasks’ own code, the JVM’s and native code included'],
     ['system', 'in the kernel', e.system_seconds, 'CPU time in system calls and page faults'],
-    ['delay', 'waiting for a CPU', e.run_delay_seconds, 'Runnable, and other threads had the cores: neighbours, or too few cores'],
+    ['delay', 'waiting for a CPU', e.run_delay_seconds - throttled, 'Runnable, and other threads had the cores: neighbours, or too few cores'],
+    ...(throttled > 0 ? [['throttled', 'throttled', throttled, 'Runnable, and the container, or another cgroup of the task’s, had used up its quota of CPU time']] : []),
     ...(python > 0 ? [['python', 'waiting for Python', python, 'Asleep until a Python worker had read or sent something']] : []),
     ['blocked', 'blocked', Math.max(0, e.blocked_seconds - python), waitedFor(stage) || 'Waiting for the network, a disk, a lock or another stage'],
   ];
@@ -87,11 +89,12 @@ export function show(answer, { state, store, pages }) {
     set: (change) => store.set(change, { replace: true }),
     link: (s) => store.href({ ...FRESH, view: 'flame', labels: labels(s) }),
     none: '',
-  }), splitLegend(rows.some((s) => pythonWait(s) > 0)), app ? pages.links(app) : null);
+  }), splitLegend(rows), app ? pages.links(app) : null);
 }
 
 /** What the parts' colours mean. */
-export function splitLegend(python) {
-  const names = [['user', 'on the CPU'], ['system', 'in the kernel'], ['delay', 'waiting for a CPU'], ...(python ? [['python', 'waiting for Python']] : []), ['blocked', 'blocked']];
+export function splitLegend(rows) {
+  const any = (is, name) => (rows.some(is) ? [name] : []);
+  const names = [['user', 'on the CPU'], ['system', 'in the kernel'], ['delay', 'waiting for a CPU'], ...any((s) => s.exact?.throttled_seconds > 0, ['throttled', 'throttled']), ...any((s) => pythonWait(s) > 0, ['python', 'waiting for Python']), ['blocked', 'blocked']];
   return h('ul', { class: 'legend split-legend' }, names.map(([key, name]) => h('li', {}, h('i', { class: key }), name)));
 }

@@ -11,6 +11,7 @@ use std::process::Command;
 #[derive(Clone, Debug)]
 pub struct JavaProgram {
     class: String,
+    package: Option<String>,
     source: String,
     java_home: PathBuf,
     flags: Vec<String>,
@@ -24,6 +25,7 @@ impl JavaProgram {
     pub fn new(class: &str, source: &str, java_home: &Path) -> Self {
         Self {
             class: class.to_owned(),
+            package: None,
             source: source.to_owned(),
             java_home: java_home.to_owned(),
             flags: Vec::new(),
@@ -31,6 +33,12 @@ impl JavaProgram {
             class_path: Vec::new(),
             release: None,
         }
+    }
+
+    /// The package that its source names: who knows JVMs by their main class may take it for another.
+    pub fn package(mut self, package: &str) -> Self {
+        self.package = Some(package.to_owned());
+        self
     }
 
     /// Jars that it is compiled and run with; `DIRECTORY/*` is all in a directory.
@@ -77,11 +85,15 @@ impl JavaProgram {
         if !output.status.success() {
             bail!("{} failed\n{}", step::shown(&javac), String::from_utf8_lossy(&output.stderr));
         }
+        let main = match &self.package {
+            Some(package) => format!("{package}.{}", self.class),
+            None => self.class.clone(),
+        };
         let mut java = Command::new(self.java_home.join("bin/java"));
         java.args(&self.flags)
             .arg("-cp")
             .arg(&class_path)
-            .arg(&self.class)
+            .arg(main)
             .args(&self.arguments)
             // Without a locale Java prints ASCII.
             .env("LC_ALL", "C.UTF-8")

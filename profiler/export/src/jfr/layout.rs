@@ -9,6 +9,10 @@ use emberscope_model::{Pace, SampleKind};
 /// Most events, about: of some 60 bytes each they stay below [`super::super::MAX_BYTES`]. A stack has one at least.
 pub const MAX_EVENTS: u64 = 500_000;
 
+/// Nanoseconds of waiting for which there is an event: as often as CPU time is sampled, so that tools that count events see both
+/// alike.
+const WAITED_NS: u64 = 10_000_000;
+
 /// What an event stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Each {
@@ -22,8 +26,8 @@ impl Each {
     /// Of samples of a kind, so many of this weight in all.
     pub fn of(kind: SampleKind, count: u64, weight: u64) -> Self {
         match kind.facts().pace {
-            Pace::Every(usual) if kind.holds(SampleKind::OffCpu) => {
-                Self::Weight(usual.max(weight.div_ceil(MAX_EVENTS)).max(1))
+            Pace::Every(_) if kind.holds(SampleKind::OffCpu) => {
+                Self::Weight(WAITED_NS.max(weight.div_ceil(MAX_EVENTS)))
             }
             _ => Self::Samples(count.div_ceil(MAX_EVENTS).max(1)),
         }

@@ -141,8 +141,8 @@ pub fn groups(store: &dyn Store, query: &Query) -> Result<Slow, ApiError> {
     })
 }
 
-/// What threads' wall time went to, nanoseconds: names as in `by` of `waited`, with `cpu`, `run_delay`, and `blocked` for blocked
-/// time of which no wait was seen.
+/// What threads' wall time went to, nanoseconds: names as in `by` of `waited`, with `cpu`, `run_delay`, of which `throttled` is
+/// none, and `blocked` for blocked time of which no wait was seen.
 #[derive(Default)]
 struct Times(BTreeMap<&'static str, u64>);
 
@@ -153,7 +153,9 @@ impl Times {
         for (task, sums) in tasks.iter().filter_map(|task| Some((task, task.own.exact?))) {
             let mut blocked = sums.blocked_ns();
             all.add("cpu", sums.accounts.cpu_ns);
-            all.add("run_delay", sums.accounts.run_delay_ns);
+            let (queued, throttled) = sums.queued_and_throttled_ns();
+            all.add("run_delay", queued);
+            all.add("throttled", throttled);
             for (reason, ns) in task.waits.by_reason() {
                 all.add(reason.slug(), ns);
                 blocked = blocked.saturating_sub(ns);

@@ -218,13 +218,17 @@ async fn wall_time_is_whole() {
         weight.unwrap_or_else(|| panic!("{line} is not in {folded}")) / jobs::MS
     };
     let folded = ask("").await;
-    // 20 tasks and a feeder waited 100 ms each for a CPU; the tasks were blocked 50 ms each, of which 500 ms were seen.
-    assert_eq!(of(&folded, "[waits for a CPU]"), 2_100);
+    // 20 tasks and a feeder wanted to run 100 ms each, 30 of them throttled; the tasks were blocked 50 ms each, of which 500 ms
+    // were seen.
+    assert_eq!(of(&folded, "[waits for a CPU]"), 1_470);
+    assert_eq!(of(&folded, "[throttled by a CPU quota]"), 630);
     assert_eq!(of(&folded, "[unknown: wait not sampled]"), 500);
     assert_eq!(of(&folded, "java.lang.Thread.run;schedule"), 400, "idle threads are left out");
     assert_eq!(of(&folded, "java.lang.Thread.run;Feeder.write"), 500);
     let by = ask("&group=wait,thread_class").await;
-    assert_eq!(of(&by, "wait=cpu;thread_class=task;[waits for a CPU]"), 2_000);
+    assert_eq!(of(&by, "wait=cpu;thread_class=task;[waits for a CPU]"), 1_400);
+    assert_eq!(of(&by, "wait=throttled;thread_class=task;[throttled by a CPU quota]"), 600);
+    assert_eq!(of(&by, "wait=(on cpu);thread_class=python;java.lang.Thread.run;Feeder.write"), 500);
     assert_eq!(of(&by, "wait=lock;thread_class=task;java.lang.Thread.run;schedule"), 400);
     assert_eq!(of(&by, "wait=(none);thread_class=task;[unknown: wait not sampled]"), 500);
     let locks = ask("&wait=lock").await;

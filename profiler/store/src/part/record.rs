@@ -11,7 +11,7 @@ use super::{Part, Taken};
 use emberscope_model::{Accounts, DropReason, Frame, LedgerSums, NameSource, WallTime};
 
 /// Kinds of records.
-pub(super) const WINDOW: u8 = 4;
+pub(super) const WINDOW: u8 = 6;
 pub(super) const RELABEL: u8 = 5;
 pub(super) const FORGET: u8 = 3;
 /// The same as journals of 0.1 have them: their label sets have no `wait`, and their ledger does not say what tasks waited for
@@ -23,6 +23,10 @@ pub(super) const OLD_RELABEL: u8 = 2;
 pub(super) const OLD_THREAD_KEYS: usize = 6;
 /// Numbers of a line of their ledger.
 pub(super) const OLD_NUMBERS: usize = 12;
+/// A window whose ledger does not say for how long tasks were throttled.
+pub(super) const UNTHROTTLED_WINDOW: u8 = 4;
+/// Numbers of a line of its ledger.
+pub(super) const UNTHROTTLED_NUMBERS: usize = 13;
 
 /// How long a part's lists were.
 #[derive(Clone, Copy, Debug)]
@@ -203,7 +207,7 @@ pub(crate) fn name_source(slug: &str, says: String) -> Option<NameSource> {
 }
 
 /// The numbers of a ledger's sums, in the order in which they are stored.
-pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 13] {
+pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 14] {
     let LedgerSums { accounts, wall_ns, begun } = sums;
     let Accounts {
         cpu_ns,
@@ -217,6 +221,7 @@ pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 13] {
         read_bytes,
         written_bytes,
         python_wait_ns,
+        throttled_ns,
     } = accounts;
     [
         cpu_ns,
@@ -232,5 +237,6 @@ pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 13] {
         wall_ns,
         begun,
         python_wait_ns,
+        throttled_ns,
     ]
 }

@@ -6,7 +6,8 @@ use super::super::facts::THREAD_KEYS;
 use super::super::facts::{LedgerLine, Record, Set, StackNode, TextId, WindowFacts};
 use super::codec::{Malformed, Reader};
 use super::record::{
-    FORGET, OLD_NUMBERS, OLD_RELABEL, OLD_THREAD_KEYS, OLD_WINDOW, RELABEL, WINDOW, name_source, numbers,
+    FORGET, OLD_NUMBERS, OLD_RELABEL, OLD_THREAD_KEYS, OLD_WINDOW, RELABEL, UNTHROTTLED_NUMBERS,
+    UNTHROTTLED_WINDOW, WINDOW, name_source, numbers,
 };
 use super::{GroupHead, Part, Taken};
 use emberscope_model::{
@@ -27,8 +28,13 @@ impl Part {
         let old = matches!(*kind, OLD_WINDOW | OLD_RELABEL);
         self.read_new(&mut reader, if old { OLD_THREAD_KEYS } else { THREAD_KEYS.len() })?;
         match *kind {
-            WINDOW | OLD_WINDOW => {
-                let taken = self.read_window(&mut reader, if old { OLD_NUMBERS } else { usize::MAX })?;
+            WINDOW | UNTHROTTLED_WINDOW | OLD_WINDOW => {
+                let told = match *kind {
+                    OLD_WINDOW => OLD_NUMBERS,
+                    UNTHROTTLED_WINDOW => UNTHROTTLED_NUMBERS,
+                    _ => usize::MAX,
+                };
+                let taken = self.read_window(&mut reader, told)?;
                 self.push(taken)
             }
             RELABEL | OLD_RELABEL => {
@@ -207,27 +213,39 @@ mod tests {
     use super::super::codec::{put, put_text};
     use super::*;
 
-    /// A window without rows, of a task's thread; `values` are its label set's after the process's place.
-    fn record(kind: u8, values: &[u64]) -> Vec<u8> {
+    /// A window without rows, of a task's thread; `values` are its label set's after the process's place. Its ledger has a line
+    /// of so many numbers: 1, 2 and so on.
+    fn record(kind: u8, values: &[u64], told: u64) -> Vec<u8> {
         let mut out = vec![kind];
         put(&mut out, 4);
         ["pid", "7", "stage", "3"].iter().for_each(|text| put_text(&mut out, text));
         // A process with a label; a set; no frames, nodes, stacks, records.
         [1, 1, 1, 2, 1, 0].iter().chain(values).chain(&[0; 4]).for_each(|number| put(&mut out, *number));
-        // From, length, whole; nothing lost, no processes, lines, groups.
-        [10, 10, 0, 0, 0, 0, 0].iter().for_each(|number| put(&mut out, *number));
+        // From, length, whole; nothing lost, no processes, a line, no groups.
+        [10, 10, 0, 0, 0, 1, 0].iter().for_each(|number| put(&mut out, *number));
+        (1..=told).chain([0, 10, 0]).for_each(|number| put(&mut out, number));
         out
     }
 
     #[test]
-    fn journals_from_before_there_was_wait_are_read() {
-        for (kind, values) in [(OLD_WINDOW, &[4, 0, 0, 0, 0, 0][..]), (WINDOW, &[4, 0, 0, 0, 0, 0, 0])] {
+    fn older_journals_are_read() {
+        let (six, seven) = (&[4, 0, 0, 0, 0, 0][..], &[4, 0, 0, 0, 0, 0, 0][..]);
+        let kinds = [
+            (OLD_WINDOW, six, OLD_NUMBERS),
+            (UNTHROTTLED_WINDOW, seven, UNTHROTTLED_NUMBERS),
+            (WINDOW, seven, 14),
+        ];
+        for (kind, values, told) in kinds {
             let mut part = Part::default();
-            part.replay(&record(kind, values)).expect("it is read");
+            part.replay(&record(kind, values, told as u64)).expect("it is read");
             let labels = &part.facts.labels;
             assert_eq!(labels.text(labels.value(0, LabelKey::Stage)), "3", "{kind}");
             assert_eq!(labels.text(labels.value(0, LabelKey::Wait)), "");
             assert_eq!(part.facts.windows.len(), 1);
+            let sums = &mut part.ledger[0].sums.clone();
+            let read: Vec<u64> = numbers(sums).into_iter().map(|number| *number).collect();
+            let want: Vec<u64> = (1..=14).map(|n| if n <= told as u64 { n } else { 0 }).collect();
+            assert_eq!(read, want, "{kind}");
         }
     }
 }

@@ -1,10 +1,12 @@
+package org.apache.spark.deploy;
+
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Pairs of threads that wake each other so often a second together, under names of a Spark task's thread. Arguments: switches
- * a second, pairs. It runs until it is killed.
+ * Pairs of threads that wake each other so often a second together, under names of a Spark task's thread, in what goes by its
+ * name for a driver that runs tasks. Arguments: switches a second, pairs. It runs until it is killed.
  */
-public final class Switches {
+public final class SparkSubmit {
     private final Thread[] both = new Thread[2];
     private volatile int turn;
 
@@ -12,7 +14,7 @@ public final class Switches {
         int perSecond = Integer.parseInt(args[0]);
         int pairs = Integer.parseInt(args[1]);
         for (int pair = 0; pair < pairs; pair++) {
-            new Switches().start(pair, perSecond / pairs);
+            new SparkSubmit().start(pair, perSecond / pairs);
         }
         System.out.println("fact started=" + ProcessHandle.current().pid());
     }
@@ -30,10 +32,12 @@ public final class Switches {
     }
 
     private void run(int own, long tripsInTen) {
-        // The name is told when a thread that runs gives it to itself.
-        Thread.currentThread().setName(Thread.currentThread().getName());
         long next = System.nanoTime();
-        while (true) {
+        for (int tens = 0;; tens++) {
+            // A name is told when a thread that runs gives it to itself, to who watches by then.
+            if (tens % 100 == 0) {
+                Thread.currentThread().setName(Thread.currentThread().getName());
+            }
             for (long trip = 0; trip < tripsInTen; trip++) {
                 while (turn != own) {
                     LockSupport.park();

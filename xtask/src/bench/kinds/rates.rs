@@ -35,7 +35,8 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     for (rate, bar) in RATES {
         let dir = bench.work.join(format!("rate-{rate}"));
         std::fs::create_dir_all(&dir).context("making a directory")?;
-        let program = JavaProgram::new("Switches", include_str!("Switches.java"), &kit.jdk.home);
+        let program = JavaProgram::new("SparkSubmit", include_str!("Switches.java"), &kit.jdk.home);
+        let program = program.package("org.apache.spark.deploy");
         let mut running = program.arg(rate.to_string()).arg(PAIRS.to_string()).flag("-Xmx64m").start(&dir)?;
         running.wait_fact("started", TIMEOUT)?;
         let (mut with, mut without) = (Vec::new(), Vec::new());

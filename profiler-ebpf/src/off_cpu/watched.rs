@@ -1,0 +1,100 @@
+//! The threads whose waits are watched: those that run a task, from their first one on until they end.
+//!
+//! In: names of threads, their ends. Out: entries of `WAITERS`, which have all that a switch asks for, so that it takes one
+//! look-up; and the filter, a word for all threads with the same low bits of their tids, which for most other threads makes
+//! it none. Where waits are not sampled all of it is dropped by the verifier.
+#![allow(unsafe_code)]
+
+use super::throttle;
+use crate::globals::WAIT_EVERY_NS;
+use crate::maps::{FILTER, NO_WAITER, WAITERS};
+use crate::output::Counts;
+use aya_ebpf::EbpfContext;
+use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_current_task};
+use core::arch::asm;
+use core::ptr::read_volatile;
+use profiler_ebpf::{DropReason, filter_slot};
+
+/// Whether a thread may be one of them; of most that are none, false.
+#[inline(always)]
+pub fn may_be(tid: u32) -> bool {
+    if WAIT_EVERY_NS.load() == 0 {
+        return false;
+    }
+    // SAFETY: within the array's entry; a word, read whole.
+    slot(tid).is_some_and(|slot| unsafe { read_volatile(slot) } != 0)
+}
+
+/// The current thread has a name with this number, and runs a task from now on, or none.
+#[inline(always)]
+pub fn renamed<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, runs_task: bool) {
+    if WAIT_EVERY_NS.load() == 0 || !runs_task && !may_be(tid) {
+        return;
+    }
+    if runs_task && WAITERS.get_ptr(tid).is_none() {
+        let Some(blank) = NO_WAITER.get(0) else { return };
+        if WAITERS.insert(tid, blank, 0).is_ok() {
+            count(tid, 1);
+        } else if let Some(counts) = Counts::of_this_cpu() {
+            counts.lost(ctx, DropReason::WaitersFull);
+        }
+    }
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
+    // SAFETY: an entry of the map, each word written whole; the current task, which is read without faulting.
+    unsafe {
+        (*waiter).pid = pid;
+        (*waiter).name_seq = seq;
+        (*waiter).cgroup_id = bpf_get_current_cgroup_id();
+        (*waiter).runs = u32::from(runs_task);
+        (*waiter).quota = throttle::has_quota(bpf_get_current_task() as *const u8);
+    }
+}
+
+/// The current thread's name has another number, whatever the name is.
+#[inline(always)]
+pub fn renumbered(tid: u32, seq: u32) {
+    if !may_be(tid) {
+        return;
+    }
+    if let Some(waiter) = WAITERS.get_ptr_mut(tid) {
+        // SAFETY: an entry of the map; a word, written whole.
+        unsafe { (*waiter).name_seq = seq };
+    }
+}
+
+/// A thread ends.
+#[inline(always)]
+pub fn thread_ended(tid: u32) {
+    if may_be(tid) && WAITERS.remove(tid).is_ok() {
+        count(tid, -1);
+    }
+}
+
+/// For how long a thread wanted to run while its cgroup was throttled, in all. Looks again whether that has a quota.
+#[inline(always)]
+pub fn throttled(tid: u32, task: *const u8) -> u64 {
+    if !may_be(tid) {
+        return 0;
+    }
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return 0 };
+    // SAFETY: an entry of the map, each word read and written whole; the task is read without faulting.
+    unsafe {
+        (*waiter).quota = throttle::has_quota(task);
+        read_volatile(&raw const (*waiter).throttled.sum_ns)
+    }
+}
+
+#[inline(always)]
+fn slot(tid: u32) -> Option<*mut u64> {
+    // SAFETY: within the array's entry.
+    FILTER.get_ptr_mut(0).map(|slots| unsafe { slots.cast::<u64>().add(filter_slot(tid)) })
+}
+
+/// Counts a thread in or out.
+#[inline(always)]
+fn count(tid: u32, by: i64) {
+    if let Some(slot) = slot(tid) {
+        // SAFETY: within the array's entry. One instruction adds (`BPF_ATOMIC | BPF_ADD`); core has none for this target.
+        unsafe { asm!("lock *(u64 *)({0} + 0) += {1}", in(reg) slot, in(reg) by) };
+    }
+}
