@@ -26,8 +26,7 @@ use crate::threads;
 use crate::walk::{at_most, begin, in_a_loop, mix, prepare};
 use crate::workers::runs_task;
 use aya_ebpf::helpers::generated::{
-    bpf_get_current_cgroup_id, bpf_get_current_task, bpf_get_current_task_btf, bpf_get_prandom_u32,
-    bpf_ktime_get_ns, bpf_task_pt_regs,
+    bpf_get_current_task, bpf_get_current_task_btf, bpf_get_prandom_u32, bpf_ktime_get_ns, bpf_task_pt_regs,
 };
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
@@ -114,7 +113,6 @@ fn leaves(ctx: &RawTracePointContext) -> u64 {
         (*waiter).began_ns = now;
         (*waiter).pid = (bpf_get_current_pid_tgid() >> 32) as u32;
         (*waiter).name_seq = threads::number_of(tid);
-        (*waiter).cgroup_id = bpf_get_current_cgroup_id();
         let key = key();
         let (at, known) = place(waiter, key);
         (*waiter).cause = at as u32;

@@ -78,8 +78,6 @@ pub enum WaiterState {
 pub struct Waiter {
     /// When the wait began.
     pub began_ns: u64,
-    /// cgroup v2 id of the task; 0 where the kernel has none.
-    pub cgroup_id: u64,
     /// Process.
     pub pid: u32,
     /// Number of the thread's name.
@@ -119,7 +117,7 @@ impl Waiter {
 
 const _: () = {
     assert!(size_of::<Cause>() == 48);
-    assert!(size_of::<Waiter>() == 48 + CAUSES * 48);
+    assert!(size_of::<Waiter>() == 40 + CAUSES * 48);
     assert!(CAUSES.is_power_of_two());
 };
 
