@@ -1,4 +1,4 @@
-//! What the store answers, keeps, drops and counts.
+//! What the store answers, keeps and counts.
 
 use super::*;
 use emberscope_model::{
@@ -7,6 +7,7 @@ use emberscope_model::{
 };
 use proptest::prelude::*;
 
+mod changes;
 mod ledger;
 
 const S: u64 = 1_000_000_000;
@@ -259,97 +260,17 @@ fn process(start_ticks: u64, labels: &Arc<LabelSet>) -> Arc<ProcessRecord> {
 }
 
 #[test]
-fn processes_are_told_as_last_known() {
-    let store = store();
-    let (unknown, known) = (labels(&[(LabelKey::App, "unknown")]), labels(&[(LabelKey::App, "app-1")]));
-    let with = |processes, from| Window { processes, ..window(from, from + 10, Vec::new()) };
-    store.append(with(vec![process(1, &unknown), process(2, &unknown)], 0));
-    store.append(with(vec![process(1, &known)], 10));
-    let found = |selection: Selection, until| -> Vec<u64> {
-        store.processes(range(0, until), &selection).iter().map(|p| p.key.start_ticks).collect()
-    };
-    assert_eq!(found(Selection::all(), 20), [1, 2]);
-    assert_eq!(found(only(LabelKey::App, "app-1"), 20), [1]);
-    assert_eq!(found(only(LabelKey::App, "unknown"), 20), [2], "1 is known by now");
-    assert_eq!(found(only(LabelKey::App, "unknown"), 10), [1, 2]);
-}
-
-#[test]
-fn relabelling_changes_rows_and_processes_and_keeps_the_sums() {
-    let store = store();
-    let (unknown, known) = (labels(&[(LabelKey::App, "unknown")]), labels(&[(LabelKey::App, "app-1")]));
-    let (s, t) = (stack(&["a"]), stack(&["b"]));
-    for i in 0..3 {
-        let rows = vec![row(&unknown, &s, 1), row(&known, &s, 2), row(&unknown, &t, 4)];
-        let w = Window { processes: vec![process(1, &unknown)], ..window(i * 10, i * 10 + 10, rows) };
-        store.append(w);
-    }
-    store.relabel(&unknown, &labels(&[(LabelKey::App, "app-1")]));
-    let totals = store.totals(&query(0, 30)).unwrap();
-    assert_eq!((totals.len(), totals[0].labels.get(LabelKey::App), totals[0].count), (1, "app-1", 21));
-    assert_eq!(store.processes(range(0, 30), &only(LabelKey::App, "app-1")).len(), 1);
-    let kept = store.kept();
-    assert!(kept.windows.iter().all(|w| w.window.rows.len() == 2), "equal rows became one");
-    drop(kept);
-    // The books still balance: dropping everything leaves nothing.
-    let mut kept = store.kept();
-    while !kept.windows.is_empty() {
-        kept.drop_oldest();
-    }
-    assert_eq!(kept.sizes.bytes(), 0);
-}
-
-#[test]
-fn forgetting_takes_rows_and_processes_and_nothing_else() {
-    let store = store();
-    let (other, kept) = (labels(&[(LabelKey::App, "unknown")]), labels(&[(LabelKey::App, "app-1")]));
-    let s = stack(&["a"]);
-    for i in 0..2 {
-        let rows = vec![row(&other, &s, 5), row(&kept, &s, 2)];
-        let processes = vec![process(1, &other), process(2, &kept)];
-        store.append(Window { processes, ..window(i * 10, i * 10 + 10, rows) });
-    }
-    store.forget(&other);
-    let totals = store.totals(&query(0, 20)).unwrap();
-    assert_eq!((totals.len(), totals[0].labels.get(LabelKey::App), totals[0].count), (1, "app-1", 4));
-    assert_eq!(store.processes(range(0, 20), &Selection::all()).len(), 1);
-    assert_eq!(store.usage().windows, 2);
-}
-
-#[test]
-fn the_oldest_go_first_by_bytes_and_age_and_are_counted() {
-    let names: Vec<String> = (0..200).map(|i| format!("method number {i}")).collect();
+fn what_windows_share_is_held_once() {
+    let stacks: Vec<_> = (0..200).map(|i| stack(&[&format!("method number {i}")])).collect();
     let who = labels(&[]);
-    let stacks: Vec<_> = names.iter().map(|n| stack(&[n])).collect();
-    let full = |from: u64| window(from, from + 10, stacks.iter().map(|s| row(&who, s, 1)).collect());
-    let mut config = MemoryStoreConfig { max_age: Duration::from_secs(60), ..Default::default() };
-
-    let store = MemoryStore::new(config);
-    store.append(full(0));
-    let one = store.usage().bytes;
-    store.append(full(10));
-    let more = store.usage().bytes - one;
-    assert!(more * 3 < one, "what windows share counts once: {one}, then {more}");
-    assert!(more >= 200 * size_of::<Row>());
-
-    config.max_bytes = one + 3 * more;
-    let store = MemoryStore::new(config);
-    let start = Instant::now();
-    for i in 0..10 {
-        store.append_at(full(i * 10), start + Duration::from_secs(i));
+    let store = store();
+    let mut bytes = Vec::new();
+    for from in [0, 10] {
+        store.append(window(from, from + 10, stacks.iter().map(|s| row(&who, s, 1)).collect()));
+        bytes.push(store.usage().bytes);
     }
-    let usage = store.usage();
-    assert_eq!((usage.windows, usage.dropped_for_bytes, usage.dropped_for_age), (4, 6, 0));
-    assert!(usage.bytes <= config.max_bytes);
-    assert_eq!(store.span(), Some(range(60, 100)));
-    store.append_at(window(100, 110, Vec::new()), start + Duration::from_secs(68));
-    assert_eq!(store.usage().dropped_for_age, 2);
-    assert_eq!(store.span(), Some(range(80, 110)));
-
-    config.max_bytes = 100;
-    let store = MemoryStore::new(config);
-    store.append(full(0));
-    assert_eq!(store.usage(), StoreUsage { dropped_for_bytes: 1, ..StoreUsage::default() });
+    assert!((bytes[1] - bytes[0]) * 3 < bytes[0], "{bytes:?}");
+    assert_eq!(store.usage().windows, 2);
 }
 
 #[test]

@@ -22,17 +22,17 @@ fn merged(config: DiskStoreConfig) -> DiskStore {
     store
 }
 
-/// A block of each of some windows, and the same in memory.
-fn written(dir: &Path, windows: u64) -> MemoryStore {
-    let memory = MemoryStore::new(MemoryStoreConfig::default());
+/// A block of each of some windows, and the same in plain.
+fn written(dir: &Path, windows: u64) -> PlainStore {
+    let plain = PlainStore::default();
     let store = open(dir);
     for window in some(windows) {
-        memory.append(window.clone());
+        plain.append(window.clone());
         store.append(window);
         store.settle();
     }
     assert_eq!(store.disk().unwrap().blocks, windows as usize);
-    memory
+    plain
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -61,11 +61,11 @@ proptest! {
     #[test]
     fn no_answer_changes(rows in rows(), late in 0_u8..3, before in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();
-        let memory = MemoryStore::new(MemoryStoreConfig::default());
+        let plain = PlainStore::default();
         let store = open(dir.path());
         for (number, (rows, sealed)) in rows.iter().enumerate() {
             let window = window(number as u64 * 10, rows);
-            memory.append(window.clone());
+            plain.append(window.clone());
             store.append(window);
             if *sealed {
                 store.settle();
@@ -81,23 +81,23 @@ proptest! {
         // Late labels stop at the first block that does not have the process, and a merged one has all of them.
         let everywhere = rows.iter().all(|(rows, _)| rows.iter().any(|row| row.0 == 0));
         if before && everywhere {
-            change(&memory);
+            change(&plain);
             change(&store);
             store.settle();
         }
-        assert_same(&memory, &store, "blocks of an hour");
+        assert_same(&plain, &store, "blocks of an hour");
         drop(store);
         let store = merged(merging(dir.path()));
         prop_assert_eq!(block_count(&store), (1, 0));
         prop_assert_eq!(blocks(dir.path()).len(), 1);
-        assert_same(&memory, &store, "merged");
-        change(&memory);
+        assert_same(&plain, &store, "merged");
+        change(&plain);
         change(&store);
         store.settle();
-        assert_same(&memory, &store, "merged, then changed");
+        assert_same(&plain, &store, "merged, then changed");
         drop(store);
         let store = open(dir.path());
-        assert_same(&memory, &store, "merged, read by the next start");
+        assert_same(&plain, &store, "merged, read by the next start");
         prop_assert_eq!(block_count(&store), (1, 0));
     }
 }
@@ -105,10 +105,10 @@ proptest! {
 #[test]
 fn rows_that_are_read_in_several_stretches_are_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    let memory = written(dir.path(), 1);
+    let plain = written(dir.path(), 1);
     let store = open(dir.path());
     for window in some(8).into_iter().skip(1) {
-        memory.append(window.clone());
+        plain.append(window.clone());
         store.append(window);
     }
     store.settle();
@@ -123,7 +123,7 @@ fn rows_that_are_read_in_several_stretches_are_the_same() {
         fs::create_dir(again.path().join("blocks")).unwrap();
         let origin = super::super::super::block::Origin::default();
         super::super::super::block::write(&part, 1, &again.path().join("blocks"), false, origin).unwrap();
-        assert_same(&memory, &open(again.path()), &format!("{rows_at_once} rows at once"));
+        assert_same(&plain, &open(again.path()), &format!("{rows_at_once} rows at once"));
     }
 }
 
@@ -131,7 +131,7 @@ fn rows_that_are_read_in_several_stretches_are_the_same() {
 fn only_small_neighbours_of_an_hour_that_is_over_are_merged() {
     let root = tempfile::tempdir().unwrap();
     let (made, whole) = (root.path().join("made"), root.path().join("copy"));
-    let memory = written(&made, 6);
+    let plain = written(&made, 6);
     copy(&made, &whole);
     // Their hour is not over for so long.
     let waiting = DiskStoreConfig { merge_after: Duration::MAX, ..config(&whole) };
@@ -158,7 +158,7 @@ fn only_small_neighbours_of_an_hour_that_is_over_are_merged() {
     let store = merged(large((one / 3 + 2) * 4));
     let (count, aside) = block_count(&store);
     assert!((2..=3).contains(&count) && aside == 0, "{count}");
-    assert_same(&memory, &store, "some were merged");
+    assert_same(&plain, &store, "some were merged");
     drop(store);
     // None is merged twice.
     assert_eq!(block_count(&merged(merging(&whole))).0, count);
@@ -167,7 +167,7 @@ fn only_small_neighbours_of_an_hour_that_is_over_are_merged() {
 #[test]
 fn a_merged_block_is_smaller_and_gets_coarser_windows() {
     let dir = tempfile::tempdir().unwrap();
-    let memory = written(dir.path(), 8);
+    let plain = written(dir.path(), 8);
     let before = open(dir.path()).disk().unwrap().bytes;
     let store = merged(merging(dir.path()));
     let after = store.disk().unwrap().bytes;
@@ -177,25 +177,25 @@ fn a_merged_block_is_smaller_and_gets_coarser_windows() {
     let roll_ups = vec![RollUp { after: Duration::ZERO, window }];
     let store = merged(DiskStoreConfig { roll_ups, ..merging(dir.path()) });
     assert_eq!(store.disk().unwrap().resolutions, [(window, 1, at(80))]);
-    assert_eq!(samples(&store), samples(&memory));
+    assert_eq!(samples(&store), samples(&plain));
     drop(store);
     // Blocks whose windows are coarser already become one with windows as they are.
     let other = tempfile::tempdir().unwrap();
-    let memory = written(other.path(), 8);
+    let plain = written(other.path(), 8);
     let roll_ups = vec![RollUp { after: Duration::ZERO, window }];
     drop(merged(DiskStoreConfig { roll_ups, ..config(other.path()) }));
     let windows = open(other.path()).usage().windows;
     let store = merged(merging(other.path()));
     assert_eq!((block_count(&store), store.usage().windows), ((1, 0), windows));
     assert_eq!(store.disk().unwrap().resolutions, [(window, 1, at(80))]);
-    assert_eq!(samples(&store), samples(&memory));
+    assert_eq!(samples(&store), samples(&plain));
 }
 
 #[test]
 fn a_kill_between_any_two_steps_counts_nothing_twice() {
     let root = tempfile::tempdir().unwrap();
     let (made, done, dir) = (root.path().join("made"), root.path().join("done"), root.path().join("dir"));
-    let memory = written(&made, 4);
+    let plain = written(&made, 4);
     copy(&made, &done);
     drop(merged(merging(&done)));
     let old = blocks(&made);
@@ -206,7 +206,7 @@ fn a_kill_between_any_two_steps_counts_nothing_twice() {
     copy(&new, &dir.join("blocks").join(format!(".{name}")));
     fs::remove_file(dir.join("blocks").join(format!(".{name}")).join("frames.parquet")).unwrap();
     let store = open(&dir);
-    assert_same(&memory, &store, "not renamed");
+    assert_same(&plain, &store, "not renamed");
     assert_eq!(block_count(&store), (4, 0));
     drop(store);
     // Renamed, and some of the old ones are removed, or on their way out.
@@ -225,7 +225,7 @@ fn a_kill_between_any_two_steps_counts_nothing_twice() {
         for place in ["a start", "the next one"] {
             let store = open(&dir);
             assert_eq!(block_count(&store), (1, 0), "{removed} {place}");
-            assert_same(&memory, &store, &format!("{removed} were removed, {place}"));
+            assert_same(&plain, &store, &format!("{removed} were removed, {place}"));
             drop(store);
             assert_eq!(blocks(&dir).len(), 1, "{removed} {place}");
         }
@@ -241,7 +241,7 @@ fn a_kill_between_any_two_steps_counts_nothing_twice() {
         fs::copy(&journal, dir.join(format!("journal/{number:012}.journal"))).unwrap();
     }
     let store = open(&dir);
-    assert_same(&memory, &store, "with old journals");
+    assert_same(&plain, &store, "with old journals");
     assert_eq!((block_count(&store), store.disk().unwrap().recovered_windows), ((1, 0), 0));
 }
 
@@ -249,7 +249,7 @@ fn a_kill_between_any_two_steps_counts_nothing_twice() {
 fn where_the_merged_block_is_damaged_the_old_ones_answer() {
     let root = tempfile::tempdir().unwrap();
     let (made, done, dir) = (root.path().join("made"), root.path().join("done"), root.path().join("dir"));
-    let memory = written(&made, 3);
+    let plain = written(&made, 3);
     copy(&made, &done);
     drop(merged(merging(&done)));
     let new = blocks(&done).remove(0);
@@ -265,7 +265,7 @@ fn where_the_merged_block_is_damaged_the_old_ones_answer() {
         let store = open(&dir);
         if file.extension().is_some_and(|extension| extension == "parquet") {
             assert_eq!(block_count(&store), (3, 1), "{}", file.display());
-            assert_same(&memory, &store, "the old ones");
+            assert_same(&plain, &store, "the old ones");
         }
     }
     // An old one that is damaged goes aside, and the others are merged.
@@ -279,13 +279,13 @@ fn where_the_merged_block_is_damaged_the_old_ones_answer() {
     store.settle();
     assert_eq!(block_count(&store), (1, 1));
     let lost: u64 = some(2)[1].rows.iter().map(|row| row.count).sum();
-    assert_eq!(samples(&store), samples(&memory) - lost);
+    assert_eq!(samples(&store), samples(&plain) - lost);
 }
 
 #[test]
 fn a_query_that_began_before_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
-    let memory = written(dir.path(), 5);
+    let plain = written(dir.path(), 5);
     let store = open(dir.path());
     let old: Vec<Arc<Block>> = read(&store.shared.held).blocks.clone();
     drop(store);
@@ -303,14 +303,14 @@ fn a_query_that_began_before_begins_anew() {
         assert!(anew, "{error}");
     }
     assert_eq!(block_count(&store), (1, 0));
-    assert_same(&memory, &store, "begun anew");
+    assert_same(&plain, &store, "begun anew");
 }
 
 #[test]
 fn many_ask_while_blocks_are_merged() {
     let dir = tempfile::tempdir().unwrap();
-    let memory = written(dir.path(), 12);
-    let expected = samples(&memory);
+    let plain = written(dir.path(), 12);
+    let expected = samples(&plain);
     let store = DiskStore::open(DiskStoreConfig { cache_bytes: 1, ..merging(dir.path()) }).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -334,7 +334,7 @@ fn merger() {
 fn kills_in_the_middle_change_no_answer() {
     let root = tempfile::tempdir().unwrap();
     let (whole, dir) = (root.path().join("whole"), root.path().join("copy"));
-    let memory = written(&whole, 10);
+    let plain = written(&whole, 10);
     let mut fewer = 0;
     copy(&whole, &dir);
     let mut killer = Killer::of("disk::tests::merged::merger", (DIR, &dir));
@@ -345,7 +345,7 @@ fn kills_in_the_middle_change_no_answer() {
         let (count, aside) = block_count(&store);
         assert_eq!(aside, 0, "round {round}");
         fewer += usize::from(count < 10);
-        assert_same(&memory, &store, &format!("round {round}"));
+        assert_same(&plain, &store, &format!("round {round}"));
         assert_eq!(blocks(&dir).len(), count, "round {round}");
     }
     assert!(fewer > 0, "no kill came late enough");

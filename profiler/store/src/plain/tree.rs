@@ -5,9 +5,9 @@
 //! order they came in. Frames are one when kind and name are equal, and as the query's [`Detail`] says; where
 //! they differ in module, signature or line the node shows the least of them. Limit: nodes.
 
-use super::error::StoreError;
-use super::flat::{Flat, FlatNode, Ordered, Symbol, check, kind, preorder, told};
-use super::pointer::{PairMap, PointerMap};
+use crate::error::StoreError;
+use crate::flat::{Flat, FlatNode, Ordered, Symbol, check, kind, preorder, told};
+use crate::pointer::{PairMap, PointerMap};
 use emberscope_model::{Detail, FastMap, Frame, FrameKind, NodeId};
 use std::marker::PhantomData;
 use std::sync::Arc;
