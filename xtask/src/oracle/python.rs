@@ -301,26 +301,4 @@ pub fn without_file(name: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn stacks_are_held_against_what_was_told() {
-        let line = r#"{"scene": "x", "from": 2, "until": 4, "stack": ["<module>", "A.f"]}"#;
-        let scene = scene(line).unwrap();
-        let node = |parent: Value, name: &str, kind: &str, own: u64| json!({"parent": parent, "name": name, "kind": kind, "self": own, "total": own});
-        let answer = json!({"nodes": [
-            node(Value::Null, "total", "label", 0),
-            node(json!(0), "_start", "native", 1),
-            node(json!(1), "<module> (a.py)", "python", 0),
-            node(json!(2), "sum", "native", 0),
-            node(json!(3), "A.f (a.py)", "python", 3),
-            node(json!(4), "long_add", "native", 4),
-        ]});
-        let judged = Judged::in_answer(&answer, &scene);
-        assert_eq!((judged.n, judged.rooted, judged.equal), (8, 7, 7));
-        assert_eq!(judged.leaves["A.f"], 7);
-        assert_eq!(judged.others, [(1, String::new())]);
-    }
-}
+mod tests;
