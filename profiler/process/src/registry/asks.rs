@@ -8,17 +8,15 @@
 //! is called. An id without a name is not worth a question to a driver: `--name`, the script or the id itself
 //! will do.
 
+use super::Registry;
 use super::entry::{Entry, Told};
-use super::{Limits, Registry};
+use super::turn::Turn;
 use crate::discovery::{Answer, Candidate, MAX_CANDIDATES, Question, RestApp, Server};
 use crate::identity::{DriverAddress, Runtime};
 use emberscope_model::{Deploy, ProcessKey, Role};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-/// Longest time between two questions while there is no answer. A driver on a busy machine takes 20 s for
-/// its first one (it loads some thousand classes), and is not asked to do so twice.
-const SLOWEST: Duration = Duration::from_secs(10);
 /// Time between two questions to a driver that has answered, and of whose application nothing surer tells:
 /// a notebook may have stopped its session and made another.
 const KNOWN: Duration = Duration::from_secs(300);
@@ -31,28 +29,6 @@ const MAX_NAMES: usize = 4096;
 const MAX_SEARCHES: u32 = 5;
 /// Searches remembered.
 const MAX_SEARCHED: usize = 4096;
-
-/// When something is asked next.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    next: Instant,
-    times: u32,
-    waiting: bool,
-}
-
-impl Turn {
-    fn new() -> Self {
-        Self { next: Instant::now(), times: 0, waiting: false }
-    }
-    fn due(&self, now: Instant) -> bool {
-        !self.waiting && now >= self.next
-    }
-    fn asked(&mut self, now: Instant, limits: &Limits) {
-        self.waiting = true;
-        self.next = now + limits.ask_interval.saturating_mul(1 << self.times.min(16)).min(SLOWEST);
-        self.times = self.times.saturating_add(1);
-    }
-}
 
 /// An application, and the user of the executors that name its driver.
 type Search = (String, u32);

@@ -3,6 +3,7 @@
 mod asks;
 mod deferred;
 mod files;
+mod reasons;
 
 use super::asker::Asker;
 use super::config::{SymbolizerConfig, Target};
@@ -20,9 +21,9 @@ use emberscope_model::{
     StackEnd, UnknownReason,
 };
 use emberscope_runtime::{DeferredFrame, Facts, Readers, Runtimes};
-use emberscope_target::maps;
 use emberscope_target::readers::Door;
 use profiler_ebpf::UserFrame;
+use reasons::{why_unnamed, why_unread};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -290,26 +291,4 @@ fn arranged(raw: &RawStack, runtimes: &Runtimes) -> Option<Vec<UserFrame>> {
 fn lookup_address(frame: &UserFrame) -> u64 {
     let back = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
     frame.value.saturating_sub(u64::from(back))
-}
-
-fn why_unread(process: Option<&ProcessState>, runtimes: &Runtimes) -> UnknownReason {
-    let Some(process) = process.filter(|p| p.exited.is_none()) else { return UnknownReason::ProcessGone };
-    let runtime = process.runtime.as_ref().and_then(|runtime| runtimes.get(runtime.id));
-    runtime.map_or(UnknownReason::AnonymousCode, |runtime| runtime.words().unread)
-}
-
-fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
-    match process {
-        None => UnknownReason::ProcessGone,
-        Some(p) if maps::find(&p.mappings, address).is_none() => UnknownReason::NoMapping,
-        Some(p) if p.jit.have_map => UnknownReason::NotInPerfMap,
-        // It ended before its turn to be asked came.
-        Some(p) if p.exited.is_some() => UnknownReason::ProcessGone,
-        Some(p) => match p.jvm() {
-            None => UnknownReason::AnonymousCode,
-            Some(jvm) if matches!(jvm.names, NameSource::None(_)) => UnknownReason::JvmNotAsked,
-            Some(_) if p.needs_map() => UnknownReason::NoPerfMap,
-            Some(_) => UnknownReason::JvmNotReady,
-        },
-    }
 }
