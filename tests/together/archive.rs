@@ -7,6 +7,8 @@
 
 mod policy;
 mod storage;
+mod starts;
+use starts::*;
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here, Running, skip, wait_for, wait_visible};
@@ -30,12 +32,6 @@ fn now_ms() -> Result<u64> {
 /// Starts a server in a directory; None after saying that the test is skipped.
 type Start = fn(&Here, &str, &Path) -> Result<Option<Box<dyn Storage>>>;
 
-/// What is made once for all tests; None after saying that `test` is skipped.
-fn once<T: Clone>(
-    made: &OnceLock<Result<T, String>>,
-    test: &str,
-    make: impl FnOnce() -> Result<Result<T, String>>,
-) -> Option<T> {
     match made.get_or_init(|| make().unwrap_or_else(|error| Err(format!("{error:#}")))) {
         Ok(made) => Some(made.clone()),
         Err(why) => {
@@ -43,34 +39,6 @@ fn once<T: Clone>(
             None
         }
     }
-}
-
-fn s3_binary(test: &str) -> Option<PathBuf> {
-    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    once(&BINARY, test, s3::build)
-}
-
-fn start_s3(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
-    let Some(binary) = s3_binary(test) else { return Ok(None) };
-    Ok(Some(Box::new(S3::start(&binary, dir)?)))
-}
-
-fn start_azure(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
-    static MODULES: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let Some(modules) = once(&MODULES, test, azure::install) else { return Ok(None) };
-    Ok(Some(Box::new(Azure::start(&modules, dir)?)))
-}
-
-fn start_gs(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
-    static BINARIES: OnceLock<Result<(PathBuf, PathBuf), String>> = OnceLock::new();
-    let Some(binaries) = once(&BINARIES, test, gs::build) else { return Ok(None) };
-    Ok(Some(Box::new(Gs::start(&binaries, dir)?)))
-}
-
-fn start_hdfs(here: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
-    static JARS: OnceLock<Result<Vec<PathBuf>, String>> = OnceLock::new();
-    let Some(jars) = once(&JARS, test, || hdfs::fetch(&here.venv)) else { return Ok(None) };
-    Ok(Some(Box::new(Hdfs::start(&jars, &here.java, dir)?)))
 }
 
 fn busy(dir: &Path) -> Result<Running> {
