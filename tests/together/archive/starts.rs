@@ -8,6 +8,14 @@ pub(super) fn once<T: Clone>(
     test: &str,
     make: impl FnOnce() -> Result<Result<T, String>>,
 ) -> Option<T> {
+    match made.get_or_init(|| make().unwrap_or_else(|error| Err(format!("{error:#}")))) {
+        Ok(made) => Some(made.clone()),
+        Err(why) => {
+            skip(test, why);
+            None
+        }
+    }
+}
 
 pub(super) fn s3_binary(test: &str) -> Option<PathBuf> {
     static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
