@@ -10,11 +10,11 @@ use super::files::FileSlot;
 use super::jit::JitNames;
 use super::native::ModuleId;
 use emberscope_model::{JvmFacts, NameSource, RuntimeId, StackEnd, Tenant};
-use emberscope_runtime::{Facts, Runtimes};
+use emberscope_runtime::Runtimes;
 use emberscope_target::errand::{self, About, Errand, Ticket, What};
 use emberscope_target::maps::{self, Mapping};
 use emberscope_target::open;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// `/proc/PID/maps` is read at most this often for one process. While reading it again does not help

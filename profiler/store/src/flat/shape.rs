@@ -109,7 +109,7 @@ impl Shape {
             of_node.push(place);
         }
         drop(known);
-        let order = preorder(&nodes).order;
+        let order = preorder(&nodes);
         let mut place_of = vec![0_u32; nodes.len()];
         for (new, old) in order.iter().enumerate() {
             if let Some(place) = place_of.get_mut(*old as usize) {
