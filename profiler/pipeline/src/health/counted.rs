@@ -93,6 +93,17 @@ impl<'a> Counted<'a> {
             m.bounded.entries.with_label_values(&[table]).set(i64::try_from(held).unwrap_or(i64::MAX));
             raise_to(&m.bounded.refused.with_label_values(&[table]), refused);
         }
+        for (queue, refused) in [
+            ("execs", processes.execs_dropped),
+            ("driver_questions", processes.asks_refused),
+            ("perf_map_jobs", names.asks_dropped),
+            ("perf_map_entries", names.perf_map_entries_dropped),
+            ("perf_map_ends", names.perf_maps_cut),
+            ("symbol_tables", names.native.tables_evicted),
+            ("ledger_lines", rooms.windows.counters().folded_ledger),
+        ] {
+            raise_to(&m.bounded.refused.with_label_values(&[queue]), refused);
+        }
     }
 
     fn count_names(&self, m: &Metrics) {

@@ -98,7 +98,6 @@ impl Registry {
         let app = std::mem::take(&mut search.0);
         let found = driver.and_then(|key| Some((key, self.entries.get_mut(&key)?)));
         let (Some((key, entry)), Some((uid, by_service))) = (found, by) else {
-            self.counters.asks_unanswered += 1;
             return;
         };
         if entry.process.uid != uid && !by_service {
@@ -129,7 +128,6 @@ impl Registry {
                 turn.next = Instant::now() + KNOWN;
             }
         }
-        self.counters.asks_unanswered += u64::from(apps.is_empty());
         // A Worker may name what its own executors are believed to work for, and nothing else.
         let starts = |id: &str| {
             let executors = self.entries.values().filter(|e| e.parent == Some(key) && e.judged);

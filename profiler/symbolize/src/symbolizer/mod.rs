@@ -86,9 +86,7 @@ impl Symbolizer {
             process.tenant = target.tenant;
             let arranged = arranged(raw, self.readers.runtimes());
             let user = arranged.as_deref().unwrap_or(&raw.user);
-            if process.prepare(&dir, target, user.iter().filter(|f| f.is_native()).map(lookup_address)) {
-                self.counters.maps_read += 1;
-            }
+            process.prepare(&dir, target, user.iter().filter(|f| f.is_native()).map(lookup_address));
             let now = Instant::now();
             for frame in user.iter().rev() {
                 let deferred = DeferredFrame { frame: *frame, generation: raw.generation };
@@ -217,12 +215,9 @@ impl Symbolizer {
 
     /// Counts.
     pub fn counters(&self) -> SymbolizerCounters {
-        let (kernel_symbols, kernel_symbol_bytes) = self.kernel.size();
         SymbolizerCounters {
             processes: self.processes.len() as u64,
             frames: self.frames.len() as u64,
-            kernel_symbols: kernel_symbols as u64,
-            kernel_symbol_bytes: kernel_symbol_bytes as u64,
             jit_dropped: self.processes.values().map(|p| p.jit.dropped).sum(),
             java_held: self.readers.held(),
             native: self.natives.counters(),
