@@ -36,7 +36,7 @@ use table::{Named, Parts, Table};
 
 pub use debuginfod::{Debuginfod, DebuginfodCounters};
 pub use demangle::Mangled;
-pub use loading::{Loaded, Reading};
+pub use loading::Loaded;
 pub use module::{ModuleId, ModuleKey, offset_name};
 
 /// Files known at a time; beyond, all is forgotten and begins anew.

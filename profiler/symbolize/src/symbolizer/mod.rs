@@ -17,8 +17,8 @@ use super::process::{ProcessState, Walked};
 use super::thread_start;
 use deferred::Named;
 use emberscope_model::{
-    Excess, FastMap, FastSet, Frame, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Refusals, Stack,
-    StackEnd, UnknownReason,
+    Excess, FastMap, FastSet, Frame, JvmFacts, Pid, ProcessKey, RawStack, Refusals, Stack, StackEnd,
+    UnknownReason,
 };
 use emberscope_runtime::{DeferredFrame, Facts, Readers, Runtimes};
 use emberscope_target::readers::Door;

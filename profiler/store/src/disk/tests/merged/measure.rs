@@ -16,7 +16,7 @@ fn measure() {
     for times in [1, 8] {
         let dir = root.path().join(format!("{times}"));
         fs::create_dir_all(dir.join("blocks")).unwrap();
-        let keep = super::super::super::part::Keep { grain: None, tasks: true, rows_at_once: u64::MAX };
+        let keep = crate::part::Keep { grain: None, tasks: true, rows_at_once: u64::MAX };
         let (mut number, mut begin) = (0, at(0).floor(Duration::from_secs(3600)));
         for block in (0..times).flat_map(|_| blocks(Path::new(&from))) {
             let block = Block::open(&block).unwrap();
@@ -31,9 +31,9 @@ fn measure() {
             part.ledger.iter_mut().for_each(|line| move_range(&mut line.seen));
             begin = part.facts.span().unwrap().until;
             number += 1;
-            let origin = super::super::super::block::Origin::default();
+            let origin = crate::block::Origin::default();
             let to = dir.join("blocks");
-            super::super::super::block::write(&part, number, &to, false, origin).unwrap();
+            crate::block::write(&part, number, &to, false, origin).unwrap();
         }
         let config = DiskStoreConfig { memory_bytes: 20 << 20, ..config(&dir) };
         let store = DiskStore::open(config.clone()).unwrap();
