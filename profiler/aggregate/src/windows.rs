@@ -11,11 +11,15 @@
 //! Limits: rows of a window (rows.rs); open windows, by how far ahead of the last reading of
 //! the clocks a stamp is believed.
 
+mod config;
+
+pub use config::{WindowCounters, WindowsConfig};
+
 use super::clock::{ClockMap, ClockReading, ClockStep, Located};
 use super::closed::{ClosedWindow, CountedRow};
 use super::lines::Lines;
 use super::rows::{Kept, Overflow, Rows};
-use emberscope_model::{LabelSet, LedgerSums, Refusals, SampleKind, Tenant, TimeRange, WallTime};
+use emberscope_model::{LabelSet, LedgerSums, Refusals, SampleKind, TimeRange, WallTime};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -27,44 +31,6 @@ const AHEAD_NS: u64 = 60_000_000_000;
 
 /// Windows that a span is spread over, at most; what is left is in the last. Who tells spans does so every second.
 const MAX_PIECES: usize = 16;
-
-/// How windows are cut and bounded.
-#[derive(Clone, Debug)]
-pub struct WindowsConfig<S> {
-    /// Length of a window; at least a second.
-    pub length: Duration,
-    /// How long after its end a window waits for late samples.
-    pub grace: Duration,
-    /// Rows of one open window with all their detail.
-    pub max_rows: usize,
-    /// The stack of samples over that limit.
-    pub overflow_stack: S,
-    /// Their labels, where even keeping those takes too many rows.
-    pub overflow_labels: Arc<LabelSet>,
-    /// Whose a stack is.
-    pub tenant: fn(&S) -> Tenant,
-    /// For how many of `max_rows` a row with this stack counts, by the memory that it holds.
-    pub cost: fn(&S) -> usize,
-}
-
-/// What happened to samples and windows since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WindowCounters {
-    /// Samples.
-    pub samples: u64,
-    /// Samples and stretches of the ledger whose window had closed; counted in the oldest open one.
-    pub late: u64,
-    /// Samples and stretches stamped far ahead of the clock; counted in the newest window.
-    pub ahead: u64,
-    /// Samples that lost their stack to the limit of rows.
-    pub folded_stacks: u64,
-    /// Samples that lost stack and labels to the limit of rows.
-    pub folded_labels: u64,
-    /// Lines of the ledger that lost their labels to the limit of rows.
-    pub folded_ledger: u64,
-    /// Steps of the wall clock, suspends included.
-    pub clock_steps: u64,
-}
 
 /// Era, then the slot's number since the Unix epoch.
 type Key = (u64, u64);

@@ -85,7 +85,6 @@ pub(super) fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
         time_ns: u64_at(bytes, offset_of!(SampleRecord, time_ns))?,
         weight: u64_at(bytes, offset_of!(SampleRecord, weight))?,
         stack: u64_at(bytes, offset_of!(SampleRecord, stack))?,
-        cgroup_id: u64_at(bytes, offset_of!(SampleRecord, cgroup_id))?,
         pid: u32_at(bytes, offset_of!(SampleRecord, pid))?,
         tid: u32_at(bytes, offset_of!(SampleRecord, tid))?,
         cpu: u32_at(bytes, offset_of!(SampleRecord, cpu))?,
@@ -204,16 +203,15 @@ pub(super) mod tests {
     #[test]
     fn a_sample_comes_out_as_it_went_in() {
         let bytes = Bytes::new(RecordKind::Sample, SampleRecord::FLAG_KERNEL_MODE)
-            .u64s(&[1, 2, 3, 4])
+            .u64s(&[1, 2, 3])
             .u32s(&[5, 6, 7, 8])
             .u16s(&[SampleKindTag::Cpu as u16, 0, 0, 0])
             .done();
-        assert_eq!(bytes.len(), 64);
+        assert_eq!(bytes.len(), 56);
         let want = RawSample {
             time_ns: 1,
             weight: 2,
             stack: 3,
-            cgroup_id: 4,
             pid: 5,
             tid: 6,
             cpu: 7,
@@ -242,7 +240,7 @@ pub(super) mod tests {
     #[test]
     fn a_stack_is_followed_by_its_sample_where_it_says_so() {
         let sample =
-            Bytes::new(RecordKind::Sample, 0).u64s(&[1, 2, 77, 4]).u32s(&[5, 6, 7, 8]).u16s(&[0; 4]).done();
+            Bytes::new(RecordKind::Sample, 0).u64s(&[1, 2, 77]).u32s(&[5, 6, 7, 8]).u16s(&[0; 4]).done();
         let mut both = a_stack();
         both.extend(&sample);
         assert_eq!(following(&both), None);

@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn a_wait_comes_out_as_it_went_in() {
         let of = |flags| {
-            let bytes = Bytes::new(RecordKind::Wait, flags).u64s(&[50, 20, 3, 4]).u32s(&[5, 6, 7, 8]);
+            let bytes = Bytes::new(RecordKind::Wait, flags).u64s(&[50, 20, 3]).u32s(&[5, 6, 7, 8]);
             bytes.u16s(&[SampleKindTag::OffCpu as u16, 0, 0, 0]).u64s(&[30]).done()
         };
         let Ok(RawEvent::Wait(wait)) = decode(&of(0)) else { panic!("not a wait") };

@@ -102,6 +102,16 @@ pub struct Finding {
     pub sentence: String,
 }
 
+/// Of what is there or is not.
+fn flag(name: &'static str, present: bool, state: FindingState, good: &str, bad: &str) -> Finding {
+    Finding {
+        name,
+        state: if present { FindingState::Good } else { state },
+        value: if present { "yes" } else { "no" }.to_owned(),
+        sentence: if present { good } else { bad }.to_owned(),
+    }
+}
+
 impl HostFeatures {
     /// Asks the kernel. Loads a few trivial programs, attaches none; without the rights for that, what
     /// needs them is reported as missing.
@@ -111,15 +121,18 @@ impl HostFeatures {
 
     /// All of it in sentences.
     pub fn findings(&self) -> Vec<Finding> {
-        use FindingState::{Degraded, Fatal};
-        let flag = |name, present: bool, state, good: &str, bad: &str| Finding {
-            name,
-            state: if present { FindingState::Good } else { state },
-            value: if present { "yes" } else { "no" }.to_owned(),
-            sentence: if present { good } else { bad }.to_owned(),
-        };
+        let mut findings = self.must();
+        findings.extend(self.better());
+        findings.extend(self.threads());
+        findings.extend(self.settings());
+        findings
+    }
+
+    /// What nothing goes without.
+    fn must(&self) -> Vec<Finding> {
+        use FindingState::Fatal;
         let missing = self.capabilities.missing_for_capture();
-        let mut findings = vec![
+        vec![
             Finding {
                 name: "capabilities",
                 state: if missing.is_empty() { FindingState::Good } else { Fatal },
@@ -147,6 +160,13 @@ impl HostFeatures {
                 "BPF programs can run on perf events.",
                 "No BPF programs on perf events: a kernel with CONFIG_BPF_EVENTS is needed, and the capabilities above.",
             ),
+        ]
+    }
+
+    /// What is worse without.
+    fn better(&self) -> Vec<Finding> {
+        use FindingState::Degraded;
+        vec![
             Finding {
                 name: "btf",
                 state: if self.btf.is_ok() { FindingState::Good } else { Degraded },
@@ -192,10 +212,7 @@ impl HostFeatures {
                     ),
                 },
             },
-        ];
-        findings.extend(self.threads());
-        findings.extend(self.settings());
-        findings
+        ]
     }
 
     fn settings(&self) -> Vec<Finding> {
@@ -241,51 +258,4 @@ impl HostFeatures {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    /// A host without anything.
-    pub(in super::super) fn bare() -> HostFeatures {
-        HostFeatures {
-            kernel: "5.9.0".into(),
-            capabilities: Capabilities::default(),
-            btf: Err("no such file".into()),
-            ring_buffer: false,
-            perf_event_programs: false,
-            raw_tracepoints: false,
-            bpf_loop: false,
-            task_pt_regs: false,
-            uprobes: Err("no such file".into()),
-            task_iterator: Err("no type information".into()),
-            wake_ups: false,
-            socket_sends: false,
-            mmap_events: Err("opening a perf event failed: Operation not permitted".into()),
-            perf_event_paranoid: None,
-            kptr_restrict: Some(1),
-            perf_event_max_stack: None,
-            memlock: String::new(),
-            offsets: KernelOffsets::default(),
-        }
-    }
-
-    #[test]
-    fn what_is_missing_is_named_with_its_mend() {
-        let findings = bare().findings();
-        let of = |name| findings.iter().find(|f| f.name == name).expect("listed");
-        assert_eq!(of("capabilities").state, FindingState::Fatal);
-        assert!(of("capabilities").sentence.contains("CAP_BPF and CAP_PERFMON"));
-        assert_eq!(of("btf").state, FindingState::Degraded);
-        assert!(of("btf").sentence.contains("no such file"));
-        assert_eq!(of("kptr_restrict").state, FindingState::Degraded);
-        assert!(findings.iter().all(|f| f.sentence.is_empty() || f.sentence.ends_with('.')));
-    }
-
-    #[test]
-    fn sys_admin_stands_for_the_finer_capabilities() {
-        let caps = |bits: &[u32]| Capabilities { effective: bits.iter().map(|b| 1u64 << b).sum() };
-        assert!(caps(&[CAP_SYS_ADMIN]).missing_for_capture().is_empty());
-        assert!(caps(&[CAP_BPF, CAP_PERFMON]).missing_for_capture().is_empty());
-        assert_eq!(caps(&[CAP_BPF]).missing_for_capture(), ["CAP_PERFMON"]);
-        assert!(!caps(&[CAP_BPF, CAP_PERFMON]).may_measure());
-    }
-}
+pub(super) mod tests;

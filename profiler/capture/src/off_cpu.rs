@@ -132,7 +132,6 @@ impl Capture {
                 time_ns: now_ns,
                 weight: now_ns.saturating_sub(waiter.began_ns),
                 stack: waiter.stack(),
-                cgroup_id: waiter.cgroup_id,
                 pid: waiter.pid,
                 tid,
                 cpu: 0,

@@ -1,5 +1,9 @@
 //! A running capture: programs attached, rings read, counters at hand. Dropping it detaches everything.
 
+mod smoke;
+
+pub use smoke::SmokeReport;
+
 use super::alloc::AllocProbes;
 use super::config::CaptureConfig;
 use super::cpus::{CpuChange, CpuSet};
@@ -27,17 +31,6 @@ use profiler_ebpf::DropReason;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
-
-/// What a smoke test did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SmokeReport {
-    /// Programs that the verifier took.
-    pub programs: Vec<&'static str>,
-    /// CPUs that the sampler could be attached to.
-    pub cpus: usize,
-    /// Of these, the CPUs whose newly mapped code is seen.
-    pub mmap_cpus: usize,
-}
 
 /// What watches a CPU.
 struct Watch {
@@ -76,25 +69,6 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Loads and attaches everything but takes no sample (the sampler is put on an event that never
-    /// fires), then detaches.
-    pub fn smoke(features: &HostFeatures) -> Result<SmokeReport, CaptureError> {
-        let others = SampleKind::ALL.iter().filter_map(|kind| Some((*kind, kind.facts().pace.usual()?)));
-        let config = CaptureConfig { others: others.collect(), ..CaptureConfig::default() };
-        let Loaded { mut ebpf, sources, programs, .. } = loader::load(&config, features)?;
-        let mut sources: Vec<_> = sources.into_iter().filter(|s| s.lacks(features).is_none()).collect();
-        sources.iter_mut().for_each(|source| source.idle());
-        let online = online()?;
-        let mut mmap_cpus = 0;
-        for cpu in &online {
-            for source in &mut sources {
-                source.attach(&mut ebpf, *cpu)?;
-            }
-            mmap_cpus += usize::from(features.mmap_events.is_ok() && PerfRing::open(*cpu).is_ok());
-        }
-        Ok(SmokeReport { programs, cpus: online.len(), mmap_cpus })
-    }
-
     /// Loads, attaches, samples.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
         let Loaded { mut ebpf, walk, sources, next, iterator, binders, .. } = loader::load(config, features)?;

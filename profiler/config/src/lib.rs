@@ -8,23 +8,27 @@
 mod choice;
 mod events;
 mod file;
+mod paths;
 mod record;
 mod settings;
 mod units;
 mod urls;
 mod values;
+mod words;
 
 pub use choice::{Executors, Fraction, Names};
 pub use events::{Events, Sampled};
 pub use file::read_file;
+pub use paths::{FilePath, SocketPath};
 pub use record::{RecordConfig, SelectError};
 pub use settings::{DaemonConfig, Settings};
 pub use units::{ByteSize, Interval, UnitError};
 pub use urls::{DebuginfodUrls, SparkUrls};
 pub use values::{
-    ArchiveUrl, FilePath, FreeSpace, FsyncWhen, FullDisk, Hz, Listen, LogFilter, LogFormat, NodeName,
-    PushUrl, QueryNodes, Refused, RingBytes, SocketPath, Tenant, TomlKind, Value, WindowLength,
+    ArchiveUrl, Hz, Listen, LogFilter, NodeName, PushUrl, QueryNodes, Refused, RingBytes, Tenant, TomlKind,
+    Value, WindowLength,
 };
+pub use words::{FreeSpace, FsyncWhen, FullDisk, LogFormat};
 
 use std::path::{Path, PathBuf};
 

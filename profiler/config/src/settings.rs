@@ -5,9 +5,11 @@
 
 use super::choice::{Executors, Fraction, Names};
 use super::events::Events;
+use super::paths::{FilePath, SocketPath};
 use super::units::{ByteSize, Interval};
 use super::urls::{DebuginfodUrls, SparkUrls};
 use super::values::*;
+use super::words::{FreeSpace, FsyncWhen, FullDisk, LogFormat};
 use toml::de::DeValue;
 
 macro_rules! slot {

@@ -6,12 +6,13 @@
 
 use super::choice::{Executors, Fraction, Names};
 use super::events::Events;
+use super::paths::{FilePath, SocketPath};
 use super::units::{ByteSize, Interval};
 use super::urls::{DebuginfodUrls, SparkUrls};
+use super::words::{FreeSpace, FsyncWhen, FullDisk, LogFormat};
 use emberscope_model::scrub;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Why a value is refused: what would be allowed.
@@ -222,187 +223,6 @@ parsed!(
         }
     }
 );
-
-/// A path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePath(PathBuf);
-
-impl FilePath {
-    /// The path.
-    pub fn get(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl FromStr for FilePath {
-    type Err = Refused;
-    fn from_str(text: &str) -> Result<Self, Refused> {
-        if text.is_empty() || text.contains('\0') { refused("a path") } else { Ok(Self(text.into())) }
-    }
-}
-
-impl fmt::Display for FilePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.display().fmt(f)
-    }
-}
-
-/// Path of a Unix socket, or none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SocketPath(Option<PathBuf>);
-
-impl SocketPath {
-    /// The path.
-    pub fn get(&self) -> Option<&Path> {
-        self.0.as_deref()
-    }
-}
-
-impl FromStr for SocketPath {
-    type Err = Refused;
-    fn from_str(text: &str) -> Result<Self, Refused> {
-        match text {
-            "none" => Ok(Self(None)),
-            // unix(7): sun_path has 108 bytes, the last of them 0.
-            _ if text.starts_with('/') && text.len() <= 107 && !text.contains('\0') => {
-                Ok(Self(Some(text.into())))
-            }
-            _ => refused("an absolute path of at most 107 bytes, or none"),
-        }
-    }
-}
-
-impl fmt::Display for SocketPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(path) => path.display().fmt(f),
-            None => f.write_str("none"),
-        }
-    }
-}
-
-/// When the journal is flushed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FsyncWhen {
-    /// After each window.
-    Window,
-    /// When the kernel does.
-    Never,
-}
-
-impl FromStr for FsyncWhen {
-    type Err = Refused;
-    fn from_str(text: &str) -> Result<Self, Refused> {
-        match text {
-            "window" => Ok(Self::Window),
-            "never" => Ok(Self::Never),
-            _ => refused("window or never"),
-        }
-    }
-}
-
-impl fmt::Display for FsyncWhen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Window => "window",
-            Self::Never => "never",
-        })
-    }
-}
-
-/// What happens on a full disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FullDisk {
-    /// The oldest block goes.
-    Drop,
-    /// Nothing new is written.
-    Stop,
-}
-
-impl FromStr for FullDisk {
-    type Err = Refused;
-    fn from_str(text: &str) -> Result<Self, Refused> {
-        match text {
-            "drop" => Ok(Self::Drop),
-            "stop" => Ok(Self::Stop),
-            _ => refused("drop or stop"),
-        }
-    }
-}
-
-impl fmt::Display for FullDisk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Drop => "drop",
-            Self::Stop => "stop",
-        })
-    }
-}
-
-/// Space that is left free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FreeSpace {
-    /// By the size of the file system.
-    Auto,
-    /// So many bytes.
-    Bytes(ByteSize),
-    /// So many hundredths of it.
-    Percent(u8),
-}
-
-impl FromStr for FreeSpace {
-    type Err = Refused;
-    fn from_str(text: &str) -> Result<Self, Refused> {
-        let wanted = "auto, a size (2GiB) or a percentage (10%) below 100";
-        match text.strip_suffix('%') {
-            Some(number) => match number.parse() {
-                Ok(percent) if percent < 100 => Ok(Self::Percent(percent)),
-                _ => refused(wanted),
-            },
-            None if text == "auto" => Ok(Self::Auto),
-            None => text.parse().map(Self::Bytes).or_else(|_| refused(wanted)),
-        }
-    }
-}
-
-impl fmt::Display for FreeSpace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Bytes(bytes) => bytes.fmt(f),
-            Self::Percent(percent) => write!(f, "{percent}%"),
-        }
-    }
-}
-
-/// How log lines look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
-impl FromStr for LogFormat {
-    type Err = Refused;
-    fn from_str(text: &str) -> Result<Self, Refused> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            _ => refused("text or json"),
-        }
-    }
-}
-
-impl fmt::Display for LogFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text => "text",
-            Self::Json => "json",
-        })
-    }
-}
 
 #[cfg(test)]
 pub(super) mod tests {

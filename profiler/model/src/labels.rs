@@ -125,10 +125,6 @@ impl LabelSet {
         );
         Self { process: self.process.clone(), thread }
     }
-    /// The labels of another process, or of the same by another name, with this one's thread's.
-    pub fn moved_to(&self, process: &LabelSet) -> LabelSet {
-        Self { process: process.process.clone(), thread: self.thread.clone() }
-    }
     /// The process's labels, in key order, as all sets of its threads share them.
     pub fn process_part(&self) -> &Arc<[(LabelKey, Arc<str>)]> {
         &self.process
@@ -207,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn a_threads_set_moves_with_its_process() {
+    fn a_threads_set_is_of_its_process() {
         let known = LabelSetBuilder::new().set(LabelKey::App, "a").set(LabelKey::Pid, "7").build();
         let unknown = LabelSetBuilder::from_set(&known).set(LabelKey::App, "unknown").build();
         let thread = LabelSetBuilder::from_set(&unknown).set(LabelKey::Task, "9").build();
         assert!(thread.is_of_process(&unknown) && unknown.is_of_process(&unknown));
         assert!(!thread.is_of_process(&known) && !unknown.is_of_process(&LabelSet::default()));
-        let moved = thread.moved_to(&known);
+        let moved = known.with_thread(thread.thread_part().into());
         assert_eq!((moved.get(LabelKey::App), moved.get(LabelKey::Task)), ("a", "9"));
         assert!(moved.is_of_process(&known));
     }

@@ -12,8 +12,6 @@ pub struct RawSample {
     pub weight: u64,
     /// Key of its [`RawStack`].
     pub stack: u64,
-    /// cgroup v2 id; 0 where the kernel has none.
-    pub cgroup_id: u64,
     /// Process.
     pub pid: Pid,
     /// Thread.

@@ -17,11 +17,6 @@ pub struct LabelRewrite {
 }
 
 impl LabelRewrite {
-    /// A set that comes out equal to `one` is that one.
-    pub fn sharing(one: Arc<LabelSet>) -> Self {
-        Self { known: HashMap::new(), distinct: HashSet::from([one]) }
-    }
-
     /// What `labels` become by `rule`, which is asked once for each set; None: they go.
     pub fn of(
         &mut self,

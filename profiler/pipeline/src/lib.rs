@@ -170,9 +170,6 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
 pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineError> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryStoreConfig {
         window_length: config.daemon.window.get().get(),
-        // A recording is as long as its user says: nothing of it may go.
-        max_bytes: usize::MAX,
-        max_age: Duration::MAX,
         answers: AnswerLimits::default(),
     }));
     let joined = join(&config.daemon, Arc::clone(&store), None)?;

@@ -48,7 +48,7 @@ impl Applying<'_> {
         }
         let now = self.rewritten.of(labels, |labels| match self.relabels.0.get(&labels.without_thread()) {
             None => Some(labels.clone()),
-            Some(to) => to.as_ref().map(|to| Arc::new(labels.moved_to(to))),
+            Some(to) => to.as_ref().map(|to| Arc::new(to.with_thread(labels.thread_part().into()))),
         });
         let keeps = now.is_some();
         if let Some(now) = now {

@@ -116,7 +116,6 @@ mod tests {
             time_ns: until_ns,
             weight: until_ns - began_ns,
             stack: 1,
-            cgroup_id: 0,
             pid: 1,
             tid,
             cpu: 0,

@@ -4,34 +4,37 @@
 //! drivers happens on threads of their rooms; nothing here waits for another process. The ring buffer
 //! holds what comes up while a look-up takes long, and what it cannot hold is counted by the kernel side.
 
+mod moments;
+mod samples;
+mod storing;
+
 use super::PipelineError;
 use super::closing::Closing;
 use super::health::Health;
 use super::heap::Trim;
-use super::idle::Idle;
 use super::pace::Pace;
 use super::pushers::Pushers;
 use super::pythons::Pythons;
 use super::relabels::Relabels;
-use super::runtimes::{self, Processes};
+use super::runtimes::Processes;
 use super::shares::Shares;
-use super::stacks::{Entry, StackCache, StackToken};
+use super::stacks::{StackCache, StackToken};
 use super::tables::Tables;
-use super::wait_reasons::{Reasons, up_to_the_switch};
 use super::waits::OpenWaits;
-use emberscope_aggregate::{ClockReading, ClosedWindow, Interner, Windows};
+use emberscope_aggregate::{ClockReading, Interner, Windows};
 use emberscope_capture::{Capture, CaptureError};
 use emberscope_model::{
-    Frame, LabelSet, LostCounts, ProcessKey, ProcessRecord, RawEvent, RawSample, RawThread, Role, SampleKind,
-    StackEnd, TaskEvent, UnknownReason, WallTime,
+    Frame, LostCounts, ProcessKey, RawEvent, RawSample, RawThread, TaskEvent, UnknownReason,
 };
-use emberscope_process::identity::PythonSide;
-use emberscope_process::threads::{Owner, OwnerKind, Threads};
-use emberscope_process::{Process, Registry};
+use emberscope_process::Registry;
+use emberscope_process::threads::Threads;
 use emberscope_store::Store;
 use emberscope_supervise::{Beat, Weight, attempt, faults};
-use emberscope_symbolize::{PendingFrame, PendingStack, Symbolizer, Target};
-use std::collections::{HashMap, HashSet};
+use emberscope_symbolize::{Symbolizer, Target};
+pub use moments::Ticks;
+use moments::until_end;
+use samples::owner_of;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,8 +46,6 @@ const LOOK: Duration = Duration::from_millis(150);
 const STUCK: Duration = Duration::from_secs(15);
 /// How long the end may take after a failure: what is closed is stored, and a restart does the rest.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// JVMs remembered for being asked between the ends of windows; over it only at the ends.
-const MAX_JVMS: usize = 4096;
 
 /// All rooms up to the store.
 pub struct Worker {
@@ -196,43 +197,6 @@ impl Worker {
         }
     }
 
-    /// The labels and the stack of a sample; None: it is not kept.
-    pub(super) fn whose(&mut self, sample: &RawSample) -> Option<(Arc<LabelSet>, StackToken)> {
-        let process = self.registry.get(sample.pid);
-        if !process.kept {
-            self.health.not_kept();
-            return None;
-        }
-        self.tables.sampled(sample.pid, process.tenant);
-        let (key, jvm, target) = (process.key, process.is_jvm(), target_of(process));
-        let owner = owner_of(process);
-        if sample.name_seq == 0 && self.threads.is_new(&owner, sample.tid) {
-            // Born before the probe was there. It runs at this moment, so it is in /proc.
-            if let Some(comm) = runtimes::comm(sample.pid, sample.tid) {
-                self.threads.learn_comm(&owner, sample.tid, &comm);
-            }
-        }
-        let labels = self.threads.labels(&owner, sample.tid, sample.name_seq);
-        let (symbolizer, jvms) = (&mut self.symbolizer, &mut self.jvms);
-        let known = self.stacks.token(key, sample.stack, |raw| {
-            let end = raw.end;
-            let pending = attempt(|| {
-                faults::point("naming");
-                symbolizer.begin(&target, raw)
-            });
-            // A file that cannot be read costs its stack, not the sampling.
-            let pending = pending.unwrap_or_else(|_| unreadable(end));
-            let entry = Entry { target: Arc::new(target), pending };
-            if jvm && entry.pending.waits() && jvms.len() < MAX_JVMS {
-                jvms.insert(key, entry.target.clone());
-            }
-            entry
-        });
-        let token = known.unwrap_or_else(|| self.stacks.lost_token(key, || Arc::new(target)));
-        self.health.sample(sample.kind);
-        Some((labels, token))
-    }
-
     fn book(&mut self, raw: &RawThread) {
         let process = self.registry.get(raw.pid);
         if process.kept {
@@ -286,65 +250,6 @@ impl Worker {
         }
     }
 
-    /// Names the windows whose maps have come, and hands them to the store.
-    fn store_named(&mut self) {
-        self.symbolizer.poll();
-        while let Some((window, lost)) = self.closing.next(&mut self.symbolizer, Instant::now()) {
-            self.name_and_store(window, lost);
-        }
-    }
-
-    /// Windows that are over wait for their names. What was lost is of the window that closes first, and not of one that
-    /// happens to be named when it is counted.
-    fn close(&mut self, closed: Vec<ClosedWindow<StackToken>>) {
-        for window in closed {
-            let lost_by_now = self.capture.lost();
-            let lost = lost_by_now.since(&self.lost);
-            self.lost = lost_by_now;
-            self.closing.push(window, lost, Instant::now());
-        }
-    }
-
-    fn name_and_store(&mut self, mut window: ClosedWindow<StackToken>, lost: LostCounts) {
-        let mut relabels = self.relabels.apply();
-        window.rows.retain_mut(|row| relabels.keeps(&mut row.labels));
-        window.ledger.retain_mut(|line| relabels.keeps(&mut line.labels));
-        let processes = self.processes_of(&window);
-        let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
-        let (mut idle, mut reasons) = (Idle::default(), Reasons::default());
-        let window = window.into_window(processes, lost, |token, kind, labels| {
-            // Its frames are shared already, by the symbolizer's own table.
-            let stack = attempt(|| symbolizer.finish(&token.0.target, &token.0.pending));
-            let stack = match stack {
-                Ok(stack) if kind == SampleKind::OffCpu => {
-                    interner.stack(up_to_the_switch(&stack.frames), stack.end)
-                }
-                Ok(stack) => interner.stack(&stack.frames, stack.end),
-                Err(_) => interner.stack(&[quarantined()], token.0.pending.end),
-            };
-            idle.strip(&stack, labels);
-            if kind == SampleKind::OffCpu {
-                reasons.tell(&stack, labels);
-            }
-            stack
-        });
-        self.health.window(&window);
-        self.pushers.iter().for_each(|(_, pusher)| pusher.offer(&window));
-        self.store.append(window);
-        emberscope_supervise::windows_are_current(true);
-        self.interner.sweep();
-    }
-
-    fn processes_of(&self, window: &ClosedWindow<StackToken>) -> Vec<Arc<ProcessRecord>> {
-        let keys: HashSet<ProcessKey> = window.rows.iter().map(|row| row.stack.0.target.key).collect();
-        let record = |key: ProcessKey| {
-            let process = self.registry.by_key(key)?;
-            let Some(jvm) = self.symbolizer.jvm_facts(key) else { return Some(process.record.clone()) };
-            Some(Arc::new(ProcessRecord { jvm: Some(jvm), ..(*process.record).clone() }))
-        };
-        keys.into_iter().filter_map(record).collect()
-    }
-
     /// Counts what is still in the ring, closes all windows and gives their maps a last chance.
     fn finish(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
         self.ask_threads(events)?;
@@ -359,68 +264,9 @@ impl Worker {
         self.health.update(self);
         Ok(())
     }
-
-    /// After a failure: closed windows go to the store with the names that they have, the open one with them.
-    fn store_the_rest(&mut self) {
-        let closed = attempt(|| self.windows.close_all(ClockReading::take()));
-        self.close(closed.unwrap_or_default());
-        while let Some((window, lost)) = self.closing.first() {
-            let from = window.range.from;
-            match attempt(|| self.name_and_store(window, lost)) {
-                Ok(()) => tracing::info!(%from, "stored a window before the end"),
-                Err(error) => tracing::error!(%from, %error, "a window is lost"),
-            }
-        }
-    }
 }
 
-/// A stack whose frames could not be read without a failure of ours.
-fn unreadable(end: StackEnd) -> PendingStack {
-    PendingStack { frames: [PendingFrame::Named(quarantined())].into(), end }
-}
-
+/// A frame of what is left alone after a failure.
 fn quarantined() -> Arc<Frame> {
     Arc::new(Frame::unknown(UnknownReason::Quarantined, ""))
-}
-
-/// Tells once a window that a moment of it has passed.
-#[derive(Debug, Default)]
-pub struct Ticks(u64);
-
-impl Ticks {
-    /// The moment is `after` the window's start, which lies on the wall clock.
-    fn passed(&mut self, window: Duration, after: Duration) -> bool {
-        let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        let number = WallTime::now().0.saturating_sub(ns(after)) / ns(window).max(1);
-        std::mem::replace(&mut self.0, number) != number
-    }
-}
-
-/// How long the window that is now still lasts, and a little more.
-fn until_end(window: Duration) -> Duration {
-    let length = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX).max(1);
-    Duration::from_nanos(length - WallTime::now().0 % length) + Duration::from_micros(500)
-}
-
-fn owner_of(process: &Process) -> Owner<'_> {
-    // These are JVMs before libjvm is mapped.
-    let jvm = process.is_jvm() || matches!(process.role, Role::Executor | Role::Driver);
-    let kind = match process.python {
-        _ if jvm => OwnerKind::Jvm,
-        Some(PythonSide::Daemon) => OwnerKind::Daemon,
-        Some(PythonSide::Worker | PythonSide::Helper) => OwnerKind::Worker,
-        Some(PythonSide::Driver) | None => OwnerKind::Other,
-    };
-    let (labels, role, tenant) = (&process.labels, process.role, process.tenant);
-    Owner { pid: process.key.pid, labels, role, kind, tenant }
-}
-
-fn target_of(process: &Process) -> Target {
-    Target {
-        key: process.key,
-        uid: process.uid,
-        gid: process.gid,
-        nspid: process.inner_pid,
-        tenant: process.tenant,
-    }
 }

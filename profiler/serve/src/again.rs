@@ -46,7 +46,7 @@ impl Files {
     }
 
     fn tell(&self, what: &str, path: &Path, again: &Again) {
-        let failing = self.metrics.access_file_failing.with_label_values(&[what]);
+        let failing = self.metrics.http.file_failing.with_label_values(&[what]);
         match again {
             Again::Same => {}
             Again::Read => {

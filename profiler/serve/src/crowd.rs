@@ -102,17 +102,17 @@ impl Crowd {
         };
         if let Some(of) = full {
             if !table.give_way(of) {
-                self.metrics.http_connections_refused.inc();
+                self.metrics.http.refused.inc();
                 return None;
             }
-            self.metrics.http_connections_evicted.inc();
+            self.metrics.http.evicted.inc();
         }
         let id = table.next;
         table.next += 1;
         let since = Mutex::new(Instant::now());
         let activity = Arc::new(Activity { busy: AtomicUsize::new(0), since, give_way: Notify::new() });
         table.open.insert(id, Entry { who, activity: Arc::clone(&activity) });
-        self.metrics.http_connections.inc();
+        self.metrics.http.connections.inc();
         Some(Place { crowd: Arc::clone(self), id, activity })
     }
 }
@@ -131,7 +131,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         locked(&self.crowd.table).open.remove(&self.id);
-        self.crowd.metrics.http_connections.dec();
+        self.crowd.metrics.http.connections.dec();
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
             gone.push(is_given_up(place).await);
         }
         assert!(!gone[0] && gone[1] && gone[2..].iter().all(|gone| !gone), "{gone:?}");
-        assert_eq!(crowd.metrics.http_connections_evicted.get(), 1);
+        assert_eq!(crowd.metrics.http.evicted.get(), 1);
         // It asked last of all now.
         drop(busy);
         let _next = crowd.admit(user).unwrap();
@@ -235,9 +235,9 @@ mod tests {
         assert!(crowd.admit(Who::Loopback).is_none(), "all of them are busy");
         let _root = hold(Who::User(0), MAX_CONNECTIONS - MAX_LOOPBACK);
         assert!(crowd.admit(Who::User(0)).is_none());
-        assert_eq!(crowd.metrics.http_connections_refused.get(), 2);
+        assert_eq!(crowd.metrics.http.refused.get(), 2);
         drop(loopback);
-        assert_eq!(crowd.metrics.http_connections.get(), (MAX_CONNECTIONS - MAX_LOOPBACK) as i64);
+        assert_eq!(crowd.metrics.http.connections.get(), (MAX_CONNECTIONS - MAX_LOOPBACK) as i64);
         assert!(crowd.admit(Who::Loopback).is_some());
     }
 }

@@ -62,7 +62,7 @@ pub use connection::{Listener, serve, serve_all};
 pub use cut::cut;
 pub use doors::Doors;
 pub use error::ApiError;
-pub use metrics::{Archiving, Declared, JvmCpu, Metrics, PerReason, Pushing, Reading, raise_to};
+pub use metrics::{Archiving, Declared, Metrics, Pushing, Reading, raise_to};
 pub use params::{Params, QueryStringError, nearest, pairs};
 pub use request::Asked;
 pub use run::{Queries, Rendered};
@@ -234,6 +234,6 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
     let failed = |_| ApiError::internal("The request failed; the daemon's log says more.").into_response();
     let response = answered.catch_unwind().await.unwrap_or_else(failed);
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    metrics.http_requests.with_label_values(&[route, response.status().as_str()]).inc();
+    metrics.http.requests.with_label_values(&[route, response.status().as_str()]).inc();
     response
 }

@@ -1,11 +1,11 @@
-//! What a store answers that is read part by part, whatever brings the parts: this machine's disk, or a shelf.
+//! What a store answers that is read part by part, whatever brings the parts: this machine's disk, a shelf, or memory.
 //!
 //! In: the parts that a question touches, one after the other. Out: its answer. A part that turns out to be unreadable
 //! is set aside, and the question asked again without it. How call trees are merged is the store's own.
 
 use super::error::StoreError;
 use super::limits::AnswerLimits;
-use super::read::{LedgerLines, Processes, Quantities, Series, Totals, Values};
+use super::read::{LedgerLines, Processes, Quantities, Series, Summing, Totals, Values};
 use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
 use super::view::View;
@@ -44,6 +44,21 @@ pub(super) trait Parts {
             }
         }
         ask()
+    }
+
+    /// An answer over all parts, one after the other.
+    fn ask_summed<'q, A: Summing<'q>>(
+        &self,
+        query: &'q Query,
+        touch: &Touch<'_>,
+    ) -> Result<A::Answer, StoreError> {
+        let mut answer = self.answer(|| {
+            let mut sum = A::new(query, self.limits());
+            self.each(touch, &mut |view| sum.add(view))?;
+            Ok(sum.finish(self.length()))
+        })?;
+        A::quality(&mut answer).missing = self.missing(touch)?;
+        Ok(answer)
     }
 
     /// [`super::Store::summary`]
@@ -129,3 +144,41 @@ pub(super) trait Parts {
         })
     }
 }
+
+/// The questions of [`super::Store`] that [`Parts`] answers: of a store that is some, or of its field that is (`.field`).
+macro_rules! asked_of_parts {
+    ($($field:tt)*) => {
+        fn window_length(&self) -> Duration {
+            self $($field)*.length()
+        }
+        fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
+            self $($field)*.ask_summary(query)
+        }
+        fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
+            self $($field)*.ask_totals(query)
+        }
+        fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
+            self $($field)*.ask_values(query, key)
+        }
+        fn series(
+            &self,
+            query: &Query,
+            step: Duration,
+            by: &[LabelKey],
+        ) -> Result<Vec<LabelledSeries>, StoreError> {
+            self $($field)*.ask_series(query, step, by)
+        }
+        fn ledger(
+            &self,
+            range: TimeRange,
+            selection: &Selection,
+            by: &[LabelKey],
+        ) -> Result<Vec<LedgerTotal>, StoreError> {
+            self $($field)*.ask_ledger(range, selection, by)
+        }
+        fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
+            self $($field)*.ask_processes(range, selection)
+        }
+    };
+}
+pub(super) use asked_of_parts;

@@ -3,8 +3,6 @@
 //! [`Store`] is the room's door. [`DiskStore`] keeps windows on disk, for the daemon; [`MemoryStore`] keeps them in
 //! memory, for a recording and for tests, and both answer alike.
 
-mod accounts;
-mod answer;
 mod asking;
 mod block;
 mod disk;
@@ -21,14 +19,13 @@ mod memory;
 mod merger;
 mod methods;
 mod part;
+#[cfg(test)]
+mod plain;
 mod pointer;
 mod read;
-mod relabel;
 mod shelf;
-mod sizes;
 mod sums;
 mod touch;
-mod tree;
 mod values;
 mod view;
 

@@ -1,52 +1,37 @@
-//! Windows in memory, the oldest dropped when bytes or age reach their limit.
+//! Windows in memory, as one part: for a recording, of which nothing may go, and for tests.
 //!
-//! In: closed windows, in the order in which they closed. Out: answers ([`super::answer`]) over those
-//! that overlap the asked range. A query takes the lock to list its windows and then works without it;
-//! windows that are dropped meanwhile live until the query ends.
-//!
-//! Age is counted from when a window came, by the monotonic clock: a wall clock that jumps a year ahead
-//! and back drops nothing. Limits: [`MemoryStoreConfig`], each window dropped is counted.
+//! In: closed windows, in the order in which they closed. Out: answers over those that overlap the asked range, read as
+//! any part's are. A query locks the part while it reads it, and windows that close meanwhile wait. No limit: a recording is
+//! as long as its user says, and a row takes two bytes or three.
 
-use super::accounts;
-use super::answer;
+use super::asking::{Add, Parts, asked_of_parts};
 use super::door::{Store, StoreUsage};
 use super::error::StoreError;
 use super::limits::AnswerLimits;
-use super::methods;
-use super::relabel::{Moves, concerns, without};
-use super::sizes::Sizes;
-use super::values::LabelledSeries;
+use super::part::Part;
+use super::read::{Merge, MethodSums};
+use super::touch::{Needs, Touch};
+use super::values::{LabelValue, LabelledSeries};
 use emberscope_model::{
-    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection,
-    Summary, TimeRange, Window,
+    Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, Missing, ProcessRecord, Query,
+    Selection, Summary, TimeRange, Window,
 };
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
-/// How much is kept.
+/// What its answers are.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryStoreConfig {
     /// Length of a window.
     pub window_length: Duration,
-    /// Bytes of all windows, as estimated.
-    pub max_bytes: usize,
-    /// How long a window is kept.
-    pub max_age: Duration,
     /// How large an answer may be.
     pub answers: AnswerLimits,
 }
 
 impl Default for MemoryStoreConfig {
-    /// Two hours (a query without times asks for one) or 24 MiB, which leaves the rest of the daemon's
-    /// 64 MiB to symbols and queries.
     fn default() -> Self {
-        Self {
-            window_length: Duration::from_secs(10),
-            max_bytes: 24 << 20,
-            max_age: Duration::from_secs(7_200),
-            answers: AnswerLimits::default(),
-        }
+        Self { window_length: Duration::from_secs(10), answers: AnswerLimits::default() }
     }
 }
 
@@ -54,178 +39,78 @@ impl Default for MemoryStoreConfig {
 #[derive(Debug)]
 pub struct MemoryStore {
     config: MemoryStoreConfig,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    windows: VecDeque<KeptWindow>,
-    /// Number of the next window.
-    next: u64,
-    sizes: Sizes,
-    dropped_for_bytes: u64,
-    dropped_for_age: u64,
-}
-
-#[derive(Debug)]
-struct KeptWindow {
-    number: u64,
-    came: Instant,
-    window: Arc<Window>,
-}
-
-impl Kept {
-    fn drop_oldest(&mut self) {
-        if let Some(oldest) = self.windows.pop_front() {
-            self.sizes.remove(&oldest.window);
-        }
-    }
+    part: RwLock<Part>,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(config: MemoryStoreConfig) -> Self {
-        Self { config, kept: Mutex::default() }
+        Self { config, part: RwLock::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        // A panic elsewhere leaves at worst an estimate that is off.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn part(&self) -> RwLockReadGuard<'_, Part> {
+        self.part.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn append_at(&self, mut window: Window, now: Instant) {
-        window.rows.shrink_to_fit();
-        window.ledger.shrink_to_fit();
-        window.processes.shrink_to_fit();
-        let mut kept = self.kept();
-        kept.sizes.add(&window);
-        let number = kept.next;
-        kept.next += 1;
-        kept.windows.push_back(KeptWindow { number, came: now, window: Arc::new(window) });
-        let max_age = self.config.max_age;
-        while kept.windows.front().is_some_and(|w| now.saturating_duration_since(w.came) > max_age) {
-            kept.drop_oldest();
-            kept.dropped_for_age += 1;
-        }
-        while kept.sizes.bytes() > self.config.max_bytes && !kept.windows.is_empty() {
-            kept.drop_oldest();
-            kept.dropped_for_bytes += 1;
-        }
-    }
-
-    /// The windows that share an instant with the range.
-    fn touched(&self, range: TimeRange) -> Vec<Arc<Window>> {
-        if range.is_empty() {
-            return Vec::new();
-        }
-        let kept = self.kept();
-        let windows = kept.windows.iter().map(|w| &w.window);
-        windows.filter(|window| window.range.overlaps(&range)).cloned().collect()
+    fn change(&self) -> RwLockWriteGuard<'_, Part> {
+        self.part.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Store for MemoryStore {
-    fn append(&self, window: Window) {
-        self.append_at(window, Instant::now());
-    }
-
-    fn span(&self) -> Option<TimeRange> {
-        let kept = self.kept();
-        let from = kept.windows.iter().map(|w| w.window.range.from).min()?;
-        let until = kept.windows.iter().map(|w| w.window.range.until).max()?;
-        Some(TimeRange { from, until })
-    }
-
-    fn window_length(&self) -> Duration {
+impl Parts for MemoryStore {
+    fn length(&self) -> Duration {
         self.config.window_length
     }
 
-    fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        let windows = self.touched(query.range);
-        let range = answer::covered(&windows, query.range, self.config.window_length);
-        answer::merge(&windows, query, range, &self.config.answers)
+    fn limits(&self) -> &AnswerLimits {
+        &self.config.answers
     }
 
-    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
-        let windows = self.touched(query.range);
-        let range = answer::covered(&windows, query.range, self.config.window_length);
-        Ok(Summary { range, windows: windows.len(), quality: answer::quality(&windows, query) })
+    fn each(&self, _: &Touch<'_>, add: &mut Add<'_>) -> Result<(), StoreError> {
+        add(&*self.part())
     }
 
-    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
-        let windows = self.touched(query.range);
-        let range = answer::covered(&windows, query.range, self.config.window_length);
-        methods::of_windows(&windows, query, range, &self.config.answers)
+    /// A part in memory can always be read.
+    fn set_aside(&self, _: &Path, _: &str) -> Result<(), StoreError> {
+        Ok(())
     }
 
-    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
-        answer::totals(&self.touched(query.range), query, &self.config.answers)
-    }
-
-    fn series(
-        &self,
-        query: &Query,
-        step: Duration,
-        by: &[LabelKey],
-    ) -> Result<Vec<LabelledSeries>, StoreError> {
-        let step = step.max(self.config.window_length);
-        answer::series(&self.touched(query.range), query, step, by, &self.config.answers)
-    }
-
-    fn ledger(
-        &self,
-        range: TimeRange,
-        selection: &Selection,
-        by: &[LabelKey],
-    ) -> Result<Vec<LedgerTotal>, StoreError> {
-        accounts::ledger(&self.touched(range), selection, by, &self.config.answers)
-    }
-
-    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
-        answer::processes(&self.touched(range), selection)
-    }
-
-    /// Takes the lock once for each window, so that neither queries nor new windows wait for all.
-    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
-        if *from != **to {
-            let mut moves = Moves::new(from, to);
-            self.rewrite(from, |window| moves.window(window));
-        }
-    }
-
-    fn forget(&self, labels: &LabelSet) {
-        self.rewrite(labels, |window| without(window, labels));
-    }
-
-    fn usage(&self) -> StoreUsage {
-        let kept = self.kept();
-        StoreUsage {
-            windows: kept.windows.len(),
-            bytes: kept.sizes.bytes(),
-            dropped_for_bytes: kept.dropped_for_bytes,
-            dropped_for_age: kept.dropped_for_age,
-            dropped_for_full: 0,
-        }
+    fn missing(&self, _: &Touch<'_>) -> Result<Missing, StoreError> {
+        Ok(Missing::default())
     }
 }
 
-impl MemoryStore {
-    /// Replaces the windows that have a process's labels, one at a time.
-    fn rewrite(&self, process: &LabelSet, mut change: impl FnMut(&Window) -> Window) {
-        let mut number = 0;
-        loop {
-            let mut guard = self.kept();
-            let kept = &mut *guard;
-            let Some(found) = kept.windows.iter_mut().find(|w| w.number >= number) else { return };
-            number = found.number + 1;
-            if concerns(&found.window, process) {
-                // Added before the old one is taken out, so that what both share stays counted.
-                let changed = change(&found.window);
-                kept.sizes.add(&changed);
-                kept.sizes.remove(&found.window);
-                found.window = Arc::new(changed);
-            }
-        }
+// What a part gives back for its journal is dropped: there is none.
+impl Store for MemoryStore {
+    fn append(&self, window: Window) {
+        self.change().append(&window);
+    }
+
+    fn span(&self) -> Option<TimeRange> {
+        self.part().facts.span()
+    }
+
+    fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
+        self.ask_summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
+    }
+
+    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
+        self.ask_summed::<MethodSums<'_>>(query, &Touch::of(query, &[], Needs::Trees))
+    }
+
+    asked_of_parts!();
+
+    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
+        self.change().relabel(from, to);
+    }
+
+    fn forget(&self, labels: &LabelSet) {
+        self.change().forget(labels);
+    }
+
+    fn usage(&self) -> StoreUsage {
+        let part = self.part();
+        StoreUsage { windows: part.facts.windows.len(), bytes: part.bytes(), ..StoreUsage::default() }
     }
 }
 

@@ -4,15 +4,9 @@
 //! often that calls itself, so rows of different parts are simply added up, and what is held grows with the methods,
 //! not with the ways to them. Limit: methods.
 
-use super::answer::{rate, selected_rows};
 use super::error::StoreError;
 use super::flat::told;
-use super::limits::AnswerLimits;
-use super::pointer::PointerMap;
-
-use emberscope_model::{
-    Answer, Detail, FastMap, Frame, FrameKind, MethodAnswer, MethodSum, Quality, Query, TimeRange, Window,
-};
+use emberscope_model::{Answer, Detail, FastMap, Frame, FrameKind, MethodAnswer, MethodSum};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
@@ -113,31 +107,6 @@ impl Methods {
         rows.sort_unstable_by(|a, b| (&a.name, &a.module).cmp(&(&b.name, &b.module)));
         rows
     }
-}
-
-/// The methods of all selected samples of the windows.
-pub(super) fn of_windows(
-    windows: &[Arc<Window>],
-    query: &Query,
-    range: TimeRange,
-    limits: &AnswerLimits,
-) -> Result<MethodAnswer, StoreError> {
-    let mut methods = Methods::new(query.detail, limits.nodes);
-    let mut selected: PointerMap<bool> = PointerMap::default();
-    let mut quality = Quality::default();
-    for window in windows {
-        quality.lost.add(&window.lost);
-        for row in selected_rows(window, query.kind) {
-            let address = Arc::as_ptr(&row.labels) as usize;
-            if *selected.entry(address).or_insert_with(|| query.selection.matches(&row.labels)) {
-                let places = row.stack.frames.iter().rev().map(|frame| methods.place(frame));
-                let places: Vec<u32> = places.collect::<Result<_, _>>()?;
-                methods.add(places.into_iter(), row.count, row.weight);
-                rate(&mut quality, &row.stack, row.count);
-            }
-        }
-    }
-    Ok(MethodAnswer { methods: methods.finish(), range, windows: windows.len(), quality })
 }
 
 /// The methods of a tree that tells kinds apart, where nothing better is known than the tree.

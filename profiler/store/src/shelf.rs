@@ -4,7 +4,7 @@
 //! block's files may be missing until they are asked for: a [`Fetch`] brings them then, and looks at their checksums.
 //! Limits are the shelf's: it decides what is held.
 
-use super::asking::{Add, Parts};
+use super::asking::{Add, Parts, asked_of_parts};
 use super::block::{Block, Fetch};
 use super::door::{Store, StoreUsage};
 use super::error::StoreError;
@@ -12,7 +12,7 @@ use super::files::BlockFacts;
 use super::journal;
 use super::limits::AnswerLimits;
 use super::part::Part;
-use super::read::{Merge, MethodSums, Summing};
+use super::read::{Merge, MethodSums};
 use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
 use super::view::View;
@@ -158,21 +158,6 @@ impl<S: Shelf> ShelfStore<S> {
     pub fn shelf(&self) -> &S {
         &self.shelf
     }
-
-    /// An answer over all views.
-    fn summed<'q, A: Summing<'q>>(
-        &self,
-        query: &'q Query,
-        touch: &Touch<'_>,
-    ) -> Result<A::Answer, StoreError> {
-        let mut answer = self.answer(|| {
-            let mut sum = A::new(query, &self.answers);
-            self.each(touch, &mut |view| sum.add(view))?;
-            Ok(sum.finish(self.window_length))
-        })?;
-        A::quality(&mut answer).missing = Parts::missing(self, touch)?;
-        Ok(answer)
-    }
 }
 
 impl<S: Shelf> Parts for ShelfStore<S> {
@@ -212,51 +197,15 @@ impl<S: Shelf> Store for ShelfStore<S> {
         self.shelf.span()
     }
 
-    fn window_length(&self) -> Duration {
-        self.window_length
-    }
-
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        self.summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
+        self.ask_summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
     }
 
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
-        self.summed::<MethodSums<'_>>(query, &Touch::of(query, &[], Needs::Trees))
+        self.ask_summed::<MethodSums<'_>>(query, &Touch::of(query, &[], Needs::Trees))
     }
 
-    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
-        self.ask_summary(query)
-    }
-
-    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
-        self.ask_totals(query)
-    }
-
-    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
-        self.ask_values(query, key)
-    }
-
-    fn series(
-        &self,
-        query: &Query,
-        step: Duration,
-        by: &[LabelKey],
-    ) -> Result<Vec<LabelledSeries>, StoreError> {
-        self.ask_series(query, step, by)
-    }
-
-    fn ledger(
-        &self,
-        range: TimeRange,
-        selection: &Selection,
-        by: &[LabelKey],
-    ) -> Result<Vec<LedgerTotal>, StoreError> {
-        self.ask_ledger(range, selection, by)
-    }
-
-    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
-        self.ask_processes(range, selection)
-    }
+    asked_of_parts!();
 
     fn relabel(&self, _: &LabelSet, _: &Arc<LabelSet>) {}
 

@@ -11,20 +11,8 @@ pub struct SymbolizerCounters {
     pub processes: u64,
     /// Processes dropped because of the limit.
     pub processes_evicted: u64,
-    /// Times that `/proc/PID/maps` was read.
-    pub maps_read: u64,
     /// Frames shared now.
     pub frames: u64,
-    /// Kernel symbols held now, and the bytes they take.
-    pub kernel_symbols: u64,
-    /// Bytes of them.
-    pub kernel_symbol_bytes: u64,
-    /// Perf maps read.
-    pub perf_maps_read: u64,
-    /// Bytes of perf maps read.
-    pub perf_map_bytes: u64,
-    /// Lines of perf maps that could not be understood.
-    pub perf_map_bad_lines: u64,
     /// Perf maps that went on beyond the limit of bytes.
     pub perf_maps_cut: u64,
     /// Perf map entries that a limit left out.
@@ -37,8 +25,6 @@ pub struct SymbolizerCounters {
     pub asks_failed: BTreeMap<&'static str, u64>,
     /// Jobs turned away because too many waited.
     pub asks_dropped: u64,
-    /// SIGQUITs sent to make a JVM open its socket.
-    pub signals_sent: u64,
     /// JIT addresses that no map named at [`super::Symbolizer::finish`].
     pub jit_unnamed: u64,
     /// JIT addresses that a map named.

@@ -19,21 +19,14 @@ impl Symbolizer {
     pub(super) fn take_outcome(&mut self, outcome: Outcome) {
         let now = Instant::now();
         match &outcome.asked {
-            Some(Ok(signalled)) => {
-                self.counters.asks_answered += 1;
-                self.counters.signals_sent += u64::from(*signalled);
-            }
+            Some(Ok(_)) => self.counters.asks_answered += 1,
             Some(Err(error)) => {
                 *self.counters.asks_failed.entry(error.slug()).or_default() += 1;
-                self.counters.signals_sent += u64::from(signalled_in_vain(error));
             }
             None => {}
         }
         match &outcome.read {
             Ok(scan) => {
-                self.counters.perf_maps_read += 1;
-                self.counters.perf_map_bytes += scan.bytes;
-                self.counters.perf_map_bad_lines += scan.bad_lines;
                 self.counters.perf_maps_cut += u64::from(scan.cut);
                 self.counters.perf_map_entries_dropped += scan.dropped;
             }

@@ -1,16 +1,20 @@
 //! What is kept of one process: its executable mappings, the files behind them, the names of its JIT code.
 
+mod runtime;
+
+pub use runtime::{RuntimeState, Walked};
+
 use super::config::Target;
 use super::deferred::Slots;
 use super::files::FileSlot;
 use super::jit::JitNames;
 use super::native::ModuleId;
 use emberscope_model::{JvmFacts, NameSource, RuntimeId, StackEnd, Tenant};
-use emberscope_runtime::{Facts, Runtimes};
+use emberscope_runtime::Runtimes;
 use emberscope_target::errand::{self, About, Errand, Ticket, What};
 use emberscope_target::maps::{self, Mapping};
 use emberscope_target::open;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// `/proc/PID/maps` is read at most this often for one process. While reading it again does not help
@@ -36,38 +40,6 @@ pub enum FileState {
     Coming(FileSlot),
     /// It cannot be opened.
     Unreadable,
-}
-
-/// What is known of a process of a runtime.
-#[derive(Clone, Debug)]
-pub struct RuntimeState {
-    /// Which runtime.
-    pub id: RuntimeId,
-    /// The file that shows it, as mapped: a JVM's libjvm.so.
-    pub library: PathBuf,
-    /// Version, once looked up.
-    pub version: Option<String>,
-    /// Where its names come from.
-    pub names: NameSource,
-    /// What its memory told of it.
-    pub facts: Option<Facts>,
-    /// Its memory cannot be read.
-    pub unread: bool,
-    /// It will never answer.
-    pub never: bool,
-    /// Signals sent in vain.
-    pub vain_signals: u32,
-}
-
-/// Whether the kernel's walker knows the code of a process's runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Walked {
-    /// Not yet.
-    NotYet,
-    /// Stacks taken from this instant on (CLOCK_MONOTONIC, nanoseconds).
-    From(u64),
-    /// It is not as we know that runtime.
-    Never,
 }
 
 /// One process.
@@ -299,41 +271,4 @@ impl ProcessState {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_make_the_pause_longer_and_success_short_again() {
-        let now = Instant::now();
-        let mut process = ProcessState::new(now, Runtimes::default());
-        let mut pause = |ok| {
-            process.schedule(now, Duration::from_secs(10), ok);
-            (process.next_job - now).as_secs()
-        };
-        assert_eq!([pause(true), pause(false), pause(false), pause(false)], [10, 10, 20, 40]);
-        for _ in 0..40 {
-            assert!(pause(false) <= 600);
-        }
-        assert_eq!(pause(true), 10);
-    }
-
-    #[test]
-    fn two_vain_signals_are_the_last() {
-        let mut process = ProcessState::new(Instant::now(), Runtimes::default());
-        process.runtime = Some(RuntimeState {
-            id: RuntimeId::HOTSPOT,
-            library: PathBuf::new(),
-            version: None,
-            names: NameSource::Waiting(String::new()),
-            facts: None,
-            unread: false,
-            never: false,
-            vain_signals: 0,
-        });
-        let mut never = |vain| {
-            process.note_signal(vain);
-            process.runtime.as_ref().unwrap().never
-        };
-        assert_eq!([never(true), never(false), never(true), never(true)], [false, false, false, true]);
-    }
-}
+mod tests;

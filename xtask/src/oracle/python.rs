@@ -1,6 +1,10 @@
 //! The stack oracle's Python half: a program that tells its own stacks (tests/jobs/python_oracle.py), run on each CPython of
 //! this machine, and what the daemon says of it, compared frame by frame.
 
+mod split;
+
+pub use split::{Part, Split};
+
 use crate::launch::{Daemon, Running};
 use crate::setup::new_python::PYTHON_3_14;
 use crate::{places, root, step};
@@ -185,86 +189,6 @@ impl Judged {
     }
 }
 
-/// What of a stack tells to which part of a split its sample belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The innermost Python function, by name.
-    Function,
-    /// The same with its line, `name:line`.
-    Line,
-    /// `numpy` if numpy's code runs, `python` in the function that is the other half; between the two the program's clock does
-    /// not run.
-    Numpy,
-}
-
-impl Part {
-    fn of(self, stack: &[&Value]) -> Option<String> {
-        let leaf = stack.iter().rposition(|node| node["kind"] == "python");
-        let name = |at: usize| stack.get(at)?["name"].as_str().map(without_file);
-        match self {
-            Self::Function => name(leaf?).map(str::to_owned),
-            Self::Line => Some(format!("{}:{}", name(leaf?)?, stack.get(leaf?)?["line"])),
-            Self::Numpy => {
-                let below = stack.get(leaf.map_or(0, |at| at + 1)..).unwrap_or_default();
-                let of_numpy = |node: &&Value| {
-                    node["module"].as_str().is_some_and(|module| module.contains("multiarray"))
-                };
-                if below.iter().any(of_numpy) {
-                    Some("numpy".to_owned())
-                } else {
-                    name(leaf?).filter(|name| *name == "seventy").map(|_| "python".to_owned())
-                }
-            }
-        }
-    }
-}
-
-/// Shares of two parts of a program in the samples of both.
-#[derive(Clone, Debug, Default)]
-pub struct Split {
-    /// Samples of either.
-    pub n: usize,
-    /// Samples of neither.
-    pub others: usize,
-    /// By part: the share that was seen, and the one that the program measured.
-    pub shares: BTreeMap<String, (f64, f64)>,
-}
-
-impl Split {
-    /// Of all scenes that told shares of functions.
-    pub fn of(daemon: &Daemon, ran: &Ran) -> Result<Self> {
-        Self::by(daemon, ran, "split", Part::Function)
-    }
-
-    /// Of all scenes of a name but for the first `NUMPY`, which warms up.
-    pub fn by(daemon: &Daemon, ran: &Ran, name: &str, part: Part) -> Result<Self> {
-        let of_name = ran.scenes.iter().filter(|scene| scene.name == name && !scene.shares.is_empty());
-        let scenes: Vec<&Scene> = of_name.skip(usize::from(part == Part::Numpy)).collect();
-        let (mut split, mut seen) = (Self::default(), BTreeMap::new());
-        for scene in &scenes {
-            let (from, until) = scene.range;
-            let query = format!("pid={}&from={from}&until={until}&lines=1&format=json", ran.pid);
-            let answer = daemon.json(&format!("/api/v1/flamegraph?{query}"))?;
-            for (count, stack) in paths(&answer) {
-                match part.of(&stack).filter(|part| scene.shares.contains_key(part)) {
-                    Some(part) => {
-                        *seen.entry(part).or_insert(0) += count;
-                        split.n += count;
-                    }
-                    None => split.others += count,
-                }
-            }
-            for (part, share) in &scene.shares {
-                split.shares.entry(part.clone()).or_default().1 += share / scenes.len() as f64;
-            }
-        }
-        for (function, (share, _)) in &mut split.shares {
-            *share = seen.get(function).copied().unwrap_or(0) as f64 / split.n.max(1) as f64;
-        }
-        Ok(split)
-    }
-}
-
 /// The nodes of each stack, root first, and its samples.
 pub fn paths(answer: &Value) -> Vec<(usize, Vec<&Value>)> {
     let nodes = answer["nodes"].as_array().map_or(&[][..], Vec::as_slice);
@@ -306,40 +230,4 @@ pub fn without_file(name: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn stacks_are_held_against_what_was_told() {
-        let line = r#"{"scene": "x", "from": 2, "until": 4, "stack": ["<module>", "A.f"]}"#;
-        let scene = scene(line).unwrap();
-        let node = |parent: Value, name: &str, kind: &str, own: u64| json!({"parent": parent, "name": name, "kind": kind, "self": own, "total": own});
-        let answer = json!({"nodes": [
-            node(Value::Null, "total", "label", 0),
-            node(json!(0), "_start", "native", 1),
-            node(json!(1), "<module> (a.py)", "python", 0),
-            node(json!(2), "sum", "native", 0),
-            node(json!(3), "A.f (a.py)", "python", 3),
-            node(json!(4), "long_add", "native", 4),
-        ]});
-        let judged = Judged::in_answer(&answer, &scene);
-        assert_eq!((judged.n, judged.rooted, judged.equal), (8, 7, 7));
-        assert_eq!(judged.leaves["A.f"], 7);
-        assert_eq!(judged.others, [(1, String::new())]);
-    }
-
-    #[test]
-    fn the_halves_of_the_split_with_numpy() {
-        let node =
-            |name: &str, kind: &str, module: &str| json!({"name": name, "kind": kind, "module": module});
-        let stack = |leaf: &str, native: Value| [node(leaf, "python", "/a.py"), native];
-        let part = |stack: [Value; 2]| Part::Numpy.of(&stack.iter().collect::<Vec<_>>());
-        let eval = || node("_PyEval_EvalFrameDefault", "native", "/usr/bin/python3.11");
-        let loops =
-            node("DOUBLE_remainder", "native", "/np/_multiarray_umath.cpython-311-x86_64-linux-gnu.so");
-        assert_eq!(part(stack("numpy (a.py)", loops)).as_deref(), Some("numpy"));
-        assert_eq!(part(stack("seventy (a.py)", eval())).as_deref(), Some("python"));
-        assert_eq!(part(stack("numpy (a.py)", eval())), None);
-    }
-}
+mod tests;

@@ -10,6 +10,8 @@ pub struct Source {
     pub path: String,
     /// Its text without comments.
     pub code: String,
+    /// How many lines its text has.
+    pub lines: usize,
     /// Where the module of its tests begins in it.
     tests: usize,
     /// True of a file that is compiled for tests alone.
@@ -19,7 +21,7 @@ pub struct Source {
 impl Source {
     /// One of the product that is made up.
     pub fn of_product(path: &str, code: &str) -> Self {
-        Self { path: path.to_owned(), code: code.to_owned(), tests: code.len(), test: false }
+        Self { path: path.to_owned(), code: code.to_owned(), lines: 0, tests: code.len(), test: false }
     }
 
     /// Its code, without that of its tests.
@@ -50,18 +52,19 @@ fn read() -> Vec<Source> {
     let mut tests = HashSet::new();
     let mut read = Vec::new();
     for path in paths {
-        let code = plain(&std::fs::read_to_string(&path).unwrap());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = plain(&text);
         tests.extend(declared_for_tests(&path, &code));
-        read.push((path, code));
+        read.push((path, code, text.lines().count()));
     }
-    let source = |(path, code): (PathBuf, String)| {
+    let source = |(path, code, lines): (PathBuf, String, usize)| {
         let test = path.ancestors().any(|above| tests.contains(above));
         let path = path.strip_prefix(root).unwrap().display().to_string();
         let tests = code.find("#[cfg(test)]\nmod tests {").unwrap_or(code.len());
         let product = path.starts_with("profiler") && !path.contains("/examples/");
         let apart = ["profiler/testkit", "profiler/fuzz", "profiler/tests"];
         let test = test || !product || apart.iter().any(|dir| path.starts_with(dir));
-        Source { path, code, tests, test }
+        Source { path, code, lines, tests, test }
     };
     read.into_iter().map(source).collect()
 }
@@ -169,6 +172,18 @@ pub fn words(code: &str) -> impl Iterator<Item = &str> {
         at = (from..bytes.len()).find(|&at| !in_word(at)).unwrap_or(bytes.len());
         Some(&code[from..at])
     })
+}
+
+/// The name of the function that a line begins.
+pub fn function(line: &str) -> Option<&str> {
+    let mut before = line.trim_start();
+    if let Some(rest) = before.strip_prefix("pub") {
+        before = rest.split_once([' ', ')'])?.1.trim_start();
+    }
+    for word in ["const ", "async ", "unsafe ", "extern \"C\" "] {
+        before = before.strip_prefix(word).unwrap_or(before);
+    }
+    words(before.strip_prefix("fn ")?).next()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// Items that tests alone may name, each with why.
 const FOR_TESTS: [(&str, &str); 1] = [
     // A load and a second of sampling without a daemon: what runs on old kernels in qemu.
-    ("profiler/capture/src/session.rs", "smoke"),
+    ("profiler/capture/src/session/smoke.rs", "smoke"),
 ];
 
 /// What may stand between `pub` and the kind of an item.

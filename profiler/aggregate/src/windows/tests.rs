@@ -1,7 +1,7 @@
 //! Windows under ordinary time, late samples, steps of the clock, and chance.
 
 use super::*;
-use emberscope_model::{Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Stack, StackEnd};
+use emberscope_model::{Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Stack, StackEnd, Tenant};
 use proptest::prelude::*;
 
 const S: u64 = 1_000_000_000;

@@ -22,6 +22,7 @@ mod kept;
 mod layout;
 #[cfg(test)]
 mod leaf_tests;
+mod limits;
 mod method_layout;
 mod methods;
 mod numbers;
@@ -46,6 +47,7 @@ use emberscope_target::memory::{Memory, ReadError};
 pub use facts::JvmFacts;
 use kept::Kept;
 use layout::CodeLayout;
+pub use limits::Limits;
 use method_layout::MethodLayout;
 use methods::Method;
 use profiler_ebpf::{JavaFrameTag, UserFrame};
@@ -108,41 +110,6 @@ impl From<ReadError> for Unnamed {
 
 /// Of a class's name, beside its text.
 const CLASS_BYTES: usize = 64;
-
-/// How much a [`Namer`] keeps, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Methods by their address; as much again for those from before classes were unloaded last.
-    pub methods: usize,
-    /// Debug info of nmethods.
-    pub codes: usize,
-    /// Names of classes.
-    pub classes: usize,
-}
-
-/// Bytes that the namers of all JVMs keep together, as far as each has its least.
-const TOGETHER: usize = 12 << 20;
-/// The most and the least that one keeps.
-const MOST: usize = 3 << 20;
-const LEAST: usize = 640 << 10;
-
-/// Bytes of names of classes: some hundred, which is what stacks of allocations have.
-const CLASSES: usize = 64 << 10;
-
-impl Limits {
-    /// For each of so many JVMs.
-    pub fn of_each(jvms: usize) -> Self {
-        let all = (TOGETHER / jvms.max(1)).clamp(LEAST, MOST);
-        // Methods count twice once classes are unloaded.
-        Self { methods: all / 4, codes: all / 2, classes: CLASSES }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self::of_each(1)
-    }
-}
 
 /// What a [`Namer`] has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,14 +6,14 @@
 //! those that count time on a CPU are taken. Our own recordings say of each event what it weighs, and have labels as fields.
 
 use super::super::gather::{Labels, Sampled, labels};
-use super::super::{ImportError, Told, length, name};
+use super::super::{ImportError, Told, name};
 use super::bytes::{Bad, Reader};
 use super::chunk::{HEADER, Header};
 use super::frames;
 use super::metadata::{self, Class, Types};
 use super::pools::{Pools, Values};
 use super::recording::{Counted, Recording};
-use emberscope_export::jfr::WRITER;
+use super::settings::Settings;
 use emberscope_model::{LabelKey, WallTime};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,9 +34,6 @@ const OTHERS: [&str; 13] = [
     "profiler.MethodTrace",
     "jdk.MethodTrace",
 ];
-
-/// async-profiler's events whose interval is nanoseconds on a CPU.
-const CPU_EVENTS: [&str; 5] = ["cpu", "itimer", "ctimer", "cpu-clock", "task-clock"];
 
 /// Why a chunk cannot be read.
 pub enum Wrong {
@@ -63,7 +60,6 @@ struct Numbers {
     native: Option<i64>,
     wall: Option<i64>,
     setting: Option<i64>,
-    recording: Option<i64>,
     lost: Option<i64>,
     others: HashMap<i64, &'static str>,
 }
@@ -77,7 +73,6 @@ impl Numbers {
             native: number("jdk.NativeMethodSample"),
             wall: number("profiler.WallClockSample"),
             setting: number("jdk.ActiveSetting"),
-            recording: number("jdk.ActiveRecording"),
             lost: number("jdk.CPUTimeSamplesLost"),
             others: OTHERS.iter().filter_map(|name| Some((number(name)?, *name))).collect(),
         }
@@ -105,7 +100,7 @@ struct Chunk<'a> {
     header: &'a Header,
     pools: Pools,
     numbers: Numbers,
-    settings: HashMap<(i64, String), String>,
+    settings: Settings,
     /// By trace and whether it is of `cpu_time`.
     stacks: HashMap<(i64, bool), u32>,
     told: &'a Told,
@@ -143,7 +138,7 @@ pub fn read(data: &[u8], header: &Header, told: &Told, recording: &mut Recording
         header,
         pools: Pools::default(),
         numbers: Numbers::of(&types),
-        settings: HashMap::new(),
+        settings: Settings::of(&types),
         stacks: HashMap::new(),
         told,
     };
@@ -179,17 +174,13 @@ impl Chunk<'_> {
                 _ => values.skip(field, reader)?,
             }
         }
-        self.settings.insert((id, key), value);
+        self.settings.insert(id, key, value);
         Ok(())
-    }
-
-    fn set(&self, number: Option<i64>, key: &str) -> Option<&str> {
-        self.settings.get(&(number?, key.to_owned())).map(String::as_str)
     }
 
     fn fields(&self, class: &Class, values: &mut Values<'_>, reader: &mut Reader<'_>) -> Result<Fields, Bad> {
         let mut fields = Fields::default();
-        let ours = self.writer().is_some();
+        let ours = self.settings.writer().is_some();
         for field in &class.fields {
             if let Some(key) = LabelKey::from_name(&field.name).filter(|key| ours && *key != LabelKey::Source)
             {
@@ -229,39 +220,40 @@ impl Chunk<'_> {
             recording.counts.add_other(what);
             return Ok(());
         }
-        let known = [
-            self.numbers.execution,
-            self.numbers.cpu_time,
-            self.numbers.native,
-            self.numbers.wall,
-            self.numbers.lost,
-        ];
+        let numbers = &self.numbers;
+        let known = [numbers.execution, numbers.cpu_time, numbers.native, numbers.wall, numbers.lost];
         let Some(class) = types.get(number).filter(|_| known.contains(&here)) else { return Ok(()) };
         let fields = self.fields(class, values, reader)?;
         if here == self.numbers.lost {
             recording.lost = recording.lost.saturating_add(u64::try_from(fields.lost).unwrap_or_default());
             return Ok(());
         }
-        let samples = u64::try_from(fields.samples.unwrap_or(1)).unwrap_or_default();
-        let counted = if here == self.numbers.execution {
-            if let Some(event) = self.no_cpu() {
-                let what = format!(
-                    "jdk.ExecutionSample of async-profiler's event {event}, which is no time on a CPU"
-                );
-                recording.counts.add_other(&what);
-                return Ok(());
-            }
-            Counted::Execution
-        } else if here == self.numbers.cpu_time {
-            Counted::CpuTime
-        } else if here == self.numbers.native {
-            Counted::Native
-        } else {
-            match self.pools.states.get(&fields.state).map(String::as_str) {
+        if here == self.numbers.execution
+            && let Some(event) = self.settings.no_cpu()
+        {
+            let what =
+                format!("jdk.ExecutionSample of async-profiler's event {event}, which is no time on a CPU");
+            recording.counts.add_other(&what);
+            return Ok(());
+        }
+        self.sample(self.counted(here, fields.state), fields, recording)
+    }
+
+    /// What an event of a sample's type counts.
+    fn counted(&self, here: Option<i64>, state: i64) -> Counted {
+        match here {
+            _ if here == self.numbers.execution => Counted::Execution,
+            _ if here == self.numbers.cpu_time => Counted::CpuTime,
+            _ if here == self.numbers.native => Counted::Native,
+            _ => match self.pools.states.get(&state).map(String::as_str) {
                 Some("STATE_RUNNABLE") => Counted::WallRunnable,
                 _ => Counted::WallSleeping,
-            }
-        };
+            },
+        }
+    }
+
+    fn sample(&mut self, counted: Counted, fields: Fields, recording: &mut Recording) -> Result<(), Wrong> {
+        let samples = u64::try_from(fields.samples.unwrap_or(1)).unwrap_or_default();
         recording.counts.add(counted, samples);
         if !counted.is_asked_by(self.told.events) || samples == 0 {
             return Ok(());
@@ -269,13 +261,13 @@ impl Chunk<'_> {
         let weight = match (counted, fields.weight) {
             (Counted::CpuTime, _) => fields.period.saturating_mul(samples),
             (_, Some(weight)) => {
-                let who = format!("Emberscope {}", self.writer().unwrap_or_default());
+                let who = format!("Emberscope {}", self.settings.writer().unwrap_or_default());
                 Recording::tell(&mut recording.by, format!("{}, {}", who.trim_end(), counted.event()));
                 weight
             }
-            (_, None) => self.period(counted, recording)?.saturating_mul(samples),
+            (_, None) => self.settings.period(counted, self.told.period, recording)?.saturating_mul(samples),
         };
-        let source = match (counted, self.is_async_profiler()) {
+        let source = match (counted, self.settings.is_async_profiler()) {
             (Counted::CpuTime, _) => "jfr-cpu-time",
             (Counted::Native, _) => "jfr-native",
             (Counted::WallRunnable | Counted::WallSleeping, _) => "async-profiler-wall",
@@ -283,7 +275,7 @@ impl Chunk<'_> {
             (Counted::Execution, false) => "jfr",
         };
         // Our own threads are sets of labels.
-        let thread = self.pools.threads.get(&fields.thread).filter(|_| self.writer().is_none());
+        let thread = self.pools.threads.get(&fields.thread).filter(|_| self.settings.writer().is_none());
         let class = thread.map(|name| (self.told.class_of)(name));
         let of_cpu_time = counted == Counted::CpuTime;
         let gather = if of_cpu_time { &mut recording.cpu_time } else { &mut recording.main };
@@ -300,59 +292,4 @@ impl Chunk<'_> {
         let time: WallTime = self.header.time(fields.ticks);
         Ok(gather.at(time, (set, stack), &sampled)?)
     }
-
-    /// The recording's event, where it is async-profiler's and none of time on a CPU.
-    fn no_cpu(&self) -> Option<&str> {
-        self.set(self.numbers.recording, "event").filter(|event| !CPU_EVENTS.contains(event))
-    }
-
-    /// The version of Emberscope that wrote the recording; None: somebody else did.
-    fn writer(&self) -> Option<&str> {
-        self.set(self.numbers.recording, WRITER)
-    }
-
-    /// Its settings are those of async-profiler (2.0 and newer), which writes them to the recording's own event.
-    fn is_async_profiler(&self) -> bool {
-        ["engine", "event"].iter().any(|key| self.set(self.numbers.recording, key).is_some())
-    }
-
-    /// What a sample stands for, nanoseconds.
-    fn period(&self, counted: Counted, recording: &mut Recording) -> Result<u64, ImportError> {
-        let nanoseconds = |text: &str| text.parse::<u64>().ok().filter(|ns| *ns > 0);
-        let own = match counted {
-            Counted::Execution => self
-                .set(self.numbers.execution, "interval")
-                .and_then(nanoseconds)
-                .or_else(|| self.set(self.numbers.execution, "period").and_then(timespan)),
-            Counted::Native => self.set(self.numbers.native, "period").and_then(timespan),
-            _ => self.set(self.numbers.execution, "wall").and_then(nanoseconds),
-        };
-        let told = self.told.period.map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX));
-        let period = own.or(told).ok_or(ImportError::NoPeriod("the recording does not say"))?;
-        if own.is_some() && told.is_some_and(|told| told != period) {
-            let says = "the recording says how often it sampled: --hz and --period were not used";
-            Recording::tell(&mut recording.remarks, says.to_owned());
-        }
-        let version = self.set(self.numbers.recording, "version").unwrap_or_default();
-        let who = match self.is_async_profiler() {
-            true => format!("async-profiler {version}").trim_end().to_owned(),
-            false => "JFR".to_owned(),
-        };
-        let what = counted.event();
-        Recording::tell(&mut recording.by, format!("{who}, {what} every {}", length(period)));
-        Ok(period)
-    }
-}
-
-/// `20 ms` as the JDK's settings have it (`jdk.jfr.internal.util.ValueParser`), nanoseconds.
-fn timespan(text: &str) -> Option<u64> {
-    let (number, unit) = text.trim().split_once(' ')?;
-    let factor = match unit.trim() {
-        "ns" => 1,
-        "us" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor).filter(|ns| *ns > 0)
 }

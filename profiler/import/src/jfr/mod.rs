@@ -20,6 +20,7 @@ mod metadata;
 mod ours;
 mod pools;
 mod recording;
+mod settings;
 
 use super::gather::Gather;
 use super::{Events, Format, ImportError, Imported, Told};

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 /// Sets the metrics.
 pub fn count(m: &Metrics, unwind: &TableCounts, names: &NativeCounters) {
-    m.unwind_table_bytes.set(i64::try_from(unwind.slab_bytes).unwrap_or(i64::MAX));
+    m.unwinding.bytes.set(i64::try_from(unwind.slab_bytes).unwrap_or(i64::MAX));
     for (what, held) in [
         ("files", unwind.tables.files),
         ("rows", unwind.tables.rows),
         ("rules", unwind.tables.rules),
         ("processes", unwind.tables.processes),
     ] {
-        m.unwind_table_entries.with_label_values(&[what]).set(i64::try_from(held).unwrap_or(i64::MAX));
+        m.unwinding.entries.with_label_values(&[what]).set(i64::try_from(held).unwrap_or(i64::MAX));
     }
     for (result, count) in [
         ("built", unwind.tables.built),
@@ -24,14 +24,14 @@ pub fn count(m: &Metrics, unwind: &TableCounts, names: &NativeCounters) {
         ("refused", unwind.tables.refused),
         ("late", unwind.turned_away),
     ] {
-        raise_to(&m.unwind_tables.with_label_values(&[result]), count);
+        raise_to(&m.unwinding.tables.with_label_values(&[result]), count);
     }
-    raise_to(&m.unwind_table_build, unwind.tables.build_ns);
+    raise_to(&m.unwinding.build, unwind.tables.build_ns);
     for (reason, count) in names_mangled(names) {
-        raise_to(&m.names_mangled.with_label_values(&[reason]), count);
+        raise_to(&m.naming.names_mangled.with_label_values(&[reason]), count);
     }
     for (result, count) in results(&names.debuginfod) {
-        raise_to(&m.debug_files.with_label_values(&[result]), count);
+        raise_to(&m.naming.debug_files.with_label_values(&[result]), count);
     }
 }
 

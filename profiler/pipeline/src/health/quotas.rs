@@ -15,7 +15,7 @@ const MAX_LISTED: usize = 20;
 /// Counts them.
 pub(super) fn count(metrics: &Metrics, tables: &[(&'static str, &Refusals)]) {
     for (table, refusals) in tables {
-        raise_to(&metrics.quota_refused.with_label_values(&[table]), refusals.total());
+        raise_to(&metrics.bounded.quota_refused.with_label_values(&[table]), refusals.total());
     }
 }
 

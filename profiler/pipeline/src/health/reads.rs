@@ -9,15 +9,15 @@ const MAX_LISTED: usize = 64;
 
 /// Sets the metrics.
 pub fn count(m: &Metrics, reads: &ErrandCounts) {
-    raise_to(&m.reads, reads.begun);
-    raise_to(&m.reads_late, reads.late);
+    raise_to(&m.reads.begun, reads.begun);
+    raise_to(&m.reads.late, reads.late);
     for (what, count) in &reads.given_up {
-        raise_to(&m.reads_given_up.with_label_values(&[what]), *count);
+        raise_to(&m.reads.given_up.with_label_values(&[what]), *count);
     }
     for (reason, count) in &reads.turned {
-        raise_to(&m.reads_refused.with_label_values(&[reason]), *count);
+        raise_to(&m.reads.refused.with_label_values(&[reason]), *count);
     }
-    m.reads_stuck.set(i64::try_from(reads.stuck.len()).unwrap_or(i64::MAX));
+    m.reads.stuck.set(i64::try_from(reads.stuck.len()).unwrap_or(i64::MAX));
 }
 
 /// `reads` of the status.

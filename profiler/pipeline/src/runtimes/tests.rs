@@ -23,6 +23,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod kernel;
+use kernel::*;
+
 const FAKE: RuntimeId = RuntimeId(200);
 const START: u64 = 100;
 /// Kinds of its frames: a function with one inlined in it; one that is gone.
@@ -96,55 +99,6 @@ impl Opened for OpenFake {
     }
     fn facts(&mut self) -> Result<Facts, Problem> {
         Ok(Facts(vec![("flavour", Fact::Text("plain")), ("believed", Fact::Flag(self.believed))]))
-    }
-}
-
-/// Takes notes.
-#[derive(Default)]
-struct FakeKernel {
-    layouts: BTreeMap<(RuntimeId, Pid), Vec<u8>>,
-    watched: Vec<Pid>,
-}
-
-impl Kernel for FakeKernel {
-    fn expect(&mut self, runtime: RuntimeId, pid: Pid) -> Result<(), CaptureError> {
-        self.layouts.insert((runtime, pid), Vec::new());
-        Ok(())
-    }
-    fn tell(&mut self, runtime: RuntimeId, pid: Pid, layout: &[u8]) -> Result<bool, CaptureError> {
-        let expected = self.layouts.get_mut(&(runtime, pid));
-        Ok(expected.map(|told| *told = layout.to_vec()).is_some())
-    }
-    fn has(&self, runtime: RuntimeId, pid: Pid) -> bool {
-        self.layouts.contains_key(&(runtime, pid))
-    }
-    fn forget(&mut self, runtime: RuntimeId, pid: Pid) {
-        self.layouts.remove(&(runtime, pid));
-    }
-    fn watch_process(&mut self, pid: Pid, _: Option<StringLayout>) -> Result<(), CaptureError> {
-        self.watched.push(pid);
-        Ok(())
-    }
-    fn unwatch_process(&mut self, pid: Pid) {
-        self.watched.retain(|watched| *watched != pid);
-    }
-    fn watch_names(&mut self, _: FileId, _: BorrowedFd<'_>, _: NameProbe) -> Result<(), CaptureError> {
-        panic!("it names no threads");
-    }
-    fn unwatch_names(&mut self, _: FileId) -> Result<(), CaptureError> {
-        Ok(())
-    }
-    fn samples_allocations(&self) -> bool {
-        false
-    }
-    fn watch_allocations(&mut self, _: FileId, _: BorrowedFd<'_>, _: AllocProbe) -> Result<(), CaptureError> {
-        panic!("it tells no allocations");
-    }
-    fn unwatch_allocations(&mut self, _: FileId) -> Result<(), CaptureError> {
-        Ok(())
-    }
-    fn probes_are_full(&self) -> bool {
-        false
     }
 }
 

@@ -8,17 +8,15 @@
 //! is called. An id without a name is not worth a question to a driver: `--name`, the script or the id itself
 //! will do.
 
+use super::Registry;
 use super::entry::{Entry, Told};
-use super::{Limits, Registry};
+use super::turn::Turn;
 use crate::discovery::{Answer, Candidate, MAX_CANDIDATES, Question, RestApp, Server};
 use crate::identity::{DriverAddress, Runtime};
 use emberscope_model::{Deploy, ProcessKey, Role};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-/// Longest time between two questions while there is no answer. A driver on a busy machine takes 20 s for
-/// its first one (it loads some thousand classes), and is not asked to do so twice.
-const SLOWEST: Duration = Duration::from_secs(10);
 /// Time between two questions to a driver that has answered, and of whose application nothing surer tells:
 /// a notebook may have stopped its session and made another.
 const KNOWN: Duration = Duration::from_secs(300);
@@ -31,28 +29,6 @@ const MAX_NAMES: usize = 4096;
 const MAX_SEARCHES: u32 = 5;
 /// Searches remembered.
 const MAX_SEARCHED: usize = 4096;
-
-/// When something is asked next.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    next: Instant,
-    times: u32,
-    waiting: bool,
-}
-
-impl Turn {
-    fn new() -> Self {
-        Self { next: Instant::now(), times: 0, waiting: false }
-    }
-    fn due(&self, now: Instant) -> bool {
-        !self.waiting && now >= self.next
-    }
-    fn asked(&mut self, now: Instant, limits: &Limits) {
-        self.waiting = true;
-        self.next = now + limits.ask_interval.saturating_mul(1 << self.times.min(16)).min(SLOWEST);
-        self.times = self.times.saturating_add(1);
-    }
-}
 
 /// An application, and the user of the executors that name its driver.
 type Search = (String, u32);
@@ -122,7 +98,6 @@ impl Registry {
         let app = std::mem::take(&mut search.0);
         let found = driver.and_then(|key| Some((key, self.entries.get_mut(&key)?)));
         let (Some((key, entry)), Some((uid, by_service))) = (found, by) else {
-            self.counters.asks_unanswered += 1;
             return;
         };
         if entry.process.uid != uid && !by_service {
@@ -153,7 +128,6 @@ impl Registry {
                 turn.next = Instant::now() + KNOWN;
             }
         }
-        self.counters.asks_unanswered += u64::from(apps.is_empty());
         // A Worker may name what its own executors are believed to work for, and nothing else.
         let starts = |id: &str| {
             let executors = self.entries.values().filter(|e| e.parent == Some(key) && e.judged);

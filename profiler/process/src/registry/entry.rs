@@ -33,8 +33,6 @@ pub struct Counters {
     pub asked: u64,
     /// Questions put off because the discovery thread was busy.
     pub asks_refused: u64,
-    /// Answers without an application.
-    pub asks_unanswered: u64,
     /// Relabels given out.
     pub relabels: u64,
     /// Claims on an application (or on a driver) that were refused: another user's, or nobody's.

@@ -6,6 +6,8 @@ use emberscope_model::{Deploy, LabelKey, RawTask, TaskEvent};
 use std::time::{Duration, Instant};
 
 mod asks;
+mod execs;
+mod limits;
 
 fn config(fake: &FakeProc) -> RegistryConfig {
     RegistryConfig { proc_root: fake.path(), passwd: fake.passwd(), ..RegistryConfig::host("n1") }
@@ -94,55 +96,6 @@ fn a_fork_that_vanished_unread_was_its_parents_program_unless_it_execed() {
     assert_eq!(label(&mut registry, 31, LabelKey::Executor), "0");
     assert_eq!(label(&mut registry, 31, LabelKey::Role), "python");
     assert_eq!(label(&mut registry, 32, LabelKey::Role), "other");
-}
-
-#[test]
-fn exec_makes_another_program_of_the_same_process() {
-    let fake = FakeProc::new();
-    fake.process(7, 1, "bash", 100).words(&["bash", "/opt/spark/bin/spark-submit", "--master", "local[2]"]);
-    let mut registry = Registry::new(config(&fake));
-    assert_eq!(label(&mut registry, 7, LabelKey::Role), "other");
-    let main =
-        ["java", "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", "--name", "sales", "a.jar"];
-    let process = fake.process(7, 1, "java", 100).words(&main);
-    registry.on_task(&task(7, TaskEvent::Exec));
-    assert_eq!(label(&mut registry, 7, LabelKey::Role), "driver");
-    assert_eq!(label(&mut registry, 7, LabelKey::App), "unknown");
-    assert_eq!(label(&mut registry, 7, LabelKey::ServiceName), "sales");
-    assert!(!registry.get(7).is_jvm(), "the launcher has not mapped libjvm yet");
-    process.file("maps", b"7f r-xp /jdk/lib/server/libjvm.so\n");
-    registry.tick();
-    assert!(registry.get(7).is_jvm());
-}
-
-#[test]
-fn an_exec_that_nobody_told_of_is_noticed() {
-    let fake = FakeProc::new();
-    let executor = fake.recorded("standalone-executor");
-    fake.process(900, executor, "jspawnhelper", 5).words(&["jspawnhelper"]);
-    let mut registry = Registry::new(config(&fake));
-    registry.scan();
-    assert_eq!(label(&mut registry, 900, LabelKey::Role), "other");
-    fake.process(900, executor, "python3", 5).words(&["python3", "-m", "pyspark.daemon"]);
-    assert_eq!(label(&mut registry, 900, LabelKey::Role), "other", "no reads for a sample");
-    registry.tick();
-    assert_eq!(label(&mut registry, 900, LabelKey::Role), "python");
-}
-
-#[test]
-fn execs_beyond_the_budget_are_read_at_the_next_tick_or_sample() {
-    let fake = FakeProc::new();
-    let mut limits = Limits { exec_reads: 1, ..Limits::default() };
-    limits.checks = 0;
-    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
-    for pid in [10, 11, 12] {
-        fake.process(pid, 1, "cc1", 100).words(&["cc1"]);
-        registry.on_task(&task(pid, TaskEvent::Exec));
-    }
-    assert_eq!((registry.counters().reads, registry.counters().execs_deferred), (2, 2), "10 and its parent");
-    registry.tick();
-    assert!(registry.by_pid.contains_key(&11));
-    assert_eq!(label(&mut registry, 12, LabelKey::Process), "cc1");
 }
 
 #[test]
@@ -242,22 +195,6 @@ fn a_thread_is_no_process() {
 }
 
 #[test]
-fn it_is_bounded_and_lets_neighbours_go_first() {
-    let fake = FakeProc::new();
-    let executor = fake.recorded("standalone-executor");
-    let limits = Limits { processes: 50, ..Limits::default() };
-    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
-    let key = registry.get(executor).key;
-    for pid in 100..400 {
-        fake.process(pid, 0, "sh", 5).words(&["sh"]);
-        registry.get(pid);
-        assert!(registry.counters().processes <= 50);
-    }
-    assert!(registry.by_key(key).is_some());
-    assert!(registry.counters().evicted >= 200, "{:?}", registry.counters());
-}
-
-#[test]
 fn a_loop_of_parents_ends() {
     let fake = FakeProc::new();
     fake.process(7, 8, "a", 1).words(&["a"]);
@@ -298,79 +235,6 @@ fn this_machine_can_be_scanned() {
     let me = registry.get(std::process::id());
     assert!(me.key.start_ticks > 0 && !me.is_jvm() && !me.exited);
     assert_eq!(me.labels.get(LabelKey::Node), "here");
-}
-
-/// A process of user 65534's.
-fn strangers(fake: &FakeProc, pid: Pid) {
-    let ids = "Uid:\t65534\t65534\t65534\t65534\nGid:\t6\t6\t6\t6\n";
-    fake.process(pid, 1, "flood", u64::from(pid)).words(&["flood"]).file("status", ids.as_bytes());
-}
-
-#[test]
-fn a_flooders_processes_give_way_and_not_his_neighbours() {
-    let fake = FakeProc::new();
-    let executor = fake.recorded("standalone-executor");
-    fake.process(7, 1, "postgres", 7).words(&["postgres"]);
-    let limits = Limits { processes: 64, ..Limits::default() };
-    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
-    registry.get(7);
-    registry.get(executor);
-    let (quiet, job) = (registry.by_pid[&7], registry.by_pid[&executor]);
-    for pid in 10_000..10_400 {
-        strangers(&fake, pid);
-        registry.tick();
-        registry.get(pid);
-    }
-    assert!(registry.entries.len() <= 64);
-    assert!(registry.by_key(quiet).is_some() && registry.by_key(job).is_some());
-    let [(_, evicted), _] = registry.refusals();
-    assert!(evicted.total() > 0 && evicted.by_tenant().all(|(who, _)| who.uid == 65534));
-}
-
-#[test]
-fn a_fork_storm_is_not_read_and_spark_is() {
-    let fake = FakeProc::new();
-    let daemon = fake.recorded("standalone-python-daemon");
-    strangers(&fake, 9);
-    let mut registry = Registry::new(config(&fake));
-    registry.scan();
-    for pid in 20_000..30_000 {
-        registry.on_task(&fork(pid, 9));
-        if pid % 2 == 0 {
-            registry.on_task(&task(pid, TaskEvent::Exec));
-        }
-        registry.get(pid);
-    }
-    let (last, before) = (registry.get(29_998).clone(), registry.get(29_997).clone());
-    assert_eq!(last.labels.get(LabelKey::Process), "[process not read: over budget]");
-    assert_eq!(before.labels.get(LabelKey::Process), "flood", "its parent's program: it ran no other");
-    assert_eq!((last.tenant.uid, before.tenant.uid), (65534, 65534));
-    let [_, (_, unread)] = registry.refusals();
-    assert!(unread.total() > 7_000 && unread.by_tenant().all(|(who, _)| who.uid == 65534));
-    for pid in 31..61 {
-        registry.on_task(&fork(pid, daemon));
-        fake.process(pid, daemon, "python3", u64::from(pid)).words(&["python3", "-m", "pyspark.daemon"]);
-        assert_eq!(registry.get(pid).key.start_ticks, u64::from(pid), "it was read");
-    }
-}
-
-#[test]
-fn programs_that_never_become_a_jvm_hide_none_that_does() {
-    let fake = FakeProc::new();
-    let limits = Limits { checks: 8, ..Limits::default() };
-    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
-    for pid in 100..200 {
-        strangers(&fake, pid);
-        fake.process(pid, 1, "java", u64::from(pid)).words(&["java", "Sleep"]);
-    }
-    let jvm = fake.process(900, 1, "java", 900).words(&["java", "Job"]);
-    registry.scan();
-    jvm.file("maps", b"7f00-7f01 r-xp 0 0 0 /jdk/lib/server/libjvm.so\n");
-    // A hundred and one, eight a look.
-    for _ in 0..13 {
-        registry.look_for_runtimes();
-    }
-    assert!(registry.get(900).is_jvm());
 }
 
 #[test]

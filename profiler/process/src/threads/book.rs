@@ -46,28 +46,8 @@ impl Threads {
     /// waited for a task in it; and one for the task that begins.
     pub fn on_thread(&mut self, raw: &RawThread, owner: &Owner<'_>) -> Vec<Booking> {
         let mut lines = Vec::new();
-        let whole_since = self.whole_since_ns;
-        self.process(raw.pid).tenant = owner.tenant;
-        let thread = self.incarnation(raw.pid, raw.tid, raw.start_ns, raw.time_ns);
-        if owner.kind == OwnerKind::Jvm
-            && thread.source == Source::None
-            && raw.tid == raw.pid
-            && thread.doing == Doing::Nameless
-        {
-            // The JVM's first thread; the probe never sees its name.
-            thread.doing = Doing::Other(class_of("main", owner.role));
-        }
-        if owner.kind.is_python() {
-            self.begin_python(owner.kind, (raw.pid, raw.tid));
-        }
+        self.meet(raw, owner);
         let Some(thread) = self.thread_mut(raw.tid) else { return lines };
-        if thread.booked.is_none()
-            && let Some(accounts) = raw.accounts
-        {
-            let whole = raw.start_ns > whole_since;
-            let base = if whole { (Accounts::default(), raw.start_ns) } else { (accounts, raw.time_ns) };
-            thread.booked = Some(base);
-        }
         let overtaken = thread.booked.is_some_and(|(_, until)| raw.time_ns < until);
         let was = thread.clone();
         let stretch = match raw.cause {
@@ -103,19 +83,58 @@ impl Threads {
                 return lines;
             }
         }
+        self.book((owner, raw), (&was, &now), &stretch, &mut lines);
+        self.settle(raw, &was, now, overtaken);
+        lines
+    }
+
+    /// Makes sure that the record's thread is in the table, and that there is something to book from.
+    fn meet(&mut self, raw: &RawThread, owner: &Owner<'_>) {
+        let whole_since = self.whole_since_ns;
+        self.process(raw.pid).tenant = owner.tenant;
+        let thread = self.incarnation(raw.pid, raw.tid, raw.start_ns, raw.time_ns);
+        if owner.kind == OwnerKind::Jvm
+            && thread.source == Source::None
+            && raw.tid == raw.pid
+            && thread.doing == Doing::Nameless
+        {
+            // The JVM's first thread; the probe never sees its name.
+            thread.doing = Doing::Other(class_of("main", owner.role));
+        }
+        if owner.kind.is_python() {
+            self.begin_python(owner.kind, (raw.pid, raw.tid));
+        }
+        let Some(thread) = self.thread_mut(raw.tid) else { return };
+        if thread.booked.is_none()
+            && let Some(accounts) = raw.accounts
+        {
+            let whole = raw.start_ns > whole_since;
+            let base = if whole { (Accounts::default(), raw.start_ns) } else { (accounts, raw.time_ns) };
+            thread.booked = Some(base);
+        }
+    }
+
+    /// The lines of a record that tells what its thread did.
+    fn book(
+        &mut self,
+        (owner, raw): (&Owner<'_>, &RawThread),
+        (was, now): (&Thread, &Doing),
+        stretch: &Stretch,
+        lines: &mut Vec<Booking>,
+    ) {
         if let (Some(accounts), Some((base, from_ns))) = (raw.accounts, was.booked) {
             let used = LedgerSums {
                 accounts: accounts.since(&base),
                 wall_ns: raw.time_ns.saturating_sub(from_ns),
                 begun: 0,
             };
-            for (label, sums) in self.split((owner, raw), (&was, &now), &stretch, used) {
+            for (label, sums) in self.split((owner, raw), (was, now), stretch, used) {
                 if sums != LedgerSums::default() {
                     let labels = self.shared(owner, label);
                     lines.push(Booking { labels, sums, from_ns, until_ns: raw.time_ns.max(from_ns) });
                 }
             }
-            if let Doing::Task(task) = now
+            if let Doing::Task(task) = *now
                 && raw.cause == ThreadCause::Named
                 && !(matches!(task, Task::Known(_)) && was.doing.own_task() == Some(task))
             {
@@ -124,8 +143,6 @@ impl Threads {
                 lines.push(Booking { labels, sums, from_ns: raw.time_ns, until_ns: raw.time_ns });
             }
         }
-        self.settle(raw, &was, now, overtaken);
-        lines
     }
 
     /// Who used what there is to book.

@@ -9,6 +9,8 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+mod classes;
+mod limits;
 mod python;
 mod sums;
 mod who;
@@ -271,88 +273,4 @@ fn a_tid_that_is_used_again_inherits_nothing() {
     w.task(PID, 70_001, TaskEvent::Exec);
     assert_eq!(w.sample(6, 4), "other unknown");
     assert_eq!(w.record(young(asked(PID, 0, 70_010, 11), 1)), [line("vm", 2, 10, 0)], "and nothing twice");
-}
-
-#[test]
-fn processes_that_are_no_jvm_and_labels_that_change() {
-    let mut w = World::new(Limits::default());
-    let python = Owner {
-        pid: 9,
-        labels: &w.labels.clone(),
-        role: Role::Python,
-        kind: OwnerKind::Other,
-        tenant: w.tenant,
-    };
-    assert!(Arc::ptr_eq(&w.threads.labels(&python, 9, 0), &w.labels));
-    w.record(named(5, (0, 1), TASK_1, 0, 0));
-    let first = w.labels_of(5, 1);
-    assert!(Arc::ptr_eq(&first, &w.labels_of(5, 1)), "windows count by address");
-    assert!(first.is_of_process(&w.labels));
-    let old = std::mem::take(&mut w.labels);
-    w.labels = Arc::new(LabelSetBuilder::from_set(&old).set(LabelKey::AppName, "sales").build());
-    w.threads.relabel(&old);
-    let second = w.labels_of(5, 1);
-    assert_eq!((second.get(LabelKey::AppName), second.get(LabelKey::Task)), ("sales", "7"));
-    assert_eq!(*second, first.moved_to(&w.labels));
-}
-
-#[test]
-fn a_driver_has_its_own_classes() {
-    let mut w = World::new(Limits::default());
-    w.role = Role::Driver;
-    w.record(named(5, (0, 1), "Thread-4", 0, 0));
-    assert_eq!((w.sample(5, 1), w.sample(PID, 0)), ("driver".into(), "driver".into()));
-    w.role = Role::Other;
-    assert_eq!(w.sample(70, 0), "other", "no Spark, no stage");
-}
-
-#[test]
-fn hostile_names_make_few_labels() {
-    let limits = Limits { tasks_a_minute: 50, label_sets: 40, threads: 64 };
-    let mut w = World::new(limits);
-    let mut seen = std::collections::HashSet::new();
-    for i in 0..5_000u32 {
-        let name = format!("Executor task launch worker for task {i}.0 in stage {i}.0 (TID {i})");
-        let lines = w.record(named(i % 500, (0, i + 1), &name, u64::from(i) / 100, 0));
-        seen.extend(lines.into_iter().map(|(who, ..)| who));
-        seen.insert(w.sample(i % 500, i + 1));
-    }
-    assert!(seen.contains("task other"));
-    assert!(seen.len() <= 60, "{}", seen.len());
-    let counters = w.threads.counters();
-    assert!(counters.threads <= 64 && counters.threads_evicted > 1_000, "{counters:?}");
-    assert!(counters.folded > 4_000 && counters.label_sets <= 50, "{counters:?}");
-}
-
-#[test]
-fn an_evicted_thread_is_not_booked_twice() {
-    let mut w = World::new(Limits { threads: 8, ..Limits::default() });
-    w.record(young(named(1, (0, 1), TASK_1, 10, 5), 1));
-    for tid in 2..40 {
-        w.record(young(named(tid, (0, tid), "GC Thread#1", 10 + u64::from(tid), 0), 2));
-    }
-    assert!(w.threads.counters().threads_evicted > 0);
-    assert_eq!(w.record(young(asked(1, 1, 100, 9), 1)), []);
-    let again = w.record(young(asked(1, 1, 110, 11), 1));
-    assert_eq!(again, [line("other unknown", 2, 10, 0)]);
-    w.learn_comm(1, "Executor task l");
-    assert_eq!(w.record(young(asked(1, 1, 120, 12), 1)), [line("task unknown", 1, 10, 0)]);
-    assert_eq!(w.sample(1, 1), "task unknown");
-}
-
-#[test]
-fn a_flooders_threads_give_way_and_not_his_neighbours() {
-    let mut w = World::new(Limits { threads: 64, ..Limits::default() });
-    w.tenant = Tenant { spark: true, ..Tenant::default() };
-    for tid in 1..=40 {
-        w.record(named(tid, (0, tid), TASK_1, 0, 0));
-    }
-    w.tenant = Tenant { uid: 65534, ..Tenant::default() };
-    for tid in 1_000..5_000 {
-        w.record(RawThread { pid: 200, ..named(tid, (0, tid), "mine", u64::from(tid), 0) });
-    }
-    assert!(w.threads.counters().threads <= 64 && w.threads.counters().threads_evicted > 3_000);
-    assert!((1..=40).all(|tid| w.sample(tid, tid) == "task 3.0 1.0 7"));
-    let [(_, evicted), _] = w.threads.refusals();
-    assert!(evicted.by_tenant().all(|(who, _)| who == w.tenant));
 }

@@ -36,8 +36,8 @@ fn cpu_of_jvms_by_class_and_mode() {
     let metrics = Metrics::new("1").unwrap();
     let mut sums = LedgerSums::default();
     (sums.accounts.cpu_ns, sums.accounts.user_ns, sums.accounts.system_ns) = (4_000_000_000, 3, 1);
-    metrics.jvm_cpu.add(ThreadClass::Gc, &sums);
-    metrics.jvm_cpu.add(ThreadClass::Gc, &sums);
+    metrics.sampling.jvm_cpu.add(ThreadClass::Gc, &sums);
+    metrics.sampling.jvm_cpu.add(ThreadClass::Gc, &sums);
     let text = metrics.text(&StoreUsage::default(), None, true).unwrap();
     let series = |class: &str, mode: &str, value: &str| {
         let labels = format!("{{mode=\"{mode}\",thread_class=\"{class}\"}}");
@@ -55,10 +55,10 @@ fn cpu_of_jvms_by_class_and_mode() {
 #[test]
 fn totals_from_elsewhere_only_rise() {
     let metrics = Metrics::new("1").unwrap();
-    metrics.lost.raise_to(DropReason::RingFullSample, 5);
-    metrics.lost.raise_to(DropReason::RingFullSample, 3);
-    metrics.lost.add(DropReason::RingFullSample, 2);
-    assert_eq!(metrics.lost.get(DropReason::RingFullSample), 7);
+    metrics.sampling.lost.raise_to(DropReason::RingFullSample, 5);
+    metrics.sampling.lost.raise_to(DropReason::RingFullSample, 3);
+    metrics.sampling.lost.add(DropReason::RingFullSample, 2);
+    assert_eq!(metrics.sampling.lost.get(DropReason::RingFullSample), 7);
     let usage = StoreUsage { windows: 3, bytes: 9, dropped_for_age: 4, ..StoreUsage::default() };
     let text = metrics.text(&usage, None, true).unwrap();
     for line in [

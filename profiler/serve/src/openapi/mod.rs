@@ -4,6 +4,7 @@
 //! hold the table to the routes: each parameter is taken, no other is, each listed value is, and an answer has the
 //! fields that are listed. Grafana's calls are named without their messages: these are Pyroscope's protos.
 
+mod schemas;
 pub mod table;
 
 use super::params::{Params, SIDES};
@@ -13,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use emberscope_export::Format;
 use emberscope_model::{LabelKey, SampleKind};
+use schemas::{object, schemas};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 use table::{Answers, Kind, Own, Route, Selects};
@@ -104,58 +106,6 @@ fn logins() -> [(&'static str, Value); 2] {
         },
     });
     [("/login", json!({ "get": enter })), ("/api/v1/login", json!({ "post": make }))]
-}
-
-fn schemas() -> Value {
-    let time = json!({ "type": "string", "format": "date-time" });
-    json!({
-        "Error": {
-            "type": "object",
-            "required": ["error"],
-            "properties": { "error": {
-                "type": "object",
-                "required": ["code", "message", "parameter"],
-                "properties": {
-                    "code": { "type": "string" },
-                    "message": { "type": "string" },
-                    "parameter": { "type": ["string", "null"] },
-                    "choices": { "type": "array", "items": { "type": "string" } },
-                },
-            } },
-        },
-        "Range": {
-            "type": "object",
-            "required": ["from", "until"],
-            "properties": { "from": time, "until": time },
-        },
-        "Quality": {
-            "description": "What the answer rests on.",
-            "type": "object",
-            "required": ["samples", "lost", "truncated", "frames", "unnamed_frames"],
-            "properties": {
-                "samples": { "type": "integer" },
-                "lost": { "type": "integer" },
-                "truncated": { "type": "integer" },
-                "frames": { "type": "integer" },
-                "unnamed_frames": { "type": "integer" },
-                "sampling_error": { "type": ["number", "null"] },
-                "missing": {
-                    "description": "Stored parts of this time that were set aside as bad.",
-                    "type": "integer",
-                },
-                "missing_parts": { "type": "array", "items": {
-                    "type": "object",
-                    "required": ["name", "from", "until", "says"],
-                    "properties": {
-                        "name": { "type": "string" },
-                        "from": time,
-                        "until": time,
-                        "says": { "type": "string" },
-                    },
-                } },
-            },
-        },
-    })
 }
 
 /// What every selecting route takes: name, sentence, schema.
@@ -257,20 +207,6 @@ fn content(answers: &Answers) -> Value {
             Value::Object(out)
         }
     }
-}
-
-/// An object with these fields, all of them always there.
-fn object(fields: &[&str]) -> Value {
-    let shape = |field: &str| match field {
-        "range" => json!({ "$ref": "#/components/schemas/Range" }),
-        "span" => json!({ "anyOf": [{ "$ref": "#/components/schemas/Range" }, { "type": "null" }] }),
-        "quality" => json!({ "$ref": "#/components/schemas/Quality" }),
-        "windows" | "count" | "cut" | "cut_nodes" | "methods" => json!({ "type": "integer" }),
-        "window_seconds" | "step_seconds" => json!({ "type": "number" }),
-        _ => json!({}),
-    };
-    let properties: Map<String, Value> = fields.iter().map(|f| ((*f).to_owned(), shape(f))).collect();
-    json!({ "type": "object", "required": fields, "properties": properties })
 }
 
 /// A call of Pyroscope's, in protobuf or its JSON.

@@ -4,6 +4,9 @@ use super::*;
 use emberscope_model::{MissingPart, TimeRange, WallTime};
 use fake::EVIL;
 
+mod lists;
+mod pictures;
+
 fn row<'a>(rows: &'a Value, key: &str, value: &str) -> &'a Value {
     let rows = rows.as_array().unwrap();
     rows.iter().find(|r| r[key] == value).unwrap_or_else(|| panic!("no {key}={value} in {rows:?}"))
@@ -181,62 +184,6 @@ async fn before_the_first_sample_the_answer_is_empty_and_says_what_there_is() {
 }
 
 #[tokio::test]
-async fn apps() {
-    let body = get_all("/api/v1/apps").await.json();
-    assert_eq!(body["apps"].as_array().unwrap().len(), 3);
-    let app = row(&body["apps"], "id", "app-1");
-    assert_eq!(
-        (&app["name"], &app["user"], &app["deploy"]),
-        (&json!("etl"), &json!("ann"), &json!("standalone"))
-    );
-    assert_eq!((&app["samples"], &app["cpu_seconds"]), (&json!(180), &json!(1.8)));
-    assert_eq!((&app["executors"], &app["drivers"]), (&json!(1), &json!([])));
-    assert_eq!(app["first_seen"], "2026-11-21T10:00:00.000Z");
-    assert_eq!(app["last_seen"], "2026-11-21T10:00:30.000Z");
-    let driver = row(&body["apps"], "id", "app-3");
-    assert_eq!(
-        (&driver["executors"], &driver["drivers"], &driver["name"]),
-        (&json!(0), &json!([31]), &json!(EVIL))
-    );
-}
-
-#[tokio::test]
-async fn executors() {
-    let body = get_all("/api/v1/executors?app=app-1&stage=3").await.json();
-    assert_eq!(body["executors"].as_array().unwrap().len(), 2);
-    let jvm = row(&body["executors"], "role", "executor");
-    assert_eq!((&jvm["app"], &jvm["executor"], &jvm["host"]), (&json!("app-1"), &json!("1"), &json!("h1")));
-    assert_eq!((&jvm["pids"], &jvm["cores"], &jvm["samples"]), (&json!([11]), &json!(4), &json!(120)));
-    assert_eq!((&jvm["jvm"]["version"], &jvm["jvm"]["names"]), (&json!("17.0.15"), &json!("asked")));
-    let python = row(&body["executors"], "role", "python");
-    assert_eq!(
-        (&python["pids"], &python["jvm"], &python["cores"]),
-        (&json!([12]), &Value::Null, &Value::Null)
-    );
-    let twin = get_all("/api/v1/executors?app=app-2").await.json();
-    assert_eq!(twin["executors"][0]["jvm"]["names_detail"], "JDK 8");
-}
-
-#[tokio::test]
-async fn labels_and_values() {
-    let names = get_all("/api/v1/labels?app=app-3").await.json();
-    let names = names["labels"].as_array().unwrap();
-    assert!(names.contains(&json!("role")) && !names.contains(&json!("stage")), "{names:?}");
-    let body = get_all("/api/v1/labels/role/values").await.json();
-    let got: Vec<_> = body["values"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|v| (v["value"].as_str().unwrap(), v["samples"].as_u64().unwrap()))
-        .collect();
-    assert_eq!(got, [("executor", 210), ("driver", 30), ("other", 30), ("python", 30)]);
-    let two = get_all("/api/v1/labels/role/values?limit=3&query={role!=%22executor%22}").await.json();
-    assert_eq!((two["values"].as_array().unwrap().len(), &two["cut"]), (3, &json!(0)));
-    let cut = get_all("/api/v1/labels/role/values?limit=1").await.json();
-    assert_eq!((cut["values"].as_array().unwrap().len(), &cut["cut"]), (1, &json!(3)));
-}
-
-#[tokio::test]
 async fn top_counts_recursion_once() {
     let body = get_all("/api/v1/top?app=app-1&role=executor").await.json();
     let run = row(&body["top"], "name", "Main.run");
@@ -316,56 +263,6 @@ async fn series_by_label_in_whole_windows() {
     assert_eq!(get_all("/api/v1/series?step=11s").await.json()["step_seconds"], 20.0);
     assert_eq!(get_all("/api/v1/series?step=1ms").await.json()["step_seconds"], 10.0);
     assert_eq!(get_all("/api/v1/series").await.json()["step_seconds"], 10.0);
-}
-
-#[tokio::test]
-async fn folded_units_groups_and_suffixes() {
-    let lines = |got: Got| got.text().lines().map(str::to_owned).collect::<Vec<_>>();
-    let got = get_all("/api/v1/flamegraph?format=folded&app=app-2").await;
-    assert_eq!(got.header("content-type"), "text/plain; charset=utf-8");
-    assert_eq!(lines(got), ["Twin.run 60"]);
-    let ns = get_all("/api/v1/flamegraph?format=folded&app=app-2&unit=ns&annotate=1").await;
-    assert_eq!(lines(ns), ["Twin.run_[j] 600000000"]);
-    let grouped =
-        get_all("/api/v1/flamegraph?format=folded&app=app-1&role=executor&group=stage,thread_class").await;
-    let mut grouped = lines(grouped);
-    grouped.sort();
-    assert_eq!(
-        grouped,
-        [
-            "stage=3;thread_class=task;Main.run;Main.sort;Main.run 120",
-            "stage=4;thread_class=task;Main.run 30"
-        ]
-    );
-    let either = get_all("/api/v1/flamegraph?format=folded&stage=4&stage=0").await;
-    assert_eq!(either.header("x-emberscope-samples"), "90");
-}
-
-#[tokio::test]
-async fn svg_is_the_default_and_names_cannot_break_out() {
-    let got = get_all("/api/v1/flamegraph").await;
-    assert_eq!(got.header("content-type"), "image/svg+xml");
-    assert!(got.text().contains("<svg") && got.text().contains("Main.sort"));
-    let evil = get_all("/api/v1/flamegraph?app=app-3").await;
-    assert!(evil.text().contains("alert("), "the name is shown");
-    assert!(!evil.text().contains("<script>alert"), "and is no element");
-    let titled = get_all("/api/v1/flamegraph?user=ann&process=&role=%3Cscript%3Ealert(2)").await;
-    assert!(!titled.text().contains("<script>alert(2)"), "nor is what was asked");
-    let body = get_all("/api/v1/flamegraph?app=app-3&format=json").await;
-    assert_eq!(body.json()["nodes"][1]["name"], EVIL);
-}
-
-#[tokio::test]
-async fn a_cut_tree_says_what_was_cut() {
-    let got = get_all("/api/v1/flamegraph?format=json&max_nodes=3").await;
-    let body = got.json();
-    assert_eq!((&body["cut_nodes"], got.header("x-emberscope-cut-nodes")), (&json!(5), "5"));
-    let names: Vec<_> =
-        body["nodes"].as_array().unwrap().iter().map(|n| n["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["total", "Main.run", "Main.sort", "other", "other"]);
-    assert_eq!(body["total"], 300);
-    assert_eq!(body["nodes"][4]["total"], 150);
-    assert_eq!(get_all("/api/v1/flamegraph?format=json").await.json()["cut_nodes"], 0);
 }
 
 #[tokio::test]

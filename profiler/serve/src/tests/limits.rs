@@ -154,11 +154,11 @@ async fn a_new_connection_takes_the_place_of_the_longest_idle() {
     assert!(ask(&mut one_more, text).await.starts_with("HTTP/1.1 200"));
     let read = tokio::time::timeout(5 * SECOND, open[0].read(&mut [0; 1])).await.expect("closed at once");
     assert_eq!(read.unwrap_or(0), 0);
-    assert_eq!(running.metrics.http_connections_evicted.get(), 1);
-    assert_eq!(running.metrics.http_connections_refused.get(), 0);
+    assert_eq!(running.metrics.http.evicted.get(), 1);
+    assert_eq!(running.metrics.http.refused.get(), 0);
     drop(open);
     let ended = async {
-        while running.metrics.http_connections.get() > 0 {
+        while running.metrics.http.connections.get() > 0 {
             tokio::time::sleep(SECOND / 20).await;
         }
     };

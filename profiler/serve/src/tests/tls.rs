@@ -69,7 +69,7 @@ async fn a_certificate_that_changes_is_shown_and_a_bad_one_is_not() {
     let mut doors = ServeConfig { tls: Some(files), ..config(dir.path()) }.open().await.unwrap();
     let metrics = start(&mut doors);
     let watched = Files::of(&doors, metrics.clone());
-    let failing = || metrics.access_file_failing.with_label_values(&["tls-cert"]).get();
+    let failing = || metrics.http.file_failing.with_label_values(&["tls-cert"]).get();
     assert!(ask_trusting(&first, &doors, "/healthz").await.unwrap().starts_with("HTTP/1.1 200"));
     assert!(ask_trusting(&first, &doors, "/api/v1/apps").await.unwrap().starts_with("HTTP/1.1 401"));
     // A key that goes with another certificate, as between two renames.

@@ -5,79 +5,35 @@
 //! manifest's is a [`BlockProblem`], and so is a table that points to what is not there.
 
 use super::super::error::StoreError;
-use super::super::facts::{Facts, FlawCount, Packed, Set, Stacks};
+use super::super::facts::Stacks;
 use super::super::flat::Shapes;
-use super::super::read::was_read;
 use super::fetch::Fetch;
 use super::manifest::ImportFacts;
-use super::order::Lane;
-use super::table::{Room, TableReader};
+use super::table::Room;
 use super::*;
-use bytes::Bytes;
 use emberscope_model::TimeRange;
-use file::Positioned;
-use std::fs::File;
-use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 mod file;
+mod files;
+mod index;
 mod pool;
 mod stacks;
 mod tables;
 mod view;
 
+pub(crate) use index::Index;
 pub(crate) use view::OpenBlock;
 pub(super) use view::read_rows;
 
-/// What is kept of a block's small tables.
-#[derive(Debug)]
-pub(crate) struct Index {
-    pub facts: Facts,
-    pub(super) lane_of: Packed,
-    pub(super) lanes: Vec<Lane>,
-}
-
-impl Index {
-    /// Bytes that it takes, estimated.
-    fn bytes(&self) -> usize {
-        let facts = &self.facts;
-        // Two counters, the allocation's header, and what rounding costs.
-        let text = |text: &Arc<str>| size_of::<Arc<str>>() + (text.len() + 24).next_multiple_of(16) + 8;
-        facts.labels.texts.iter().map(text).sum::<usize>()
-            + facts.labels.sets.len() * (size_of::<Set>() + 1)
-            + facts.groups.bytes()
-            + self.lane_of.bytes()
-            + facts.flaws.len() * size_of::<FlawCount>()
-            + facts.records.len() * 250
-            + facts.windows.iter().map(|w| 160 + w.records.len() * 4).sum::<usize>()
-    }
-}
-
-/// Bytes of a table that is read as a whole: a large one has some megabytes.
-const MAX_TABLE: u64 = 64 << 20;
 /// Memory for the rows of all tables but those of stacks and the ledger: 1.3 million groups.
 const INDEX_ROOM: u64 = 128 << 20;
 /// For frames, nodes and stacks.
 const STACKS_ROOM: u64 = 96 << 20;
 /// For the ledger: 800,000 lines.
 const LEDGER_ROOM: u64 = 128 << 20;
-
-/// What a row of a table takes in memory while it is read and after, its texts not counted.
-fn row_bytes(table: &str) -> u64 {
-    match table {
-        GROUPS => 100,
-        LEDGER => 160,
-        LABEL_SETS => 100,
-        WINDOWS => 400,
-        PROCESSES => 600,
-        FRAMES => 250,
-        STACKS => 60,
-        NODES => 24,
-        _ => 40,
-    }
-}
 
 /// Reads what may be damaged or made to harm: a panic of a decoder is a problem of the block.
 pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, BlockProblem>) -> Result<T, BlockProblem> {
@@ -295,80 +251,5 @@ impl Block {
         // What is there now is another's: nothing is wrong with it.
         let path = if self.retired.load(Ordering::Acquire) { PathBuf::new() } else { self.dir.clone() };
         StoreError::Unreadable { path, says: problem.to_string() }
-    }
-
-    /// The file of a small table, which may have been written anew since: `label_sets-2.parquet`.
-    fn file_of(&self, table: &str) -> Result<(String, manifest::FileFacts), BlockProblem> {
-        let manifest = lock(&self.manifest);
-        let is = |name: &str| {
-            let rest = name.strip_prefix(table).and_then(|rest| rest.strip_suffix(".parquet"));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-        };
-        let found = manifest.files.iter().find(|(name, _)| is(name));
-        let found = found.map(|(name, facts)| (name.clone(), *facts));
-        drop(manifest);
-        let found = found.ok_or_else(|| BlockProblem::says(table, "is not in the manifest".to_owned()))?;
-        if let Some(fetch) = &self.fetch.0 {
-            fetch.fetch(&found.0).map_err(|error| BlockProblem::io(&self.dir.join(&found.0), &error))?;
-        }
-        Ok(found)
-    }
-
-    /// A small table, checked. Its rows take of `room`.
-    fn table(&self, table: &'static str, room: &Room) -> Result<TableReader<Bytes>, BlockProblem> {
-        let (name, facts) = self.file_of(table)?;
-        if facts.bytes > MAX_TABLE {
-            return Err(BlockProblem::says(&name, format!("is larger than {MAX_TABLE} bytes")));
-        }
-        let path = self.dir.join(&name);
-        let failed = |error: io::Error| BlockProblem::io(&path, &error);
-        let mut bytes = Vec::with_capacity(facts.bytes as usize + 1);
-        File::open(&path)
-            .and_then(|file| file.take(facts.bytes + 1).read_to_end(&mut bytes))
-            .map_err(failed)?;
-        was_read(bytes.len());
-        if bytes.len() as u64 != facts.bytes || crc32fast::hash(&bytes) != facts.crc32 {
-            return Err(BlockProblem::says(&name, "is not as it was written".to_owned()));
-        }
-        TableReader::whole(Bytes::from(bytes), table, room, row_bytes(table))
-    }
-
-    /// A table of rows, checked when it is opened for the first time.
-    pub(super) fn rows(&self, table: &'static str) -> Result<TableReader<Positioned>, BlockProblem> {
-        if !self.checked.load(Ordering::Relaxed) {
-            for table in [SAMPLES, MERGED] {
-                self.check(&self.file_of(table)?)?;
-            }
-            self.checked.store(true, Ordering::Relaxed);
-        }
-        let (name, facts) = self.file_of(table)?;
-        let path = self.dir.join(name);
-        let file = File::open(&path).map_err(|error| BlockProblem::io(&path, &error))?;
-        TableReader::new(Positioned { file: Arc::new(file), length: facts.bytes }, table)
-    }
-
-    /// Whether all its files are as they were written.
-    pub fn check_all(&self) -> Result<(), BlockProblem> {
-        let files = lock(&self.manifest).files.clone();
-        files.into_iter().try_for_each(|file| self.check(&file))
-    }
-
-    fn check(&self, (name, facts): &(String, manifest::FileFacts)) -> Result<(), BlockProblem> {
-        let path = self.dir.join(name);
-        let failed = |error: io::Error| BlockProblem::io(&path, &error);
-        let mut file = File::open(&path).map_err(failed)?;
-        let (mut buffer, mut sum, mut length) = (vec![0; 256 << 10], crc32fast::Hasher::new(), 0);
-        loop {
-            let read = file.read(&mut buffer).map_err(failed)?;
-            if read == 0 {
-                break;
-            }
-            length += read as u64;
-            sum.update(buffer.get(..read).unwrap_or_default());
-        }
-        match (length, sum.finalize()) == (facts.bytes, facts.crc32) {
-            true => Ok(()),
-            false => Err(BlockProblem::says(name, "is not as it was written".to_owned())),
-        }
     }
 }

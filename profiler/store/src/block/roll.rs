@@ -5,7 +5,9 @@
 //! No sum changes: windows that begin in the same stretch of that length become one, from the first one's start to the
 //! last one's end. Label sets, stacks, names and sums by lane stay as they are. Memory: one scope of rows.
 
-use super::super::facts::{FlawCount, Group, Groups, LedgerLine, WindowFacts};
+mod coarse;
+
+use super::super::facts::{FlawCount, Group, Groups, LedgerLine};
 use super::change::next_suffix;
 use super::order::Lane;
 use super::read::{Block, Index, OpenBlock, lock, read_rows};
@@ -16,49 +18,13 @@ use super::write::{
     write_manifest,
 };
 use super::*;
-use emberscope_model::WallTime;
+use coarse::Coarse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What is written anew.
 const TABLES: [&str; 8] = [WINDOWS, LOST, GROUPS, FLAWS, LANES, SAMPLES, PROCESS_WINDOWS, LEDGER];
-
-/// Windows that became one, and where each went.
-struct Coarse {
-    windows: Vec<WindowFacts>,
-    of: Vec<u32>,
-}
-
-impl Coarse {
-    fn of(old: &[WindowFacts], length: Duration) -> Self {
-        let begin = |window: &WindowFacts| window.range.from.floor(length);
-        let mut begins: Vec<WallTime> = old.iter().map(begin).collect();
-        begins.sort_unstable();
-        begins.dedup();
-        let mut windows: Vec<Option<WindowFacts>> = begins.iter().map(|_| None).collect();
-        let mut of = Vec::with_capacity(old.len());
-        for window in old {
-            let place = begins.partition_point(|known| *known < begin(window));
-            of.push(place as u32);
-            match windows.get_mut(place) {
-                Some(Some(known)) => {
-                    known.range.cover(&window.range);
-                    known.partial |= window.partial;
-                    known.lost.add(&window.lost);
-                    known.records.extend(&window.records);
-                }
-                Some(none) => *none = Some(window.clone()),
-                None => {}
-            }
-        }
-        Self { windows: windows.into_iter().flatten().collect(), of }
-    }
-
-    fn place(&self, window: u32) -> u32 {
-        self.of.get(window as usize).copied().unwrap_or_default()
-    }
-}
 
 /// Groups that became one, and where each went.
 #[derive(Default)]

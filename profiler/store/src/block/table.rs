@@ -7,6 +7,7 @@
 mod front;
 mod pages;
 mod reader;
+mod stretch;
 mod thrift;
 mod varints;
 mod writer;
@@ -18,7 +19,8 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::schema::types::Type;
-pub(super) use reader::{Room, Stretch, TableReader};
+pub(super) use reader::{Room, TableReader};
+pub(super) use stretch::Stretch;
 pub(super) use writer::{TableWriter, to_bytes};
 
 /// Rows of a page: what is decoded at least to reach one row.

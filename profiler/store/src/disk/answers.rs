@@ -1,6 +1,6 @@
 //! The store's door: answers over open part, sealed parts and blocks.
 
-use super::super::asking::Parts;
+use super::super::asking::{Parts, asked_of_parts};
 use super::super::door::{Store, StoreUsage};
 use super::super::facts;
 use super::super::read::{Merge, MethodSums, Summing};
@@ -42,10 +42,6 @@ impl Store for DiskStore {
         facts::span(parts.chain(blocks).chain(open.part.facts.span()))
     }
 
-    fn window_length(&self) -> Duration {
-        self.shared.config.window_length
-    }
-
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
         summed::<Merge<'_>>(&self.shared, query)
     }
@@ -54,39 +50,7 @@ impl Store for DiskStore {
         summed::<MethodSums<'_>>(&self.shared, query)
     }
 
-    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
-        self.shared.ask_summary(query)
-    }
-
-    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
-        self.shared.ask_totals(query)
-    }
-
-    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
-        self.shared.ask_values(query, key)
-    }
-
-    fn series(
-        &self,
-        query: &Query,
-        step: Duration,
-        by: &[LabelKey],
-    ) -> Result<Vec<LabelledSeries>, StoreError> {
-        self.shared.ask_series(query, step, by)
-    }
-
-    fn ledger(
-        &self,
-        range: TimeRange,
-        selection: &Selection,
-        by: &[LabelKey],
-    ) -> Result<Vec<LedgerTotal>, StoreError> {
-        self.shared.ask_ledger(range, selection, by)
-    }
-
-    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
-        self.shared.ask_processes(range, selection)
-    }
+    asked_of_parts!(.shared);
 
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
         self.shared.change(Task::Relabel { from: from.clone(), to: to.clone() });

@@ -1,5 +1,6 @@
 //! The store on disk: the same answers wherever the windows are, and what disks and kills do to it.
 
+use super::super::plain::PlainStore;
 use super::super::{MemoryStore, MemoryStoreConfig, Store};
 use super::*;
 use emberscope_model::{

@@ -11,7 +11,7 @@ mod shape;
 
 pub(super) use kept::Shapes;
 pub(super) use naming::{kind, told};
-pub(super) use order::{Ordered, preorder};
+pub(super) use order::preorder;
 pub(super) use shape::Shape;
 
 use super::error::StoreError;

@@ -1,19 +1,10 @@
 //! Nodes that know their callers in preorder.
 //!
 //! In: for each node its parent, which stands before it, and its symbol. Out: the order in which a parent is
-//! followed by its callees, these by symbol, and how deep each node is.
+//! followed by its callees, these by symbol.
 
-/// Nodes in preorder, the root first.
-#[derive(Debug, Default)]
-pub(crate) struct Ordered {
-    /// Place of each node before.
-    pub order: Vec<u32>,
-    /// 0 is the root; in the new order.
-    pub depths: Vec<u32>,
-}
-
-/// Orders nodes (parent, symbol); node 0 is the root. Siblings have distinct symbols.
-pub(crate) fn preorder(nodes: &[(u32, u32)]) -> Ordered {
+/// Orders nodes (parent, symbol); node 0 is the root. Siblings have distinct symbols. Out: the place that each has here.
+pub(crate) fn preorder(nodes: &[(u32, u32)]) -> Vec<u32> {
     // Callees of a node lie side by side, the last first: a stack pops the first.
     let mut callees: Vec<u32> = (1..nodes.len() as u32).collect();
     let node = |place: u32| nodes.get(place as usize).copied().unwrap_or_default();
@@ -33,14 +24,13 @@ pub(crate) fn preorder(nodes: &[(u32, u32)]) -> Ordered {
         sum += *place;
         *place = sum;
     }
-    let mut out = Ordered { order: Vec::with_capacity(nodes.len()), depths: Vec::with_capacity(nodes.len()) };
-    let mut pending = vec![(0_u32, 0_u32)];
-    while let Some((place, depth)) = pending.pop() {
-        out.order.push(place);
-        out.depths.push(depth);
+    let mut order = Vec::with_capacity(nodes.len());
+    let mut pending = vec![0_u32];
+    while let Some(place) = pending.pop() {
+        order.push(place);
         let at = |place: usize| first.get(place).copied().unwrap_or_default() as usize;
         let own = callees.get(at(place as usize)..at(place as usize + 1)).unwrap_or_default();
-        pending.extend(own.iter().map(|callee| (*callee, depth + 1)));
+        pending.extend(own);
     }
-    out
+    order
 }

@@ -1,4 +1,4 @@
-//! What the store answers, keeps, drops and counts.
+//! What the store answers, keeps and counts.
 
 use super::*;
 use emberscope_model::{
@@ -7,7 +7,9 @@ use emberscope_model::{
 };
 use proptest::prelude::*;
 
+mod changes;
 mod ledger;
+mod limits;
 
 const S: u64 = 1_000_000_000;
 const BASE: u64 = 1_700_000_000 * S;
@@ -191,31 +193,6 @@ fn quality_counts_by_reason() {
 }
 
 #[test]
-fn too_large_answers_are_refused_with_the_limit() {
-    let answers = AnswerLimits { nodes: 3, label_sets: 1, points: 1, ..AnswerLimits::default() };
-    let store = MemoryStore::new(MemoryStoreConfig { answers, ..MemoryStoreConfig::default() });
-    let s = stack(&["a", "b"]);
-    store.append(window(0, 10, vec![row(&labels(&[(LabelKey::Pid, "1")]), &s, 1)]));
-    assert_eq!(store.merge(&query(0, 10)).unwrap().tree.nodes.len(), 3, "at the limit");
-    store.append(window(10, 20, vec![row(&labels(&[(LabelKey::Pid, "2")]), &stack(&["c"]), 1)]));
-    let error = store.merge(&query(0, 20)).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "the answer has more than 3 nodes in its call tree (query-nodes): narrow the time range or the selection"
-    );
-    let methods = store.methods(&query(0, 20)).unwrap().methods;
-    let seen: Vec<_> = methods.iter().map(|m| (&*m.name, m.self_count, m.total_count)).collect();
-    assert_eq!(seen, [("a", 0, 1), ("b", 1, 1), ("c", 1, 1)], "ways to methods do not count");
-    store.append(window(20, 30, vec![row(&labels(&[(LabelKey::Pid, "2")]), &stack(&["d"]), 1)]));
-    let error = store.methods(&query(0, 30)).unwrap_err().to_string();
-    assert!(error.starts_with("the answer has more than 3 methods (query-nodes): "), "{error}");
-    assert!(store.totals(&query(0, 20)).is_err());
-    assert!(store.series(&query(0, 20), Duration::from_secs(10), &[]).is_err());
-    assert!(store.totals(&query(0, 10)).is_ok());
-    assert!(store.series(&query(0, 10), Duration::from_secs(10), &[LabelKey::Pid]).is_ok());
-}
-
-#[test]
 fn totals_and_series() {
     let store = store();
     let s = stack(&["a"]);
@@ -256,111 +233,6 @@ fn process(start_ticks: u64, labels: &Arc<LabelSet>) -> Arc<ProcessRecord> {
         program: "java".into(),
         jvm: None,
     })
-}
-
-#[test]
-fn processes_are_told_as_last_known() {
-    let store = store();
-    let (unknown, known) = (labels(&[(LabelKey::App, "unknown")]), labels(&[(LabelKey::App, "app-1")]));
-    let with = |processes, from| Window { processes, ..window(from, from + 10, Vec::new()) };
-    store.append(with(vec![process(1, &unknown), process(2, &unknown)], 0));
-    store.append(with(vec![process(1, &known)], 10));
-    let found = |selection: Selection, until| -> Vec<u64> {
-        store.processes(range(0, until), &selection).iter().map(|p| p.key.start_ticks).collect()
-    };
-    assert_eq!(found(Selection::all(), 20), [1, 2]);
-    assert_eq!(found(only(LabelKey::App, "app-1"), 20), [1]);
-    assert_eq!(found(only(LabelKey::App, "unknown"), 20), [2], "1 is known by now");
-    assert_eq!(found(only(LabelKey::App, "unknown"), 10), [1, 2]);
-}
-
-#[test]
-fn relabelling_changes_rows_and_processes_and_keeps_the_sums() {
-    let store = store();
-    let (unknown, known) = (labels(&[(LabelKey::App, "unknown")]), labels(&[(LabelKey::App, "app-1")]));
-    let (s, t) = (stack(&["a"]), stack(&["b"]));
-    for i in 0..3 {
-        let rows = vec![row(&unknown, &s, 1), row(&known, &s, 2), row(&unknown, &t, 4)];
-        let w = Window { processes: vec![process(1, &unknown)], ..window(i * 10, i * 10 + 10, rows) };
-        store.append(w);
-    }
-    store.relabel(&unknown, &labels(&[(LabelKey::App, "app-1")]));
-    let totals = store.totals(&query(0, 30)).unwrap();
-    assert_eq!((totals.len(), totals[0].labels.get(LabelKey::App), totals[0].count), (1, "app-1", 21));
-    assert_eq!(store.processes(range(0, 30), &only(LabelKey::App, "app-1")).len(), 1);
-    let kept = store.kept();
-    assert!(kept.windows.iter().all(|w| w.window.rows.len() == 2), "equal rows became one");
-    drop(kept);
-    // The books still balance: dropping everything leaves nothing.
-    let mut kept = store.kept();
-    while !kept.windows.is_empty() {
-        kept.drop_oldest();
-    }
-    assert_eq!(kept.sizes.bytes(), 0);
-}
-
-#[test]
-fn forgetting_takes_rows_and_processes_and_nothing_else() {
-    let store = store();
-    let (other, kept) = (labels(&[(LabelKey::App, "unknown")]), labels(&[(LabelKey::App, "app-1")]));
-    let s = stack(&["a"]);
-    for i in 0..2 {
-        let rows = vec![row(&other, &s, 5), row(&kept, &s, 2)];
-        let processes = vec![process(1, &other), process(2, &kept)];
-        store.append(Window { processes, ..window(i * 10, i * 10 + 10, rows) });
-    }
-    store.forget(&other);
-    let totals = store.totals(&query(0, 20)).unwrap();
-    assert_eq!((totals.len(), totals[0].labels.get(LabelKey::App), totals[0].count), (1, "app-1", 4));
-    assert_eq!(store.processes(range(0, 20), &Selection::all()).len(), 1);
-    assert_eq!(store.usage().windows, 2);
-}
-
-#[test]
-fn the_oldest_go_first_by_bytes_and_age_and_are_counted() {
-    let names: Vec<String> = (0..200).map(|i| format!("method number {i}")).collect();
-    let who = labels(&[]);
-    let stacks: Vec<_> = names.iter().map(|n| stack(&[n])).collect();
-    let full = |from: u64| window(from, from + 10, stacks.iter().map(|s| row(&who, s, 1)).collect());
-    let mut config = MemoryStoreConfig { max_age: Duration::from_secs(60), ..Default::default() };
-
-    let store = MemoryStore::new(config);
-    store.append(full(0));
-    let one = store.usage().bytes;
-    store.append(full(10));
-    let more = store.usage().bytes - one;
-    assert!(more * 3 < one, "what windows share counts once: {one}, then {more}");
-    assert!(more >= 200 * size_of::<Row>());
-
-    config.max_bytes = one + 3 * more;
-    let store = MemoryStore::new(config);
-    let start = Instant::now();
-    for i in 0..10 {
-        store.append_at(full(i * 10), start + Duration::from_secs(i));
-    }
-    let usage = store.usage();
-    assert_eq!((usage.windows, usage.dropped_for_bytes, usage.dropped_for_age), (4, 6, 0));
-    assert!(usage.bytes <= config.max_bytes);
-    assert_eq!(store.span(), Some(range(60, 100)));
-    store.append_at(window(100, 110, Vec::new()), start + Duration::from_secs(68));
-    assert_eq!(store.usage().dropped_for_age, 2);
-    assert_eq!(store.span(), Some(range(80, 110)));
-
-    config.max_bytes = 100;
-    let store = MemoryStore::new(config);
-    store.append(full(0));
-    assert_eq!(store.usage(), StoreUsage { dropped_for_bytes: 1, ..StoreUsage::default() });
-}
-
-#[test]
-fn a_clock_that_jumps_a_year_and_back_drops_nothing() {
-    let store = store();
-    let (who, s) = (labels(&[]), stack(&["a"]));
-    for from in [0, 31_536_000, 10] {
-        store.append(window(from, from + 10, vec![row(&who, &s, 1)]));
-    }
-    assert_eq!(store.usage().windows, 3);
-    assert_eq!(store.merge(&query(0, 20)).unwrap().quality.samples, 2);
 }
 
 proptest! {

@@ -1,8 +1,8 @@
 //! Answers from what the store holds, part by part and block by block, the newest first.
 //!
 //! In: a [`View`] of each that shares an instant with the asked range. Out: one answer. Which windows and
-//! label sets are meant is found in the facts; rows are read only for a call tree. The answers are those of
-//! [`super::answer`], which has the windows themselves.
+//! label sets are meant is found in the facts; rows are read only for a call tree. Tests hold the
+//! answers against those of `plain`, which has the windows themselves.
 
 mod budget;
 mod lists;

@@ -71,11 +71,6 @@ impl KernelSymbols {
         frame
     }
 
-    /// How many symbols are held, and about how many bytes they take.
-    pub fn size(&self) -> (usize, usize) {
-        (self.symbols.len(), self.symbols.bytes())
-    }
-
     fn find(&mut self, address: u64) -> Option<Symbol> {
         let near = |symbols: &Packed| symbols.find(address).filter(|s| address - s.start < MAX_FUNCTION);
         if let Some(symbol) = near(&self.symbols) {
@@ -205,7 +200,7 @@ mod tests {
     fn reads_this_kernel() {
         let mut symbols = KernelSymbols::new(Path::new("/proc"));
         symbols.find(0xffff_ffff_ffff_0000);
-        let (count, bytes) = symbols.size();
+        let (count, bytes) = (symbols.symbols.len(), symbols.symbols.bytes());
         if count == 0 {
             emberscope_testkit::skip(&symbols.problem.unwrap_or_default());
             return;

@@ -89,6 +89,7 @@ impl Packed {
     }
 
     /// Bytes of memory.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes.capacity() + self.blocks.capacity() * size_of::<(u64, u32)>()
     }

@@ -12,7 +12,9 @@
 mod debuginfod;
 mod demangle;
 mod go;
+mod loading;
 mod mangled;
+mod module;
 mod separate;
 mod starts;
 mod table;
@@ -20,12 +22,12 @@ mod table;
 mod tests;
 
 use super::frames::FrameTable;
-use emberscope_model::{FastMap, Frame, FrameKind, UnknownReason, thread_cpu_time};
-use emberscope_supervise::quarantine::{self, Item};
-use emberscope_target::elf::{ElfError, Headers};
-use emberscope_target::text::{self, hex};
+use emberscope_model::{FastMap, Frame, FrameKind, UnknownReason};
+use emberscope_supervise::quarantine;
+use emberscope_target::elf::ElfError;
+use emberscope_target::text;
+use module::Module;
 use rustix::fs::Stat;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +36,8 @@ use table::{Named, Parts, Table};
 
 pub use debuginfod::{Debuginfod, DebuginfodCounters};
 pub use demangle::Mangled;
+pub use loading::Loaded;
+pub use module::{ModuleId, ModuleKey, offset_name};
 
 /// Files known at a time; beyond, all is forgotten and begins anew.
 const MAX_MODULES: usize = 4096;
@@ -42,108 +46,6 @@ const MAX_MODULES: usize = 4096;
 const MAX_TABLES: usize = 96;
 /// A table that named nothing new for so long goes: the names that it gave stay. It comes back in some 20 ms (a libjvm).
 const IDLE: Duration = Duration::from_secs(120);
-
-/// A name that takes longer to demangle is one too many. It cannot: the worst that are known take 0.3 ms, and an emulated
-/// machine, whose first names of all take some ms, 30 times as long.
-const SLOW: Duration = Duration::from_millis(50);
-/// So many of them, and the names of their file stay as they are.
-const MAX_SLOW: u8 = 3;
-
-/// Handle of a file; valid for one [`Natives::generation`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ModuleId(u32);
-
-/// What tells a file from others.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ModuleKey {
-    /// Its build id, owner and size.
-    BuildId {
-        /// Its build id.
-        id: Box<[u8]>,
-        /// Who owns it.
-        owner: u32,
-        /// Bytes.
-        size: u64,
-    },
-    /// Where it has none: which it is, and when it was written.
-    File {
-        /// Of its file system.
-        device: u64,
-        /// Its number there.
-        inode: u64,
-        /// Bytes.
-        size: u64,
-        /// Seconds and nanoseconds.
-        modified: (i64, u64),
-    },
-}
-
-impl ModuleKey {
-    /// Reads the file's headers.
-    pub fn of(file: &File, stat: &Stat) -> Self {
-        let size = stat.st_size as u64;
-        match Headers::read(file, size).ok().and_then(|h| h.build_id(file)) {
-            Some(id) => Self::BuildId { id, owner: stat.st_uid, size },
-            None => Self::File {
-                device: stat.st_dev,
-                inode: stat.st_ino,
-                size,
-                modified: (stat.st_mtime, stat.st_mtime_nsec),
-            },
-        }
-    }
-
-    /// What a daemon that comes down over it remembers.
-    fn item(&self, name: &str) -> Item {
-        match self {
-            Self::BuildId { id, owner, size } => Item::file(&format!("{} {owner} {size}", hex(id)), name),
-            Self::File { device, inode, size, modified: (seconds, nanos) } => {
-                Item::file(&format!("{device:x}:{inode}:{size}:{seconds}.{nanos}"), name)
-            }
-        }
-    }
-}
-
-struct Module {
-    name: Arc<str>,
-    item: Item,
-    table: Option<Table>,
-    /// No symbols can be had from it.
-    barren: bool,
-    used: Instant,
-    /// Names of it that took too long.
-    slow: u8,
-    /// Frames by the offset from which they hold, with that to which they do.
-    functions: BTreeMap<u64, (u64, Arc<Frame>)>,
-}
-
-impl Module {
-    /// A symbol's name for people, if it has one that can be had within bounds.
-    fn demangle(&mut self, symbol: String, counters: &mut NativeCounters) -> String {
-        let shown = if self.slow < MAX_SLOW {
-            // By what this thread used: another one in its place is no fault of a name.
-            let began = thread_cpu_time();
-            let (shown, _) = demangle::demangle(&symbol);
-            self.slow += u8::from(thread_cpu_time().saturating_sub(began) > SLOW);
-            shown
-        } else if symbol.starts_with('_') {
-            Err(Mangled::Slow)
-        } else {
-            Ok(None)
-        };
-        match shown {
-            Ok(Some(name)) => name,
-            Ok(None) => symbol,
-            Err(why) => {
-                let at = Mangled::ALL.iter().position(|reason| *reason == why);
-                if let Some(count) = at.and_then(|at| counters.mangled.get_mut(at)) {
-                    *count += 1;
-                }
-                symbol
-            }
-        }
-    }
-}
 
 /// Counts of the room's native half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -248,15 +150,7 @@ impl Natives {
             self.forget_all();
         }
         let id = ModuleId(self.modules.len() as u32);
-        self.modules.push(Module {
-            name: name.into(),
-            item: key.item(name),
-            table: None,
-            barren: false,
-            used: Instant::now(),
-            slow: 0,
-            functions: BTreeMap::new(),
-        });
+        self.modules.push(Module::new(name, key.item(name)));
         self.by_key.insert(key, id);
         id
     }
@@ -354,51 +248,6 @@ impl Natives {
         self.modules.iter().filter_map(|m| m.table.as_ref()).map(|table| table.bytes).sum()
     }
 
-    fn load(&mut self, id: ModuleId, file: &File, path: &Path) {
-        let loaded = self.reading(id).read(file, path);
-        self.take(id, loaded);
-    }
-
-    /// What it takes to read a file's symbols, on any thread.
-    pub fn reading(&self, id: ModuleId) -> Reading {
-        Reading {
-            item: self.modules.get(id.0 as usize).map(|module| module.item.clone()),
-            fetched: self.debuginfod.as_ref().map(Debuginfod::places),
-            limit: self.max_table_bytes,
-        }
-    }
-
-    /// Takes what was read of a file.
-    pub fn take(&mut self, id: ModuleId, loaded: Loaded) {
-        let loaded = match loaded {
-            Loaded::Parts(parts) => Ok(Table::of(*parts)),
-            Loaded::Failed(error) => Err(error),
-            Loaded::NotOpened => return,
-        };
-        let Some(module) = self.modules.get_mut(id.0 as usize) else { return };
-        match loaded {
-            Ok(table) => {
-                if let (Some(debuginfod), Some(lacking)) = (&mut self.debuginfod, &table.lacking) {
-                    debuginfod.ask(lacking);
-                }
-                module.table = Some(table);
-            }
-            Err(error) => {
-                tracing::debug!(module = &*module.name, %error, "no symbols");
-                module.barren = true;
-                self.counters.files_without_symbols += 1;
-            }
-        }
-        module.used = Instant::now();
-        let tables = |all: &[Module]| all.iter().filter(|m| m.table.is_some()).count();
-        while self.table_bytes() > self.max_table_bytes || tables(&self.modules) > MAX_TABLES {
-            let oldest = self.modules.iter_mut().filter(|m| m.table.is_some()).min_by_key(|m| m.used);
-            let Some(oldest) = oldest else { break };
-            oldest.table = None;
-            self.counters.tables_evicted += 1;
-        }
-    }
-
     fn forget_all(&mut self) {
         self.by_key.clear();
         self.modules.clear();
@@ -406,37 +255,6 @@ impl Natives {
         self.held = 0;
         self.generation += 1;
         self.counters.cache_flushes += 1;
-    }
-}
-
-/// Reads a file's symbols.
-pub struct Reading {
-    item: Option<Item>,
-    fetched: Option<debuginfod::Places>,
-    limit: u64,
-}
-
-/// What came of it.
-pub enum Loaded {
-    /// They are taken in by [`Natives::take`].
-    Parts(Box<Parts>),
-    /// There are none.
-    Failed(ElfError),
-    /// It is not there, or left alone: it may be another time.
-    NotOpened,
-}
-
-impl Reading {
-    /// Of the open `file`, which is (or was) at `path`.
-    pub fn read(self, file: &File, path: &Path) -> Loaded {
-        let Ok(_reading) = self.item.map(|item| quarantine::enter(|| item)).transpose() else {
-            return Loaded::NotOpened;
-        };
-        let fetched = |id: &[u8]| Some(self.fetched.as_ref()?.of(id));
-        match Parts::read(file, path, fetched, self.limit) {
-            Ok(parts) => Loaded::Parts(Box::new(parts)),
-            Err(error) => Loaded::Failed(error),
-        }
     }
 }
 
@@ -449,9 +267,4 @@ pub fn names(file: &File, offsets: &[u64], limit: u64) -> Result<Vec<Option<Stri
         Some(text::bounded(shown.unwrap_or(symbol).as_bytes(), text::MAX_NAME))
     };
     Ok(offsets.iter().map(name).collect())
-}
-
-/// What an address is called that no symbol covers.
-pub fn offset_name(module: &str, offset: u64) -> String {
-    format!("{module}+0x{offset:x}")
 }

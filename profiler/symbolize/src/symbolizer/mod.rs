@@ -3,6 +3,7 @@
 mod asks;
 mod deferred;
 mod files;
+mod reasons;
 
 use super::asker::Asker;
 use super::config::{SymbolizerConfig, Target};
@@ -16,13 +17,13 @@ use super::process::{ProcessState, Walked};
 use super::thread_start;
 use deferred::Named;
 use emberscope_model::{
-    Excess, FastMap, FastSet, Frame, JvmFacts, NameSource, Pid, ProcessKey, RawStack, Refusals, Stack,
-    StackEnd, UnknownReason,
+    Excess, FastMap, FastSet, Frame, JvmFacts, Pid, ProcessKey, RawStack, Refusals, Stack, StackEnd,
+    UnknownReason,
 };
 use emberscope_runtime::{DeferredFrame, Facts, Readers, Runtimes};
-use emberscope_target::maps;
 use emberscope_target::readers::Door;
 use profiler_ebpf::UserFrame;
+use reasons::{why_unnamed, why_unread};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -88,9 +89,7 @@ impl Symbolizer {
             process.tenant = target.tenant;
             let arranged = arranged(raw, self.readers.runtimes());
             let user = arranged.as_deref().unwrap_or(&raw.user);
-            if process.prepare(&dir, target, user.iter().filter(|f| f.is_native()).map(lookup_address)) {
-                self.counters.maps_read += 1;
-            }
+            process.prepare(&dir, target, user.iter().filter(|f| f.is_native()).map(lookup_address));
             let now = Instant::now();
             for frame in user.iter().rev() {
                 let deferred = DeferredFrame { frame: *frame, generation: raw.generation };
@@ -228,12 +227,9 @@ impl Symbolizer {
 
     /// Counts.
     pub fn counters(&self) -> SymbolizerCounters {
-        let (kernel_symbols, kernel_symbol_bytes) = self.kernel.size();
         SymbolizerCounters {
             processes: self.processes.len() as u64,
             frames: self.frames.len() as u64,
-            kernel_symbols: kernel_symbols as u64,
-            kernel_symbol_bytes: kernel_symbol_bytes as u64,
             jit_dropped: self.processes.values().map(|p| p.jit.dropped).sum(),
             java_held: self.readers.held(),
             native: self.natives.counters(),
@@ -302,26 +298,4 @@ fn arranged(raw: &RawStack, runtimes: &Runtimes) -> Option<Vec<UserFrame>> {
 fn lookup_address(frame: &UserFrame) -> u64 {
     let back = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
     frame.value.saturating_sub(u64::from(back))
-}
-
-fn why_unread(process: Option<&ProcessState>, runtimes: &Runtimes) -> UnknownReason {
-    let Some(process) = process.filter(|p| p.exited.is_none()) else { return UnknownReason::ProcessGone };
-    let runtime = process.runtime.as_ref().and_then(|runtime| runtimes.get(runtime.id));
-    runtime.map_or(UnknownReason::AnonymousCode, |runtime| runtime.words().unread)
-}
-
-fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
-    match process {
-        None => UnknownReason::ProcessGone,
-        Some(p) if maps::find(&p.mappings, address).is_none() => UnknownReason::NoMapping,
-        Some(p) if p.jit.have_map => UnknownReason::NotInPerfMap,
-        // It ended before its turn to be asked came.
-        Some(p) if p.exited.is_some() => UnknownReason::ProcessGone,
-        Some(p) => match p.jvm() {
-            None => UnknownReason::AnonymousCode,
-            Some(jvm) if matches!(jvm.names, NameSource::None(_)) => UnknownReason::JvmNotAsked,
-            Some(_) if p.needs_map() => UnknownReason::NoPerfMap,
-            Some(_) => UnknownReason::JvmNotReady,
-        },
-    }
 }

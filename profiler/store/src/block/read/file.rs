@@ -3,7 +3,7 @@
 //! In: a file and its length. Out: bytes; several may read at once.
 
 use super::io;
-use super::was_read;
+use crate::read::was_read;
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::File;

@@ -144,7 +144,7 @@ fn windows(block: &Block, room: &Room) -> Result<Vec<WindowFacts>, BlockProblem>
 }
 
 pub(super) fn slugs<T: Copy>(
-    table: &super::TableReader<bytes::Bytes>,
+    table: &super::super::table::TableReader<bytes::Bytes>,
     column: &'static str,
     all: &[T],
     slug: impl Fn(T) -> &'static str,
@@ -228,7 +228,7 @@ fn flaws(block: &Block, room: &Room, facts: &mut Facts) -> Result<(), BlockProbl
 
 /// Texts of a column that may have none.
 fn maybe(
-    table: &super::TableReader<bytes::Bytes>,
+    table: &super::super::table::TableReader<bytes::Bytes>,
     column: &'static str,
 ) -> Result<Vec<Option<String>>, BlockProblem> {
     let (mut all, mut bytes) = (Vec::new(), 0);

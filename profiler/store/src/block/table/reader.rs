@@ -10,11 +10,11 @@
 use super::super::BlockProblem;
 use super::PAGE_ROWS;
 use super::pages::{Chunk, Pages};
+use super::stretch::Stretch;
 use super::thrift;
 use super::varints::malformed;
 use parquet::basic::Compression;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::DataType;
+use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::ChunkReader;
@@ -271,42 +271,5 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
     fn is_optional(&self, column: &str) -> Result<bool, BlockProblem> {
         let place = self.place(column)?;
         Ok(self.metadata.file_metadata().schema_descr().column(place).max_def_level() > 0)
-    }
-}
-
-/// Rows of one column of numbers, in order.
-pub(in super::super) struct Stretch<T>(Box<dyn Numbers<T>>, &'static str);
-
-impl<T> Stretch<T> {
-    /// Passes over rows.
-    pub fn skip(&mut self, rows: usize) -> Result<(), BlockProblem> {
-        let skipped = self.0.skip(rows).map_err(|e| BlockProblem::table(self.1, &e))?;
-        if skipped == rows { Ok(()) } else { Err(BlockProblem::says(self.1, "ends early".to_owned())) }
-    }
-    /// The next rows, all of them.
-    pub fn read(&mut self, rows: usize, out: &mut Vec<T>) -> Result<(), BlockProblem> {
-        out.clear();
-        while out.len() < rows {
-            let left = rows - out.len();
-            let read = self.0.read(left, out).map_err(|e| BlockProblem::table(self.1, &e))?;
-            if read == 0 {
-                return Err(BlockProblem::says(self.1, "ends early".to_owned()));
-            }
-        }
-        Ok(())
-    }
-}
-
-trait Numbers<T> {
-    fn skip(&mut self, rows: usize) -> Result<usize, ParquetError>;
-    fn read(&mut self, rows: usize, out: &mut Vec<T>) -> Result<usize, ParquetError>;
-}
-
-impl<D: DataType> Numbers<D::T> for ColumnReaderImpl<D> {
-    fn skip(&mut self, rows: usize) -> Result<usize, ParquetError> {
-        self.skip_records(rows)
-    }
-    fn read(&mut self, rows: usize, out: &mut Vec<D::T>) -> Result<usize, ParquetError> {
-        self.read_records(rows, None, None, out).map(|(rows, ..)| rows)
     }
 }

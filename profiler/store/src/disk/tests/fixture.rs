@@ -36,12 +36,12 @@ fn what_the_first_version_wrote_opens() {
     let dir = copy.path().join("store");
     let copied = std::process::Command::new("cp").arg("-r").arg(fixture()).arg(&dir).status().unwrap();
     assert!(copied.success());
-    let memory = MemoryStore::new(MemoryStoreConfig::default());
-    write_to(&memory, || ());
+    let plain = PlainStore::default();
+    write_to(&plain, || ());
     let store = open(&dir);
     let disk = store.disk().unwrap();
     assert_eq!((disk.blocks, disk.recovered_windows, disk.set_aside, disk.cut_bytes), (1, 2, 0, 0));
-    assert_same(&memory, &store, "the fixture");
+    assert_same(&plain, &store, "the fixture");
     store.settle();
-    assert_same(&memory, &store, "the fixture, its journal made a block");
+    assert_same(&plain, &store, "the fixture, its journal made a block");
 }

@@ -79,36 +79,36 @@ proptest! {
     #[test]
     fn no_sum_changes(rows in rows(), cut in 1_usize..70, late in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();
-        let memory = MemoryStore::new(MemoryStoreConfig::default());
+        let plain = PlainStore::default();
         let store = open(dir.path());
         for (number, rows) in rows.iter().enumerate() {
             if number == cut {
                 store.settle();
             }
             let window = window(number as u64 * 10, rows);
-            memory.append(window.clone());
+            plain.append(window.clone());
             store.append(window);
         }
         store.settle();
         drop(store);
         let minutes = [(0, 1 << 20), (0, MINUTE), (MINUTE, MINUTE + 60), (MINUTE + 60, MINUTE + 300), (0, TEN)];
         let store = rolled(dir.path(), 60);
-        same(&memory, &store, 60, &minutes)?;
+        same(&plain, &store, 60, &minutes)?;
         if late {
-            memory.relabel(&process(0), &process(1));
+            plain.relabel(&process(0), &process(1));
             store.relabel(&process(0), &process(1));
             store.settle();
-            same(&memory, &store, 60, &minutes)?;
+            same(&plain, &store, 60, &minutes)?;
         }
         drop(store);
         // From minutes to tens of minutes, and once more as the next start finds it.
         let tens = [(0, 1 << 20), (0, TEN), (TEN, TEN + 600)];
         let store = rolled(dir.path(), 600);
-        same(&memory, &store, 600, &tens)?;
+        same(&plain, &store, 600, &tens)?;
         prop_assert!(store.usage().windows <= 4);
         drop(store);
         let store = open(dir.path());
-        same(&memory, &store, 600, &tens)?;
+        same(&plain, &store, 600, &tens)?;
         prop_assert_eq!(store.disk().unwrap().set_aside, 0);
     }
 }
@@ -208,19 +208,19 @@ fn roller() {
 fn kills_in_the_middle_change_no_sum() {
     let dir = tempfile::tempdir().unwrap();
     let (whole, copy) = (dir.path().join("whole"), dir.path().join("copy"));
-    let memory = MemoryStore::new(MemoryStoreConfig::default());
+    let plain = PlainStore::default();
     let store = open(&whole);
     for (number, window) in some(90).into_iter().enumerate() {
         if number % 30 == 29 {
             store.settle();
         }
-        memory.append(window.clone());
+        plain.append(window.clone());
         store.append(window);
     }
     store.settle();
     drop(store);
     let all = query(0, 1 << 20);
-    let expected = sums(&memory, &all, 600);
+    let expected = sums(&plain, &all, 600);
     let mut coarser = 0;
     let copied = || {
         let _ = std::fs::remove_dir_all(&copy);

@@ -38,7 +38,7 @@ pub(super) struct Moves<'a> {
 
 impl<'a> Moves<'a> {
     pub(super) fn new(from: &'a LabelSet, to: &'a Arc<LabelSet>) -> Self {
-        Self { from, to, moved: LabelRewrite::sharing(to.clone()) }
+        Self { from, to, moved: LabelRewrite::default() }
     }
 
     fn labels(&mut self, labels: &Arc<LabelSet>) -> Arc<LabelSet> {
@@ -48,7 +48,7 @@ impl<'a> Moves<'a> {
         }
         let to = self.to;
         let moved = |labels: &Arc<LabelSet>| {
-            Some(if is_from { Arc::new(labels.moved_to(to)) } else { labels.clone() })
+            Some(if is_from { Arc::new(to.with_thread(labels.thread_part().into())) } else { labels.clone() })
         };
         self.moved.of(labels, moved).unwrap_or_else(|| labels.clone())
     }

@@ -5,9 +5,9 @@
 //! order they came in. Frames are one when kind and name are equal, and as the query's [`Detail`] says; where
 //! they differ in module, signature or line the node shows the least of them. Limit: nodes.
 
-use super::error::StoreError;
-use super::flat::{Flat, FlatNode, Ordered, Symbol, check, kind, preorder, told};
-use super::pointer::{PairMap, PointerMap};
+use crate::error::StoreError;
+use crate::flat::{Flat, FlatNode, Symbol, check, kind, preorder, told};
+use crate::pointer::{PairMap, PointerMap};
 use emberscope_model::{Detail, FastMap, Frame, FrameKind, NodeId};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -128,9 +128,14 @@ impl<'a> TreeBuilder<'a> {
         }
         let rank = |node: &Growing| ranks.get(node.symbol as usize).copied().unwrap_or_default();
         let shape: Vec<(NodeId, u32)> = grown.iter().map(|node| (node.parent, rank(node))).collect();
-        let Ordered { order, depths } = preorder(&shape);
-        let placed = order.iter().zip(depths).skip(1).filter_map(|(place, depth)| {
-            let node = grown.get(*place as usize)?;
+        // A parent stands before its callees.
+        let mut depths = vec![0_u32; grown.len()];
+        for (place, node) in grown.iter().enumerate().skip(1) {
+            depths[place] = depths[node.parent as usize] + 1;
+        }
+        let order = preorder(&shape);
+        let placed = order.iter().skip(1).filter_map(|place| {
+            let (node, depth) = (grown.get(*place as usize)?, depths[*place as usize]);
             Some(FlatNode { depth, symbol: rank(node), count: node.count, weight: node.weight })
         });
         let root = grown.first().map_or((0, 0), |root| (root.count, root.weight));

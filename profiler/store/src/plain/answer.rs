@@ -4,14 +4,15 @@
 //! Limits: nodes of a tree, methods, label sets of totals, points of series ([`AnswerLimits`]); over them the
 //! query is refused with what to do, never cut in silence.
 
-use super::error::StoreError;
-use super::limits::{AnswerLimits, NO_VALUE};
-use super::pointer::{PairMap, PointerMap};
 use super::tree::TreeBuilder;
-use super::values::LabelledSeries;
+use crate::error::StoreError;
+use crate::limits::{AnswerLimits, NO_VALUE};
+use crate::methods::Methods;
+use crate::pointer::{PairMap, PointerMap};
+use crate::values::LabelledSeries;
 use emberscope_model::{
-    Answer, LabelKey, LabelSet, LabelTotal, LostCounts, NodeId, Quality, Query, Row, SampleKind, Selection,
-    SeriesPoint, Stack, TimeRange, WallTime, Window,
+    Answer, LabelKey, LabelSet, LabelTotal, LostCounts, MethodAnswer, NodeId, Quality, Query, Row,
+    SampleKind, Selection, SeriesPoint, Stack, TimeRange, WallTime, Window,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -103,6 +104,31 @@ pub(super) fn quality(windows: &[Arc<Window>], query: &Query) -> Quality {
         rate(&mut quality, stack, count);
     }
     quality
+}
+
+/// The methods of all selected samples of the windows.
+pub(super) fn methods(
+    windows: &[Arc<Window>],
+    query: &Query,
+    range: TimeRange,
+    limits: &AnswerLimits,
+) -> Result<MethodAnswer, StoreError> {
+    let mut methods = Methods::new(query.detail, limits.nodes);
+    let mut selected: PointerMap<bool> = PointerMap::default();
+    let mut quality = Quality::default();
+    for window in windows {
+        quality.lost.add(&window.lost);
+        for row in selected_rows(window, query.kind) {
+            let address = Arc::as_ptr(&row.labels) as usize;
+            if *selected.entry(address).or_insert_with(|| query.selection.matches(&row.labels)) {
+                let places = row.stack.frames.iter().rev().map(|frame| methods.place(frame));
+                let places: Vec<u32> = places.collect::<Result<_, _>>()?;
+                methods.add(places.into_iter(), row.count, row.weight);
+                rate(&mut quality, &row.stack, row.count);
+            }
+        }
+    }
+    Ok(MethodAnswer { methods: methods.finish(), range, windows: windows.len(), quality })
 }
 
 /// Counts samples of a stack.

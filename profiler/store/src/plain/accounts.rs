@@ -4,9 +4,9 @@
 //! sorted. Limit: [`AnswerLimits::label_sets`] lines, over which the query is refused.
 
 use super::answer::values;
-use super::error::StoreError;
-use super::limits::AnswerLimits;
-use super::pointer::PointerMap;
+use crate::error::StoreError;
+use crate::limits::AnswerLimits;
+use crate::pointer::PointerMap;
 use emberscope_model::{LabelKey, LedgerSums, LedgerTotal, Selection, TimeRange, Window};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,0 +1,47 @@
+//! Metrics of reads of targets, on threads that can be given up.
+
+use super::kinds::Builder;
+use prometheus::{IntCounter, IntCounterVec, IntGauge};
+
+/// All of them.
+pub struct Reads {
+    /// Reads of targets on threads that can be given up.
+    pub begun: IntCounter,
+    /// Those for which nobody waited any more.
+    pub late: IntCounter,
+    /// Those that were given up; labels: what was read, a closed list of its room.
+    pub given_up: IntCounterVec,
+    /// Those that were not begun; labels: the reason's slug, a closed list of its room.
+    pub refused: IntCounterVec,
+    /// Given up and not back.
+    pub stuck: IntGauge,
+}
+
+impl Reads {
+    pub(super) fn declare(b: &mut Builder) -> prometheus::Result<Self> {
+        Ok(Self {
+            begun: b.counter(
+                "emberscope_target_reads_total",
+                "Reads of processes' files and memory on threads that can be given up.",
+            )?,
+            late: b.counter(
+                "emberscope_target_reads_late_total",
+                "Of these, those that were not back when whoever wanted them went on.",
+            )?,
+            given_up: b.counters(
+                "emberscope_target_reads_given_up_total",
+                "Reads that did not come back and were given up.",
+                &["what"],
+            )?,
+            refused: b.counters(
+                "emberscope_target_reads_refused_total",
+                "Reads that were not begun.",
+                &["reason"],
+            )?,
+            stuck: b.gauge(
+                "emberscope_target_reads_stuck",
+                "Reads that were given up and are not back, each with its thread.",
+            )?,
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! Commands of cargo that run tests.
+
+use super::{Bench, TOGETHER, Which, tell_machine};
+use crate::setup::{go, python};
+use crate::{places, root};
+use std::process::Command;
+
+/// The registry's tests that look at a real driver and its executors: each starts several JVMs, so one at
+/// a time.
+const LIVE: &str = "live_spark::";
+
+impl Bench<'_> {
+    pub(super) fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = places::cargo();
+        command.current_dir(places::workspace()).args(["test", "--locked"]).args(arguments);
+        command.env("EMBERSCOPE_SKIP_LOG", &self.skip_log);
+        if let Some(path) = go::installed().and_then(|bin| places::path_with(&bin).ok()) {
+            command.env("PATH", path);
+        }
+        // A failed test says what it found; fifty lines of the test harness's own calls only hide it.
+        command.env("RUST_BACKTRACE", "0");
+        command
+    }
+
+    /// The tests that need no privilege, and all fuzz targets on inputs that are made for them.
+    pub(super) fn unit(&self, arguments: &[&str]) -> Command {
+        let all = ["--workspace", "--lib", "--bins", "--test", "plain", "--test", "fuzz_targets"];
+        let mut command = self.cargo(&all);
+        self.here(&mut command);
+        // The registry's tests start Spark by these.
+        command.env("JAVA_HOME", &self.kit.jdk.home);
+        if let Some(home) = python::spark_home(&self.kit.venv) {
+            command.env("SPARK_HOME", home);
+        }
+        command.args(arguments);
+        command
+    }
+
+    pub(super) fn unit_tests(&self, again: &[String]) -> Command {
+        let mut command = self.unit(&["--no-fail-fast"]);
+        command.args(&self.options.filter).arg("--");
+        if self.options.filter.is_none() {
+            command.args(["--skip", LIVE]);
+        }
+        only(&mut command, again);
+        command
+    }
+
+    pub(super) fn live_tests(&self, again: &[String]) -> Command {
+        // The same selection, so that nothing is compiled anew.
+        let mut command = self.unit(&[]);
+        if again.is_empty() {
+            command.arg(LIVE);
+        }
+        command.args(["--", "--test-threads", "1"]);
+        only(&mut command, again);
+        command
+    }
+
+    /// The tests on kernel and Spark. Optimised, as the daemon is: its crates are compiled already.
+    pub(super) fn e2e(&self, arguments: &[&str]) -> Command {
+        let mut command = self.cargo(&["--release", "--package", "emberscope-tests"]);
+        command.args(arguments);
+        command
+    }
+
+    pub(super) fn e2e_tests(&self, program: &str, which: Which, again: &[String]) -> Command {
+        let mut command = self.e2e(&["--test", program]);
+        command.args(&self.options.filter).arg("--");
+        self.here(&mut command);
+        // They share the machine's cores and, each in its turn, profile all of it.
+        let mut threads = "1";
+        match which {
+            _ if !again.is_empty() || self.options.filter.is_some() => {}
+            Which::All => {}
+            Which::Alone => drop(command.args(["--skip", TOGETHER])),
+            Which::Together => {
+                threads = "4";
+                command.arg(TOGETHER);
+            }
+        }
+        command.args(["--test-threads", threads]);
+        root::run_tests_by(&mut command);
+        only(&mut command, again);
+        command
+    }
+
+    /// Says where the daemon is, and what this machine has.
+    pub(super) fn here(&self, command: &mut Command) {
+        if let Some(binary) = &self.binary {
+            command.env("EMBERSCOPE_BIN", binary);
+        }
+        tell_machine(command, &self.kit);
+    }
+}
+
+/// Only the tests of these names, behind cargo's `--`; of none, all.
+fn only(command: &mut Command, names: &[String]) {
+    if !names.is_empty() {
+        command.arg("--exact").args(names);
+    }
+}
