@@ -57,6 +57,14 @@ pub fn kernel_agrees(process_dir: &Path, tid: Tid, name: &str) -> bool {
     !name.is_empty() && name.len() < COMM_BYTES && own.strip_suffix(b"\n") == Some(name.as_slice())
 }
 
+/// Whether the kernel's name is `name` as far as the kernel keeps it.
+#[cfg(test)]
+pub fn begins_alike(process_dir: &Path, tid: Tid, name: &str) -> bool {
+    let own = std::fs::read(process_dir.join("task").join(tid.to_string()).join("comm")).unwrap_or_default();
+    let name = modified_utf8(name);
+    own.strip_suffix(b"\n") == Some(name.get(..COMM_BYTES).unwrap_or(&name))
+}
+
 /// As the JVM writes text for C: characters beyond the first 65,536 as two surrogates of three bytes each
 /// (utf8.cpp).
 fn modified_utf8(text: &str) -> Vec<u8> {
