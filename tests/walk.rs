@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 use xtask::setup::old_java;
 use xtask::setup::runtime::Runtime;
 
+mod barriers;
 mod deep;
+mod intrinsics;
 mod java;
 mod native;
 mod seen;
@@ -88,9 +90,8 @@ fn code_of(pid: Pid, file: &str) -> Vec<Range<u64>> {
     code.filter_map(range).collect()
 }
 
-/// Runs the program with these flags, and samples it for a while.
-fn seen(test: &str, features: &HostFeatures, java: &Java, flags: &[&str], args: &[&str]) -> Option<Seen> {
-    static INCARNATION: AtomicU32 = AtomicU32::new(1);
+/// Starts the program with these flags; returns when it is ready.
+fn start(test: &str, java: &Java, flags: &[&str], args: &[&str]) -> Option<Running> {
     let classes = java.runtime.place(classes(test)?).expect("there is room");
     let [program, words @ ..] = &java.runtime.command[..] else { unreachable!("a command has words") };
     let mut command = Command::new(program);
@@ -111,7 +112,12 @@ fn seen(test: &str, features: &HostFeatures, java: &Java, flags: &[&str], args: 
             return None;
         }
     }
-    let pid: Pid = child.0.id();
+    Some(child)
+}
+
+/// Samples that JVM from now on.
+fn sampled(features: &HostFeatures, java: &Java, flags: &[&str], pid: Pid) -> (Capture, Jvm) {
+    static INCARNATION: AtomicU32 = AtomicU32::new(1);
     let config = CaptureConfig { hz: 997, measure: true, ..CaptureConfig::default() };
     let mut capture = Capture::start(&config, features).unwrap_or_else(|e| panic!("{e}"));
     capture.expect_runtime(RuntimeId::HOTSPOT, pid).expect("room");
@@ -120,6 +126,33 @@ fn seen(test: &str, features: &HostFeatures, java: &Java, flags: &[&str], args: 
     let told =
         layout(&jvm, incarnation).unwrap_or_else(|e| panic!("Java {} {flags:?}: {e}", java.runtime.major));
     assert!(capture.set_runtime(RuntimeId::HOTSPOT, pid, &told.to_bytes()).expect("room"), "the JVM ended");
+    (capture, jvm)
+}
+
+/// A process's stacks by their hash, with how many samples had each; and its samples.
+fn stacks_of(pid: Pid, events: Vec<RawEvent>) -> (HashMap<u64, (RawStack, usize)>, usize) {
+    let mut stacks: HashMap<u64, (RawStack, usize)> = HashMap::new();
+    let mut samples = 0;
+    for event in events {
+        match event {
+            RawEvent::Stack(stack) if stack.pid == pid => {
+                stacks.entry(stack.hash).or_insert((stack, 0));
+            }
+            RawEvent::Sample(sample) if sample.pid == pid => {
+                samples += 1;
+                stacks.get_mut(&sample.stack).expect("told before").1 += 1;
+            }
+            _ => {}
+        }
+    }
+    (stacks, samples)
+}
+
+/// Runs the program with these flags, and samples it for a while.
+fn seen(test: &str, features: &HostFeatures, java: &Java, flags: &[&str], args: &[&str]) -> Option<Seen> {
+    let child = start(test, java, flags, args)?;
+    let pid: Pid = child.0.id();
+    let (mut capture, jvm) = sampled(features, java, flags, pid);
     let start = ThreadStart::of(java, &jvm, pid);
 
     let mut events = Vec::new();
@@ -135,25 +168,13 @@ fn seen(test: &str, features: &HostFeatures, java: &Java, flags: &[&str], args: 
         "the layout of a process that ended is still there"
     );
 
-    let mut stacks: HashMap<u64, (RawStack, usize)> = HashMap::new();
-    let mut samples = 0;
-    for event in events {
-        match event {
-            RawEvent::Stack(stack) if stack.pid == pid => {
-                stacks.entry(stack.hash).or_insert((stack, 0));
-            }
-            RawEvent::Sample(sample) if sample.pid == pid => {
-                samples += 1;
-                stacks.get_mut(&sample.stack).expect("told before").1 += 1;
-            }
-            _ => {}
-        }
-    }
+    let (stacks, samples) = stacks_of(pid, events);
     let is_java = |f: &UserFrame| !f.is_native();
     let (leaves, native): (Vec<_>, Vec<_>) =
         stacks.into_values().partition(|(stack, _)| stack.user.first().is_some_and(is_java));
-    let mut seen = Seen { java: leaves, samples, start, below: (0, 0), before, after };
-    for (stack, count) in native.iter().filter(|(stack, _)| stack.user.iter().any(is_java)) {
+    let native = native.into_iter().filter(|(stack, _)| stack.user.iter().any(is_java)).collect();
+    let mut seen = Seen { java: leaves, native, samples, start, below: (0, 0), before, after };
+    for (stack, count) in &seen.native {
         seen.below.0 += count;
         seen.below.1 += if seen.rooted(stack) { *count } else { 0 };
     }

@@ -26,12 +26,49 @@ public class Walk {
                     case "throw": thrown(depth); break;
                     case "reflect": reflect(); break;
                     case "deopt": deopt(round); break;
+                    case "entries": entries(); break;
                     default: throw new IllegalArgumentException(what);
                 }
             }
         };
         for (int i = 0; i < threads; i++) new Thread(work, "worker").start();
         System.out.println("ready");
+    }
+
+    /** One class of many loaders: as many compiled methods, whose entries a collector's cycle arms. */
+    static final Runnable[] BODIES = new Runnable[400];
+
+    /** What each of them runs. */
+    public static final class Body implements Runnable {
+        int x;
+
+        @Override
+        public void run() {
+            for (int i = 0; i < 40; i++) x = x * 31 + i;
+        }
+    }
+
+    /** Finds {@link Body} anew. */
+    static final class Loader extends ClassLoader {
+        Runnable body() throws Exception {
+            try (java.io.InputStream in = Walk.class.getResourceAsStream("Walk$Body.class")) {
+                byte[] bytes = new byte[in.available()];
+                int read = in.read(bytes);
+                return (Runnable) defineClass("Walk$Body", bytes, 0, read).getDeclaredConstructor().newInstance();
+            }
+        }
+    }
+
+    /** Calls all, and has the next calls go through what a collector's cycle arms. */
+    static void entries() {
+        try {
+            for (int i = 0; i < BODIES.length; i++) if (BODIES[i] == null) BODIES[i] = new Loader().body();
+        } catch (Exception problem) {
+            throw new IllegalStateException(problem);
+        }
+        for (int turn = 0; turn < 300; turn++) for (Runnable body : BODIES) body.run();
+        System.gc();
+        for (int turn = 0; turn < 3; turn++) for (Runnable body : BODIES) body.run();
     }
 
     static void mix(long seed) {

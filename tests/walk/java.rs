@@ -49,7 +49,9 @@ pub(super) fn classes(test: &str) -> Option<&'static Path> {
         let dir = tempfile::tempdir().expect("a directory");
         let homes = [17, 21, 25].map(|v| (v, std::env::var_os(format!("EMBERSCOPE_JAVA{v}"))));
         let mut any = false;
-        for (program, release) in [("Walk", 8), ("UpDown", 8), ("Virtual", 21), ("Upcalls", 25)] {
+        for (program, release) in
+            [("Walk", 8), ("Intrinsics", 8), ("UpDown", 8), ("Virtual", 21), ("Upcalls", 25)]
+        {
             let javac = |home: &OsString| Path::new(home).join("bin/javac");
             let has = |home: &Option<OsString>| home.as_ref().is_some_and(|home| javac(home).is_file());
             let able = homes.iter().find(|(v, home)| *v >= release && has(home));

@@ -6,6 +6,8 @@ use super::*;
 pub(super) struct Seen {
     /// Stacks with a Java leaf, with how many samples had each.
     pub(super) java: Vec<(RawStack, usize)>,
+    /// Those that were in native code or the kernel below Java frames.
+    pub(super) native: Vec<(RawStack, usize)>,
     /// Samples of all kinds.
     pub(super) samples: usize,
     pub(super) start: ThreadStart,

@@ -17,6 +17,9 @@ const MAX_STUB_BYTES: u64 = 4096;
 /// What an adapter pushes is no more: 255 arguments.
 const MAX_ARGUMENT_BYTES: u64 = 4096;
 
+/// What the barrier at a method's entry pushes before its frame.
+const ENTRY_COOKIE: u64 = u64::MAX;
+
 /// Bytes of the rule's frame.
 ///
 /// # Safety
@@ -97,7 +100,9 @@ unsafe fn by_frame_pointer(scratch: *mut Scratch) -> bool {
     }
 }
 
-/// A stub has a frame by frame pointer or none.
+/// A stub has a frame by frame pointer or none. That of the barrier at a method's entry pushes a word of ones before it
+/// makes its frame (`generate_method_entry_barrier`, stubGenerator_x86_64.cpp, JDK 15 to 25): collectors that unload
+/// classes concurrently arm it, ZGC and Shenandoah, from JDK 20 on G1.
 #[inline(never)]
 unsafe fn stub(scratch: *mut Scratch) -> bool {
     // SAFETY: as above.
@@ -107,9 +112,16 @@ unsafe fn stub(scratch: *mut Scratch) -> bool {
         if fp.wrapping_sub(sp) < MAX_STUB_BYTES
             && fp & 7 == 0
             && let Some((rbp, pc)) = pair(scratch, fp)
-            && in_code(&(*scratch).walk, pc)
         {
-            return caller(scratch, pc, fp + FRAME_END, rbp);
+            if in_code(&(*scratch).walk, pc) {
+                return caller(scratch, pc, fp + FRAME_END, rbp);
+            }
+            if pc == ENTRY_COOKIE
+                && let Some((_, pc)) = pair(scratch, fp + CALL)
+                && in_code(&(*scratch).walk, pc)
+            {
+                return caller(scratch, pc, fp + FRAME_END + CALL, rbp);
+            }
         }
         search::top(scratch)
     }
