@@ -1,7 +1,7 @@
 //! What the text of `/metrics` holds, and that its page holds the same.
 
 use super::*;
-use emberscope_model::LedgerSums;
+use emberscope_model::{DropReason, LedgerSums, StackEnd, ThreadClass, UnknownReason};
 
 const PAGE: &str = include_str!("../../../../docs/reference/metrics.md");
 
