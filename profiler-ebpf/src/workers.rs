@@ -235,8 +235,6 @@ pub fn serves(tid: u32) -> bool {
     TASK_THREADS.get_ptr(tid).is_some_and(|serving| unsafe { (*serving).how } != MADE)
 }
 
-}
-
 /// Whether the current thread is in a system call that reads or writes; true where this kernel cannot tell.
 #[inline(always)]
 pub fn moves_bytes() -> bool {

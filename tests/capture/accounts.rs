@@ -1,5 +1,6 @@
 //! Samples against the CPU time that /proc tells.
 
+use super::ring::all_is_counted;
 use super::*;
 
 #[test]
@@ -58,7 +59,7 @@ fn samples_times_period_is_the_cpu_time_that_proc_tells() {
     assert!(sent.values().all(|n| *n <= 3), "a stack is sent once an epoch");
 }
 
-fn monotonic_ns() -> u64 {
+pub(super) fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing.
     #[allow(unsafe_code)]

@@ -1,5 +1,6 @@
 //! What happens to processes, their code and the host's CPUs while all is sampled.
 
+use super::accounts::monotonic_ns;
 use super::*;
 
 #[test]

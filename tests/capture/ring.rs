@@ -4,7 +4,7 @@ use super::*;
 
 /// Each tick is an idle one, a sample or a lost one. Sampling goes on while the counters are read: what was
 /// lost is told between two looks, and in each look a CPU may be at a tick that is counted and not yet decided.
-fn all_is_counted(before: &KernelStats, lost: u64, after: &KernelStats) {
+pub(super) fn all_is_counted(before: &KernelStats, lost: u64, after: &KernelStats) {
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
     let busy = |stats: &KernelStats| stats.ticks - stats.idle;
     assert!(before.samples + lost + cpus >= busy(before), "{lost} lost of {before:?}");

@@ -1,6 +1,7 @@
 //! Two profiles compared, Pyroscope's tree form, call sites and settings, by its own client.
 
-use super::{CPU, END, SAMPLES, START, ask, client, raw, select, serve, with};
+use super::http::raw;
+use super::{CPU, END, SAMPLES, START, ask, client, select, serve, with};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 

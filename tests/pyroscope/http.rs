@@ -3,7 +3,7 @@
 use super::*;
 
 /// One HTTP/1.1 request as raw bytes: status line and headers, body. `headers` may promise another length.
-fn raw(port: u16, method: &str, headers: &str, body: &[u8]) -> Result<(String, Vec<u8>)> {
+pub(super) fn raw(port: u16, method: &str, headers: &str, body: &[u8]) -> Result<(String, Vec<u8>)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     let length = format!("Content-Length: {}\r\n", body.len());
     let length = if headers.contains("Content-Length") { "" } else { &length };

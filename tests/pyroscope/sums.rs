@@ -2,7 +2,8 @@
 //! Pyroscope's command line makes (cmd/profilecli, `query.go` and `query-top.go`: a default time range, the
 //! selector `{}`, no node limit), which the test machine cannot build.
 
-use super::{CPU, END, SAMPLES, START, ask, client, raw, select, serve, with};
+use super::http::raw;
+use super::{CPU, END, SAMPLES, START, ask, client, select, serve, with};
 use anyhow::{Context, Result, ensure};
 use emberscope_model::LabelKey::{App, Executor, ServiceName};
 use emberscope_tests::{FakeStore, Server};

@@ -5,7 +5,6 @@
 
 use anyhow::{Context, Result};
 use emberscope_config::ByteSize;
-use emberscope_supervise::rights;
 use emberscope_tests::{Here, Running, can_unshare_mounts, skip};
 use emberscope_unwind::table::MAX_DISK_BYTES;
 use serde::Deserialize;

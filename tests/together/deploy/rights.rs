@@ -1,6 +1,7 @@
 //! A daemon with the rights of the unit, and with none.
 
 use super::*;
+use emberscope_supervise::rights;
 
 /// Starts a command as the unit would (deploy/check/least-privilege.sh); DATA stays writable.
 const AS_THE_UNIT: &str =

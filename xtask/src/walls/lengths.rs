@@ -28,7 +28,7 @@ fn functions(code: &str) -> Vec<(&str, usize)> {
         let indent = &line[..line.len() - line.trim_start().len()];
         let ends = |line: &&str| line.strip_prefix(indent).is_some_and(|rest| rest == "}");
         let own = || !line.ends_with([';', '}']);
-        if let Some(more) = lines[at..].iter().position(|line| ends(line)).filter(|_| own()) {
+        if let Some(more) = lines[at..].iter().position(ends).filter(|_| own()) {
             found.push((name, more + 1));
         }
     }

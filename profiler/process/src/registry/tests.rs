@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 mod asks;
 mod execs;
 mod limits;
+use limits::strangers;
 
 fn config(fake: &FakeProc) -> RegistryConfig {
     RegistryConfig { proc_root: fake.path(), passwd: fake.passwd(), ..RegistryConfig::host("n1") }

@@ -1,6 +1,7 @@
 //! Tables are shared and bounded; stripped files have the names that were taken out of them.
 
 use super::*;
+use emberscope_target::elf::Headers;
 use std::os::fd::AsRawFd as _;
 
 mod servers;

@@ -1,6 +1,7 @@
 //! When a process's map is read again, and when it is not.
 
 use super::*;
+use std::path::PathBuf;
 
 #[test]
 fn failures_make_the_pause_longer_and_success_short_again() {

@@ -24,8 +24,7 @@ fn stacks_are_held_against_what_was_told() {
 
 #[test]
 fn the_halves_of_the_split_with_numpy() {
-    let node =
-        |name: &str, kind: &str, module: &str| json!({"name": name, "kind": kind, "module": module});
+    let node = |name: &str, kind: &str, module: &str| json!({"name": name, "kind": kind, "module": module});
     let stack = |leaf: &str, native: Value| [node(leaf, "python", "/a.py"), native];
     let part = |stack: [Value; 2]| Part::Numpy.of(&stack.iter().collect::<Vec<_>>());
     let eval = || node("_PyEval_EvalFrameDefault", "native", "/usr/bin/python3.11");

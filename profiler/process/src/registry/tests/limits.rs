@@ -19,7 +19,7 @@ fn it_is_bounded_and_lets_neighbours_go_first() {
 }
 
 /// A process of user 65534's.
-fn strangers(fake: &FakeProc, pid: Pid) {
+pub(super) fn strangers(fake: &FakeProc, pid: Pid) {
     let ids = "Uid:\t65534\t65534\t65534\t65534\nGid:\t6\t6\t6\t6\n";
     fake.process(pid, 1, "flood", u64::from(pid)).words(&["flood"]).file("status", ids.as_bytes());
 }

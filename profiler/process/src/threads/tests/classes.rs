@@ -22,7 +22,7 @@ fn processes_that_are_no_jvm_and_labels_that_change() {
     w.threads.relabel(&old);
     let second = w.labels_of(5, 1);
     assert_eq!((second.get(LabelKey::AppName), second.get(LabelKey::Task)), ("sales", "7"));
-    assert_eq!(*second, first.moved_to(&w.labels));
+    assert_eq!(*second, w.labels.with_thread(first.thread_part().into()));
 }
 
 #[test]
