@@ -36,6 +36,6 @@ mod tests {
         assert_eq!((wait.sample.kind, wait.sample.tid), (SampleKind::OffCpu, 6));
         let several = decode(&of(WaitRecord::FLAG_SEVERAL));
         assert!(matches!(several, Ok(RawEvent::Wait(RawWait { several: true, .. }))));
-        assert_eq!(decode(&of(0)[..71]), Err(DecodeError::Short));
+        assert_eq!(decode(&of(0)[..63]), Err(DecodeError::Short));
     }
 }

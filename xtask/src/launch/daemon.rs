@@ -2,13 +2,12 @@
 //! need not be root, and there are many at a time; but for one that shall be as it is by default
 //! ([`Daemon::start_guarded`]). Who may ask by default is tests/together/access.rs.
 
+use super::door::Door;
 use crate::{root, step};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::Signal;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -143,16 +142,7 @@ impl Daemon {
         let log = PathBuf::from(log);
         let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         command.args(["--listen", &format!("127.0.0.1:{port}")]);
-        let token = match door {
-            Door::Open => {
-                command.arg("--open-loopback");
-                None
-            }
-            Door::Guarded(file) => {
-                command.arg("--token-file").arg(file);
-                Some(made_token(file)?)
-            }
-        };
+        let token = door.open(&mut command)?;
         // As under its unit: with it a panic reads the program's debug information, some 200 MB for a moment.
         command.env_remove("RUST_BACKTRACE");
         if ends_with_us {
@@ -279,28 +269,6 @@ impl Drop for Daemon {
             let _ = self.child.wait();
         }
     }
-}
-
-/// Who may ask over TCP.
-enum Door {
-    Open,
-    /// Who has the token of this file, which is made.
-    Guarded(PathBuf),
-}
-
-/// Writes a token that nobody can guess, for the owner alone.
-fn made_token(file: &Path) -> Result<String> {
-    let random = File::open("/dev/urandom").and_then(|mut random| {
-        let mut bytes = [0; 24];
-        random.read_exact(&mut bytes).map(|()| bytes)
-    });
-    let token: String = random.context("reading /dev/urandom")?.map(|byte| format!("{byte:02x}")).concat();
-    let mut options = std::fs::OpenOptions::new();
-    let written = options.write(true).create(true).truncate(true).mode(0o600).open(file);
-    written
-        .and_then(|mut to| to.write_all(token.as_bytes()))
-        .with_context(|| format!("writing {}", file.display()))?;
-    Ok(token)
 }
 
 /// A daemon's Unix socket, in its own directory; none where the path is too long for one (unix(7)).

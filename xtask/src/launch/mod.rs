@@ -6,6 +6,7 @@ pub mod asked;
 pub mod azure;
 pub mod browser;
 pub mod daemon;
+mod door;
 pub mod event_log;
 pub mod gs;
 pub mod hdfs;
