@@ -74,7 +74,7 @@ impl Threads {
     pub(super) fn read_name(&mut self, owner: &Owner<'_>, thread: Thread, name: &[u8]) -> Doing {
         let was = thread.doing;
         match name::parse(name) {
-            TaskName::Running(id) => Doing::Task(self.admit(owner.pid, id, was.own_task())),
+            TaskName::Running(id) => Doing::Task(self.admit(owner, id, was.own_task())),
             TaskName::Idle => Doing::Idle(was.own_task()),
             TaskName::Pool => Doing::Other(ThreadClass::Task),
             TaskName::Unrecognised => {
@@ -102,12 +102,14 @@ impl Threads {
         }
     }
 
-    fn admit(&mut self, pid: Pid, id: TaskId, last: Option<Task>) -> Task {
+    fn admit(&mut self, owner: &Owner<'_>, id: TaskId, last: Option<Task>) -> Task {
         if last == Some(Task::Known(id)) {
             return Task::Known(id);
         }
-        let (now, a_minute) = (self.now_ns, self.limits.tasks_a_minute);
-        if self.processes.get_mut(&pid).is_some_and(|p| p.budget.take(now, a_minute)) {
+        let (now, limits) = (self.now_ns, self.limits);
+        let a_minute =
+            if owner.tenant.spark { limits.tasks_a_minute } else { limits.tasks_a_minute_elsewhere };
+        if self.processes.get_mut(&owner.pid).is_some_and(|p| p.budget.take(now, a_minute)) {
             return Task::Known(id);
         }
         self.counters.folded += 1;

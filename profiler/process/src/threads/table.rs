@@ -29,11 +29,14 @@ pub struct Limits {
     pub label_sets: usize,
     /// New tasks of a process in a minute.
     pub tasks_a_minute: u32,
+    /// The same of a process that has no role in Spark: a program with a Spark of its own in it, or one that only names its
+    /// threads so.
+    pub tasks_a_minute_elsewhere: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { threads: 20_000, label_sets: 16_384, tasks_a_minute: 12_000 }
+        Self { threads: 20_000, label_sets: 16_384, tasks_a_minute: 12_000, tasks_a_minute_elsewhere: 3_000 }
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn hostile_names_make_few_labels() {
-    let limits = Limits { tasks_a_minute: 50, label_sets: 40, threads: 64 };
+    let limits = Limits { tasks_a_minute_elsewhere: 50, label_sets: 40, threads: 64, ..Limits::default() };
     let mut w = World::new(limits);
     let mut seen = std::collections::HashSet::new();
     for i in 0..5_000u32 {
@@ -18,6 +18,21 @@ fn hostile_names_make_few_labels() {
     let counters = w.threads.counters();
     assert!(counters.threads <= 64 && counters.threads_evicted > 1_000, "{counters:?}");
     assert!(counters.folded > 4_000 && counters.label_sets <= 50, "{counters:?}");
+}
+
+#[test]
+fn who_has_no_role_in_spark_names_fewer_tasks() {
+    let told = |spark| {
+        let limits = Limits { tasks_a_minute: 200, tasks_a_minute_elsewhere: 20, ..Limits::default() };
+        let mut w = World::new(limits);
+        w.tenant = Tenant { spark, ..Tenant::default() };
+        for i in 0..400u32 {
+            let name = format!("Executor task launch worker for task 0.0 in stage 1.0 (TID {i})");
+            w.record(named(1, (0, i + 1), &name, 0, 0));
+        }
+        400 - w.threads.counters().folded
+    };
+    assert_eq!((told(true), told(false)), (200, 20));
 }
 
 #[test]
