@@ -16,7 +16,6 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 mod asked;
-mod connects;
 mod full;
 mod jvms;
 mod shares;

@@ -9,7 +9,7 @@
 //! named, and a [`BoundRecord`] says for which task; samples copy the number. Nothing is sent while the task stays the
 //! same. The tracepoint is attached only while there is a worker; for all who are no [`Party`] it costs one look-up.
 //!
-//! Wake-ups count in system calls that move bytes only, for `waits` also in connect: what an interrupt wakes (a timer, a packet from elsewhere) has
+//! Wake-ups count in system calls that move bytes only: what an interrupt wakes (a timer, a packet from elsewhere) has
 //! nothing to do with whom it interrupted. What reaches a worker that does not wait is `worker_sockets`'. Kernels that do not tell a thread's registers (before 5.15) cannot tell these.
 #![allow(unsafe_code)]
 
@@ -194,7 +194,7 @@ pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
     let woken_pid = word(TASK_TGID.load());
     // SAFETY: an entry of the map, whose kind and executor do not change.
     let by_python = unsafe { (*party).kind != PartyKind::Executor as u32 && (*party).executor == woken_pid };
-    task_woken(woken_tid, woken, by_python && reaches_executor());
+    task_woken(woken_tid, woken, by_python && moves_bytes());
     if woken_pid == pid || woken_pid == 0 {
         return 0;
     }
@@ -238,24 +238,12 @@ pub fn serves(tid: u32) -> bool {
 /// Whether the current thread is in a system call that reads or writes; true where this kernel cannot tell.
 #[inline(always)]
 pub fn moves_bytes() -> bool {
-    is_in(arch::moves_bytes)
-}
-
-/// The same, or in one that connects: an interpreter that no Python daemon forked ends its task's wait in accept so.
-#[inline(always)]
-fn reaches_executor() -> bool {
-    is_in(|call| arch::moves_bytes(call) || arch::connects(call))
-}
-
-/// Whether the current thread is in such a system call; true where this kernel cannot tell.
-#[inline(always)]
-fn is_in(which: impl FnOnce(u64) -> bool) -> bool {
     if HAS_TASK_PT_REGS.load() == 0 {
         return true;
     }
     // SAFETY: the helpers give the current task and its saved registers, which are read without faulting.
     unsafe {
         let saved = bpf_task_pt_regs(bpf_get_current_task_btf()) as *const arch::SavedRegisters;
-        bpf_probe_read_kernel(arch::system_call(saved)).is_ok_and(which)
+        bpf_probe_read_kernel(arch::system_call(saved)).is_ok_and(arch::moves_bytes)
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Each gives: [`NAME`], [`USER_END`], [`LINK_REGISTER`], [`HOTSPOT`], [`code_address`], [`frameless`], [`Registers`]
 //! and [`interrupted`]; for the programs also `SavedRegisters`, `is_user`, `is_foreign`, `of_event`, `of_task`,
-//! `system_call`, `stack_pointer`, `moves_bytes` and `connects`.
+//! `system_call`, `stack_pointer` and `moves_bytes`.
 
 // Its decoding of instructions and words is tested wherever the tests run.
 #[cfg_attr(all(test, not(emberscope_arch = "aarch64")), allow(dead_code, unused_imports))]

@@ -14,7 +14,7 @@ use crate::UnwindRule;
 pub use leaf::{MAX_LEAF_WORDS, call_target, is_outside_frame, leaves_link_alone};
 #[cfg(target_arch = "bpf")]
 pub use saved::{
-    SavedRegisters, connects, is_foreign, is_user, moves_bytes, of_event, of_task, stack_pointer, system_call,
+    SavedRegisters, is_foreign, is_user, moves_bytes, of_event, of_task, stack_pointer, system_call,
 };
 
 /// As Rust's targets call it.

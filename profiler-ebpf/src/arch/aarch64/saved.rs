@@ -83,9 +83,3 @@ pub fn stack_pointer(regs: *const SavedRegisters) -> *const u64 {
 pub fn moves_bytes(system_call: u64) -> bool {
     matches!(system_call, 63..=66 | 206 | 207 | 211 | 212)
 }
-
-/// Whether a system call is connect, by its number (include/uapi/asm-generic/unistd.h).
-#[inline(always)]
-pub fn connects(system_call: u64) -> bool {
-    system_call == 203
-}

@@ -80,9 +80,3 @@ pub fn stack_pointer(regs: *const SavedRegisters) -> *const u64 {
 pub fn moves_bytes(system_call: u64) -> bool {
     matches!(system_call, 0 | 1 | 19 | 20 | 44..=47)
 }
-
-/// Whether a system call is connect, by its number (arch/x86/entry/syscalls/syscall_64.tbl).
-#[inline(always)]
-pub fn connects(system_call: u64) -> bool {
-    system_call == 42
-}
