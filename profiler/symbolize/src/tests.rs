@@ -63,7 +63,7 @@ fn with_jvms() -> SymbolizerConfig {
 }
 
 fn settle(symbolizer: &mut Symbolizer) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(300);
     while symbolizer.asking() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
         symbolizer.poll();
@@ -73,7 +73,7 @@ fn settle(symbolizer: &mut Symbolizer) {
 
 /// A stack of names, once its files were read: on a busy machine some come late.
 fn in_time(symbolizer: &mut Symbolizer, target: &Target, raw: &RawStack) -> Stack {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(300);
     loop {
         let pending = symbolizer.begin(target, raw);
         let named = symbolizer.finish(target, &pending);

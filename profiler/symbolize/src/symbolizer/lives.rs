@@ -20,7 +20,7 @@ impl Symbolizer {
         self.readers.forget(key);
     }
 
-    /// The process ended. What is known of it stays for [`SymbolizerConfig::keep_exited`].
+    /// The process ended. What is known of it stays for [`SymbolizerConfig::keep_exited`](crate::SymbolizerConfig::keep_exited).
     pub fn on_exit(&mut self, key: ProcessKey) {
         if let Some(process) = self.processes.get_mut(&key) {
             process.exited.get_or_insert_with(Instant::now);
