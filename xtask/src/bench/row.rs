@@ -25,6 +25,25 @@ impl Row {
         }
     }
 
+    /// The same for CPU seconds of a process that had a share of a CPU. A tick hits it with that probability, so the
+    /// deviation of n samples is sqrt((1 - share) / n): two of them are the sampling error, where that is more.
+    pub fn deviation_of_share(
+        what: impl Into<String>,
+        (seen, truth): (f64, f64),
+        bar: f64,
+        (n, share): (f64, f64),
+    ) -> Self {
+        let error = 100.0 * (2.0 * (1.0 - share).clamp(0.0, 1.0).sqrt()).max(0.7) / n.max(1.0).sqrt();
+        let off = (seen / truth - 1.0) * 100.0;
+        Self {
+            what: what.into(),
+            n,
+            figure: format!("{seen:.3} s, truth {truth:.3} s: {off:+.2} %"),
+            bar: format!("{bar} + {error:.2} %"),
+            holds: Some(off.abs() <= bar + error),
+        }
+    }
+
     /// The same for an exact figure: no sampling error.
     pub fn exact(what: impl Into<String>, seen: f64, truth: f64, unit: &str, bar: f64, n: usize) -> Self {
         let off = (seen / truth - 1.0) * 100.0;

@@ -19,7 +19,10 @@ pub fn rows(attack: &str, seen: &Seen, daemon: Option<&Daemon>) -> Vec<Row> {
         let what = format!("{attack}: executor {pid}, samples x period against /proc");
         rows.push(match (cpu, daemon.map(|daemon| samples(daemon, *pid, seen.range))) {
             (None, _) => Row::told(what, "it ended by itself", 0),
-            (Some(cpu), Some(Some(n))) => Row::deviation(what, n / HZ, *cpu, "s", 1.0, n),
+            (Some(cpu), Some(Some(n))) => {
+                let share = cpu / (seen.range.1.saturating_sub(seen.range.0) as f64 / 1000.0).max(0.1);
+                Row::deviation_of_share(what, (n / HZ, *cpu), 1.0, (n, share))
+            }
             (Some(_), _) => Row::is(what, "no answer", "1 %", false, 0),
         });
     }
