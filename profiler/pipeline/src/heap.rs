@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 
 /// How often free memory is given back: each time takes a few milliseconds.
 pub const EVERY: Duration = Duration::from_secs(60);
-/// How often the program's code goes: what runs again comes back in some 200 minor faults, a fifth of a millisecond.
-const CODE: Duration = Duration::from_secs(10);
 /// How often one looks whether it is to be given back before: reading a file of 30 bytes.
 const LOOK: Duration = Duration::from_secs(2);
 /// Pages by which the process grew since, so that it is: a large answer leaves that much.
@@ -25,7 +23,6 @@ const PAGE: u64 = 4096;
 #[derive(Debug)]
 pub struct Trim {
     next: Instant,
-    code: Instant,
     look: Instant,
     /// Resident after the last time.
     resident: u64,
@@ -35,8 +32,7 @@ impl Trim {
     /// The first time comes soon: reading the node and the first symbols takes the most.
     pub fn soon() -> Self {
         let now = Instant::now();
-        let next = now + Duration::from_secs(15);
-        Self { next, code: next, look: now, resident: u64::MAX }
+        Self { next: now + Duration::from_secs(15), look: now, resident: u64::MAX }
     }
 
     /// Gives free memory back, when it is time.
@@ -46,13 +42,10 @@ impl Trim {
             return;
         }
         self.look = now + LOOK;
-        if now >= self.code {
-            self.code = now + CODE;
-            unmap_code(unmap_code as *const () as u64);
-        }
         if now >= self.next {
             self.next = now + EVERY;
             give_back();
+            unmap_code(unmap_code as *const () as u64);
             self.resident = resident();
         } else if resident() > self.resident.saturating_add(GROWN) {
             give_back();

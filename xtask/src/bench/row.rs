@@ -14,15 +14,8 @@ impl Row {
     /// A figure seen against the true one, in percent. It is within its bar when it is at most the bar plus
     /// 0.7/sqrt(n), n being the samples that it rests on.
     pub fn deviation(what: impl Into<String>, seen: f64, truth: f64, unit: &str, bar: f64, n: f64) -> Self {
-        let off = if unit == "%" { seen - truth } else { (seen / truth - 1.0) * 100.0 };
         let error = 70.0 / n.max(1.0).sqrt();
-        Self {
-            what: what.into(),
-            n,
-            figure: format!("{seen:.3} {unit}, truth {truth:.3} {unit}: {off:+.2} %"),
-            bar: format!("{bar} + {error:.2} %"),
-            holds: Some(off.abs() <= bar + error),
-        }
+        Self::off(what.into(), (seen, truth, unit), (bar, Some(error)), n)
     }
 
     /// The same for CPU seconds of a process that had a share of a CPU. A tick hits it with that probability, so the
@@ -34,25 +27,28 @@ impl Row {
         (n, share): (f64, f64),
     ) -> Self {
         let error = 100.0 * (2.0 * (1.0 - share).clamp(0.0, 1.0).sqrt()).max(0.7) / n.max(1.0).sqrt();
-        let off = (seen / truth - 1.0) * 100.0;
-        Self {
-            what: what.into(),
-            n,
-            figure: format!("{seen:.3} s, truth {truth:.3} s: {off:+.2} %"),
-            bar: format!("{bar} + {error:.2} %"),
-            holds: Some(off.abs() <= bar + error),
-        }
+        Self::off(what.into(), (seen, truth, "s"), (bar, Some(error)), n)
     }
 
     /// The same for an exact figure: no sampling error.
     pub fn exact(what: impl Into<String>, seen: f64, truth: f64, unit: &str, bar: f64, n: usize) -> Self {
-        let off = (seen / truth - 1.0) * 100.0;
+        Self::off(what.into(), (seen, truth, unit), (bar, None), n as f64)
+    }
+
+    /// How far a figure is off the true one: in percent of that, or in points where it is in percent itself.
+    fn off(
+        what: String,
+        (seen, truth, unit): (f64, f64, &str),
+        (bar, error): (f64, Option<f64>),
+        n: f64,
+    ) -> Self {
+        let off = if unit == "%" { seen - truth } else { (seen / truth - 1.0) * 100.0 };
         Self {
-            what: what.into(),
-            n: n as f64,
+            what,
+            n,
             figure: format!("{seen:.3} {unit}, truth {truth:.3} {unit}: {off:+.2} %"),
-            bar: format!("{bar} %"),
-            holds: Some(off.abs() <= bar),
+            bar: error.map_or(format!("{bar} %"), |error| format!("{bar} + {error:.2} %")),
+            holds: Some(off.abs() <= bar + error.unwrap_or(0.0)),
         }
     }
 
