@@ -62,6 +62,9 @@ pub fn install() -> Result<Result<PathBuf, String>> {
     }
     let mut npm = Command::new("npm");
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=optional"]).current_dir(&making);
+    // A busy machine's network is slow: npm itself asks again, but not after a time-out of the socket. Warnings (azurite
+    // itself runs on Debian's node, one of its parts says it wants a newer) would hide why it failed.
+    npm.args(["--loglevel=error", "--fetch-retries=5", "--fetch-timeout=600000"]);
     match npm.output() {
         Ok(out) if out.status.success() => {}
         Ok(out) => {

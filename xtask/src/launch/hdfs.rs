@@ -48,7 +48,9 @@ pub fn fetch(venv: &Path) -> Result<Result<Vec<PathBuf>, String>> {
         std::fs::create_dir_all(jar.parent().unwrap_or(&jar))
             .with_context(|| format!("creating the directory of {}", jar.display()))?;
         let mut curl = Command::new("curl");
-        curl.args(["-fsSL", "--retry", "2", "-o"]).arg(&part).arg(format!("{CENTRAL}/{version}/{name}"));
+        curl.args(["-fsSL", "--retry", "5", "--retry-all-errors", "-o"])
+            .arg(&part)
+            .arg(format!("{CENTRAL}/{version}/{name}"));
         match curl.output() {
             Ok(out) if out.status.success() => {}
             Ok(out) => {

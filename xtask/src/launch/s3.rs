@@ -7,6 +7,7 @@ use super::Running;
 use super::daemon::free_port;
 use super::storage::{Environment, Storage, environment};
 use crate::places;
+use crate::setup::go;
 use anyhow::{Context as _, Result, bail};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ pub fn build() -> Result<Result<PathBuf, String>> {
 /// Builds a program of the module tests/s3-server.
 pub(super) fn go_build(name: &str, package: &str) -> Result<PathBuf, String> {
     let target = places::target().join(name);
-    let run = Command::new("go")
+    let run = go::command()
         .args(["build", "-ldflags", "-s -w", "-o"])
         .arg(&target)
         .arg(package)

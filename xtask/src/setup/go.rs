@@ -37,6 +37,11 @@ pub fn installed() -> Option<PathBuf> {
     new_enough(&bin.join("go")).then_some(bin)
 }
 
+/// The one that was fetched, else that of the PATH.
+pub fn command() -> Command {
+    Command::new(installed().map_or_else(|| PathBuf::from("go"), |bin| bin.join("go")))
+}
+
 fn home() -> Result<PathBuf> {
     Ok(places::tools()?.join("go"))
 }
