@@ -24,7 +24,7 @@ use tokio::runtime::Handle;
 /// Bytes of a block that is held whatever the cache's limit: one of a node has some megabytes.
 const MAX_BLOCK: u64 = 1 << 30;
 
-/// The cache.
+/// The blocks that are here, and how much room they may take. Shared by all questions.
 #[derive(Debug)]
 pub(super) struct Cache {
     dir: PathBuf,
@@ -33,7 +33,7 @@ pub(super) struct Cache {
     remote: Remote,
     handle: Handle,
     held: Mutex<Held>,
-    /// Files fetched, and their bytes.
+    /// Files fetched since the start, and their bytes.
     pub fetched: AtomicU64,
     pub fetched_bytes: AtomicU64,
     /// Blocks that went because others needed the room.
@@ -74,6 +74,9 @@ fn make(dir: &Path) -> io::Result<()> {
 
 impl Cache {
     /// An empty one. What an earlier program left in `dir/blocks` is removed.
+    ///
+    /// # Errors
+    /// `dir/blocks` cannot be removed or made: the file system's error as it is.
     pub fn new(
         dir: &Path,
         limit: u64,
@@ -103,7 +106,7 @@ impl Cache {
         }))
     }
 
-    /// A block by its place in the cache, where it is known.
+    /// A block by its key (`Wanted::key`), where it is in the cache. It then counts as asked for last.
     pub fn known(&self, key: &str) -> Option<Cached> {
         let mut held = lock(&self.held);
         held.asked += 1;
@@ -114,6 +117,10 @@ impl Cache {
     }
 
     /// A block whose manifest was read just now; `below` is where its files are.
+    ///
+    /// # Errors
+    /// `BringError::Bad`: the block has more bytes than the cache may hold and than [`MAX_BLOCK`], or its manifest
+    /// makes no sense. `BringError::Disk`: its directory cannot be made. The cache is then as it was.
     pub fn add(self: &Arc<Self>, key: &str, below: String, facts: BlockFacts) -> Result<Cached, BringError> {
         if facts.bytes() > self.limit.max(MAX_BLOCK) {
             return Err(BringError::Bad(format!(
@@ -146,7 +153,7 @@ impl Cache {
         Ok(cached)
     }
 
-    /// The block of a directory.
+    /// The block whose files are in this directory, where the directory is the cache's.
     pub fn of_dir(&self, dir: &Path) -> Option<Cached> {
         let key = dir.strip_prefix(&self.dir).ok()?.to_str()?.to_owned();
         self.known(&key)

@@ -50,7 +50,7 @@ struct Lists {
     failures: u64,
 }
 
-/// The lists.
+/// The lists that were read last. One question at a time reads them again; the others wait for it.
 #[derive(Debug)]
 pub(super) struct Catalog {
     remote: Remote,
@@ -58,12 +58,16 @@ pub(super) struct Catalog {
     lists: tokio::sync::Mutex<Lists>,
 }
 
-/// How the lists go.
+/// Whether the lists can be read, for the status and the metrics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CatalogHealth {
+    /// The error of the last list, None while all goes well.
     pub failing: Option<String>,
+    /// Lists that could not be read since the start.
     pub failures: u64,
+    /// Time since the list of hours was read; None: never.
     pub age: Option<Duration>,
+    /// Hours in that list.
     pub hours: usize,
 }
 
@@ -78,7 +82,7 @@ pub(super) fn hours_of(range: &TimeRange) -> (String, String) {
     (hour_of(range.from), hour_of(range.until.minus(Duration::from_nanos(1))))
 }
 
-/// The beginning of an hour.
+/// The first instant of an hour, by its name; None: it is no name of an hour.
 pub(super) fn start_of(hour: &str) -> Option<WallTime> {
     let text =
         format!("{}-{}-{}T{}:00:00Z", hour.get(..4)?, hour.get(4..6)?, hour.get(6..8)?, hour.get(9..11)?);
@@ -140,6 +144,9 @@ impl Catalog {
     }
 
     /// The hours in which blocks begin, the oldest first.
+    ///
+    /// # Errors
+    /// The list cannot be read, and it never could: an old list is answered instead of an error.
     pub async fn hours(&self) -> Result<Arc<Vec<String>>, RemoteError> {
         let mut lists = self.lists.lock().await;
         if let Some(list) = fresh(lists.hours.as_ref(), self.every) {
@@ -151,7 +158,10 @@ impl Catalog {
         Ok(lists.hours.insert(listed).list.clone())
     }
 
-    /// Those of them that may share an instant with a range.
+    /// Those hours that may share an instant with a range; of more than [`MAX_HOURS`] the newest.
+    ///
+    /// # Errors
+    /// As for [`Self::hours`].
     pub async fn hours_in(&self, range: &TimeRange) -> Result<Vec<String>, RemoteError> {
         let (first, last) = hours_of(range);
         let mut hours = self.hours().await?.to_vec();
@@ -162,6 +172,9 @@ impl Catalog {
     }
 
     /// The blocks that begin in an hour: of two manifests of one the newer.
+    ///
+    /// # Errors
+    /// The hour's list cannot be read, or has more than [`MAX_NAMES`] names, and no old one is kept.
     pub async fn blocks(&self, hour: &str) -> Result<Arc<Vec<BlockName>>, RemoteError> {
         let now = hour_of(WallTime::now().minus(Duration::from_secs(900)));
         let age = if hour < now.as_str() { self.every * OLD } else { self.every };
@@ -188,6 +201,9 @@ impl Catalog {
     }
 
     /// What is open: parts that are no block yet, and some whose block was put just now.
+    ///
+    /// # Errors
+    /// The list of pieces cannot be read, or has more than [`MAX_NAMES`] names, and no old one is kept.
     pub async fn open(&self) -> Result<Arc<OpenParts>, RemoteError> {
         let mut lists = self.lists.lock().await;
         if let Some(list) = fresh(lists.open.as_ref(), self.every) {
@@ -206,6 +222,9 @@ impl Catalog {
     }
 
     /// An application's hours that are one block: of each hour the one that covers most.
+    ///
+    /// # Errors
+    /// The application's list cannot be read, or has more than [`MAX_NAMES`] names, and no old one is kept.
     pub async fn gathered(&self, app: &str) -> Result<Arc<Vec<Gathered>>, RemoteError> {
         let mut lists = self.lists.lock().await;
         if let Some(list) = fresh(lists.apps.get(app), self.every * OLD) {

@@ -4,9 +4,7 @@
 //! its files are there, `v1/gathered/APP/HOUR.COUNT-CRC`, which has the manifest and names the blocks that it covers.
 //! Sums are unchanged; windows are [`GRAIN`] long, and tasks are summed up to their stage: who asks for tasks reads the
 //! nodes' blocks. Done again over the same blocks it does nothing; blocks that came or changed since make a new one,
-//! and the old one goes. A block that is bad is named, left out, and not covered.
-//!
-//! Limits: memory of what is brought together ([`CompactConfig::memory_bytes`]).
+//! and the old one goes. A bad block is named, left out, and not covered. Limit: [`CompactConfig::memory_bytes`].
 
 use super::cache::{self, Cached};
 use super::catalog::{hour_of, start_of};
@@ -32,63 +30,63 @@ const ALL: &str = "==";
 /// What is brought together.
 #[derive(Clone, Debug)]
 pub struct CompactConfig {
-    /// The archive.
+    /// URL of the archive.
     pub url: String,
     /// A directory for what is read and written meanwhile.
     pub dir: PathBuf,
-    /// Bytes of files in it.
+    /// Most bytes of nodes' files in it; what is made is not counted.
     pub dir_bytes: u64,
-    /// Memory for what is brought together.
+    /// Most bytes of memory for an hour's applications together.
     pub memory_bytes: usize,
-    /// Only this application, by its id.
+    /// Only this application, by its id; None: all.
     pub app: Option<String>,
-    /// Hours that share an instant with it.
+    /// Only hours that share an instant with this range.
     pub range: TimeRange,
 }
 
-/// An application's hour.
+/// One application's hour that is one block now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Compacted {
-    /// The application.
+    /// The application's id; `all` where every application of the hour was there already.
     pub app: String,
-    /// `20261122T08`.
+    /// Hour of UTC, as names have it: `20261122T08`.
     pub hour: String,
-    /// Blocks that it covers.
+    /// Blocks of nodes that it covers.
     pub blocks: usize,
-    /// Bytes of its files.
+    /// Bytes of its files; 0 where nothing was written.
     pub bytes: u64,
     /// It was there already.
     pub unchanged: bool,
 }
 
-/// Why there is none.
+/// Why an hour was not brought together.
 #[derive(Debug, thiserror::Error)]
 pub enum CompactError {
-    /// The archive.
+    /// The archive refuses, or does not answer.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// A block of a node.
+    /// A node's block does not come, or its labels cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Bringing together.
+    /// A block cannot be added, or the one that is made cannot be written.
     #[error(transparent)]
     Merge(#[from] MergeError),
-    /// It is too much at once.
+    /// What the hour's applications have is more than the limit.
     #[error(
         "the hour {hour} takes more than {limit} bytes of memory: bring one application together at a time (--app), or allow more (--memory)"
     )]
     Memory {
-        /// Which.
+        /// The hour's name.
         hour: String,
-        /// The limit.
+        /// [`CompactConfig::memory_bytes`].
         limit: usize,
     },
     /// This machine's disk.
     #[error("cannot write in {}: {says}", dir.display())]
     Disk {
-        /// Where.
+        /// Directory of what is made.
         dir: PathBuf,
-        /// Why.
+        /// The file system's error.
         says: String,
     },
 }
@@ -103,6 +101,9 @@ fn generation(blocks: &[BlockName]) -> String {
 }
 
 /// Brings together what is to be. `done` is told of each application's hour.
+///
+/// # Errors
+/// The first [`CompactError`] ends it; what `done` was told of stays. A bad block is left out, and ends nothing.
 pub fn compact(config: &CompactConfig, mut done: impl FnMut(Compacted)) -> Result<(), CompactError> {
     let reader = Reader::open(ReaderConfig {
         cache_bytes: config.dir_bytes,

@@ -25,7 +25,7 @@ pub(super) enum IndexError {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Index {
     format: u32,
-    /// Node and block.
+    /// Node and name of each block that it covers.
     pub covers: HashSet<(String, String)>,
     /// As it stands beside the files.
     pub manifest: String,
@@ -37,7 +37,11 @@ impl Index {
         Self { format: FORMAT, covers, manifest }
     }
 
-    /// Reads it. None: it is not there.
+    /// Reads the object that tells of an application's hour. None: it is not there.
+    ///
+    /// # Errors
+    /// `IndexError::Remote`: the archive does not give it, or it has more than [`MAX_INDEX`] bytes.
+    /// `IndexError::Bad`: it is no JSON of this shape, or of another format.
     pub async fn read(remote: &Remote, name: &str) -> Result<Option<Self>, IndexError> {
         let Some(bytes) = remote.get(name, MAX_INDEX).await? else { return Ok(None) };
         let index: Self = serde_json::from_slice(&bytes)

@@ -10,7 +10,7 @@
 //!
 //! HOST and APP come from outside: what is not plain in them is escaped.
 
-/// Below it is all of this version.
+/// The first part of all names of this version.
 pub const ROOT: &str = "v1";
 
 /// A text as one part of a name: letters, digits, `-`, `_` and inner dots stay, all else is `=` and two digits.
@@ -41,7 +41,7 @@ pub fn blocks(host: &str) -> String {
     format!("{ROOT}/nodes/{host}/blocks")
 }
 
-/// A file of a block.
+/// The object of a block's file.
 pub fn block_file(host: &str, block: &str, file: &str) -> String {
     format!("{}/{block}/{file}", blocks(host))
 }
@@ -71,7 +71,7 @@ pub fn gathered_of(app: &str) -> String {
     format!("{ROOT}/gathered/{app}")
 }
 
-/// What tells that one is there.
+/// What tells that one such block is there.
 pub fn gathered(app: &str, hour: &str, generation: &str) -> String {
     format!("{}/{hour}.{generation}", gathered_of(app))
 }
@@ -84,7 +84,7 @@ pub fn gathered_name(object: &str) -> Option<(String, String)> {
     parts.next().is_none().then(|| (hour.to_owned(), generation.to_owned()))
 }
 
-/// Whether it may be a part of a path here.
+/// Whether a text may be a part of a path here.
 fn is_plain(part: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'=');
     !part.is_empty() && !part.starts_with('.') && part.len() <= 512 && part.bytes().all(plain)
@@ -93,16 +93,16 @@ fn is_plain(part: &str) -> bool {
 /// A block as the index names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockName {
-    /// The node.
+    /// The node's name, escaped by [`part`].
     pub host: String,
-    /// The block.
+    /// The block's name: `20261122T081530Z-000017`.
     pub block: String,
-    /// CRC-32 of its manifest.
+    /// CRC-32 of the block's manifest.
     pub crc32: u32,
 }
 
 impl BlockName {
-    /// Of an object's name.
+    /// The block that an object below `v1/index` tells of; None: the name is no such object's.
     pub fn of(object: &str) -> Option<Self> {
         let mut parts = object.strip_prefix(ROOT)?.strip_prefix("/index/")?.split('/');
         let (_hour, host, name) = (parts.next()?, parts.next()?, parts.next()?);
@@ -118,20 +118,20 @@ impl BlockName {
 /// A run of a journal's records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Piece {
-    /// The node.
+    /// The node's name, escaped by [`part`].
     pub host: String,
-    /// The block that the journal will be.
+    /// Name of the block that the journal will be.
     pub block: String,
-    /// Where in the journal it begins.
+    /// Where in the journal it begins, bytes.
     pub from: u64,
-    /// Where it ends.
+    /// Where in the journal it ends, bytes; that one is not in it.
     pub until: u64,
-    /// Of its bytes.
+    /// CRC-32 of the piece's bytes.
     pub crc32: u32,
 }
 
 impl Piece {
-    /// Of an object's name.
+    /// The piece that an object below `v1/open` is; None: the name is no such object's.
     pub fn of(object: &str) -> Option<Self> {
         let mut parts = object.strip_prefix(ROOT)?.strip_prefix("/open/")?.split('/');
         let (host, block, name) = (parts.next()?, parts.next()?, parts.next()?);

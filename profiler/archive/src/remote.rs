@@ -26,12 +26,12 @@ const PART: usize = 8 << 20;
 /// Schemes of URLs, as users write them.
 pub const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "abfs", "abfss", "az", "hdfs", "file"];
 
-/// An object in a list.
+/// An object in a list, without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Object {
-    /// Below the prefix.
+    /// The object's name below the prefix.
     pub name: String,
-    /// Bytes.
+    /// The object's length.
     pub bytes: u64,
     /// When it was put, milliseconds since the Unix epoch.
     pub put_ms: i64,
@@ -52,7 +52,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Its URL.
+    /// The URL by which it was opened, without a slash at its end.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -70,13 +70,20 @@ impl Remote {
     }
 
     /// Puts an object, over one of that name.
+    ///
+    /// # Errors
+    /// [`RemoteError::Denied`], [`RemoteError::Missing`] (no such bucket) or [`RemoteError::Failed`]. Whether the
+    /// object is there then is not known; one of that name is whole, the old or the new.
     pub async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), RemoteError> {
         self.allow(name)?;
         let done = self.within(self.store.put(&self.key(name), bytes.into())).await;
         done.map(|_| ()).map_err(|error| self.error("write", name, &error))
     }
 
-    /// Puts a file, part by part where it is large: it is there as a whole or not at all.
+    /// Puts a file, part by part where it is large: it is there as a whole or not at all. Out: the file's bytes.
+    ///
+    /// # Errors
+    /// The file cannot be read ([`RemoteError::Failed`]), or as for [`Self::put`]. Parts that were sent are dropped.
     pub async fn put_file(&self, name: &str, path: &Path) -> Result<u64, RemoteError> {
         let local = |error: std::io::Error| RemoteError::Failed {
             url: self.url.clone(),
@@ -106,6 +113,9 @@ impl Remote {
     }
 
     /// An object's bytes, at most that many. None: it is not there.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer, or the object has more than `most` bytes ([`RemoteError::Failed`]).
     pub async fn get(&self, name: &str, most: u64) -> Result<Option<Bytes>, RemoteError> {
         let options =
             GetOptions { range: Some(GetRange::Bounded(0..most.saturating_add(1))), ..GetOptions::default() };
@@ -123,8 +133,12 @@ impl Remote {
         }
     }
 
-    /// Writes an object into a file, chunk by chunk: its bytes and CRC-32, at most a byte more than `most`. None: it is
-    /// not there.
+    /// Writes an object into a new file, chunk by chunk: its bytes and CRC-32. Over `most` bytes it stops, and the
+    /// count shows that. None: the object is not there.
+    ///
+    /// # Errors
+    /// `DownloadError::Remote`: the store refuses, or breaks off. `DownloadError::Disk`: the file is there already,
+    /// or takes no more. What was written then stays: who asked removes it.
     pub async fn download(
         &self,
         name: &str,
@@ -151,7 +165,10 @@ impl Remote {
         Ok(Some((bytes, sum.finalize())))
     }
 
-    /// All objects below a name, at most that many.
+    /// All objects below a name, in the order of their names.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer, or there are more than `most` objects ([`RemoteError::Failed`]).
     pub async fn list(&self, below: &str, most: usize) -> Result<Vec<Object>, RemoteError> {
         let key = self.key(below);
         let mut stream = self.store.list(Some(&key));
@@ -173,7 +190,10 @@ impl Remote {
         Ok(all)
     }
 
-    /// The names of what is directly below a name and has more below it.
+    /// The names of what is directly below a name and has more below it, in order.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer.
     pub async fn dirs(&self, below: &str) -> Result<Vec<String>, RemoteError> {
         let listed = self.within(self.store.list_with_delimiter(Some(&self.key(below)))).await;
         let listed = listed.map_err(|error| self.error("list", below, &error))?;
@@ -184,6 +204,9 @@ impl Remote {
     }
 
     /// Deletes an object; one that is not there is deleted already.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer: whether the object is there is not known then.
     pub async fn delete(&self, name: &str) -> Result<(), RemoteError> {
         self.allow(name)?;
         match self.within(self.store.delete(&self.key(name))).await {

@@ -29,13 +29,13 @@ pub(crate) struct Bringer {
 /// Why a file was not brought.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BringError {
-    /// The archive does not answer.
+    /// The archive does not answer: nothing is known about the file.
     #[error("{0}")]
     Away(RemoteError),
     /// The file is not there, or not as the manifest says.
     #[error("{0}")]
     Bad(String),
-    /// This machine's disk.
+    /// This machine's disk: the file cannot be made, written or renamed.
     #[error("the cache cannot be written: {0}")]
     Disk(io::Error),
 }
@@ -105,7 +105,12 @@ impl Fetch for Bringer {
     }
 }
 
-/// Brings what a question surely reads of some blocks, many files at once. Out: those that are bad.
+/// Brings what a question surely reads of some blocks, many files at once. Out: the blocks that are bad, each with
+/// what is wrong.
+///
+/// # Errors
+/// [`StoreError::Away`]: the archive does not answer, or this machine's disk takes nothing. Files that came before
+/// stay in the cache.
 pub(crate) async fn bring(
     blocks: &[Cached],
     needs: Needs,

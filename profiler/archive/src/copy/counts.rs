@@ -5,16 +5,16 @@
 
 use std::time::Instant;
 
-/// How an archive goes.
+/// What was copied to an archive since the start, and what waits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArchiveUsage {
-    /// Where to.
+    /// URL of the archive.
     pub url: String,
     /// Blocks copied since the start.
     pub blocks: u64,
     /// Pieces of the journal sent.
     pub pieces: u64,
-    /// Bytes sent.
+    /// Bytes of files and pieces sent.
     pub bytes: u64,
     /// Blocks that wait to be copied.
     pub waiting: u64,

@@ -34,7 +34,7 @@ use tokio::sync::Notify;
 const EVERY: Duration = Duration::from_secs(15);
 /// The first wait after a failure; each is twice the one before.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
-/// The longest.
+/// The longest wait after a failure.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Longest for one round: the first copies all that the disk holds.
 const STUCK: Duration = Duration::from_secs(6 * 3600);
@@ -46,11 +46,11 @@ const PIECE: usize = 4 << 20;
 pub struct ArchiverConfig {
     /// The store's directory.
     pub store: PathBuf,
-    /// The node's name.
+    /// The node's name, as labels have it.
     pub node: String,
-    /// The archive.
+    /// URL of the archive.
     pub url: String,
-    /// How often it looks for what is new.
+    /// Time from a round that went well to the next.
     pub every: Duration,
 }
 
@@ -95,7 +95,7 @@ struct Copying {
     counts: Arc<Mutex<Counts>>,
     /// What the archive holds of this node was read.
     learnt: bool,
-    /// By block.
+    /// Blocks that the archive has, by name.
     copied: HashMap<String, Copied>,
     /// Blocks that are on the disk, with the names of those that they took the place of.
     merged: HashMap<String, Vec<String>>,
@@ -152,7 +152,11 @@ pub struct Archiver {
 }
 
 impl Archiver {
-    /// Starts to copy. An error is a URL that cannot be one, or no thread.
+    /// Starts to copy. The archive is not asked yet: what it refuses is counted by the thread.
+    ///
+    /// # Errors
+    /// [`RemoteError::Url`]: the URL cannot be one of an archive, or its directory cannot be made.
+    /// [`RemoteError::Failed`]: there is no thread. Nothing runs then.
     pub fn start(config: ArchiverConfig) -> Result<Self, RemoteError> {
         let remote = Remote::open(&config.url, true)?;
         let (counts, stop, url) =
@@ -189,13 +193,13 @@ impl Archiver {
         Ok(Self { counts, url: url.clone(), stop, thread: Some(thread.map_err(failed)?) })
     }
 
-    /// What tells how it goes, from any thread.
+    /// What was copied and what waits, to be asked for from any thread.
     pub fn watch(&self) -> impl Fn() -> ArchiveUsage + Send + Sync + 'static {
         let (counts, url) = (self.counts.clone(), self.url.clone());
         move || lock(&counts).usage(&url)
     }
 
-    /// How it goes.
+    /// What was copied and what waits.
     pub fn usage(&self) -> ArchiveUsage {
         lock(&self.counts).usage(&self.url)
     }

@@ -6,13 +6,13 @@ use std::time::Duration;
 /// Where from, and how much is kept here.
 #[derive(Clone, Debug)]
 pub struct ReaderConfig {
-    /// The archive.
+    /// URL of the archive.
     pub url: String,
-    /// A directory of its own.
+    /// A directory that no other program uses; what is in it is removed at the start.
     pub cache: PathBuf,
-    /// Bytes of files in it.
+    /// Most bytes of files in that directory.
     pub cache_bytes: u64,
-    /// Memory for what was read of them, and for open parts, beside what a question needs while it runs.
+    /// Most memory for what was read of those files, and for open parts, beside what a question needs while it runs.
     pub memory_bytes: usize,
     /// How often the archive's lists are read again.
     pub refresh: Duration,

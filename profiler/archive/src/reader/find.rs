@@ -42,6 +42,9 @@ impl Wanted {
 
 impl Reader {
     /// What a question may touch, the newest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`]: a list cannot be read and none is known from before.
     pub(super) async fn wanted(&self, touch: &Touch<'_>) -> Result<Vec<Wanted>, StoreError> {
         let mut wanted = self.listed(touch).await?;
         usage::lock(&self.aside).keep(&mut wanted, Wanted::key);
@@ -49,7 +52,10 @@ impl Reader {
         Ok(wanted)
     }
 
-    /// What of it was set aside, the newest first. Costs nothing while nothing is.
+    /// What of a question was set aside, the newest first. Costs nothing while nothing is.
+    ///
+    /// # Errors
+    /// As for [`Self::wanted`].
     pub(super) async fn lacking(&self, touch: &Touch<'_>) -> Result<Missing, StoreError> {
         let mut missing = Missing::default();
         if usage::lock(&self.aside).is_empty() {
@@ -138,6 +144,9 @@ impl Reader {
     }
 
     /// What an application's hour says of itself.
+    ///
+    /// # Errors
+    /// `IndexError`: what tells of the hour does not come, or makes no sense. It is not kept then.
     pub(super) async fn index(&self, name: &str) -> Result<Option<Arc<Index>>, IndexError> {
         if let Some(index) = usage::lock(&self.indexes).get(name) {
             return Ok(Some(index.clone()));

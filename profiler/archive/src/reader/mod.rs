@@ -60,8 +60,11 @@ fn away(error: RemoteError) -> StoreError {
 }
 
 impl Reader {
-    /// Opens an archive. Only what can be wrong at once is an error: the URL, the directory, threads. Whether the archive
-    /// answers is seen by the first question, and by [`Reader::probe`].
+    /// Opens an archive. Whether it answers is seen by the first question, and by [`Reader::probe`].
+    ///
+    /// # Errors
+    /// [`RemoteError::Url`]: the URL cannot be one of an archive. [`RemoteError::Failed`]: the cache's directory
+    /// cannot be emptied and made, or there are no threads.
     pub fn open(config: ReaderConfig) -> Result<Self, RemoteError> {
         let remote = Remote::open(&config.url, false)?;
         let local = |error: io::Error| RemoteError::Failed {
@@ -92,6 +95,9 @@ impl Reader {
     }
 
     /// Asks the archive for its list of hours: whether it can be read.
+    ///
+    /// # Errors
+    /// The archive refuses, or does not answer. A list that was read once is enough: then there is none.
     pub fn probe(&self) -> Result<(), RemoteError> {
         self.runtime.block_on(self.catalog.hours()).map(|_| ())
     }

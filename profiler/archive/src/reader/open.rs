@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Most that one piece may have: the copying makes them of 4 MiB, or of one record.
 const MAX_PIECE: u64 = 16 << 20;
 
-/// All of them.
+/// The parts that are kept, by their key ([`super::Wanted::key`]).
 #[derive(Debug)]
 pub(super) struct OpenVolumes {
     limit: usize,
@@ -51,6 +51,10 @@ impl OpenVolumes {
     }
 
     /// A part with all its pieces.
+    ///
+    /// # Errors
+    /// `BringError::Away`: the archive does not give a piece. `BringError::Bad`: a piece is not as it was written, or
+    /// the pieces are not those of one journal; nothing is kept of the part in the latter case.
     pub async fn bring(
         &self,
         remote: &Remote,
@@ -74,13 +78,13 @@ impl OpenVolumes {
         Ok(part.volume.clone())
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory of all parts but those that are being read.
     pub fn bytes(&self) -> usize {
         let parts: Vec<_> = lock(&self.parts).values().cloned().collect();
         parts.iter().filter_map(|part| Some(part.try_lock().ok()?.volume.kept_bytes())).sum()
     }
 
-    /// Lets parts go until the rest fits.
+    /// Lets the parts asked longest ago go until the rest fits.
     pub fn trim(&self) {
         let mut parts = lock(&self.parts);
         let size = |part: &Arc<tokio::sync::Mutex<Part>>| {

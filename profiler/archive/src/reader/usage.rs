@@ -18,14 +18,14 @@ const MAX_ASIDE: usize = 20_000;
 /// When what was bad is tried again: it may have been put anew.
 const AGAIN: Duration = Duration::from_secs(600);
 
-/// How it goes.
+/// What is kept of an archive, and what failed since the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReaderUsage {
-    /// The archive.
+    /// URL of the archive.
     pub url: String,
-    /// Hours that have blocks.
+    /// Hours in which blocks begin.
     pub hours: usize,
-    /// Seconds since its lists were read; None: never.
+    /// Seconds since the list of hours was read; None: never.
     pub list_age_seconds: Option<f64>,
     /// Lists that could not be read, since the start.
     pub list_failures: u64,
@@ -33,19 +33,19 @@ pub struct ReaderUsage {
     pub failing: Option<String>,
     /// Blocks in the cache.
     pub cached_blocks: usize,
-    /// Bytes of their files.
+    /// Bytes of files in the cache.
     pub cached_bytes: u64,
-    /// Memory of what was read.
+    /// Bytes of memory of what was read of blocks and open parts.
     pub memory_bytes: usize,
     /// Files brought since the start.
     pub fetched: u64,
-    /// Their bytes.
+    /// Bytes of those files.
     pub fetched_bytes: u64,
     /// Blocks that went because others needed the room.
     pub evicted: u64,
     /// Objects that are bad, since the start.
     pub set_aside: u64,
-    /// The last of them, and what is wrong.
+    /// The last of those objects, and what is wrong with each.
     pub set_aside_names: Vec<(String, String)>,
 }
 
@@ -56,7 +56,7 @@ struct Bad {
     part: MissingPart,
 }
 
-/// What is bad.
+/// Objects that were set aside, by key ([`super::Wanted::key`]).
 #[derive(Debug, Default)]
 pub(super) struct Aside {
     keys: HashMap<String, Bad>,
@@ -119,7 +119,7 @@ impl Aside {
 }
 
 impl Reader {
-    /// How it goes. May wait for a list that is being read.
+    /// What is kept and what failed. May wait for a list that is being read.
     pub fn reading(&self) -> ReaderUsage {
         let health = self.runtime.block_on(self.catalog.health());
         let (cached_blocks, cached_bytes, memory) = self.cache.usage();

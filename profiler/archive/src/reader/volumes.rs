@@ -39,6 +39,10 @@ impl Volumes {
 
 impl Reader {
     /// Opens a block: from the cache, or by its manifest. None: it went meanwhile, or is bad and was set aside.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`]: the archive does not answer, or the cache's disk. [`StoreError::Unreadable`]: what was
+    /// listed is not there any more, or what was brought together is bad; asked again, the question does without it.
     pub(in super::super) async fn block(&self, wanted: &Wanted) -> Result<Option<Cached>, StoreError> {
         let key = wanted.key();
         if let Some(cached) = self.cache.known(&key) {
@@ -101,6 +105,9 @@ impl Reader {
     }
 
     /// The blocks and open parts of some names, with the files that are surely read.
+    ///
+    /// # Errors
+    /// As for [`Self::block`]; a file that is bad sets its block aside and is [`StoreError::Unreadable`].
     pub(super) async fn bring(&self, some: &[Wanted], touch: &Touch<'_>) -> Result<Vec<Volumes>, StoreError> {
         let opened = stream::iter(some.iter().map(|wanted| async move {
             match wanted {

@@ -19,38 +19,38 @@ pub enum RemoteError {
         /// What is wrong with it.
         says: String,
     },
-    /// It refuses who asks.
+    /// The store refuses who asks.
     #[error(
         "{url} refuses to {what}: the credentials are missing, wrong, or not allowed to. {mend} It says: {says}"
     )]
     Denied {
-        /// Which store.
+        /// URL of the store.
         url: String,
-        /// What was asked.
+        /// A verb and the object's name: `write v1/…`.
         what: String,
         /// Where credentials are looked for.
         mend: &'static str,
-        /// What it says.
+        /// The client's error with its causes, cut off.
         says: String,
     },
     /// The object, or the bucket, is not there.
     #[error("{url} cannot {what}: there is no such object or bucket. It says: {says}")]
     Missing {
-        /// Which store.
+        /// URL of the store.
         url: String,
-        /// What was asked.
+        /// A verb and the object's name: `write v1/…`.
         what: String,
-        /// What it says.
+        /// The client's error with its causes, cut off.
         says: String,
     },
     /// Anything else: away, slow, full.
     #[error("{url} cannot {what}: {says}")]
     Failed {
-        /// Which store.
+        /// URL of the store.
         url: String,
-        /// What was asked.
+        /// A verb and the object's name: `write v1/…`.
         what: String,
-        /// What it says.
+        /// The cause: the client's error, or this machine's.
         says: String,
     },
 }
@@ -70,10 +70,10 @@ impl RemoteError {
 /// Why an object is not a file here.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
-    /// The object store.
+    /// The object store refuses, or does not answer.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// This machine's disk.
+    /// This machine's disk: the file cannot be made or written.
     #[error("{0}")]
     Disk(std::io::Error),
 }

@@ -120,7 +120,10 @@ pub(super) fn mend(says: &str) -> Option<&'static str> {
 }
 
 impl Remote {
-    /// What was asked, or an error when it takes too long.
+    /// The answer to a request. Over HDFS with a limit of time; other stores' clients have their own.
+    ///
+    /// # Errors
+    /// The request's own, or one that says that there was no answer within [`REQUEST`].
     pub(super) async fn within<T>(&self, asked: impl Future<Output = Result<T>>) -> Result<T> {
         if !self.hdfs {
             return asked.await;

@@ -33,6 +33,10 @@ fn plain(names: &[&str]) -> bool {
 
 impl Remote {
     /// Opens an archive by its URL. Nothing is asked of it yet; a directory is made where `make` says so.
+    ///
+    /// # Errors
+    /// [`RemoteError::Url`]: the text is no URL of a known scheme, names no bucket, or its client cannot be made (an
+    /// environment variable that makes no sense, a directory that is not there and cannot be made).
     pub fn open(url: &str, make: bool) -> Result<Self, RemoteError> {
         // The first provider of a process stays; all who ask here ask for the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
