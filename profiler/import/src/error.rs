@@ -6,13 +6,13 @@ use std::io;
 /// Why a file is not imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The file, or what unpacks it.
+    /// The file, or what unpacks it (gzip), cannot be read.
     #[error("it cannot be read: {0}")]
     Read(io::Error),
-    /// Nothing is in it.
+    /// The file has no bytes, or a recording no chunk.
     #[error("it is empty")]
     Empty,
-    /// A line of folded stacks.
+    /// A line of folded stacks makes no sense.
     #[error(
         "line {line} {says}: folded stacks are `root;...;leaf count`, a line each; --format names another format"
     )]
@@ -22,23 +22,23 @@ pub enum ImportError {
         /// What is wrong with it.
         says: &'static str,
     },
-    /// A pprof profile.
+    /// A pprof profile makes no sense, or is too large.
     #[error("it is no pprof profile that makes sense: {0}; --format names another format")]
     Pprof(String),
     /// None of a profile's values is CPU time.
     #[error("its values are {0}: none is CPU time, and other kinds of profiles are not imported")]
     NoCpu(String),
-    /// A recording.
+    /// A recording makes no sense, or is too large.
     #[error("byte {offset} (chunk {chunk}) {says}")]
     Jfr {
-        /// In the file, unpacked.
+        /// In the file, unpacked, bytes.
         offset: u64,
         /// From 1.
         chunk: u64,
         /// What is wrong there.
         says: String,
     },
-    /// Nobody says how much time a sample is.
+    /// Nobody says how much time a sample is: neither the file, which is named, nor `Told::period`.
     #[error(
         "{0} how much time a sample stands for: say --hz (async-profiler's default is 100, Emberscope's 99) or --period"
     )]
@@ -46,16 +46,16 @@ pub enum ImportError {
     /// The file says when; flags must not.
     #[error("it says itself when it was sampled: leave out --from and --until")]
     HasTimes,
-    /// A time that makes no sense.
+    /// The file says a time that makes no sense.
     #[error("it says that it was sampled at {0}: times before 1980 and after tomorrow are not imported")]
     Time(String),
     /// Its samples lie too far apart.
     #[error("it has more than {} windows", limits::WINDOWS)]
     Windows,
-    /// It takes too much memory.
+    /// Its names, stacks and rows take more memory than `limits::MEMORY`.
     #[error("it takes more than {} MiB of memory: split it (`jfr disassemble` for recordings)", limits::MEMORY >> 20)]
     Memory,
-    /// It has no samples that can be imported.
+    /// It has no samples that can be imported; the text has what was left out.
     #[error("it has no samples of CPU time{0}")]
     Nothing(String),
 }

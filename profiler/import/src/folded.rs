@@ -16,6 +16,12 @@ const NO_FRAMES: &str = "(no frames)";
 /// What a grouped export writes where a label is not set.
 const NO_VALUE: &str = "(none)";
 
+/// Reads folded stacks to the end of the file.
+///
+/// # Errors
+/// [`ImportError::NoPeriod`] without [`Told::period`]; [`ImportError::Line`] at the first line that is longer than
+/// [`limits::LINE`], ends in no whole number or has too many frames; [`ImportError::Read`]; those of [`Gather`].
+/// Nothing is kept then.
 pub fn read(mut file: impl BufRead, told: &Told) -> Result<Imported, ImportError> {
     let period = told.period.ok_or(ImportError::NoPeriod("folded stacks do not say"))?;
     let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);

@@ -1,7 +1,6 @@
 //! Samples on their way into windows: equal frames, stacks and rows once, all of it bounded.
 //!
-//! In: samples with their stack, labels and time. Out: [`Imported`]: windows in order of time. A window is ten seconds of
-//! the wall clock where samples have times of their own; else it is the span of the profile, and says no more.
+//! In: samples. Out: [`Imported`]. A window has the length asked for where samples have times, else the profile's span.
 
 use super::limits;
 use super::{Format, ImportError};
@@ -18,7 +17,7 @@ use std::time::Duration;
 pub struct LeftOut {
     /// What: an event's or a value's name, and why.
     pub what: String,
-    /// Samples.
+    /// Samples, or lines where a line counts none.
     pub count: u64,
 }
 
@@ -28,16 +27,16 @@ pub type Labels = Vec<(LabelKey, Arc<str>)>;
 /// How much a stack was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
-    /// Samples.
+    /// Samples of this stack.
     pub count: u64,
-    /// Nanoseconds.
+    /// Time on a CPU for which those samples stand, nanoseconds.
     pub weight: u64,
 }
 
 /// What a file had.
 #[derive(Debug)]
 pub struct Imported {
-    /// What it was.
+    /// As which format the file was read.
     pub format: Format,
     /// Who sampled, in words: `async-profiler 4.5, event cpu every 10 ms`.
     pub by: String,
@@ -47,13 +46,13 @@ pub struct Imported {
     pub range: TimeRange,
     /// The times are of the file's last change: it has none.
     pub guessed: bool,
-    /// Of all windows.
+    /// Sum of all windows.
     pub sampled: Sampled,
     /// Samples whose stack was cut by who sampled.
     pub truncated: u64,
     /// Samples without a stack.
     pub stackless: u64,
-    /// What was not taken.
+    /// What was not taken, by name.
     pub left_out: Vec<LeftOut>,
     /// What else a reader should know.
     pub remarks: Vec<String>,
@@ -74,7 +73,7 @@ impl Imported {
     }
 }
 
-/// Where a row is.
+/// Number of a set of labels, number of a stack.
 type Place = (u32, u32);
 
 /// Samples in the making.
@@ -92,7 +91,7 @@ pub struct Gather {
     left_out: BTreeMap<String, u64>,
 }
 
-/// From and until.
+/// A window's first instant, and the first that is behind it: nanoseconds since 1970.
 type TimeKey = (u64, u64);
 
 impl Gather {
@@ -118,6 +117,9 @@ impl Gather {
     }
 
     /// The number of a frame.
+    ///
+    /// # Errors
+    /// [`ImportError::Memory`]: the frame is new and there is no room.
     pub fn frame(&mut self, frame: Frame) -> Result<u32, ImportError> {
         if let Some(number) = self.frames.get(&frame) {
             return Ok(*number);
@@ -130,6 +132,9 @@ impl Gather {
     }
 
     /// The number of a stack; frames are from the root, `cut`: it does not reach it.
+    ///
+    /// # Errors
+    /// [`ImportError::Memory`]: the stack is new and there is no room.
     pub fn stack(&mut self, frames: &[u32], cut: bool) -> Result<u32, ImportError> {
         let key: (Box<[u32]>, bool) = (frames.into(), cut);
         if let Some(number) = self.stacks.get(&key) {
@@ -143,6 +148,9 @@ impl Gather {
     }
 
     /// The number of a set of labels, in the order of keys.
+    ///
+    /// # Errors
+    /// [`ImportError::Memory`]: the set is new and there is no room.
     pub fn labels(&mut self, labels: Labels) -> Result<u32, ImportError> {
         if let Some(number) = self.sets.get(&labels) {
             return Ok(*number);
@@ -154,13 +162,19 @@ impl Gather {
         Ok(number)
     }
 
-    /// A sample at a time.
+    /// Adds samples to the window in which an instant lies.
+    ///
+    /// # Errors
+    /// As for [`Self::within`].
     pub fn at(&mut self, time: WallTime, place: Place, sampled: &Sampled) -> Result<(), ImportError> {
         let from = time.floor(self.window);
         self.within(TimeRange { from, until: from.plus(self.window) }, place, sampled)
     }
 
-    /// Samples of a span.
+    /// Adds samples to the window of a span.
+    ///
+    /// # Errors
+    /// [`ImportError::Time`]: before 1980, after tomorrow. [`ImportError::Windows`], [`ImportError::Memory`]: no room.
     pub fn within(&mut self, range: TimeRange, place: Place, sampled: &Sampled) -> Result<(), ImportError> {
         let key = (range.from.0, range.until.0);
         if !self.windows.contains_key(&key) {
@@ -184,7 +198,10 @@ impl Gather {
         *sum = sum.saturating_add(count);
     }
 
-    /// The windows.
+    /// All windows, in order of time.
+    ///
+    /// # Errors
+    /// [`ImportError::Nothing`]: no samples were added. It names what was left out.
     pub fn finish(self, format: Format, by: String) -> Result<Imported, ImportError> {
         let left_out: Vec<LeftOut> =
             self.left_out.into_iter().map(|(what, count)| LeftOut { what, count }).collect();
@@ -257,9 +274,8 @@ pub fn labels(source: &str, class: Option<ThreadClass>) -> Labels {
     class.into_iter().chain([(LabelKey::Source, Arc::from(source))]).collect()
 }
 
-/// 1980.
+/// 1980-01-01, nanoseconds since 1970: an earlier time is a clock that was not set.
 const EARLIEST: u64 = 315_532_800 * 1_000_000_000;
-
 fn check(range: TimeRange) -> Result<(), ImportError> {
     let latest = WallTime::now().plus(Duration::from_secs(86_400));
     match range.from.0 < EARLIEST || range.until > latest.plus(Duration::from_secs(60)) {
@@ -268,7 +284,10 @@ fn check(range: TimeRange) -> Result<(), ImportError> {
     }
 }
 
-/// The span of a profile whose samples have no times.
+/// The span of a profile whose samples have no times, and whether it is guessed from the file's last change.
+///
+/// # Errors
+/// [`ImportError::HasTimes`]: the file has a span of its own, and flags say another.
 pub fn span(told: &super::Told, own: Option<TimeRange>) -> Result<(TimeRange, bool), ImportError> {
     match (told.range, own) {
         (Some(_), Some(_)) => Err(ImportError::HasTimes),

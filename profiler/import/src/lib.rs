@@ -29,16 +29,16 @@ use std::time::Duration;
 pub enum Format {
     /// `root;...;leaf count`, a line a stack.
     Folded,
-    /// google.v1.Profile.
+    /// google.v1.Profile, as Protocol Buffers.
     Pprof,
     /// JDK Flight Recorder, chunk format 2.
     Jfr,
 }
 
 impl Format {
-    /// All of them.
+    /// Every format, in the order of the command line's help.
     pub const ALL: [Self; 3] = [Self::Folded, Self::Pprof, Self::Jfr];
-    /// Stable name.
+    /// Stable name, for the command line.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Folded => "folded",
@@ -46,7 +46,7 @@ impl Format {
             Self::Jfr => "jfr",
         }
     }
-    /// By name.
+    /// A format by its stable name.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.slug() == slug)
     }
@@ -74,15 +74,18 @@ pub struct Told {
     pub period: Option<Duration>,
     /// Numbers of folded stacks are nanoseconds, not samples.
     pub nanoseconds: bool,
-    /// Which events of a recording.
+    /// Which events of a recording are taken.
     pub events: Events,
-    /// Length of the windows.
+    /// Length of the windows, for samples that have times.
     pub window: Duration,
     /// The class of a thread by its name.
     pub class_of: fn(&str) -> ThreadClass,
 }
 
 /// Reads a file. `format` is what it is taken for; else its first bytes tell.
+///
+/// # Errors
+/// [`ImportError`] says what is wrong and where. Nothing of the file is kept then.
 pub fn read(file: impl Read, format: Option<Format>, told: &Told) -> Result<Imported, ImportError> {
     let mut file = BufReader::with_capacity(1 << 16, file);
     let packed = begins(&mut file, &[0x1f, 0x8b])?;

@@ -18,6 +18,12 @@ fn wrong(says: impl Into<String>) -> ImportError {
     ImportError::Pprof(says.into())
 }
 
+/// Reads a profile.
+///
+/// # Errors
+/// [`ImportError::Pprof`]: it makes no sense, is too large, or is a difference of profiles. [`ImportError::NoCpu`],
+/// [`ImportError::NoPeriod`]: no value is CPU time. [`ImportError::HasTimes`], [`ImportError::Read`]; those of
+/// [`Gather`].
 pub fn read(mut file: impl Read, told: &Told) -> Result<Imported, ImportError> {
     let mut bytes = Vec::new();
     file.by_ref().take(limits::PPROF + 1).read_to_end(&mut bytes).map_err(ImportError::Read)?;
@@ -70,6 +76,7 @@ struct Values {
     count: Option<usize>,
     /// With nanoseconds of its unit.
     weight: Option<(usize, u64)>,
+    /// Nanoseconds between samples.
     period: Option<u64>,
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 pub struct Bad {
     /// Bytes from the chunk's beginning.
     pub at: usize,
-    /// What.
+    /// What is wrong, as the rest of a sentence that begins with the place.
     pub says: String,
 }
 
@@ -20,9 +20,9 @@ pub struct Bad {
 pub enum Text<'a> {
     /// None.
     Null,
-    /// Itself.
+    /// Its characters.
     Here(Cow<'a, str>),
-    /// In the pool of texts.
+    /// In the pool of texts, by number.
     Pool(i64),
 }
 
@@ -30,7 +30,7 @@ pub enum Text<'a> {
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     data: &'a [u8],
-    /// Where it goes on.
+    /// Offset in the chunk of the byte that is read next.
     pub at: usize,
     compressed: bool,
 }
@@ -52,6 +52,9 @@ impl<'a> Reader<'a> {
     }
 
     /// That many bytes.
+    ///
+    /// # Errors
+    /// The chunk ends before. Nothing is passed over then.
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], Bad> {
         let end = self.at.checked_add(length);
         let found = end.and_then(|end| self.data.get(self.at..end));
@@ -61,6 +64,9 @@ impl<'a> Reader<'a> {
     }
 
     /// One byte.
+    ///
+    /// # Errors
+    /// The chunk ends here.
     pub fn byte(&mut self) -> Result<u8, Bad> {
         self.take(1)?.first().copied().ok_or_else(|| self.bad("needs a byte"))
     }
@@ -72,6 +78,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A `long`.
+    ///
+    /// # Errors
+    /// The chunk ends before.
     pub fn long(&mut self) -> Result<i64, Bad> {
         if !self.compressed {
             return Ok(i64::from_be_bytes(self.fixed()?));
@@ -87,17 +96,26 @@ impl<'a> Reader<'a> {
         Ok((value | u64::from(self.byte()?) << 56).cast_signed())
     }
 
-    /// An `int`.
+    /// An `int`. A compressed one may be larger than its type.
+    ///
+    /// # Errors
+    /// The chunk ends before.
     pub fn int(&mut self) -> Result<i64, Bad> {
         if self.compressed { self.long() } else { Ok(i64::from(i32::from_be_bytes(self.fixed()?))) }
     }
 
-    /// A `short` or a `char`.
+    /// A `short` or a `char`. A compressed one may be larger than its type.
+    ///
+    /// # Errors
+    /// The chunk ends before.
     pub fn short(&mut self) -> Result<i64, Bad> {
         if self.compressed { self.long() } else { Ok(i64::from(i16::from_be_bytes(self.fixed()?))) }
     }
 
     /// How many items follow: never more than there are bytes, for each takes one at least.
+    ///
+    /// # Errors
+    /// The count is negative or more than the bytes that are left, or the chunk ends before.
     pub fn count(&mut self) -> Result<usize, Bad> {
         let at = self.at;
         let count = self.int()?;
@@ -106,6 +124,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A text: 0 null, 1 empty, 2 in the pool, 3 UTF-8, 4 characters, 5 Latin-1.
+    ///
+    /// # Errors
+    /// The kind is another, the length is more than the chunk has, or the chunk ends before.
     pub fn text(&mut self) -> Result<Text<'a>, Bad> {
         let at = self.at;
         Ok(match self.byte()? {

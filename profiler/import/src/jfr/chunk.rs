@@ -14,15 +14,15 @@ use super::super::limits;
 use super::bytes::Bad;
 use emberscope_model::WallTime;
 
-/// Bytes of it.
+/// Bytes of a header.
 pub const HEADER: usize = 68;
 
-/// What it says.
+/// What a chunk's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the chunk.
+    /// Bytes of the chunk, the header too.
     pub size: u64,
-    /// Where its metadata are.
+    /// Offset of the metadata in the chunk.
     pub metadata: usize,
     start_ns: u64,
     start_ticks: i64,
@@ -32,7 +32,11 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of a chunk's first bytes.
+    /// The header at a chunk's first bytes.
+    ///
+    /// # Errors
+    /// [`Bad`] with the place: no `FLR`, cut short, a version other than 2, a chunk that is still being written or
+    /// larger than [`limits::CHUNK`], metadata outside of the chunk, or no time.
     pub fn read(bytes: &[u8]) -> Result<Self, Bad> {
         let bad = |at, says: String| Err(Bad { at, says });
         if !bytes.starts_with(super::MAGIC) {

@@ -130,6 +130,10 @@ fn each<'d>(
 }
 
 /// Reads a chunk.
+///
+/// # Errors
+/// [`Wrong::Bad`]: its bytes make no sense. [`Wrong::Import`]: no period, or no room. What was added until then
+/// stays.
 pub fn read(data: &[u8], header: &Header, told: &Told, recording: &mut Recording) -> Result<(), Wrong> {
     let mut reader = Reader::new(data, header.metadata, header.compressed);
     let types = metadata::read(&mut reader)?;

@@ -8,7 +8,10 @@ use emberscope_model::{Frame, FrameKind, UnknownReason};
 /// The descriptor that async-profiler gives functions.
 const NATIVE: &str = "()L;";
 
-/// A trace of the pools, the outermost frame first.
+/// A trace of the pools as a stack's number, the outermost frame first; one that is not there has no frames.
+///
+/// # Errors
+/// [`ImportError::Memory`]: there is no room for a frame or the stack.
 pub fn stack(pools: &Pools, trace: i64, gather: &mut Gather) -> Result<u32, ImportError> {
     let Some(trace) = pools.traces.get(&trace) else { return gather.stack(&[], false) };
     let mut frames = Vec::with_capacity(trace.frames.len());

@@ -12,13 +12,13 @@ const DEPTH: usize = 16;
 /// A field of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// As the class in Java calls it: `sampledThread`.
     pub name: String,
-    /// Its type.
+    /// Number of its type.
     pub class: i64,
     /// It is a place in the pool of its type.
     pub pooled: bool,
-    /// There are any number of it.
+    /// There are any number of it, a count before them.
     pub list: bool,
     /// It is a time or a length of time in ticks.
     pub ticks: bool,
@@ -27,9 +27,9 @@ pub struct Field {
 /// A type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Class {
-    /// Its name.
+    /// Java's: `jdk.ExecutionSample`, `long`.
     pub name: String,
-    /// In the order in which they are written.
+    /// Its fields, in the order in which they are written.
     pub fields: Vec<Field>,
 }
 
@@ -41,11 +41,11 @@ pub struct Types {
 }
 
 impl Types {
-    /// One by its number.
+    /// A type by its number.
     pub fn get(&self, number: i64) -> Option<&Class> {
         self.by_number.get(&number)
     }
-    /// The number of one.
+    /// The number of a type, by its name.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.by_name.get(name).copied()
     }
@@ -65,6 +65,10 @@ impl<'a> Element<'a> {
 }
 
 /// Reads the metadata that `reader` stands before.
+///
+/// # Errors
+/// There are no metadata here, they name texts that they do not have, a field has no type, elements nest deeper than
+/// [`DEPTH`], or the chunk ends before.
 pub fn read(reader: &mut Reader<'_>) -> Result<Types, Bad> {
     let at = reader.at;
     reader.int()?;

@@ -31,6 +31,12 @@ use std::io::Read;
 /// How a chunk begins.
 pub const MAGIC: &[u8] = b"FLR\0";
 
+/// Reads a recording, chunk by chunk to the end of the file.
+///
+/// # Errors
+/// [`ImportError::HasTimes`] with [`Told::range`]; [`ImportError::Jfr`] at the first chunk that makes no sense or was
+/// cut; [`ImportError::Empty`], [`ImportError::Read`], [`ImportError::NoPeriod`]; those of [`Gather`]. Nothing is
+/// kept then.
 pub fn read(mut file: impl Read, told: &Told) -> Result<Imported, ImportError> {
     if told.range.is_some() {
         return Err(ImportError::HasTimes);

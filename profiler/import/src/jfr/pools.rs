@@ -37,26 +37,23 @@ pub struct RawMethod {
     pub descriptor: i64,
 }
 
-/// Values by number.
+/// Values by number. Classes, and the parts of methods, are numbers of symbols; names of threads, kinds of frames and
+/// states of threads are texts.
 #[derive(Debug, Default)]
 pub struct Pools {
     pub traces: HashMap<i64, RawTrace>,
     pub methods: HashMap<i64, RawMethod>,
-    /// Names of classes: numbers of symbols.
     pub classes: HashMap<i64, i64>,
     pub symbols: HashMap<i64, String>,
-    /// Names of threads.
     pub threads: HashMap<i64, String>,
-    /// Kinds of frames.
     pub kinds: HashMap<i64, String>,
-    /// States of threads.
     pub states: HashMap<i64, String>,
     texts: HashMap<i64, String>,
     /// Bytes of it all, estimated.
     memory: usize,
 }
 
-/// Reads fields of values.
+/// Reads fields of values. Errors: a type that is not there, over [`DEPTH`] or [`STEPS`], a chunk that ends before.
 pub struct Values<'t> {
     types: &'t Types,
     text: Option<i64>,
@@ -155,6 +152,9 @@ impl Pools {
     }
 
     /// Reads the pools of a check point; `reader` stands behind its size and type.
+    ///
+    /// # Errors
+    /// As for [`Values`], or the pools take more memory than [`limits::MEMORY`].
     pub fn read(&mut self, values: &mut Values<'_>, reader: &mut Reader<'_>) -> Result<(), Bad> {
         for _ in 0..3 {
             // Start, length, the distance to the check point before.

@@ -31,7 +31,7 @@ impl Settings {
         }
     }
 
-    /// Takes one: the type that it is of, key, value.
+    /// Takes one setting: the number of the type that it is of, key, value.
     pub fn insert(&mut self, number: i64, key: String, value: String) {
         self.values.insert((number, key), value);
     }
@@ -50,12 +50,16 @@ impl Settings {
         self.set(self.recording, WRITER)
     }
 
-    /// Its settings are those of async-profiler (2.0 and newer), which writes them to the recording's own event.
+    /// Whether the settings are those of async-profiler (2.0 and newer), which writes them to the recording's own
+    /// event.
     pub fn is_async_profiler(&self) -> bool {
         ["engine", "event"].iter().any(|key| self.set(self.recording, key).is_some())
     }
 
     /// What a sample stands for, nanoseconds: as the recording says, else as whoever imports it says.
+    ///
+    /// # Errors
+    /// [`ImportError::NoPeriod`]: neither says.
     pub fn period(
         &self,
         counted: Counted,
