@@ -31,13 +31,18 @@ const PLACES: (&[i32], &[i32]) = (&[-0x610, -0x6b0, -0x680], &[-88]);
 /// Where a thread keeps its state: [`PythonLayout::key_at`] and [`PythonLayout::key_then`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// From the thread pointer.
+    /// Bytes from the thread pointer to the word that has it, or that points to a table of values.
     pub at: i32,
-    /// Where in what that points to; negative: it tells itself.
+    /// Bytes from where that word points to; negative: the word itself has it.
     pub then: i32,
 }
 
 /// Where threads keep their states, in an interpreter that is as `offsets` say.
+///
+/// # Errors
+/// [`PythonProblem::NotReady`]: there is no interpreter or no thread yet. [`PythonProblem::Offsets`]: the threads or
+/// the innermost frame are not where the release has them. [`PythonProblem::ThreadKey`]: no C library's place has a
+/// thread's state. Reading: `Gone`, `Denied`, `Fault`.
 pub fn check<M: Memory>(
     memory: &M,
     (runtime, code_type, minor): (u64, u64, u8),
@@ -66,7 +71,11 @@ pub fn check<M: Memory>(
     if sound == Some(false) { Err(not("the innermost frame has no code object")) } else { Ok(kept) }
 }
 
-/// The states of an interpreter's threads.
+/// The states of an interpreter's threads, at most [`MAX_THREADS`].
+///
+/// # Errors
+/// [`PythonProblem::Fault`]: a thread is of another interpreter, or a pointer leads nowhere. [`PythonProblem::Gone`],
+/// [`PythonProblem::Denied`]: the memory cannot be read.
 pub fn threads<M: Memory>(
     memory: &M,
     interpreter: u64,

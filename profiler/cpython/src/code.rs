@@ -19,30 +19,35 @@ const MAX_LINES: u64 = 256 << 10;
 /// `sizeof(PyCodeObject)` begins with more than this in all releases.
 const HEAD: usize = MAX_PYTHON_CODE;
 
-/// What a code object tells.
+/// What a code object tells. Its texts are bounded and without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     /// Its qualified name where the release has one (3.11 on), else its name.
     pub name: String,
     /// Its file's name, as the program gave it.
     pub file: String,
-    /// Its first line.
+    /// Line of its `def`, from 1; 0: not known.
     pub first_line: u32,
 }
 
 /// Reads code objects of one interpreter.
 pub struct Codes<'a, M> {
-    /// Its memory.
+    /// The memory of the interpreter's process.
     pub memory: &'a M,
-    /// Its `PyCode_Type`.
+    /// Address of `PyCode_Type` there: what each code object has as its type.
     pub code_type: u64,
-    /// Its release's.
+    /// Offsets of the interpreter's release.
     pub offsets: &'a Offsets,
 }
 
 impl<M: Memory> Codes<'_, M> {
     /// The object at an address, if it is the one with this checksum. None: it is no function's, but what the interpreter
     /// runs when `__init__` returns (`_Py_InitCleanup`, 3.12 on), of no line and with one text as name and file.
+    ///
+    /// # Errors
+    /// [`UnknownReason::PythonCodeGone`]: what is there now is another object. [`UnknownReason::ProcessGone`]: the
+    /// process ended. [`UnknownReason::PythonUnreadable`]: its memory cannot be read, or a text is none of Python 3.3
+    /// and newer.
     pub fn read(&self, code: u64, checksum: u32) -> Result<Option<Code>, UnknownReason> {
         let (fields, head) = self.checked(code, checksum)?;
         let first_line = (fields.first_line_flags >> 32) as u32;

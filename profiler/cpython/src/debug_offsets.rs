@@ -62,6 +62,11 @@ const V14: Positions = Positions {
 const INTERPRETERS: usize = 40;
 
 /// The offsets that the interpreter tells, the rest being the table's.
+///
+/// # Errors
+/// From 3.13 on; an older release tells nothing, and its table is taken. [`PythonProblem::NotReady`]: nothing was
+/// written there yet. [`PythonProblem::Offsets`]: another release, or a field too far away.
+/// [`PythonProblem::FreeThreaded`], [`PythonProblem::Version`]; reading: `Gone`, `Denied`, `Fault`.
 pub fn told<M: Memory>(
     memory: &M,
     runtime: u64,

@@ -25,13 +25,17 @@ const FROM_START: u8 = 0x3b;
 /// A piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// First address.
+    /// Address of its first byte.
     pub low: u64,
-    /// Bytes.
+    /// Its length in bytes.
     pub len: u32,
 }
 
 /// Where the eval loop's code is: what is known of both parts by their symbols.
+///
+/// # Errors
+/// [`PythonProblem::EvalRange`]: the main part has no size or more than [`MAX_CODE`], its code or the index of
+/// functions cannot be read, its jumps lead to several functions, or both parts together are smaller than [`LEAST`].
 pub fn ranges(
     file: &File,
     headers: &Headers,

@@ -19,13 +19,13 @@ use std::sync::Arc;
 /// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
 const MAX_MAPS: u64 = 16 << 20;
 
-/// In .dynsym of every build, also of stripped ones.
+/// The interpreter's state. In .dynsym of every build, also of stripped ones, as the symbols below.
 pub const RUNTIME: &str = "_PyRuntime";
-/// The same.
+/// The type of code objects.
 pub const CODE_TYPE: &str = "PyCode_Type";
-/// The same, from 3.11 on: major, minor, micro and level in a byte each.
+/// From 3.11 on: major, minor, micro and level in a byte each.
 pub const VERSION: &str = "Py_Version";
-/// The same: the eval loop.
+/// The eval loop.
 pub const EVAL: &str = "_PyEval_EvalFrameDefault";
 /// In .symtab only: the part of the eval loop that is rarely run.
 pub const EVAL_COLD: &str = "_PyEval_EvalFrameDefault.cold";
@@ -54,7 +54,14 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// Finds it. `dir` is a way to the process's directory in /proc that stays the process's.
+    /// Finds the interpreter of a process. `dir` is a way to the process's directory in /proc that stays the
+    /// process's.
+    ///
+    /// # Errors
+    /// [`PythonProblem::NotFound`]: no file of CPython is mapped. [`PythonProblem::PyPy`],
+    /// [`PythonProblem::Version`]: one that is not read. [`PythonProblem::File`]: the file cannot be opened, or was
+    /// replaced. [`PythonProblem::Elf`], [`PythonProblem::NoSymbol`]: the file is no such program.
+    /// [`PythonProblem::Gone`]: the process ended.
     pub fn find(dir: &Path, files: &Files) -> Result<Self, PythonProblem> {
         let text = open::read_bounded(&dir.join("maps"), MAX_MAPS)?;
         let (mappings, _) = maps::parse(&text);
@@ -84,6 +91,9 @@ impl Interpreter {
     }
 
     /// Where the code of the eval loop is in this process.
+    ///
+    /// # Errors
+    /// [`PythonProblem::Jit`], or [`PythonProblem::EvalRange`], as found when the file was read.
     pub fn eval(&self) -> Result<Vec<Range>, PythonProblem> {
         let ranges = self.facts.eval.clone()?;
         Ok(ranges

@@ -18,7 +18,7 @@ const MAX_CODES: usize = 57_344;
 /// Of each they are at least so many.
 const LEAST_CODES: usize = 512;
 
-/// Of a code object.
+/// What was read of a code object.
 struct Known {
     /// Without its file: together they are in the frames, which are kept once.
     name: Box<str>,
@@ -62,7 +62,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// So many interpreters share the room.
+    /// So many interpreters share the room for code objects.
     pub fn share(&mut self, held: usize) {
         self.limit = (MAX_CODES / held.max(1)).max(LEAST_CODES);
     }

@@ -41,25 +41,25 @@ pub struct Offsets {
     pub code: u16,
     /// Of a frame: its instruction.
     pub instruction: u16,
-    /// How that is told.
+    /// How the instruction is told.
     pub instruction_kind: InstructionKind,
     /// How frames are grouped, by which byte of a frame, and the least value that makes it no function's.
     pub grouping: (Grouping, u16, u8),
-    /// Of a code object: flags and `co_argcount`.
+    /// Of a code object: `co_flags`.
     pub flags: u16,
-    /// See `flags`.
+    /// Of a code object: `co_argcount`.
     pub arguments: u16,
-    /// Of a code object.
+    /// Of a code object: `co_firstlineno`.
     pub first_line: u16,
-    /// Of a code object.
+    /// Of a code object: `co_filename`.
     pub filename: u16,
-    /// Of a code object.
+    /// Of a code object: `co_name`.
     pub name: u16,
-    /// Of a code object: from 3.11 on.
+    /// Of a code object: `co_qualname`, from 3.11 on.
     pub qualname: Option<u16>,
     /// Of a code object: the table of lines.
     pub lines: u16,
-    /// How that is laid out.
+    /// How the table of lines is laid out.
     pub line_table: LineTable,
     /// Of a code object: `co_version`, from 3.12 on.
     pub version: Option<u16>,
@@ -83,7 +83,7 @@ pub const BYTES_SIZE: u64 = 16;
 pub const BYTES_DATA: u64 = 32;
 
 impl Offsets {
-    /// Of a release 3.`minor`.
+    /// The offsets of a release 3.`minor`; None: it is not known.
     pub fn of(minor: u8) -> Option<Self> {
         Some(match minor {
             8 => Self { key: 1392, thread_id: 176, ..Self::upto_3_10() },

@@ -7,10 +7,10 @@ use emberscope_target::open::Refusal;
 /// Why nothing, or not this, can be read from a process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PythonProblem {
-    /// It ended.
+    /// The process ended.
     #[error("the process ended")]
     Gone,
-    /// Another implementation.
+    /// Another implementation, whose frames are laid out otherwise.
     #[error("it is PyPy, whose frames are not known")]
     PyPy,
     /// No file of CPython is mapped, or not yet.

@@ -13,16 +13,16 @@ use profiler_ebpf::{EvalRange, Grouping, MAX_EVAL_RANGES, PythonLayout, RuntimeH
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// One interpreter.
+/// An interpreter whose process is held open.
 #[derive(Debug)]
 pub struct Python {
-    /// Of the address space that it had when it was opened.
+    /// Memory of the address space that the process had when it was opened.
     pub(super) memory: ProcessMemory,
     /// `_PyRuntime`.
     runtime: u64,
     /// `PyCode_Type`.
     pub(super) code_type: u64,
-    /// Of 3.`minor`.
+    /// Minor version: 3.`minor`.
     pub minor: u8,
     pub(super) offsets: Offsets,
     eval: Result<Vec<Range>, PythonProblem>,
@@ -30,6 +30,10 @@ pub struct Python {
 
 impl Python {
     /// Opens the process in `process_dir` (`/proc/PID`) that began at `start_ticks` (0: whichever it is).
+    ///
+    /// # Errors
+    /// [`PythonProblem::Gone`]: the process ended, or its pid is another's. Else why its file, release or memory is
+    /// not read. Where only the eval loop's code is not known it is opened: [`Self::layout`] fails then.
     pub fn open(process_dir: &Path, start_ticks: u64, files: &Files) -> Result<Self, PythonProblem> {
         // Stays with the process, whoever gets its pid later.
         let dir = open::root(process_dir)?;
@@ -58,6 +62,9 @@ impl Python {
     }
 
     /// The states of its first interpreter's threads.
+    ///
+    /// # Errors
+    /// As for [`super::check::threads`].
     #[cfg(test)]
     pub fn threads(&self) -> Result<Vec<u64>, PythonProblem> {
         let interpreter = self.memory.u64(self.runtime + self.offsets.interpreters + 8)?;
@@ -71,7 +78,10 @@ impl Python {
         self
     }
 
-    /// What the walker must know of it, but for the incarnation.
+    /// What the walker must know of the interpreter, but for the incarnation.
+    ///
+    /// # Errors
+    /// Where the eval loop's code is not known, why; else as for [`check`].
     pub fn layout(&self) -> Result<PythonLayout, PythonProblem> {
         let ranges = self.eval.clone()?;
         let kept = check(&self.memory, (self.runtime, self.code_type, self.minor), &self.offsets)?;

@@ -27,7 +27,7 @@ const WORDS: Words = Words {
 /// Releases, as facts.
 const RELEASES: [&str; 7] = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"];
 
-/// What is known of all interpreters.
+/// The runtime: what is known of interpreters' files, shared by all processes.
 #[derive(Debug, Default)]
 pub struct CPython {
     files: Files,
