@@ -62,7 +62,10 @@ impl Beat {
         self.0.put(false);
     }
 
-    /// Does one thing, and survives its panic: whoever waits for it is then told that it failed.
+    /// Does one thing, and survives its panic.
+    ///
+    /// # Errors
+    /// [`Panicked`]: the job panicked. Whoever waits for it is told so; the thread goes on.
     pub fn work<T>(&self, job: impl FnOnce() -> T) -> Result<T, Panicked> {
         self.busy();
         let done = attempt(|| {
@@ -77,13 +80,13 @@ impl Beat {
 /// How a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadState {
-    /// Its name.
+    /// Its name, one of [`super::THREADS`].
     pub thread: &'static str,
     /// How long it has been busy with one thing; None: it waits for something to do.
     pub busy_for: Option<Duration>,
     /// After how long that is too long.
     pub limit: Duration,
-    /// What it means when it is.
+    /// What it means when the thread is stuck.
     pub weight: Weight,
 }
 
@@ -99,19 +102,23 @@ impl ThreadState {
     }
 }
 
-/// How all do.
+/// How all of the process's threads do, and how late windows are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Each thread.
+    /// Each thread that beats, in the order in which they joined.
     pub threads: Vec<ThreadState>,
-    /// Since a window was stored; None: none was yet.
+    /// Time since a window was stored; None: none was yet.
     pub last_window: Option<Duration>,
-    /// Since no window waited to be closed, named or stored; None: nothing samples here.
+    /// Time since no window waited to be closed, named or stored; None: nothing samples here.
     pub current: Option<Duration>,
 }
 
 impl Health {
-    /// Whether sampling goes on; else a sentence that says what does not, and since when.
+    /// Whether sampling goes on.
+    ///
+    /// # Errors
+    /// A vital thread is stuck, or a window that is over was not stored for `WINDOW_LIMIT`: a sentence that says
+    /// what, and since when.
     pub fn check(&self) -> Result<(), String> {
         let stuck = self.threads.iter().filter(|state| state.weight == Weight::Vital && state.is_stuck());
         let mut says: Vec<String> = stuck.map(ThreadState::says).collect();
@@ -167,7 +174,7 @@ impl Beats {
         }
     }
 
-    /// How all do now.
+    /// How all threads do now.
     pub fn health(&self) -> Health {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let state = |inner: Arc<Inner>| ThreadState {

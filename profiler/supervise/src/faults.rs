@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The variable.
+/// The environment variable that asks for faults; read once.
 pub const VARIABLE: &str = "EMBERSCOPE_DANGEROUS_FAULTS";
 /// Twice what a thread that is vital may take.
 const STALL: Duration = Duration::from_secs(30);

@@ -19,7 +19,7 @@ pub use thread::{THREADS, end_within, run, spawn};
 
 use std::sync::LazyLock;
 
-/// The process's threads.
+/// The process's threads that beat.
 static BEATS: LazyLock<beat::Beats> = LazyLock::new(beat::Beats::default);
 
 /// How the process's threads do.

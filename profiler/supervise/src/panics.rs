@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static COUNTS: [AtomicU64; THREADS.len()] = [const { AtomicU64::new(0) }; THREADS.len()];
 
-/// Work that ended in a panic.
+/// Work that ended in a panic, with the panic's message.
 #[derive(Debug, thiserror::Error)]
 #[error("a defect of emberscope: {0}")]
 pub struct Panicked(pub String);
 
 impl Panicked {
-    /// Of what a panic carries.
+    /// The message of what a panic carries; a sentence where that is no text.
     pub fn of(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
@@ -26,6 +26,9 @@ impl Panicked {
 
 /// Does something that may panic. What it changed may be half done afterwards: the caller drops it, or it is whole after
 /// every statement.
+///
+/// # Errors
+/// [`Panicked`]: `work` panicked.
 pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked::of(&*payload))
 }

@@ -35,13 +35,16 @@ pub const THREADS: [&str; 18] = [
 
 /// The first pause after a panic.
 const FIRST: Duration = Duration::from_millis(50);
-/// The longest: a daemon that is told to stop waits for a thread that pauses.
+/// The longest pause: a daemon that is told to stop waits for a thread that pauses.
 const LONGEST: Duration = Duration::from_secs(5);
 /// After so long without one, a panic is the first again.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// Starts a thread that is stuck after `limit` with one thing, for which nobody need restart the daemon. It has the
 /// capabilities that the table of [`rights`] gives it.
+///
+/// # Errors
+/// The kernel starts no thread (`EAGAIN`: the limit of threads, or no memory).
 pub fn spawn(
     thread: &'static str,
     limit: Duration,

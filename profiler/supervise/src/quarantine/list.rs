@@ -20,7 +20,7 @@ const MAX_ENDS: usize = 16;
 /// Something that is left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What.
+    /// The file or process.
     pub item: Item,
     /// How often the daemon came down over it.
     pub strikes: u32,

@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 
 pub use list::Entry;
 
-/// Time for the first strike.
+/// How long something is left alone after its first strike.
 pub const FIRST: Duration = Duration::from_secs(10 * 60);
-/// For the second; then twice that, and so on.
+/// The same after the second; each later one is worth twice the one before.
 pub const SECOND: Duration = Duration::from_secs(3600);
-/// At most.
+/// The same at most.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Entries: a node runs some thousand files, and few of them bring a daemon down.
+/// Entries of the list: a node runs some thousand files, and few of them bring a daemon down.
 const MAX_ENTRIES: usize = 256;
 /// Unclean ends within [`SOON`] that make the next start a careful one.
 const MANY: usize = 5;
@@ -41,7 +41,7 @@ const CAREFUL: Duration = Duration::from_secs(5 * 60);
 /// What is about to be read. `id` tells it from others and is the same after a restart; `shown` is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Which.
+    /// What tells it from others, the same after a restart.
     pub id: String,
     /// What people call it.
     pub shown: String,
@@ -59,7 +59,7 @@ impl Item {
     }
 }
 
-/// It is not read: it brought the daemon down before.
+/// The file or process is not read: it brought the daemon down before, or the daemon is careful now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("reading it made emberscope fail: it is left alone for a time")]
 pub struct Quarantined;
@@ -83,8 +83,11 @@ pub struct Quarantine {
 
 static OURS: OnceLock<Quarantine> = OnceLock::new();
 
-/// Opens the daemon's own, in a directory of its data directory. Until then, and in programs that do not, nothing is
-/// noted and nothing refused.
+/// Opens the daemon's own notes and list, in a directory of its data directory. Until then, and in programs that do
+/// not, nothing is noted and nothing refused.
+///
+/// # Errors
+/// As for [`Quarantine::open`]: nothing is noted and nothing refused then.
 pub fn start(dir: &Path) -> Result<(), QuarantineError> {
     let quarantine = Quarantine::open(dir)?;
     // A second start in one process goes on with the first's.
@@ -106,7 +109,10 @@ pub fn ends_by_panic() {
     }
 }
 
-/// Before something is taken apart; until the guard goes.
+/// Before something is taken apart; it counts as being read until the guard goes.
+///
+/// # Errors
+/// [`Quarantined`]: it brought the daemon down before, or a careful daemon reads nothing now. The refusal is counted.
 pub fn enter(item: impl FnOnce() -> Item) -> Result<Guard<'static>, Quarantined> {
     match OURS.get() {
         None => Ok(Guard { noted: None }),
@@ -119,10 +125,10 @@ pub fn state() -> State {
     OURS.get().map(Quarantine::state).unwrap_or_default()
 }
 
-/// For the status and the metrics.
+/// What is left alone, for the status and the metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// What is left alone.
+    /// Files and processes that are left alone now.
     pub entries: Vec<Entry>,
     /// Times that something was not read.
     pub refused: u64,
@@ -130,7 +136,7 @@ pub struct State {
     pub careful: Option<Duration>,
 }
 
-/// Something is being read.
+/// Something is being read, until this goes.
 #[derive(Debug)]
 #[must_use]
 pub struct Guard<'a> {
@@ -151,6 +157,10 @@ impl Drop for Guard<'_> {
 
 impl Quarantine {
     /// Reads the notes and the list that the last daemon left, and begins new ones.
+    ///
+    /// # Errors
+    /// The directory cannot be made, or its notes cannot be read or begun. A list that cannot be read is an empty
+    /// one, and one that cannot be written is logged.
     pub fn open(dir: &Path) -> Result<Self, QuarantineError> {
         let error = |what, path: &Path| {
             let path = path.to_owned();
@@ -188,6 +198,9 @@ impl Quarantine {
     }
 
     /// See [`enter`].
+    ///
+    /// # Errors
+    /// As for [`enter`].
     pub fn enter(&self, item: Item) -> Result<Guard<'_>, Quarantined> {
         if self.careful_until.is_some_and(|until| Instant::now() < until) || self.list().has(&item) {
             self.list().refused += 1;

@@ -28,6 +28,7 @@ pub(super) const FAILED: &str = "fail";
 /// or it ended in order.
 pub(super) const ENDED: &str = "ends";
 
+/// The file of notes, and which of its slots are taken: a bit each.
 #[derive(Debug)]
 pub(super) struct Notes {
     file: File,
@@ -69,6 +70,9 @@ fn item_of(text: &str) -> Option<Item> {
 
 impl Notes {
     /// Empties the file, and says that a daemon runs.
+    ///
+    /// # Errors
+    /// The file cannot be made or written.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let notes = Self { file, used: Mutex::new(1) };
@@ -98,7 +102,7 @@ impl Notes {
         Some(slot)
     }
 
-    /// It was read.
+    /// The item in the slot was read: its note goes.
     pub fn clear(&self, slot: usize) {
         // Where this fails a note stays, for the next to overwrite.
         let _ = self.write(slot, "");
