@@ -49,7 +49,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Both.
+    /// Every protocol, in the order of the status.
     pub const ALL: &'static [Self] = &[Self::Pyroscope, Self::Otlp];
     /// The setting that names its server, and the key of its state in the status.
     pub const fn slug(self) -> &'static str {
@@ -60,10 +60,10 @@ impl Protocol {
     }
 }
 
-/// Where to.
+/// The server that windows are pushed to.
 #[derive(Clone, Debug)]
 pub struct PushConfig {
-    /// What the server speaks.
+    /// What that server speaks.
     pub protocol: Protocol,
     /// Base URL of the server: `http://pyroscope:4040`.
     pub url: String,
@@ -99,7 +99,10 @@ impl Shared {
 }
 
 impl Pusher {
-    /// Starts its thread.
+    /// Starts the thread that packs and sends. The server is not asked yet.
+    ///
+    /// # Errors
+    /// The kernel starts no thread.
     pub fn start(config: PushConfig) -> io::Result<Self> {
         Self::with_pauses(config, PAUSES)
     }

@@ -33,11 +33,11 @@ const MAX_PROFILE: usize = 4 << 20;
 /// A request that waits.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Encoded.
+    /// The request's body, encoded as its protocol has it.
     pub request: Arc<[u8]>,
     /// Profiles in it.
     pub profiles: u64,
-    /// End of its window.
+    /// End of the window that its profiles are of.
     pub until: WallTime,
     /// Its place in the order of batches, once it is queued.
     pub number: u64,

@@ -25,7 +25,7 @@ pub enum PushDrop {
 }
 
 impl PushDrop {
-    /// All of them.
+    /// Every reason, in the order of [`PushState::dropped`].
     pub const ALL: &'static [Self] =
         &[Self::QueueFull, Self::TooOld, Self::TooLarge, Self::Refused, Self::Stopped, Self::Failed];
     /// Stable short name, for metrics and the status.
@@ -41,18 +41,18 @@ impl PushDrop {
     }
 }
 
-/// How pushing goes.
+/// What waits, and what became of what was offered since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushState {
-    /// Where to.
+    /// URL of the server, without a password.
     pub url: String,
-    /// Profiles and bytes that wait.
+    /// Profiles that wait.
     pub queued_profiles: u64,
-    /// Their bytes.
+    /// Bytes of their requests.
     pub queued_bytes: u64,
     /// Profiles that the server took.
     pub sent_profiles: u64,
-    /// Bytes of these, with labels.
+    /// Bytes of the requests that the server took, with labels.
     pub sent_bytes: u64,
     /// Requests that failed and were or will be tried again.
     pub retries: u64,
@@ -65,7 +65,7 @@ pub struct PushState {
     pub refused: Option<String>,
 }
 
-/// The queue.
+/// Batches that wait, the oldest first, and the counts of those that went.
 #[derive(Debug)]
 pub struct Queue {
     batches: VecDeque<Batch>,
@@ -75,7 +75,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty one.
+    /// An empty queue for a server.
     pub fn new(url: &str, limit: usize) -> Self {
         let state = PushState { url: scrub(url).into_owned(), ..PushState::default() };
         Self { batches: VecDeque::new(), limit, next: 0, state }
@@ -93,17 +93,17 @@ impl Queue {
         while self.state.queued_bytes > self.limit as u64 && self.drop_first(PushDrop::QueueFull) {}
     }
 
-    /// The oldest.
+    /// The oldest batch. It stays in the queue.
     pub fn first(&self) -> Option<Batch> {
         self.batches.front().cloned()
     }
 
-    /// Nothing waits.
+    /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.batches.is_empty()
     }
 
-    /// The server has it.
+    /// The server has the batch.
     pub fn taken(&mut self, batch: &Batch) {
         if self.state.failing.take().is_some() {
             tracing::info!(url = self.state.url, "pushing goes on");
@@ -113,7 +113,7 @@ impl Queue {
         self.remove(batch);
     }
 
-    /// The server has it but for some of its profiles.
+    /// The server has the batch but for some of its profiles.
     pub fn partly(&mut self, batch: &Batch, refused: u64, says: String) {
         let refused = refused.min(batch.profiles);
         self.taken(batch);
@@ -122,7 +122,7 @@ impl Queue {
         self.says(says);
     }
 
-    /// The server will never have it.
+    /// The server will never have the batch.
     pub fn refused(&mut self, batch: &Batch, says: String) {
         self.says(says);
         self.state.failing = None;
@@ -147,7 +147,7 @@ impl Queue {
         self.state.failing = Some(says);
     }
 
-    /// Lets those go whose windows ended so long ago.
+    /// Lets batches go whose windows ended so long ago.
     pub fn drop_older(&mut self, age: Duration) {
         let oldest = WallTime::now().minus(age);
         while self.batches.front().is_some_and(|batch| batch.until < oldest) {
@@ -155,7 +155,7 @@ impl Queue {
         }
     }
 
-    /// Lets all go.
+    /// Lets all batches go.
     pub fn drop_all(&mut self, why: PushDrop) {
         while self.drop_first(why) {}
     }
@@ -165,7 +165,7 @@ impl Queue {
         self.count(why, 1);
     }
 
-    /// How it goes.
+    /// What waits and what went until now.
     pub fn state(&self) -> PushState {
         self.state.clone()
     }

@@ -16,13 +16,13 @@ const MAX_ANSWER: u64 = 16 << 10;
 /// What became of a request.
 #[derive(Debug)]
 pub enum Sent {
-    /// It is there.
+    /// The server has it.
     Taken,
-    /// It is there, but for so many of its profiles; why.
+    /// The server has it, but for so many of its profiles; why.
     Partly {
         /// Profiles that will not be taken.
         refused: u64,
-        /// Why.
+        /// The server's sentence.
         says: String,
     },
     /// It will not be taken however often it is sent; why.
@@ -31,7 +31,7 @@ pub enum Sent {
     Later(String),
 }
 
-/// Sends requests.
+/// A client of one server.
 pub struct Sender {
     protocol: Protocol,
     agent: ureq::Agent,
@@ -40,7 +40,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// To a server.
+    /// A client of this server. Nothing is sent yet.
     pub fn new(config: PushConfig) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -57,7 +57,7 @@ impl Sender {
         Self { protocol: config.protocol, agent: agent.into(), url, tenant: config.tenant }
     }
 
-    /// Sends one.
+    /// Sends one request, and waits for the answer.
     pub fn send(&mut self, request: &[u8]) -> Sent {
         let headers = match self.protocol {
             Protocol::Pyroscope => [("content-type", "application/proto"), ("connect-protocol-version", "1")],

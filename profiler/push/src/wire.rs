@@ -11,10 +11,10 @@ pub struct PushRequest {
 /// push.v1.RawProfileSeries.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RawProfileSeries {
-    /// Its labels.
+    /// What tells the series from others, by name in order; `__name__` and `service_name` are among them.
     #[prost(message, repeated, tag = "1")]
     pub labels: Vec<LabelPair>,
-    /// Its profiles.
+    /// The series' profiles: one here.
     #[prost(message, repeated, tag = "2")]
     pub samples: Vec<RawSample>,
 }
@@ -22,10 +22,10 @@ pub struct RawProfileSeries {
 /// types.v1.LabelPair.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct LabelPair {
-    /// Its name.
+    /// Label's name, `service_name`.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Its value.
+    /// Label's value, never empty.
     #[prost(string, tag = "2")]
     pub value: String,
 }
@@ -36,7 +36,7 @@ pub struct RawSample {
     /// pprof, packed with gzip.
     #[prost(bytes = "vec", tag = "1")]
     pub raw_profile: Vec<u8>,
-    /// A UUID.
+    /// A UUID, by which the server knows a request that came twice.
     #[prost(string, tag = "2")]
     pub id: String,
 }
