@@ -6,12 +6,12 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts(pub Vec<(&'static str, Fact)>);
 
-/// A value.
+/// The value of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// Something is so, or not.
+    /// Whether something is so.
     Flag(bool),
-    /// A text.
+    /// One of a few words that the runtime knows.
     Text(&'static str),
 }
 

@@ -8,7 +8,7 @@ use profiler_ebpf::{RuntimeHead, RuntimeId};
 /// A layout without an incarnation. Two are equal when the walker would do the same by them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Whose map it is for.
+    /// The runtime whose map it is for.
     pub runtime: RuntimeId,
     bytes: Box<[u8]>,
 }

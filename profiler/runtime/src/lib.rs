@@ -27,10 +27,10 @@ use std::path::Path;
 
 /// A runtime. One value for all its processes; used by several threads.
 pub trait Runtime: Send + Sync {
-    /// Its number, in frames and layouts.
+    /// The runtime's number, in frames and layouts.
     fn id(&self) -> RuntimeId;
 
-    /// What it is called, and the reasons and sentences that it gives.
+    /// What the runtime is called, and the reasons and sentences that it gives.
     fn words(&self) -> &'static Words;
 
     /// Texts in the path of a mapped file, each of which shows that a process runs it: `/libjvm.so`. Looked for in
@@ -40,7 +40,8 @@ pub trait Runtime: Send + Sync {
     /// Opens a process. May wait for the process's memory and files.
     ///
     /// # Errors
-    /// Why it cannot be read, now or ever.
+    /// [`Problem::Gone`]: it ended. [`Problem::NotNow`]: it starts, say, and is tried again. [`Problem::Never`]: it
+    /// is none that is read.
     fn open(&self, dir: &Path, start_ticks: u64) -> Result<Box<dyn Opened>, Problem>;
 
     /// For how long a deferred frame means what it meant.
@@ -62,36 +63,36 @@ pub trait Runtime: Send + Sync {
 /// A process of a runtime that was opened, until it ends or runs another program. Used by one thread at a time; each call
 /// may wait for the process's memory.
 pub trait Opened: Send {
-    /// What the kernel's walker must know of it, without an incarnation.
+    /// What the kernel's walker must know of the process, without an incarnation.
     ///
     /// # Errors
-    /// Why it cannot be told, now or ever.
+    /// [`Problem::NotNow`], [`Problem::Never`] or [`Problem::Gone`]: why the walker cannot know it.
     fn layout(&mut self) -> Result<Layout, Problem>;
 
     /// Names frames: as many answers as there are frames.
     fn name(&mut self, frames: &[DeferredFrame]) -> Vec<Answer>;
 
-    /// What it says of itself.
+    /// What the process says of itself.
     ///
     /// # Errors
-    /// Why its frames cannot be named, now or ever.
+    /// [`Problem::NotNow`], [`Problem::Never`] or [`Problem::Gone`]: why its frames cannot be named.
     fn facts(&mut self) -> Result<Facts, Problem>;
 
     /// So many processes are held open, between which the memory for what is kept of each is divided.
     fn share(&mut self, _held: usize) {}
 
-    /// Where its threads' namings can be seen. Asked for only where [`Words::names_threads`].
+    /// Where the process's namings of threads can be seen. Asked for only where [`Words::names_threads`].
     ///
     /// # Errors
-    /// Why that cannot be told, now or ever.
+    /// [`Problem::Never`], as here: the runtime has none. Else why that cannot be read.
     fn library(&mut self) -> Result<Library, Problem> {
         Err(Problem::Never("this runtime gives its threads no names of its own".to_owned()))
     }
 
-    /// Full names of its threads. Asked for only where [`Words::names_threads`].
+    /// Full names of the process's threads. Asked for only where [`Words::names_threads`].
     ///
     /// # Errors
-    /// Why they cannot be read.
+    /// Why the process's list of threads cannot be read.
     fn thread_names(&mut self) -> Result<Vec<(Tid, String)>, Problem> {
         Ok(Vec::new())
     }
@@ -102,7 +103,7 @@ pub trait Opened: Send {
 pub struct Words {
     /// Stable short name.
     pub slug: &'static str,
-    /// It names its threads, and what its threads use is told.
+    /// The runtime names its threads, and what its threads use is told.
     pub names_threads: bool,
     /// A frame whose name could not be read.
     pub unread: UnknownReason,
@@ -123,11 +124,11 @@ pub struct Words {
 /// The file by which a runtime names threads, and where in it namings can be seen.
 #[derive(Debug)]
 pub struct Library {
-    /// Which file.
+    /// The file's identity, by which probes are kept.
     pub id: FileId,
-    /// The file.
+    /// The file, held open.
     pub file: Held,
-    /// Where; or why the file does not tell.
+    /// Where in the file namings can be seen; or why the file does not tell.
     pub probe: Result<NameProbe, &'static str>,
     /// How the process lays out strings, where the probe needs to know.
     pub strings: Option<StringLayout>,

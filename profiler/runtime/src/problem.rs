@@ -8,22 +8,22 @@ pub enum Problem {
     /// The process ended, or runs another program.
     #[error("the process ended")]
     Gone,
-    /// It is tried again later: it starts, or something was at work.
+    /// The process is tried again later: it starts, or something was at work.
     #[error("{0}")]
     NotNow(String),
-    /// It will stay so.
+    /// The process will stay so.
     #[error("{0}")]
     Never(String),
-    /// It made the daemon fail.
+    /// Reading the process made the daemon fail.
     #[error("reading it made emberscope fail: it is left alone for a time")]
     Quarantined,
-    /// Nothing came.
+    /// Nothing came within the reader's limit of time.
     #[error("reading it takes too long: it is left alone for a time")]
     Late,
 }
 
 impl Problem {
-    /// Trying again may help.
+    /// Whether trying again may help.
     pub const fn may_pass(&self) -> bool {
         matches!(self, Self::NotNow(_) | Self::Quarantined | Self::Late)
     }

@@ -25,7 +25,7 @@ pub enum Again {
     Always,
     /// If it could not be opened before.
     Failed,
-    /// The same, but not within a second.
+    /// If it could not be opened before, but not within `RETRY`.
     FailedLongAgo,
 }
 
@@ -64,7 +64,7 @@ impl Readers {
         Self { pool: Pool::default(), table: Arc::new(Table { runtimes, ..Table::default() }) }
     }
 
-    /// The runtimes.
+    /// The runtimes whose processes are read.
     pub fn runtimes(&self) -> &Runtimes {
         &self.table.runtimes
     }

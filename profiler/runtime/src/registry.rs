@@ -5,7 +5,7 @@ use emberscope_target::maps::{Backing, Mapping};
 use std::path::Path;
 use std::sync::Arc;
 
-/// All of them. A clone is the same.
+/// All runtimes that are known here. A clone is the same.
 #[derive(Clone, Default)]
 pub struct Runtimes(Arc<[Box<dyn Runtime>]>);
 
@@ -15,17 +15,17 @@ impl Runtimes {
         Self(all.into())
     }
 
-    /// All.
+    /// Each runtime, in the order in which they are tried.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Runtime> {
         self.0.iter().map(|runtime| &**runtime)
     }
 
-    /// By its number.
+    /// A runtime by its number.
     pub fn get(&self, id: RuntimeId) -> Option<&dyn Runtime> {
         self.iter().find(|runtime| runtime.id() == id)
     }
 
-    /// What shows each of them in a path.
+    /// What in a mapped file's path shows each runtime.
     pub fn marks(&self) -> Vec<(RuntimeId, &'static str)> {
         self.iter().flat_map(|runtime| runtime.marks().iter().map(|mark| (runtime.id(), *mark))).collect()
     }
