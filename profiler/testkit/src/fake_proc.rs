@@ -28,11 +28,11 @@ impl FakeProc {
             .unwrap();
         Self { dir }
     }
-    /// Where it is.
+    /// The directory, in place of `/proc`.
     pub fn path(&self) -> PathBuf {
         self.dir.path().to_owned()
     }
-    /// Its list of users.
+    /// Its list of users, in place of `/etc/passwd`.
     pub fn passwd(&self) -> PathBuf {
         self.dir.path().join("passwd")
     }
@@ -87,15 +87,15 @@ impl FakeProcess {
         fs::write(path, bytes).unwrap();
         Self { dir: self.dir.clone() }
     }
-    /// Its command line, as bytes.
+    /// Writes the command line, as bytes.
     pub fn cmdline(&self, bytes: &[u8]) -> Self {
         self.file("cmdline", bytes)
     }
-    /// Its command line, as words.
+    /// Writes the command line, as words with a NUL behind each.
     pub fn words<S: AsRef<str>>(&self, words: &[S]) -> Self {
         self.file("cmdline", with_nuls(words).as_bytes())
     }
-    /// Its environment.
+    /// Writes the environment, `KEY=value` with a NUL behind each.
     pub fn environ<S: AsRef<str>>(&self, items: &[S]) -> Self {
         self.file("environ", with_nuls(items).as_bytes())
     }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::Child;
 
-/// Killed when it goes.
+/// A JVM that is killed when this goes.
 pub struct Java(pub Child);
 
 impl Java {
-    /// Its process id.
+    /// Process id of the JVM.
     pub fn pid(&self) -> u32 {
         self.0.id()
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// The programs.
+/// The interpreters' programs, in the order of their paths.
 pub fn pythons() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map_or_else(PathBuf::new, PathBuf::from);
     let root = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);
