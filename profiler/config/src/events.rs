@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// A kind that is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
-    /// Which.
+    /// What is sampled.
     pub kind: SampleKind,
     /// One sample each so many units of its weight. None: as often as `hz` says.
     pub every: Option<u64>,

@@ -13,6 +13,10 @@ use toml::de::DeTable;
 const LIMIT: u64 = 1 << 20;
 
 /// Reads a configuration file.
+///
+/// # Errors
+/// [`ConfigError::Read`], [`ConfigError::TooLarge`] (over 1 MiB), [`ConfigError::Syntax`],
+/// [`ConfigError::UnknownKey`], [`ConfigError::BadValue`]: the first mistake from the top of the file.
 pub fn read_file(path: &Path) -> Result<Settings, ConfigError> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_string(&mut text));

@@ -40,7 +40,7 @@ pub enum ConfigError {
     Read {
         /// Which file.
         path: PathBuf,
-        /// Why.
+        /// The file system's error.
         #[source]
         source: std::io::Error,
     },
@@ -49,7 +49,7 @@ pub enum ConfigError {
     TooLarge {
         /// Which file.
         path: PathBuf,
-        /// The limit.
+        /// Most bytes that are read.
         limit: u64,
     },
     /// The file is no TOML.
@@ -57,7 +57,7 @@ pub enum ConfigError {
     Syntax {
         /// Which file.
         path: PathBuf,
-        /// Where.
+        /// Line of the mistake, from 1.
         line: usize,
         /// What the TOML reader says.
         message: String,
@@ -67,9 +67,9 @@ pub enum ConfigError {
     UnknownKey {
         /// Which file.
         path: PathBuf,
-        /// Where.
+        /// Line of the key, from 1.
         line: usize,
-        /// The key.
+        /// The key, as it stands in the file.
         key: String,
         /// The setting whose name is most like it.
         nearest: &'static str,
@@ -79,13 +79,13 @@ pub enum ConfigError {
     BadValue {
         /// Which file.
         path: PathBuf,
-        /// Where.
+        /// Line of the key, from 1.
         line: usize,
-        /// The setting.
+        /// Name of the setting.
         key: &'static str,
         /// The value, as it stands in the file.
         value: String,
-        /// What it can have.
+        /// What the setting can have, in words.
         allowed: String,
     },
     /// Reachable from other machines, and open to all who ask.
@@ -94,7 +94,7 @@ pub enum ConfigError {
          set token-file to a file that holds one, or listen on 127.0.0.1"
     )]
     Exposed {
-        /// The address.
+        /// The address that `listen` has.
         listen: Listen,
     },
     /// Reachable from other machines, and told to ask for no token.
@@ -103,7 +103,7 @@ pub enum ConfigError {
          listen on 127.0.0.1, or leave open-loopback out"
     )]
     OpenToAll {
-        /// The address.
+        /// The address that `listen` has.
         listen: Listen,
     },
     /// A certificate without its key, or the other way round.
@@ -113,6 +113,10 @@ pub enum ConfigError {
 
 impl DaemonConfig {
     /// Defaults, then the file, then the flags; checked as a whole.
+    ///
+    /// # Errors
+    /// As for [`read_file`]; and where the settings do not fit together [`ConfigError::Exposed`],
+    /// [`ConfigError::OpenToAll`] or [`ConfigError::HalfTls`].
     pub fn load(file: Option<&Path>, flags: Settings) -> Result<Self, ConfigError> {
         let below = file.map(read_file).transpose()?.unwrap_or_default();
         let config = Self::from_settings(flags.over(below));

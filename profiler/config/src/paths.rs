@@ -5,12 +5,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A path.
+/// A path, not empty; whether there is such a file is not checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePath(PathBuf);
 
 impl FilePath {
-    /// The path.
+    /// As the file system takes it.
     pub fn get(&self) -> &Path {
         &self.0
     }
@@ -34,7 +34,7 @@ impl fmt::Display for FilePath {
 pub struct SocketPath(Option<PathBuf>);
 
 impl SocketPath {
-    /// The path.
+    /// The absolute path; None: there is to be no socket.
     pub fn get(&self) -> Option<&Path> {
         self.0.as_deref()
     }

@@ -14,11 +14,11 @@ use std::time::Duration;
 pub struct RecordConfig {
     /// How to sample, as a daemon would. Its `listen`, `token_file`, `data_dir` and `store_*` mean nothing here.
     pub daemon: DaemonConfig,
-    /// For how long.
+    /// How long samples are taken.
     pub duration: Duration,
     /// Labels that samples must have: each key with one of its values.
     pub labels: Vec<(LabelKey, Vec<String>)>,
-    /// Kind of samples.
+    /// Kind of samples that the result is of.
     pub kind: SampleKind,
     /// Labels that become prefix frames.
     pub group: Vec<LabelKey>,
@@ -32,7 +32,7 @@ pub enum SelectError {
     /// No such application was sampled.
     #[error("no application {app:?} was sampled; {}", these_were(.known))]
     UnknownApp {
-        /// As asked.
+        /// As asked: an id or a name.
         app: String,
         /// Ids that were sampled.
         known: Vec<String>,
@@ -40,9 +40,9 @@ pub enum SelectError {
     /// Several applications have this name.
     #[error("several applications are named {app:?}: choose one by its id: {}", .ids.join(", "))]
     AmbiguousApp {
-        /// As asked.
+        /// As asked: a name.
         app: String,
-        /// Their ids.
+        /// Ids of the applications of that name.
         ids: Vec<String>,
     },
 }
@@ -56,6 +56,10 @@ fn these_were(ids: &[String]) -> String {
 
 impl RecordConfig {
     /// The choice, once it is known who was sampled. An application is an id, else a name.
+    ///
+    /// # Errors
+    /// [`SelectError::UnknownApp`]: an application that was asked for is not among `seen`.
+    /// [`SelectError::AmbiguousApp`]: several there have that name.
     pub fn selection<'a>(
         &self,
         seen: impl IntoIterator<Item = &'a LabelSet>,

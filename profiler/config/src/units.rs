@@ -11,13 +11,13 @@ use std::time::Duration;
 /// Why a text is no size or duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// Not a size.
+    /// The text is no size.
     #[error("a size is a whole number of bytes or one with a unit: B, KB, MB, GB, KiB, MiB, GiB (64MB)")]
     Size,
-    /// Not a duration.
+    /// The text is no duration.
     #[error("a duration is whole numbers with units: ms, s, m, h, d, the largest first (10s, 1h30m)")]
     Duration,
-    /// It does not fit.
+    /// The bytes or milliseconds are more than 64 bits hold.
     #[error("the number is too large")]
     TooLarge,
 }
@@ -76,7 +76,7 @@ impl Interval {
     pub const fn from_secs(secs: u64) -> Self {
         Self(Duration::from_secs(secs))
     }
-    /// The duration.
+    /// As the standard library has it, whole milliseconds.
     pub const fn get(self) -> Duration {
         self.0
     }

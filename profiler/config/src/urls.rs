@@ -13,7 +13,7 @@ const MAX_URLS: usize = 8;
 pub struct SparkUrls(Vec<SparkUrl>);
 
 impl SparkUrls {
-    /// The URLs.
+    /// The URLs, in the order in which they are asked.
     pub fn get(&self) -> &[SparkUrl] {
         &self.0
     }
@@ -42,7 +42,7 @@ impl fmt::Display for SparkUrls {
 pub struct DebuginfodUrls(Vec<String>);
 
 impl DebuginfodUrls {
-    /// The URLs.
+    /// The URLs, in the order in which they are asked.
     pub fn get(&self) -> &[String] {
         &self.0
     }
