@@ -19,20 +19,20 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// The program of both functions: what it reads of their arguments is in the same place.
 pub(super) const PROGRAM: &str = "allocated";
 
-/// The kind's state.
+/// What is sampled of allocations, and for which CPUs.
 pub(super) struct AllocSource {
     every: u64,
     cpus: BTreeSet<u32>,
 }
 
 impl AllocSource {
-    /// On no CPU yet.
+    /// The source, on no CPU yet. A sample stands for `every` bytes.
     pub(super) fn new(every: u64) -> Self {
         Self { every, cpus: BTreeSet::new() }
     }
 }
 
-/// What this host lacks for it, and what mends that.
+/// What this host lacks for sampling allocations, and what mends that.
 pub(super) fn lacks(host: &HostFeatures) -> Option<&'static str> {
     if host.uprobes.is_err() {
         return Some("uprobes: CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS bring them");
@@ -60,7 +60,7 @@ impl Source for AllocSource {
     }
 }
 
-/// What is attached.
+/// Links of the probes that are attached, by file.
 #[derive(Default)]
 pub(super) struct AllocProbes(BTreeMap<FileId, Vec<UProbeLinkId>>);
 

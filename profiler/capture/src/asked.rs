@@ -19,14 +19,15 @@ pub(super) const PROGRAM: &str = "all_threads";
 /// Reads, at most: half a ring of the least size (a page) holds 15 records, half of the default's 1,900.
 const MAX_READS: usize = 4096;
 
-/// Loads it. Takes 10 ms, most of it for aya to parse the kernel's types, and 4 MiB meanwhile.
+/// Loads the iterator's program. Takes 10 ms, most of it for aya to parse the kernel's types, and 4 MiB meanwhile.
 pub(super) fn load(ebpf: &mut Ebpf, kernel: &str) -> Result<(), CaptureError> {
     let types = Btf::from_sys_fs().map_err(|e| CaptureError::load(kernel, PROGRAM, e.into()))?;
     let program: &mut Iter = loader::program(ebpf, PROGRAM)?;
     program.load("task", &types).map_err(|e| CaptureError::load(kernel, PROGRAM, e))
 }
 
-/// Asks. What does not find room in the ring meanwhile is put at the end of `out`, in the ring's order.
+/// Asks for all threads. What does not find room in the ring meanwhile is put at the end of `out`, in the ring's
+/// order.
 pub(super) fn ask(
     ebpf: &mut Ebpf,
     ring: &mut EventRing,

@@ -35,9 +35,9 @@ pub enum BtfError {
     /// A type of an unknown kind: its length is not known, so nothing after it can be read.
     #[error("type {id} has the unknown kind {kind}")]
     UnknownKind {
-        /// Its number.
+        /// Number of the type, from 1.
         id: u32,
-        /// Its kind.
+        /// Number of the kind (`BTF_KIND_*`).
         kind: u32,
     },
 }
@@ -52,6 +52,9 @@ pub struct Btf {
 
 impl Btf {
     /// Reads a file.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`]; [`BtfError::Io`]; or the file has more than [`MAX_BYTES`].
     pub fn read(path: &Path) -> Result<Self, BtfError> {
         let mut bytes = Vec::new();
         File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -62,6 +65,10 @@ impl Btf {
     }
 
     /// Takes bytes apart into types.
+    ///
+    /// # Errors
+    /// [`BtfError::Malformed`]: no magic number of this byte order, or a part that ends before its length says.
+    /// [`BtfError::UnknownKind`]: a kind of type that is newer than this reader.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, BtfError> {
         if u16_at(&bytes, 0) != Some(MAGIC) {
             return Err(BtfError::Malformed("no magic number"));

@@ -14,11 +14,11 @@ const MAX_DOUBLINGS: u32 = 6;
 /// What a look at the CPUs changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuChange {
-    /// Newly sampled.
+    /// CPUs that are newly sampled.
     pub added: Vec<u32>,
-    /// Gone offline.
+    /// CPUs that went offline.
     pub removed: Vec<u32>,
-    /// Online all the time as far as was seen, but without ticks: attached anew.
+    /// CPUs that were online all the time as far as was seen, but without ticks: attached anew.
     pub revived: Vec<u32>,
 }
 
@@ -38,7 +38,7 @@ struct Attached<L> {
     since: Instant,
 }
 
-/// What to do with the CPUs.
+/// Which CPUs to leave, to sample, and to sample anew.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) attach: Vec<u32>,
@@ -99,7 +99,7 @@ impl<L> CpuSet<L> {
         self.cpus.values_mut().map(|cpu| &mut cpu.link)
     }
 
-    /// How many are sampled.
+    /// How many CPUs are sampled.
     pub(super) fn len(&self) -> usize {
         self.cpus.len()
     }

@@ -32,6 +32,9 @@ pub enum DecodeError {
 }
 
 /// One record. Bytes after its end (the ring pads to 8) are ignored.
+///
+/// # Errors
+/// A `DecodeError`: too short, a kind that is not known, or larger than the kernel side sends. Nothing of it is used.
 pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
     let kind = u16_at(bytes, offset_of!(RecordHeader, kind))?;
     let len = u32_at(bytes, offset_of!(RecordHeader, len))? as usize;

@@ -45,7 +45,7 @@ pub(super) fn thread(bytes: &[u8], cause: ThreadCause) -> Result<RawThread, Deco
     })
 }
 
-/// A worker's, with the task's thread and its name's number.
+/// A worker's record, with the task's thread and its name's number.
 pub(super) fn bound(bytes: &[u8]) -> Result<RawThread, DecodeError> {
     let at = offset_of!(BoundRecord, task);
     let tid = u32_at(bytes, at + offset_of!(TaskThread, tid))?;

@@ -9,13 +9,13 @@ use std::io;
 /// Errors of this room.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The binary carries the empty stand-in.
+    /// The binary carries the empty stand-in in place of the BPF object.
     #[error("built without its BPF programs: build with `cargo xtask build`")]
     NotBuilt,
     /// A capability is missing.
     #[error("loading BPF programs needs {missing}: run as root or give the process these capabilities")]
     NoCapability {
-        /// The missing ones.
+        /// Names of the missing ones: `CAP_BPF and CAP_PERFMON`.
         missing: String,
     },
     /// The kernel is too old or lacks an option.
@@ -29,15 +29,15 @@ pub enum CaptureError {
     /// Where there is no `bpf_loop`, and the program that walks without it was refused.
     #[error("this kernel has no bpf_loop and refused to walk without it; Linux 5.17 brings it")]
     NoRuntimeWalk,
-    /// The walker has no room for it.
+    /// The walker has no map for a runtime of this number.
     #[error("the walker knows no runtime of number {0}")]
     NoSuchRuntime(u8),
     /// The rate is out of range.
     #[error("a rate of {hz} Hz cannot be sampled: choose 1 to {max}")]
     BadRate {
-        /// As asked.
+        /// Samples a second, as asked.
         hz: u32,
-        /// The limit.
+        /// The highest rate, [`CaptureConfig::MAX_HZ`](super::CaptureConfig::MAX_HZ).
         max: u32,
     },
     /// The object could not be read or its maps could not be made.
@@ -65,9 +65,9 @@ pub enum CaptureError {
     /// A kind cannot be sampled here.
     #[error("{kind} cannot be sampled here: {what}; leave it out of `events`")]
     NoSource {
-        /// Which kind.
+        /// Slug of the kind.
         kind: &'static str,
-        /// What is missing.
+        /// What is missing, and what mends that.
         what: &'static str,
     },
     /// A perf event cannot be opened.
@@ -76,13 +76,13 @@ pub enum CaptureError {
          run as root, give CAP_PERFMON, or `sysctl kernel.perf_event_paranoid=-1`"
     )]
     PerfEvent {
-        /// CPU.
+        /// Number of the CPU, as in /proc/cpuinfo.
         cpu: u32,
-        /// What it samples.
+        /// Slug of the kind that the event samples.
         kind: &'static str,
         /// One sample each so many units of weight.
         every: u64,
-        /// The setting.
+        /// Value of `kernel.perf_event_paranoid`.
         paranoid: String,
         /// What aya says.
         source: Box<ProgramError>,
@@ -100,21 +100,21 @@ pub enum CaptureError {
     /// A map or program that must be in the object is not.
     #[error("the BPF object has no `{name}`: it belongs to another version; build with `cargo xtask build`")]
     Missing {
-        /// Its name.
+        /// Name of the map or program in the object.
         name: &'static str,
     },
     /// More than there is room for.
     #[error("at most {limit} {what} can be had")]
     TooMany {
-        /// Of what.
+        /// What there are too many of, in the plural.
         what: &'static str,
-        /// The limit.
+        /// How many there may be.
         limit: usize,
     },
     /// A map cannot be used.
     #[error("cannot use the BPF map `{name}`: {source}")]
     Map {
-        /// Its name.
+        /// Name of the map in the object.
         name: &'static str,
         /// What aya says.
         source: Box<MapError>,
@@ -125,7 +125,7 @@ pub enum CaptureError {
     /// A system call failed.
     #[error("{operation} failed: {source}")]
     Io {
-        /// Which one, on what.
+        /// The system call, or what it was for, and on what.
         operation: &'static str,
         /// Error number.
         source: io::Error,

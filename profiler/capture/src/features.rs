@@ -92,9 +92,9 @@ pub enum FindingState {
 /// One line of `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Short stable name.
+    /// Short stable name, by which `doctor --json` lists it.
     pub name: &'static str,
-    /// How grave.
+    /// How grave it is.
     pub state: FindingState,
     /// The value found.
     pub value: String,
@@ -102,7 +102,7 @@ pub struct Finding {
     pub sentence: String,
 }
 
-/// Of what is there or is not.
+/// A finding of what is there or is not.
 fn flag(name: &'static str, present: bool, state: FindingState, good: &str, bad: &str) -> Finding {
     Finding {
         name,
@@ -119,7 +119,7 @@ impl HostFeatures {
         probe::host()
     }
 
-    /// All of it in sentences.
+    /// All that was found out, in sentences.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = self.must();
         findings.extend(self.better());
@@ -128,7 +128,7 @@ impl HostFeatures {
         findings
     }
 
-    /// What nothing goes without.
+    /// Findings without which nothing can be sampled.
     fn must(&self) -> Vec<Finding> {
         use FindingState::Fatal;
         let missing = self.capabilities.missing_for_capture();
@@ -163,7 +163,7 @@ impl HostFeatures {
         ]
     }
 
-    /// What is worse without.
+    /// Findings without which something is worse.
     fn better(&self) -> Vec<Finding> {
         use FindingState::Degraded;
         vec![

@@ -4,7 +4,7 @@ use super::error::CaptureError;
 use aya::Ebpf;
 use aya_log::EbpfLogger;
 
-/// Reads them; they are rare (the first loss on a CPU), so nothing waits for them.
+/// Reads those lines; they are rare (the first loss on a CPU), so nothing waits for them.
 pub(super) struct KernelLog(EbpfLogger<ToTracing>);
 
 impl KernelLog {

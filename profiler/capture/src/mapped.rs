@@ -17,7 +17,7 @@ const NAME_AT: usize = HEADER + 32;
 /// What `sample_id_all` adds at the end of a record: the time.
 const TIME: usize = 8;
 
-/// Reads the rings and counts.
+/// Reads the rings, and counts what they did not hold and what made no sense.
 #[derive(Debug, Default)]
 pub(super) struct MappedCode {
     bytes: Vec<u8>,

@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// that maps a probed file costs the kernel a breakpoint in it.
 pub const MAX_PROBES: usize = 256;
 
-/// The program for it, and where it is attached.
+/// The program for a naming function, and where it is attached.
 fn program_of(probe: NameProbe) -> (&'static str, u64) {
     match probe {
         NameProbe::NativeName { offset } => ("thread_named", offset),
@@ -26,15 +26,15 @@ fn program_of(probe: NameProbe) -> (&'static str, u64) {
     }
 }
 
-/// The programs.
+/// The programs, one for each way in which a name is handed over.
 pub(super) const PROGRAMS: [&str; 2] = ["thread_named", "thread_named_java"];
 
-/// What is attached.
+/// The probes that are attached, by file: program and link.
 #[derive(Default)]
 pub(super) struct NameProbes(BTreeMap<FileId, (&'static str, UProbeLinkId)>);
 
 impl NameProbes {
-    /// Attaches, unless the file has a probe already.
+    /// Attaches a probe, unless the file has one already.
     pub(super) fn attach(
         &mut self,
         ebpf: &mut Ebpf,

@@ -37,7 +37,7 @@ pub(super) type Waiters = HashMap<MapData, u32, Waiter>;
 pub(super) struct OffCpuSource {
     every: u64,
     cpus: BTreeSet<u32>,
-    /// Until it is known.
+    /// Whether a process runs tasks; true until that is known.
     tasks: bool,
     links: Vec<(&'static str, RawTracePointLinkId)>,
 }
@@ -48,7 +48,7 @@ impl OffCpuSource {
         Self { every, cpus: BTreeSet::new(), tasks: true, links: Vec::new() }
     }
 
-    /// Puts it on the tracepoints, or takes it off.
+    /// Puts the programs on the tracepoints, or takes them off.
     fn set(&mut self, ebpf: &mut Ebpf) -> Result<(), CaptureError> {
         if self.cpus.is_empty() || !self.tasks {
             for (name, link) in self.links.drain(..) {
@@ -66,7 +66,7 @@ impl OffCpuSource {
     }
 }
 
-/// What this host lacks for it, and what mends that.
+/// What this host lacks for sampling waits, and what mends that.
 pub(super) fn lacks(host: &HostFeatures) -> Option<&'static str> {
     let offsets = &host.offsets;
     if !host.task_pt_regs || !host.bpf_loop {

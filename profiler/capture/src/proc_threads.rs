@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 8192;
 /// `PF_EXITING` (include/linux/sched.h): its end was reported, or will be.
 const PF_EXITING: u64 = 4;
 
-/// Reads them, and knows where the last round ended.
+/// Reads threads from /proc, and knows where the last round ended.
 pub(super) struct ProcThreads {
     root: PathBuf,
     tick_ns: u64,
@@ -55,7 +55,7 @@ impl ProcThreads {
         }
     }
 
-    /// None when it is gone or going.
+    /// A thread's figures. None: it is gone or going.
     fn thread(&self, pid: Pid, tid: Tid, name_seq: u32) -> Option<RawThread> {
         let dir = self.root.join(format!("{pid}/task/{tid}"));
         let now = clock_gettime(ClockId::Monotonic);

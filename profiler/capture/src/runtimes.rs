@@ -52,7 +52,7 @@ const MUST_BE_NEW: u64 = 1;
 const MUST_EXIST: u64 = 2;
 
 impl RuntimeMaps {
-    /// Those of the runtimes that the walker has rooms for.
+    /// The maps of the runtimes that the walker has rooms for.
     pub(super) fn of(ebpf: &mut Ebpf, walked: bool) -> Result<Self, CaptureError> {
         let jvms = PidMap::<{ size_of::<JvmLayout>() }>(take(ebpf, "JVMS")?);
         let pythons = PidMap::<{ size_of::<PythonLayout>() }>(take(ebpf, "PYTHONS")?);
@@ -72,7 +72,11 @@ impl RuntimeMaps {
 
 impl Capture {
     /// Before a process's layout is read: from now on the kernel notes whether it runs another program or ends.
-    /// An error where this kernel walks by frame pointers only.
+    ///
+    /// # Errors
+    /// [`CaptureError::NoRuntimeWalk`]: this kernel walks by frame pointers only. [`CaptureError::NoSuchRuntime`]: no
+    /// such map. [`CaptureError::TooMany`]: the map is full. [`CaptureError::Map`]: bpf(2) failed otherwise. Then the
+    /// kernel notes nothing of the process.
     pub fn expect_runtime(&mut self, runtime: RuntimeId, pid: Pid) -> Result<(), CaptureError> {
         // Without a range of code it is walked as any other process.
         let (name, map) = self.runtimes.of_runtime(runtime)?;
@@ -87,6 +91,10 @@ impl Capture {
     /// From now on, the process's stacks are walked by this layout, which was read after
     /// [`expect_runtime`](Self::expect_runtime). A layout of other code needs another incarnation, never 0. False: the
     /// process has ended or run another program meanwhile, and the layout is nobody's.
+    ///
+    /// # Errors
+    /// As for [`Self::expect_runtime`]; [`CaptureError::Map`] also for a layout of another length than the runtime's.
+    /// The process has the layout then that it had before, or none.
     pub fn set_runtime(&mut self, runtime: RuntimeId, pid: Pid, layout: &[u8]) -> Result<bool, CaptureError> {
         let (name, map) = self.runtimes.of_runtime(runtime)?;
         match map.insert(pid, layout, MUST_EXIST) {

@@ -57,19 +57,26 @@ pub struct Capture {
     pub(super) waiters: Waiters,
     /// Kinds that were asked for and cannot be sampled here, and why.
     pub(super) lacking: Vec<(SampleKind, &'static str)>,
-    /// Came out of the ring while it was made room in.
+    /// Events that came out of the ring while room was made in it.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
     map_bytes: u64,
     ring_bytes: u64,
-    /// While it is open, a walk goes on where the kernel has no `bpf_loop`.
+    /// While this is open, a walk goes on where the kernel has no `bpf_loop`.
     _next: Option<ProgramArray<MapData>>,
-    /// While it is open, the kernel times BPF programs.
+    /// While this is open, the kernel times BPF programs.
     _timing: Option<OwnedFd>,
 }
 
 impl Capture {
-    /// Loads, attaches, samples.
+    /// Loads the programs, attaches them to all CPUs that are online, and samples. A kind of `others` that this host
+    /// cannot sample is no error: [`Self::lacking`] and [`Self::must_have`] tell.
+    ///
+    /// # Errors
+    /// Before anything is loaded: [`CaptureError::BadRate`], [`CaptureError::NoCapability`],
+    /// [`CaptureError::NotBuilt`], [`CaptureError::NoKernelFeature`]. Then [`CaptureError::Setup`] (maps),
+    /// [`CaptureError::Refused`] (the verifier), [`CaptureError::Program`], [`CaptureError::PerfEvent`],
+    /// [`CaptureError::Missing`], [`CaptureError::Map`] or [`CaptureError::Io`]. What was attached is detached again.
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
         let Loaded { mut ebpf, walk, sources, next, iterator, binders, .. } = loader::load(config, features)?;
         // Those of this host go on without: they say so.
@@ -140,6 +147,10 @@ impl Capture {
     /// Waits at most `timeout`, less when a ring fills up, then appends what has come to `out`: newly mapped
     /// code, then everything else in the order in which it was sent. So a mapping is known before the
     /// samples that are in it. Returns how many events came.
+    ///
+    /// # Errors
+    /// [`CaptureError::Io`]: epoll(7) failed, which is a defect. Records that make no sense are counted, and no
+    /// error.
     pub fn read(&mut self, timeout: Duration, out: &mut Vec<RawEvent>) -> Result<usize, CaptureError> {
         let before = out.len();
         let timeout = if self.early.is_empty() { timeout } else { Duration::ZERO };
@@ -155,7 +166,7 @@ impl Capture {
         Ok(out.len() - before)
     }
 
-    /// Losses since start.
+    /// Losses since the start, by reason; all 0 where the counters cannot be read.
     pub fn lost(&self) -> LostCounts {
         let mut lost = self.counters.sum().map(|sum| stats::lost(&sum)).unwrap_or_default();
         if let Some(events) = lost.0.get_mut(DropReason::RingFullEvent as usize) {
@@ -164,7 +175,7 @@ impl Capture {
         lost
     }
 
-    /// Counts since start.
+    /// Counts since the start; 0 where the counters cannot be read.
     pub fn stats(&self) -> KernelStats {
         let counts = self.counters.sum().map(|sum| stats::counts(&sum)).unwrap_or_default();
         let mut programs: Vec<ProgramStats> = self
@@ -210,13 +221,16 @@ impl Capture {
         }
     }
 
-    /// CPUs sampled now.
+    /// How many CPUs are sampled now.
     pub fn cpus(&self) -> usize {
         self.cpus.len()
     }
 
-    /// Looks which CPUs came or went, and samples those that are online. To be called every second or
-    /// so.
+    /// Looks which CPUs came or went, and samples those that are online. To be called every second or so.
+    ///
+    /// # Errors
+    /// The list of CPUs or the counters cannot be read, or a source cannot be put on a CPU or taken off. CPUs after
+    /// that one are as they were, and the next call goes on with them.
     pub fn refresh_cpus(&mut self) -> Result<CpuChange, CaptureError> {
         let ticks = self.counters.ticks()?;
         let ticks = |cpu: u32| ticks.get(cpu as usize).copied().unwrap_or(0);

@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 /// What one user lost since the last look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserLoss {
-    /// Who, as the host's kernel numbers him.
+    /// The user's number, as the host's kernel has it.
     pub uid: u32,
-    /// Of what.
+    /// What was lost.
     pub what: Loss,
-    /// How many.
+    /// How much of it was lost since the last look.
     pub count: u64,
 }
 

@@ -17,23 +17,23 @@ use std::collections::BTreeMap;
 /// What a source is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceState {
-    /// What its samples count.
+    /// The kind that the source samples.
     pub kind: SampleKind,
-    /// One sample each so many units of weight.
+    /// A sample stands for so many units of the kind's weight.
     pub every: u64,
-    /// CPUs that it watches.
+    /// CPUs that the source watches.
     pub cpus: usize,
 }
 
 /// Takes samples of a kind.
 pub(super) trait Source: Send {
-    /// What it is doing.
+    /// What the source is doing.
     fn state(&self) -> SourceState;
-    /// What this host lacks for it, and what mends that.
+    /// What this host lacks for the source, and what mends that.
     fn lacks(&self, host: &HostFeatures) -> Option<&'static str>;
-    /// Puts it on a CPU; false when that went offline meanwhile.
+    /// Puts the source on a CPU; false when that went offline meanwhile.
     fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError>;
-    /// Takes it off one, if it is on it.
+    /// Takes the source off a CPU, if it is on it.
     fn detach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<(), CaptureError>;
     /// Whether there are processes that run tasks: what watches only these takes itself off while there are none.
     fn has_tasks(&mut self, _ebpf: &mut Ebpf, _are: bool) -> Result<(), CaptureError> {
@@ -53,7 +53,7 @@ pub(super) struct Programs {
     pub by_pointers: &'static str,
 }
 
-/// A perf event on each CPU.
+/// A perf event on each CPU, whose program samples.
 pub(super) struct PerfSource {
     kind: SampleKind,
     event: SoftwareEvent,
@@ -79,7 +79,7 @@ pub(super) const fn perf_event(kind: SampleKind) -> Option<(SoftwareEvent, Progr
 }
 
 impl PerfSource {
-    /// On no CPU yet. `program` is loaded.
+    /// The source, on no CPU yet. `program` is loaded.
     pub fn new(kind: SampleKind, event: SoftwareEvent, every: u64, program: &'static str) -> Self {
         Self { kind, event, every, program, links: BTreeMap::new() }
     }

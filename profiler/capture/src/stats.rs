@@ -40,11 +40,11 @@ pub struct KernelStats {
 /// `kernel.bpf_stats_enabled`); else 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramStats {
-    /// Its name.
+    /// The program's name in the object.
     pub name: String,
-    /// Runs.
+    /// How often the program ran.
     pub run_count: u64,
-    /// Time they took, in nanoseconds.
+    /// Time that those runs took, in nanoseconds.
     pub run_time_ns: u64,
 }
 
@@ -58,7 +58,7 @@ impl Counters {
         Ok(values.iter().copied().collect::<Vec<_>>())
     }
 
-    /// Summed over the CPUs.
+    /// The counters, summed over the CPUs.
     pub(super) fn sum(&self) -> Result<[u64; COUNTER_SLOTS], CaptureError> {
         let mut sum = [0u64; COUNTER_SLOTS];
         for slots in self.per_cpu()? {
@@ -84,7 +84,7 @@ pub(super) fn lost(sum: &[u64; COUNTER_SLOTS]) -> LostCounts {
     lost
 }
 
-/// The other counts in it.
+/// The counts in a sum of counters that are no losses.
 pub(super) fn counts(sum: &[u64; COUNTER_SLOTS]) -> KernelStats {
     let of = |counter: Counter| sum[counter as usize];
     KernelStats {

@@ -11,28 +11,31 @@ use emberscope_model::Pid;
 use profiler_ebpf::{GRANULE_WORDS, MAX_TABLED, ProcessTables, SLAB_GRANULES, SLAB_WORDS};
 use std::collections::HashMap as Map;
 
-/// What is written at once.
+/// What one call writes.
 type Granule = [u32; GRANULE_WORDS as usize];
 type Slab = Array<MapData, Granule>;
-/// bpf(2).
+/// bpf(2): the element must not be there, or must be there already.
 const MUST_BE_NEW: u64 = 1;
 const MUST_EXIST: u64 = 2;
 /// `BPF_F_MMAPABLE`: granules are cache lines then. As the object declares it.
 const FLAGS: u32 = 1 << 10;
 
-/// The maps.
+/// The maps. Used by one thread.
 pub struct TableMaps {
     pub(super) slabs: ArrayOfMaps<MapData, Slab>,
     pub(super) rules: Array<MapData, u64>,
     pub(super) processes: HashMap<MapData, u32, [u32; 4]>,
-    /// Those that the kernel holds; None: one that stands for all that are not needed.
+    /// Slabs that the kernel holds, by number.
     pub(super) made: Map<u32, Slab>,
-    /// Put where a slab was.
+    /// One slab that stands for all that are not needed, put where they were; None: none was given back yet.
     pub(super) nothing: Option<Slab>,
 }
 
 impl TableMaps {
     /// Writes words from `address` up, which is a multiple of a granule's; the rest of the last granule is 0.
+    ///
+    /// # Errors
+    /// [`CaptureError::Map`]: a slab cannot be made (no memory) or written. Granules before it are written.
     pub fn write(&mut self, address: u32, words: &[u32]) -> Result<(), CaptureError> {
         for (nth, words) in words.chunks(GRANULE_WORDS as usize).enumerate() {
             let at = address / GRANULE_WORDS + nth as u32;
@@ -57,11 +60,17 @@ impl TableMaps {
     }
 
     /// Gives a rule a number.
+    ///
+    /// # Errors
+    /// [`CaptureError::Map`]: the number is beyond the map.
     pub fn rule(&mut self, number: u32, rule: u64) -> Result<(), CaptureError> {
         self.rules.set(number, rule, 0).map_err(|e| error("RULES", e))
     }
 
     /// Before a process's mappings are read: from now on the kernel notes whether it runs another program or ends.
+    ///
+    /// # Errors
+    /// [`CaptureError::TooMany`]: the map of processes is full. [`CaptureError::Map`]: bpf(2) failed otherwise.
     pub fn expect(&mut self, pid: Pid) -> Result<(), CaptureError> {
         match self.processes.insert(pid, [0; 4], MUST_BE_NEW) {
             Err(MapError::SyscallError(e)) if e.io_error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
@@ -71,6 +80,9 @@ impl TableMaps {
 
     /// From now on, the process is walked by this list, which was made after [`expect`](Self::expect). False: it has
     /// ended or run another program meanwhile, and the list is nobody's.
+    ///
+    /// # Errors
+    /// As for [`Self::expect`]. The process has the list then that it had before.
     pub fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<bool, CaptureError> {
         let words = [tables.list, tables.ranges, tables.incarnation, tables.stamp];
         match self.processes.insert(pid, words, MUST_EXIST) {
@@ -98,7 +110,7 @@ impl TableMaps {
         }
     }
 
-    /// Bytes of slabs.
+    /// Bytes of all slabs that the kernel holds.
     pub fn bytes(&self) -> u64 {
         (self.made.len() + usize::from(self.nothing.is_some())) as u64 * u64::from(SLAB_WORDS) * 4
     }

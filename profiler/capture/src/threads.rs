@@ -23,7 +23,7 @@ pub(super) struct Threads {
     pub(super) watched: HashMap<MapData, u32, u8>,
     pub(super) layouts: HashMap<MapData, u32, Layout>,
     pub(super) names: HashMap<MapData, u32, [u64; 2]>,
-    /// Where the kernel lists no threads.
+    /// Reads threads from /proc, where the kernel lists none.
     pub(super) proc: Option<ProcThreads>,
 }
 
@@ -39,6 +39,10 @@ impl Capture {
     /// From now on, threads that name themselves by this function of this file are heard of, in whatever
     /// process maps it, and their samples carry the name's number. A file has one probe: a second call does
     /// nothing. `file` is not needed afterwards.
+    ///
+    /// # Errors
+    /// [`CaptureError::TooMany`]: over [`MAX_PROBES`](super::MAX_PROBES) files. [`CaptureError::Program`]: the kernel
+    /// refuses the probe. [`CaptureError::Missing`]: the object has no such program. The file has no probe then.
     pub fn watch_names(
         &mut self,
         id: FileId,
@@ -49,6 +53,9 @@ impl Capture {
     }
 
     /// Takes the file's probe away; a file without one is fine.
+    ///
+    /// # Errors
+    /// [`CaptureError::Program`]: the kernel keeps the probe; it is counted no longer.
     pub fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
         self.names.detach(&mut self.ebpf, id)
     }
@@ -60,6 +67,10 @@ impl Capture {
 
     /// From now on, the ends of this process's threads are heard of, and [`Self::ask_threads`] tells them.
     /// `strings` is what [`NameProbe::JavaName`] needs; a second call may bring it later.
+    ///
+    /// # Errors
+    /// [`CaptureError::TooMany`]: as many processes are watched as there is room for. [`CaptureError::Map`]: bpf(2)
+    /// failed otherwise. The process is not watched then, if it was not before.
     pub fn watch_process(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError> {
         self.threads.watch(pid, strings)
     }
@@ -71,6 +82,10 @@ impl Capture {
 
     /// Asks what each thread of the watched processes has used until now. The answers come by
     /// [`Self::read`].
+    ///
+    /// # Errors
+    /// Where the kernel lists threads, [`CaptureError::Program`] or [`CaptureError::Io`]: the iterator cannot be
+    /// attached or read, or the ring does not empty. Threads that were listed before come all the same.
     pub fn ask_threads(&mut self) -> Result<(), CaptureError> {
         self.threads.ask(&mut self.ebpf, &mut self.ring, &mut self.early)
     }
@@ -84,13 +99,13 @@ impl Threads {
         self.watched.insert(pid, 1, 0).map_err(|e| full("WATCHED", e))
     }
 
-    /// A process that is not watched is fine.
+    /// Watches a process no longer; one that is not watched is fine.
     pub(super) fn unwatch(&mut self, pid: Pid) {
         let _ = self.watched.remove(&pid);
         let _ = self.layouts.remove(&pid);
     }
 
-    /// What comes out at once is appended to `out`; the rest comes by the ring.
+    /// Asks for all threads. What comes out at once is appended to `out`; the rest comes by the ring.
     pub(super) fn ask(
         &mut self,
         ebpf: &mut Ebpf,

@@ -65,7 +65,7 @@ unsafe impl aya::Pod for Entry {}
 pub(super) struct Workers {
     pub(super) parties: HashMap<MapData, u32, Entry>,
     pub(super) binders: Vec<Binder>,
-    /// Of those that are attached.
+    /// The programs that are attached, and their links.
     pub(super) links: Vec<(&'static str, RawTracePointLinkId)>,
 }
 

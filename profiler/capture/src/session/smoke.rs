@@ -22,6 +22,9 @@ pub struct SmokeReport {
 impl Capture {
     /// Loads and attaches everything but takes no sample (the sampler is put on an event that never
     /// fires), then detaches.
+    ///
+    /// # Errors
+    /// As for [`Capture::start`], but a kind that cannot be sampled here is left out. Nothing stays attached.
     pub fn smoke(features: &HostFeatures) -> Result<SmokeReport, CaptureError> {
         let others = SampleKind::ALL.iter().filter_map(|kind| Some((*kind, kind.facts().pace.usual()?)));
         let config = CaptureConfig { others: others.collect(), ..CaptureConfig::default() };
