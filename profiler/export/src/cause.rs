@@ -12,16 +12,16 @@ use emberscope_model::{FrameKind, Node};
 /// Packages that are everybody's: the JDK's and Scala's.
 const LIBRARIES: [&str; 6] = ["java.", "javax.", "jdk.", "sun.", "com.sun.", "scala."];
 
-/// A method.
+/// The method that a difference comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause<'a> {
-    /// Its name.
+    /// The frame's name: `a.b.C.m`.
     pub name: &'a str,
     /// Library, executable or kernel module.
     pub module: &'a str,
 }
 
-/// Finds it.
+/// The method that most of a difference comes from; None where none is on the way.
 pub fn cause(trees: &Aligned, left_factor: f64, right_factor: f64) -> Option<Cause<'_>> {
     let left = |id: usize| trees.left.nodes.get(id).map_or(0.0, |node| node.total_weight as f64);
     let difference =

@@ -57,7 +57,10 @@ impl Serialize for Column<'_> {
     }
 }
 
-/// Writes it. Limit: [`super::MAX_BYTES`].
+/// Writes an answer as columns.
+///
+/// # Errors
+/// [`ExportError::TooLarge`] over [`super::MAX_BYTES`].
 pub fn render(answer: &Answer, unit: Unit) -> Result<Vec<u8>, ExportError> {
     let nodes = &answer.tree.nodes;
     let mut places: HashMap<&Frame, u32, foldhash::fast::FixedState> = HashMap::default();

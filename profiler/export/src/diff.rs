@@ -19,7 +19,7 @@ const NARROW: u64 = 1_000;
 /// Stands for the stack of samples that have none.
 const NO_FRAMES: &str = "(no frames)";
 
-/// Two trees with the same nodes in the same order.
+/// Two trees with the same nodes in the same order, so that a node of one has the other's place.
 #[derive(Clone, Debug)]
 pub struct Aligned {
     /// What is compared with.
@@ -116,7 +116,7 @@ fn side_of(grown: &[Growing], order: &[(NodeId, NodeId)], side: usize) -> Tree {
 pub struct DiffOptions {
     /// What the left side's nanoseconds are multiplied by.
     pub left_factor: f64,
-    /// What the right side's are.
+    /// What the right side's nanoseconds are multiplied by.
     pub right_factor: f64,
     /// Headline of the picture.
     pub title: String,
@@ -134,6 +134,10 @@ impl DiffOptions {
 }
 
 /// A difference as bytes: folded stacks or a picture (JSON is written by who knows what it is about).
+///
+/// # Errors
+/// [`ExportError::TooLarge`] over [`MAX_BYTES`]. [`ExportError::Write`]: inferno cannot draw it, or the format is not
+/// one of [`Format::COMPARED`] (but for JSON, which becomes folded stacks here).
 pub fn render(format: Format, trees: &Aligned, options: &DiffOptions) -> Result<Vec<u8>, ExportError> {
     let mut out = Bounded { bytes: Vec::new(), limit: MAX_BYTES, full: false };
     let written = match format {

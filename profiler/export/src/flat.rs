@@ -144,7 +144,7 @@ impl<'a, W: Write + Send> Table<'a, W> {
         self.group().map_err(io::Error::other)
     }
 
-    /// Writes what is held.
+    /// Writes the lines that are held as a row group.
     fn group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
         for (texts, there) in &mut self.labels {

@@ -46,7 +46,7 @@ pub struct QualityJson {
     pub truncated: u64,
     /// Frames of all samples.
     pub frames: u64,
-    /// Of these, without a name.
+    /// Of those frames, the ones without a name.
     pub unnamed_frames: u64,
     /// Samples with a frame that rests on borrowed debug info.
     pub approximate: u64,
@@ -60,14 +60,14 @@ pub struct QualityJson {
     pub lost_by_reason: BTreeMap<&'static str, u64>,
     /// Blocks, journals and objects of an archive of this time that were set aside as bad, whosever samples they held.
     pub missing: u64,
-    /// The first of them.
+    /// The first of those parts, as many as an answer lists.
     pub missing_parts: Vec<MissingJson>,
 }
 
 /// Something that was set aside.
 #[derive(Clone, Debug, Serialize)]
 pub struct MissingJson {
-    /// Its name.
+    /// Name of its directory, file or object.
     pub name: String,
     /// When its windows are, as far as that is known.
     #[serde(flatten)]

@@ -48,10 +48,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// Every format, in the order of the documentation.
     pub const ALL: &'static [Self] =
         &[Self::Folded, Self::Svg, Self::Json, Self::Pprof, Self::Parquet, Self::Jfr];
-    /// Those that a difference of two answers has.
+    /// Formats that a difference of two answers has.
     pub const COMPARED: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json];
     /// Name in queries (`format=svg`); also the file name's ending.
     pub const fn slug(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Format {
             Self::Jfr => "jfr",
         }
     }
-    /// By name.
+    /// A format by its name in queries.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|format| format.slug() == slug)
     }
@@ -91,12 +91,12 @@ pub enum Unit {
     /// Counts of samples.
     #[default]
     Samples,
-    /// Their weight, in the unit of their kind.
+    /// Weights of samples, in the unit of their kind.
     Weight,
 }
 
 impl Unit {
-    /// Both.
+    /// Both units.
     pub const ALL: [Self; 2] = [Self::Samples, Self::Weight];
 
     /// Name in queries (`unit=ns`) and answers, for samples of a kind.
@@ -106,11 +106,11 @@ impl Unit {
             Self::Weight => kind.facts().unit,
         }
     }
-    /// By name.
+    /// A unit by its name for samples of a kind.
     pub fn from_slug(slug: &str, kind: SampleKind) -> Option<Self> {
         Self::ALL.into_iter().find(|unit| unit.slug(kind) == slug)
     }
-    /// As pprof and Pyroscope name it.
+    /// The unit's name as pprof and Pyroscope have it.
     pub const fn facts(self, kind: SampleKind) -> ValueFacts {
         match self {
             Self::Samples => COUNT,
@@ -121,7 +121,7 @@ impl Unit {
     pub fn usual(kind: SampleKind) -> Self {
         if kind.is_even() { Self::Samples } else { Self::Weight }
     }
-    /// Of the two, the one that is meant.
+    /// Of a count and a weight, the one that is meant.
     pub const fn of(self, count: u64, weight: u64) -> u64 {
         match self {
             Self::Samples => count,
@@ -138,7 +138,7 @@ impl Unit {
     }
 }
 
-/// How to write.
+/// How an answer is written.
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     /// What the numbers are.
@@ -155,7 +155,7 @@ pub enum ExportError {
     /// More bytes than [`MAX_BYTES`].
     #[error("the export has more than {limit} bytes: narrow the time range or the selection")]
     TooLarge {
-        /// The limit.
+        /// [`MAX_BYTES`].
         limit: usize,
     },
     /// Too many frames for a format without a tree.
@@ -164,14 +164,18 @@ pub enum ExportError {
     /// The writer of the format failed.
     #[error("cannot write the answer as {format}: {source}")]
     Write {
-        /// Which format.
+        /// Slug of the format.
         format: &'static str,
-        /// Why.
+        /// What the writer says.
         source: io::Error,
     },
 }
 
 /// An answer as bytes.
+///
+/// # Errors
+/// [`ExportError::TooLarge`] over [`MAX_BYTES`]. [`ExportError::Frames`]: pprof and JFR, over [`pprof::MAX_FRAMES`]
+/// frames. [`ExportError::Write`]: the format's writer failed, or nobody waits for the answer any more.
 pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Result<Vec<u8>, ExportError> {
     let mut out = Bounded::new();
     let written = match format {

@@ -150,7 +150,7 @@ fn subtitle(answer: &Answer) -> String {
     text
 }
 
-/// A picture that says why there is none.
+/// A picture that says why nothing is drawn.
 pub(super) fn write_empty(title: &str, why: &str, out: &mut impl Write) -> io::Result<()> {
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let (title, why) = (escaped(title), escaped(why));

@@ -7,19 +7,19 @@ use emberscope_model::{FrameKind, MethodSum, Tree};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-/// Samples and weight.
+/// How much was sampled of something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Samples.
+    /// Samples, as many as were taken.
     pub count: u64,
-    /// Their weight.
+    /// Sum of the samples' weights, in the unit of their kind.
     pub weight: u64,
 }
 
-/// One method.
+/// A method and what was sampled in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method<'a> {
-    /// Its name.
+    /// The frame's name: `a.b.C.m`, `memcpy`.
     pub name: &'a str,
     /// Library, executable or kernel module.
     pub module: &'a str,
@@ -32,7 +32,7 @@ pub struct Method<'a> {
 }
 
 impl<'a> Method<'a> {
-    /// Of a store's answer.
+    /// The method of a store's sum.
     pub fn of(sum: &'a MethodSum) -> Self {
         Self {
             name: &sum.name,

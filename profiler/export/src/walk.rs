@@ -5,14 +5,14 @@
 
 use emberscope_model::{Node, NodeId, Tree};
 
-/// No node.
+/// No node: the end of a list of children.
 const NONE: NodeId = NodeId::MAX;
 
 /// One node on the walk.
 pub(super) struct Visit<'a> {
-    /// Its place in the tree.
+    /// The node's place in the tree.
     pub(super) id: usize,
-    /// The node.
+    /// The node at that place.
     pub(super) node: &'a Node,
     /// 0 for the root.
     pub(super) depth: usize,

@@ -23,7 +23,7 @@ pub enum Each {
 }
 
 impl Each {
-    /// Of samples of a kind, so many of this weight in all.
+    /// What an event of a kind stands for, of so many samples of this weight in all.
     pub fn of(kind: SampleKind, count: u64, weight: u64) -> Self {
         match kind.facts().pace {
             Pace::Every(_) if kind.holds(SampleKind::OffCpu) => {
@@ -45,9 +45,9 @@ impl Each {
 /// The samples of a stack, on their way into events.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Place of its labels.
+    /// Place of the stack's labels in the list of sets.
     pub set: u32,
-    /// Its number in the pool; 0: without frames.
+    /// The stack's number in the pool; 0: without frames.
     pub trace: u64,
     count: u64,
     weight: u64,
@@ -57,13 +57,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// None written yet.
+    /// The samples of one stack, none written yet.
     pub const fn new((set, trace): (u32, u64), each: Each, count: u64, weight: u64) -> Self {
         let events = each.events(count, weight);
         Self { set, trace, count, weight, events, done: 0, by_weight: matches!(each, Each::Weight(_)) }
     }
 
-    /// When its events are, nanoseconds after the beginning of a span; `place` tells it from the others.
+    /// When the stack's events are, nanoseconds after the beginning of a span; `place` tells the stack from the
+    /// others.
     pub fn times(&self, place: usize, span: u64) -> impl Iterator<Item = u64> + use<> {
         // Multiples of the golden ratio fill the unit evenly whatever their number: 2^64 / phi.
         let shift = (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -71,7 +72,8 @@ impl Run {
         (0..events).map(move |at| (((at << 32 | u128::from(shift)) * span / events) >> 32) as u64)
     }
 
-    /// The samples and the weight of its next event. The sums are those of the stack; an event of weight is one sample.
+    /// The samples and the weight of the stack's next event. The sums are those of the stack; an event of weight is
+    /// one sample.
     pub fn next(&mut self) -> (u64, u64) {
         let part =
             |whole: u64, done: u64| (u128::from(whole) * u128::from(done) / u128::from(self.events)) as u64;

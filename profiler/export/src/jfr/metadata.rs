@@ -6,43 +6,43 @@ use std::collections::HashMap;
 /// A type.
 #[derive(Clone, Debug, Default)]
 pub struct Class<'a> {
-    /// Its number.
+    /// The type's number in the chunk, as events and pools have it.
     pub id: u64,
-    /// Its name.
+    /// The type's name, Java's: `jdk.ExecutionSample`, `long`.
     pub name: &'a str,
-    /// What it extends: `jdk.jfr.Event` of events.
+    /// What the type extends: `jdk.jfr.Event` of events.
     pub extends: &'a str,
-    /// A value of it is its only field's.
+    /// A value of the type is its only field's.
     pub simple: bool,
-    /// What readers show.
+    /// What readers show of the type: its label, its category.
     pub notes: Vec<Note<'a>>,
-    /// In the order in which they are written.
+    /// Its fields, in the order in which they are written.
     pub fields: Vec<Field<'a>>,
 }
 
 /// A field of a type.
 #[derive(Clone, Debug)]
 pub struct Field<'a> {
-    /// Its name.
+    /// As the JDK calls it: `sampledThread`.
     pub name: &'a str,
-    /// The number of its type.
+    /// The number of the field's type.
     pub class: u64,
-    /// It is a number in the pool of its type.
+    /// A value is a number in the pool of its type.
     pub pooled: bool,
-    /// There are any number of it.
+    /// There are any number of values, a count before them.
     pub list: bool,
-    /// What readers show.
+    /// What readers show of the field: its label, its unit.
     pub notes: Vec<Note<'a>>,
 }
 
 /// An annotation: the number of its type and its values.
 #[derive(Clone, Debug)]
 pub struct Note<'a> {
-    /// The number of its type.
+    /// The number of the annotation's type.
     pub class: u64,
     /// `value`, or `value-0` and so on where `list`.
     pub values: Vec<&'a str>,
-    /// Its value is a list.
+    /// The annotation's value is a list.
     pub list: bool,
 }
 

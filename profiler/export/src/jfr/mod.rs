@@ -48,7 +48,7 @@ pub(super) fn file(answer: &Answer, options: &ExportOptions) -> Result<Vec<u8>, 
 struct Set {
     /// Numbers of the values; None: not set.
     values: Vec<Option<u64>>,
-    /// All of them, as the thread's name.
+    /// All values, as the thread's name.
     name: String,
     /// The thread's number; 0: no samples yet.
     thread: u64,

@@ -20,7 +20,7 @@ pub const METHOD: u64 = 28;
 pub const PACKAGE: u64 = 29;
 pub const SYMBOL: u64 = 30;
 pub const THREAD_GROUP: u64 = 31;
-/// The samples.
+/// The event of the samples, whatever its name.
 pub const SAMPLE: u64 = 101;
 pub const SETTING: u64 = 102;
 pub const RECORDING: u64 = 103;
@@ -38,16 +38,16 @@ pub const STATES: [(u64, &str); 2] = [(1, "STATE_RUNNABLE"), (2, "STATE_SLEEPING
 /// How samples of a kind are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The event's name.
+    /// The event's name: `jdk.ExecutionSample`.
     pub name: String,
-    /// The field of its thread.
+    /// The name of the field that has the sampled thread.
     pub thread: &'static str,
     /// The number of the thread's state, where the event has one.
     pub state: Option<u64>,
 }
 
 impl Shape {
-    /// Of a kind. One that neither the JDK nor async-profiler has becomes an event of ours.
+    /// The shape of a kind's samples. A kind that neither the JDK nor async-profiler has becomes an event of ours.
     pub fn of(kind: SampleKind) -> Self {
         let (name, thread, state) = match kind {
             SampleKind::Cpu => ("jdk.ExecutionSample".to_owned(), "sampledThread", Some(1)),

@@ -21,12 +21,15 @@ use std::sync::Arc;
 /// Most frames of all samples together: 8 bytes each, so 32 MB.
 pub const MAX_FRAMES: usize = 4 << 20;
 
-/// Its stacks hold too many frames.
+/// The answer's stacks hold more than [`MAX_FRAMES`] frames in all.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the profile has more than {MAX_FRAMES} frames: narrow the time range or the selection")]
 pub struct TooManyFrames;
 
 /// Writes the answer with these of its numbers.
+///
+/// # Errors
+/// [`TooManyFrames`]: the stacks have more than [`MAX_FRAMES`] together.
 pub fn profile(answer: &Answer, units: &[Unit]) -> Result<Profile, TooManyFrames> {
     let mut out = Writer::begin(answer.range, answer.quality.kind, units);
     out.samples(&answer.tree, units)?;
@@ -39,25 +42,25 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Of none yet.
+    /// A profile of no stacks yet.
     pub fn new(range: TimeRange, kind: SampleKind) -> Self {
         Self { writer: Writer::begin(range, kind, &Unit::ALL) }
     }
 
-    /// Adds one, its frames from the root.
+    /// Adds a stack, its frames from the root.
     pub fn add(&mut self, frames: &[Arc<Frame>], count: u64, weight: u64) {
         let location_id = frames.iter().rev().map(|frame| self.writer.location(frame)).collect();
         let value = Unit::ALL.iter().map(|unit| signed(unit.of(count, weight)));
         self.writer.profile.sample.push(Sample { location_id, value: value.collect(), ..Sample::default() });
     }
 
-    /// The profile.
+    /// The profile of the stacks that were added.
     pub fn finish(self) -> Profile {
         self.writer.profile
     }
 }
 
-/// Packed with gzip.
+/// A profile packed with gzip.
 pub fn packed(profile: &[u8]) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     // Writing to memory does not fail.

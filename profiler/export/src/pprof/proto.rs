@@ -7,26 +7,26 @@
 use super::numbers;
 use serde::Serialize;
 
-/// A profile.
+/// google.v1.Profile.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
     /// What each of a sample's values is.
     #[prost(message, repeated, tag = "1")]
     pub sample_type: Vec<ValueType>,
-    /// The samples.
+    /// Stacks with their values.
     #[prost(message, repeated, tag = "2")]
     pub sample: Vec<Sample>,
     /// The files that code came from.
     #[prost(message, repeated, tag = "3")]
     pub mapping: Vec<Mapping>,
-    /// The places in code.
+    /// Places in code, of which a stack is a list.
     #[prost(message, repeated, tag = "4")]
     pub location: Vec<Location>,
-    /// The functions.
+    /// Functions that places in code are in.
     #[prost(message, repeated, tag = "5")]
     pub function: Vec<Function>,
-    /// The texts.
+    /// Texts, each once, the first one empty.
     #[prost(string, repeated, tag = "6")]
     pub string_table: Vec<String>,
     /// Begin, nanoseconds since the Unix epoch.
@@ -47,15 +47,15 @@ pub struct Profile {
     pub period: i64,
 }
 
-/// What a value is.
+/// What a value is: two indices into the table of texts.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ValueType {
-    /// What it counts.
+    /// What the value counts: `cpu`, `samples`.
     #[prost(int64, tag = "1")]
     #[serde(serialize_with = "numbers::as_text")]
     pub r#type: i64,
-    /// In which unit.
+    /// In which unit: `nanoseconds`, `count`.
     #[prost(int64, tag = "2")]
     #[serde(serialize_with = "numbers::as_text")]
     pub unit: i64,
@@ -73,7 +73,7 @@ pub struct Sample {
     #[prost(int64, repeated, tag = "2")]
     #[serde(serialize_with = "numbers::as_texts")]
     pub value: Vec<i64>,
-    /// What else is told of it; counted only.
+    /// What else is told of the sample; counted only.
     #[prost(message, repeated, tag = "3")]
     #[serde(skip)]
     pub label: Vec<Label>,
@@ -87,11 +87,11 @@ pub struct Label {}
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mapping {
-    /// Its id.
+    /// The mapping's number, from 1.
     #[prost(uint64, tag = "1")]
     #[serde(serialize_with = "numbers::as_text")]
     pub id: u64,
-    /// Its name.
+    /// Index of the file's name.
     #[prost(int64, tag = "5")]
     #[serde(serialize_with = "numbers::as_text")]
     pub filename: i64,
@@ -104,19 +104,19 @@ pub struct Mapping {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Location {
-    /// Its id.
+    /// The location's number, from 1.
     #[prost(uint64, tag = "1")]
     #[serde(serialize_with = "numbers::as_text")]
     pub id: u64,
-    /// The file; 0 when not known.
+    /// Number of the mapping that it is in; 0 when not known.
     #[prost(uint64, tag = "2")]
     #[serde(serialize_with = "numbers::as_text")]
     pub mapping_id: u64,
-    /// Its address; read only.
+    /// Address in the process; read only.
     #[prost(uint64, tag = "3")]
     #[serde(skip)]
     pub address: u64,
-    /// Function and line.
+    /// Function and line; where calls were inlined several, the innermost first.
     #[prost(message, repeated, tag = "4")]
     pub line: Vec<Line>,
 }
@@ -125,11 +125,11 @@ pub struct Location {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Line {
-    /// The function.
+    /// Number of the function.
     #[prost(uint64, tag = "1")]
     #[serde(serialize_with = "numbers::as_text")]
     pub function_id: u64,
-    /// The line; 0 when not known.
+    /// Line of the source file, from 1; 0 when not known.
     #[prost(int64, tag = "2")]
     #[serde(serialize_with = "numbers::as_text")]
     pub line: i64,
@@ -139,19 +139,19 @@ pub struct Line {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Function {
-    /// Its id.
+    /// The function's number, from 1.
     #[prost(uint64, tag = "1")]
     #[serde(serialize_with = "numbers::as_text")]
     pub id: u64,
-    /// Its name.
+    /// Index of the function's name.
     #[prost(int64, tag = "2")]
     #[serde(serialize_with = "numbers::as_text")]
     pub name: i64,
-    /// Its name with the signature, where there is one.
+    /// Index of the name with the signature, where there is one.
     #[prost(int64, tag = "3")]
     #[serde(serialize_with = "numbers::as_text")]
     pub system_name: i64,
-    /// Its source file; read only.
+    /// Index of the source file's name; read only.
     #[prost(int64, tag = "4")]
     #[serde(skip)]
     pub filename: i64,
