@@ -17,11 +17,11 @@ const MAX_ID: usize = 80;
 pub struct CgroupFacts {
     /// Id of the container; None outside one (or in one whose own cgroup namespace hides it).
     pub container: Option<String>,
-    /// It is a Kubernetes pod's.
+    /// The container is a Kubernetes pod's.
     pub kubernetes: bool,
 }
 
-/// Reads the lines.
+/// Reads the lines of a process's cgroup file.
 pub fn parse(lines: &[String]) -> CgroupFacts {
     let mut facts = CgroupFacts::default();
     for line in lines {

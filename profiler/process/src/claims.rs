@@ -49,13 +49,13 @@ pub enum Side {
 /// A process says that it is of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Which process; the older it is the smaller its start time.
+    /// The claimant; the older a process is the smaller its start time.
     pub key: ProcessKey,
-    /// Whose it is.
+    /// Whose process that is.
     pub party: Party,
-    /// As what.
+    /// As what the process says that it is of the application.
     pub side: Side,
-    /// How sure.
+    /// How sure the claim is.
     pub evidence: Evidence,
 }
 
@@ -64,9 +64,9 @@ pub struct Claim {
 pub struct Holder {
     /// Whose processes are believed.
     pub party: Party,
-    /// The best that was ever known of them.
+    /// The best evidence that there ever was for them.
     pub evidence: Evidence,
-    /// Start time of the oldest.
+    /// Start time of the oldest of these processes, clock ticks since boot.
     since: u64,
 }
 
@@ -104,7 +104,7 @@ impl Holders {
         if rank(mine, driver) > rank(theirs, !driver) { own } else { other }
     }
 
-    /// The user who holds it, driver first.
+    /// The user who holds the application, of its driver first.
     pub fn user(&self) -> Option<u32> {
         [Side::Driver, Side::Executors].into_iter().find_map(|side| match self.of(side)?.party {
             Party::User(uid) => Some(uid),
@@ -114,7 +114,7 @@ impl Holders {
 }
 
 impl Holder {
-    /// The other side may be another user's.
+    /// Whether the other side may be another user's.
     fn links(&self) -> bool {
         self.evidence >= Evidence::Vouched
     }

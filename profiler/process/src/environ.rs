@@ -89,12 +89,12 @@ impl Environ {
         Self(kept)
     }
 
-    /// The value; None when it is not set or empty.
+    /// The variable's value; None when it is not set or empty, or only its presence is kept.
     pub fn get(&self, name: EnvName) -> Option<&str> {
         self.0.get(&name).map(String::as_str).filter(|v| !v.is_empty())
     }
 
-    /// Whether it is set at all.
+    /// Whether the variable is set at all.
     pub fn has(&self, name: EnvName) -> bool {
         self.0.contains_key(&name)
     }

@@ -27,7 +27,7 @@ pub const MAX_MAPS: usize = 4 << 20;
 /// Bytes kept of a path (exe, cwd).
 pub const MAX_PATH: usize = 1024;
 
-/// What /proc told.
+/// What /proc told of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessFacts {
     /// Process id in the initial PID namespace.
@@ -60,7 +60,7 @@ pub struct ProcessFacts {
     pub netns: String,
     /// The runtime whose mark is in a mapped file's path.
     pub runtime: RuntimeId,
-    /// It is a JVM's: libjvm.so is mapped.
+    /// The process is a JVM's: libjvm.so is mapped.
     pub libjvm: bool,
     /// Its memory did not tell in time: command line or environment are missing.
     pub late: bool,
@@ -119,13 +119,16 @@ fn redact(word: String) -> String {
 }
 
 impl ProcessFacts {
-    /// Which incarnation this is.
+    /// The process's pid and start, which tell it from others.
     pub fn key(&self) -> ProcessKey {
         ProcessKey { pid: self.pid, start_ticks: self.start_ticks }
     }
 
-    /// Reads them. Only `stat` must be there; whatever else cannot be read stays empty. A process whose
-    /// pid was taken over meanwhile is seen by its other start time, and read as gone.
+    /// Reads a process's files. Only `stat` must be there; whatever else cannot be read stays empty.
+    ///
+    /// # Errors
+    /// [`ReadError`] of `stat`. [`ReadError::Gone`] also of a zombie, and where the pid was taken over meanwhile
+    /// (another start).
     pub fn read(root: &ProcRoot, users: &mut Users, pid: Pid) -> Result<Self, ReadError> {
         let stat = read_stat(root, pid)?;
         if stat.ended() {

@@ -39,7 +39,7 @@ const WITH_VALUE: &[&str] = &[
 ];
 
 impl<'a> JavaCommand<'a> {
-    /// Takes it apart; None when there is no main class. The caller knows that it is a JVM.
+    /// Takes the words of a JVM apart; None when there is no main class. Whether it is a JVM the caller knows.
     pub fn parse(words: &'a [String]) -> Option<Self> {
         let mut i = 1;
         loop {
@@ -104,7 +104,7 @@ const SUBMIT_SWITCHES: &[&str] =
     &["--help", "-h", "--supervise", "--usage-error", "--verbose", "-v", "--version"];
 
 impl<'a> SubmitOptions<'a> {
-    /// From the arguments of SparkSubmit.
+    /// Takes the arguments of SparkSubmit apart.
     pub fn parse(args: &'a [String]) -> Self {
         let mut i = 0;
         while let Some(word) = args.get(i) {

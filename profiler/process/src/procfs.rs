@@ -46,18 +46,18 @@ impl ReadError {
     }
 }
 
-/// A directory laid out as proc(5) says.
+/// A directory laid out as proc(5) says, and the marks of runtimes that are looked for.
 #[derive(Clone, Debug)]
 pub struct ProcRoot(PathBuf, Arc<[Mark]>);
 
 /// A runtime, and what in the path of a mapped file shows that a process runs it.
 pub type Mark = (RuntimeId, &'static str);
 
-/// A JVM's: what a process is to Spark rests on it.
+/// The mark of a JVM: what a process is to Spark rests on it.
 pub const JVM_MARK: Mark = (RuntimeId::HOTSPOT, "/libjvm.so");
 
 impl ProcRoot {
-    /// The one at `path`, `/proc` but for tests.
+    /// The directory at `path`, `/proc` but for tests.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into(), [JVM_MARK].into())
     }
@@ -67,12 +67,12 @@ impl ProcRoot {
         Self(self.0, marks.into())
     }
 
-    /// What shows a runtime.
+    /// What shows a runtime, in the order in which it is looked for.
     pub fn marks(&self) -> &[Mark] {
         &self.1
     }
 
-    /// Where it is.
+    /// The directory's path, `/proc` but for tests.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -91,8 +91,11 @@ impl ProcRoot {
             .map_err(|e| ReadError::from_io(&e))
     }
 
-    /// As [`ProcRoot::read`], of a file that the kernel makes from the process's memory: read on a thread that can be given
-    /// up, and [`ReadError::Late`] when that takes longer than the caller waits.
+    /// Up to `limit` bytes of a file that the kernel makes from the process's memory: read on a thread that can be
+    /// given up.
+    ///
+    /// # Errors
+    /// As for [`ProcRoot::read`], and [`ReadError::Late`] when it takes longer than the caller waits.
     pub fn read_memory(&self, pid: Pid, name: &'static str, limit: usize) -> Result<Vec<u8>, ReadError> {
         let root = self.clone();
         self.soon(pid, What::Words, move || root.read(pid, name, limit))
@@ -108,7 +111,11 @@ impl ProcRoot {
         errand::errands().run(about, PATIENCE, job).done().unwrap_or(Err(ReadError::Late))
     }
 
-    /// Up to `limit` bytes of a file.
+    /// Up to `limit` bytes of a file of a process.
+    ///
+    /// # Errors
+    /// [`ReadError::Gone`], [`ReadError::Denied`] or [`ReadError::Failed`]: nothing was read. What was read before
+    /// the process died is no error.
     pub fn read(&self, pid: Pid, name: &str, limit: usize) -> Result<Vec<u8>, ReadError> {
         // Most files there are smaller, and are read at once.
         let mut bytes = Vec::with_capacity(limit.min(1024));
@@ -123,6 +130,9 @@ impl ProcRoot {
 
     /// The first of `needles` (at most 64 bytes each) that begins in the first `limit` bytes. Reads in pieces: maps
     /// of a large JVM are megabytes. On a thread that can be given up, as [`ProcRoot::read_memory`].
+    ///
+    /// # Errors
+    /// As for [`ProcRoot::read_memory`]; what was read before counts for nothing here.
     pub fn first_of(
         &self,
         pid: Pid,
@@ -170,6 +180,9 @@ impl ProcRoot {
     }
 
     /// Where a link of the process points.
+    ///
+    /// # Errors
+    /// [`ReadError::Gone`], [`ReadError::Denied`] or [`ReadError::Failed`]: readlink(2).
     pub fn link(&self, pid: Pid, name: &str) -> Result<OsString, ReadError> {
         fs::read_link(self.file(pid, name)).map(PathBuf::into_os_string).map_err(|e| ReadError::from_io(&e))
     }
@@ -181,6 +194,10 @@ impl ProcRoot {
     }
 
     /// Inodes of the sockets that a process holds open; of its first `MAX_FDS` descriptors.
+    ///
+    /// # Errors
+    /// The list of descriptors cannot be read: [`ReadError::Gone`], [`ReadError::Denied`] or [`ReadError::Failed`].
+    /// Descriptors that go meanwhile are left out.
     pub fn socket_inodes(&self, pid: Pid) -> Result<Vec<u64>, ReadError> {
         let directory = self.file(pid, "fd");
         let entries = fs::read_dir(&directory).map_err(|e| ReadError::from_io(&e))?;

@@ -20,11 +20,11 @@ pub(super) struct Status {
 /// The fields of /proc/PID/stat that are of use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Program name.
+    /// Program name, cleaned; the kernel keeps 15 bytes of it, and more of its own threads'.
     pub comm: String,
     /// `R`, `S`, `Z` (zombie), `X` (dead), ...
     pub state: char,
-    /// Parent.
+    /// Pid of the parent.
     pub ppid: Pid,
     /// Threads that are left, an ended main thread among them.
     pub threads: u64,
@@ -33,8 +33,8 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The whole process ended. A main thread may end before the others: it is a zombie then too, and
-    /// they live on.
+    /// Whether the whole process ended. A main thread may end before the others: it is a zombie then too, and they
+    /// live on.
     pub fn ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
@@ -74,6 +74,9 @@ fn parse_status(bytes: &[u8]) -> Status {
 }
 
 /// /proc/PID/stat alone: the cheapest question whether a process is still the same.
+///
+/// # Errors
+/// As for [`ProcRoot::read`]; [`ReadError::Failed`] also where the line is not what proc(5) says.
 pub fn read_stat(root: &ProcRoot, pid: Pid) -> Result<Stat, ReadError> {
     parse_stat(&root.read(pid, "stat", MAX_STAT)?).ok_or(ReadError::Failed)
 }

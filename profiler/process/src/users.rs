@@ -15,7 +15,7 @@ pub const MAX_PASSWD: usize = 8 << 20;
 /// How often at most the file's time of change is looked at.
 pub const RECHECK: Duration = Duration::from_secs(10);
 
-/// Names by id.
+/// Names of users by id, as the passwd file had them when it was read last.
 #[derive(Debug)]
 pub struct Users {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// From the file at `path`.
+    /// The names in the file at `path`. Nothing is read yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), names: HashMap::new(), modified: None, checked: None }
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Names kept with their addresses.
 const MAX_NAMES: usize = 256;
-/// How long they hold.
+/// How long an answer of the resolver holds.
 const NAMES_HOLD: Duration = Duration::from_secs(300);
 
 /// Addresses of host names, so that one is not asked of the resolver for each executor. Blocks, like
@@ -47,9 +47,9 @@ impl Resolver {
 /// The asker: an executor, and which network it is on.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker<'a> {
-    /// Where it says that its driver listens.
+    /// Where the executor says that its driver listens.
     pub at: &'a DriverAddress,
-    /// Its network namespace.
+    /// The executor's network namespace.
     pub netns: &'a str,
 }
 

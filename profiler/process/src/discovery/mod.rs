@@ -32,77 +32,77 @@ pub const MAX_CANDIDATES: usize = 64;
 /// A process that may be a driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which one.
+    /// The process, by its pid and start.
     pub key: ProcessKey,
-    /// Its network namespace.
+    /// Its network namespace, as /proc/PID/ns/net reads.
     pub netns: String,
-    /// Its user: a socket that another user made is not believed to be its own.
+    /// Its user's number: a socket that another user made is not believed to be its own.
     pub uid: u32,
 }
 
 /// An application as a web server told it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RestApp {
-    /// Application id.
+    /// Application id: `app-20261122081530-0007`, `local-1795334400000`.
     pub id: String,
-    /// Application name.
+    /// Application name, as the program chose it.
     pub name: String,
-    /// Spark's user.
+    /// Spark's user, as the server says.
     pub user: String,
 }
 
-/// What is asked.
+/// A question that the discovery thread answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Who listens where this application's executors were told that their driver is?
     DriverAt {
-        /// The application.
+        /// Id of the application.
         app: String,
         /// The executor that says so.
         teller: ProcessKey,
-        /// Where.
+        /// Where the executor was told that its driver listens.
         at: DriverAddress,
         /// The executor's network namespace.
         netns: String,
-        /// Who may; at most [`MAX_CANDIDATES`], the likeliest first.
+        /// Processes that may be the driver; at most [`MAX_CANDIDATES`], the likeliest first.
         candidates: Vec<Candidate>,
     },
     /// Which applications does this web server tell of?
     Rest {
-        /// Whose.
+        /// The process whose web server it is.
         process: Candidate,
-        /// Of which kind.
+        /// The kind of server.
         server: Server,
-        /// Its UI's port, where its command line tells.
+        /// Its UI's port, where the process's command line tells.
         ui_port: Option<u16>,
     },
 }
 
-/// What came out.
+/// What came of a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The driver of an application; None when none of the candidates is it.
     DriverAt {
-        /// The application.
+        /// Id of the application.
         app: String,
         /// The executor that said where.
         teller: ProcessKey,
-        /// Its driver.
+        /// The driver of that application.
         driver: Option<ProcessKey>,
     },
     /// Applications of a web server; empty when it did not say.
     Rest {
-        /// Who was asked.
+        /// The process that was asked.
         key: ProcessKey,
-        /// Of which kind.
+        /// The kind of server.
         server: Server,
-        /// What it said.
+        /// Applications that the server told of.
         apps: Vec<RestApp>,
     },
 }
 
 impl Question {
-    /// Nobody said anything.
+    /// The answer when nobody said anything.
     fn unanswered(&self) -> Answer {
         match self {
             Self::DriverAt { app, teller, .. } => {
@@ -142,7 +142,7 @@ impl Discovery {
         Self { questions, answers }
     }
 
-    /// Asks, if there is room.
+    /// Asks, if there is room; false: there is none, or no thread.
     pub fn ask(&self, question: Question) -> bool {
         match self.questions.try_send(question) {
             Ok(()) => true,

@@ -31,7 +31,7 @@ const MAX_PORTS: usize = 4;
 pub enum Server {
     /// A driver's UI.
     Driver,
-    /// A standalone Worker's.
+    /// A standalone Worker's UI.
     Worker,
 }
 
@@ -68,7 +68,7 @@ struct AppDescription {
     user: String,
 }
 
-/// Asks the likely ones of `listening`; the first useful answer counts.
+/// Asks the likely sockets of `listening`; the first useful answer counts.
 pub fn ask(server: Server, listening: &[SocketAddr], ui_port: Option<u16>) -> Vec<RestApp> {
     let likely = |port: u16| match (server, ui_port) {
         (Server::Driver, _) => is_driver_ui(ui_port, port),
@@ -84,7 +84,7 @@ pub fn is_driver_ui(told: Option<u16>, port: u16) -> bool {
     told.is_some_and(|told| (told..=told.saturating_add(16)).contains(&port)) || UI_PORTS.contains(&port)
 }
 
-/// A wildcard address is asked at loopback.
+/// The address at which a socket is asked: loopback for a wildcard.
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -18,7 +18,7 @@ pub const MAX_LISTENING: usize = 256;
 /// State of a listening socket in the tables (TCP_LISTEN, include/net/tcp_states.h).
 const LISTEN: &str = "0A";
 
-/// One line of the tables.
+/// A listening socket, of one line of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Listener {
     at: SocketAddr,

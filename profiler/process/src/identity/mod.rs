@@ -56,9 +56,9 @@ pub enum PythonSide {
 /// Where a driver listens, as one of its executors was told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DriverAddress {
-    /// Host name or address.
+    /// Host name or address, without the brackets of IPv6.
     pub host: String,
-    /// Port.
+    /// TCP port of the driver's RPC endpoint.
     pub port: u16,
 }
 
@@ -76,11 +76,11 @@ impl DriverAddress {
 /// Who a process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// What it is to Spark.
+    /// What the process is to Spark.
     pub role: Role,
     /// How Spark was deployed.
     pub deploy: Deploy,
-    /// Application id.
+    /// Application id: `app-20261122081530-0007`, `application_1795334400000_0007`.
     pub app: Option<String>,
     /// Application name; a provisional one where only the command line tells (see `name_is_sure`).
     pub app_name: Option<String>,
@@ -90,25 +90,25 @@ pub struct Identity {
     pub executor: Option<String>,
     /// Spark's user, where the process or its driver names one: a claim, never the label `user`.
     pub spark_user: Option<String>,
-    /// The process's user.
+    /// Name of the process's effective user.
     pub user: String,
-    /// Host the executor says it is on.
+    /// Host that the executor says it is on.
     pub host: String,
     /// Cores of the executor; 0 when it does not say.
     pub cores: u32,
     /// Container id, of the cgroup or of YARN.
     pub container: Option<String>,
-    /// The same, of the cgroup alone: the kernel's word, and not the process's.
+    /// Container id of the cgroup alone: the kernel's word, and not the process's.
     pub cgroup_container: Option<String>,
     /// The application is what the kernel's cgroup says (YARN's container), or claimed from within a pod.
     pub by_kernel: bool,
-    /// It runs in a pod, by the kernel's cgroup.
+    /// The process runs in a pod, by the kernel's cgroup.
     pub pod: bool,
     /// Main class without package, or program: for people.
     pub program: String,
-    /// What kind of program.
+    /// What kind of program it is.
     pub runtime: Runtime,
-    /// For Python.
+    /// The side of PySpark that it is on, for Python.
     pub python: Option<PythonSide>,
     /// Executors, and the ExecutorLauncher: where their driver listens.
     pub driver_at: Option<DriverAddress>,
@@ -119,7 +119,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// One that knows nothing but its program.
+    /// An identity of which nothing is known but the program.
     pub fn other(program: &str, user: &str) -> Self {
         Self {
             role: Role::Other,
@@ -145,7 +145,7 @@ impl Identity {
         }
     }
 
-    /// It belongs to Spark or to an application of it.
+    /// Whether the process belongs to Spark or to an application of it.
     pub fn is_spark(&self) -> bool {
         self.role != Role::Other || self.app.is_some()
     }
@@ -162,7 +162,7 @@ impl Identity {
         }
     }
 
-    /// A process that runs in a driver's JVM, and so is asked for the application's id.
+    /// Whether the process runs in a driver's JVM, and so is asked for the application's id.
     pub fn is_driver_jvm(&self) -> bool {
         self.role == Role::Driver && self.runtime == Runtime::Java
     }

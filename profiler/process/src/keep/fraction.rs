@@ -17,7 +17,10 @@ impl Default for Fraction {
 }
 
 impl Fraction {
-    /// Checks the number.
+    /// A share of this size.
+    ///
+    /// # Errors
+    /// [`KeepError::Fraction`]: the number is not from 0 to 1, both included.
     pub fn new(share: f64) -> Result<Self, KeepError> {
         if (0.0..=1.0).contains(&share) {
             Ok(Self(share))

@@ -22,33 +22,33 @@ pub enum KeepError {
     /// Nothing between two commas, or nothing at all.
     #[error("empty item in {option} '{text}': write ids separated by commas, or '*' for all")]
     Empty {
-        /// The option.
+        /// Name of the option, with its dashes.
         option: &'static str,
-        /// What was written.
+        /// What was written, cut.
         text: String,
     },
     /// A range that is none.
     #[error("bad range '{item}' in --executors: write two numbers, the smaller first, like 3-5")]
     Range {
-        /// The item.
+        /// The item between two commas.
         item: String,
     },
     /// Characters that no id has.
     #[error("bad item '{item}' in --executors: write a number, a range like 3-5, or '*'")]
     Executor {
-        /// The item.
+        /// The item between two commas.
         item: String,
     },
     /// A pattern of absurd length.
     #[error("an item of {option} is longer than {MAX_PATTERN} bytes")]
     TooLong {
-        /// The option.
+        /// Name of the option, with its dashes.
         option: &'static str,
     },
     /// No number from 0 to 1.
     #[error("bad --fraction '{text}': write a number from 0 to 1, like 0.2")]
     Fraction {
-        /// What was written.
+        /// What was written, cut.
         text: String,
     },
 }

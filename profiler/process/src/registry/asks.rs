@@ -33,11 +33,11 @@ const MAX_SEARCHED: usize = 4096;
 /// An application, and the user of the executors that name its driver.
 type Search = (String, u32);
 
-/// Turns and names.
+/// Whose turn it is to be asked, and the names that web servers told.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
     servers: HashMap<ProcessKey, Turn>,
-    /// By application and the executors' user: what one user asks in vain is not asked in vain for another.
+    /// Searches by application and the executors' user: what one user asks in vain is not asked in vain for another.
     searches: HashMap<Search, Turn>,
     names: HashMap<String, String>,
 }
@@ -198,7 +198,7 @@ impl Registry {
         servers.collect()
     }
 
-    /// Only its web server can tell this driver's application, as far as can be seen by now.
+    /// Whether only its web server can tell this driver's application, as far as can be seen by now.
     fn wants_id(&self, key: ProcessKey, entry: &Entry) -> bool {
         if !entry.settled.is_driver_jvm() || driver_is_certain(entry) {
             return false;
@@ -256,7 +256,7 @@ fn age(key: ProcessKey) -> Duration {
     up.saturating_sub(Duration::from_secs(began))
 }
 
-/// Its application is told by its own environment, or by its executors.
+/// Whether a driver's application is told by its own environment, or by its executors.
 fn driver_is_certain(entry: &Entry) -> bool {
     entry.own.app.is_some() || entry.told.as_ref().is_some_and(|t: &Told| t.by_url.is_some())
 }

@@ -20,15 +20,15 @@ pub const MAX_LISTED: usize = 64;
 /// A claim that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Who makes it.
+    /// The process that makes the claim.
     pub pid: Pid,
-    /// Whose process that is.
+    /// Number of its user.
     pub uid: u32,
-    /// By name.
+    /// Name of its user.
     pub user: String,
-    /// The application it names.
+    /// Id of the application that it names.
     pub app: String,
-    /// What it says it is there.
+    /// What the process says that it is there.
     pub role: Role,
     /// Who holds the application: a user's number or name, `pods`, or the driver's pid and user.
     pub holder: String,
@@ -39,7 +39,7 @@ pub struct Conflict {
 pub(super) struct Claims {
     holders: HashMap<String, Holders>,
     refused: HashMap<ProcessKey, Conflict>,
-    /// They and what they started, with the application that none of these is of.
+    /// Refused processes and what they started, with the application that none of these is of.
     disowned: HashMap<ProcessKey, String>,
     /// Executors that named a driver of another user's.
     strays: HashMap<ProcessKey, Conflict>,
@@ -166,9 +166,9 @@ impl Registry {
         Some((app.clone(), Claim { key, party, side, evidence }))
     }
 
-    /// Whether a service of the cluster started it: a Worker or NodeManager of a cluster's user, or of another
-    /// user than its own (LinuxContainerExecutor: changing users takes root, so it is no lookalike's). Not so
-    /// below another application's process: what a container's own code starts is that container's.
+    /// Whether a service of the cluster started a process: a Worker or NodeManager of a cluster's user, or of another
+    /// user than its own (LinuxContainerExecutor: changing users takes root, so it is no lookalike's). Not so below
+    /// another application's process: what a container's own code starts is that container's.
     pub(super) fn is_vouched(&self, key: ProcessKey, entry: &Entry, app: &str) -> bool {
         for above in self.ancestors(key) {
             if matches!(above.own.role, Role::Worker | Role::NodeManager) {
@@ -197,7 +197,7 @@ impl Registry {
     }
 }
 
-/// One of Spark's own JVMs, that run tasks or start those that do.
+/// Whether a process is one of Spark's own JVMs, that run tasks or start those that do.
 fn is_spark_jvm(entry: &Entry) -> bool {
     entry.own.runtime == Runtime::Java
         && matches!(entry.own.role, Role::Driver | Role::Executor | Role::AppMaster)

@@ -45,7 +45,7 @@ pub struct RegistryConfig {
     pub proc_root: PathBuf,
     /// The passwd file that names users.
     pub passwd: PathBuf,
-    /// Label `node`.
+    /// The node's name, which becomes the label `node`.
     pub node: String,
     /// Which Spark processes are kept.
     pub keep: Keep,
@@ -56,12 +56,12 @@ pub struct RegistryConfig {
     pub cluster_users: Vec<String>,
     /// What in the path of a mapped file shows that a process runs a runtime.
     pub marks: Vec<Mark>,
-    /// Bounds.
+    /// What is kept at most, and how often what costs is done.
     pub limits: Limits,
 }
 
 impl RegistryConfig {
-    /// For this host, everything kept.
+    /// The configuration for this host, where everything is kept.
     pub fn host(node: impl Into<String>) -> Self {
         Self {
             proc_root: "/proc".into(),

@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Counts since the start; `processes` and `exited` are as of now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Kept now.
+    /// Processes kept now.
     pub processes: usize,
     /// Of these, exited and waiting for their last samples.
     pub exited: usize,
@@ -19,9 +19,9 @@ pub struct Counters {
     pub reads: u64,
     /// Of these, not all in time: their memory did not come (FUSE, or many mappings).
     pub late: u64,
-    /// Gone before they could be read.
+    /// Processes that were gone before they could be read.
     pub gone: u64,
-    /// There, but not readable.
+    /// Processes that were there, but not readable.
     pub unreadable: u64,
     /// Live processes forgotten because the registry was full; seen again, they are read again.
     pub evicted: u64,
@@ -42,19 +42,19 @@ pub struct Counters {
 /// One process, as others see it.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Which incarnation; start time 0 when it was gone before it could be read.
+    /// Pid and start; the start is 0 when the process was gone before it could be read.
     pub key: ProcessKey,
-    /// Its labels.
+    /// Labels of its samples, but for those of a thread.
     pub labels: Arc<LabelSet>,
     /// What is kept with the windows; its `jvm` is for the symbolizer to fill.
     pub record: Arc<ProcessRecord>,
     /// Program name.
     pub comm: Arc<str>,
-    /// The user wants its samples.
+    /// Whether the user wants its samples.
     pub kept: bool,
     /// The runtime whose mark is in a mapped file's path; what it is to Spark rests on its being a JVM.
     pub runtime: RuntimeId,
-    /// What it is to Spark.
+    /// What the process is to Spark.
     pub role: Role,
     /// Which side of PySpark, for Python.
     pub python: Option<PythonSide>,
@@ -66,11 +66,11 @@ pub struct Process {
     pub inner_pid: Pid,
     /// Parent at the time of reading.
     pub ppid: Pid,
-    /// It has no command line and so no user memory.
+    /// Whether it has no command line, and so no user memory.
     pub kernel_thread: bool,
-    /// It ended.
+    /// Whether it ended.
     pub exited: bool,
-    /// Whose share of the bounded tables it takes.
+    /// Whose share of the bounded tables the process takes.
     pub tenant: Tenant,
     /// The part of its cgroup that is the tenant's; empty when it was not read.
     pub cgroup: Arc<str>,
@@ -98,18 +98,18 @@ pub(super) struct Told {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub process: Process,
-    /// By itself.
+    /// What the process is by itself.
     pub own: Identity,
-    /// With what parents and discovery added.
+    /// What it is with what parents and discovery added.
     pub settled: Identity,
     pub told: Option<Told>,
     pub parent: Option<ProcessKey>,
     pub netns: String,
     /// The tick of its last sample.
     pub last_used: u64,
-    /// It has exec'd since it was read.
+    /// The process has exec'd since it was read.
     pub stale: bool,
-    /// It waits to be checked, since events of its user's were lost.
+    /// The process waits to be checked, since events of its user's were lost.
     pub suspect: bool,
     /// Not all could be read in time: it is read again.
     pub late: bool,
@@ -118,9 +118,9 @@ pub(super) struct Entry {
     pub exited_at: Option<Instant>,
     /// When it was read.
     pub seen: Instant,
-    /// The number of the look at which it was last asked whether it is a JVM by now.
+    /// The number of the look at which the process was last asked whether it is a JVM by now.
     pub looked: u64,
-    /// It was looked at whether what it says of itself is believed.
+    /// Whether it was looked at whether what the process says of itself is believed.
     pub judged: bool,
 }
 
@@ -154,7 +154,7 @@ impl Entry {
         entry
     }
 
-    /// One that was gone before it could be read.
+    /// The entry of a process that was gone before it could be read.
     pub fn gone(config: &RegistryConfig, pid: Pid, identity: Identity, comm: &str) -> Self {
         let process =
             Process { comm: comm.into(), exited: pid != 0, ..blank(ProcessKey { pid, start_ticks: 0 }) };
@@ -184,7 +184,7 @@ impl Entry {
         }
     }
 
-    /// It ended; the first time counts.
+    /// The process ended; the first time counts.
     pub fn exit(&mut self) {
         self.process.exited = true;
         self.exited_at.get_or_insert_with(Instant::now);
@@ -212,7 +212,7 @@ impl Entry {
         std::mem::replace(&mut process.labels, labels)
     }
 
-    /// A program that may yet map libjvm: the `java` launcher does some milliseconds after its exec.
+    /// Whether the program may yet map libjvm: the `java` launcher does some milliseconds after its exec.
     pub fn may_become_jvm(&self) -> bool {
         !self.process.is_jvm() && !self.process.exited && self.own.runtime == Runtime::Java
     }

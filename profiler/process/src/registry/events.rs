@@ -24,7 +24,7 @@ const JVM_STARTS_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fork {
     pub parent: Pid,
-    /// It is another program than its parent's by now.
+    /// The child runs another program than its parent by now.
     pub execed: bool,
 }
 
@@ -64,13 +64,13 @@ impl Forks {
 pub(super) struct Pending {
     execs: VecDeque<Pid>,
     exits: Vec<ProcessKey>,
-    /// Mapped code since the last tick: may be a runtime's.
+    /// Processes that mapped code since the last tick: it may be a runtime's.
     mapped: Vec<Pid>,
     /// Programs read because of an exec since the last tick.
     reads: usize,
     /// Where the round of checks goes on.
     round: Vec<ProcessKey>,
-    /// Events of theirs were lost: read again as soon as they are sampled, checked before the round goes on.
+    /// Processes of which events were lost: read again as soon as they are sampled, checked before the round goes on.
     pub(super) suspects: VecDeque<ProcessKey>,
 }
 
@@ -170,7 +170,7 @@ impl Registry {
         }
     }
 
-    /// Those that said so, and a part of all others: exit events may be lost.
+    /// Checks the processes whose end was told, and a part of all others: exit events may be lost.
     fn check_exits(&mut self) {
         for key in std::mem::take(&mut self.pending.exits) {
             if !self.check(key) {

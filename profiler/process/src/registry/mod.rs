@@ -41,15 +41,15 @@ const MAX_ANCESTORS: usize = 8;
 /// The labels of a process became known late, or better.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relabel {
-    /// Of which process.
+    /// The process.
     pub key: ProcessKey,
     /// What its samples were labelled so far.
     pub from: Arc<LabelSet>,
-    /// What they should be.
+    /// What they should be labelled.
     pub to: Arc<LabelSet>,
 }
 
-/// The registry. Used by one thread; what may block is done by another.
+/// All processes of the node. Used by one thread; what may block is done by another.
 #[derive(Debug)]
 pub struct Registry {
     config: RegistryConfig,
@@ -79,7 +79,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// An empty one, with its discovery thread.
+    /// An empty registry, with its discovery thread.
     pub fn new(config: RegistryConfig) -> Self {
         let root = ProcRoot::new(&config.proc_root).looking_for(&config.marks);
         let nobody = Entry::gone(&config, 0, Identity::other(UNKNOWN_COMM, ""), UNKNOWN_COMM).process;
@@ -146,7 +146,7 @@ impl Registry {
         self.by_key(self.entries.get(&key)?.parent?)
     }
 
-    /// All that are kept, those that exited within the last minute too.
+    /// Every process that is kept, those that exited within the last minute too.
     pub fn iter(&self) -> impl Iterator<Item = &Process> {
         self.entries.values().map(|e| &e.process)
     }

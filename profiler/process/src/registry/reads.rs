@@ -12,16 +12,16 @@ use std::os::unix::fs::MetadataExt;
 /// Reads a second of one user's processes; in a burst four times as many. A compile farm of 16 cores starts some
 /// hundreds a second.
 const A_USER: u64 = 500;
-/// Of all users together that have no role in Spark: a tenth of a core.
+/// The same of all users together that have no role in Spark: a tenth of a core.
 const OTHERS: u64 = 1_000;
-/// Of one user's in Spark: Python workers that are not used again are one a task.
+/// The same of one user's processes of Spark: Python workers that are not used again are one a task.
 const A_SPARK_USER: u64 = 1_000;
 /// Seconds whose reads may be taken at once. What a second brings comes with the registry's tick.
 const BURST: u64 = 4;
 /// Users with a bucket, each some 50 bytes; over it those whose bucket is full are forgotten, then all.
 const MAX_USERS: usize = 4096;
 
-/// Whose processes are that nothing is known of.
+/// The tenant of processes of which nothing is known.
 const NOBODY: Tenant = Tenant { spark: false, uid: u32::MAX, group: 0 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -38,7 +38,7 @@ impl Bucket {
     }
 }
 
-/// The buckets.
+/// A bucket for each user, and one for all that are not Spark's.
 #[derive(Debug, Default)]
 pub(super) struct ReadBudget {
     others: Bucket,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// its first one (it loads some thousand classes), and is not asked to do so twice.
 const SLOWEST: Duration = Duration::from_secs(10);
 
-/// When something is asked next.
+/// When somebody is asked next, and how often that was in vain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     pub next: Instant,

@@ -21,13 +21,13 @@ use std::sync::Arc;
 /// A line for the ledger.
 #[derive(Clone, Debug)]
 pub struct Booking {
-    /// Who: the process's labels with the thread's.
+    /// The process's labels with the thread's.
     pub labels: Arc<LabelSet>,
-    /// What. `begun` is 1 on the line that says that a thread took a task's name.
+    /// What was used. `begun` is 1 on the line that says that a thread took a task's name.
     pub sums: LedgerSums,
-    /// From when, CLOCK_MONOTONIC.
+    /// Begin of the time in which it was used, CLOCK_MONOTONIC.
     pub from_ns: u64,
-    /// Until when.
+    /// End of that time, CLOCK_MONOTONIC.
     pub until_ns: u64,
 }
 

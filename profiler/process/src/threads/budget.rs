@@ -1,7 +1,7 @@
 //! How many new tasks a process may bring a minute before they fold: names are the process's word, and a
 //! hostile one could name a thousand tasks a second.
 
-/// Nanoseconds.
+/// A minute in nanoseconds.
 const MINUTE: u64 = 60_000_000_000;
 
 /// A bucket that fills up within a minute.
@@ -12,11 +12,11 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// A full one.
+    /// A full bucket.
     pub fn new() -> Self {
         Self { paid_until_ns: 0 }
     }
-    /// Takes one, if there is.
+    /// Takes a task's share, if there is one.
     pub fn take(&mut self, now_ns: u64, a_minute: u32) -> bool {
         let Some(price) = MINUTE.checked_div(u64::from(a_minute)) else { return false };
         let paid = self.paid_until_ns.max(now_ns.saturating_sub(MINUTE)).saturating_add(price);

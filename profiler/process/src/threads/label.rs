@@ -68,7 +68,7 @@ struct Cached {
     tenant: Tenant,
 }
 
-/// The sets in use.
+/// The shared sets, by the process's labels and what its thread does.
 #[derive(Debug, Default)]
 pub(super) struct LabelCache {
     sets: HashMap<(usize, ThreadLabel), Cached>,
@@ -140,7 +140,7 @@ impl LabelCache {
         self.retain(|cached| *cached.process != *process);
     }
 
-    /// How many there are.
+    /// How many sets there are.
     pub fn len(&self) -> usize {
         self.sets.len()
     }

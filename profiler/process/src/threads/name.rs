@@ -34,15 +34,15 @@ pub struct TaskId {
 /// What a name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskName {
-    /// It runs this task.
+    /// The thread runs this task.
     Running(TaskId),
-    /// It ran a task and waits for the next.
+    /// The thread ran a task and waits for the next.
     Idle,
-    /// It belongs to the pool and has not run a task yet.
+    /// The thread belongs to the pool and has not run a task yet.
     Pool,
-    /// It begins like Spark's names, and no format that is known goes on so.
+    /// The name begins like Spark's names, and no format that is known goes on so.
     Unrecognised,
-    /// Another thread's.
+    /// The name is another thread's.
     NotATask,
 }
 

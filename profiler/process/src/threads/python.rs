@@ -10,9 +10,9 @@ use super::state::{Bound, Doing, Source, Thread};
 use super::table::{Owner, OwnerKind, Threads};
 use emberscope_model::{LedgerSums, Pid, RawThread, ThreadCause, ThreadClass, Tid};
 
-/// Works for a task, or for one that is not known.
+/// What a thread does that works for a task, or for one that is not known.
 const UNBOUND: Doing = Doing::Helper(ThreadClass::Python, Task::Unknown);
-/// Works for all.
+/// What a thread does that works for no task of its own, but for all.
 const OF_NONE: Doing = Doing::Other(ThreadClass::Python);
 
 impl Threads {

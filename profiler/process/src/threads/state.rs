@@ -8,20 +8,20 @@ use emberscope_model::{Accounts, Pid, ThreadClass, Tid};
 pub(super) enum Doing {
     /// No name is known.
     Nameless,
-    /// Runs a task.
+    /// The thread runs a task.
     Task(Task),
-    /// Waits for the next task; it ran this one before.
+    /// The thread waits for the next task; it ran this one before.
     Idle(Option<Task>),
-    /// Works for the task that its maker ran.
+    /// The thread works for the task that its maker ran.
     Helper(ThreadClass, Task),
     /// Anything else. A pool's thread that has not run a task has class `task`.
     Other(ThreadClass),
-    /// It was named, and the name did not come. The class is what it seems to be.
+    /// The thread was named, and the name did not come. The class is what it seems to be.
     Lost(ThreadClass),
 }
 
 impl Doing {
-    /// The task in whose service it is, now.
+    /// The task in whose service the thread is, now.
     pub fn task(&self) -> Option<Task> {
         match self {
             Self::Task(task) | Self::Helper(_, task) => Some(*task),
@@ -29,7 +29,7 @@ impl Doing {
             Self::Nameless | Self::Idle(_) | Self::Other(_) | Self::Lost(_) => None,
         }
     }
-    /// The task that this thread itself runs, or ran last.
+    /// The task that the thread itself runs, or ran last.
     pub fn own_task(&self) -> Option<Task> {
         match self {
             Self::Task(task) => Some(*task),

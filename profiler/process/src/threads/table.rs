@@ -19,7 +19,7 @@ const LINGER_NS: u64 = 5_000_000_000;
 /// Processes kept of those that tasks' threads started.
 const MAX_STARTED: usize = 1024;
 
-/// How much is kept.
+/// How many threads and label sets are kept, and how many tasks a process may bring.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Threads; each takes some 250 bytes. A JVM has 30 to 500.
@@ -54,7 +54,7 @@ pub enum OwnerKind {
 }
 
 impl OwnerKind {
-    /// PySpark's on an executor.
+    /// Whether the process is PySpark's, on an executor.
     pub(super) fn is_python(self) -> bool {
         matches!(self, Self::Worker | Self::Daemon)
     }
@@ -63,20 +63,20 @@ impl OwnerKind {
 /// The process of a thread, as the registry knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
-    /// Its id.
+    /// The process's id.
     pub pid: Pid,
-    /// Its labels, shared.
+    /// The process's labels, shared.
     pub labels: &'a Arc<LabelSet>,
-    /// What it is to Spark.
+    /// What the process is to Spark.
     pub role: Role,
-    /// What its threads are.
+    /// What its threads are, and so how their labels are found.
     pub kind: OwnerKind,
     /// Whose share of the table its threads take.
     pub tenant: Tenant,
 }
 
 impl Owner<'_> {
-    /// Tasks run in executors, and in a driver in local mode.
+    /// Whether its threads may run tasks: executors', and a driver's in local mode.
     pub(super) fn may_run_tasks(&self) -> bool {
         matches!(self.role, Role::Executor | Role::Driver)
     }
@@ -111,8 +111,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// An empty one. `started_ns` is when the daemon began to watch, CLOCK_MONOTONIC: of a thread that began
-    /// later all accounts are booked.
+    /// An empty table. `started_ns` is when the daemon began to watch, CLOCK_MONOTONIC: of a thread that began later
+    /// all accounts are booked.
     pub fn new(limits: Limits, started_ns: u64) -> Self {
         Self {
             limits,

@@ -27,36 +27,36 @@ const MAX_SHOWN: usize = 160;
 /// Why a server gave no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// No connection, or it broke.
+    /// There is no connection, or it broke; what the client says, cleaned.
     #[error("{0}")]
     Connection(String),
-    /// Slow.
+    /// The server is slow: there was no answer within this time.
     #[error("no answer within {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// 404.
+    /// HTTP 404: the server does not know the application, stage or page.
     #[error("does not know it (HTTP 404)")]
     NotFound,
-    /// 401, 403.
+    /// HTTP 401 or 403: the server wants a login.
     #[error("wants a login (HTTP {0}), which this daemon does not have")]
     Login(u16),
-    /// 3xx.
+    /// HTTP 3xx: the server sends elsewhere.
     #[error("sends elsewhere (HTTP {0}), which is not followed: name a history server with spark-url")]
     Redirect(u16),
     /// Any other status.
     #[error("HTTP {0}")]
     Status(u16),
-    /// Too long.
+    /// The body has more than [`MAX_BODY`] bytes.
     #[error("its answer is longer than {} MiB", MAX_BODY >> 20)]
     TooLarge,
-    /// A text in it is too long.
+    /// A text in the body has more than [`MAX_TEXT`] bytes.
     #[error("a text in its answer is longer than {} KiB", MAX_TEXT >> 10)]
     LongText,
-    /// Not what Spark says.
+    /// The body is not JSON, or not of the shape that Spark gives it; what the reader says, cleaned.
     #[error("its answer is not Spark's: {0}")]
     NotSpark(String),
 }
 
-/// The conversation.
+/// The conversation: a time until which it may go on.
 #[derive(Debug)]
 pub struct Client {
     agent: ureq::Agent,
@@ -71,7 +71,7 @@ impl Default for Client {
 }
 
 impl Client {
-    /// One with times of its own.
+    /// A conversation with these times, which begins now.
     pub fn new(request: Duration, conversation: Duration) -> Self {
         let agent = ureq::Agent::config_builder()
             .timeout_connect(Some(Duration::from_secs(3).min(request)))
@@ -86,6 +86,10 @@ impl Client {
     }
 
     /// GETs `base/api/v1/applications/path`.
+    ///
+    /// # Errors
+    /// An [`AskError`]: no connection, no time left, a status other than 200, a body that is too large or not of this
+    /// type.
     pub fn get<T: DeserializeOwned>(&self, base: &SparkUrl, path: &str) -> Result<T, AskError> {
         let time = self.request.min(self.until.saturating_duration_since(Instant::now()));
         if time.is_zero() {

@@ -69,7 +69,10 @@ impl Texts {
     }
 }
 
-/// The stages of an application.
+/// The stages of an application, with jobs and SQL executions where these can be had.
+///
+/// # Errors
+/// An [`AskError`] of the application or its stages. Where only jobs or SQL executions fail, a note says so.
 pub fn stages(client: &Client, base: &SparkUrl, app: &str) -> Result<SparkStages, AskError> {
     let fetched = WallTime::now();
     let Found { path, completed } = find(client, base, app)?;
@@ -178,6 +181,9 @@ fn sql_of_jobs(
 }
 
 /// The tasks of one attempt of a stage.
+///
+/// # Errors
+/// An [`AskError`] of the application or of any page of tasks. Nothing of the pages before is given.
 pub fn tasks(
     client: &Client,
     base: &SparkUrl,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Any answer.
+/// An answer of any type.
 #[derive(Clone, Debug)]
 pub enum Value {
     Stages(Arc<SparkStages>),
@@ -18,9 +18,9 @@ pub enum Value {
 
 /// An answer's type.
 pub trait Keep: Sized {
-    /// As one of any.
+    /// The answer as one of any type.
     fn keep(self) -> Value;
-    /// Back from any.
+    /// The answer back from one of any type; None: it is of another.
     fn kept(value: &Value) -> Option<Arc<Self>>;
 }
 
@@ -61,7 +61,7 @@ impl Value {
             Self::Tasks(told) => told.fetched,
         }
     }
-    /// Roughly; a text that several stages share counts for each.
+    /// Bytes of the answer, roughly; a text that several stages share counts for each.
     fn bytes(&self) -> usize {
         match self {
             Self::Stages(told) => {
@@ -87,7 +87,7 @@ struct Entry {
     used: Instant,
 }
 
-/// The answers.
+/// The answers that are kept, by question.
 #[derive(Debug, Default)]
 pub struct Kept {
     entries: HashMap<Question, Entry>,
@@ -104,17 +104,17 @@ impl Kept {
         self.entries.values().filter_map(|e| e.value.as_ref()).map(Value::bytes).sum()
     }
 
-    /// It is time to ask, and nobody is asking.
+    /// Whether it is time to ask, and nobody is asking.
     pub fn is_due(&self, question: &Question) -> bool {
         self.entries.get(question).is_none_or(|e| !e.pending && Instant::now() >= e.due)
     }
 
-    /// Somebody is asking.
+    /// Whether somebody is asking.
     pub fn is_pending(&self, question: &Question) -> bool {
         self.entries.get(question).is_some_and(|e| e.pending)
     }
 
-    /// It is being asked. Returns how many others had to go.
+    /// The question is being asked. Returns how many others had to go.
     pub fn begin(&mut self, question: &Question) -> u64 {
         let now = Instant::now();
         let new = Entry { value: None, failure: None, pending: false, failures: 0, due: now, used: now };
@@ -122,7 +122,7 @@ impl Kept {
         self.make_room()
     }
 
-    /// It was asked. Returns how many others had to go.
+    /// The question was asked. Returns how many others had to go.
     pub fn end(&mut self, question: &Question, told: Result<Value, String>) -> u64 {
         let Some(entry) = self.entries.get_mut(question) else { return 0 };
         entry.pending = false;
@@ -144,7 +144,7 @@ impl Kept {
         self.make_room()
     }
 
-    /// What is known by now; `nobody` says why it is not asked for.
+    /// What is known by now; `nobody` says why the question is not asked.
     pub fn tell<T: Keep>(&mut self, question: &Question, nobody: Option<&str>) -> Joined<T> {
         let Some(entry) = self.entries.get_mut(question) else {
             let why =

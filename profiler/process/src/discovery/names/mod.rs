@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 /// How long an answer of a running application holds.
 pub const RUNNING: Duration = Duration::from_secs(30);
-/// How long one of an application that ended holds.
+/// How long an answer of an application that ended holds.
 pub const ENDED: Duration = Duration::from_secs(600);
 /// Longest time between two attempts while there is no answer; the first is [`RUNNING`].
 pub const SLOWEST: Duration = Duration::from_secs(600);
@@ -47,7 +47,7 @@ pub const MAX_BYTES: usize = 4 << 20;
 /// Bytes of a sentence about failures.
 const MAX_SAYS: usize = 600;
 
-/// How to ask.
+/// Who is asked for names.
 #[derive(Clone, Debug, Default)]
 pub struct NamesConfig {
     /// Servers that the operator named; at most 8 are asked.
@@ -61,19 +61,19 @@ pub struct NamesConfig {
 pub struct NamesCounters {
     /// Questions put to Spark's servers.
     pub asked: u64,
-    /// Of these, without an answer.
+    /// Questions that none of the servers answered.
     pub failed: u64,
-    /// Not put: too many waited.
+    /// Questions that were not put: too many waited.
     pub refused: u64,
     /// Answers given up for want of room.
     pub evicted: u64,
     /// Answers kept now.
     pub kept: usize,
-    /// Their bytes.
+    /// Bytes of the answers kept now.
     pub bytes: usize,
 }
 
-/// What is asked for.
+/// What is asked for: an application's stages, or the tasks of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Question {
     app: String,

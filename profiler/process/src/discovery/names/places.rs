@@ -36,11 +36,11 @@ pub enum Tells {
 /// A process with a web server of Spark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which one.
+    /// The process with the web server.
     pub process: Candidate,
-    /// What it tells of.
+    /// What its server tells of.
     pub tells: Tells,
-    /// Its port, where its command line tells.
+    /// The server's port, where the process's command line tells.
     pub ui_port: Option<u16>,
 }
 
@@ -49,7 +49,7 @@ pub struct Place {
 pub struct Places(Arc<Mutex<Arc<[Place]>>>);
 
 impl Places {
-    /// Replaces them, if anything changed.
+    /// Replaces the places, if anything changed.
     pub(crate) fn publish(&self, mut places: Vec<Place>) {
         places.sort_by_key(|place| place.process.key);
         places.truncate(MAX_PLACES);
@@ -81,7 +81,7 @@ impl Places {
 }
 
 impl Place {
-    /// For people: `driver 4711`.
+    /// What people call the place: `driver 4711`.
     pub fn name(&self) -> String {
         let ProcessKey { pid, .. } = self.process.key;
         match self.tells {
@@ -90,7 +90,11 @@ impl Place {
         }
     }
 
-    /// Where it can be asked, or why it cannot.
+    /// Where the server can be asked: its listening sockets that are likely its pages.
+    ///
+    /// # Errors
+    /// The rest of a sentence that begins with [`Self::name`]: the process is in a network of its own, has ended,
+    /// listens nowhere, or not where pages are looked for.
     pub fn urls(&self, root: &ProcRoot) -> Result<Vec<SparkUrl>, &'static str> {
         let own = own_netns(root);
         if own.is_empty() || self.process.netns != own {
@@ -108,7 +112,7 @@ impl Place {
         Ok(likely.iter().filter_map(url).collect())
     }
 
-    /// The sockets that are its pages. A GET at an RPC port would write a warning into its log.
+    /// The sockets that are the server's pages. A GET at an RPC port would write a warning into its log.
     fn likely(&self, listening: &[SocketAddr]) -> Vec<SocketAddr> {
         let told = |port: u16| self.ui_port.is_some_and(|told| port >= told && port - told <= 16);
         let is_likely = |port: u16| match self.tells {

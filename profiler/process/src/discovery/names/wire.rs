@@ -18,9 +18,9 @@ pub const MAX_WORDS: usize = 256;
 /// At most `N` of a list, the first; how many were left off is counted.
 #[derive(Debug)]
 pub struct First<T, const N: usize> {
-    /// Kept.
+    /// The first of the list.
     pub items: Vec<T>,
-    /// Not kept.
+    /// How many came after them.
     pub left_off: usize,
 }
 
@@ -80,11 +80,12 @@ impl<'de> Deserialize<'de> for Words {
 }
 
 impl Words {
-    /// None where it is empty.
+    /// The text; None where it is empty.
     pub fn some(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|text| !text.is_empty())
     }
-    /// As Spark writes a time, `2026-11-21T18:36:11.979GMT`. The epoch and before stand for "not yet".
+    /// The instant of a text that is a time as Spark writes it, `2026-11-21T18:36:11.979GMT`. The epoch and before
+    /// stand for "not yet".
     pub fn time(&self) -> Option<WallTime> {
         let text = self.0.strip_suffix("GMT")?;
         let time: jiff::Timestamp = format!("{text}Z").parse().ok()?;
