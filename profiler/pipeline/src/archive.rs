@@ -24,15 +24,18 @@ const STUCK: Duration = Duration::from_secs(300);
 /// What `emberscope serve` is told to do.
 #[derive(Clone, Debug)]
 pub struct ServeArchive {
-    /// The archive and its cache.
+    /// Where the archive is, and how much of it is kept here.
     pub reader: ReaderConfig,
-    /// Address and token.
+    /// Address, socket, tokens and certificate of the server.
     pub listen: ServeConfig,
     /// Length of the windows in the archive.
     pub window: Duration,
 }
 
-/// Copies a store while it is written. Out: the thread, and what the status adds.
+/// Starts to copy a store while it is written.
+///
+/// # Errors
+/// [`PipelineError::Archive`]: the URL cannot be one of an archive, or there is no thread.
 pub(super) fn copy(store: &Path, node: &str, url: &str) -> Result<Archiver, PipelineError> {
     Ok(Archiver::start(ArchiverConfig::new(store, node, url))?)
 }
@@ -97,7 +100,12 @@ struct Seen {
     usage: ReaderUsage,
 }
 
-/// Answers from an archive until the end is asked for.
+/// Answers from an archive until the end is asked for. Whether the archive answers is shown by `/readyz`: an archive
+/// that is away is no error.
+///
+/// # Errors
+/// [`PipelineError::Serve`]: the server's address, tokens or certificate. [`PipelineError::Archive`]: the archive's
+/// URL, or the cache's directory. [`PipelineError::Runtime`], [`PipelineError::Metrics`]. Nothing was answered then.
 pub fn serve_archive(config: ServeArchive, life: Lifecycle) -> Result<(), PipelineError> {
     let answering = Answering::begin(&config.listen)?;
     let (url, refresh) = (config.reader.url.clone(), config.reader.refresh);
@@ -130,6 +138,10 @@ pub fn serve_archive(config: ServeArchive, life: Lifecycle) -> Result<(), Pipeli
 }
 
 /// Answers from the store of a daemon that does not run until the end is asked for.
+///
+/// # Errors
+/// [`PipelineError::Serve`]: the server's address, tokens or certificate. [`PipelineError::Runtime`],
+/// [`PipelineError::Metrics`]. Nothing was answered then.
 pub fn serve_store(
     store: DiskStore,
     dir: &Path,

@@ -24,7 +24,7 @@ struct Waiting {
     since: Instant,
 }
 
-/// The queue.
+/// The windows that wait, oldest first.
 #[derive(Default)]
 pub struct Closing(VecDeque<Waiting>);
 
@@ -57,12 +57,12 @@ impl Closing {
         self.first()
     }
 
-    /// The oldest, ready or not.
+    /// The oldest window, ready or not.
     pub fn first(&mut self) -> Option<(ClosedWindow<StackToken>, LostCounts)> {
         self.0.pop_front().map(|waiting| (waiting.window, waiting.lost))
     }
 
-    /// Nothing waits.
+    /// Whether no window waits.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::mem::take;
 use std::sync::Arc;
 
-/// What a daemon's settings say.
+/// What a daemon's settings say of its server.
 pub(super) fn of(config: &DaemonConfig) -> ServeConfig {
     let path = |file: &Option<FilePath>| file.as_ref().map(|file| file.get().to_owned());
     ServeConfig {

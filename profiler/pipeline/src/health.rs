@@ -63,7 +63,7 @@ impl Shared {
     }
 }
 
-/// Counts and tells.
+/// Counts what the pipeline does, and makes the status of it.
 pub struct Health {
     metrics: Arc<Metrics>,
     shared: Arc<Shared>,
@@ -83,12 +83,12 @@ impl Health {
         Self { metrics, shared, host, hz }
     }
 
-    /// A sample was counted.
+    /// Counts a sample.
     pub fn sample(&mut self, kind: SampleKind) {
         self.metrics.sampling.samples.add(kind, 1);
     }
 
-    /// A sample of an application that the user does not want.
+    /// Counts a sample of an application that the user does not want.
     pub fn not_kept(&mut self) {
         self.metrics.sampling.not_kept.inc();
     }

@@ -68,13 +68,13 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// Why sampling or answering cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
-    /// The kernel side.
+    /// The kernel side cannot start, or cannot go on.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// The HTTP side.
+    /// The server's address, tokens or certificate.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// What to keep.
+    /// A filter of what to keep cannot be read.
     #[error(transparent)]
     Keep(#[from] KeepError),
     /// The choice of a recording fits nothing.
@@ -83,7 +83,7 @@ pub enum PipelineError {
     /// The answer of a recording is too large.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store on disk.
+    /// The store on disk cannot be opened.
     #[error(transparent)]
     DiskStore(#[from] DiskStoreError),
     /// The archive's URL, or the cache's directory.
@@ -101,6 +101,12 @@ pub enum PipelineError {
 }
 
 /// Samples and answers until the end is asked for.
+///
+/// # Errors
+/// Before anything is sampled: [`PipelineError::Runtime`], [`PipelineError::Serve`], [`PipelineError::DiskStore`],
+/// [`PipelineError::Keep`], [`PipelineError::Metrics`], [`PipelineError::Capture`], [`PipelineError::Archive`]. Later
+/// [`PipelineError::Capture`] or [`PipelineError::Panicked`]: sampling cannot go on. All closed windows are stored
+/// then.
 pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineError> {
     heap::settle();
     // What can be refused at once is: the address, the token, what to keep; then the kernel.
@@ -167,6 +173,12 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
 }
 
 /// Samples for a while, at most until the end is asked for, and answers with all that was selected.
+///
+/// # Errors
+/// Before anything is sampled: [`PipelineError::Keep`], [`PipelineError::Metrics`], [`PipelineError::Runtime`],
+/// [`PipelineError::Capture`] (also where the kind cannot be sampled here). Later [`PipelineError::Capture`] or
+/// [`PipelineError::Panicked`]; [`PipelineError::Select`]: what was chosen was not sampled; [`PipelineError::Store`]:
+/// the answer is too large. What was sampled is lost in each case.
 pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineError> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryStoreConfig {
         window_length: config.daemon.window.get().get(),

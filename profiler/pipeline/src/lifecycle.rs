@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// 128 + SIGINT, as shells report it.
+/// Exit code after a second signal: 128 + SIGINT, as shells report it.
 const INTERRUPTED: i32 = 130;
 
 /// A handle on the process's end; clones share it.
@@ -31,7 +31,7 @@ struct Inner {
 }
 
 impl Lifecycle {
-    /// One that listens to no signals, and tells `notify` (the value of `$NOTIFY_SOCKET`).
+    /// A handle that listens to no signals, and tells `notify` (the value of `$NOTIFY_SOCKET`).
     pub fn quiet(notify: Option<OsString>) -> Self {
         let inner = Inner {
             stopped: Mutex::new(false),
@@ -43,7 +43,10 @@ impl Lifecycle {
         Self(Arc::new(inner))
     }
 
-    /// One that SIGTERM and SIGINT stop.
+    /// A handle that SIGTERM and SIGINT stop. It tells `$NOTIFY_SOCKET`.
+    ///
+    /// # Errors
+    /// There is no event queue (epoll(7)), no handler of signals, or no thread.
     pub fn install() -> io::Result<Self> {
         let mut life = Self::quiet(std::env::var_os("NOTIFY_SOCKET"));
         if let Some(inner) = Arc::get_mut(&mut life.0) {
@@ -119,7 +122,7 @@ impl Lifecycle {
         }
     }
 
-    /// Tells it in a line what the daemon does, for `systemctl status`.
+    /// Tells the service manager in a line what the daemon does, for `systemctl status`.
     pub fn status(&self, line: &str) {
         self.tell(&format!("STATUS={line}"));
     }

@@ -17,7 +17,7 @@ const PASSING: Duration = Duration::from_millis(10);
 /// For how long more of it is expected.
 const MORE: Duration = Duration::from_millis(500);
 
-/// The pace.
+/// When the ring is read next: until when it is read often.
 #[derive(Debug)]
 pub struct Pace {
     last: Instant,
@@ -28,7 +28,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Slow.
+    /// The slow pace.
     pub fn new() -> Self {
         let now = Instant::now();
         Self { last: now, starting: now, passing: now }

@@ -4,10 +4,13 @@ use emberscope_config::DaemonConfig;
 use emberscope_push::{Protocol, PushConfig, Pusher};
 use std::io;
 
-/// Those that there are: none, one or both.
+/// The pushers that there are: none, one or both.
 pub type Pushers = Vec<(Protocol, Pusher)>;
 
-/// Starts their threads.
+/// Starts the pushers that the settings name.
+///
+/// # Errors
+/// The kernel starts no thread. Pushers that were started before end.
 pub fn start(config: &DaemonConfig) -> io::Result<Pushers> {
     let tenant = config.push_tenant.as_ref().map(|tenant| tenant.get().to_owned());
     let of = |protocol| match protocol {

@@ -16,12 +16,12 @@ use std::collections::HashMap;
 /// Executors that are told of.
 const MAX_EXECUTORS: usize = (MAX_PARTIES - MAX_SPARK_PYTHONS) as usize;
 
-/// A process of PySpark's.
+/// A process of PySpark's that the kernel side was told of.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     kind: PartyKind,
     uid: u32,
-    /// It has a place.
+    /// The process has a place in the kernel's map.
     placed: bool,
 }
 
@@ -31,7 +31,7 @@ impl Told {
     }
 }
 
-/// What was told of them.
+/// The processes that the kernel side was told of, and whose places they take.
 #[derive(Debug, Default)]
 pub struct Pythons {
     told: HashMap<ProcessKey, Told>,
@@ -41,28 +41,28 @@ pub struct Pythons {
     refused: u64,
     /// The programs could not be attached, and that was told.
     unwatched: bool,
-    /// Likewise those of waits.
+    /// Likewise for the programs that watch waits.
     waits_unwatched: bool,
 }
 
 /// The kernel side, as it is told: [`Capture`], or a stand-in in tests.
 pub trait Kernel {
-    /// A process of PySpark's.
+    /// Tells of a process of PySpark's.
     ///
     /// # Errors
-    /// There is no room.
+    /// [`CaptureError::TooMany`]: there is no room.
     fn set(&mut self, pid: Pid, kind: PartyKind, executor: Pid) -> Result<(), CaptureError>;
-    /// It is none any more.
+    /// The process is none of PySpark's any more.
     fn forget(&mut self, pid: Pid);
     /// Whether workers' wake-ups and packets are watched.
     ///
     /// # Errors
-    /// It cannot be.
+    /// [`CaptureError::Program`]: a tracepoint cannot be attached to, or left.
     fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError>;
     /// Whether there are executors, whose tasks' waits are watched.
     ///
     /// # Errors
-    /// They cannot be.
+    /// [`CaptureError::Program`]: a tracepoint cannot be attached to, or left.
     fn watch_waits(&mut self, watch: bool) -> Result<(), CaptureError>;
 }
 

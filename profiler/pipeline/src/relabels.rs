@@ -28,7 +28,7 @@ impl Relabels {
         self.0.insert(from, to);
     }
 
-    /// For the rows of one window.
+    /// What puts the labels of one window's rows right.
     pub fn apply(&self) -> Applying<'_> {
         Applying { relabels: self, rewritten: LabelRewrite::default() }
     }

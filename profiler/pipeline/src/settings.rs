@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The store in `dir`.
+/// The configuration of the store in `dir`.
 pub fn store(config: &DaemonConfig, dir: &Path) -> DiskStoreConfig {
     DiskStoreConfig {
         window_length: config.window.get().get(),
@@ -49,7 +49,10 @@ pub fn store(config: &DaemonConfig, dir: &Path) -> DiskStoreConfig {
     }
 }
 
-/// The registry of processes, without the runtimes' marks. An error is a filter that cannot be read.
+/// The configuration of the registry of processes, without the runtimes' marks.
+///
+/// # Errors
+/// [`PipelineError::Keep`]: a filter of applications or executors cannot be read.
 pub fn registry(config: &DaemonConfig, node: &str) -> Result<RegistryConfig, PipelineError> {
     let keep = Keep {
         apps: config.apps.get().parse::<AppFilter>()?,
@@ -64,7 +67,7 @@ pub fn registry(config: &DaemonConfig, node: &str) -> Result<RegistryConfig, Pip
     })
 }
 
-/// The sampling programs.
+/// The configuration of the sampling programs.
 pub fn capture(config: &DaemonConfig) -> CaptureConfig {
     CaptureConfig {
         hz: *config.hz.get(),
@@ -79,7 +82,7 @@ pub fn capture(config: &DaemonConfig) -> CaptureConfig {
     }
 }
 
-/// Windows of a node.
+/// The configuration of a node's windows.
 pub fn windows(config: &DaemonConfig, node: &str) -> WindowsConfig<StackToken> {
     let labels = LabelSetBuilder::new().set(LabelKey::Node, node).build();
     WindowsConfig {
@@ -94,7 +97,7 @@ pub fn windows(config: &DaemonConfig, node: &str) -> WindowsConfig<StackToken> {
     }
 }
 
-/// Names of frames.
+/// The configuration of what names frames.
 pub fn symbolizer(config: &DaemonConfig, readers: Readers) -> SymbolizerConfig {
     SymbolizerConfig {
         readers,

@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 const TABLES: [&str; Loss::ALL.len()] =
     ["ring_stacks", "ring_samples", "ring_events", "ring_names", "named_threads", "names_a_second"];
 
-/// Who lost what.
+/// Refusals of the kernel's tables, by user.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     refused: [Refusals; TABLES.len()],
 }
 
 impl Shares {
-    /// Once a second.
+    /// Once a second: takes what users lost since.
     pub fn tick(&mut self, capture: &mut Capture, registry: &mut Registry) {
         let spark = registry.iter().filter(|process| process.tenant.spark && !process.exited);
         let spark: BTreeSet<u32> = spark.map(|process| process.tenant.uid).collect();
@@ -40,7 +40,7 @@ impl Shares {
         }
     }
 
-    /// By table.
+    /// What users lost, by table.
     pub fn refusals(&self) -> impl Iterator<Item = (&'static str, &Refusals)> {
         TABLES.into_iter().zip(&self.refused)
     }

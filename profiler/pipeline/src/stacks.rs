@@ -28,7 +28,7 @@ const MAX_LOST: usize = 4096;
 /// A stack in the making: what a window holds until it closes and its JIT addresses are named.
 #[derive(Debug)]
 pub struct Entry {
-    /// Whose it is, as known when the stack was first seen.
+    /// The process, as known when the stack was first seen.
     pub target: Arc<Target>,
     /// Frames, some of them pending.
     pub pending: PendingStack,

@@ -17,22 +17,22 @@ const SHORTEST_NS: u64 = 20_000_000;
 struct Counted {
     began_ns: u64,
     until_ns: u64,
-    /// Its stack, which comes up once.
+    /// The wait's stack, which comes up once.
     stack: StackToken,
 }
 
-/// What is to be counted.
+/// A stretch of a wait that is to be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// CLOCK_MONOTONIC.
+    /// Begin of the stretch, CLOCK_MONOTONIC.
     pub from_ns: u64,
-    /// Likewise.
+    /// End of the stretch, CLOCK_MONOTONIC.
     pub until_ns: u64,
     /// Nanoseconds of waiting in it.
     pub weight: u64,
 }
 
-/// All that are counted in part.
+/// Waits that are counted in part, by thread.
 #[derive(Debug, Default)]
 pub struct OpenWaits(FastMap<Tid, Counted>);
 
@@ -54,7 +54,7 @@ impl OpenWaits {
         (stretch(wait, from), known.map(|known| known.stack.clone()))
     }
 
-    /// It is counted up to now.
+    /// The wait is counted up to now.
     pub fn counted(&mut self, wait: &RawWait, stack: StackToken) {
         let (began_ns, until_ns) = (wait.began_ns, wait.sample.time_ns);
         if self.0.len() < MAX_WAITERS as usize || self.0.contains_key(&wait.sample.tid) {
@@ -62,7 +62,7 @@ impl OpenWaits {
         }
     }
 
-    /// Keeps those that go on.
+    /// Keeps the waits that go on.
     pub fn keep(&mut self, open: &[RawWait]) {
         let goes_on =
             |tid: Tid, began_ns| open.iter().any(|wait| (wait.sample.tid, wait.began_ns) == (tid, began_ns));
@@ -96,7 +96,8 @@ impl Worker {
     }
 }
 
-/// From a time on; of several the whole, as their time is not that between beginning and end.
+/// What of a wait there is from a time on; of several waits the whole, as their time is not that between beginning
+/// and end.
 fn stretch(wait: &RawWait, from_ns: u64) -> Stretch {
     let until_ns = wait.sample.time_ns.max(from_ns);
     let weight = if wait.several { wait.sample.weight } else { until_ns - from_ns };

@@ -16,6 +16,9 @@ const EVERY: Duration = Duration::from_secs(5);
 const LOOKS: u32 = 4;
 
 /// Starts the thread; it ends with the daemon.
+///
+/// # Errors
+/// The kernel starts no thread.
 pub(super) fn start(life: Lifecycle) -> io::Result<()> {
     let every = life.watchdog().map_or(EVERY, |period| (period / LOOKS).min(EVERY));
     let body = move |beat: &emberscope_supervise::Beat| {
@@ -50,7 +53,7 @@ pub(super) fn start(life: Lifecycle) -> io::Result<()> {
     thread.spawn(run).map(|_| ())
 }
 
-/// One line. Without the seconds, which change each time.
+/// One line of the state. Without the seconds, which change each time.
 fn says(health: &Health) -> String {
     let stuck = |weight| {
         let all = health.threads.iter().filter(move |state| state.weight == weight && state.is_stuck());

@@ -47,7 +47,7 @@ const STUCK: Duration = Duration::from_secs(15);
 /// How long the end may take after a failure: what is closed is stored, and a restart does the rest.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// All rooms up to the store.
+/// All rooms up to the store, used by the sampling thread alone.
 pub struct Worker {
     pub(super) capture: Capture,
     pub(super) registry: Registry,
@@ -89,8 +89,11 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Samples until `stopped` says so, then closes what is open and names it. What fails or panics ends it, with all
-    /// windows stored.
+    /// Samples until `stopped` says so, then closes what is open and names it.
+    ///
+    /// # Errors
+    /// [`PipelineError::Capture`]: the kernel side fails. [`PipelineError::Panicked`]: a defect. All windows are
+    /// stored then, with the names that they have, and the process ends within [`LAST_WORDS`].
     pub fn run(mut self, stopped: impl Fn() -> bool) -> Result<(), PipelineError> {
         let beat = emberscope_supervise::beat("sampler", STUCK, Weight::Vital);
         let ended = match attempt(|| self.sample(&beat, stopped)) {

@@ -23,7 +23,7 @@ pub fn count(m: &Pushing, states: &[(Protocol, PushState)]) {
     }
 }
 
-/// Of the status; null where nothing is pushed so.
+/// A pusher's part of the status; null where nothing is pushed so.
 pub fn status(states: &[(Protocol, PushState)], protocol: Protocol) -> Value {
     let Some((_, state)) = states.iter().find(|(own, _)| *own == protocol) else { return Value::Null };
     let dropped = PushDrop::ALL.iter().zip(state.dropped);

@@ -7,7 +7,7 @@ use emberscope_runtime::Fact;
 use emberscope_symbolize::Symbolizer;
 use serde_json::{Value, json};
 
-/// Of those that the status lists: a busy executor has one a core.
+/// Interpreters that the status lists: a busy executor has one a core.
 const MAX_LISTED: usize = 200;
 
 /// `pythons` of the status.

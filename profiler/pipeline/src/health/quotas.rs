@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 /// Tenants that the status lists.
 const MAX_LISTED: usize = 20;
 
-/// Counts them.
+/// Counts what each table turned away.
 pub(super) fn count(metrics: &Metrics, tables: &[(&'static str, &Refusals)]) {
     for (table, refusals) in tables {
         raise_to(&metrics.bounded.quota_refused.with_label_values(&[table]), refusals.total());
     }
 }
 
-/// Who lost most.
+/// The tenants that lost most, for the status.
 pub(super) fn status(tables: &[(&'static str, &Refusals)], registry: &Registry) -> Vec<Value> {
     let each = tables.iter().flat_map(|(table, refusals)| {
         refusals.by_tenant().map(move |(tenant, refused)| (refused, *table, tenant))

@@ -4,7 +4,7 @@ use emberscope_serve::{Metrics, raise_to};
 use emberscope_target::errand::{About, Alone, ErrandCounts, Stuck};
 use serde_json::{Value, json};
 
-/// Of those that the status lists.
+/// Reads that the status lists.
 const MAX_LISTED: usize = 64;
 
 /// Sets the metrics.

@@ -6,12 +6,13 @@ use std::path::Path;
 /// Threads of one process whose comm is read.
 const MAX_COMMS: usize = 32_768;
 
-/// The comm of one thread.
+/// The comm of one thread; None: it is gone.
 pub fn comm(pid: Pid, tid: Tid) -> Option<Vec<u8>> {
     read_comm(&Path::new("/proc").join(pid.to_string()).join("task").join(tid.to_string()))
 }
 
-/// Without its newline. At most 16 bytes (TASK_COMM_LEN), and no process chooses how long reading it takes.
+/// The comm in a thread's directory, without its newline. At most 16 bytes (TASK_COMM_LEN), and no process chooses
+/// how long reading it takes.
 fn read_comm(thread: &Path) -> Option<Vec<u8>> {
     let mut comm = std::fs::read(thread.join("comm")).ok()?;
     comm.pop_if(|last| *last == b'\n');

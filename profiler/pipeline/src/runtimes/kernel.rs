@@ -7,7 +7,8 @@ use std::os::fd::BorrowedFd;
 
 /// The kernel side, as the runtimes' processes use it.
 pub trait Kernel {
-    /// From now on it notes whether the process runs another program or ends, for a layout that is about to be read.
+    /// From now on the kernel notes whether the process runs another program or ends, for a layout that is about to
+    /// be read.
     ///
     /// # Errors
     /// This kernel does not walk by layouts, or there is no room.
@@ -17,7 +18,7 @@ pub trait Kernel {
     /// # Errors
     /// As for [`Self::expect`].
     fn tell(&mut self, runtime: RuntimeId, pid: Pid, layout: &[u8]) -> Result<bool, CaptureError>;
-    /// Whether it still has a layout of the process, or expects one.
+    /// Whether the kernel still has a layout of the process, or expects one.
     fn has(&self, runtime: RuntimeId, pid: Pid) -> bool;
     /// Drops the layout.
     fn forget(&mut self, runtime: RuntimeId, pid: Pid);
@@ -26,7 +27,7 @@ pub trait Kernel {
     /// # Errors
     /// There is no room.
     fn watch_process(&mut self, pid: Pid, strings: Option<StringLayout>) -> Result<(), CaptureError>;
-    /// No more of that.
+    /// Tells no more of the process's threads.
     fn unwatch_process(&mut self, pid: Pid);
     /// Sees names given in this file.
     ///
@@ -34,7 +35,7 @@ pub trait Kernel {
     /// The probe is refused, or there are too many.
     fn watch_names(&mut self, id: FileId, file: BorrowedFd<'_>, probe: NameProbe)
     -> Result<(), CaptureError>;
-    /// No more of that.
+    /// Sees no more names given in this file.
     ///
     /// # Errors
     /// The probe stays.
@@ -51,7 +52,7 @@ pub trait Kernel {
         file: BorrowedFd<'_>,
         probe: AllocProbe,
     ) -> Result<(), CaptureError>;
-    /// No more of that.
+    /// Samples no more what threads allocate by this file.
     ///
     /// # Errors
     /// A probe stays.

@@ -39,9 +39,9 @@ struct Watched {
     walking: Walking,
     allocations: Allocations,
     file: Option<FileId>,
-    /// At finding where names are given.
+    /// Tries at finding where names are given.
     library: Tries,
-    /// At reading its layout.
+    /// Tries at reading the process's layout.
     layout: Tries,
     /// Number of the layout that was asked for last: one with another number was read from the program that the
     /// process ran before.
@@ -49,13 +49,13 @@ struct Watched {
     /// The layout that the walker has, and when the next readings are due that may tell more.
     given: Option<Layout>,
     settling: Vec<Instant>,
-    /// Its threads' names were asked for.
+    /// When its threads' names were asked for last.
     asked: Option<Instant>,
-    /// Names that are missing.
+    /// Whether names are missing.
     wanted: bool,
 }
 
-/// All of them.
+/// All processes of runtimes that are watched, and the files that have a probe.
 pub struct Processes {
     reader: Reader,
     known: HashMap<ProcessKey, Watched>,
@@ -69,7 +69,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// None yet.
+    /// No processes yet.
     pub fn new(readers: Readers) -> Self {
         Self {
             reader: Reader::of(readers),
@@ -96,12 +96,12 @@ impl Processes {
         self.known.get(&key).map(|process| &process.walking)
     }
 
-    /// What a runtime calls things.
+    /// What a runtime calls things; None: it is not known.
     pub fn words(&self, runtime: RuntimeId) -> Option<&'static Words> {
         self.reader.readers().runtimes().get(runtime).map(|runtime| runtime.words())
     }
 
-    /// Processes watched.
+    /// How many processes are watched.
     pub fn len(&self) -> usize {
         self.known.len()
     }
@@ -111,7 +111,7 @@ impl Processes {
         self.refused.total()
     }
 
-    /// The same by whose they were.
+    /// Processes turned away, by whose they were.
     pub fn refusals(&self) -> (&'static str, &Refusals) {
         ("jvms", &self.refused)
     }

@@ -8,23 +8,23 @@ use emberscope_runtime::{Again, Layout, Library, Opened, Problem, Readers, Runti
 use emberscope_target::readers::{Door, Of};
 use std::path::{Path, PathBuf};
 
-/// What to find out.
+/// What to find out of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Where its threads' namings can be seen.
+    /// Where the process's namings of threads can be seen.
     Library,
-    /// What its threads are called.
+    /// What the process's threads are called.
     Names,
-    /// What the walker must know of it; the layout gets this incarnation.
+    /// What the walker must know of the process; the layout gets this incarnation.
     Layout(u32),
-    /// The same of one that the walker knows already.
+    /// The same of a process that the walker knows already.
     Settled(u32),
 }
 
 /// Names of a process's threads, from two sources.
 #[derive(Debug)]
 pub struct Names {
-    /// Of all threads, cut to 15 bytes.
+    /// Of all threads what the kernel calls them, cut to 15 bytes.
     pub comms: Vec<(Tid, Vec<u8>)>,
     /// Full names from the process's memory.
     pub full: Result<Vec<(Tid, String)>, Problem>,
@@ -33,22 +33,22 @@ pub struct Names {
 /// What came of a job.
 #[derive(Debug)]
 pub enum Found {
-    /// Of [`Job::Library`].
+    /// What came of [`Job::Library`].
     Library(ProcessKey, Result<Library, Problem>),
-    /// Of [`Job::Names`].
+    /// What came of [`Job::Names`].
     Names(ProcessKey, Names),
-    /// Of [`Job::Layout`] and [`Job::Settled`], with the incarnation.
+    /// What came of [`Job::Layout`] or [`Job::Settled`], with the incarnation.
     Layout(ProcessKey, u32, Result<Layout, Problem>),
 }
 
-/// The door.
+/// The door of this room's jobs at the readers.
 pub struct Reader {
     readers: Readers,
     door: Door<Found>,
 }
 
 impl Reader {
-    /// Of these readers.
+    /// The door at these readers.
     pub fn of(readers: Readers) -> Self {
         Self { door: readers.door(), readers }
     }
@@ -73,7 +73,7 @@ impl Reader {
         self.readers.forget(key);
     }
 
-    /// The runtimes.
+    /// The readers behind the door.
     pub fn readers(&self) -> &Readers {
         &self.readers
     }

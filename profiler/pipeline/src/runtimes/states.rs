@@ -19,9 +19,9 @@ pub enum Naming {
     Opening,
     /// The probe on `os::set_native_thread_name` tells each name.
     Native,
-    /// The probe on `JVM_SetNativeThreadName` does, by Strings.
+    /// The probe on `JVM_SetNativeThreadName` tells each name, as a String.
     Strings,
-    /// The runtime gives them none.
+    /// The runtime gives its threads no names.
     None,
     /// Only by what the kernel calls them: why.
     Comm(String),
@@ -124,11 +124,11 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    /// The first is due now.
+    /// Tries of which the first is due now.
     pub(super) fn at_once() -> Self {
         Self { made: 0, next: Some(Instant::now()) }
     }
-    /// One failed; false when it was the last.
+    /// A try failed; false when it was the last.
     pub(super) fn failed(&mut self, problem: &Problem, now: Instant) -> bool {
         if *problem == Problem::Late {
             // No try: nothing was read. It is left alone for a time that ends.

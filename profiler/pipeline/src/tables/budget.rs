@@ -12,7 +12,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// All of `ahead` may be taken at first.
+    /// A budget of which all of `ahead` may be taken at first.
     pub fn new(share: f64, ahead: Duration) -> Self {
         Self { share, ahead, left: ahead, at: Instant::now() }
     }

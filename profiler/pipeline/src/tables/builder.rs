@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 /// Below the sampling thread and what the machine is there for, but not starved on a busy one.
 const NICE: i32 = 5;
-/// Of a core, once [`AHEAD`] is used up.
+/// Share of a core, once [`AHEAD`] is used up.
 const SHARE: f64 = 0.5;
-/// A JVM with all its libraries takes half a second.
+/// CPU time that may be taken at once: a JVM with all its libraries takes half a second.
 const AHEAD: Duration = Duration::from_secs(1);
 
 /// Longest for one file: half a core of a busy machine's slow disk.
@@ -22,6 +22,9 @@ const STUCK: Duration = Duration::from_secs(120);
 pub type Job = (Box<Wanted>, u64);
 
 /// Starts the thread; what it makes goes to `asks`. It ends when nobody has jobs for it.
+///
+/// # Errors
+/// The kernel starts no thread.
 pub fn start(keys: Keys, disk: Option<Disk>, asks: SyncSender<Ask>) -> std::io::Result<SyncSender<Job>> {
     let (jobs, queue) = sync_channel(1);
     emberscope_supervise::spawn("unwind-builder", STUCK, move |beat| {

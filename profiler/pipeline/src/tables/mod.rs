@@ -43,12 +43,12 @@ enum Ask {
     Stop,
 }
 
-/// What is shown.
+/// What is shown of unwind tables.
 #[derive(Clone, Debug, Default)]
 pub struct TableCounts {
-    /// Of the tables.
+    /// What the keeper of tables counted.
     pub tables: Counts,
-    /// Memory in the kernel.
+    /// Bytes of slabs in the kernel.
     pub slab_bytes: u64,
     /// Processes that wait for a look, and files that wait to be read.
     pub waiting: usize,
@@ -63,9 +63,9 @@ pub struct TableCounts {
 /// The threads' door.
 pub struct Tables {
     asks: Option<SyncSender<Ask>>,
-    /// Sampled since the last tick.
+    /// Processes that were sampled since the last tick.
     sampled: HashMap<Pid, Tenant>,
-    /// Of these, those that were told already.
+    /// Those of them of which the teller was told already.
     told: HashSet<Pid>,
     counts: Arc<Mutex<TableCounts>>,
     turned_away: u64,
@@ -73,6 +73,9 @@ pub struct Tables {
 
 impl Tables {
     /// Starts the threads; without maps nothing is done. Tables are kept in `dir`.
+    ///
+    /// # Errors
+    /// The kernel starts no thread. A directory that cannot be used is none: tables are built anew at each start.
     pub fn start(maps: Option<TableMaps>, dir: Option<&Path>) -> std::io::Result<Self> {
         let counts = Arc::new(Mutex::new(TableCounts::default()));
         let mut tables = Self {
@@ -96,7 +99,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// All processes that live, JVMs first.
+    /// Tells of all processes that live, JVMs first.
     pub fn begin(&mut self, registry: &Registry) {
         let mut live: Vec<_> =
             registry.iter().filter(|p| !p.exited).map(|p| (!p.is_jvm(), p.key.pid, p.tenant)).collect();
@@ -104,7 +107,7 @@ impl Tables {
         live.into_iter().for_each(|(_, pid, tenant)| self.ask(Ask::Mapped(pid, tenant)));
     }
 
-    /// A process of this tenant's mapped code.
+    /// Tells that a process of this tenant's mapped code.
     pub fn mapped(&mut self, pid: Pid, tenant: Tenant) {
         self.ask(Ask::Mapped(pid, tenant));
     }
@@ -131,7 +134,7 @@ impl Tables {
         }
     }
 
-    /// Once a second.
+    /// Once a second: tells who was sampled.
     pub fn tick(&mut self) {
         if !self.sampled.is_empty() {
             self.told = self.sampled.keys().copied().collect();
@@ -140,7 +143,7 @@ impl Tables {
         }
     }
 
-    /// What there is.
+    /// What tables there are, as the teller told it last.
     pub fn counts(&self) -> TableCounts {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         TableCounts { turned_away: self.turned_away, ..counts }

@@ -10,7 +10,7 @@ enum When {
     Later(Instant),
 }
 
-/// Those that wait, each once.
+/// Processes that wait for a look, each once.
 #[derive(Debug, Default)]
 pub struct Queue {
     now: VecDeque<Pid>,
@@ -19,12 +19,12 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// How many.
+    /// How many processes wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// As soon as those before it.
+    /// A process is looked at as soon as those before it.
     pub fn now(&mut self, pid: Pid) {
         match self.waiting.insert(pid, When::Now) {
             Some(When::Now) => return,
@@ -36,7 +36,7 @@ impl Queue {
         self.now.push_back(pid);
     }
 
-    /// Then, unless it waits already.
+    /// A process is looked at then, unless it waits already.
     pub fn later(&mut self, at: Instant, pid: Pid) {
         if let std::collections::hash_map::Entry::Vacant(entry) = self.waiting.entry(pid) {
             entry.insert(When::Later(at));
@@ -44,14 +44,14 @@ impl Queue {
         }
     }
 
-    /// It need not be looked at.
+    /// A process need not be looked at.
     pub fn forget(&mut self, pid: Pid) {
         if let Some(When::Later(at)) = self.waiting.remove(&pid) {
             self.later.remove(&(at, pid));
         }
     }
 
-    /// The next one that is due.
+    /// The next process that is due.
     pub fn next(&mut self, now: Instant) -> Option<Pid> {
         while let Some(pid) = self.now.pop_front() {
             if self.waiting.get(&pid) == Some(&When::Now) {
@@ -65,7 +65,7 @@ impl Queue {
         Some(pid)
     }
 
-    /// When the next one is due; None: nobody waits.
+    /// When the next process is due; None: nobody waits.
     pub fn due(&self, now: Instant) -> Option<Instant> {
         if !self.now.is_empty() {
             return Some(now);

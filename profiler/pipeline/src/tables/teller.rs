@@ -28,9 +28,9 @@ const GATHER: Duration = Duration::from_millis(300);
 const TELL: Duration = Duration::from_millis(200);
 /// Tables that are told one by one.
 const LARGEST: usize = 128;
-/// Of a core, for looks at once.
+/// Share of a core that looks at once may take.
 const SHARE: f64 = 0.1;
-/// What they may take ahead: a node's processes at the start.
+/// CPU time that those looks may take ahead: a node's processes at the start.
 const AHEAD: Duration = Duration::from_millis(100);
 /// How often what is not used any more goes.
 const SWEEP: Duration = Duration::from_secs(10);
@@ -41,7 +41,11 @@ const STUCK: Duration = Duration::from_secs(30);
 /// Files that wait to be read; others come again with the next look at their process.
 const MAX_FILES: usize = 16_384;
 
-/// Starts it, and the builder.
+/// Starts the teller, and the builder. On a machine whose code is not walked by tables, or where the keeper cannot be
+/// made, neither is started: that is logged.
+///
+/// # Errors
+/// The kernel starts no thread.
 pub fn start(
     maps: TableMaps,
     disk: Option<Disk>,
@@ -79,15 +83,15 @@ struct Teller {
     keeper: Keeper<Maps>,
     queue: Queue,
     budget: Budget,
-    /// To be read, in order.
+    /// Files to be read, in order.
     files: VecDeque<Box<Wanted>>,
-    /// The same, when nothing else is.
+    /// Large files, which are read when nothing else is.
     large: VecDeque<Box<Wanted>>,
-    /// All of them and the one that is read now, with the processes that wait for it.
+    /// Those files and the one that is read now, with the processes that wait for each.
     wanted: HashMap<Inode, Vec<Pid>>,
-    /// Were sampled since the last sweep.
+    /// Processes that were sampled since the last sweep.
     sampled: HashSet<Pid>,
-    /// What is read now.
+    /// The file that is read now.
     busy: Option<Box<Wanted>>,
     jobs: SyncSender<builder::Job>,
     counts: Arc<Mutex<TableCounts>>,

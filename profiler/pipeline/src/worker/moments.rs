@@ -3,7 +3,7 @@
 use emberscope_model::WallTime;
 use std::time::Duration;
 
-/// Tells once a window that a moment of it has passed.
+/// Tells once a window that a moment of it has passed: the number of the last window.
 #[derive(Debug, Default)]
 pub struct Ticks(u64);
 
