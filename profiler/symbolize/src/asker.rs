@@ -17,18 +17,18 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Perf map entries and bytes of names taken over in one reading.
+/// Perf map entries that one reading takes over, and bytes of their names.
 const MAX_ENTRIES: usize = 32_768;
 const MAX_NAME_BYTES: usize = 8 << 20;
 
 /// What to do for one process.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The process.
+    /// The process, by its pid and start.
     pub key: ProcessKey,
-    /// Which of its programs; comes back in the outcome.
+    /// Which of its programs ([`super::process::ProcessState::epoch`]); comes back in the outcome.
     pub epoch: u32,
-    /// How to reach it.
+    /// How the process can be reached.
     pub jvm: Jvm,
     /// Its libjvm.so as mapped; None: it is no JVM, so nothing is asked.
     pub libjvm: Option<PathBuf>,
@@ -38,20 +38,20 @@ pub struct Job {
     pub first: bool,
     /// The map exists only because we asked: remove it after reading.
     pub ours: bool,
-    /// The version is known.
+    /// The JVM's version, where it is known already.
     pub version: Option<String>,
-    /// What to look for.
+    /// What to look for in the map.
     pub wanted: Wanted,
-    /// Bytes of the map to read.
+    /// Most bytes of the map that are read.
     pub max_bytes: u64,
-    /// For the JVM.
+    /// How long the JVM may take to open its socket, and again to answer.
     pub timeout: Duration,
 }
 
-/// How it went.
+/// What came of a job.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The process.
+    /// The process, by its pid and start.
     pub key: ProcessKey,
     /// Which of its programs.
     pub epoch: u32,
@@ -61,7 +61,7 @@ pub struct Outcome {
     pub asked: Option<Result<bool, AskError>>,
     /// How long the JVM took to answer; zero when it was not asked.
     pub took: Duration,
-    /// What the map gave.
+    /// What the map gave, or why it was not read.
     pub read: Result<Scan, Refusal>,
     /// The map is there only because we asked.
     pub ours: bool,
@@ -73,7 +73,7 @@ pub struct Outcome {
 pub struct Asker(Door<Outcome>);
 
 impl Asker {
-    /// At these readers.
+    /// The door at these readers.
     pub fn of(readers: &Readers) -> Self {
         Self(readers.door())
     }
@@ -96,7 +96,7 @@ impl Asker {
 }
 
 impl Outcome {
-    /// Of a job that was not done.
+    /// The outcome of a job that was not done.
     fn nothing(job: &Job) -> Self {
         Self {
             key: job.key,

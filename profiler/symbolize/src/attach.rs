@@ -1,11 +1,10 @@
-//! Asks a HotSpot JVM to do a jcmd command, as `jcmd` does: through the socket
-//! `/tmp/.java_pidNSPID` in the JVM's own mount namespace.
+//! Asks a HotSpot JVM to do a jcmd command, as `jcmd` does: through the socket `/tmp/.java_pidNSPID` in the JVM's own
+//! mount namespace.
 //!
 //! A JVM opens the socket when it finds a file `.attach_pidNSPID` (its own or root's) on SIGQUIT
-//! (attachListener_posix.cpp, JDK 17; JDK 25 still speaks version 1 of the protocol). SIGQUIT ends a
-//! process that does not catch it, so [`jvm::readiness`] is asked right before, and the signal goes to a
-//! pidfd whose process was checked: never to a reused pid. Everything has a deadline; this blocks and
-//! belongs on a thread of its own.
+//! (attachListener_posix.cpp, JDK 17; JDK 25 still speaks version 1 of the protocol). SIGQUIT ends a process that
+//! does not catch it, so [`jvm::readiness`] is asked right before, and the signal goes to a pidfd whose process was
+//! checked: never to a reused pid. Everything has a deadline; this blocks and belongs on a thread of its own.
 
 use super::identity::as_user;
 use super::jvm::{self, Readiness};
@@ -25,54 +24,54 @@ const MAX_ANSWER: u64 = 64 << 10;
 /// How long a process may take to end after it closed its files: freeing a large heap takes a while.
 const DYING: Duration = Duration::from_secs(1);
 
-/// Whom to ask.
+/// The JVM that is asked.
 #[derive(Clone, Debug)]
 pub struct Jvm {
-    /// `/proc/PID`.
+    /// The process's directory: `/proc/PID`.
     pub process_dir: PathBuf,
-    /// Process id here.
+    /// Process id in our namespace.
     pub pid: u32,
     /// Process id in its own namespace.
     pub nspid: u32,
-    /// When it began; 0 when not known.
+    /// When it began, clock ticks since boot; 0 when not known.
     pub start_ticks: u64,
-    /// Effective user.
+    /// Number of its effective user.
     pub uid: u32,
-    /// Effective group.
+    /// Number of its effective group.
     pub gid: u32,
 }
 
 /// Why a JVM gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// It ended.
+    /// The JVM ended.
     #[error("the JVM ended")]
     Gone,
-    /// It cannot be asked now.
+    /// The JVM cannot be asked now: SIGQUIT would end it.
     #[error("the JVM does not catch SIGQUIT: it is still starting, or runs with -Xrs")]
     NotReady,
-    /// It is stopped (SIGSTOP, a debugger).
+    /// The JVM is stopped (SIGSTOP, a debugger).
     #[error("the JVM is stopped")]
     Stopped,
-    /// It will never answer.
+    /// The JVM will never answer; why.
     #[error("{0}")]
     Never(&'static str),
-    /// It did not answer in time.
+    /// The JVM did not answer in time; at what.
     #[error("the JVM did not answer in time ({0})")]
     Timeout(&'static str),
-    /// It closed the connection without a word: it wants another user.
+    /// The JVM closed the connection without a word: it wants another user than this.
     #[error("the JVM refused us (uid {0})")]
     Denied(u32),
-    /// It knows no such command.
+    /// The JVM knows no such command.
     #[error("the JVM has no {0}")]
     UnknownCommand(String),
-    /// Where it would write or where its socket is supposed to be is something else.
+    /// Where the JVM would write or where its socket is supposed to be is something else.
     #[error("{0}: {1}")]
     Unsafe(&'static str, &'static str),
-    /// It answered with an error.
+    /// The JVM answered with an error: its first line.
     #[error("the JVM answered: {0}")]
     Failed(String),
-    /// A system call failed.
+    /// A system call failed; which.
     #[error("{0}: {1}")]
     System(&'static str, ErrorKind),
 }
@@ -93,22 +92,25 @@ impl AskError {
             Self::System(..) => "system",
         }
     }
-    /// Asking again is of no use.
+    /// Whether asking again is of no use.
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Never(_) | Self::UnknownCommand(_))
     }
 }
 
-/// How asking went.
+/// What a JVM answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What the JVM said.
+    /// What the JVM said, cleaned and cut.
     pub text: String,
     /// The signal was needed to make it open its socket.
     pub signalled: bool,
 }
 
 /// Has `jvm` do `command`, within about `timeout` for each of its two halves.
+///
+/// # Errors
+/// An [`AskError`]. A signal is sent only to a process that catches it; what was made in its /tmp is removed again.
 pub fn ask(jvm: &Jvm, root: &OwnedFd, command: &str, timeout: Duration) -> Result<Answer, AskError> {
     let (stream, signalled) = match dial(jvm, root) {
         Ok(stream) => (stream, false),
@@ -123,8 +125,7 @@ pub fn ask(jvm: &Jvm, root: &OwnedFd, command: &str, timeout: Duration) -> Resul
     }
 }
 
-/// Whether a JVM ends within `time`. A process that is killed closes its files before it is a zombie
-/// (`do_exit`, kernel/exit.c, Linux 6.18).
+/// Whether a JVM ends within `time`. A killed process closes its files before it is a zombie (`do_exit`, Linux 6.18).
 fn ends(jvm: &Jvm, time: Duration) -> bool {
     let deadline = Instant::now() + time;
     loop {

@@ -60,7 +60,7 @@ impl Default for SymbolizerConfig {
 /// What naming needs to know of a process; plain values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Which incarnation.
+    /// Pid and start, which tell the process from others.
     pub key: ProcessKey,
     /// Effective user id (the second of `Uid:` in `/proc/PID/status`).
     pub uid: u32,

@@ -39,7 +39,7 @@ pub struct SymbolizerCounters {
     pub java_read_ns: u64,
     /// JVMs whose memory is held open now, or whose failure is remembered.
     pub java_held: usize,
-    /// The native half.
+    /// What is counted of native code.
     pub native: NativeCounters,
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How long the sampling thread waits for a file, where it did not wait much lately. A libjvm's symbols take 20 ms.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// More than there are threads.
+/// Files that are on their way at once: more than there are threads.
 const MAX_COMING: usize = 64;
 
 /// A file and the generation of [`Natives`] in which it is known; None: it cannot be opened.
@@ -27,11 +27,11 @@ pub type Known = Option<(ModuleId, u64)>;
 pub struct FileSlot(Arc<OnceLock<Known>>);
 
 impl FileSlot {
-    /// Of a file that is known, whose symbols are on their way.
+    /// The slot of a file that is known, whose symbols are on their way.
     pub fn of(known: Known) -> Self {
         Self(Arc::new(OnceLock::from(known)))
     }
-    /// What it was found to be, once it is.
+    /// What the file was found to be, once that is known.
     pub fn get(&self) -> Option<Known> {
         self.0.get().copied()
     }
@@ -54,7 +54,7 @@ impl Hash for FileSlot {
 pub struct At<'a> {
     /// The process's directory in /proc.
     pub dir: &'a Path,
-    /// Where it has the file.
+    /// The mapping of the file in that process.
     pub mapping: &'a Mapping,
 }
 
@@ -68,7 +68,7 @@ struct Look {
     ticket: Ticket<Looked>,
 }
 
-/// What is on its way.
+/// Files that are looked at, and files whose symbols are read.
 #[derive(Default)]
 pub struct Files {
     looks: Vec<Look>,
@@ -77,13 +77,13 @@ pub struct Files {
 
 /// What is known of a file now.
 pub enum Found {
-    /// Which it is.
+    /// The file is this one.
     Known(ModuleId),
-    /// It cannot be opened.
+    /// The file cannot be opened.
     Unreadable,
-    /// It is being looked at.
+    /// The file is being looked at.
     Coming(FileSlot),
-    /// It is not looked at now.
+    /// The file is not looked at now: too many are, or its file system is left alone.
     Later,
 }
 
@@ -113,6 +113,10 @@ impl Files {
     }
 
     /// Has the symbols of a file read. True: they are there, or it has none; false: they are on their way.
+    ///
+    /// # Errors
+    /// [`Turned`]: too many reads are out, those of this process, user or file system are left alone for a time, or
+    /// the read panicked. Nothing is on its way then.
     pub fn load(&mut self, id: ModuleId, at: At<'_>, natives: &mut Natives) -> Result<bool, Turned> {
         self.load_within(PATIENCE, id, at, natives)
     }

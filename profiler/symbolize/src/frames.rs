@@ -21,9 +21,9 @@ const FRAME_BYTES: usize = size_of::<Frame>() + 3 * 16 + size_of::<(Arc<Frame>, 
 /// Limits of a [`FrameTable`].
 #[derive(Clone, Copy, Debug)]
 pub struct FrameLimits {
-    /// Frames.
+    /// Frames that are held at most.
     pub frames: usize,
-    /// Estimated bytes of all.
+    /// Bytes of all of them at most, estimated.
     pub bytes: usize,
 }
 
@@ -34,19 +34,19 @@ impl Default for FrameLimits {
     }
 }
 
-/// Interns frames.
+/// The frames that are shared.
 pub struct FrameTable {
     all: FastMap<Arc<Frame>, Tenant>,
     limits: FrameLimits,
     bytes: usize,
     /// Frames and bytes at which those that nobody holds go.
     sweep_at: FrameLimits,
-    /// Whose the frames are that come now.
+    /// The tenant of the frames that come now.
     tenant: Tenant,
-    /// Who was found to hold too much, and when.
+    /// Tenants that were found to hold too much, and when.
     crowding: (FastSet<Tenant>, Instant),
     refused: Refusals,
-    /// Times that it was full of frames that are held.
+    /// Times that the table was full of frames that are held.
     pub sweeps: u64,
 }
 
@@ -115,7 +115,7 @@ impl FrameTable {
             FrameLimits { frames: self.all.len() + SWEPT, bytes: self.bytes + SWEPT_BYTES.min(bytes / 8) };
     }
 
-    /// How many it holds.
+    /// How many frames the table holds.
     pub fn len(&self) -> usize {
         self.all.len()
     }

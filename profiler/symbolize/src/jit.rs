@@ -16,13 +16,13 @@ pub const MAX_RANGES: usize = 32_768;
 /// Addresses without a name that are remembered for a process.
 pub const MAX_UNNAMED: usize = 32_768;
 
-/// Generated code of a process.
+/// Names of a process's generated code.
 #[derive(Default)]
 pub struct JitNames {
-    /// Start -> end and name; disjoint.
+    /// First address -> end and name; disjoint.
     ranges: BTreeMap<u64, (u64, Arc<Frame>)>,
     unnamed: HashSet<u64>,
-    /// At least one map was read.
+    /// Whether at least one map was read.
     pub have_map: bool,
     /// Addresses and ranges that were turned away because of the limits.
     pub dropped: u64,

@@ -50,17 +50,17 @@ fn release_version(file: File) -> Option<String> {
 /// Whether a process may be sent SIGQUIT to make it open its attach socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It handles the signal as HotSpot does.
+    /// The process handles the signal as HotSpot does.
     Ready,
-    /// It is gone, or another process has its pid.
+    /// The process is gone, or another one has its pid.
     Gone,
-    /// It does not catch the signal, so the signal would kill it: it is still starting, or runs with -Xrs.
+    /// The process does not catch the signal, so the signal would kill it: it is still starting, or runs with -Xrs.
     NotCatching,
-    /// It is stopped: it could not answer.
+    /// The process is stopped: it could not answer.
     Stopped,
     /// libjvm.so is not mapped, or it is another virtual machine than HotSpot.
     NotHotSpot,
-    /// `-XX:+DisableAttachMechanism`: it would print a thread dump instead.
+    /// `-XX:+DisableAttachMechanism`: the JVM would print a thread dump instead.
     Disabled,
 }
 
@@ -86,7 +86,7 @@ pub fn readiness(process_dir: &Path, start_ticks: u64) -> Readiness {
     from_status(&String::from_utf8_lossy(&status))
 }
 
-/// The part of it that `/proc/PID/status` tells.
+/// The part of the readiness that `/proc/PID/status` tells.
 fn from_status(status: &str) -> Readiness {
     let field = |name: &str| status.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
     match field("State:").and_then(|s| s.chars().next()) {
@@ -114,8 +114,11 @@ pub fn map_path(nspid: u32) -> PathBuf {
     PathBuf::from(format!("tmp/perf-{nspid}.map"))
 }
 
-/// A path that the JVM would write its map to safely: nothing is there, or its own regular file. Another
-/// user's symlink there would make the JVM overwrite what it points to.
+/// Whether the JVM may write its map to this path. True: its own regular file is there; false: nothing is.
+///
+/// # Errors
+/// [`Refusal`]: something else is there, or it cannot be looked at. Another user's symlink would make the JVM
+/// overwrite what it points to.
 pub fn safe_to_write(root: &OwnedFd, path: &Path, uid: u32) -> Result<bool, Refusal> {
     match open::regular_file(root, path, uid) {
         Ok(_) => Ok(true),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// One frame of a pending stack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PendingFrame {
-    /// It has its name.
+    /// The frame has its name.
     Named(Arc<Frame>),
     /// Code made at run time, at this address (already one byte back for a return address); a perf map
     /// that is taken at the window's end names it.
@@ -22,9 +22,9 @@ pub enum PendingFrame {
 /// A stack whose JIT frames wait for their names. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PendingStack {
-    /// Root first.
+    /// The stack's frames, root first.
     pub frames: Arc<[PendingFrame]>,
-    /// How the user half ended.
+    /// How the user half of the stack ended.
     pub end: StackEnd,
 }
 

@@ -1,10 +1,9 @@
-//! Reads a perf map in one pass: a stream and the addresses that want a name in, the entries that
-//! matter out. Memory does not grow with the file: of 200 MB only what was sampled is kept.
+//! One pass over a perf map: addresses that want a name in, entries out. Of 200 MB only what was sampled is kept.
 //!
-//! A line is `start size name` in hexadecimal, with `0x` (HotSpot) or without (everybody else). The writer
-//! may be at work: a last line without its newline is left out. Where entries overlap the later line wins
-//! (agents append; HotSpot writes each block once). Anything else is skipped and counted, and a file that
-//! begins with [`RUBBISH`] bytes without one good line, or has more bad lines than good ones, is refused.
+//! A line is `start size name` in hexadecimal, with `0x` (HotSpot) or without (everybody else). The writer may be at
+//! work: a last line without its newline is left out. Where entries overlap the later line wins (agents append;
+//! HotSpot writes each block once). Anything else is skipped and counted, and a file that begins with [`RUBBISH`]
+//! bytes without one good line, or has more bad lines than good ones, is refused.
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
@@ -40,36 +39,36 @@ impl Wanted {
     }
 }
 
-/// Bounds of one reading.
+/// Limits of one reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of the file that are read.
+    /// Most bytes of the file that are read.
     pub file_bytes: u64,
-    /// Entries that are kept.
+    /// Most entries that are kept.
     pub entries: usize,
-    /// Bytes of their names.
+    /// Most bytes of the names of those entries.
     pub name_bytes: usize,
 }
 
 /// An entry that was wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The code.
+    /// Addresses of the code.
     pub code: Range<u64>,
-    /// Its name as the file has it.
+    /// The code's name as the file has it, cut.
     pub name: Box<[u8]>,
 }
 
 /// What one reading gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// In the file's order: later ones win.
+    /// Entries that were wanted, in the file's order: later ones win.
     pub entries: Vec<Entry>,
     /// Good lines in the file.
     pub lines: u64,
     /// Lines that could not be understood.
     pub bad_lines: u64,
-    /// Bytes read.
+    /// Bytes of the file that were read.
     pub bytes: u64,
     /// The file goes on beyond the limit.
     pub cut: bool,
@@ -89,6 +88,9 @@ pub enum ScanError {
 }
 
 /// Reads `reader` to its end or to the limit.
+///
+/// # Errors
+/// [`ScanError::Io`]; [`ScanError::Rubbish`]: no good line, or more bad ones than good ones. Nothing is kept then.
 pub fn scan(mut reader: impl BufRead, wanted: &Wanted, limits: &Limits) -> Result<Scan, ScanError> {
     let mut scan = Scan::default();
     let mut line: Vec<u8> = Vec::with_capacity(MAX_LINE);

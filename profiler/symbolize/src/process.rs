@@ -32,50 +32,50 @@ const MAX_VAIN_SIGNALS: u32 = 2;
 /// A file behind a mapping, as far as it has been looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
-    /// Not looked at yet.
+    /// The file was not looked at yet.
     New,
-    /// Known to [`super::native::Natives`], in that generation.
+    /// The file is known to [`super::native::Natives`], in that generation.
     Known(ModuleId, u64),
-    /// It is being looked at.
+    /// The file is being looked at.
     Coming(FileSlot),
-    /// It cannot be opened.
+    /// The file cannot be opened.
     Unreadable,
 }
 
-/// One process.
+/// What is kept of one process.
 pub struct ProcessState {
     /// Its executable mappings.
     pub mappings: Vec<Mapping>,
-    /// The file of each, same order.
+    /// The file of each mapping, in the same order.
     pub files: Vec<FileState>,
     /// Names of its JIT code.
     pub jit: JitNames,
     /// Its deferred frames.
     pub deferred: Slots,
-    /// Batches of them that are being read.
+    /// Batches of deferred frames that are being read.
     pub deferred_in_flight: u32,
     /// Whether the walker knows its code.
     pub walked: Walked,
     /// Set when the file of a runtime is mapped.
     pub runtime: Option<RuntimeState>,
     runtimes: Runtimes,
-    /// A job for it is under way.
+    /// Whether a job for the process is under way.
     pub in_flight: bool,
-    /// No job before this.
+    /// No job is started before this.
     pub next_job: Instant,
     /// How long the JVM took to answer the last question.
     pub last_took: Duration,
-    /// A job has been done.
+    /// Whether a job has been done.
     pub looked: bool,
-    /// Its map is there only because we asked.
+    /// Whether its map is there only because we asked.
     pub map_is_ours: bool,
-    /// It could not be read when it was first needed.
+    /// Whether the process could not be read when it was first needed.
     pub gone: bool,
-    /// When it ended.
+    /// When the process ended; None: it lives as far as is known.
     pub exited: Option<Instant>,
-    /// When it was last needed.
+    /// When the process was last needed.
     pub used: Instant,
-    /// Whose it is.
+    /// Whose share of the table of processes it takes.
     pub tenant: Tenant,
     /// Goes up with each program; results for an earlier one are not for this.
     pub epoch: u32,
@@ -99,7 +99,7 @@ fn read_maps(dir: &Path, start_ticks: u64) -> MapsRead {
 }
 
 impl ProcessState {
-    /// Nothing read yet.
+    /// A process of which nothing is read yet.
     pub fn new(now: Instant, runtimes: Runtimes) -> Self {
         Self {
             mappings: Vec::new(),
@@ -220,7 +220,7 @@ impl ProcessState {
         *self = Self { epoch: self.epoch.wrapping_add(1), ..Self::new(now, self.runtimes.clone()) };
     }
 
-    /// What is known of it where it is a JVM: those may be asked for a perf map, which names their code.
+    /// What is known of the process where it is a JVM: those may be asked for a perf map, which names their code.
     pub fn jvm(&self) -> Option<&RuntimeState> {
         self.runtime.as_ref().filter(|runtime| runtime.id == RuntimeId::HOTSPOT)
     }
@@ -240,8 +240,8 @@ impl ProcessState {
         }
     }
 
-    /// Whether nothing but a perf map can name its code: it is a JVM whose memory does not tell. Not so before that
-    /// was found out.
+    /// Whether nothing but a perf map can name the process's code: it is a JVM whose memory does not tell. Not so
+    /// before that was found out.
     pub fn needs_map(&self) -> bool {
         self.jvm().is_some_and(|jvm| jvm.unread || self.walked == Walked::Never)
     }
@@ -263,7 +263,7 @@ impl ProcessState {
         }
     }
 
-    /// For the records of windows.
+    /// What the records of windows have of the process's JVM.
     pub fn facts(&self) -> Option<JvmFacts> {
         let jvm = self.jvm()?;
         Some(JvmFacts { version: jvm.version.clone().unwrap_or_default(), names: jvm.names.clone() })

@@ -7,10 +7,14 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// It takes two pages.
+/// Largest vDSO that is copied: it takes two pages.
 const MAX_VDSO: u64 = 1 << 20;
 
-/// Our vDSO, if `theirs` has the same size (a 32-bit process has another).
+/// A copy of our vDSO, which is that of every 64-bit process.
+///
+/// # Errors
+/// [`Refusal::Missing`]: we have none, or `theirs` has another size (a 32-bit process has another).
+/// [`Refusal::Unreadable`], or another [`Refusal`] of a system call: it cannot be copied.
 pub fn file(theirs: &Mapping) -> Result<(File, Stat), Refusal> {
     let text = open::read_bounded(Path::new("/proc/self/maps"), 16 << 20)?;
     let (ours, _) = maps::parse(&text);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Slots of one process; if all are used, beyond this all go.
 pub const MAX_SLOTS: usize = 16_384;
-/// Those that were not used for [`UNUSED`] go each time that there are so many more. The reader still knows most of
+/// Slots that were not used for [`UNUSED`] go each time that there are so many more. The reader still knows most of
 /// their names.
 const SWEPT: usize = 1_024;
 /// Stacks are sent again each epoch of ten seconds, so what was not used for two is no longer sampled.
@@ -30,8 +30,8 @@ impl Slot {
     pub fn get(&self) -> Option<&Arc<[Arc<Frame>]>> {
         self.0.get()
     }
-    /// Whether another read may say more: it could not be known any more, or not be told from what came after it, or
-    /// there was no room for its name.
+    /// Whether another read may say more: the name could not be known any more, or not be told from what came after
+    /// it, or there was no room for it.
     fn is_asked_again(&self) -> bool {
         let passes = |frame: &Arc<Frame>| {
             let asked = [UnknownReason::Unloaded, UnknownReason::PythonCodeGone, UnknownReason::TableFull];
@@ -39,7 +39,7 @@ impl Slot {
         };
         self.get().is_some_and(|frames| frames.iter().any(passes))
     }
-    /// Fills it; the first answer stays.
+    /// Fills the slot; the first answer stays.
     pub fn set(&self, frames: Arc<[Arc<Frame>]>) {
         let _ = self.0.set(frames);
     }
@@ -59,7 +59,7 @@ impl Hash for Slot {
 
 struct Known {
     slot: Slot,
-    /// The batch in which it is wanted.
+    /// The batch in which the frame is wanted.
     batch: u64,
     used: Instant,
 }
@@ -67,7 +67,7 @@ struct Known {
 /// A frame that is to be read, and its slot.
 #[derive(Clone)]
 pub struct Wanted {
-    /// The frame.
+    /// The frame, as the walker sent it.
     pub frame: DeferredFrame,
     /// Where its names go.
     pub slot: Slot,
@@ -76,13 +76,13 @@ pub struct Wanted {
 /// The slots of a process.
 #[derive(Default)]
 pub struct Slots {
-    /// By frame; of those that last, without the generation.
+    /// Slots by frame; of those that last, without the generation.
     known: FastMap<DeferredFrame, Known>,
     wanted: Vec<Wanted>,
     batch: u64,
-    /// What names of passing things were asked of.
+    /// Passing things, by number, of which names were asked.
     met: FastSet<u64>,
-    /// At how many to look for unused ones next.
+    /// Number of slots at which unused ones are looked for next.
     sweep_at: usize,
     /// Slots given up because there were too many.
     pub dropped: u64,
@@ -126,7 +126,7 @@ impl Slots {
         self.wanted.extract_if(.., |wanted| wanted.frame.frame.runtime() == runtime).collect()
     }
 
-    /// Back on the list: they could not be handed over.
+    /// Puts frames back on the list: they could not be handed over.
     pub fn put_back(&mut self, wanted: &[Wanted]) {
         self.wanted.splice(0..0, wanted.iter().cloned());
     }

@@ -29,7 +29,7 @@ const REREAD: Duration = Duration::from_secs(60);
 /// Addresses whose frames are kept; then all go. A node at work shows some thousand.
 const MAX_KNOWN: usize = 4096;
 
-/// Kernel symbols.
+/// Text symbols of the kernel and its modules, and the frames made of them.
 pub struct KernelSymbols {
     path: PathBuf,
     symbols: Packed,
@@ -37,12 +37,12 @@ pub struct KernelSymbols {
     /// Frames of addresses that were asked for.
     known: FastMap<u64, Arc<Frame>>,
     read_at: Option<Instant>,
-    /// Why there are none, for people.
+    /// Why there are no symbols, for people.
     pub problem: Option<String>,
 }
 
 impl KernelSymbols {
-    /// Reads nothing yet.
+    /// No symbols: nothing is read yet.
     pub fn new(proc_root: &Path) -> Self {
         Self {
             path: proc_root.join("kallsyms"),

@@ -9,7 +9,7 @@
 const BLOCK: usize = 16;
 const PREFIX: &str = "__pfx_";
 
-/// The symbols.
+/// The symbols, packed.
 #[derive(Debug, Default)]
 pub struct Packed {
     /// The first address of each block, and where it begins in `bytes`.
@@ -18,19 +18,19 @@ pub struct Packed {
     len: usize,
 }
 
-/// One of them.
+/// A symbol, unpacked.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Where it begins.
+    /// Address of the function's first byte.
     pub start: u64,
-    /// Its name.
+    /// The name as in kallsyms.
     pub name: String,
-    /// The number of its module.
+    /// Number of the module that it is in, as it was given in.
     pub module: u16,
 }
 
 impl Packed {
-    /// Of symbols in the order of their addresses, no two at one address.
+    /// Packs symbols in the order of their addresses, no two at one address.
     pub fn of<'a>(symbols: impl Iterator<Item = (u64, &'a str, u16)>) -> Self {
         let (mut packed, mut before) = (Self::default(), (0, ""));
         for (start, name, module) in symbols {
@@ -83,12 +83,12 @@ impl Packed {
         Some(Symbol { start, name: if prefix { format!("{PREFIX}{stem}") } else { stem }, module })
     }
 
-    /// How many there are.
+    /// How many symbols there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory that they take.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes.capacity() + self.blocks.capacity() * size_of::<(u64, u32)>()

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Names stacks.
+/// Names stacks; one for the whole daemon.
 pub struct Symbolizer {
     pub(super) config: SymbolizerConfig,
     pub(super) processes: FastMap<ProcessKey, ProcessState>,
@@ -193,7 +193,7 @@ impl Symbolizer {
         self.kernel.problem.as_deref()
     }
 
-    /// Counts.
+    /// Counts since the start, and what is held now.
     pub fn counters(&self) -> SymbolizerCounters {
         SymbolizerCounters {
             processes: self.processes.len() as u64,
@@ -221,7 +221,7 @@ impl Symbolizer {
         self.config.proc_root.join(pid.to_string())
     }
 
-    /// Out of the table, so that frames can be named meanwhile; a new one takes the place of the one
+    /// Takes a process out of the table, so that frames can be named meanwhile; a new one takes the place of the one
     /// unused for longest.
     fn take_process(&mut self, key: ProcessKey) -> ProcessState {
         let now = Instant::now();

@@ -5,14 +5,14 @@ use emberscope_model::{NameSource, UnknownReason};
 use emberscope_runtime::Runtimes;
 use emberscope_target::maps;
 
-/// Of a deferred frame that is not read.
+/// Why a deferred frame has no name that is not read.
 pub(super) fn why_unread(process: Option<&ProcessState>, runtimes: &Runtimes) -> UnknownReason {
     let Some(process) = process.filter(|p| p.exited.is_none()) else { return UnknownReason::ProcessGone };
     let runtime = process.runtime.as_ref().and_then(|runtime| runtimes.get(runtime.id));
     runtime.map_or(UnknownReason::AnonymousCode, |runtime| runtime.words().unread)
 }
 
-/// Of code that is in no file.
+/// Why code that is in no file has no name.
 pub(super) fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
     match process {
         None => UnknownReason::ProcessGone,
