@@ -108,7 +108,7 @@ impl From<&Answer> for Basis {
 pub struct Amounts(Map<String, Value>);
 
 impl Amounts {
-    /// For people, of a kind; empty where the answer does not say.
+    /// The sum for people, of a kind; empty where the answer does not say.
     pub fn of(&self, kind: SampleKind) -> String {
         let Amount { key, of } = kind.facts().amount;
         match self.0.get(key) {
@@ -158,7 +158,7 @@ impl Basis {
         self.samples
     }
 
-    /// In a line.
+    /// All of it in a line, for people.
     pub fn line(&self) -> String {
         let (windows, samples) = (counted(self.windows, "window"), counted(self.samples, "sample"));
         // Each of n samples is one of a Poisson process: 1/sqrt(n).
@@ -181,7 +181,7 @@ impl Basis {
         }
     }
 
-    /// The first of it by name.
+    /// The first of those parts by name.
     fn named(&self, all: u64) -> String {
         let some: Vec<&str> = self.names.iter().take(MAX_NAMED).map(String::as_str).collect();
         match all.saturating_sub(some.len() as u64) {
@@ -191,7 +191,7 @@ impl Basis {
         }
     }
 
-    /// Why there is nothing.
+    /// A sentence that says why there is nothing.
     pub fn nothing(&self, what: &str, chosen: &str) -> String {
         if !self.note.is_empty() {
             return format!("no {what}: {}", self.note);

@@ -17,6 +17,9 @@ pub struct AppsArgs {
 }
 
 /// Prints a row for each application.
+///
+/// # Errors
+/// As for [`AskArgs::run`].
 pub fn run(args: &AppsArgs) -> Result<(), CliError> {
     args.ask.run::<Apps>(PATH, Vec::new())
 }

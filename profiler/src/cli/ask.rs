@@ -33,9 +33,9 @@ pub type Amend<'a> = &'a dyn Fn(&mut Map<String, Value>);
 pub trait Rows: DeserializeOwned {
     /// What its rows are, for messages.
     const WHAT: &'static str;
-    /// What it rests on.
+    /// What the answer rests on.
     fn basis(&self) -> &Basis;
-    /// Its rows.
+    /// The answer's rows.
     fn table(&self) -> Table;
     /// Further tables, each with a heading of its own.
     fn below(&self) -> Vec<Table> {
@@ -45,12 +45,19 @@ pub trait Rows: DeserializeOwned {
 
 impl AskArgs {
     /// Asks `path`, with these parameters beside the selection, and prints.
+    ///
+    /// # Errors
+    /// [`CliError::Nothing`]: the answer has no rows. [`CliError::Output`]: standard output takes no more. Else as
+    /// for [`ClientArgs::client`] and [`Client::get_json`].
     pub fn run<T: Rows>(&self, path: &str, more: Params) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
         self.show::<T>(&self.client.client()?, path, more, None, table::terminal_width(), (out, err))
     }
 
-    /// The same; `amend` adds to the daemon's answer before it is read.
+    /// As [`Self::run`]; `amend` adds to the daemon's answer before it is read.
+    ///
+    /// # Errors
+    /// As for [`Self::run`].
     pub fn run_amended<T: Rows>(&self, path: &str, more: Params, amend: Amend<'_>) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
         self.show::<T>(&self.client.client()?, path, more, Some(amend), table::terminal_width(), (out, err))

@@ -22,9 +22,9 @@ use ureq::tls::{RootCerts, TlsConfig};
 pub(super) const BODY_LIMIT: u64 = 512 << 20;
 /// Bytes of a token file.
 const TOKEN_LIMIT: u64 = 4096;
-/// A daemon on the same machine or network answers the connection in far less.
+/// Longest wait for a connection: a daemon on the same machine or network answers in far less.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
-/// Merging weeks takes seconds; who waits longer has asked for too much.
+/// Longest wait for a whole answer. Merging weeks takes seconds; who waits longer has asked for too much.
 pub(super) const WHOLE: Duration = Duration::from_secs(300);
 
 /// Which daemon is asked.
@@ -47,7 +47,11 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
-    /// A client for it.
+    /// A client for the daemon that the flags name. Nobody is asked yet.
+    ///
+    /// # Errors
+    /// [`CliError::File`]: the token file cannot be read. [`CliError::Usage`]: it holds no token, or as for
+    /// [`Client::new`].
     pub fn client(&self) -> Result<Client, CliError> {
         let token = match &self.token_file {
             Some(path) => Some(read_token(path)?),
@@ -57,7 +61,7 @@ impl ClientArgs {
     }
 }
 
-/// A daemon to ask.
+/// A daemon to ask: its socket, or its URL with a token.
 #[derive(Debug)]
 pub struct Client {
     way: Way,
@@ -80,7 +84,7 @@ pub(super) struct Raw {
 /// What a daemon answered.
 #[derive(Debug)]
 pub struct Answered {
-    /// The body.
+    /// The body, at most [`BODY_LIMIT`] bytes.
     pub body: Vec<u8>,
     headers: HeaderMap,
 }
@@ -93,7 +97,10 @@ impl Answered {
 }
 
 impl Client {
-    /// For the daemon at `url`: `unix:PATH`, `http://HOST:PORT`, `https://HOST:PORT`, or `HOST:PORT`.
+    /// A client for the daemon at `url`: `unix:PATH`, `http://HOST:PORT`, `https://HOST:PORT`, or `HOST:PORT`.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`]: another scheme, or no absolute path behind `unix:`.
     pub fn new(url: &str, token: Option<String>) -> Result<Self, CliError> {
         if let Some(path) = url.strip_prefix("unix:") {
             // `unix:///run/x` is written, too.
@@ -131,12 +138,20 @@ impl Client {
     }
 
     /// GET, whatever the body.
+    ///
+    /// # Errors
+    /// [`CliError::Unreachable`]: nobody answers in time. [`CliError::Stranger`]: the socket is for others.
+    /// [`CliError::Api`]: the daemon refuses, with its sentence. [`CliError::Answer`]: it is no daemon that answers.
+    /// [`CliError::Usage`]: the URL is no address.
     pub fn get(&self, path: &str, params: &[(impl AsRef<str>, String)]) -> Result<Answered, CliError> {
         let params = params.iter().map(|(name, value)| (name.as_ref(), value.as_str()));
         self.taken(self.ask(&Method::GET, path, &params.collect::<Vec<_>>())?)
     }
 
     /// POST of nothing.
+    ///
+    /// # Errors
+    /// As for [`Self::get`].
     pub fn post(&self, path: &str) -> Result<Answered, CliError> {
         self.taken(self.ask(&Method::POST, path, &[])?)
     }
@@ -166,6 +181,9 @@ impl Client {
     }
 
     /// GET, a JSON body: its text for `--json` and its value.
+    ///
+    /// # Errors
+    /// As for [`Self::get`]; [`CliError::Answer`] also for a body that is not UTF-8, no JSON, or of another shape.
     pub fn get_json<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -193,6 +211,7 @@ impl Client {
         CliError::Unreachable { url: self.base.clone(), reason }
     }
 
+    /// The error of an answer that no daemon gives.
     pub fn odd(&self, reason: String) -> CliError {
         CliError::Answer { url: self.base.clone(), reason }
     }

@@ -42,7 +42,12 @@ pub struct CompactArgs {
     json: bool,
 }
 
-/// Brings them together.
+/// Brings the hours together, and prints what was done when all is done.
+///
+/// # Errors
+/// [`CliError::Usage`]: a time that makes no sense, or a directory that another program holds or that cannot be made.
+/// [`CliError::Archive`]: the archive fails; hours that were brought together by then stay, and are not printed.
+/// [`CliError::Output`].
 pub fn run(args: &CompactArgs) -> Result<(), CliError> {
     logging::start("warn", emberscope_config::LogFormat::Text);
     emberscope_supervise::install_hook();

@@ -21,6 +21,9 @@ enum Shell {
 }
 
 /// Prints the script.
+///
+/// # Errors
+/// [`CliError::Output`]: standard output takes no more.
 pub fn run(args: &CompletionsArgs) -> Result<(), CliError> {
     Ok(io::stdout().write_all(&script(args.shell))?)
 }

@@ -27,6 +27,11 @@ pub struct DaemonArgs {
 }
 
 /// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`CliError::Config`]: the flags or the file. [`CliError::Locked`], [`CliError::DataDir`]: the data directory.
+/// [`CliError::Host`]: no handler of signals. [`CliError::Pipeline`]: sampling or answering cannot start or go on.
+/// [`CliError::Output`]: with `--print-config`.
 pub fn run(args: DaemonArgs) -> Result<(), CliError> {
     // Before anything secret is read.
     rights::hide_memory();

@@ -17,6 +17,9 @@ pub struct ExecutorsArgs {
 }
 
 /// Prints a row for each executor and role.
+///
+/// # Errors
+/// As for [`AskArgs::run`].
 pub fn run(args: &ExecutorsArgs) -> Result<(), CliError> {
     args.ask.run::<Executors>(PATH, Vec::new())
 }

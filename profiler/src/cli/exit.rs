@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 /// Exit codes, as `--help` and docs/reference/cli.md tell them.
 pub mod code {
-    /// It worked.
+    /// The command worked.
     pub const OK: u8 = 0;
-    /// It failed.
+    /// The command failed.
     pub const FAILURE: u8 = 1;
     /// A flag, a parameter or the configuration file is wrong (clap's own code, too).
     pub const USAGE: u8 = 2;
@@ -53,19 +53,19 @@ pub enum CliError {
     /// The daemon answered something else than a daemon does.
     #[error("{url} does not answer like an emberscope daemon: {reason}")]
     Answer {
-        /// Which address.
+        /// The address that was asked.
         url: String,
         /// What is odd about it.
         reason: String,
     },
-    /// Nobody answers.
+    /// Nobody answers at the daemon's address.
     #[error(
         "no daemon answers at {url} ({reason}): start one with `emberscope daemon`, or name another with --url"
     )]
     Unreachable {
-        /// Which address.
+        /// The address that was asked.
         url: String,
-        /// Why not.
+        /// What the client says.
         reason: String,
     },
     /// The daemon's socket is for others.
@@ -79,31 +79,31 @@ pub enum CliError {
         })
     )]
     Stranger {
-        /// The socket.
+        /// The daemon's socket.
         path: PathBuf,
         /// The group that may, where it is not root's.
         group: Option<String>,
     },
-    /// Nothing matches.
+    /// Nothing matches what was chosen.
     #[error("{0}")]
     Nothing(String),
     /// A file could not be read or written.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was to be done.
+        /// What was to be done, behind `cannot`.
         what: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The file system's error.
         #[source]
         source: io::Error,
     },
     /// The data directory cannot be made or held.
     #[error("cannot {what} {}: {reason}; name a directory that can be written with --data-dir", path.display())]
     DataDir {
-        /// What was to be done.
+        /// What was to be done, behind `cannot`.
         what: &'static str,
-        /// With which file or directory.
+        /// The file or directory.
         path: PathBuf,
         /// Why not; no `source`, because the sentence has it already, before the mend.
         reason: io::Error,
@@ -114,9 +114,9 @@ pub enum CliError {
     /// The machine refuses something that every machine gives.
     #[error("{what}")]
     Host {
-        /// What was to be done.
+        /// What cannot be done, as a sentence.
         what: &'static str,
-        /// Why not.
+        /// The system call's error.
         #[source]
         source: io::Error,
     },
@@ -126,7 +126,7 @@ pub enum CliError {
         .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default(), .dir.display()
     )]
     Locked {
-        /// The directory.
+        /// The data directory.
         dir: PathBuf,
         /// Who has it, as the lock file says.
         pid: Option<u32>,
@@ -140,9 +140,9 @@ pub enum CliError {
     /// A file cannot be imported.
     #[error("{}: {error}; nothing of it was imported", path.display())]
     Import {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// What is wrong with it.
         error: Box<ImportError>,
     },
     /// A store on the disk cannot be opened or read.
@@ -154,7 +154,7 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// The exit code that it leads to.
+    /// The exit code that the error leads to.
     pub fn code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Usage(_) => code::USAGE,
@@ -173,7 +173,7 @@ impl CliError {
             _ => code::FAILURE,
         }
     }
-    /// The reader of our output has gone (`| head`): no failure.
+    /// Whether the reader of our output has gone (`| head`): no failure.
     pub fn is_broken_pipe(&self) -> bool {
         match self {
             Self::Output(source) | Self::File { source, .. } => source.kind() == io::ErrorKind::BrokenPipe,

@@ -50,7 +50,11 @@ pub struct ExportArgs {
     data_dir: Option<PathBuf>,
 }
 
-/// Writes it, and on standard error what it rests on.
+/// Writes the file, and on standard error what it rests on.
+///
+/// # Errors
+/// As for [`show`]; with `--data-dir` as for [`stopped::open`], [`CliError::Api`] (the choice), [`CliError::Store`]
+/// (the answer is too large, say) and [`CliError::Export`]. The file is not written then.
 pub fn run(args: &ExportArgs) -> Result<(), CliError> {
     let output = args.of.output.decide()?;
     let of = with_columns(&args.of, output.format);

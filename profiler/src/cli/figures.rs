@@ -7,11 +7,14 @@ use super::text;
 use serde::{Deserialize, Deserializer};
 
 /// For fields that are null where nothing is known: the empty text, 0.
+///
+/// # Errors
+/// The deserializer's own: the value is of another type.
 pub fn or_nothing<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// What the kernel has on threads' accounts.
+/// What the kernel has on threads' accounts: seconds, counts and bytes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Exact {
@@ -20,7 +23,7 @@ pub struct Exact {
     pub system_seconds: f64,
     pub wall_seconds: f64,
     pub run_delay_seconds: f64,
-    /// Of it.
+    /// The part of the run delay in which the cgroup's quota was used up.
     pub throttled_seconds: f64,
     pub blocked_seconds: f64,
     pub python_wait_seconds: f64,
@@ -42,7 +45,7 @@ pub struct Sampled {
     pub sampling_error: Option<f64>,
 }
 
-/// Both, of the same threads.
+/// Exact and sampled figures of the same threads.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Figures {
@@ -70,7 +73,7 @@ impl Figures {
             sampled => text::time_within(Some(sampled.cpu_seconds), sampled.sampling_error),
         }
     }
-    /// There is nothing in it.
+    /// Whether there is nothing in the figures.
     pub fn is_empty(&self) -> bool {
         self.exact.is_none() && self.sampled.samples == 0
     }

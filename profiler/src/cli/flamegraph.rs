@@ -33,13 +33,19 @@ impl FlamegraphArgs {
     }
 }
 
-/// Writes it, and on standard error what it rests on.
+/// Writes the flame graph, and on standard error what it rests on.
+///
+/// # Errors
+/// [`CliError::Usage`]: where it goes cannot be decided. Else as for [`ClientArgs::client`] and [`show`].
 pub fn run(args: &FlamegraphArgs) -> Result<(), CliError> {
     let output = args.output.decide()?;
     show(args, &output, &args.client.client()?, &mut io::stderr().lock())
 }
 
-/// The same with what the flags say decided: where to, and whom to ask.
+/// As [`run`], with what the flags say decided: where to, and whom to ask.
+///
+/// # Errors
+/// As for [`Client::get`] and [`deliver`].
 pub fn show(
     args: &FlamegraphArgs,
     output: &Output,
@@ -53,6 +59,10 @@ pub fn show(
 }
 
 /// Writes a flame graph and says what it rests on; one of nothing is not written.
+///
+/// # Errors
+/// [`CliError::Nothing`]: there are no samples, and nothing is written. [`CliError::File`], [`CliError::Output`]: the
+/// graph or the line on standard error cannot be written.
 pub fn deliver(
     output: &Output,
     bytes: &[u8],

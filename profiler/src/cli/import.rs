@@ -104,7 +104,12 @@ fn period(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Imports them, one after the other.
+/// Imports the files, one after the other, and prints what became of each.
+///
+/// # Errors
+/// The first file that cannot be imported ends it: [`CliError::Import`] (its content), [`CliError::File`],
+/// [`CliError::Usage`], [`CliError::Store`]. Files before it are imported, and of this one nothing is.
+/// [`CliError::Locked`], [`CliError::DataDir`]: the data directory, before any file.
 pub fn run(args: &ImportArgs) -> Result<(), CliError> {
     all(args, &mut io::stdout().lock())
 }

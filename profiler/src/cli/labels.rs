@@ -25,6 +25,9 @@ pub struct LabelsArgs {
 }
 
 /// Prints names, or values with their samples.
+///
+/// # Errors
+/// As for [`AskArgs::run`].
 pub fn run(args: &LabelsArgs) -> Result<(), CliError> {
     match args.name {
         None => args.ask.run::<Names>(PATH, Vec::new()),

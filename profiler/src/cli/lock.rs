@@ -28,10 +28,10 @@ impl Drop for DataDirLock {
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Who has a directory.
+/// Who has a data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody.
+    /// No daemon has it now.
     Nobody,
     /// A daemon; its pid where the file tells it.
     Daemon(Option<u32>),
@@ -39,6 +39,10 @@ pub enum Holder {
 
 impl DataDirLock {
     /// Takes the lock, making the directory (for its owner and group only) where it is missing.
+    ///
+    /// # Errors
+    /// [`CliError::Locked`]: another process has it, with its pid where the file tells. [`CliError::DataDir`]: the
+    /// directory or its lock cannot be made, locked or written.
     pub fn take(dir: &Path) -> Result<Self, CliError> {
         let made = DirBuilder::new().recursive(true).mode(0o750).create(dir);
         made.map_err(|reason| CliError::DataDir {
@@ -65,6 +69,9 @@ impl DataDirLock {
     }
 
     /// Who has the directory, without taking it for longer than the look.
+    ///
+    /// # Errors
+    /// The lock's file is there and cannot be opened or asked. A file that is not there is nobody's.
     pub fn holder(dir: &Path) -> io::Result<Holder> {
         let mut file = match open(&file_in(dir), false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Holder::Nobody),

@@ -235,6 +235,9 @@ Examples:
 
 impl Cli {
     /// Does what was asked. Out: the exit code.
+    ///
+    /// # Errors
+    /// [`CliError`] of the command, with the exit code that it leads to ([`CliError::code`]).
     pub fn run(self) -> Result<u8, CliError> {
         match self.command {
             Command::Daemon(args) => daemon::run(*args)?,

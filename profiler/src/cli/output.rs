@@ -39,17 +39,20 @@ pub fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(slugs).try_map(|slug| Format::from_slug(&slug).ok_or("no such format"))
 }
 
-/// A decision where to write.
+/// A decision where to write, and in which format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// In which format.
+    /// The format of the bytes.
     pub format: Format,
-    /// To which file; None is standard output.
+    /// The file that is written; None is standard output.
     file: Option<PathBuf>,
 }
 
 impl OutputArgs {
     /// Decides, before any work is done.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`]: a picture or a binary file for a terminal, or a file's name that tells no format.
     pub fn decide(&self) -> Result<Output, CliError> {
         self.decide_for(io::stdout().is_terminal())
     }
@@ -83,6 +86,10 @@ impl OutputArgs {
 
 impl Output {
     /// Writes the bytes. Out: a name for messages, None for standard output.
+    ///
+    /// # Errors
+    /// [`CliError::File`]: the file cannot be written; what is in it then is not known. [`CliError::Output`]:
+    /// standard output takes no more.
     pub fn write(&self, bytes: &[u8]) -> Result<Option<&Path>, CliError> {
         let Some(path) = &self.file else {
             write_stdout(bytes)?;
@@ -108,6 +115,9 @@ fn write_stdout(bytes: &[u8]) -> io::Result<()> {
 }
 
 /// JSON from a daemon, as it is, except that nothing in it acts on a terminal.
+///
+/// # Errors
+/// The writer takes no more.
 pub fn write_json(out: &mut dyn Write, json: &str) -> io::Result<()> {
     writeln!(out, "{}", harmless_json(json.trim_end()))
 }

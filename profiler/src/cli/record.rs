@@ -49,6 +49,10 @@ pub struct RecordArgs {
 }
 
 /// Samples, then writes.
+///
+/// # Errors
+/// Before anything is sampled: [`CliError::Usage`], [`CliError::Config`], [`CliError::Host`]. [`CliError::Pipeline`]:
+/// sampling fails, or what was chosen was not sampled. [`CliError::Export`]; those of [`deliver`].
 pub fn run(args: RecordArgs) -> Result<(), CliError> {
     let output = args.output.decide()?;
     logging::start(args.log.get(), LogFormat::Text);

@@ -131,7 +131,7 @@ pub struct ShapeArgs {
 pub type Params = Vec<(&'static str, String)>;
 
 impl SelectArgs {
-    /// As parameters of the API.
+    /// The choice as parameters of the API.
     pub fn params(&self) -> Params {
         let mut params = Params::new();
         for (key, values) in self.labels.chosen() {
@@ -153,7 +153,7 @@ impl SelectArgs {
 }
 
 impl KindArgs {
-    /// As a parameter of the API.
+    /// The kind as a parameter of the API.
     pub fn param(&self) -> (&'static str, String) {
         ("type", self.kind.slug().to_owned())
     }
@@ -161,6 +161,9 @@ impl KindArgs {
 
 impl ShapeArgs {
     /// What is counted of samples of a kind.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`]: samples of this kind are not counted in that unit.
     pub fn unit_of(&self, kind: SampleKind) -> Result<Unit, CliError> {
         let Some(unit) = &self.unit else { return Ok(Unit::usual(kind)) };
         Unit::from_slug(unit, kind).ok_or_else(|| {
@@ -169,7 +172,7 @@ impl ShapeArgs {
             CliError::Usage(format!("--unit {unit}: samples of type {kind} are counted in {units}"))
         })
     }
-    /// As parameters of the API.
+    /// The shape as parameters of the API.
     pub fn params(&self) -> Params {
         let mut params: Params = self.unit.iter().map(|unit| ("unit", unit.clone())).collect();
         let names: Vec<&str> = self.group.iter().map(|key| key.name()).collect();

@@ -95,6 +95,10 @@ impl ServeArgs {
 }
 
 /// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`CliError::Host`]: no handler of signals. [`CliError::Usage`]: the cache's directory is held by another program,
+/// or cannot be made. [`CliError::Pipeline`]: the server or the archive. With `--data-dir` as for [`stopped::open`].
 pub fn run(args: &ServeArgs) -> Result<(), CliError> {
     emberscope_supervise::rights::hide_memory();
     logging::start(args.log.get(), args.log_format);
@@ -126,7 +130,10 @@ pub fn run(args: &ServeArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// One at a time uses a directory.
+/// Holds a directory: one program at a time uses it.
+///
+/// # Errors
+/// [`CliError::Usage`]: another program has it, or it cannot be made.
 pub(super) fn hold(dir: &std::path::Path) -> Result<DataDirLock, CliError> {
     DataDirLock::take(dir).map_err(|error| match error {
         CliError::Locked { dir, .. } => CliError::Usage(format!(

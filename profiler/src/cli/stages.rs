@@ -47,12 +47,13 @@ pub struct SparkArgs {
 }
 
 impl SparkArgs {
-    /// As parameters of the API: a daemon fetches no address that a client names, so it is left out.
+    /// The choice as parameters of the API: a daemon fetches no address that a client names, so the address is left
+    /// out.
     pub fn params(&self) -> Params {
         self.spark_url.iter().map(|_| ("join", "no".to_owned())).collect()
     }
 
-    /// Who is asked by ourselves, if anybody is.
+    /// The server that this command asks by itself; None: the daemon does.
     pub fn source(&self) -> Option<SparkNames> {
         let urls = vec![self.spark_url.clone()?];
         Some(SparkNames::new(NamesConfig { urls, ask_found: false }, Places::default()))
@@ -60,6 +61,9 @@ impl SparkArgs {
 }
 
 /// Prints a row for each stage and attempt.
+///
+/// # Errors
+/// As for [`AskArgs::run`]. A server of Spark's that does not answer is no error: a line says so.
 pub fn run(args: &StagesArgs) -> Result<(), CliError> {
     let (params, source) = (args.spark.params(), args.spark.source());
     let amend = |answer: &mut Map<String, Value>| {

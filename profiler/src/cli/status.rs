@@ -20,7 +20,10 @@ pub struct StatusArgs {
     client: ClientArgs,
 }
 
-/// Prints it.
+/// Prints the status.
+///
+/// # Errors
+/// [`CliError::Output`]: standard output takes no more. Else as for [`ClientArgs::client`] and [`Client::get_json`].
 pub fn run(args: &StatusArgs) -> Result<(), CliError> {
     show(&args.client.client()?, args.json, &mut io::stdout().lock())
 }

@@ -13,6 +13,9 @@ pub fn store_dir(dir: &Path) -> PathBuf {
 }
 
 /// The store of a data directory that is there, with its lock.
+///
+/// # Errors
+/// [`CliError::Nothing`]: there is no store. Else as for [`DataDirLock::take`] and [`opened`].
 pub fn open(dir: &Path) -> Result<(DataDirLock, DiskStore), CliError> {
     if !store_dir(dir).is_dir() {
         return Err(CliError::Nothing(format!(
@@ -24,7 +27,10 @@ pub fn open(dir: &Path) -> Result<(DataDirLock, DiskStore), CliError> {
     Ok((lock, opened(dir)?))
 }
 
-/// The same of a directory that this process has the lock of; the store is made where it is missing.
+/// The store of a data directory that this process has the lock of; it is made where it is missing.
+///
+/// # Errors
+/// [`CliError::Store`]: the store cannot be made or opened, in words with their causes.
 pub fn opened(dir: &Path) -> Result<DiskStore, CliError> {
     let config = DiskStoreConfig {
         retention_age: Duration::MAX,

@@ -26,11 +26,11 @@ pub struct Table {
     cut_last: bool,
 }
 
-/// What is left of a text that is cut, at least.
+/// Characters that are left of a text that is cut, at least.
 const CUT: usize = 24;
 
 impl Table {
-    /// An empty one.
+    /// An empty table with these columns.
     pub fn new(columns: &[(&'static str, Align)]) -> Self {
         Self {
             columns: columns.to_vec(),
@@ -57,12 +57,15 @@ impl Table {
     pub fn note(&mut self, text: String) {
         self.notes.push(text);
     }
-    /// It has no rows.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
-    /// Writes it, for a terminal `room` characters wide, or whole. The last column, when it is
-    /// left-aligned, is not padded.
+    /// Writes the table, for a terminal `room` characters wide, or whole. The last column, when it is left-aligned,
+    /// is not padded.
+    ///
+    /// # Errors
+    /// The writer takes no more.
     pub fn write(&self, out: &mut dyn Write, room: Option<usize>) -> io::Result<()> {
         let (shown, hidden) = self.fit(room.unwrap_or(usize::MAX));
         let head: Vec<String> = self.columns.iter().map(|(name, _)| (*name).to_owned()).collect();

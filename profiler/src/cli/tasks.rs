@@ -56,6 +56,9 @@ impl Order {
 }
 
 /// Prints a row for each task.
+///
+/// # Errors
+/// As for [`AskArgs::run`]. A server of Spark's that does not answer is no error: a line says so.
 pub fn run(args: &TasksArgs) -> Result<(), CliError> {
     let source = args.spark.source();
     let amend = |answer: &mut Map<String, Value>| {

@@ -20,6 +20,9 @@ pub struct TaxArgs {
 }
 
 /// Prints a row for each class, and one for each process.
+///
+/// # Errors
+/// [`CliError::Usage`] with `--thread-class`, before anybody is asked. Else as for [`AskArgs::run`].
 pub fn run(args: &TaxArgs) -> Result<(), CliError> {
     if !args.ask.select.labels.thread_class.is_empty() {
         let message =

@@ -36,6 +36,9 @@ enum Order {
 }
 
 /// Prints a row for each method.
+///
+/// # Errors
+/// As for [`AskArgs::run`].
 pub fn run(args: &TopArgs) -> Result<(), CliError> {
     args.ask.run::<Top>(PATH, params(args))
 }

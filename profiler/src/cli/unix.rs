@@ -24,12 +24,18 @@ const GROUPS: u64 = 1 << 20;
 pub struct Unix(PathBuf);
 
 impl Unix {
-    /// The one at a path.
+    /// The socket at a path. Nothing is looked at yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// Asks.
+    /// Asks, and waits for the whole answer.
+    ///
+    /// # Errors
+    /// [`CliError::Stranger`]: the socket is for others. [`CliError::Unreachable`]: nobody takes the connection, or
+    /// there is no answer in time. [`CliError::Answer`]: what answers speaks no HTTP, breaks off, or sends more than
+    /// [`BODY_LIMIT`] bytes. [`CliError::Usage`]: the path or a parameter is none of a URL. [`CliError::Host`]: no
+    /// event queue.
     pub fn ask(&self, method: &Method, path: &str, params: &[(&str, &str)]) -> Result<Raw, CliError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =

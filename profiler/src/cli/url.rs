@@ -18,7 +18,11 @@ pub struct UrlArgs {
     client: ClientArgs,
 }
 
-/// Prints it.
+/// Prints the link.
+///
+/// # Errors
+/// [`CliError::Answer`]: the daemon does not know its own address, and there is no `--base`. [`CliError::Output`].
+/// Else as for [`ClientArgs::client`] and [`Client::post`].
 pub fn run(args: &UrlArgs) -> Result<(), CliError> {
     show(&args.client.client()?, args.base.as_deref(), &mut io::stdout().lock())
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Head of the column.
 pub const HEAD: &str = "WAITED FOR";
-/// What it is.
+/// What the column means, for the line below the table.
 pub const NOTE: &str = "WAITED FOR: the largest parts of the threads' wall time in which they did not run; cpu is the run queue, \
      throttled the cgroup's quota of CPU time";
 /// Parts that a cell shows.
@@ -25,7 +25,7 @@ pub struct Waited {
     by: BTreeMap<String, f64>,
 }
 
-/// The cell; empty where waits are not sampled.
+/// What the column has of a row; empty where waits are not sampled.
 pub fn cell(waited: Option<&Waited>, figures: &Figures) -> String {
     let (Some(waited), Some(exact)) = (waited, &figures.exact) else { return String::new() };
     let throttled = exact.throttled_seconds;

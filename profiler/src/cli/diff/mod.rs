@@ -121,6 +121,10 @@ impl GraphArgs {
 }
 
 /// Prints the table, or writes the graph and says on standard error what it rests on.
+///
+/// # Errors
+/// [`CliError::Usage`]: where the graph goes cannot be decided. [`CliError::Nothing`]: a side has no samples. Else as
+/// for [`Client::get_json`] and [`deliver`].
 pub fn run(args: &DiffArgs) -> Result<(), CliError> {
     let graph = args.output.decide()?;
     let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());

@@ -27,6 +27,9 @@ impl Side {
 }
 
 /// Reads `key=value,...`; a piece without a key is one more value of the key before it: `stage=3,4`.
+///
+/// # Errors
+/// A sentence for clap: a key that is not known (with the nearest one), a piece without a key, or nothing at all.
 pub fn side(text: &str) -> Result<Side, String> {
     let mut pairs: Vec<(&'static str, String)> = Vec::new();
     let mut rest = text;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How good it is.
+/// How good what was found is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -25,29 +25,29 @@ impl Status {
     }
 }
 
-/// One check.
+/// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was looked at, in a word or two.
     pub check: String,
-    /// How good it is.
+    /// How good that is.
     pub status: Status,
-    /// What is there.
+    /// What is there, for people.
     pub found: String,
-    /// What would make it better.
+    /// What would make it better; None where all is as it should be.
     pub mend: Option<String>,
 }
 
 impl Finding {
-    /// As it should be.
+    /// A finding that all is as it should be.
     pub fn ok(check: impl Into<String>, found: impl Into<String>) -> Self {
         Self { check: check.into(), status: Status::Ok, found: found.into(), mend: None }
     }
-    /// Something is left out.
+    /// A finding that something is left out.
     pub fn limited(check: impl Into<String>, found: impl Into<String>, mend: impl Into<String>) -> Self {
         Self { check: check.into(), status: Status::Limited, found: found.into(), mend: Some(mend.into()) }
     }
-    /// Sampling cannot work.
+    /// A finding that sampling cannot work.
     pub fn missing(check: impl Into<String>, found: impl Into<String>, mend: impl Into<String>) -> Self {
         Self { check: check.into(), status: Status::Missing, found: found.into(), mend: Some(mend.into()) }
     }

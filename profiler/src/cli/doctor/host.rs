@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 const LIMIT: u64 = 1 << 20;
 /// CAP_DAC_READ_SEARCH: include/uapi/linux/capability.h.
 const DAC_READ_SEARCH: u32 = 2;
-/// Of the initial PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h.
+/// The link of the initial PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h.
 const INITIAL_PID_NS: &str = "pid:[4026531836]";
 
-/// What the kernel side found.
+/// What the kernel side found, as findings.
 pub fn kernel_side(host: &HostFeatures) -> Vec<Finding> {
     let mut findings = vec![Finding::ok("kernel", format!("Linux {}", host.kernel))];
     findings.extend(host.findings().into_iter().map(Finding::from));

@@ -17,7 +17,7 @@ const SHOWN: usize = 32;
 /// First JDK with `Compiler.perfmap` (JDK-8254723).
 const PERFMAP_JDK: u32 = 17;
 
-/// Looks at all processes.
+/// Looks at all processes: a finding for each JVM.
 pub fn check(proc: &Path, walks: bool) -> Vec<Finding> {
     let mut pids: Vec<u32> = std::fs::read_dir(proc)
         .into_iter()

@@ -43,6 +43,10 @@ pub struct DoctorArgs {
 }
 
 /// Prints the findings. Out: the exit code.
+///
+/// # Errors
+/// [`CliError::Config`]: the configuration is wrong. [`CliError::Output`]: standard output takes no more. What is
+/// missing on the host is a finding, and no error.
 pub fn run(args: DoctorArgs) -> Result<u8, CliError> {
     let flags = Settings {
         listen: args.listen,

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::Path;
 
-/// Looks at each.
+/// Looks at the data directory, the address and the socket.
 pub fn check(config: &DaemonConfig) -> Vec<Finding> {
     let dir = config.data_dir.get();
     let holder = DataDirLock::holder(dir).unwrap_or(Holder::Nobody);

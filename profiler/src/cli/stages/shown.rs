@@ -8,15 +8,15 @@ use super::{Spark, Stage};
 
 /// Columns that are there only if a stage of the answer has something in them.
 pub(super) struct Shown {
-    /// More than one application.
+    /// There is more than one application.
     pub(super) several_apps: bool,
-    /// What Spark says of its stages.
+    /// Spark told something of the stages.
     pub(super) joined: bool,
-    /// Threads that tasks started.
+    /// Tasks started threads.
     helped: bool,
-    /// The tasks' Python workers.
+    /// Tasks have Python workers.
     python: bool,
-    /// What tasks waited for.
+    /// It is known what tasks waited for.
     waits: bool,
 }
 
