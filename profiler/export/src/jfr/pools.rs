@@ -161,7 +161,7 @@ impl Pools {
     /// The number of a stack of frames, leaf first; 0 (null) of none.
     ///
     /// # Errors
-    /// [`TooManyFrames`]: the chunk's stacks have more than [`MAX_FRAMES`](super::super::pprof::MAX_FRAMES) together.
+    /// [`TooManyFrames`]: the chunk's stacks have more than [`MAX_FRAMES`] together.
     pub fn trace(&mut self, frames: &[u32]) -> Result<u64, TooManyFrames> {
         if frames.is_empty() {
             return Ok(0);
