@@ -55,7 +55,7 @@ pub struct Compacted {
     pub blocks: usize,
     /// Bytes of its files; 0 where nothing was written.
     pub bytes: u64,
-    /// It was there already.
+    /// Whether it was there already.
     pub unchanged: bool,
 }
 
@@ -81,7 +81,7 @@ pub enum CompactError {
         /// [`CompactConfig::memory_bytes`].
         limit: usize,
     },
-    /// This machine's disk.
+    /// This machine's disk takes nothing.
     #[error("cannot write in {}: {says}", dir.display())]
     Disk {
         /// Directory of what is made.
@@ -241,7 +241,7 @@ impl Hour<'_> {
         Ok(())
     }
 
-    /// Writes and puts one.
+    /// Writes an application's hour and puts it into the archive.
     fn put(&self, app: &str, merger: &Merger, bad: &HashSet<BlockName>) -> Result<Compacted, CompactError> {
         let dir = self.config.dir.join("made");
         let disk = |error: std::io::Error| CompactError::Disk { dir: dir.clone(), says: error.to_string() };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Length of the windows.
+/// Length of the windows in an application's hour.
 pub(super) const GRAIN: Duration = Duration::from_secs(60);
 /// The version of what tells of an application's hour.
 const FORMAT: u32 = 1;
@@ -27,7 +27,7 @@ pub(super) struct Index {
     format: u32,
     /// Node and name of each block that it covers.
     pub covers: HashSet<(String, String)>,
-    /// As it stands beside the files.
+    /// The block's manifest, as it stands beside the files.
     pub manifest: String,
 }
 

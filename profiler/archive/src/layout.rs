@@ -36,7 +36,7 @@ pub fn part_number(block: &str) -> Option<u64> {
     block.rsplit_once('-')?.1.parse().ok()
 }
 
-/// A node's blocks.
+/// What all objects of a node's blocks begin with.
 pub fn blocks(host: &str) -> String {
     format!("{ROOT}/nodes/{host}/blocks")
 }
@@ -51,12 +51,12 @@ pub fn index(host: &str, block: &str, crc32: u32) -> String {
     format!("{}/{host}/{block}.{crc32:08x}", index_hour(hour(block)))
 }
 
-/// All blocks of an hour.
+/// What all objects begin with that tell of an hour's blocks.
 pub fn index_hour(hour: &str) -> String {
     format!("{ROOT}/index/{hour}")
 }
 
-/// A node's open parts.
+/// What all objects of a node's open parts begin with.
 pub fn open(host: &str) -> String {
     format!("{ROOT}/open/{host}")
 }
@@ -146,7 +146,7 @@ impl Piece {
         whole.then(|| Self { host: host.to_owned(), block: block.to_owned(), from, until, crc32 })
     }
 
-    /// The object's name.
+    /// The name of the piece's object.
     pub fn name(&self) -> String {
         let Self { host, block, from, until, crc32 } = self;
         format!("{}/{block}/{from:012}-{until:012}-{crc32:08x}", open(host))

@@ -44,7 +44,7 @@ pub struct Remote {
     root: String,
     url: String,
     mend: &'static str,
-    /// Its names are files in directories, and its client sets no limit of time.
+    /// Whether names are files in directories, and the client sets no limit of time.
     hdfs: bool,
     /// Changes after which all fail, for tests of broken off copies.
     #[cfg(test)]

@@ -3,7 +3,7 @@
 use emberscope_model::SampleKind;
 use profiler_ebpf::MAX_THREADS;
 
-/// Settings of a capture.
+/// What a capture samples, and how much room it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureConfig {
     /// Samples a second on each CPU, 1 to [`CaptureConfig::MAX_HZ`].

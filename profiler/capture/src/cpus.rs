@@ -94,7 +94,7 @@ impl<L> CpuSet<L> {
         self.cpus.remove(&cpu).map(|old| old.link)
     }
 
-    /// Every CPU's link.
+    /// What keeps each CPU's sampling alive.
     pub(super) fn links_mut(&mut self) -> impl Iterator<Item = &mut L> {
         self.cpus.values_mut().map(|cpu| &mut cpu.link)
     }

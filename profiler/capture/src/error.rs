@@ -32,7 +32,7 @@ pub enum CaptureError {
     /// The walker has no map for a runtime of this number.
     #[error("the walker knows no runtime of number {0}")]
     NoSuchRuntime(u8),
-    /// The rate is out of range.
+    /// The rate is out of range: 0, or over the highest.
     #[error("a rate of {hz} Hz cannot be sampled: choose 1 to {max}")]
     BadRate {
         /// Samples a second, as asked.
@@ -53,11 +53,11 @@ pub enum CaptureError {
         "this kernel ({kernel}) refuses the BPF program `{program}`: {source}; please report it with these last lines of its log: {log_tail}"
     )]
     Refused {
-        /// Kernel release.
+        /// Kernel release, as `uname -r` says.
         kernel: String,
-        /// Program name.
+        /// Name of the program in the object.
         program: String,
-        /// Error number.
+        /// What bpf(2) returned.
         source: io::Error,
         /// End of the verifier's log.
         log_tail: String,
@@ -92,7 +92,7 @@ pub enum CaptureError {
     Program {
         /// `load` or `attach`.
         operation: &'static str,
-        /// Program name.
+        /// Name of the program in the object.
         program: String,
         /// What aya says.
         source: Box<ProgramError>,
@@ -127,7 +127,7 @@ pub enum CaptureError {
     Io {
         /// The system call, or what it was for, and on what.
         operation: &'static str,
-        /// Error number.
+        /// What the system call returned.
         source: io::Error,
     },
 }

@@ -81,9 +81,9 @@ impl Capabilities {
 /// How grave a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingState {
-    /// As wanted.
+    /// All is as wanted.
     Good,
-    /// Works with less.
+    /// Sampling works, with something left out.
     Degraded,
     /// Nothing can be sampled.
     Fatal,
@@ -92,11 +92,11 @@ pub enum FindingState {
 /// One line of `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Short stable name, by which `doctor --json` lists it.
+    /// Short stable name: `task_iterator`. `doctor` shows it with blanks.
     pub name: &'static str,
     /// How grave it is.
     pub state: FindingState,
-    /// The value found.
+    /// The value found, empty where the sentence says all.
     pub value: String,
     /// What it means and, where it is not good, the mend.
     pub sentence: String,

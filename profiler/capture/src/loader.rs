@@ -24,11 +24,11 @@ pub(super) const MORE: &str = "sample_more";
 /// How this kernel can walk a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Walk {
-    /// By `bpf_loop`.
+    /// In a loop, by `bpf_loop`.
     Loop,
-    /// By tail calls.
+    /// In pieces, by tail calls.
     Jumps,
-    /// By frame pointers only.
+    /// By frame pointers only, with no tables.
     Pointers,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Loaded {
     pub(super) walk: Walk,
     /// What takes samples; on no CPU yet.
     pub(super) sources: Vec<Box<dyn Source>>,
-    /// What makes it go on.
+    /// What makes a walk go on where there is no `bpf_loop`: its program in a map.
     pub(super) next: Option<ProgramArray<MapData>>,
     /// Names of all programs loaded.
     pub(super) programs: Vec<&'static str>,

@@ -28,7 +28,7 @@ pub(super) struct MappedCode {
 }
 
 impl MappedCode {
-    /// Appends what has come.
+    /// Appends what has come in the rings.
     pub(super) fn read<'a>(
         &mut self,
         rings: impl Iterator<Item = &'a mut PerfRing>,

@@ -68,7 +68,7 @@ impl NameProbes {
         program.detach(link).map_err(|e| CaptureError::attach(name, e))
     }
 
-    /// Files probed.
+    /// How many files have a probe.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -140,17 +140,17 @@ impl KernelOffsets {
         }
     }
 
-    /// Those that tell a TCP connection.
+    /// Whether the fields are there that tell a TCP connection.
     pub(super) fn can_tell_connection(&self) -> bool {
         self.sock_num.is_some() && self.sock_dport.is_some() && self.sock_net.is_some()
     }
 
-    /// Those that tell a connection of either kind.
+    /// Whether the fields are there that tell a connection of either kind.
     pub(super) fn can_tell_sender(&self) -> bool {
         self.can_tell_connection() && self.sock_family.is_some() && self.unix_peer.is_some()
     }
 
-    /// Those that tell a fork's child.
+    /// Whether the fields are there that tell a fork's child.
     pub(super) fn can_tell_child(&self) -> bool {
         self.task_pid.is_some() && self.task_tgid.is_some()
     }

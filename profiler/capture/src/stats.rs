@@ -10,7 +10,7 @@ use profiler_ebpf::{COUNTER_SLOTS, Counter, DropReason};
 pub struct KernelStats {
     /// Runs of the sampling program for CPU time, idle CPUs included.
     pub ticks: u64,
-    /// Runs of those for other kinds.
+    /// Runs of the sampling programs for other kinds.
     pub other_runs: u64,
     /// Runs that found the CPU idle.
     pub idle: u64,
@@ -18,7 +18,7 @@ pub struct KernelStats {
     pub samples: u64,
     /// User frames walked, those of stacks already sent too.
     pub user_frames: u64,
-    /// Kernel frames taken, likewise.
+    /// Kernel frames taken, those of stacks already sent too.
     pub kernel_frames: u64,
     /// Stacks that went up.
     pub stacks: u64,
@@ -28,11 +28,11 @@ pub struct KernelStats {
     pub names: u64,
     /// Records that came up and were not understood.
     pub undecodable: u64,
-    /// The programs loaded.
+    /// The programs loaded, by name in order.
     pub programs: Vec<ProgramStats>,
     /// Memory of all maps, in bytes, as the kernel accounts for it.
     pub map_bytes: u64,
-    /// Of these, the ring buffer.
+    /// Bytes of the ring buffer among them.
     pub ring_bytes: u64,
 }
 

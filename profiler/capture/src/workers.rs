@@ -61,7 +61,7 @@ pub(super) struct Entry(Party);
 // SAFETY: integers without padding between them (its size is asserted where it is made).
 unsafe impl aya::Pod for Entry {}
 
-/// The map, and the programs.
+/// The map of PySpark's processes, and the programs that bind workers to tasks.
 pub(super) struct Workers {
     pub(super) parties: HashMap<MapData, u32, Entry>,
     pub(super) binders: Vec<Binder>,

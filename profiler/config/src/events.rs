@@ -21,7 +21,7 @@ pub struct Sampled {
 pub struct Events(Vec<Sampled>);
 
 impl Events {
-    /// Each of them, once.
+    /// Each kind that is sampled, once.
     pub fn get(&self) -> &[Sampled] {
         &self.0
     }

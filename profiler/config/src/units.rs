@@ -32,7 +32,7 @@ const SIZES: [(&str, u64); 7] = [
     ("B", 1),
 ];
 
-/// A number of bytes.
+/// A size, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
 

@@ -83,7 +83,7 @@ macro_rules! parsed {
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name($inner);
         impl $name {
-            /// The value.
+            /// The value, in its range.
             pub fn get(&self) -> &$inner { &self.0 }
         }
         impl FromStr for $name {

@@ -22,9 +22,9 @@ const HEAD: usize = MAX_PYTHON_CODE;
 /// What a code object tells. Its texts are bounded and without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Its qualified name where the release has one (3.11 on), else its name.
+    /// The function's qualified name where the release has one (3.11 on), else its name.
     pub name: String,
-    /// Its file's name, as the program gave it.
+    /// Name of the file that it is from, as the program gave it.
     pub file: String,
     /// Line of its `def`, from 1; 0: not known.
     pub first_line: u32,
@@ -74,7 +74,7 @@ impl<M: Memory> Codes<'_, M> {
         lines::line(self.offsets.line_table, &table, (fields.first_line_flags >> 32) as u32, unit)
     }
 
-    /// Its head, if it is a code object with this checksum.
+    /// The object's head, if it is a code object with this checksum.
     fn checked(&self, code: u64, checksum: u32) -> Result<(CodeFields, [u8; HEAD]), UnknownReason> {
         let head: [u8; HEAD] = self.memory.bytes(code).map_err(reason)?;
         let count = word(&head, 0).map_err(reason)? as u32;

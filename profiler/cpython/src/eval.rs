@@ -22,12 +22,12 @@ const LEAST: u64 = 16 << 10;
 /// Encoding of an index's addresses: four bytes, counted from its start (DW_EH_PE_datarel | DW_EH_PE_sdata4).
 const FROM_START: u8 = 0x3b;
 
-/// A piece of code.
+/// A run of code, in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Address of its first byte.
     pub low: u64,
-    /// Its length in bytes.
+    /// Bytes of code from there on.
     pub len: u32,
 }
 

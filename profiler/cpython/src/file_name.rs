@@ -7,7 +7,7 @@
 /// Ends of directories and archives in which libraries lie.
 const LIBRARIES: [&str; 4] = ["/site-packages/", "/dist-packages/", ".zip/", ".egg/"];
 
-/// What a frame is called.
+/// The name of a frame: the function's, and the file's without what differs from machine to machine.
 pub fn called(name: &str, file: &str) -> String {
     match short(file) {
         "" => name.to_owned(),

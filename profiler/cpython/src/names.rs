@@ -22,7 +22,7 @@ const LEAST_CODES: usize = 512;
 struct Known {
     /// Without its file: together they are in the frames, which are kept once.
     name: Box<str>,
-    /// Its place in the table of files.
+    /// The place of its file in the table of files.
     file: u32,
     first_line: u32,
 }
@@ -49,7 +49,7 @@ impl Files {
 
 /// Names of one interpreter's frames.
 pub struct Names {
-    /// None: of no function.
+    /// By address and checksum what was read; None: a code object that is of no function.
     known: FastMap<(u64, u32), Option<Known>>,
     files: Files,
     limit: usize,

@@ -69,17 +69,17 @@ pub struct Offsets {
     pub characters: (u64, u64),
 }
 
-/// Of a thread's state: the next one, and its interpreter. The same in all releases.
+/// Of a thread's state: the next thread's state. The same in all releases.
 pub const THREAD_NEXT: u64 = 8;
-/// See [`THREAD_NEXT`].
+/// Of a thread's state: its interpreter. The same in all releases.
 pub const THREAD_INTERPRETER: u64 = 16;
 /// Of a string: its length.
 pub const STRING_LENGTH: u64 = 16;
 /// Of a string: how its characters are kept.
 pub const STRING_STATE: u64 = 32;
-/// Of a `bytes`: its length and its bytes.
+/// Of a `bytes`: its length.
 pub const BYTES_SIZE: u64 = 16;
-/// See [`BYTES_SIZE`].
+/// Of a `bytes`: its first byte.
 pub const BYTES_DATA: u64 = 32;
 
 impl Offsets {

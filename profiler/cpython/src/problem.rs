@@ -46,10 +46,10 @@ pub enum PythonProblem {
     /// No C library's way to keep a thread's state fits.
     #[error("where its C library keeps a thread's state is not known")]
     ThreadKey,
-    /// The kernel does not let us.
+    /// The kernel does not let us read the process's memory.
     #[error("its memory may not be read: that takes CAP_SYS_PTRACE")]
     Denied,
-    /// A pointer leads nowhere.
+    /// A pointer leads nowhere: what is there is no interpreter, or one that changes.
     #[error("its memory makes no sense: a pointer leads nowhere")]
     Fault,
 }

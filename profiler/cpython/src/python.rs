@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 pub struct Python {
     /// Memory of the address space that the process had when it was opened.
     pub(super) memory: ProcessMemory,
-    /// `_PyRuntime`.
+    /// Address of `_PyRuntime`.
     runtime: u64,
-    /// `PyCode_Type`.
+    /// Address of `PyCode_Type`.
     pub(super) code_type: u64,
     /// Minor version: 3.`minor`.
     pub minor: u8,

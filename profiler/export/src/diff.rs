@@ -22,9 +22,9 @@ const NO_FRAMES: &str = "(no frames)";
 /// Two trees with the same nodes in the same order, so that a node of one has the other's place.
 #[derive(Clone, Debug)]
 pub struct Aligned {
-    /// What is compared with.
+    /// The tree that is compared with.
     pub left: Tree,
-    /// What is looked at.
+    /// The tree that is looked at.
     pub right: Tree,
 }
 
@@ -111,7 +111,7 @@ fn side_of(grown: &[Growing], order: &[(NodeId, NodeId)], side: usize) -> Tree {
     Tree::with_totals(nodes)
 }
 
-/// How to write a difference.
+/// How a difference is scaled, and what is written over the picture.
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
     /// What the left side's nanoseconds are multiplied by.

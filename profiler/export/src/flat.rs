@@ -20,7 +20,7 @@ use parquet::schema::types::{ColumnPath, Type};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Text of a row group.
+/// Bytes of text after which a row group is written.
 const GROUP_BYTES: usize = 8 << 20;
 /// What a prefix frame reads where its label is not set (`model`'s promise of `group`).
 pub(super) const NOT_SET: &str = "(none)";

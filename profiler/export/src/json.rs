@@ -23,9 +23,9 @@ use std::io::{self, Write};
 /// A range of time, RFC 3339.
 #[derive(Clone, Debug, Serialize)]
 pub struct RangeJson {
-    /// First instant that is in.
+    /// First instant that is in the range.
     pub from: String,
-    /// First instant that is out.
+    /// First instant that is behind the range.
     pub until: String,
 }
 

@@ -85,13 +85,13 @@ impl Format {
     }
 }
 
-/// What the numbers are.
+/// What the numbers of a tree are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Counts of samples.
+    /// Numbers are counts of samples.
     #[default]
     Samples,
-    /// Weights of samples, in the unit of their kind.
+    /// Numbers are weights of samples, in the unit of their kind.
     Weight,
 }
 
@@ -141,7 +141,7 @@ impl Unit {
 /// How an answer is written.
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// What the numbers are.
+    /// What the numbers in the export are.
     pub unit: Unit,
     /// Headline of the picture; empty: a plain one.
     pub title: String,

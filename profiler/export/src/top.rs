@@ -23,11 +23,11 @@ pub struct Method<'a> {
     pub name: &'a str,
     /// Library, executable or kernel module.
     pub module: &'a str,
-    /// Kinds of code it ran as.
+    /// Kinds of code that the method ran as.
     pub kinds: BTreeSet<&'static str>,
-    /// Samples that ended in it.
+    /// Samples that ended in the method.
     pub own: Cost,
-    /// Samples that ended in it or below.
+    /// Samples that ended in the method or below.
     pub total: Cost,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Visit<'a> {
     pub(super) id: usize,
     /// The node at that place.
     pub(super) node: &'a Node,
-    /// 0 for the root.
+    /// How deep the node lies: 0 for the root.
     pub(super) depth: usize,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Below {
     Skip,
 }
 
-/// Visits the nodes.
+/// Visits the nodes, each with its depth. The first error of a visit ends the walk.
 pub(super) fn preorder<E>(
     tree: &Tree,
     mut visit: impl FnMut(Visit<'_>) -> Result<Below, E>,
@@ -77,11 +77,11 @@ impl Path {
         self.text.push_str(name);
         self.ends.push(self.text.len());
     }
-    /// `a;b;c`.
+    /// The whole path: `a;b;c`.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
-    /// Without the last name.
+    /// The path without the last name.
     pub(super) fn parent(&self) -> &str {
         let end = self.ends.len().checked_sub(2).and_then(|at| self.ends.get(at)).copied();
         self.text.get(..end.unwrap_or(0)).unwrap_or("")

@@ -17,7 +17,7 @@ pub enum ImportError {
         "line {line} {says}: folded stacks are `root;...;leaf count`, a line each; --format names another format"
     )]
     Line {
-        /// From 1.
+        /// Number of the line, from 1.
         line: u64,
         /// What is wrong with it.
         says: &'static str,
@@ -33,7 +33,7 @@ pub enum ImportError {
     Jfr {
         /// In the file, unpacked, bytes.
         offset: u64,
-        /// From 1.
+        /// Number of the chunk, from 1.
         chunk: u64,
         /// What is wrong there.
         says: String,
@@ -49,13 +49,13 @@ pub enum ImportError {
     /// The file says a time that makes no sense.
     #[error("it says that it was sampled at {0}: times before 1980 and after tomorrow are not imported")]
     Time(String),
-    /// Its samples lie too far apart.
+    /// The samples lie too far apart: there are more than `limits::WINDOWS`.
     #[error("it has more than {} windows", limits::WINDOWS)]
     Windows,
-    /// Its names, stacks and rows take more memory than `limits::MEMORY`.
+    /// Names, stacks and rows take more memory than `limits::MEMORY`.
     #[error("it takes more than {} MiB of memory: split it (`jfr disassemble` for recordings)", limits::MEMORY >> 20)]
     Memory,
-    /// It has no samples that can be imported; the text has what was left out.
+    /// The file has no samples that can be imported; the text has what was left out.
     #[error("it has no samples of CPU time{0}")]
     Nothing(String),
 }

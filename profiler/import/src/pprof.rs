@@ -71,10 +71,10 @@ fn count_entries(bytes: &[u8]) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// Where a sample's numbers are.
+/// Which of a sample's values are taken.
 struct Values {
     count: Option<usize>,
-    /// With nanoseconds of its unit.
+    /// Place of the CPU time, and nanoseconds of its unit.
     weight: Option<(usize, u64)>,
     /// Nanoseconds between samples.
     period: Option<u64>,

@@ -21,9 +21,9 @@ const MORE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Pace {
     last: Instant,
-    /// A program starts until then.
+    /// Until when a program starts.
     starting: Instant,
-    /// Code that may go again is expected until then.
+    /// Until when code that may go again is expected.
     passing: Instant,
 }
 

@@ -124,7 +124,7 @@ impl Pythons {
         self.refused
     }
 
-    /// Processes told of.
+    /// How many processes the kernel side was told of.
     pub fn len(&self) -> usize {
         self.held.values().sum()
     }

@@ -3,7 +3,7 @@
 use emberscope_supervise::Weight;
 use std::time::Duration;
 
-/// Between two marks.
+/// Time between two marks.
 const PAUSE: Duration = Duration::from_secs(1);
 /// A runtime whose tasks do not run for so long answers nobody.
 const STUCK: Duration = Duration::from_secs(15);

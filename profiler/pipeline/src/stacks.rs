@@ -30,7 +30,7 @@ const MAX_LOST: usize = 4096;
 pub struct Entry {
     /// The process, as known when the stack was first seen.
     pub target: Arc<Target>,
-    /// Frames, some of them pending.
+    /// The stack, some of its frames still without a name.
     pub pending: PendingStack,
 }
 
@@ -136,7 +136,7 @@ impl StackCache {
         (self.raw.len(), self.refused.total())
     }
 
-    /// Those that were thrown out for want of room, by whose they were.
+    /// Stacks that were thrown out for want of room, by whose they were.
     pub fn refusals(&self) -> (&'static str, &Refusals) {
         ("raw_stacks", &self.refused)
     }

@@ -28,7 +28,7 @@ pub struct Stretch {
     pub from_ns: u64,
     /// End of the stretch, CLOCK_MONOTONIC.
     pub until_ns: u64,
-    /// Nanoseconds of waiting in it.
+    /// Nanoseconds of waiting in the stretch.
     pub weight: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct Stretch {
 pub struct OpenWaits(FastMap<Tid, Counted>);
 
 impl OpenWaits {
-    /// A wait that is over.
+    /// A wait that is over: what of it was not counted yet, and its stack where that is known.
     pub fn ended(&mut self, wait: &RawWait) -> (Stretch, Option<StackToken>) {
         let known = match wait.several {
             false => self.0.remove(&wait.sample.tid).filter(|known| known.began_ns == wait.began_ns),

@@ -78,9 +78,9 @@ pub struct Worker {
     pub(super) tables: Tables,
     /// What was lost up to the last window that closed.
     pub(super) lost: LostCounts,
-    /// What users lost in the kernel.
+    /// What users lost in the kernel for want of room.
     pub(super) shares: Shares,
-    /// Waits that go on.
+    /// Waits that go on, and up to when each is counted.
     pub(super) waits: OpenWaits,
     /// When free memory is given back.
     pub(super) trim: Trim,

@@ -12,7 +12,7 @@
 
 use emberscope_model::ProcessKey;
 
-/// Who claims.
+/// Who claims: processes of which one may stand for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Party {
     /// A user id.
@@ -24,7 +24,7 @@ pub enum Party {
 /// How sure a claim is, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
-    /// Its own arguments and environment: anybody may write any.
+    /// The process's own arguments and environment: anybody may write any.
     Word,
     /// A driver's own web server says so, at a socket that the kernel knows as that process's.
     Answered,

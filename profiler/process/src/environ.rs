@@ -13,11 +13,11 @@ pub const MAX_VALUE: usize = 1024;
 
 macro_rules! env_names {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $keep:ident;)+) => {
-        /// The closed list.
+        /// Names of the variables that are looked at.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum EnvName { $($(#[$doc])* $variant,)+ }
         impl EnvName {
-            /// All of them.
+            /// Every name that is looked at.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
             /// The variable's name.
             pub const fn name(self) -> &'static str { match self { $(Self::$variant => $name,)+ } }

@@ -62,7 +62,7 @@ pub struct ProcessFacts {
     pub runtime: RuntimeId,
     /// The process is a JVM's: libjvm.so is mapped.
     pub libjvm: bool,
-    /// Its memory did not tell in time: command line or environment are missing.
+    /// The process's memory did not tell in time: command line or environment are missing.
     pub late: bool,
 }
 

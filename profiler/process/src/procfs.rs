@@ -30,7 +30,7 @@ pub enum ReadError {
     Gone,
     /// The kernel does not let this daemon read it: EACCES, EPERM.
     Denied,
-    /// It takes longer than anybody waits for.
+    /// Reading takes longer than anybody waits for.
     Late,
     /// Anything else; the text of the error is of no use to a caller.
     Failed,

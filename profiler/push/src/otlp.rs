@@ -95,7 +95,7 @@ struct Request {
     attributes: HashMap<(&'static str, Arc<str>), i32>,
     ids: RandomState,
     profiles: u64,
-    /// Of it all, estimated.
+    /// Bytes of the request before it is packed, estimated.
     bytes: usize,
 }
 

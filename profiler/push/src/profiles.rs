@@ -39,7 +39,7 @@ pub struct Batch {
     pub profiles: u64,
     /// End of the window that its profiles are of.
     pub until: WallTime,
-    /// Its place in the order of batches, once it is queued.
+    /// The batch's place in the order of batches, once it is queued.
     pub number: u64,
 }
 

@@ -12,13 +12,13 @@ use std::time::Duration;
 pub enum PushDrop {
     /// The server took too little for too long.
     QueueFull,
-    /// It waited until the server would not take it any more.
+    /// The profile waited until the server would not take it any more.
     TooOld,
-    /// It is larger than the server takes.
+    /// The profile is larger than the server takes.
     TooLarge,
-    /// The server said no.
+    /// The server refused the profile.
     Refused,
-    /// The daemon ended.
+    /// The daemon ended while the profile waited.
     Stopped,
     /// Packing it failed: a defect, of which the log says more.
     Failed,

@@ -25,7 +25,7 @@ pub enum Sent {
         /// The server's sentence.
         says: String,
     },
-    /// It will not be taken however often it is sent; why.
+    /// The server will not take it however often it is sent; why.
     Refused(String),
     /// Nobody answered, or not now; why.
     Later(String),

@@ -3,7 +3,7 @@
 /// push.v1.PushRequest.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PushRequest {
-    /// One for each label set.
+    /// A series for each label set.
     #[prost(message, repeated, tag = "1")]
     pub series: Vec<RawProfileSeries>,
 }

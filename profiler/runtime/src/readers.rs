@@ -59,7 +59,7 @@ impl std::fmt::Debug for Readers {
 }
 
 impl Readers {
-    /// Starts no thread yet.
+    /// The readers of these runtimes' processes. No thread is started yet.
     pub fn new(runtimes: Runtimes) -> Self {
         Self { pool: Pool::default(), table: Arc::new(Table { runtimes, ..Table::default() }) }
     }

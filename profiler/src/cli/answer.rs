@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// Names of missing parts in the line.
 const MAX_NAMED: usize = 3;
 
-/// What an answer rests on.
+/// What an answer rests on: its time, its windows and samples, and what is missing.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "Head")]
 pub struct Basis {

@@ -92,7 +92,7 @@ pub enum CliError {
     File {
         /// What was to be done, behind `cannot`.
         what: &'static str,
-        /// The file.
+        /// Path of the file, as it was given.
         path: PathBuf,
         /// The file system's error.
         #[source]
@@ -103,7 +103,7 @@ pub enum CliError {
     DataDir {
         /// What was to be done, behind `cannot`.
         what: &'static str,
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
         /// Why not; no `source`, because the sentence has it already, before the mend.
         reason: io::Error,
@@ -140,7 +140,7 @@ pub enum CliError {
     /// A file cannot be imported.
     #[error("{}: {error}; nothing of it was imported", path.display())]
     Import {
-        /// The file.
+        /// Path of the file, as it was given.
         path: PathBuf,
         /// What is wrong with it.
         error: Box<ImportError>,

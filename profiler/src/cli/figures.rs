@@ -41,7 +41,7 @@ pub struct Exact {
 pub struct Sampled {
     pub samples: u64,
     pub cpu_seconds: f64,
-    /// Relative standard error.
+    /// Relative standard error of the CPU time; None without samples.
     pub sampling_error: Option<f64>,
 }
 

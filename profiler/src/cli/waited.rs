@@ -14,7 +14,7 @@ pub const NOTE: &str = "WAITED FOR: the largest parts of the threads' wall time 
      throttled the cgroup's quota of CPU time";
 /// Parts that a cell shows.
 const SHOWN: usize = 2;
-/// Parts below this are left out.
+/// Parts of the wall time below this are left out.
 const LEAST: f64 = 0.01;
 
 /// What samples of waits say.

@@ -77,7 +77,7 @@ impl Beat {
     }
 }
 
-/// How a thread does.
+/// What a thread does now, and for how long it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadState {
     /// Its name, one of [`super::THREADS`].
@@ -91,7 +91,7 @@ pub struct ThreadState {
 }
 
 impl ThreadState {
-    /// It has been busy with one thing for too long.
+    /// Whether the thread has been busy with one thing for too long.
     pub fn is_stuck(&self) -> bool {
         self.busy_for.is_some_and(|busy| busy > self.limit)
     }

@@ -22,7 +22,7 @@ use std::sync::LazyLock;
 /// The process's threads that beat.
 static BEATS: LazyLock<beat::Beats> = LazyLock::new(beat::Beats::default);
 
-/// How the process's threads do.
+/// What each of the process's threads does, and how late windows are.
 pub fn health() -> Health {
     BEATS.health()
 }

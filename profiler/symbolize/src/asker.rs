@@ -30,9 +30,9 @@ pub struct Job {
     pub epoch: u32,
     /// How the process can be reached.
     pub jvm: Jvm,
-    /// Its libjvm.so as mapped; None: it is no JVM, so nothing is asked.
+    /// The process's libjvm.so as mapped; None: it is no JVM, so nothing is asked.
     pub libjvm: Option<PathBuf>,
-    /// Asking is allowed now.
+    /// Whether the JVM may be asked now.
     pub may_ask: bool,
     /// Look for a map that somebody else made before asking.
     pub first: bool,
@@ -53,7 +53,7 @@ pub struct Job {
 pub struct Outcome {
     /// The process, by its pid and start.
     pub key: ProcessKey,
-    /// Which of its programs.
+    /// Which of the process's programs the job was for.
     pub epoch: u32,
     /// Version of the JVM, where it could be found out.
     pub version: Option<String>,
@@ -65,7 +65,7 @@ pub struct Outcome {
     pub read: Result<Scan, Refusal>,
     /// The map is there only because we asked.
     pub ours: bool,
-    /// What had been looked for.
+    /// What was looked for in the map.
     pub wanted: Wanted,
 }
 

@@ -6,7 +6,7 @@ use emberscope_runtime::Readers;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Limits and switches.
+/// Limits of what is kept and read, and whom to ask.
 #[derive(Clone, Debug)]
 pub struct SymbolizerConfig {
     /// `/proc`, or a copy of it in tests.

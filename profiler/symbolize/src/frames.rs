@@ -51,7 +51,7 @@ pub struct FrameTable {
 }
 
 impl FrameTable {
-    /// An empty table.
+    /// A table of no frames.
     pub fn new(limits: FrameLimits) -> Self {
         let limits = FrameLimits { frames: limits.frames.max(16), bytes: limits.bytes.max(16 << 10) };
         Self {
@@ -120,7 +120,7 @@ impl FrameTable {
         self.all.len()
     }
 
-    /// Bytes of those, estimated.
+    /// Bytes of the frames that are held, estimated.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -79,10 +79,10 @@ pub struct Scan {
 /// Why a reading gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// Reading failed.
+    /// The file cannot be read to its end.
     #[error("reading the perf map: {0}")]
     Io(#[from] io::Error),
-    /// It does not look like a perf map.
+    /// The file does not look like a perf map, as far as these bytes of it.
     #[error("its first {0} bytes are not a perf map")]
     Rubbish(u64),
 }

@@ -44,13 +44,13 @@ pub enum FileState {
 
 /// What is kept of one process.
 pub struct ProcessState {
-    /// Its executable mappings.
+    /// Executable mappings, as /proc/PID/maps had them when it was read last.
     pub mappings: Vec<Mapping>,
     /// The file of each mapping, in the same order.
     pub files: Vec<FileState>,
-    /// Names of its JIT code.
+    /// Names of the process's JIT code, from perf maps.
     pub jit: JitNames,
-    /// Its deferred frames.
+    /// The process's deferred frames, on their way to names.
     pub deferred: Slots,
     /// Batches of deferred frames that are being read.
     pub deferred_in_flight: u32,

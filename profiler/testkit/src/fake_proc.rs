@@ -9,7 +9,7 @@ pub struct FakeProc {
     dir: tempfile::TempDir,
 }
 
-/// One process in it.
+/// A process in a fake /proc.
 pub struct FakeProcess {
     dir: PathBuf,
 }
@@ -21,7 +21,7 @@ impl Default for FakeProc {
 }
 
 impl FakeProc {
-    /// An empty one, with two users in its passwd.
+    /// An empty directory, with two users in its passwd.
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("passwd"), "root:x:0:0::/root:/bin/sh\nana:x:1000:6::/home/ana:/bin/sh\n")
@@ -32,7 +32,7 @@ impl FakeProc {
     pub fn path(&self) -> PathBuf {
         self.dir.path().to_owned()
     }
-    /// Its list of users, in place of `/etc/passwd`.
+    /// The list of users, in place of `/etc/passwd`.
     pub fn passwd(&self) -> PathBuf {
         self.dir.path().join("passwd")
     }

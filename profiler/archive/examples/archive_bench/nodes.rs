@@ -71,7 +71,7 @@ impl Node {
         Self { name, random: Random(number), stacks: HashMap::new(), process: process.build() }
     }
 
-    /// Its name.
+    /// The node's name, as labels and the archive have it.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -48,7 +48,7 @@ impl Copying {
         Ok(old)
     }
 
-    /// What tells of them goes, and their pieces.
+    /// What tells of those blocks goes, and their pieces.
     pub(super) async fn hide_old(&mut self, facts: &BlockFacts, old: &[BlockName]) -> Result<(), CopyError> {
         if !old.is_empty() {
             self.clear_gathered(layout::hour(&facts.name)).await?;
@@ -67,7 +67,7 @@ impl Copying {
         Ok(())
     }
 
-    /// Their files go.
+    /// The files of the blocks that one took the place of go.
     pub(super) async fn clear_merged(&mut self, facts: &BlockFacts) -> Result<(), CopyError> {
         for name in facts.merged.keys() {
             self.delete_below(&format!("{}/{name}", layout::blocks(&self.host))).await?;

@@ -116,7 +116,7 @@ fn lock(counts: &Mutex<Counts>) -> std::sync::MutexGuard<'_, Counts> {
 }
 
 impl Copying {
-    /// Copies all there is.
+    /// Copies all that is new.
     async fn round(&mut self) -> Result<(), CopyError> {
         if !self.learnt {
             self.learn().await?;

@@ -30,7 +30,7 @@ impl Wanted {
         }
     }
 
-    /// Its place in the cache.
+    /// Its key: the directory in the cache, and the name under which it is set aside.
     pub(crate) fn key(&self) -> String {
         match self {
             Self::Block(BlockName { host, block, crc32 }) => format!("nodes/{host}/{block}.{crc32:08x}"),

@@ -14,7 +14,7 @@ pub enum RemoteError {
              abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX, hdfs://NAMENODE:PORT/PATH or file:///DIRECTORY"
     )]
     Url {
-        /// The URL.
+        /// The text that was given as the URL.
         url: String,
         /// What is wrong with it.
         says: String,

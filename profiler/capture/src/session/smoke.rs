@@ -15,7 +15,7 @@ pub struct SmokeReport {
     pub programs: Vec<&'static str>,
     /// CPUs that the sampler could be attached to.
     pub cpus: usize,
-    /// Of these, the CPUs whose newly mapped code is seen.
+    /// Those of these CPUs whose newly mapped code is seen.
     pub mmap_cpus: usize,
 }
 

@@ -16,9 +16,9 @@ const WAITED_NS: u64 = 10_000_000;
 /// What an event stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Each {
-    /// So many samples.
+    /// So many samples, of any kind but waits.
     Samples(u64),
-    /// So much weight.
+    /// So much weight: nanoseconds of waiting.
     Weight(u64),
 }
 

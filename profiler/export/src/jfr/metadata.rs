@@ -3,7 +3,7 @@
 use super::bytes;
 use std::collections::HashMap;
 
-/// A type.
+/// A type that the chunk describes.
 #[derive(Clone, Debug, Default)]
 pub struct Class<'a> {
     /// The type's number in the chunk, as events and pools have it.
@@ -16,7 +16,7 @@ pub struct Class<'a> {
     pub simple: bool,
     /// What readers show of the type: its label, its category.
     pub notes: Vec<Note<'a>>,
-    /// Its fields, in the order in which they are written.
+    /// The type's fields, in the order in which they are written.
     pub fields: Vec<Field<'a>>,
 }
 

@@ -29,7 +29,7 @@ pub const WRITER: &str = "emberscope";
 /// Events between two questions whether anybody still waits.
 const ASK: usize = 1 << 14;
 
-/// The file.
+/// An answer as a recording of one chunk.
 pub(super) fn file(answer: &Answer, options: &ExportOptions) -> Result<Vec<u8>, ExportError> {
     let kind = answer.quality.kind;
     let root = answer.tree.nodes.first().map_or((0, 0), |root| (root.total_count, root.total_weight));
@@ -60,7 +60,7 @@ struct Chunk {
     out: Vec<u8>,
     pools: Pools,
     shape: Shape,
-    /// The first has no labels.
+    /// Sets of labels, by place; the first has none.
     sets: Vec<Set>,
 }
 

@@ -93,7 +93,7 @@ pub struct Pools {
     frames: (Vec<Placed>, HashMap<Arc<Frame>, u32>),
     traces: (Pool, HashMap<Box<[u32]>, u64>),
     threads: Pool,
-    /// Frames of all stacks.
+    /// Frames of all stacks together.
     held: usize,
 }
 
@@ -103,7 +103,7 @@ impl Pools {
         self.texts.number(&one_line(text))
     }
 
-    /// Bytes so far, about.
+    /// Bytes of all pools so far, about.
     pub fn size(&self) -> usize {
         let texts = self.symbols.pool.bytes.len() + self.texts.pool.bytes.len();
         texts + self.methods.0.bytes.len() + self.traces.0.bytes.len() + self.threads.bytes.len()
@@ -199,7 +199,7 @@ impl Pools {
         })
     }
 
-    /// Appends the check point.
+    /// Appends the check point with all pools.
     pub fn write(&self, out: &mut Vec<u8>) {
         let constants = |values: &[(u64, &str)]| {
             let mut pool = Pool { count: values.len() as u64, bytes: Vec::new() };

@@ -17,7 +17,7 @@ pub struct Profile {
     /// Stacks with their values.
     #[prost(message, repeated, tag = "2")]
     pub sample: Vec<Sample>,
-    /// The files that code came from.
+    /// Files that code came from.
     #[prost(message, repeated, tag = "3")]
     pub mapping: Vec<Mapping>,
     /// Places in code, of which a stack is a list.
@@ -41,7 +41,7 @@ pub struct Profile {
     #[prost(message, optional, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period_type: Option<ValueType>,
-    /// So much of it; read only.
+    /// How much of it lies between two samples; read only.
     #[prost(int64, tag = "12")]
     #[serde(skip)]
     pub period: i64,
@@ -65,11 +65,11 @@ pub struct ValueType {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sample {
-    /// Leaf first.
+    /// Numbers of the stack's locations, leaf first.
     #[prost(uint64, repeated, tag = "1")]
     #[serde(serialize_with = "numbers::as_texts")]
     pub location_id: Vec<u64>,
-    /// One for each sample type.
+    /// Values, one for each sample type.
     #[prost(int64, repeated, tag = "2")]
     #[serde(serialize_with = "numbers::as_texts")]
     pub value: Vec<i64>,
@@ -83,7 +83,7 @@ pub struct Sample {
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct Label {}
 
-/// A file that code came from.
+/// A file that code came from, by its name alone.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mapping {
@@ -121,7 +121,7 @@ pub struct Location {
     pub line: Vec<Line>,
 }
 
-/// A line of a function.
+/// A function and a line of it.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Line {
@@ -135,7 +135,7 @@ pub struct Line {
     pub line: i64,
 }
 
-/// A function.
+/// A function, by indices into the table of texts.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Function {

@@ -18,15 +18,15 @@ pub struct Bad {
 /// A text, as a field has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Text<'a> {
-    /// None.
+    /// There is no text.
     Null,
-    /// Its characters.
+    /// The characters stand here.
     Here(Cow<'a, str>),
-    /// In the pool of texts, by number.
+    /// The text is in the pool of texts, by this number.
     Pool(i64),
 }
 
-/// Where reading is.
+/// A place in a chunk from which reading goes on.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     data: &'a [u8],
@@ -36,12 +36,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of a chunk, from an offset on.
+    /// A reader of a chunk, from an offset on.
     pub fn new(data: &'a [u8], at: usize, compressed: bool) -> Self {
         Self { data, at, compressed }
     }
 
-    /// An error here.
+    /// An error at this place.
     pub fn bad(&self, says: impl Into<String>) -> Bad {
         Bad { at: self.at, says: says.into() }
     }
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         self.data.len().saturating_sub(self.at)
     }
 
-    /// That many bytes.
+    /// The next `length` bytes.
     ///
     /// # Errors
     /// The chunk ends before. Nothing is passed over then.
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// One byte.
+    /// The next byte.
     ///
     /// # Errors
     /// The chunk ends here.

@@ -27,7 +27,7 @@ pub struct Header {
     start_ns: u64,
     start_ticks: i64,
     ticks_per_second: i64,
-    /// Integers are compressed.
+    /// Whether integers are LEB128, and not big-endian.
     pub compressed: bool,
 }
 
@@ -82,7 +82,7 @@ impl Header {
         })
     }
 
-    /// When a count of ticks was.
+    /// The instant at which the clock of ticks had this count.
     pub fn time(&self, ticks: i64) -> WallTime {
         let since = i128::from(ticks) - i128::from(self.start_ticks);
         let at = i128::from(self.start_ns) + since * 1_000_000_000 / i128::from(self.ticks_per_second);

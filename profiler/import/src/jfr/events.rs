@@ -87,7 +87,7 @@ struct Fields {
     thread: i64,
     state: i64,
     samples: Option<i64>,
-    /// Nanoseconds.
+    /// What a sample of CPU time stands for, nanoseconds.
     period: u64,
     lost: i64,
     /// Of our own recordings: what the event weighs, and its labels.

@@ -16,24 +16,24 @@ pub struct Field {
     pub name: String,
     /// Number of its type.
     pub class: i64,
-    /// It is a place in the pool of its type.
+    /// A value is a number in the pool of its type.
     pub pooled: bool,
     /// There are any number of it, a count before them.
     pub list: bool,
-    /// It is a time or a length of time in ticks.
+    /// A value is a time or a length of time in ticks.
     pub ticks: bool,
 }
 
-/// A type.
+/// A type, as the metadata describe it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Class {
     /// Java's: `jdk.ExecutionSample`, `long`.
     pub name: String,
-    /// Its fields, in the order in which they are written.
+    /// The type's fields, in the order in which they are written.
     pub fields: Vec<Field>,
 }
 
-/// Types by number.
+/// A chunk's types by number, and their numbers by name.
 #[derive(Debug, Default)]
 pub struct Types {
     by_number: HashMap<i64, Class>,

@@ -9,7 +9,7 @@ use super::bytes::{Bad, Reader, Text};
 use super::metadata::{Class, Field, Types};
 use std::collections::HashMap;
 
-/// Values in values.
+/// Most values in values.
 const DEPTH: usize = 16;
 /// Types without any field take no bytes: fields are counted too.
 const STEPS: usize = 4;
@@ -49,7 +49,7 @@ pub struct Pools {
     pub kinds: HashMap<i64, String>,
     pub states: HashMap<i64, String>,
     texts: HashMap<i64, String>,
-    /// Bytes of it all, estimated.
+    /// Bytes of all pools, estimated.
     memory: usize,
 }
 
@@ -61,13 +61,13 @@ pub struct Values<'t> {
 }
 
 impl<'t> Values<'t> {
-    /// For a chunk of so many bytes.
+    /// A reader for a chunk of so many bytes.
     pub fn new(types: &'t Types, bytes: usize) -> Self {
         let steps = bytes.saturating_mul(STEPS).saturating_add(1 << 20);
         Self { types, text: types.number("java.lang.String"), steps }
     }
 
-    /// What a type is.
+    /// The type of a number.
     pub fn class(&self, number: i64, reader: &Reader<'_>) -> Result<&'t Class, Bad> {
         self.types
             .get(number)

@@ -27,12 +27,12 @@ impl Counted {
         }
     }
 
-    /// The event's name.
+    /// The event's name, as the JDK or async-profiler has it.
     pub fn event(self) -> &'static str {
         self.says().split(' ').next().unwrap_or_default()
     }
 
-    /// How messages call it.
+    /// The event's name, and for which flag it is taken, in messages.
     pub const fn says(self) -> &'static str {
         match self {
             Self::Execution => "jdk.ExecutionSample",
@@ -46,7 +46,7 @@ impl Counted {
     }
 }
 
-/// Counts of samples.
+/// Counts of the samples that were met, taken or not.
 #[derive(Debug, Default)]
 pub struct Counts {
     known: [u64; Counted::ALL.len()],
@@ -79,7 +79,7 @@ impl Counts {
 pub struct Recording {
     /// Samples that are asked for, but `jdk.CPUTimeSample`.
     pub main: Gather,
-    /// Of `jdk.CPUTimeSample`.
+    /// Samples of `jdk.CPUTimeSample`, the better ones where there are any.
     pub cpu_time: Gather,
     pub counts: Counts,
     /// Who sampled, and how often.

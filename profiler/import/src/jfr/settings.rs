@@ -21,7 +21,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// None yet, of these types.
+    /// Settings of which none was read yet, of these types.
     pub fn of(types: &Types) -> Self {
         Self {
             values: HashMap::new(),

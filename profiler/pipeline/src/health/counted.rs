@@ -46,7 +46,7 @@ impl<'a> Counted<'a> {
         }
     }
 
-    /// Sets the metrics.
+    /// Brings the numbers to the metrics.
     pub fn count(&self, m: &Metrics, rooms: &Worker) {
         self.count_sampling(m, &rooms.capture);
         self.count_bounded(m, rooms);

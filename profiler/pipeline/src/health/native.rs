@@ -6,7 +6,7 @@ use emberscope_symbolize::{DebuginfodCounters, Mangled, NativeCounters};
 use emberscope_unwind::table::Held;
 use serde_json::{Value, json};
 
-/// Sets the metrics.
+/// Brings the numbers of native code to the metrics.
 pub fn count(m: &Metrics, unwind: &TableCounts, names: &NativeCounters) {
     m.unwinding.bytes.set(i64::try_from(unwind.slab_bytes).unwrap_or(i64::MAX));
     for (what, held) in [

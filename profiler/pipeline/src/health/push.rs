@@ -5,7 +5,7 @@ use emberscope_push::{Protocol, PushDrop, PushState};
 use emberscope_serve::{Pushing, raise_to};
 use serde_json::{Map, Value, json};
 
-/// How each pusher does.
+/// The state of each pusher.
 pub fn states(pushers: &Pushers) -> Vec<(Protocol, PushState)> {
     pushers.iter().map(|(protocol, pusher)| (*protocol, pusher.state())).collect()
 }

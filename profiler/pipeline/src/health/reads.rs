@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// Reads that the status lists.
 const MAX_LISTED: usize = 64;
 
-/// Sets the metrics.
+/// Brings the numbers of reads to the metrics.
 pub fn count(m: &Metrics, reads: &ErrandCounts) {
     raise_to(&m.reads.begun, reads.begun);
     raise_to(&m.reads.late, reads.late);

@@ -96,7 +96,7 @@ impl Job {
         }
     }
 
-    /// The process is not read.
+    /// What comes out of a job whose process is not read.
     fn failed(self, key: ProcessKey, problem: Problem) -> Found {
         match self {
             Self::Library => Found::Library(key, Err(problem)),

@@ -15,7 +15,7 @@ const MAX_TRIES: u32 = 20;
 /// How a process's threads are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// Not known yet.
+    /// Not known yet: the process is being looked at.
     Opening,
     /// The probe on `os::set_native_thread_name` tells each name.
     Native,
@@ -55,13 +55,13 @@ impl Naming {
 /// How a process's allocations are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allocations {
-    /// They are not sampled.
+    /// Allocations are not sampled.
     Off,
-    /// Not known yet.
+    /// Not known yet: the process is being looked at.
     Opening,
     /// The probes on `AllocTracer` tell them.
     Probed,
-    /// They are asked for and not known: why.
+    /// Allocations are asked for and not known: why.
     None(String),
 }
 
@@ -89,11 +89,11 @@ impl Allocations {
 /// How the kernel walks a process's stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Walking {
-    /// Not known yet.
+    /// Not known yet: the process is being looked at.
     Opening,
     /// By what the process's own tables tell of its code.
     CodeTables,
-    /// By frame pointers only: why.
+    /// By frame pointers only; why.
     FramePointers(String),
 }
 

@@ -54,13 +54,13 @@ pub struct TableCounts {
     pub waiting: usize,
     /// Requests that were turned away.
     pub turned_away: u64,
-    /// The largest tables.
+    /// The largest tables, each with its file.
     pub largest: Arc<[Held]>,
     /// Of each process with a list: its files, and the bytes of their tables.
     pub shares: Arc<HashMap<Pid, (usize, usize)>>,
 }
 
-/// The threads' door.
+/// The door of the threads that keep unwind tables.
 pub struct Tables {
     asks: Option<SyncSender<Ask>>,
     /// Processes that were sampled since the last tick.

@@ -156,7 +156,7 @@ impl Discovery {
     }
 }
 
-/// The thread's side.
+/// The discovery thread's own state.
 #[derive(Debug)]
 struct Worker {
     root: ProcRoot,

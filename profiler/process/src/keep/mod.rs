@@ -27,7 +27,7 @@ pub enum KeepError {
         /// What was written, cut.
         text: String,
     },
-    /// A range that is none.
+    /// A range of executors that is none: `5-3`.
     #[error("bad range '{item}' in --executors: write two numbers, the smaller first, like 3-5")]
     Range {
         /// The item between two commas.
@@ -39,7 +39,7 @@ pub enum KeepError {
         /// The item between two commas.
         item: String,
     },
-    /// A pattern of absurd length.
+    /// A pattern of more bytes than are matched.
     #[error("an item of {option} is longer than {MAX_PATTERN} bytes")]
     TooLong {
         /// Name of the option, with its dashes.
@@ -56,11 +56,11 @@ pub enum KeepError {
 /// The whole filter; by default everything is kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keep {
-    /// Which applications.
+    /// Which applications are kept.
     pub apps: AppFilter,
-    /// Which of their executors.
+    /// Which of their executors are kept.
     pub executors: ExecutorFilter,
-    /// Which share of those.
+    /// Which share of those executors is kept.
     pub fraction: Fraction,
 }
 

@@ -13,11 +13,11 @@ use std::time::Instant;
 pub struct Counters {
     /// Processes kept now.
     pub processes: usize,
-    /// Of these, exited and waiting for their last samples.
+    /// Those of them that exited and wait for their last samples.
     pub exited: usize,
     /// Processes read from /proc.
     pub reads: u64,
-    /// Of these, not all in time: their memory did not come (FUSE, or many mappings).
+    /// Those of these reads of which not all came in time: the process's memory did not (FUSE, or many mappings).
     pub late: u64,
     /// Processes that were gone before they could be read.
     pub gone: u64,
@@ -33,7 +33,7 @@ pub struct Counters {
     pub asked: u64,
     /// Questions put off because the discovery thread was busy.
     pub asks_refused: u64,
-    /// Relabels given out.
+    /// Relabels given out: labels that became known late.
     pub relabels: u64,
     /// Claims on an application (or on a driver) that were refused: another user's, or nobody's.
     pub conflicts: u64,
@@ -48,7 +48,7 @@ pub struct Process {
     pub labels: Arc<LabelSet>,
     /// What is kept with the windows; its `jvm` is for the symbolizer to fill.
     pub record: Arc<ProcessRecord>,
-    /// Program name.
+    /// Program name, at most 15 bytes but of kernel threads.
     pub comm: Arc<str>,
     /// Whether the user wants its samples.
     pub kept: bool,

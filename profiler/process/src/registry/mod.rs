@@ -41,7 +41,7 @@ const MAX_ANCESTORS: usize = 8;
 /// The labels of a process became known late, or better.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relabel {
-    /// The process.
+    /// The process whose labels changed.
     pub key: ProcessKey,
     /// What its samples were labelled so far.
     pub from: Arc<LabelSet>,

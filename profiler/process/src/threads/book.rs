@@ -35,9 +35,9 @@ pub struct Booking {
 enum Stretch {
     /// The thread did as we know.
     Known,
-    /// It may have: one more record will tell.
+    /// The thread may have done as we know: one more record will tell.
     Unsure,
-    /// It had a name, or names, that we did not hear of.
+    /// The thread had a name, or names, that we did not hear of.
     Lost,
 }
 

@@ -29,7 +29,7 @@ const TASK: &str = "org.apache.spark.executor.Executor$TaskRunner.run";
 pub enum Occupation {
     /// The task is over: the thread waits for the next, or ends.
     Idle,
-    /// It runs a task.
+    /// The thread runs a task.
     Task,
     /// The stack is cut or its frames have no names: the thread's name is to be believed.
     CannotTell,

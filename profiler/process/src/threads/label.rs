@@ -22,11 +22,11 @@ const KEPT_NS: u64 = 60_000_000_000;
 /// A task, as labels tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Task {
-    /// By its numbers.
+    /// A task that its numbers tell.
     Known(TaskId),
-    /// Over a limit.
+    /// A task over a limit.
     Folded,
-    /// There is, or may be, one.
+    /// There is, or may be, a task.
     Unknown,
 }
 
@@ -72,7 +72,7 @@ struct Cached {
 #[derive(Debug, Default)]
 pub(super) struct LabelCache {
     sets: HashMap<(usize, ThreadLabel), Cached>,
-    /// Those of `sets` with a known task.
+    /// How many of `sets` have a known task.
     of_tasks: usize,
     /// Who was found to hold more than his share since the last sweep.
     crowding: FastSet<Tenant>,

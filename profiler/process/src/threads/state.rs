@@ -71,15 +71,15 @@ pub(super) enum Source {
 /// To which task a PySpark worker is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bound {
-    /// The task's thread.
+    /// The thread that runs the task.
     pub tid: Tid,
     /// The number of the name that the task gave it: with another, the task is over.
     pub seq: u32,
-    /// Since when, CLOCK_MONOTONIC.
+    /// Since when the worker is bound to it, CLOCK_MONOTONIC.
     pub since_ns: u64,
 }
 
-/// One incarnation of a thread.
+/// What is known of one incarnation of a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     pub pid: Pid,
@@ -102,9 +102,9 @@ pub(super) struct Thread {
     pub unheard: Option<u32>,
     /// Bookings wait once for a thread without a name to get one.
     pub waited: bool,
-    /// When it ended.
+    /// When the thread ended, CLOCK_MONOTONIC.
     pub ended_ns: Option<u64>,
-    /// When it was last heard of.
+    /// When the thread was last heard of, CLOCK_MONOTONIC.
     pub heard_ns: u64,
 }
 

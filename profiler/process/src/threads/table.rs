@@ -224,7 +224,7 @@ impl Threads {
         self.labels.sweep(now_ns);
     }
 
-    /// Counts so far.
+    /// What the table counted since the start, and how much it holds now.
     pub fn counters(&self) -> ThreadCounters {
         ThreadCounters {
             threads: self.threads.len() as u64,

@@ -15,11 +15,11 @@ const OTHERS: &[&str] = &["from", "until", "query"];
 pub struct Side(Vec<(&'static str, String)>);
 
 impl Side {
-    /// As parameters of the API, `left.stage` or `right.stage`.
+    /// The selection as parameters of the API, `left.stage` or `right.stage`.
     pub fn params(&self, side: &str) -> impl Iterator<Item = (Cow<'static, str>, String)> {
         self.0.iter().map(move |(key, value)| (Cow::Owned(format!("{side}.{key}")), value.clone()))
     }
-    /// As words, for messages.
+    /// The selection as words, for messages.
     pub fn describe(&self) -> String {
         let pairs = self.0.iter().map(|(key, value)| format!("{key}={value}"));
         pairs.collect::<Vec<_>>().join(" ")

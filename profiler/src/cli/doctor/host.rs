@@ -41,7 +41,7 @@ impl From<emberscope_capture::Finding> for Finding {
     }
 }
 
-/// What is around us.
+/// Findings of what the daemon would see around it: the PID namespace, other users' files, cgroups.
 pub fn surroundings(root: &Path) -> Vec<Finding> {
     let host = Host { root: root.to_owned() };
     vec![host.pid_namespace(), host.files(), host.cgroups()]

@@ -43,9 +43,9 @@ struct Jvm {
     pid: u32,
     /// Text of `JAVA_VERSION`; empty when the JDK's `release` file does not tell.
     version: String,
-    /// It handles SIGQUIT, and was not told to refuse to be attached to.
+    /// Whether it handles SIGQUIT, and was not told to refuse to be attached to.
     can_ask: bool,
-    /// Its `/tmp/perf-PID.map` is there.
+    /// Whether its `/tmp/perf-PID.map` is there.
     has_map: bool,
     frame_pointers: bool,
     /// OpenJ9 has a libjvm.so too; its own library is mapped beside it.

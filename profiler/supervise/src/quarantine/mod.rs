@@ -28,7 +28,7 @@ pub use list::Entry;
 pub const FIRST: Duration = Duration::from_secs(10 * 60);
 /// The same after the second; each later one is worth twice the one before.
 pub const SECOND: Duration = Duration::from_secs(3600);
-/// The same at most.
+/// How long something is left alone at most, also after a start.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Entries of the list: a node runs some thousand files, and few of them bring a daemon down.
 const MAX_ENTRIES: usize = 256;

@@ -13,7 +13,7 @@ pub struct RuntimeState {
     pub library: PathBuf,
     /// Version of the runtime, once looked up.
     pub version: Option<String>,
-    /// Where its names come from.
+    /// Where the names of its code come from.
     pub names: NameSource,
     /// What the process's memory told of it.
     pub facts: Option<Facts>,
@@ -21,7 +21,7 @@ pub struct RuntimeState {
     pub unread: bool,
     /// Whether the process will never answer.
     pub never: bool,
-    /// Signals sent in vain.
+    /// Signals sent that brought no socket.
     pub vain_signals: u32,
 }
 

@@ -16,7 +16,7 @@ pub enum Value {
     Tasks(Arc<SparkTasks>),
 }
 
-/// An answer's type.
+/// A type of answer.
 pub trait Keep: Sized {
     /// The answer as one of any type.
     fn keep(self) -> Value;
@@ -99,7 +99,7 @@ impl Kept {
         self.entries.len()
     }
 
-    /// Bytes of answers.
+    /// Bytes of all answers that are kept, roughly.
     pub fn bytes(&self) -> usize {
         self.entries.values().filter_map(|e| e.value.as_ref()).map(Value::bytes).sum()
     }

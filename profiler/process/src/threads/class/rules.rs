@@ -14,9 +14,9 @@ use emberscope_model::ThreadClass;
 pub(super) enum Pattern {
     /// The whole name.
     Exact(&'static str),
-    /// How it begins.
+    /// How the name begins.
     Prefix(&'static str),
-    /// This and a number.
+    /// This text and a number.
     Numbered(&'static str),
 }
 
