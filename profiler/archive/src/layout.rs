@@ -95,7 +95,7 @@ fn is_plain(part: &str) -> bool {
 pub struct BlockName {
     /// The node's name, escaped by [`part`].
     pub host: String,
-    /// The block's name: `20261122T081530Z-000017`.
+    /// The block's name: its first instant and its part's number, `20261122T080000Z-000000000007`.
     pub block: String,
     /// CRC-32 of the block's manifest.
     pub crc32: u32,

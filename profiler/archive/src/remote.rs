@@ -52,7 +52,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The URL by which it was opened, without a slash at its end.
+    /// The URL by which it was opened.
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -166,7 +166,7 @@ impl Capture {
         Ok(out.len() - before)
     }
 
-    /// Losses since the start, by reason; all 0 where the counters cannot be read.
+    /// Losses since the start, by reason; where the counters cannot be read, those of mapped code alone.
     pub fn lost(&self) -> LostCounts {
         let mut lost = self.counters.sum().map(|sum| stats::lost(&sum)).unwrap_or_default();
         if let Some(events) = lost.0.get_mut(DropReason::RingFullEvent as usize) {

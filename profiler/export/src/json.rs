@@ -60,7 +60,7 @@ pub struct QualityJson {
     pub lost_by_reason: BTreeMap<&'static str, u64>,
     /// Blocks, journals and objects of an archive of this time that were set aside as bad, whosever samples they held.
     pub missing: u64,
-    /// The first of those parts, as many as an answer lists.
+    /// The first ten of those parts.
     pub missing_parts: Vec<MissingJson>,
 }
 

@@ -48,7 +48,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format, in the order of the documentation.
+    /// Every format, in the order of the command line's help.
     pub const ALL: &'static [Self] =
         &[Self::Folded, Self::Svg, Self::Json, Self::Pprof, Self::Parquet, Self::Jfr];
     /// Formats that a difference of two answers has.

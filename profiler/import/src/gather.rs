@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct LeftOut {
     /// What: an event's or a value's name, and why.
     pub what: String,
-    /// Samples, or lines where a line counts none.
+    /// How many: samples, lines or values.
     pub count: u64,
 }
 
@@ -29,7 +29,7 @@ pub type Labels = Vec<(LabelKey, Arc<str>)>;
 pub struct Sampled {
     /// Samples of this stack.
     pub count: u64,
-    /// Time on a CPU for which those samples stand, nanoseconds.
+    /// Time for which those samples stand, nanoseconds.
     pub weight: u64,
 }
 

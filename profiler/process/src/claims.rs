@@ -12,7 +12,7 @@
 
 use emberscope_model::ProcessKey;
 
-/// Who claims: processes of which one may stand for another.
+/// Who claims: a user, or all pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Party {
     /// A user id.

@@ -49,7 +49,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Every protocol, in the order of the status.
+    /// Every protocol, in the order in which pushers are started.
     pub const ALL: &'static [Self] = &[Self::Pyroscope, Self::Otlp];
     /// The setting that names its server, and the key of its state in the status.
     pub const fn slug(self) -> &'static str {

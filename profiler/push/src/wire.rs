@@ -22,10 +22,10 @@ pub struct RawProfileSeries {
 /// types.v1.LabelPair.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct LabelPair {
-    /// Label's name, `service_name`.
+    /// The label's name: `service_name`.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Label's value, never empty.
+    /// The label's value; labels of this node without one are left out.
     #[prost(string, tag = "2")]
     pub value: String,
 }
@@ -36,7 +36,7 @@ pub struct RawSample {
     /// pprof, packed with gzip.
     #[prost(bytes = "vec", tag = "1")]
     pub raw_profile: Vec<u8>,
-    /// A UUID, by which the server knows a request that came twice.
+    /// A random UUID, the same when the request is sent again.
     #[prost(string, tag = "2")]
     pub id: String,
 }

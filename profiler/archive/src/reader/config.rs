@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct ReaderConfig {
     /// URL of the archive.
     pub url: String,
-    /// A directory that no other program uses; what is in it is removed at the start.
+    /// A directory that no other program uses; what is below `blocks` in it is removed at the start.
     pub cache: PathBuf,
     /// Most bytes of files in that directory.
     pub cache_bytes: u64,

@@ -17,7 +17,7 @@ pub struct Counters {
     pub exited: usize,
     /// Processes read from /proc.
     pub reads: u64,
-    /// Those of these reads of which not all came in time: the process's memory did not (FUSE, or many mappings).
+    /// Reads that did not all come in time: the process's memory did not (FUSE, or many mappings).
     pub late: u64,
     /// Processes that were gone before they could be read.
     pub gone: u64,
