@@ -11,6 +11,7 @@ mod native;
 mod python;
 mod quotas;
 mod stacks;
+mod stripped;
 mod threads;
 mod together;
 mod walk;

@@ -146,6 +146,7 @@ impl Health {
                 "unknown_formats": threads.unknown_formats().collect::<Vec<_>>(),
             },
             "debuginfod": native::debuginfod(&counted.names.native.debuginfod),
+            "functions_named": native::named(&counted.names.native),
             "names_mangled": native::mangled(&counted.names.native),
         });
         // Moved in: the macro would copy them.

@@ -35,7 +35,7 @@ pub use config::{SymbolizerConfig, Target};
 pub use counters::SymbolizerCounters;
 pub use emberscope_target::open::Refusal;
 pub use java_name::frame as perf_map_frame;
-pub use native::{DebuginfodCounters, Mangled, NativeCounters, names as native_names};
+pub use native::{By, DebuginfodCounters, Mangled, NativeCounters, names as native_names};
 pub use pending::{PendingFrame, PendingStack};
 pub use process::Walked;
 pub use symbolizer::Symbolizer;

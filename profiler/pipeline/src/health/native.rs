@@ -2,7 +2,7 @@
 
 use crate::tables::TableCounts;
 use emberscope_serve::{Metrics, raise_to};
-use emberscope_symbolize::{DebuginfodCounters, Mangled, NativeCounters};
+use emberscope_symbolize::{By, DebuginfodCounters, Mangled, NativeCounters};
 use emberscope_unwind::table::Held;
 use serde_json::{Value, json};
 
@@ -30,6 +30,9 @@ pub fn count(m: &Metrics, unwind: &TableCounts, names: &NativeCounters) {
     for (reason, count) in names_mangled(names) {
         raise_to(&m.naming.names_mangled.with_label_values(&[reason]), count);
     }
+    for (by, count) in functions_named(names) {
+        raise_to(&m.naming.functions_named.with_label_values(&[by]), count);
+    }
     for (result, count) in results(&names.debuginfod) {
         raise_to(&m.naming.debug_files.with_label_values(&[result]), count);
     }
@@ -46,6 +49,15 @@ fn results(files: &DebuginfodCounters) -> [(&'static str, u64); 4] {
 
 fn names_mangled(names: &NativeCounters) -> impl Iterator<Item = (&'static str, u64)> {
     Mangled::ALL.into_iter().map(Mangled::as_str).zip(names.mangled)
+}
+
+fn functions_named(names: &NativeCounters) -> impl Iterator<Item = (&'static str, u64)> {
+    By::ALL.into_iter().map(By::as_str).zip(names.named)
+}
+
+/// `functions_named` of the status.
+pub fn named(names: &NativeCounters) -> Value {
+    functions_named(names).collect()
 }
 
 /// `names_mangled` of the status.

@@ -19,6 +19,8 @@ pub struct Naming {
     pub name_probes: IntGauge,
     /// Debug files that servers were asked for, by what came of it.
     pub debug_files: IntCounterVec,
+    /// Native functions by how their name is known.
+    pub functions_named: IntCounterVec,
     /// C++ and Rust names that stay mangled.
     pub names_mangled: IntCounterVec,
     /// Perf maps asked of JVMs; labels: the result's slug, a closed list of its room.
@@ -60,6 +62,11 @@ impl Naming {
                 "emberscope_debug_files_total",
                 "Debug files that debuginfod servers were asked for.",
                 &["result"],
+            )?,
+            functions_named: b.counters(
+                "emberscope_native_functions_named_total",
+                "Native functions that were named, by how their name is known.",
+                &["by"],
             )?,
             names_mangled: b.counters(
                 "emberscope_names_mangled_total",

@@ -17,6 +17,7 @@ mod mangled;
 mod module;
 mod separate;
 mod starts;
+mod stripped;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use debuginfod::{Debuginfod, DebuginfodCounters};
 pub use demangle::Mangled;
 pub use loading::Loaded;
 pub use module::{ModuleId, ModuleKey, offset_name};
+pub use table::By;
 
 /// Files known at a time; beyond, all is forgotten and begins anew.
 const MAX_MODULES: usize = 4096;
@@ -70,6 +72,17 @@ pub struct NativeCounters {
     pub cache_flushes: u64,
     /// Names that were kept as their files have them, by reason ([`Mangled::ALL`]), since start.
     pub mangled: [u64; Mangled::ALL.len()],
+    /// Functions that were named, by how their name is known ([`By::ALL`]), since start.
+    pub named: [u64; By::ALL.len()],
+}
+
+impl NativeCounters {
+    fn note(&mut self, by: By) {
+        let place = By::ALL.iter().position(|one| *one == by);
+        if let Some(count) = place.and_then(|place| self.named.get_mut(place)) {
+            *count += 1;
+        }
+    }
 }
 
 /// Names of native code.
@@ -197,8 +210,13 @@ impl Natives {
         module.used = Instant::now();
         let found = module.table.as_ref().and_then(|table| table.name(offset));
         let (name, holds) = match found {
-            Some(Named { symbol, mangled, holds }) => {
-                let name = if mangled { module.demangle(symbol, &mut self.counters) } else { symbol };
+            Some(Named { symbol, by, mangled, holds }) => {
+                let name = match by {
+                    By::Bounds => offset_name(&module.name, holds.start),
+                    _ if mangled => module.demangle(symbol, &mut self.counters),
+                    _ => symbol,
+                };
+                self.counters.note(by);
                 (text::bounded(name.as_bytes(), text::MAX_NAME), Some(holds))
             }
             None => (offset_name(&module.name, offset), None),

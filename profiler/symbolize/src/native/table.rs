@@ -8,6 +8,7 @@
 use super::go::GoTable;
 use super::separate;
 use super::starts::Starts;
+use super::stripped::Stripped;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use emberscope_target::elf::{ElfError, Headers, Image, Segment};
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 pub struct Table {
     own: Option<Symbols>,
     more: More,
+    /// Its own symbols are those that it exports.
+    stripped: bool,
     segments: Vec<Segment>,
     /// Its build id, when its symbols were taken out and are nowhere on the node.
     pub lacking: Option<Box<[u8]>>,
@@ -32,12 +35,47 @@ enum More {
     None,
     File(Box<Symbols>),
     Go(GoTable),
+    /// Nowhere: what its code tells.
+    Code(Stripped),
+}
+
+/// How a function's name is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// By a symbol of its file, of its debug file, or by Go's own table.
+    Symbol,
+    /// By a symbol that a stripped file exports.
+    Export,
+    /// As an implementation of an exported function that chooses among some (`STT_GNU_IFUNC`).
+    Choice,
+    /// By the part that it plays: a program's first function, `main`, where threads start.
+    Part,
+    /// Not at all; only where it begins and ends.
+    Bounds,
+}
+
+impl By {
+    /// In the order in which they are tried.
+    pub const ALL: [Self; 5] = [Self::Symbol, Self::Export, Self::Choice, Self::Part, Self::Bounds];
+
+    /// Value of the label `by`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Symbol => "symbol",
+            Self::Export => "export",
+            Self::Choice => "choice",
+            Self::Part => "part",
+            Self::Bounds => "bounds",
+        }
+    }
 }
 
 /// A symbol, and the offsets around the one that was asked for that have it too.
 pub struct Named {
-    /// The function, as the file calls it.
+    /// The function, as the file calls it; empty where only its bounds are known.
     pub symbol: String,
+    /// How it is known.
+    pub by: By,
     /// Whether it may be mangled: Go's names are not.
     pub mangled: bool,
     /// Offsets of the file.
@@ -56,6 +94,7 @@ struct Symbols {
 pub struct Parts {
     own: Option<(Starts, Image)>,
     more: MoreParts,
+    stripped: bool,
     segments: Vec<Segment>,
     lacking: Option<Box<[u8]>>,
     bytes: u64,
@@ -65,6 +104,7 @@ enum MoreParts {
     None,
     File(Starts, Image),
     Go(GoTable),
+    Code(Stripped),
 }
 
 impl Parts {
@@ -79,7 +119,7 @@ impl Parts {
         let metadata = file.metadata()?;
         let headers = Headers::read(file, metadata.len())?;
         let tables = headers.symbol_tables();
-        let own = headers.image(file, limit)?;
+        let (own, segments) = (headers.image(file, limit)?, headers.segments(file)?);
         let mut bytes = own.bytes;
         let rest = limit.saturating_sub(bytes);
         let stripped = tables.iter().all(|table| table.dynamic);
@@ -95,6 +135,9 @@ impl Parts {
         } else if let Some(table) = GoTable::read(&headers, file, rest) {
             bytes += table.bytes();
             MoreParts::Go(table)
+        } else if let Some(code) = Stripped::read(&headers, file, &segments, rest) {
+            bytes += code.bytes();
+            MoreParts::Code(code)
         } else {
             MoreParts::None
         };
@@ -103,21 +146,23 @@ impl Parts {
         if let MoreParts::File(starts, _) = &more {
             bytes += starts.bytes();
         }
-        let lacking = id.filter(|_| matches!(more, MoreParts::None));
-        Ok(Self { own, more, segments: headers.segments(file)?, lacking, bytes })
+        let lacking = id.filter(|_| matches!(more, MoreParts::None | MoreParts::Code(_)));
+        Ok(Self { own, more, stripped, segments, lacking, bytes })
     }
 }
 
 impl Table {
     /// Of what was read.
     pub fn of(parts: Parts) -> Self {
-        let Parts { own, more, segments, lacking, bytes } = parts;
+        let Parts { own, more, stripped, segments, lacking, bytes } = parts;
         let more = match more {
             MoreParts::None => More::None,
             MoreParts::File(starts, image) => More::File(Box::new(Symbols::of(starts, image))),
             MoreParts::Go(table) => More::Go(table),
+            MoreParts::Code(code) => More::Code(code),
         };
-        Self { own: own.map(|(starts, image)| Symbols::of(starts, image)), more, segments, lacking, bytes }
+        let own = own.map(|(starts, image)| Symbols::of(starts, image));
+        Self { own, more, stripped, segments, lacking, bytes }
     }
 
     /// The function at an offset of the file.
@@ -126,15 +171,24 @@ impl Table {
         let segment = segment_at(&self.segments, offset)?;
         let address = segment.address.checked_add(offset - segment.offset)?;
         let found = match &self.more {
-            More::None => None,
+            More::None | More::Code(_) => None,
             More::File(symbols) => symbols.name(address),
             More::Go(table) => table.name(address).map(|name| (name, address..address + 1)),
         };
-        let mangled = !matches!((&self.more, &found), (More::Go(_), Some(_)));
-        let (symbol, holds) = match found {
-            Some(found) => found,
-            None => self.own.as_ref()?.name(address)?,
+        let is_go = matches!((&self.more, &found), (More::Go(_), Some(_)));
+        let own = || self.own.as_ref()?.name(address);
+        let (by, symbol, holds) = match (found, &self.more) {
+            (Some((symbol, holds)), _) => (By::Symbol, symbol, holds),
+            (None, More::Code(code)) => match own() {
+                Some((symbol, holds)) => (By::Export, symbol, holds),
+                None => code.name(address).map(|(by, name, holds)| (by, name.to_owned(), holds))?,
+            },
+            (None, _) => {
+                let (symbol, holds) = own()?;
+                (if self.stripped { By::Export } else { By::Symbol }, symbol, holds)
+            }
         };
+        let mangled = !is_go && matches!(by, By::Symbol | By::Export);
         // A symbol that goes on beyond its segment is none there.
         let within = |address: u64| {
             let inside = address.checked_sub(segment.address).filter(|within| *within <= segment.file_size);
@@ -142,7 +196,7 @@ impl Table {
         };
         let holds =
             within(holds.start).zip(within(holds.end)).map_or(offset..offset + 1, |(from, to)| from..to);
-        Some(Named { symbol, mangled, holds })
+        Some(Named { symbol, by, mangled, holds })
     }
 }
 

@@ -102,7 +102,7 @@ fn table(path: &Path) -> Table {
 }
 
 fn named(path: &Path, offset: u64) -> Option<String> {
-    table(path).name(offset).map(|found| found.symbol)
+    table(path).name(offset).map(|found| found.symbol).filter(|symbol| !symbol.is_empty())
 }
 
 /// The offset of an address.

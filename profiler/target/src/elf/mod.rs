@@ -14,7 +14,8 @@ use std::os::unix::fs::FileExt;
 pub use image::{Image, memory_file};
 pub use place::{bias, file_offset};
 pub use symbols::{
-    Symbol, find as find_symbols, find_sized as find_sized_symbols, find_starting as find_symbols_starting,
+    Exported, Symbol, exported as exported_symbols, find as find_symbols, find_sized as find_sized_symbols,
+    find_starting as find_symbols_starting,
 };
 
 /// Largest section header table: 4096 sections.
@@ -33,6 +34,8 @@ const SHT_SYMTAB: u32 = 2;
 const SHT_STRTAB: u32 = 3;
 const SHT_NOTE: u32 = 7;
 const SHT_DYNSYM: u32 = 11;
+/// .eh_frame, as LLVM writes it (System V ABI, AMD64, 4.2.1).
+const SHT_X86_64_UNWIND: u32 = 0x7000_0001;
 const SHF_COMPRESSED: u64 = 1 << 11;
 const NT_GNU_BUILD_ID: u32 = 3;
 
@@ -163,7 +166,8 @@ impl Headers {
     /// The bytes of the section with this name, if there are at most `limit` and they are not compressed.
     pub fn section(&self, file: &File, name: &str, limit: u64) -> Option<Vec<u8>> {
         let found = self.named(file, name)?;
-        let plain = found.kind == SHT_PROGBITS && found.flags & SHF_COMPRESSED == 0 && found.size <= limit;
+        let kind = matches!(found.kind, SHT_PROGBITS | SHT_X86_64_UNWIND);
+        let plain = kind && found.flags & SHF_COMPRESSED == 0 && found.size <= limit;
         plain.then(|| part(file, self.size, (found.offset, found.size)).ok())?
     }
 

@@ -3,7 +3,7 @@
 //! Both tables are read in pieces, so that a table of any size costs 64 KiB. Layout: elf(5), 64 bits,
 //! little endian.
 
-use super::{ElfError, SymbolTable, u64_at};
+use super::{ElfError, SymbolTable, u32_at, u64_at};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,6 +14,8 @@ const MAX_NAME: usize = 256;
 /// Largest table that is read: a libjvm with all debug builds' symbols has 40 MB of names.
 const MAX_TABLE: u64 = 128 << 20;
 const ENTRY: usize = 24;
+const STT_FUNC: u8 = 2;
+const STT_GNU_IFUNC: u8 = 10;
 
 /// A symbol that a file defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +80,51 @@ pub fn find_starting(
         })?;
     }
     Ok(found)
+}
+
+/// A function that a file defines for others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// As linked, without a version.
+    pub name: Box<str>,
+    /// As linked.
+    pub address: u64,
+    /// Bytes; 0 where the file does not tell.
+    pub size: u64,
+    /// It is called once, by the loader, and answers which implementation the name stands for (`STT_GNU_IFUNC`, elf.h).
+    pub chooses: bool,
+}
+
+/// The functions that `table` defines for which `wanted` holds, by name and by whether they choose.
+///
+/// # Errors
+///
+/// [`ElfError::TooLarge`] where the table and its names together have more than `limit` bytes, which are held while it is
+/// read, and [`ElfError::Io`] where they cannot be read.
+pub fn exported(
+    file: &File,
+    table: &SymbolTable,
+    limit: u64,
+    wanted: impl Fn(&str, bool) -> bool,
+) -> Result<Vec<Exported>, ElfError> {
+    let bytes = table.symbols.1.saturating_add(table.strings.1);
+    if bytes > limit {
+        return Err(ElfError::TooLarge(bytes));
+    }
+    let mut names = vec![0; table.strings.1 as usize];
+    file.read_exact_at(&mut names, table.strings.0)?;
+    let mut symbols = vec![0; table.symbols.1 as usize];
+    file.read_exact_at(&mut symbols, table.symbols.0)?;
+    let symbol = |entry: &[u8]| {
+        let (name, kind) = (names.get(u32_at(entry, 0) as usize..)?, entry.get(4)? & 15);
+        // st_shndx 0: used here, defined elsewhere.
+        let defined = entry.get(6..8)? != [0, 0] && matches!(kind, STT_FUNC | STT_GNU_IFUNC);
+        let name = name.split(|byte| *byte == 0).next().filter(|name| defined && name.len() <= MAX_NAME)?;
+        let (name, chooses) = (std::str::from_utf8(name).ok()?, kind == STT_GNU_IFUNC);
+        let (address, size) = (u64_at(entry, 8), u64_at(entry, 16));
+        wanted(name, chooses).then(|| Exported { name: name.into(), address, size, chooses })
+    };
+    Ok(symbols.chunks_exact(ENTRY).filter_map(symbol).collect())
 }
 
 /// Hands the place of each symbol's name that the file defines, and the symbol, to `each`.

@@ -1,0 +1,33 @@
+//! Where functions begin and end, by a file's .eh_frame: bytes in, addresses out.
+
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
+
+/// First addresses and those behind the last, ascending, apart from each other; at most `most`. What lies above 4 GiB is
+/// left out. `frames` is the section, which wants to be at `address`.
+pub fn functions(frames: &[u8], address: u64, most: usize) -> Box<[(u32, u32)]> {
+    let section = EhFrame::new(frames, LittleEndian);
+    let bases = BaseAddresses::default().set_eh_frame(address);
+    let mut entries = section.entries(&bases);
+    let mut found: Vec<(u32, u32)> = Vec::new();
+    // What is malformed ends it: what was found before is true.
+    while let Ok(Some(entry)) = entries.next()
+        && found.len() < most
+    {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        let (start, end) = (entry.initial_address(), entry.initial_address().saturating_add(entry.len()));
+        if let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end))
+            && start < end
+        {
+            found.push((start, end));
+        }
+    }
+    found.sort_unstable();
+    found.dedup_by_key(|(start, _)| *start);
+    // A function that another one begins in ends there.
+    let next: Vec<u32> = found.iter().skip(1).map(|(start, _)| *start).chain([u32::MAX]).collect();
+    for ((_, end), next) in found.iter_mut().zip(next) {
+        *end = (*end).min(next);
+    }
+    found.into()
+}
