@@ -133,6 +133,12 @@ fn checks() -> Result<Vec<Check>> {
         ("formatting", cargo(&["fmt", "--all", "--check"]), "cargo fmt --all"),
         ("clippy", cargo(&clippy), "mend what clippy says above"),
         ("rustdoc", rustdoc, "mend what rustdoc says above"),
+        // Nothing else of the tests builds that workspace, and `./x fuzz` refuses a lock file that is out of date.
+        (
+            "the fuzz targets' lock file",
+            cargo(&["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]),
+            "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock",
+        ),
         ("licences, bans and sources of dependencies", deny, "deny.toml says what is allowed and why"),
     ])
 }

@@ -30,7 +30,7 @@ pub use answer::{
     Answer, LabelTotal, LedgerTotal, MethodAnswer, MethodSum, Node, NodeId, Quality, SeriesPoint, Summary,
     Tree, sampling_error,
 };
-pub use fast::{FastMap, FastSet};
+pub use fast::{FastMap, FastSet, shrink};
 pub use frame::{Frame, FrameKind, UnknownReason};
 pub use ids::{Pid, ProcessKey, Tid};
 pub use kind::{Amount, COUNT, KindFacts, Pace, SampleKind, Scale, ValueFacts};

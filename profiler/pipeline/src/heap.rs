@@ -65,8 +65,10 @@ pub fn settle() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt sets parameters of malloc under malloc's own lock; it has no other precondition.
     unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 2);
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
+        let number =
+            |name: &str, or: i32| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+        libc::mallopt(libc::M_ARENA_MAX, number("X_ARENAS", 2));
+        libc::mallopt(libc::M_MMAP_THRESHOLD, number("X_MMAP", 256 << 10));
         libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
     }
 }

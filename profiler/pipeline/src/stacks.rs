@@ -7,7 +7,7 @@
 //! tenants that hold more than their share.
 
 use emberscope_model::{
-    Excess, FastMap, Frame, Pid, ProcessKey, RawStack, Refusals, StackEnd, Tenant, UnknownReason,
+    Excess, FastMap, Frame, Pid, ProcessKey, RawStack, Refusals, StackEnd, Tenant, UnknownReason, shrink,
 };
 use emberscope_symbolize::{PendingFrame, PendingStack, Target};
 use profiler_ebpf::EPOCH_NS;
@@ -150,6 +150,8 @@ impl StackCache {
         self.raw.retain(|_, raw| raw.time_ns >= oldest);
         self.bytes = self.raw.values().map(bytes_of).sum();
         self.tokens.retain(|_, (_, taken_ns)| *taken_ns >= oldest);
+        shrink(&mut self.raw);
+        shrink(&mut self.tokens);
     }
 }
 

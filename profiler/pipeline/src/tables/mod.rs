@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use maps::Maps;
 
-/// Requests that wait: a node's processes at the start, and some.
-const MAX_WAITING: usize = 32_768;
+/// Requests that wait: a node's processes at the start, and some. 40 bytes each, taken at once.
+const MAX_WAITING: usize = 8_192;
 
 /// What the teller is asked or told.
 enum Ask {

@@ -8,8 +8,9 @@ use std::time::Duration;
 /// What the registry holds at most, and how often it does what costs.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Processes kept, live and exited. 20,000 are far more than a node runs at once; each is about
-    /// a kilobyte.
+    /// Processes kept, live and exited: more than a node runs at once; each is about a kilobyte. Of a compile farm that
+    /// starts more of them in [`exit_grace`](Self::exit_grace), those that exited first go first. A table of 8,192 places takes no
+    /// more before it doubles.
     pub processes: usize,
     /// How long an exited process is kept: its samples may still be on their way.
     pub exit_grace: Duration,
@@ -28,7 +29,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            processes: 20_000,
+            processes: 7_168,
             exit_grace: Duration::from_secs(60),
             exec_reads: 50,
             checks: 256,

@@ -3,7 +3,7 @@
 use super::{MAX_ANCESTORS, Registry, Relabel};
 use crate::procfs::ReadError;
 use crate::stat::read_stat;
-use emberscope_model::{Excess, Pid, ProcessKey, RawTask, TaskEvent, Tenant};
+use emberscope_model::{Excess, Pid, ProcessKey, RawTask, TaskEvent, Tenant, shrink};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -262,5 +262,7 @@ impl Registry {
         for key in keys {
             self.forget(key);
         }
+        shrink(&mut self.entries);
+        shrink(&mut self.by_pid);
     }
 }

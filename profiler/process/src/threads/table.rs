@@ -10,7 +10,9 @@ use super::class::class_of;
 use super::counters::{ThreadCounters, UnknownFormats};
 use super::label::{LabelCache, ThreadLabel};
 use super::state::{Bound, Doing, Thread};
-use emberscope_model::{FastMap, FastSet, LabelSet, Pid, RawTask, Refusals, Role, TaskEvent, Tenant, Tid};
+use emberscope_model::{
+    FastMap, FastSet, LabelSet, Pid, RawTask, Refusals, Role, TaskEvent, Tenant, Tid, shrink,
+};
 use std::sync::Arc;
 
 /// How long a thread that ended is kept: its samples may be on their way.
@@ -221,6 +223,8 @@ impl Threads {
     pub fn tick(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         self.drop_threads(|t| t.ended_ns.is_some_and(|at| now_ns.saturating_sub(at) > LINGER_NS));
+        shrink(&mut self.threads);
+        shrink(&mut self.processes);
         self.labels.sweep(now_ns);
     }
 

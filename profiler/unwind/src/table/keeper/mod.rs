@@ -26,8 +26,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 pub use walker::{Counts, Held, Limits, Walker, WalkerError};
 
-/// How long a table stays that no process has.
-const UNUSED: Duration = Duration::from_secs(600);
+/// How long a table stays that no process has: the next stage's program or the next compiler's run has it again, and a
+/// large one comes back from the disk in milliseconds.
+const UNUSED: Duration = Duration::from_secs(60);
 /// How long a process's mappings are believed, once it is sampled again.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
