@@ -30,21 +30,62 @@ class Broken(Exception):
     """A block's tables do not fit each other."""
 
 
+#: Ways in which a method of Java runs.
+JAVA = ("java", "java-inlined", "java-interpreted")
+
+
+def shown(kind, name):
+    """A frame's name in a graph: of methods by which scalac hands calls on, the one that they hand them on to."""
+    if kind not in JAVA:
+        return name
+    method = name.rpartition(".")[2]
+    if method.startswith("$"):
+        lambda_of = method.startswith("$anonfun$") and method.endswith("$adapted")
+        return name[: -len("$adapted")] if lambda_of else name
+    return name[:-1] if method.endswith("$") and len(method) > 1 else name
+
+
+def _calls(frames):
+    """(name, frame) of each call: one that only hands on to a method of its name and another signature is one with it."""
+    calls, before = [], None
+    for frame in frames:
+        kind, signature = frame[0], frame[4]
+        name = shown(kind, frame[1])
+        one = (
+            before is not None
+            and kind in JAVA
+            and name == before[0]
+            and before[1][0] in JAVA
+            and None not in (signature, before[1][4])
+            and signature != before[1][4]
+        )
+        if one:
+            # Of a recursion through such methods each round stays.
+            before = None
+        else:
+            before = (name, frame)
+            calls.append(before)
+    return calls
+
+
 def _folded(frames, suffixes):
-    return ";".join(clean(name) + suffixes.get(kind, "") for kind, name, _, _ in frames)
+    if suffixes:
+        return ";".join(clean(frame[1]) + suffixes.get(frame[0], "") for frame in frames)
+    return ";".join(clean(name) for name, _ in _calls(frames))
 
 
 def _methods(frames, _):
     """(name, module, own) of each method once: where one stands in several modules, the least."""
     modules = {}
-    for _kind, name, module, _line in frames:
+    named = [(shown(frame[0], frame[1]), frame[2]) for frame in frames]
+    for name, module in named:
         modules[name] = min(module, modules.get(name, module))
-    leaf = frames[-1][1] if frames else None
+    leaf = named[-1][0] if named else None
     return [(name, module, name == leaf) for name, module in modules.items()]
 
 
 def _frames(frames, _):
-    return list(frames)
+    return [frame[:4] for frame in frames]
 
 
 #: What a path is made into.
@@ -54,17 +95,17 @@ FORMS = {"folded": _folded, "methods": _methods, "frames": _frames}
 def paths(lines, form, suffixes):
     """(block, stack, end, path) for each stack, the path in a form of FORMS.
 
-    `lines` are (block, tag, id, a, b, text, module, kind, line). A frame has its name in `text`; a node how many levels
+    `lines` are (block, tag, id, a, b, text, module, kind, line, signature). A frame has its name in `text`; a node how many levels
     up from the node before its caller is in `a` and its frame in `b`; a stack stands at its leaf's node, with its number
     in `a` and how it ended in `text`.
     """
     made = FORMS[form]
     block, at, frames, path = None, 0, {}, []
-    for own, tag, number, a, b, text, module, kind, line in lines:
+    for own, tag, number, a, b, text, module, kind, line, signature in lines:
         if own != block:
             block, at, frames, path = own, 0, {}, []
         if tag == FRAME:
-            frames[number] = (kind, text, module, line)
+            frames[number] = (kind, text, module, line, signature)
         elif tag == NODE:
             if not 0 <= a <= len(path) or b not in frames:
                 raise Broken("node %d of block %s has no caller or no frame" % (number, block))

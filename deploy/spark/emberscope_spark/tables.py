@@ -122,7 +122,7 @@ def paths(spark, blocks, form="folded", annotate=False):
     of = {table: read(spark, blocks, table) for table in ("frames", "nodes", "stacks")}
     none = F.lit(None).cast("string")
 
-    def lines(frame, tag, number, a, b, text, module=none, kind=none, line=0):
+    def lines(frame, tag, number, a, b, text, module=none, kind=none, line=0, signature=none):
         int_of = lambda value: (F.lit(value) if isinstance(value, int) else F.col(value)).cast("int")
         columns = [
             F.col("block"),
@@ -134,11 +134,13 @@ def paths(spark, blocks, form="folded", annotate=False):
             module.alias("module"),
             kind.alias("kind"),
             int_of(line).alias("line"),
+            signature.alias("signature"),
             F.lit(int(tag != stacks.FRAME)).alias("phase"),
         ]
         return frame.select(columns)
 
-    every = lines(of["frames"], stacks.FRAME, "frame", 0, 0, F.col("name"), F.col("module"), F.col("kind"), "line")
+    columns = (F.col("name"), F.col("module"), F.col("kind"), "line", F.col("signature"))
+    every = lines(of["frames"], stacks.FRAME, "frame", 0, 0, *columns)
     every = every.union(lines(of["nodes"], stacks.NODE, "node", "up", "frame", none))
     every = every.union(lines(of["stacks"], stacks.STACK, "node", "stack", 0, F.col("end")))
     partitions = max(1, min(len(blocks), int(spark.conf.get("spark.sql.shuffle.partitions"))))

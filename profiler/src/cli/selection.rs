@@ -119,7 +119,8 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
     pub group: Vec<LabelKey>,
     /// Mark each frame of the folded format with its kind of code, as async-profiler does: _[j]
-    /// compiled Java, _[i] inlined, _[0] interpreted, _[k] kernel.
+    /// compiled Java, _[i] inlined, _[0] interpreted, _[k] kernel. Calls that a compiler made to hand on (bridges,
+    /// Scala's forwarders) are frames of their own then.
     #[arg(long)]
     pub annotate: bool,
     /// Tell source lines apart: each is a frame of its own, package.Class.method:123.

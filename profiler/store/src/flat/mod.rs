@@ -10,7 +10,7 @@ mod order;
 mod shape;
 
 pub(super) use kept::Shapes;
-pub(super) use naming::{kind, told};
+pub(super) use naming::{hands_on, kind, told};
 pub(super) use order::preorder;
 pub(super) use shape::Shape;
 

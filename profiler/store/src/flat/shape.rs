@@ -5,9 +5,9 @@
 
 mod growing;
 
-use super::{Flat, Symbol, kind, preorder, told};
+use super::{Flat, Symbol, hands_on, kind, preorder, told};
 use crate::error::StoreError;
-use crate::facts::Stacks;
+use crate::facts::{StackNode, Stacks};
 use crate::pointer::PairMap;
 use crate::sums::SlotSum;
 use emberscope_model::{Detail, FrameKind};
@@ -83,6 +83,9 @@ impl Shape {
         // From the root to the last node: its place, and the symbol of its last callee, plus one.
         let mut way: Vec<(u32, u32)> = vec![(0, 0)];
         (0..).zip(&stacks.nodes).skip(1).all(|(place, node)| {
+            if self.is_handed_on(stacks, node) {
+                return false;
+            }
             while way.last().is_some_and(|(at, _)| *at != node.parent) {
                 way.pop();
             }
@@ -95,12 +98,34 @@ impl Shape {
         })
     }
 
+    /// Whether a node is the method that its caller hands on to.
+    fn is_handed_on(&self, stacks: &Stacks, node: &StackNode) -> bool {
+        let Some(caller) = stacks.nodes.get(node.parent as usize).filter(|_| node.parent != 0) else {
+            return false;
+        };
+        self.symbol(caller.frame) == self.symbol(node.frame)
+            && stacks
+                .frames
+                .get(caller.frame as usize)
+                .zip(stacks.frames.get(node.frame as usize))
+                .is_some_and(|(caller, callee)| hands_on(caller, callee, self.detail))
+    }
+
     fn order(&self, stacks: &Stacks) -> Own {
         let mut nodes: Vec<(u32, u32)> = vec![(0, 0)];
         let mut of_node: Vec<u32> = vec![0];
         let mut known: PairMap<(u32, u32), u32> = PairMap::default();
-        for node in stacks.nodes.iter().skip(1) {
+        // Those that are one with their caller: of a recursion through a bridge each round stays.
+        let mut one = vec![false; stacks.nodes.len()];
+        for (at, node) in stacks.nodes.iter().enumerate().skip(1) {
             let parent = of_node.get(node.parent as usize).copied().unwrap_or_default();
+            if one.get(node.parent as usize) == Some(&false) && self.is_handed_on(stacks, node) {
+                if let Some(slot) = one.get_mut(at) {
+                    *slot = true;
+                }
+                of_node.push(parent);
+                continue;
+            }
             let key = (parent, self.symbol(node.frame));
             let place = *known.entry(key).or_insert_with(|| {
                 nodes.push(key);
@@ -158,5 +183,100 @@ impl Shape {
             growing.slot(slot, prefix.len() as u32)?;
         }
         Ok(growing.finish(texts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::StackLine;
+    use emberscope_model::{Frame, StackEnd};
+
+    /// Stacks of (name, signature) from the root, each seen as often as is said, as folded lines.
+    fn folded(all: &[(&[(&str, &str)], u64)], detail: Detail) -> Vec<String> {
+        let mut stacks = Stacks::default();
+        let mut sums = Vec::new();
+        for (stack, (path, count)) in (0..).zip(all) {
+            let mut parent = 0;
+            for (name, signature) in *path {
+                let signature = Some((*signature).into()).filter(|_| !signature.is_empty());
+                let frame = Frame { signature, ..Frame::new(FrameKind::JavaCompiled, *name, "") };
+                let place = stacks.frames.iter().position(|known| **known == frame);
+                let frame = place.unwrap_or_else(|| {
+                    stacks.frames.push(Arc::new(frame));
+                    stacks.frames.len() - 1
+                }) as u32;
+                let node = StackNode { parent, frame };
+                // Node 0 is the root, whatever it says.
+                let place = stacks.nodes.iter().skip(1).position(|known| *known == node).map(|at| at + 1);
+                parent = place.unwrap_or_else(|| {
+                    stacks.nodes.push(node);
+                    stacks.nodes.len() - 1
+                }) as u32;
+            }
+            let depth = path.len() as u32;
+            let line = StackLine {
+                node: parent,
+                end: StackEnd::Root,
+                depth,
+                approximate: false,
+                unnamed: Box::new([]),
+            };
+            stacks.stacks.push(line);
+            sums.push((0, stack, *count, *count));
+        }
+        let tree = Shape::of(&stacks, detail).grow(&stacks, &sums, &[Vec::new()], 1000).unwrap().finish();
+        let mut lines = Vec::new();
+        for (place, node) in tree.nodes.iter().enumerate().filter(|(_, node)| node.self_count > 0) {
+            let (mut at, mut path) = (place, Vec::new());
+            while at != 0 {
+                path.push(tree.nodes[at].frame.name.to_string());
+                at = tree.nodes[at].parent as usize;
+            }
+            path.reverse();
+            lines.push(format!("{} {}", path.join(";"), node.self_count));
+        }
+        lines
+    }
+
+    #[test]
+    fn calls_that_only_hand_on_are_one_with_what_they_call() {
+        let (bridge, real) =
+            (("a.Map.runTask", "(TaskContext)Object"), ("a.Map.runTask", "(TaskContext)Status"));
+        let (forward, body) = (("a.Seq.foreach$", "(Seq, F)void"), ("a.Seq.foreach", "(F)void"));
+        let (boxed, lambda) =
+            (("a.B.$anonfun$f$1$adapted", "(Object)Object"), ("a.B.$anonfun$f$1", "(int)int"));
+        let all: &[(&[(&str, &str)], u64)] = &[
+            (&[bridge, real, ("a.leaf", "()void")], 5),
+            (&[bridge], 1),
+            (&[bridge, real], 2),
+            (&[forward, body, boxed, lambda], 3),
+            // A recursion, of a method and through a bridge: its depth stays.
+            (&[("a.fib", "(int)int"), ("a.fib", "(int)int")], 4),
+            (&[real, bridge, real, bridge, real], 6),
+            // Not of scalac's making, or not a method of Java.
+            (&[("a.B.$deserializeLambda$", "()Object"), ("a.C.$init$", "()void")], 7),
+        ];
+        assert_eq!(
+            folded(all, Detail::default()),
+            [
+                "a.B.$deserializeLambda$;a.C.$init$ 7",
+                "a.Map.runTask 3",
+                "a.Map.runTask;a.Map.runTask;a.Map.runTask 6",
+                "a.Map.runTask;a.leaf 5",
+                "a.Seq.foreach;a.B.$anonfun$f$1 3",
+                "a.fib;a.fib 4",
+            ]
+        );
+        let apart = folded(all, Detail { kinds: true, ..Detail::default() });
+        assert!(apart.contains(&"a.Map.runTask;a.Map.runTask;a.leaf 5".to_owned()), "{apart:?}");
+        let scala = "a.Seq.foreach$;a.Seq.foreach;a.B.$anonfun$f$1$adapted;a.B.$anonfun$f$1 3";
+        assert!(apart.contains(&scala.to_owned()), "{apart:?}");
+    }
+
+    #[test]
+    fn without_signatures_nothing_is_known_to_hand_on() {
+        let all: &[(&[(&str, &str)], u64)] = &[(&[("a.f", ""), ("a.f", "()void")], 1)];
+        assert_eq!(folded(all, Detail::default()), ["a.f;a.f 1"]);
     }
 }

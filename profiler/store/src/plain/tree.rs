@@ -6,7 +6,7 @@
 //! they differ in module, signature or line the node shows the least of them. Limit: nodes.
 
 use crate::error::StoreError;
-use crate::flat::{Flat, FlatNode, Symbol, check, kind, preorder, told};
+use crate::flat::{Flat, FlatNode, Symbol, check, hands_on, kind, preorder, told};
 use crate::pointer::{PairMap, PointerMap};
 use emberscope_model::{Detail, FastMap, Frame, FrameKind, NodeId};
 use std::marker::PhantomData;
@@ -86,9 +86,16 @@ impl<'a> TreeBuilder<'a> {
         weight: u64,
     ) -> Result<(), StoreError> {
         let mut at = parent;
+        let mut caller: Option<(SymbolId, &Frame)> = None;
         for frame in frames {
             let symbol = self.symbols.of_frame(frame);
-            at = self.child(at, symbol)?;
+            let one = caller.take_if(|(before, caller)| {
+                *before == symbol && hands_on(caller, frame, self.symbols.detail)
+            });
+            if one.is_none() {
+                at = self.child(at, symbol)?;
+                caller = Some((symbol, frame));
+            }
         }
         self.count(at, count, weight);
         Ok(())
