@@ -4,44 +4,43 @@
 //! under each node whose callees were cut one leaf `other` with their sum: nothing is lost from any total.
 //! A node is never kept without its callers: a caller's total is never smaller, and it stands before.
 
-use emberscope_model::{Frame, FrameKind, Node, NodeId, Tree};
+use emberscope_model::{FastMap, Frame, FrameKind, Node, NodeId, Tree};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The cut tree, and how many nodes went; None when nothing needs to.
 pub fn cut(tree: &Tree, max_nodes: usize) -> Option<(Tree, usize)> {
     let gone = tree.nodes.len().checked_sub(max_nodes.max(1)).filter(|n| *n > 0)?;
-    let mut order: Vec<usize> = (0..tree.nodes.len()).collect();
+    // A tree may have a million nodes: a few bytes of each, beside it.
+    let mut order: Vec<NodeId> = (0..tree.nodes.len() as NodeId).collect();
     // The root first whatever it weighs; of equals, the caller stands before its callee.
-    let rank = |at: &usize| (*at != 0, Reverse(tree.nodes.get(*at).map_or(0, |n| n.total_weight)), *at);
+    let weight = |at: NodeId| tree.nodes.get(at as usize).map_or(0, |n| n.total_weight);
+    let rank = |at: &NodeId| (*at != 0, Reverse(weight(*at)), *at);
     let max_nodes = max_nodes.max(1);
     // Which they are, not in which order.
     order.select_nth_unstable_by_key(max_nodes - 1, rank);
     let mut kept = vec![false; tree.nodes.len()];
     for at in order.iter().take(max_nodes) {
-        if let Some(slot) = kept.get_mut(*at) {
+        if let Some(slot) = kept.get_mut(*at as usize) {
             *slot = true;
         }
     }
+    drop(order);
     let other = Arc::new(Frame::new(FrameKind::Label, "other", ""));
     let mut out = Tree { nodes: Vec::with_capacity(tree.nodes.len().min(max_nodes * 2)) };
-    // Where each old node went, and the `other` under it once there is one.
-    let mut place: Vec<Option<NodeId>> = vec![None; tree.nodes.len()];
-    let mut others: Vec<Option<NodeId>> = vec![None; tree.nodes.len()];
+    // Where each node that is kept went, and the `other` under it once there is one.
+    let mut place: FastMap<NodeId, NodeId> = FastMap::default();
+    let mut others: FastMap<NodeId, NodeId> = FastMap::default();
     for (at, node) in tree.nodes.iter().enumerate() {
-        let above = node.parent as usize;
-        let Some(parent) = (if at == 0 { Some(0) } else { place.get(above).copied().flatten() }) else {
+        let Some(parent) = (if at == 0 { Some(0) } else { place.get(&node.parent).copied() }) else {
             continue;
         };
         if kept.get(at).copied().unwrap_or_default() {
-            if let Some(slot) = place.get_mut(at) {
-                *slot = Some(out.nodes.len() as NodeId);
-            }
+            place.insert(at as NodeId, out.nodes.len() as NodeId);
             out.nodes.push(Node { parent, ..node.clone() });
             continue;
         }
-        let Some(slot) = others.get_mut(above) else { continue };
-        let id = *slot.get_or_insert_with(|| {
+        let id = *others.entry(node.parent).or_insert_with(|| {
             let id = out.nodes.len() as NodeId;
             out.nodes.push(Node::below(parent, Arc::clone(&other)));
             id
