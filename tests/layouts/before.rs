@@ -29,6 +29,11 @@ fn a_layout_of_the_program_before_is_nobodys() -> Result<()> {
     capture.expect_runtime(RuntimeId::HOTSPOT, pid)?;
     drop(child.stdin.take());
     wait_program(pid, "/sleep")?;
+    // The link changes a moment before the kernel tells of the exec (fs/exec.c, begin_new_exec and exec_binprm).
+    let begun = Instant::now();
+    while capture.has_runtime(RuntimeId::HOTSPOT, pid) && begun.elapsed() < Duration::from_secs(10) {
+        pause(1);
+    }
     ensure!(
         !capture.set_runtime(RuntimeId::HOTSPOT, pid, &read)?
             && !capture.has_runtime(RuntimeId::HOTSPOT, pid),
