@@ -114,7 +114,7 @@ impl<'a> TreeBuilder<'a> {
         Ok(node)
     }
 
-    /// The tree.
+    /// The tree as lists.
     pub(super) fn finish(self) -> Flat {
         let Self { nodes: grown, children, symbols, .. } = self;
         drop(children);
