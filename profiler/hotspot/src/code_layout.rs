@@ -23,8 +23,8 @@ const SEGMENT_SHIFTS: std::ops::RangeInclusive<u32> = 4..=16;
 ///
 /// # Errors
 /// [`JvmProblem::NoTables`]: libjvm exports no tables. [`JvmProblem::NotReady`]: the JVM is starting.
-/// [`JvmProblem::Missing`]: the tables do not tell what the walker needs. [`JvmProblem::Nonsense`]: heaps or offsets are
-/// out of bounds, or a pointer leads nowhere. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
+/// [`JvmProblem::Missing`]: the tables do not tell what the walker needs. [`JvmProblem::Nonsense`]: heaps or offsets
+/// are out of bounds, or a pointer leads nowhere. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
 pub fn layout(jvm: &Jvm, incarnation: u32) -> Result<JvmLayout, JvmProblem> {
     let local = |symbol: &str| jvm.libjvm().local_address(symbol);
     jvm.with(|memory, vm| from_tables(memory, vm, &local, incarnation))
