@@ -6,7 +6,7 @@
 
 use foldhash::fast::RandomState;
 
-/// As [`std::collections::HashMap`], faster; made by `default`.
+/// A [`std::collections::HashMap`] with a faster hash; made by `default`.
 pub type FastMap<K, V> = std::collections::HashMap<K, V, RandomState>;
-/// As [`std::collections::HashSet`], faster; made by `default`.
+/// A [`std::collections::HashSet`] with a faster hash; made by `default`.
 pub type FastSet<K> = std::collections::HashSet<K, RandomState>;
