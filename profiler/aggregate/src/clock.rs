@@ -29,9 +29,9 @@ const MAX_SEGMENTS: usize = 128;
 /// Both clocks at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// CLOCK_MONOTONIC, nanoseconds.
+    /// The instant in nanoseconds of CLOCK_MONOTONIC.
     pub monotonic_ns: u64,
-    /// CLOCK_REALTIME.
+    /// CLOCK_REALTIME, nanoseconds since the Unix epoch.
     pub wall: WallTime,
 }
 
@@ -60,9 +60,9 @@ fn nanoseconds(time: Timespec) -> u64 {
 /// Where an era ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EraEnd {
-    /// By the clock as it was before the step.
+    /// Wall-clock time of the end, by the clock as it was before the step.
     pub wall: WallTime,
-    /// CLOCK_MONOTONIC, nanoseconds.
+    /// The instant in nanoseconds of CLOCK_MONOTONIC.
     pub monotonic_ns: u64,
 }
 
@@ -71,18 +71,18 @@ pub struct EraEnd {
 pub struct Era {
     /// Counts up from 0 with every step.
     pub number: u64,
-    /// Its first instant.
+    /// The first instant of the era.
     pub start: WallTime,
-    /// None while it lasts. Its wall time is after `start`.
+    /// Where the era ended, at a wall time after `start`; None while it lasts.
     pub end: Option<EraEnd>,
 }
 
 /// A stamp's place in wall-clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The era it lies in.
+    /// The era in which the stamp lies.
     pub era: Era,
-    /// When, inside the era.
+    /// The wall-clock time of the stamp, inside the era.
     pub wall: WallTime,
 }
 
@@ -91,9 +91,9 @@ pub struct Located {
 pub struct ClockStep {
     /// Number of the era that ended.
     pub ended_era: u64,
-    /// Where it ended.
+    /// Where that era ended.
     pub end: EraEnd,
-    /// Where the next one begins.
+    /// Wall-clock time at which the next era begins.
     pub to: WallTime,
 }
 
@@ -103,7 +103,7 @@ struct Segment {
     era: u64,
     monotonic_ns: u64,
     wall_ns: u64,
-    /// To be added over the first [`SLEW_OVER_NS`]; in magnitude at most [`STEP_NS`].
+    /// Nanoseconds to be added over the first [`SLEW_OVER_NS`]; in magnitude at most [`STEP_NS`].
     slew_ns: i128,
 }
 
@@ -114,7 +114,7 @@ impl Segment {
         let wall = i128::from(self.wall_ns) + passed + slewed;
         u64::try_from(wall.max(0)).unwrap_or(u64::MAX)
     }
-    /// What is still to be added at that stamp.
+    /// Nanoseconds that are still to be added at a stamp.
     fn slew_left(&self, monotonic_ns: u64) -> i128 {
         let passed = i128::from(monotonic_ns) - i128::from(self.monotonic_ns);
         self.slew_ns - self.slew_ns * passed.clamp(0, SLEW_OVER_NS) / SLEW_OVER_NS
@@ -124,7 +124,7 @@ impl Segment {
 /// The map from CLOCK_MONOTONIC to wall-clock time.
 #[derive(Debug)]
 pub struct ClockMap {
-    /// By time; never empty.
+    /// The segments, by time; never empty.
     segments: VecDeque<Segment>,
     /// The eras of the segments; never empty, the last one lasts.
     eras: VecDeque<Era>,
@@ -147,12 +147,12 @@ impl ClockMap {
         }
     }
 
-    /// The newest reading.
+    /// The newest reading that was taken.
     pub fn last_reading(&self) -> ClockReading {
         self.last
     }
 
-    /// Steps since start.
+    /// How many steps there were since the start.
     pub fn steps(&self) -> u64 {
         self.steps
     }

@@ -11,15 +11,15 @@ use std::sync::Arc;
 /// One line of a closed window.
 #[derive(Clone, Debug)]
 pub struct CountedRow<S> {
-    /// Who.
+    /// Whose samples these are.
     pub labels: Arc<LabelSet>,
-    /// Token of the stack.
+    /// The stack, as the caller named it.
     pub stack: S,
-    /// What is counted.
+    /// What the samples count.
     pub kind: SampleKind,
     /// How many samples.
     pub count: u64,
-    /// Their weights' sum, in the unit of `kind`.
+    /// Sum of their weights, in the unit of `kind`.
     pub weight: u64,
 }
 

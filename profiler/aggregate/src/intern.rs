@@ -15,9 +15,9 @@ const ENTRY_BYTES: usize = 16 + 16;
 /// Limits of an [`Interner`].
 #[derive(Clone, Copy, Debug)]
 pub struct InternLimits {
-    /// Distinct stacks.
+    /// How many distinct stacks may be held.
     pub stacks: usize,
-    /// Estimated bytes of all of them, without their frames.
+    /// How many bytes they may take, estimated, without their frames.
     pub bytes: usize,
 }
 
@@ -32,20 +32,20 @@ impl Default for InternLimits {
 /// What an [`Interner`] holds, and what its limits cost since start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InternStats {
-    /// Stacks held.
+    /// How many stacks are held.
     pub stacks: usize,
-    /// Bytes, estimated.
+    /// Bytes that they take, estimated, without their frames.
     pub bytes: usize,
     /// Stacks that became one frame.
     pub refused_stacks: u64,
 }
 
-/// The table.
+/// The stacks that are in use, each once.
 #[derive(Debug)]
 pub struct Interner {
     limits: InternLimits,
     stacks: FastSet<StackEntry>,
-    /// One for each [`StackEnd`], so that the quality of an answer still says how they ended.
+    /// A stack of one frame for each [`StackEnd`], so that the quality of an answer still says how walks ended.
     full_stacks: Vec<Arc<Stack>>,
     stats: InternStats,
 }
@@ -96,7 +96,7 @@ impl Interner {
         }
     }
 
-    /// What it holds.
+    /// What the table holds, and what its limits cost.
     pub fn stats(&self) -> InternStats {
         InternStats { stacks: self.stacks.len(), ..self.stats }
     }

@@ -7,7 +7,7 @@ use super::rows::Overflow;
 use emberscope_model::{FastMap, LabelSet, LedgerRow, LedgerSums, TimeRange};
 use std::sync::Arc;
 
-/// The lines.
+/// The lines of a window's ledger, by labels.
 #[derive(Debug, Default)]
 pub(super) struct Lines(FastMap<Arc<LabelSet>, (LedgerSums, TimeRange)>);
 

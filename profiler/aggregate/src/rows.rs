@@ -2,10 +2,10 @@
 //!
 //! Over the limit detail folds and no sample is lost. Whose detail: of the tenants that hold more than their share
 //! ([`Excess`]), their new rows and, where another needs room, the rows that were sampled least; a tenant that holds no
-//! more than his share keeps all. How, in this order: first the stack becomes the overflow stack (the labels stay); then,
-//! when a sixteenth of the limit is taken by such rows, only the labels that say whose it is stay; then, after a further
-//! sixteenth, the labels become the overflow labels. So a table holds at most 9/8 of the limit, plus one row for each kind
-//! of sample.
+//! more than his share keeps all. How, in this order: first the stack becomes the overflow stack (the labels stay);
+//! then, when a sixteenth of the limit is taken by such rows, only the labels that say whose it is stay; then, after a
+//! further sixteenth, the labels become the overflow labels. So a table holds at most 9/8 of the limit, plus one row
+//! for each kind of sample.
 
 use emberscope_model::{Excess, FastMap, FastSet, LabelKey, LabelSet, LabelSetBuilder, SampleKind, Tenant};
 use std::hash::Hash;
@@ -26,7 +26,7 @@ pub(super) type RowKey<S> = (Arc<LabelSet>, S, SampleKind);
 pub(super) enum Kept {
     /// The labels; the stack is the overflow stack.
     Labels,
-    /// At most whose it is.
+    /// At most the labels that say whose the sample is.
     Nothing,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Overflow<S> {
     pub(super) cost: fn(&S) -> usize,
 }
 
-/// The rows.
+/// The rows of a window.
 #[derive(Debug)]
 pub(super) struct Rows<S> {
     rows: FastMap<RowKey<S>, Sum>,
-    /// What those with all their detail count for.
+    /// For how many of the limit the rows count that have all their detail.
     whole: usize,
-    /// Folded ones.
+    /// How many rows are folded.
     folded: usize,
     /// Who was found to hold more than his share: new rows of his fold while the table is full.
     crowding: FastSet<Tenant>,

@@ -39,29 +39,29 @@ type Key = (u64, u64);
 struct Open<S> {
     from: u64,
     until: u64,
-    /// The aligned slot it lies in.
+    /// The aligned slot in which the window lies.
     slot: (u64, u64),
-    /// Latest sample in it.
+    /// The latest sample in the window.
     last: u64,
-    /// CLOCK_MONOTONIC when its era ended.
+    /// CLOCK_MONOTONIC when the window's era ended.
     era_ended_ns: Option<u64>,
     rows: Rows<S>,
     ledger: Lines,
 }
 
 impl<S> Open<S> {
-    /// It has a sample at this time.
+    /// The window has a sample at this time.
     fn reaches(&mut self, at: WallTime) {
         self.last = self.last.max(at.0.clamp(self.from, self.until.saturating_sub(1)));
     }
 
-    /// Ends it early, but after its last sample.
+    /// Ends the window early, but after its last sample.
     fn cut(&mut self, at: WallTime) {
         self.until = self.until.min(at.0).max(self.last.saturating_add(1)).max(self.from.saturating_add(1));
     }
 }
 
-/// The open windows.
+/// The open windows, and what closes them.
 #[derive(Debug)]
 pub struct Windows<S> {
     length_ns: u64,
@@ -112,7 +112,8 @@ impl<S: Clone + Eq + Hash> Windows<S> {
         });
     }
 
-    /// Counts what lasted from one stamp to another: in each window that it reaches into, once and with its part of `weight`.
+    /// Counts what lasted from one stamp to another: in each window that it reaches into, once and with its part of
+    /// `weight`.
     pub fn add_span(
         &mut self,
         (from_ns, until_ns): (u64, u64),

@@ -1,12 +1,12 @@
 //! arm64 (DWARF for the Arm 64-bit Architecture, 4.1 numbers the registers).
 //!
-//! Of Debian 12's libjvm, libc and python every row but some hundred of libc has x29 and x30 in their registers or side by
-//! side in the frame, and counts from sp; none has an expression.
+//! Of Debian 12's libjvm, libc and python every row but some hundred of libc has x29 and x30 in their registers or
+//! side by side in the frame, and counts from sp; none has an expression.
 
 use super::{Arch, Cfa, Columns, Place, Row};
 use profiler_ebpf::{CfaRule, FpRule, ReturnRule, UnwindRule};
 
-/// See [`Arch`].
+/// The facts of this architecture: see [`Arch`].
 pub const ARCH: Arch = Arch {
     name: "aarch64",
     machine: 183,
@@ -14,8 +14,8 @@ pub const ARCH: Arch = Arch {
     rule,
     // The walker does not apply `ReturnRule` but `BelowCfa` yet (profiler-ebpf/src/walk/apply.rs).
     tables: false,
-    // `uw` begins with `tp_value` (arch/arm64/include/asm/processor.h). It is what the thread had when it was last switched
-    // to or made: the main thread, which sets it later, is told by `start_stack`.
+    // `uw` begins with `tp_value` (arch/arm64/include/asm/processor.h). It is what the thread had when it was last
+    // switched to or made: the main thread, which sets it later, is told by `start_stack`.
     thread_pointer: "uw",
 };
 

@@ -1,8 +1,8 @@
 //! What program files and kernels of an architecture say in numbers of their own.
 //!
-//! In: a file's machine, rows of unwind information, names of the kernel's fields. Out: what the rest of the daemon works
-//! with; outside of this room no register has a name or a number. A file an architecture, all of them compiled and tested
-//! everywhere; [`OWN`] is this build's. What the kernel programs need is in `profiler_ebpf::arch`.
+//! In: a file's machine, rows of unwind information, names of the kernel's fields. Out: what the rest of the daemon
+//! works with; outside of this room no register has a name or a number. A file an architecture, all of them compiled
+//! and tested everywhere; [`OWN`] is this build's. What the kernel programs need is in `profiler_ebpf::arch`.
 
 mod aarch64;
 mod row;
@@ -12,14 +12,14 @@ use profiler_ebpf::UnwindRule;
 
 pub use row::{Cfa, Place, Row};
 
-/// An architecture.
+/// What differs from one architecture to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Arch {
-    /// As Rust's targets call it.
+    /// The name as Rust's targets have it: `x86_64`.
     pub name: &'static str,
-    /// `e_machine` of its program files (elf.h).
+    /// `e_machine` of the architecture's program files (elf.h).
     pub machine: u16,
-    /// Its registers in unwind information.
+    /// The numbers of its registers in unwind information.
     pub columns: Columns,
     /// What the walker can make of a row; the flag says that it is of a signal's frame.
     pub rule: fn(&Row<'_>, signal: bool) -> UnwindRule,
@@ -30,18 +30,18 @@ pub struct Arch {
     pub thread_pointer: &'static str,
 }
 
-/// DWARF's numbers of registers.
+/// DWARF's numbers of the registers that the walker follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// The frame pointer.
+    /// Number of the frame pointer.
     pub fp: u16,
-    /// The stack pointer.
+    /// Number of the stack pointer.
     pub sp: u16,
-    /// The return address.
+    /// Number of the return address, or of the register that holds it.
     pub return_address: u16,
 }
 
-/// All of them.
+/// All architectures that are compiled in.
 pub const ALL: [&Arch; 2] = [&x86_64::ARCH, &aarch64::ARCH];
 
 /// The one that this daemon is built for.

@@ -1,6 +1,6 @@
 //! A row of unwind information as an architecture reads it, and the expressions that all have.
 
-/// A row.
+/// A row of unwind information: where a caller's registers are, from one address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
     /// Where the caller's stack pointer is.
@@ -14,9 +14,9 @@ pub struct Row<'a> {
 /// Where the caller's stack pointer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cfa<'a> {
-    /// A register and bytes.
+    /// The value of a register, and bytes to add.
     Register(u16, i64),
-    /// An expression's bytes.
+    /// What a DWARF expression computes: its bytes.
     Expression(&'a [u8]),
 }
 
@@ -25,21 +25,21 @@ pub enum Cfa<'a> {
 pub enum Place<'a> {
     /// The row does not tell: as the ABI has it.
     Untold,
-    /// Still in the register.
+    /// The value is still in the register.
     Same,
-    /// Nowhere: it has none.
+    /// There is no such value: the outermost frame has no caller.
     Undefined,
-    /// So many bytes from the CFA.
+    /// In memory, so many bytes from the CFA.
     AtCfa(i64),
-    /// At the address that an expression computes.
+    /// In memory, at the address that a DWARF expression computes: its bytes.
     Expression(&'a [u8]),
-    /// As the walker does not look for it.
+    /// In a way in which the walker does not look for it.
     Other,
 }
 
 /// DWARF's operation `bregN` less N (DWARF 5, 7.7.1).
 const BREG0: u8 = 0x70;
-/// The last of these.
+/// The operation `breg31`.
 const BREG31: u8 = 0x8f;
 
 /// `bregN offset`, and what follows.

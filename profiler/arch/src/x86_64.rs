@@ -7,7 +7,7 @@ use super::row::based;
 use super::{Arch, Cfa, Columns, Place, Row};
 use profiler_ebpf::{CfaRule, FpRule, ReturnRule, UnwindRule};
 
-/// See [`Arch`].
+/// The facts of this architecture: see [`Arch`].
 pub const ARCH: Arch = Arch {
     name: "x86_64",
     machine: 62,

@@ -20,12 +20,20 @@ const MAX_CODE_BYTES: u64 = 4 << 30;
 const SEGMENT_SHIFTS: std::ops::RangeInclusive<u32> = 4..=16;
 
 /// The layout of a JVM. `incarnation` is a number that no other layout had, not 0.
+///
+/// # Errors
+/// [`JvmProblem::NoTables`]: libjvm exports no tables. [`JvmProblem::NotReady`]: the JVM is starting.
+/// [`JvmProblem::Missing`]: the tables do not tell what the walker needs. [`JvmProblem::Nonsense`]: heaps or offsets
+/// are out of bounds, or a pointer leads nowhere. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
 pub fn layout(jvm: &Jvm, incarnation: u32) -> Result<JvmLayout, JvmProblem> {
     let local = |symbol: &str| jvm.libjvm().local_address(symbol);
     jvm.with(|memory, vm| from_tables(memory, vm, &local, incarnation))
 }
 
 /// The layout, from a JVM's tables; `local` knows where symbols of libjvm's .symtab are.
+///
+/// # Errors
+/// As [`layout`], but for the tables themselves, which are there.
 pub fn from_tables<M: Memory>(
     memory: &M,
     vm: &VmStructs,
@@ -181,7 +189,7 @@ fn segment_shift<M: Memory>(memory: &M, vm: &VmStructs) -> Result<u8, JvmProblem
     Ok(shift as u8)
 }
 
-/// Fields of blobs.
+/// Looks up the fields of code blobs.
 struct Fields<'a>(&'a VmStructs);
 
 impl Fields<'_> {

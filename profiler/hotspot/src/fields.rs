@@ -8,7 +8,7 @@ use super::problem::JvmProblem;
 use super::vm_structs::VmStructs;
 use emberscope_target::memory::{Memory, at};
 
-/// java.lang.Thread has some 40.
+/// Fields of a class that are looked at: java.lang.Thread has some 40.
 const MAX_FIELDS: u32 = 1024;
 /// Longest name or type that is compared.
 const MAX_SYMBOL: u16 = 256;
@@ -35,7 +35,7 @@ enum Encoding {
 }
 
 impl FieldTables {
-    /// From vmStructs.
+    /// Finds the tables in vmStructs; None where something is missing.
     pub fn of(vm: &VmStructs) -> Option<Self> {
         let offset = |name: &str| vm.offset(name);
         let flag =
@@ -66,7 +66,12 @@ impl FieldTables {
         })
     }
 
-    /// The offset of the field `name` of type `signature` in objects of `class`; None when it has none such.
+    /// The offset of the field `name` of type `signature` in objects of `class`; None when the class has no such
+    /// field.
+    ///
+    /// # Errors
+    /// [`JvmProblem::Nonsense`]: a pointer leads nowhere, or the class's stream of fields ends early.
+    /// [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
     pub fn offset<M: Memory>(
         &self,
         memory: &M,

@@ -12,7 +12,11 @@ use std::collections::HashMap;
 const MAX_FLAGS: u64 = 8192;
 const MAX_NAME: usize = 128;
 
-/// Those of the flags `names` (of type bool) that this JVM has.
+/// The values of those of the flags `names` (of type bool) that this JVM has.
+///
+/// # Errors
+/// [`JvmProblem::Missing`]: the tables do not tell where the flags are. [`JvmProblem::Nonsense`]: they lie beyond the
+/// end of memory. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
 pub fn read<M: Memory>(
     memory: &M,
     vm: &VmStructs,

@@ -1,10 +1,9 @@
 //! How a JVM stores references and object headers, for every collector: a field's address in, an object out.
 //!
-//! Objects move while we read and nothing is locked, so readers take an [`Epoch`] before and after and
-//! read twice: equal readings within one epoch are what was there. A stop-the-world collector raises
-//! `_total_collections` before it moves anything. Shenandoah leaves a forwarding pointer in the old copy,
-//! which is followed. ZGC's references tell by their colour whether their object may have moved since:
-//! those are called stale, and what is behind them is believed only with another witness.
+//! Objects move while we read and nothing is locked, so readers take an [`Epoch`] before and after, and read twice:
+//! equal readings within one epoch are what was there. A stop-the-world collector raises `_total_collections` before it
+//! moves anything. Shenandoah leaves a forwarding pointer in the old copy, which is followed. ZGC's references tell by
+//! colour whether their object may have moved since: stale ones, which are believed only with another witness.
 
 use super::flags;
 use super::problem::JvmProblem;
@@ -16,12 +15,11 @@ use emberscope_target::memory::{Memory, at};
 pub enum References {
     /// 4 bytes: `base + (n << shift)`.
     Narrow {
-        /// Address that they count from.
+        /// The address that the numbers `n` count from.
         base: u64,
-        /// Bits.
         shift: u8,
     },
-    /// The address.
+    /// 8 bytes: the address.
     Wide,
     /// ZGC before generations (JDK 11 to 23): an address whose colour bits are mapped too.
     Mapped,
@@ -51,9 +49,9 @@ enum ClassWord {
 /// A reference as it was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reference {
-    /// Where it points; 0: nowhere.
+    /// Where the reference points; 0: nowhere.
     pub address: u64,
-    /// Its object may have moved away since it was written, and something else be there.
+    /// The object may have moved away since the reference was written, and something else be there.
     pub stale: bool,
 }
 
@@ -69,9 +67,8 @@ pub struct Epoch {
 /// A JVM's heap.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap {
-    /// How references are stored.
     pub references: References,
-    /// Offset of an array's length.
+    /// Bytes from an array's start to its length.
     pub array_length_offset: u32,
     class_word: ClassWord,
     collector: u64,
@@ -83,7 +80,6 @@ pub struct Heap {
 
 const FLAGS: [&str; 5] =
     ["UseCompressedOops", "UseCompressedClassPointers", "UseCompactObjectHeaders", "UseZGC", "ZGenerational"];
-
 /// Where compressed references of a kind begin, and their shift: the first of these names that the JVM has.
 fn base_and_shift<M: Memory>(
     memory: &M,
@@ -163,7 +159,9 @@ impl ClassWord {
 }
 
 impl Heap {
-    /// From the tables, of a JVM that has loaded its first classes.
+    /// Reads how references and headers are stored, of a JVM that has loaded its first classes.
+    /// # Errors
+    /// What the tables do not tell, or not yet, and memory that cannot be read or makes no sense.
     pub fn read<M: Memory>(memory: &M, vm: &VmStructs) -> Result<Self, JvmProblem> {
         let flags = flags::read(memory, vm, &FLAGS)?;
         let flag = |name: &'static str| flags.get(name).copied();
@@ -200,8 +198,9 @@ impl Heap {
             bad_mask,
         })
     }
-
     /// What the collector has done so far.
+    /// # Errors
+    /// Memory cannot be read: [`JvmProblem::Gone`], [`JvmProblem::Denied`], [`JvmProblem::Nonsense`].
     pub fn epoch<M: Memory>(&self, memory: &M) -> Result<Epoch, JvmProblem> {
         let bad_colours = if self.bad_mask == 0 { 0 } else { memory.u64(self.bad_mask)? };
         Ok(Epoch {
@@ -210,8 +209,9 @@ impl Heap {
             bad_colours,
         })
     }
-
     /// The reference in a field at `address` of the heap.
+    /// # Errors
+    /// As [`Self::epoch`].
     pub fn field<M: Memory>(&self, memory: &M, address: u64, epoch: Epoch) -> Result<Reference, JvmProblem> {
         if let References::Narrow { base, shift } = self.references {
             let narrow = u64::from(memory.u32(address)?);
@@ -220,15 +220,17 @@ impl Heap {
         }
         self.root(memory, address, epoch)
     }
-
     /// The reference outside of the heap at `address`: these are never compressed.
+    /// # Errors
+    /// As [`Self::epoch`].
     pub fn root<M: Memory>(&self, memory: &M, address: u64, epoch: Epoch) -> Result<Reference, JvmProblem> {
         let word = memory.u64(address)?;
         let address = if self.references == References::Coloured { uncoloured(word) } else { word };
         Ok(Reference { address, stale: address != 0 && word & epoch.bad_colours != 0 })
     }
-
     /// The object that a reference leads to, where it is now, and the address of its class.
+    /// # Errors
+    /// As [`Self::epoch`].
     pub fn object<M: Memory>(&self, memory: &M, reference: Reference) -> Result<(u64, u64), JvmProblem> {
         let mut object = reference.address;
         let mut mark = memory.u64(object)?;
@@ -263,7 +265,6 @@ fn uncoloured(word: u64) -> u64 {
         word >> 16
     }
 }
-
 /// Where the mask of bad colours is: a table of pointers to such words is what vmStructs leads to.
 fn bad_mask<M: Memory>(memory: &M, vm: &VmStructs, references: References) -> Result<u64, JvmProblem> {
     // In JDK 21 to 23 the one without generations is called X.
@@ -286,7 +287,6 @@ fn bad_mask<M: Memory>(memory: &M, vm: &VmStructs, references: References) -> Re
 #[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
-
     #[test]
     fn colours_come_off() {
         let address = 0x0400_0012_3458_u64;

@@ -1,8 +1,8 @@
 //! HotSpot read from outside, without its help: a JVM's process in, facts about it out.
 //!
 //! [`Jvm`] finds the libjvm.so of a process, says where in that file a thread's renaming can be seen
-//! ([`emberscope_model::NameProbe`]), and reads, from the JVM's memory alone, its threads with their names and how it lays
-//! out Strings. Works on JDK 8 to 25 and every collector, by what vmStructs tells; asks nothing of the JVM,
+//! ([`emberscope_model::NameProbe`]), and reads, from the JVM's memory alone, its threads with their names and how it
+//! lays out Strings. Works on JDK 8 to 25 and every collector, by what vmStructs tells; asks nothing of the JVM,
 //! stops nothing, writes nothing. What cannot be read is a [`JvmProblem`], never a guess. Reads may wait
 //! for the target's memory, at most a second unless that lies on a file system of its own making: give
 //! them a thread of their own.
@@ -53,19 +53,22 @@ pub struct ThreadNames {
     pub unreadable: u32,
 }
 
-/// One JVM.
+/// A JVM's process, opened once.
 #[derive(Debug)]
 pub struct Jvm {
-    /// Of `/proc/PID`: stays with the process, whoever gets its pid later.
+    /// The directory `/proc/PID`: stays with the process, whoever gets its pid later.
     dir: OwnedFd,
     libjvm: Libjvm,
-    /// Of the address space that it had when this was first needed.
+    /// Memory of the address space that the process had when it was first needed.
     memory: OnceLock<ProcessMemory>,
 }
 
 impl Jvm {
-    /// Finds the libjvm.so of the process in `process_dir` (`/proc/PID`) that began at `start_ticks` (0:
-    /// whichever it is). Reads no memory of it.
+    /// Finds the libjvm.so of the process in `process_dir` (`/proc/PID`) that began at `start_ticks` (0: whichever it
+    /// is). Reads none of the process's memory.
+    ///
+    /// # Errors
+    /// [`JvmProblem::Gone`]: the process ended, or another has its pid. Else as [`Libjvm::find`].
     pub fn open(process_dir: &Path, start_ticks: u64, files: &LibjvmFiles) -> Result<Self, JvmProblem> {
         let dir = open::root(process_dir)?;
         let path = path_of(&dir);
@@ -76,12 +79,16 @@ impl Jvm {
         Ok(Self { dir, libjvm, memory: OnceLock::new() })
     }
 
-    /// Its libjvm.so.
+    /// The libjvm.so of the process.
     pub fn libjvm(&self) -> &Libjvm {
         &self.libjvm
     }
 
-    /// Its memory. Of another program than the process runs by now it gives nothing.
+    /// The process's memory. Once the process runs another program, nothing can be read of it.
+    ///
+    /// # Errors
+    /// [`JvmProblem::Gone`]: the process ended. [`JvmProblem::Denied`]: that takes CAP_SYS_PTRACE.
+    /// [`JvmProblem::Nonsense`]: any other error of opening it.
     pub fn memory(&self) -> Result<&ProcessMemory, JvmProblem> {
         if let Some(memory) = self.memory.get() {
             return Ok(memory);
@@ -90,7 +97,11 @@ impl Jvm {
         Ok(self.memory.get_or_init(|| memory))
     }
 
-    /// Its threads and their names, as they are now.
+    /// The JVM's threads and their names, as they are now.
+    ///
+    /// # Errors
+    /// As [`View::read`] and [`View::threads`]. [`JvmProblem::Gone`], [`JvmProblem::File`]: the kernel's list of
+    /// threads cannot be read. [`JvmProblem::Nonsense`]: most of the threads are none that the kernel knows.
     pub fn thread_names(&self) -> Result<ThreadNames, JvmProblem> {
         let path = path_of(&self.dir);
         let snapshot = self.view()?.threads(self.memory()?)?;
@@ -116,13 +127,19 @@ impl Jvm {
         Ok(ThreadNames { names, unreadable })
     }
 
-    /// How it lays out Strings.
+    /// How the JVM lays out Strings.
+    ///
+    /// # Errors
+    /// As [`View::read`] and [`View::string_layout`].
     pub fn string_layout(&self) -> Result<StringLayout, JvmProblem> {
         self.view()?.string_layout(self.memory()?)
     }
 
     /// Hands the JVM's memory and its description of itself to `read`. The tables are read anew each time, some
     /// milliseconds: they take more memory than is worth keeping.
+    ///
+    /// # Errors
+    /// As [`Self::memory`] and [`VmStructs::read`], and what `read` fails with.
     pub fn with<T>(
         &self,
         read: impl FnOnce(&ProcessMemory, &VmStructs) -> Result<T, JvmProblem>,
@@ -132,14 +149,17 @@ impl Jvm {
         read(memory, &vm)
     }
 
-    /// What names its frames.
+    /// Makes what names the JVM's frames.
+    ///
+    /// # Errors
+    /// As [`Self::memory`], [`VmStructs::read`] and [`Namer::read`].
     pub fn namer(&self, limits: Limits) -> Result<Namer, JvmProblem> {
         let pages = Pages::of(self.memory()?);
         let vm = VmStructs::read(&pages, &|symbol| self.libjvm.address(symbol))?;
         Ok(Namer::read(&pages, &vm, limits)?.with_stubs(self.libjvm.stubs()))
     }
 
-    /// Where its threads and their names are. Read anew each time, as its tables are.
+    /// Where the JVM's threads and their names are. Read anew each time, as the tables are.
     fn view(&self) -> Result<View, JvmProblem> {
         View::read(self.memory()?, &|symbol| self.libjvm.address(symbol))
     }

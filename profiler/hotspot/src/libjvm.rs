@@ -51,9 +51,9 @@ struct Facts {
     probe: Option<NameProbe>,
     allocations: Option<AllocProbe>,
     tables: HashMap<&'static str, u64>,
-    /// Of .symtab.
+    /// Addresses of local symbols, from .symtab.
     local: HashMap<&'static str, u64>,
-    /// Of .symtab.
+    /// Fields with the stubs' addresses, from .symtab.
     stubs: Vec<StubField>,
     segments: Vec<Segment>,
 }
@@ -65,7 +65,7 @@ pub struct LibjvmFiles(ByFile<Facts>);
 /// A process's libjvm.so.
 #[derive(Debug)]
 pub struct Libjvm {
-    /// Which file.
+    /// The file by device and inode.
     pub id: FileId,
     /// The file, open: attach to `/proc/self/fd/N` of it.
     pub file: Held,
@@ -79,7 +79,14 @@ pub struct Libjvm {
 }
 
 impl Libjvm {
-    /// Finds it. `process_dir` is `/proc/PID`, and `opened` a way to the same that stays the process's.
+    /// Finds the libjvm.so of a process. `process_dir` is `/proc/PID`, and `opened` a way to the same that stays the
+    /// process's.
+    ///
+    /// # Errors
+    /// [`JvmProblem::NoLibjvm`]: no libjvm.so is mapped, or not yet. [`JvmProblem::OpenJ9`]: another virtual machine.
+    /// [`JvmProblem::Gone`]: the process ended. [`JvmProblem::File`]: its maps or the file cannot be read, or the path
+    /// is another file's by now. [`JvmProblem::Elf`]: the file is no ELF of 64 bits, its headers lie, or its symbols
+    /// are too many.
     pub fn find(process_dir: &Path, opened: &Path, files: &LibjvmFiles) -> Result<Self, JvmProblem> {
         let text = open::read_bounded(&opened.join("maps"), MAX_MAPS)?;
         let (mappings, _) = maps::parse(&text);

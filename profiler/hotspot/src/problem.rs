@@ -6,7 +6,7 @@ use emberscope_target::open::Refusal;
 /// Why nothing, or not this, can be read from a process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JvmProblem {
-    /// It ended.
+    /// The process ended.
     #[error("the process ended")]
     Gone,
     /// No HotSpot there, or not yet: libjvm.so is loaded some milliseconds after exec. Native images
@@ -59,7 +59,7 @@ impl JvmProblem {
             Self::Busy => "busy",
         }
     }
-    /// Trying again may help.
+    /// Whether trying again may help.
     pub const fn may_pass(&self) -> bool {
         matches!(self, Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy)
     }

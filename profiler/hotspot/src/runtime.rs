@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 /// A JVM whose tables could not be read is tried again after this.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// No other compiler than Graal uses JVMCI. Oracle programs under Graal 22.3.3 on JDK 17: 3,846 of 3,848 stacks as told.
+/// No other compiler than Graal uses JVMCI. Oracle programs under Graal 22.3.3 on JDK 17: 3,846 of 3,848 stacks as
+/// told.
 const GRAAL: &str = "Graal (or another compiler that is plugged in by JVMCI): its code is walked and named as C2's is, \
     which was held against Graal 22.3 on JDK 17 only";
 
@@ -71,8 +72,8 @@ impl Runtime for HotSpot {
         }))
     }
 
-    /// A pc with its compile id never means another method. A `Method*` may be another's once its class is unloaded, and a
-    /// stub another once its code is.
+    /// A pc with its compile id never means another method. A `Method*` may be another's once its class is unloaded,
+    /// and a stub another once its code is.
     fn meaning(&self, frame: &DeferredFrame) -> Meaning {
         let compiled = frame.frame.kind == JavaFrameTag::Compiled as u8;
         if compiled { Meaning::Forever } else { Meaning::Generation }
@@ -84,14 +85,14 @@ struct OpenJvm {
     jvm: Jvm,
     dir: PathBuf,
     namer: Option<Namer>,
-    /// Why there is none, and since when.
+    /// Why there is no namer, and since when.
     failed: Option<(JvmProblem, Instant)>,
     texts: Texts,
     limits: Limits,
 }
 
 impl OpenJvm {
-    /// What names its frames, made when they are first asked for.
+    /// What names the JVM's frames, made when they are first asked for.
     fn namer(&mut self) -> Result<&mut Namer, JvmProblem> {
         if let Some((problem, since)) = &self.failed
             && since.elapsed() < RETRY
@@ -174,7 +175,7 @@ impl Opened for OpenJvm {
     }
 }
 
-/// In the order of [`WORDS`].
+/// A JVM's facts in the order of [`WORDS`].
 fn told(facts: &JvmFacts) -> Facts {
     let (jit, says) = if facts.jvmci_compiler { ("graal", GRAAL) } else { ("hotspot", "C1 and C2") };
     let values = [Fact::Flag(facts.debug_non_safepoints), Fact::Text(jit), Fact::Text(says)];

@@ -30,7 +30,7 @@ pub struct Strings {
 pub struct Text {
     /// At most as long as was asked for, in UTF-8 bytes. Halves of surrogate pairs are U+FFFD.
     pub text: String,
-    /// The String and its array.
+    /// Addresses of the String and of its array.
     pub at: [u64; 2],
     /// One of the references on the way is stale.
     pub stale: bool,
@@ -39,7 +39,12 @@ pub struct Text {
 }
 
 impl Strings {
-    /// From the tables, of a JVM that has loaded its first classes.
+    /// Reads the layout of a JVM that has loaded its first classes.
+    ///
+    /// # Errors
+    /// [`JvmProblem::NotReady`]: the class String is not loaded. [`JvmProblem::Missing`]: the tables do not tell where
+    /// it is, or its fields. [`JvmProblem::Nonsense`]: a pointer leads nowhere. [`JvmProblem::Gone`],
+    /// [`JvmProblem::Denied`]: memory cannot be read.
     pub fn read<M: Memory>(memory: &M, vm: &VmStructs, fields: &FieldTables) -> Result<Self, JvmProblem> {
         let class =
             vm.address_ending("::String_klass_knum)]").or_else(|| vm.address_ending("::String_klass_knum]"));
@@ -59,6 +64,10 @@ impl Strings {
 
     /// The text of the String that `reference` leads to, as far as `limit` bytes reach; None when that is
     /// no sound String.
+    ///
+    /// # Errors
+    /// [`JvmProblem::Nonsense`]: a pointer leads nowhere. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot
+    /// be read.
     pub fn text<M: Memory>(
         &self,
         memory: &M,

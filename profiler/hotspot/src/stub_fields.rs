@@ -23,16 +23,16 @@ const NO_CODE: [&str; 7] = ["_addr", "_adr", "_address", "_mask", "_names", "_st
 /// A field that has the address of a stub, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StubField {
-    /// The stub's, as the JVM prints it with `PrintStubCode`: the field's name without what many have.
+    /// The stub's name, as the JVM prints it with `PrintStubCode`: the field's without what many have.
     pub name: Arc<str>,
-    /// Where the address is.
+    /// Where the address is, in the JVM's memory.
     pub address: u64,
-    /// How many there are, one behind the other.
+    /// How many addresses there are, one behind the other.
     pub entries: u32,
 }
 
 impl StubField {
-    /// Of a symbol as C++ mangles it; None where it is no such field.
+    /// The field of a symbol as C++ mangles it; None where it is no such field.
     pub fn of_symbol(mangled: &str, symbol: Symbol) -> Option<Self> {
         let entries = symbol.size / 8;
         if !symbol.size.is_multiple_of(8) || !(1..=MAX_ENTRIES).contains(&entries) {
@@ -47,7 +47,7 @@ impl StubField {
         Some(Self { name: stub(field)?, address: symbol.address, entries: entries as u32 })
     }
 
-    /// Those that vmStructs list.
+    /// The fields that vmStructs list.
     pub fn listed(vm: &VmStructs) -> Vec<Self> {
         let field = |(name, address)| Some(Self { name: stub(name)?, address, entries: 1 });
         vm.addresses_of("StubRoutines").filter_map(field).collect()

@@ -47,7 +47,7 @@ pub struct View {
 /// A thread as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JavaThread {
-    /// As the JVM's own PID namespace numbers it.
+    /// The thread's id in the JVM's own PID namespace.
     pub tid: u32,
     /// `Thread.getName()`, as far as `profiler_ebpf::MAX_NAME` bytes reach.
     pub name: String,
@@ -58,9 +58,9 @@ pub struct JavaThread {
 /// The threads that were read, and those that were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// With names.
+    /// Threads with names.
     pub threads: Vec<JavaThread>,
-    /// No sound name could be read: it was ending, changed all the time, or time was up.
+    /// How many threads gave no sound name: they were ending, changed all the time, or time was up.
     pub unreadable: u32,
 }
 
@@ -73,7 +73,12 @@ struct Reading {
 }
 
 impl View {
-    /// Reads it; `address_of` knows where [`super::vm_structs::SYMBOLS`] are.
+    /// Reads where things are; `address_of` knows where [`super::vm_structs::SYMBOLS`] are.
+    ///
+    /// # Errors
+    /// [`JvmProblem::NoTables`]: libjvm exports no tables. [`JvmProblem::NotReady`]: the JVM is starting.
+    /// [`JvmProblem::Missing`]: the tables do not tell where threads or Strings are. [`JvmProblem::Nonsense`]: a
+    /// pointer leads nowhere. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
     pub fn read<M: Memory>(memory: &M, address_of: &dyn Fn(&str) -> Option<u64>) -> Result<Self, JvmProblem> {
         let memory = &Pages::of(memory);
         let vm = &VmStructs::read(memory, address_of)?;
@@ -121,7 +126,12 @@ impl View {
         })
     }
 
-    /// All threads.
+    /// All threads that have a Java object.
+    ///
+    /// # Errors
+    /// [`JvmProblem::NotReady`]: there is no list yet. [`JvmProblem::Busy`]: the collector kept all threads from being
+    /// read. [`JvmProblem::Nonsense`]: the list makes no sense. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory
+    /// cannot be read. A thread that cannot be read is no error but counted.
     pub fn threads<M: Memory>(&self, memory: &M) -> Result<Snapshot, JvmProblem> {
         let mut all = Snapshot::default();
         let mut seen = HashSet::new();
@@ -139,6 +149,9 @@ impl View {
     }
 
     /// How Strings are laid out, learned from one that is a thread's name.
+    ///
+    /// # Errors
+    /// As [`Self::threads`], and [`JvmProblem::NotReady`] where no thread's name could be read.
     pub fn string_layout<M: Memory>(&self, memory: &M) -> Result<emberscope_model::StringLayout, JvmProblem> {
         let mut found = None;
         self.visit(memory, |reading| {

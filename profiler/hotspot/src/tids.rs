@@ -9,6 +9,9 @@ use std::path::Path;
 const MAX_TASKS: usize = 32_768;
 
 /// The threads of a process: id in its own PID namespace -> id here.
+///
+/// # Errors
+/// [`Refusal::ProcessGone`]: the process ended. [`Refusal::Unreadable`]: its status cannot be read.
 pub fn by_own_id(process_dir: &Path) -> Result<HashMap<u32, Tid>, Refusal> {
     let nested = own_id(process_dir)?.is_some_and(|ids| ids.1 > 1);
     let tasks = std::fs::read_dir(process_dir.join("task")).map_err(|_| Refusal::ProcessGone)?;

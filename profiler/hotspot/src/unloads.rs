@@ -2,8 +2,8 @@
 //! compiled: what tells whether there can be other code at an address.
 //!
 //! In: the JVM's performance counters, in its own memory (perfMemory.hpp, perfData.hpp: a prologue, then entries,
-//! little endian on x86-64; JDK 8 to 25). Out: the count, which is read with each stack and again with its names. It goes up
-//! before any memory of the class is freed (`ClassLoadingService::notify_class_unloaded`). With
+//! little endian on x86-64; JDK 8 to 25). Out: the count, which is read with each stack and again with its names. The
+//! count goes up before any memory of the class is freed (`ClassLoadingService::notify_class_unloaded`). With
 //! `-XX:-UsePerfData` there is none, and nothing is known.
 
 use super::problem::JvmProblem;
@@ -33,13 +33,13 @@ impl Unloads {
         Self { counter: Counters::find(memory, vm).unloads, count: None }
     }
 
-    /// Of a counter that is there.
+    /// The count of a counter that is there.
     #[cfg(test)]
     pub fn at(counter: u64) -> Self {
         Self { counter: Some(counter), count: None }
     }
 
-    /// Reads it. True when the count is not what it was.
+    /// Reads the count. True when it is not what it was.
     pub fn read<M: Memory>(&mut self, memory: &M) -> bool {
         let count = self.counter.and_then(|counter| memory.u64(counter).ok());
         std::mem::replace(&mut self.count, count) != count
@@ -50,7 +50,7 @@ impl Unloads {
         self.count.is_some()
     }
 
-    /// Whether it is what it was when a stack was recorded, as [`profiler_ebpf::StackRecord`] has it.
+    /// Whether the count is what it was when a stack was recorded, as [`profiler_ebpf::StackRecord`] has it.
     pub fn is(&self, recorded: u64) -> bool {
         self.count.is_some_and(|count| count.wrapping_add(1) == recorded)
     }
@@ -59,14 +59,14 @@ impl Unloads {
 /// Where a JVM keeps its counts, 8 bytes each; None where it has no such count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
-    /// Of the classes that it has unloaded.
+    /// Address of the count of classes that the JVM has unloaded.
     pub unloads: Option<u64>,
-    /// Of the compilations that have ended.
+    /// Address of the count of compilations that have ended.
     pub compiles: Option<u64>,
 }
 
 impl Counters {
-    /// Looks for them; a JVM without any is fine.
+    /// Looks for the counters; a JVM without any is fine.
     pub fn find<M: Memory>(memory: &M, vm: &VmStructs) -> Self {
         let mut found = Self::default();
         // What was found before an entry that cannot be read is right.

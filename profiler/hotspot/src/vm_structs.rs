@@ -46,18 +46,18 @@ const MAX_OFFSET: u64 = 1 << 20;
 /// A field of a type of HotSpot's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its type as C++ spells it; empty where the JVM does not tell.
+    /// The field's type as C++ spells it; empty where the JVM does not tell.
     pub type_name: Box<str>,
-    /// Where it is.
+    /// Where the field is: in an object, or static.
     pub place: Place,
 }
 
 /// Where a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Bytes from the start of its object.
+    /// Bytes from the start of an object of the type.
     Offset(u64),
-    /// A static one's address.
+    /// Address of a static field.
     Address(u64),
 }
 
@@ -70,8 +70,13 @@ pub struct VmStructs {
 }
 
 impl VmStructs {
-    /// Reads them; `address_of` knows where [`SYMBOLS`] are. Memory is read often in the same places, so
-    /// it should be [`emberscope_target::memory::Pages`].
+    /// Reads the tables; `address_of` knows where [`SYMBOLS`] are. Memory is read often in the same places, so it
+    /// should be [`emberscope_target::memory::Pages`].
+    ///
+    /// # Errors
+    /// [`JvmProblem::NoTables`]: one of the symbols is missing. [`JvmProblem::NotReady`]: the tables are not filled in
+    /// yet. [`JvmProblem::Nonsense`]: a table has no end, its columns lie outside of its rows, or a pointer leads
+    /// nowhere. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
     pub fn read<M: Memory>(memory: &M, address_of: &dyn Fn(&str) -> Option<u64>) -> Result<Self, JvmProblem> {
         let mut all = Self::default();
         let columns = ["TypeName", "FieldName", "TypeString", "IsStatic", "Offset", "Address"];
@@ -124,7 +129,7 @@ impl VmStructs {
         let (fields, sizes) = (fields.into_iter().collect(), sizes.into_iter().collect());
         Self { fields, sizes, constants: constants.into_iter().collect() }
     }
-    /// The field `type::name`.
+    /// The field's type and place, by `type::name`.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.get(name)
     }

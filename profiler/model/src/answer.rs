@@ -12,15 +12,15 @@ pub type NodeId = u32;
 pub struct Node {
     /// The frame. A prefix frame of `group` is named `key=value` and, as the root, of kind Label.
     pub frame: Arc<Frame>,
-    /// Its caller; the root is its own parent.
+    /// The caller; the root is its own parent.
     pub parent: NodeId,
     /// Samples that ended here.
     pub self_count: u64,
-    /// Their weight, in the unit of the sample kind.
+    /// Weight of the samples that ended here, in the unit of the sample kind.
     pub self_weight: u64,
     /// Samples that ended here or below.
     pub total_count: u64,
-    /// Their weight.
+    /// Weight of the samples that ended here or below, in the unit of the sample kind.
     pub total_weight: u64,
 }
 
@@ -34,7 +34,7 @@ impl Node {
 /// A merged call tree. `nodes[0]` is the root (name `total`); a parent stands before its children.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// All nodes.
+    /// The nodes, the root first.
     pub nodes: Vec<Node>,
 }
 
@@ -57,19 +57,19 @@ impl Tree {
 /// What an answer rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
-    /// What its samples count.
+    /// What the samples count.
     pub kind: SampleKind,
     /// Samples in the answer.
     pub samples: u64,
-    /// Of these, with a user stack that does not reach the thread's first frame; by reason below.
+    /// Samples whose user stack does not reach the thread's first frame; by reason below.
     pub truncated: u64,
-    /// [`super::StackEnd`] slug -> samples, for every sample of the answer.
+    /// How walks ended: [`super::StackEnd`] slug -> samples, for every sample of the answer.
     pub ends: BTreeMap<&'static str, u64>,
     /// Frames of all samples (a stack sampled twice counts twice).
     pub frames: u64,
-    /// Of these, without a name.
+    /// Frames of all samples that have no name.
     pub unnamed_frames: u64,
-    /// [`super::UnknownReason`] slug -> frames.
+    /// Why frames have no name: [`super::UnknownReason`] slug -> frames.
     pub unnamed: BTreeMap<&'static str, u64>,
     /// Samples with a frame that rests on borrowed debug info ([`super::Frame::approximate`]).
     pub approximate: u64,
@@ -95,13 +95,13 @@ pub fn sampling_error(samples: u64) -> Option<f64> {
 /// The answer to a [`super::Query`].
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The merged stacks.
+    /// The call tree of all selected samples.
     pub tree: Tree,
-    /// The windows' span that it holds: `from` rounded down, `until` up to whole windows.
+    /// The span of the windows that the answer holds: `from` rounded down, `until` up to whole windows.
     pub range: TimeRange,
-    /// How many windows.
+    /// How many windows the answer holds.
     pub windows: usize,
-    /// What it rests on.
+    /// What the answer rests on.
     pub quality: Quality,
 }
 
@@ -119,26 +119,26 @@ pub struct Summary {
 /// A method, over all ways to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodSum {
-    /// Its name; with lines told apart `name:line`.
+    /// Name of the method; with lines told apart `name:line`.
     pub name: Arc<str>,
     /// Library, executable or kernel module.
     pub module: Arc<str>,
-    /// Kinds of code it ran as, sorted.
+    /// Kinds of code that the method ran as, sorted.
     pub kinds: Vec<FrameKind>,
-    /// Samples that ended in it.
+    /// Samples that ended in the method.
     pub self_count: u64,
-    /// Their weight, in the unit of the sample kind.
+    /// Weight of the samples that ended in the method, in the unit of the sample kind.
     pub self_weight: u64,
-    /// Samples that ended in it or below: one in which it calls itself counts once.
+    /// Samples that ended in the method or below: one in which it calls itself counts once.
     pub total_count: u64,
-    /// Their weight.
+    /// Weight of the samples that ended in the method or below, in the unit of the sample kind.
     pub total_weight: u64,
 }
 
 /// An [`Answer`] with methods in place of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodAnswer {
-    /// By name and module.
+    /// The methods, sorted by name and module.
     pub methods: Vec<MethodSum>,
     /// As [`Answer::range`].
     pub range: TimeRange,
@@ -151,13 +151,13 @@ pub struct MethodAnswer {
 /// Sum over all samples with the same labels.
 #[derive(Clone, Debug)]
 pub struct LabelTotal {
-    /// The labels.
+    /// The labels that the samples have.
     pub labels: Arc<LabelSet>,
-    /// Samples.
+    /// How many samples.
     pub count: u64,
-    /// Their weight.
+    /// Weight of the samples, in the unit of the sample kind.
     pub weight: u64,
-    /// From the first window's start to the last window's end that has them.
+    /// From the first window's start to the last window's end that has such samples.
     pub seen: TimeRange,
 }
 
@@ -166,9 +166,9 @@ pub struct LabelTotal {
 pub struct SeriesPoint {
     /// Start of the step, milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// Samples in it.
+    /// Samples in the step.
     pub count: u64,
-    /// Their weight.
+    /// Weight of the samples, in the unit of the sample kind.
     pub weight: u64,
 }
 
@@ -177,7 +177,7 @@ pub struct SeriesPoint {
 pub struct LedgerTotal {
     /// The keys asked for, in their order; the empty text where a key is not set.
     pub labels: Vec<(LabelKey, Arc<str>)>,
-    /// What was used.
+    /// What the threads used.
     pub sums: LedgerSums,
     /// From the first stretch's start to the last one's end.
     pub seen: TimeRange,

@@ -7,9 +7,9 @@
 use foldhash::fast::RandomState;
 use std::hash::Hash;
 
-/// As [`std::collections::HashMap`], faster; made by `default`.
+/// A [`std::collections::HashMap`] with a faster hash; made by `default`.
 pub type FastMap<K, V> = std::collections::HashMap<K, V, RandomState>;
-/// As [`std::collections::HashSet`], faster; made by `default`.
+/// A [`std::collections::HashSet`] with a faster hash; made by `default`.
 pub type FastSet<K> = std::collections::HashSet<K, RandomState>;
 
 /// Entries for which a map may have room at any time.

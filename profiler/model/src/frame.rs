@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// What kind of code a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FrameKind {
-    /// Kernel code.
+    /// Code of the kernel or of one of its modules.
     Kernel,
     /// Machine code of an executable or library.
     Native,
@@ -17,7 +17,7 @@ pub enum FrameKind {
     JavaInterpreted,
     /// A JVM's generated stub: interpreter, adapters, intrinsics.
     Stub,
-    /// Python.
+    /// A function of Python.
     Python,
     /// No code: a Java class, of what a thread allocated.
     Class,
@@ -28,7 +28,7 @@ pub enum FrameKind {
 }
 
 impl FrameKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: &'static [Self] = &[
         Self::Kernel,
         Self::Native,
@@ -41,7 +41,7 @@ impl FrameKind {
         Self::Unknown,
         Self::Label,
     ];
-    /// By its short name.
+    /// The kind with this short name.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.slug() == slug)
     }
@@ -101,14 +101,14 @@ pub enum UnknownReason {
     StackLost,
     /// A table was full; the detail was dropped to stay inside the memory limit.
     TableFull,
-    /// Java code whose method is gone: the JVM unloaded or replaced it before its name was read. Its frame is
+    /// Java code whose method is gone: the JVM unloaded or replaced it before its name was read. The frame is
     /// named `[unloaded]`.
     Unloaded,
     /// The JVM's memory could not be read, or made no sense where the name should be.
     JvmUnreadable,
-    /// Reading its file or its process made the daemon fail: it is left alone for a time.
+    /// Reading the file or the process made the daemon fail: it is left alone for a time.
     Quarantined,
-    /// Its file was not read in time: its file system does not answer, or much is read for its user.
+    /// The file was not read in time: its file system does not answer, or much is read for its user.
     FileLate,
     /// A Python function whose code object was freed before its name was read.
     PythonCodeGone,
@@ -117,7 +117,7 @@ pub enum UnknownReason {
 }
 
 impl UnknownReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: &'static [Self] = &[
         Self::NoMapping,
         Self::ProcessGone,
@@ -138,7 +138,7 @@ impl UnknownReason {
         Self::PythonCodeGone,
         Self::PythonUnreadable,
     ];
-    /// By its short name.
+    /// The reason with this short name.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|reason| reason.slug() == slug)
     }
@@ -170,7 +170,7 @@ impl UnknownReason {
 /// A named frame. Interned: two frames that are equal share one allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// What kind of code.
+    /// What kind of code the frame is.
     pub kind: FrameKind,
     /// The name people read: `package.Class.method`, a demangled native symbol, `lib.so+0x12` where
     /// the file has no symbol for it, or `[unknown: reason]`.
@@ -183,7 +183,7 @@ pub struct Frame {
     pub line: u32,
     /// Method and line rest on debug info borrowed from near by: the JVM keeps none for this instruction.
     pub approximate: bool,
-    /// Why it has no name, when it has none.
+    /// Why the frame has no name; None: it has one.
     pub unknown: Option<UnknownReason>,
 }
 

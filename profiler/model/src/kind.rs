@@ -1,8 +1,8 @@
 //! The kinds of samples. All that differs between one kind and another is said here, once: the store, the answers, the
 //! exports and the page ask [`SampleKind::facts`].
 //!
-//! In: nothing. Out: constants. A kind that is added here is in every query, answer and file; what takes its samples is a
-//! source in `capture`. docs/internals.md has the steps.
+//! In: nothing. Out: constants. A kind that is added here is in every query, answer and file; what takes its samples
+//! is a source in `capture`. docs/internals.md has the steps.
 
 use super::sampling_error;
 use profiler_ebpf::SampleKindTag;
@@ -19,7 +19,8 @@ pub enum SampleKind {
     OffCpu,
     /// Memory that the threads of a JVM took from its heap.
     Alloc,
-    /// Time on a CPU and time in which a thread stood still. No sample is of this kind: it is asked for, and holds others.
+    /// Time on a CPU and time in which a thread stood still. No sample is of this kind: it is asked for, and holds
+    /// others.
     Wall,
 }
 
@@ -28,7 +29,7 @@ pub enum SampleKind {
 pub struct ValueFacts {
     /// Name of the sample type.
     pub name: &'static str,
-    /// Its unit.
+    /// Unit of its values.
     pub unit: &'static str,
 }
 
@@ -38,9 +39,9 @@ pub const COUNT: ValueFacts = ValueFacts { name: "samples", unit: "count" };
 /// How a weight is shown to people.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// Name of the unit in which it is shown.
+    /// Name of the unit in which the weight is shown.
     pub unit: &'static str,
-    /// How many units of weight one of these is.
+    /// How many units of weight are one of that unit.
     pub of: f64,
 }
 
@@ -53,13 +54,13 @@ pub struct KindFacts {
     pub tag: Option<SampleKindTag>,
     /// The kinds whose samples an answer of this kind holds: their weights have one unit.
     pub holds: &'static [SampleKind],
-    /// For people, after `of all`: `CPU time`.
+    /// Words for people, after `of all`: `CPU time`.
     pub title: &'static str,
     /// The weight, as pprof and Pyroscope name it.
     pub weight: ValueFacts,
     /// What a sample is taken every so much of, as pprof and Pyroscope name it.
     pub period: ValueFacts,
-    /// How often it is sampled.
+    /// How often samples are taken.
     pub pace: Pace,
     /// Pyroscope's name of a profile of this kind: the first part of its profile types.
     pub profile: &'static str,
@@ -71,26 +72,26 @@ pub struct KindFacts {
     pub amount: Amount,
     /// How a picture shows weights.
     pub picture: Scale,
-    /// Relative standard error of a sum of weights that rests on so many samples; None of none. Where all weigh the same:
-    /// [`sampling_error`].
+    /// Relative standard error of a sum of weights that rests on so many samples; None of none. Where all weigh the
+    /// same: [`sampling_error`].
     pub error: fn(u64) -> Option<f64>,
     /// Colour of the largest band of sums over time (OKLCH: hue in degrees, chroma, lightness).
     pub colour: [f64; 3],
-    /// For people, where a selection has no samples of it.
+    /// Sentence for people, where a selection has no samples of the kind.
     pub none: &'static str,
 }
 
 /// How often samples of a kind are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// So many a second of what is sampled, as the daemon is told for all: its weight is time.
+    /// So many a second of what is sampled, by the setting for all such kinds: the weight is time.
     Hz,
-    /// One each so many units of weight, unless told.
+    /// One sample each so many units of weight, unless the settings say otherwise.
     Every(u64),
 }
 
 impl Pace {
-    /// One sample each so many units of weight, unless told; None: by time.
+    /// Units of weight of which one sample is taken, unless the settings say otherwise; None: by time.
     pub const fn usual(self) -> Option<u64> {
         match self {
             Self::Hz => None,
@@ -102,16 +103,17 @@ impl Pace {
 /// A sum of weights in an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amount {
-    /// Its key: `cpu_seconds`.
+    /// Key of the amount in JSON: `cpu_seconds`.
     pub key: &'static str,
-    /// How many units of weight one is; 1 where it is a whole number.
+    /// How many units of weight are one of the amount; 1 where that is a whole number.
     pub of: u64,
 }
 
 impl SampleKind {
-    /// All of which there are samples. Blocks and journals name kinds by their slugs; the order is that of answers.
+    /// All kinds of which there are samples. Blocks and journals name kinds by their slugs; the order is that of
+    /// answers.
     pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Alloc];
-    /// All that can be asked for.
+    /// All kinds that can be asked for.
     pub const ASKED: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Alloc, Self::Wall];
 
     /// All that differs between kinds.
@@ -128,24 +130,24 @@ impl SampleKind {
     pub const fn slug(self) -> &'static str {
         self.facts().slug
     }
-    /// One of which there are samples, by name.
+    /// The kind of this name, of which there are samples.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.slug() == slug)
     }
-    /// One that can be asked for, by name: with `_` for `-` as well.
+    /// The kind of this name, which can be asked for: with `_` for `-` as well.
     pub fn asked(slug: &str) -> Option<Self> {
         let same = |name: &str| name.bytes().eq(slug.bytes().map(|b| if b == b'_' { b'-' } else { b }));
         Self::ASKED.iter().copied().find(|kind| same(kind.slug()))
     }
-    /// By its number in the kernel's records.
+    /// The kind with this number in the kernel's records.
     pub fn from_tag(tag: u16) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.facts().tag.is_some_and(|of| of as u16 == tag))
     }
-    /// Whether an answer of this kind holds samples of that.
+    /// Whether an answer of this kind holds samples of the kind `sampled`.
     pub fn holds(self, sampled: Self) -> bool {
         self.facts().holds.contains(&sampled)
     }
-    /// Whether samples of it weigh the same: then they may as well be counted.
+    /// Whether all samples of the kind weigh the same: then they may as well be counted.
     pub fn is_even(self) -> bool {
         self.facts().pace == Pace::Hz
     }
@@ -189,9 +191,10 @@ static PAGE_FAULTS: KindFacts = KindFacts {
     none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.",
 };
 
-/// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and what is
-/// estimated is which of a place's stacks they belong to. In a place they hardly differ (same system call, same depth), so that 20
-/// stacks a second of a thread that waits all the time do, and its walks cost 1/5,000 of a CPU.
+/// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and
+/// what is estimated is which of a place's stacks they belong to. In a place they hardly differ (same system call,
+/// same depth), so that 20 stacks a second of a thread that waits all the time do, and its walks cost 1/5,000 of a
+/// CPU.
 static OFF_CPU: KindFacts = KindFacts {
     slug: "off-cpu",
     tag: Some(SampleKindTag::OffCpu),
@@ -210,10 +213,10 @@ static OFF_CPU: KindFacts = KindFacts {
     none: "What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
 };
 
-/// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not fit into
-/// the one before; of an object outside of one its own. Samples weigh a period or, where an allocation is larger, what it is
-/// (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Named as Go's
-/// profiles are, which pprof and Pyroscope know.
+/// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not
+/// fit into the one before; of an object outside of one its own. Samples weigh a period or, where an allocation is
+/// larger, what it is (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Named as
+/// Go's profiles are, which pprof and Pyroscope know.
 static ALLOC: KindFacts = KindFacts {
     slug: "alloc",
     tag: Some(SampleKindTag::Alloc),
@@ -232,8 +235,8 @@ static ALLOC: KindFacts = KindFacts {
     none: "What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,alloc. Status tells JVMs that cannot be.",
 };
 
-/// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in which
-/// a thread waited for a CPU has no stack: it is the ledger's, and a picture has it as a frame of its own.
+/// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in
+/// which a thread waited for a CPU has no stack: it is the ledger's, and a picture has it as a frame of its own.
 static WALL: KindFacts = KindFacts {
     slug: "wall",
     tag: None,

@@ -10,11 +10,11 @@ macro_rules! label_keys {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum LabelKey { $($(#[$doc])* $variant,)+ }
         impl LabelKey {
-            /// All of them, in order.
+            /// All keys, in the order in which sets are kept.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
             /// The name in queries, answers and the store.
             pub const fn name(self) -> &'static str { match self { $(Self::$variant => $name,)+ } }
-            /// By name.
+            /// The key of this name.
             pub fn from_name(name: &str) -> Option<Self> { match name { $($name => Some(Self::$variant),)+ _ => None } }
         }
     };
@@ -31,40 +31,40 @@ label_keys! {
     App = "app";
     /// Spark application name.
     AppName = "app_name";
-    /// User that runs it: the kernel's user id, by its name on the node.
+    /// User that runs the process: the kernel's user id, by its name on the node.
     User = "user";
     /// User that the program itself names (SPARK_USER, its web server's `sparkUser`): nobody checks it.
     SparkUser = "spark_user";
-    /// A [`super::Role`] slug.
+    /// What the process is to Spark: a [`super::Role`] slug.
     Role = "role";
     /// Executor id; `driver` in local mode.
     Executor = "executor";
     /// Container id from the cgroup or environment.
     Container = "container";
-    /// Stage id.
+    /// Id of the stage whose task the thread runs.
     Stage = "stage";
-    /// Stage attempt.
+    /// Attempt of the stage, from 0.
     StageAttempt = "stage_attempt";
-    /// Index in the task set.
+    /// Index of the task in its task set.
     TaskIndex = "task_index";
-    /// Task attempt.
+    /// Attempt of the task, from 0.
     TaskAttempt = "task_attempt";
-    /// Spark's task id (TID).
+    /// Spark's task id (TID), unique in the application.
     Task = "task";
-    /// Class of the thread: a closed list.
+    /// Class of the thread: a [`super::ThreadClass`] slug.
     ThreadClass = "thread_class";
-    /// Of a wait, why: a [`super::WaitReason`] slug.
+    /// Why the thread waited, of a sample of a wait: a [`super::WaitReason`] slug.
     Wait = "wait";
     /// Program name of the process (comm).
     Process = "process";
     /// Process id in the initial PID namespace.
     Pid = "pid";
-    /// Who sampled it, where that was not Emberscope: an imported profile's.
+    /// Who took the sample, where that was not Emberscope: of an imported profile.
     Source = "source";
 }
 
 impl LabelKey {
-    /// It says something of a thread; the others are of its process, and the same for all its threads.
+    /// Whether the key tells of a thread; other keys tell of its process, and are the same for all its threads.
     pub const fn is_of_thread(self) -> bool {
         matches!(
             self,
@@ -114,7 +114,7 @@ impl LabelSet {
     pub fn is_of_process(&self, process: &LabelSet) -> bool {
         Arc::ptr_eq(&self.process, &process.process) || self.process == process.process
     }
-    /// The set of its process alone.
+    /// The set of the process alone.
     pub fn without_thread(&self) -> LabelSet {
         Self { process: self.process.clone(), thread: Box::default() }
     }
@@ -133,11 +133,11 @@ impl LabelSet {
     pub fn thread_part(&self) -> &[(LabelKey, Arc<str>)] {
         &self.thread
     }
-    /// Number of labels.
+    /// How many labels the set has.
     pub fn len(&self) -> usize {
         self.process.len() + self.thread.len()
     }
-    /// There are none.
+    /// Whether the set has no label.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -151,11 +151,11 @@ pub struct LabelSetBuilder {
 }
 
 impl LabelSetBuilder {
-    /// An empty one.
+    /// A builder of an empty set.
     pub fn new() -> Self {
         Self::default()
     }
-    /// One that starts from a set, and shares its process's part where that stays as it is.
+    /// A builder that starts from a set, and shares the part of its process where that stays as it is.
     pub fn from_set(set: &LabelSet) -> Self {
         Self { pairs: set.iter().map(|(k, v)| (k, v.clone())).collect(), from: set.clone() }
     }
@@ -168,7 +168,7 @@ impl LabelSetBuilder {
         }
         self
     }
-    /// The set.
+    /// The set of the keys that were set.
     pub fn build(mut self) -> LabelSet {
         self.pairs.sort_by_key(|(k, _)| *k);
         let (thread, process): (Vec<_>, Vec<_>) = self.pairs.into_iter().partition(|(k, _)| k.is_of_thread());

@@ -13,16 +13,16 @@ const MAX_TEXT: usize = 200;
 /// Something that was set aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingPart {
-    /// Its name: a block's, a journal's, or where it is in an archive.
+    /// Name of the block or journal, or its place in an archive.
     pub name: String,
-    /// When its windows are, as far as that is known: an hour where only the name tells.
+    /// When the windows are that it held, as far as that is known: an hour where only the name tells.
     pub range: TimeRange,
-    /// What is wrong with it.
+    /// What is wrong with it, in words.
     pub says: String,
 }
 
 impl MissingPart {
-    /// With texts that are cut at the limit.
+    /// A part whose texts are cut at 200 bytes.
     pub fn new(name: &str, range: TimeRange, says: &str) -> Self {
         let short = |text: &str| text[..text.floor_char_boundary(MAX_TEXT)].to_owned();
         Self { name: short(name), range, says: short(says) }
@@ -32,14 +32,14 @@ impl MissingPart {
 /// What was set aside of an answer's range, whosever samples it held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// How many.
+    /// How many parts were set aside.
     pub count: u64,
-    /// The first of them.
+    /// The first ten of the parts.
     pub parts: Vec<MissingPart>,
 }
 
 impl Missing {
-    /// One more.
+    /// Adds a part.
     pub fn add(&mut self, part: MissingPart) {
         self.count = self.count.saturating_add(1);
         if self.parts.len() < MAX_PARTS {
@@ -47,7 +47,7 @@ impl Missing {
         }
     }
 
-    /// More, whose names are not known any more.
+    /// Adds parts whose names are not known any more.
     pub fn add_unnamed(&mut self, count: u64) {
         self.count = self.count.saturating_add(count);
     }

@@ -3,9 +3,9 @@
 /// A file, wherever it is mounted: as `fstat` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
-    /// Device.
+    /// Device number, as `st_dev`.
     pub dev: u64,
-    /// Inode.
+    /// Inode number.
     pub ino: u64,
 }
 
@@ -14,24 +14,24 @@ pub struct FileId {
 pub enum NameProbe {
     /// `os::set_native_thread_name(const char*)`: in the symbol table (.symtab) only. JDK 8 to 25, os_linux.cpp.
     NativeName {
-        /// Of its first instruction.
+        /// Bytes from the start of the file to the function's first instruction.
         offset: u64,
     },
     /// `JVM_SetNativeThreadName(JNIEnv*, jobject thread, jstring name)`: exported, so it is in a stripped file too.
     /// Names come only of processes whose layout of Strings is known, and not those that the JVM gives at a thread's
     /// start. JDK 8 to 25, jvm.cpp.
     JavaName {
-        /// Of its first instruction.
+        /// Bytes from the start of the file to the function's first instruction.
         offset: u64,
     },
 }
 
-/// The functions to which HotSpot reports what threads allocate, by their offsets in the file in bytes (not addresses): in the
-/// symbol table (.symtab) only. JDK 11 to 25, allocTracer.cpp.
+/// The functions to which HotSpot reports what threads allocate, by their offsets in the file in bytes (not
+/// addresses): in the symbol table (.symtab) only. JDK 11 to 25, allocTracer.cpp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocProbe {
-    /// `AllocTracer::send_allocation_in_new_tlab`.
+    /// Offset of `AllocTracer::send_allocation_in_new_tlab`.
     pub in_new_tlab: u64,
-    /// `AllocTracer::send_allocation_outside_tlab`.
+    /// Offset of `AllocTracer::send_allocation_outside_tlab`.
     pub outside_tlab: u64,
 }

@@ -9,7 +9,7 @@ macro_rules! slugs {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $name { $($(#[$vdoc])* $variant,)+ }
         impl $name {
-            /// All of them.
+            /// All variants, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
             /// Stable name, as in labels.
             pub const fn slug(self) -> &'static str { match self { $(Self::$variant => $slug,)+ } }
@@ -22,7 +22,7 @@ slugs! {
     Role {
         /// A driver's JVM (in local mode also the executor), or the Python program that it runs for.
         Driver = "driver";
-        /// An executor.
+        /// An executor's JVM.
         Executor = "executor";
         /// A Python worker, or the daemon that forks workers.
         Python = "python";
@@ -30,13 +30,13 @@ slugs! {
         AppMaster = "app-master";
         /// The external shuffle service as a process of its own.
         ShuffleService = "shuffle-service";
-        /// YARN's NodeManager.
+        /// YARN's NodeManager, which starts containers on the node.
         NodeManager = "node-manager";
-        /// The standalone master.
+        /// The master of a standalone cluster.
         Master = "master";
-        /// The standalone worker.
+        /// A worker of a standalone cluster, which starts executors on the node.
         Worker = "worker";
-        /// The history server.
+        /// Spark's history server.
         HistoryServer = "history-server";
         /// Everything else on the node.
         Other = "other";
@@ -50,11 +50,11 @@ slugs! {
         Local = "local";
         /// `local-cluster[..]`: master, workers and driver in one JVM, executors of their own.
         LocalCluster = "local-cluster";
-        /// Standalone master and workers.
+        /// Spark's own cluster of master and workers.
         Standalone = "standalone";
-        /// YARN.
+        /// By YARN.
         Yarn = "yarn";
-        /// Kubernetes.
+        /// In pods of Kubernetes.
         Kubernetes = "kubernetes";
         /// Not Spark, or not known.
         Unknown = "unknown";
@@ -77,7 +77,7 @@ pub enum NameSource {
 }
 
 impl NameSource {
-    /// Stable short name.
+    /// Stable short name, for JSON and the store.
     pub const fn slug(&self) -> &'static str {
         match self {
             Self::Waiting(_) => "waiting",
@@ -87,7 +87,7 @@ impl NameSource {
             Self::None(_) => "none",
         }
     }
-    /// A sentence for people.
+    /// Words for people: where the names come from, or why there are none.
     pub fn says(&self) -> &str {
         match self {
             Self::Waiting(why) | Self::None(why) => why,
@@ -103,16 +103,16 @@ impl NameSource {
 pub struct JvmFacts {
     /// Version text, e.g. `17.0.15`; empty when not known.
     pub version: String,
-    /// Where its compiled code's names come from.
+    /// Where the names of the JVM's compiled code come from.
     pub names: NameSource,
 }
 
 /// A process as it was known when a window closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessRecord {
-    /// Which incarnation.
+    /// The process, by pid and start time.
     pub key: ProcessKey,
-    /// Its labels (those of a thread are not in here).
+    /// Labels of the process (those of a thread are not in here).
     pub labels: Arc<LabelSet>,
     /// Host the executor says it is on; empty when it does not say.
     pub host: String,
@@ -120,6 +120,6 @@ pub struct ProcessRecord {
     pub cores: u32,
     /// Main class or program, for people.
     pub program: String,
-    /// What is known of its JVM, when it is one.
+    /// What is known of the JVM, when the process is one.
     pub jvm: Option<JvmFacts>,
 }

@@ -6,34 +6,34 @@ use profiler_ebpf::UserFrame;
 /// One sample. Times are nanoseconds of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawSample {
-    /// When.
+    /// When the sample was taken.
     pub time_ns: u64,
-    /// How much, in the unit of `kind`.
+    /// How much the sample counts for, in the unit of `kind`.
     pub weight: u64,
-    /// Key of its [`RawStack`].
+    /// Key of the [`RawStack`]: its `hash`.
     pub stack: u64,
-    /// Process.
+    /// Process that was sampled.
     pub pid: Pid,
-    /// Thread.
+    /// Thread that was sampled.
     pub tid: Tid,
-    /// CPU.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Sequence number of the thread's name; 0: never seen.
     pub name_seq: u32,
-    /// What it counts.
+    /// What the sample counts.
     pub kind: SampleKind,
-    /// It interrupted the kernel.
+    /// The sample interrupted the kernel.
     pub kernel_mode: bool,
 }
 
 /// A wait that is over, or several short ones in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawWait {
-    /// Its end, how long it lasted, where; everything else as it was at the beginning.
+    /// The end of the wait, how long it lasted, where; everything else as it was at the beginning.
     pub sample: RawSample,
-    /// When it began, or the first of them.
+    /// When the wait began, or the first of several; nanoseconds of CLOCK_MONOTONIC.
     pub began_ns: u64,
-    /// Several.
+    /// The sample sums up several waits.
     pub several: bool,
 }
 
@@ -42,9 +42,9 @@ pub struct RawWait {
 pub struct RawStack {
     /// Key: hash over pid and frames.
     pub hash: u64,
-    /// When it was taken, CLOCK_MONOTONIC.
+    /// When the stack was taken, nanoseconds of CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Process it belongs to.
+    /// Process whose stack this is.
     pub pid: Pid,
     /// Kernel addresses, leaf first.
     pub kernel: Box<[u64]>,
@@ -52,36 +52,36 @@ pub struct RawStack {
     pub user: Box<[UserFrame]>,
     /// How the user half ended.
     pub end: StackEnd,
-    /// The process's runtime's: deferred frames mean the same as long as it is the same; 0: not known.
+    /// Generation of the process's runtime: deferred frames mean the same as long as this is the same; 0: not known.
     pub generation: u64,
 }
 
 /// What happened to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskEvent {
-    /// It replaced its program.
+    /// The process replaced its program.
     Exec,
-    /// It was made, by this process and thread.
+    /// The task was made, by this process and thread.
     Fork {
-        /// Making process.
+        /// Process that made it.
         parent_pid: Pid,
-        /// Making thread.
+        /// Thread that made it.
         parent_tid: Tid,
     },
-    /// The thread ended.
+    /// The task ended.
     Exit,
 }
 
-/// exec, fork, exit.
+/// A task replaced its program, was made, or ended: exec, fork, exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawTask {
-    /// When, CLOCK_MONOTONIC.
+    /// When that happened, nanoseconds of CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Process.
+    /// Process of the task.
     pub pid: Pid,
-    /// Thread.
+    /// Thread that the task is.
     pub tid: Tid,
-    /// What.
+    /// What happened to the task.
     pub event: TaskEvent,
 }
 
@@ -94,19 +94,19 @@ pub enum RawEvent {
     Wait(RawWait),
     /// A stack, before the first sample of an epoch that has it.
     Stack(RawStack),
-    /// exec, fork, exit.
+    /// A task replaced its program, was made, or ended.
     Task(RawTask),
     /// A thread was named or ended, or its accounts were asked for.
     Thread(RawThread),
     /// Code of a file was mapped at `[start, end)`.
     Mmap {
-        /// When, CLOCK_MONOTONIC.
+        /// When the file was mapped, nanoseconds of CLOCK_MONOTONIC.
         time_ns: u64,
-        /// Process.
+        /// Process that mapped the file.
         pid: Pid,
-        /// First address.
+        /// First address of the mapping.
         start: u64,
-        /// One past the last.
+        /// One past the last address.
         end: u64,
     },
 }

@@ -7,31 +7,31 @@ use regex::Regex;
 /// anchored at both ends.
 #[derive(Clone, Debug)]
 pub enum MatchOp {
-    /// Equal to one of these.
+    /// The value is one of these.
     In(Vec<String>),
-    /// Equal to none of these.
+    /// The value is none of these.
     NotIn(Vec<String>),
-    /// Matches.
+    /// The whole value matches.
     Regex(Regex),
-    /// Does not match.
+    /// The value does not match as a whole.
     NotRegex(Regex),
 }
 
 /// A condition on one label.
 #[derive(Clone, Debug)]
 pub struct Matcher {
-    /// Which label.
+    /// The label whose value is compared.
     pub key: LabelKey,
-    /// The condition.
+    /// How the value is compared, and with what.
     pub op: MatchOp,
 }
 
 impl Matcher {
-    /// Whether a set of labels fulfils it.
+    /// Whether a set of labels fulfils the condition.
     pub fn matches(&self, labels: &LabelSet) -> bool {
         self.accepts(labels.get(self.key))
     }
-    /// Whether a value of its label fulfils it; the empty text is a label that is not set.
+    /// Whether a value of the label fulfils the condition; the empty text is a label that is not set.
     pub fn accepts(&self, value: &str) -> bool {
         match &self.op {
             MatchOp::In(values) => values.iter().any(|v| v == value),
@@ -45,12 +45,12 @@ impl Matcher {
 /// All conditions must hold; none means everything.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The conditions.
+    /// The conditions, all of which must hold.
     pub matchers: Vec<Matcher>,
 }
 
 impl Selection {
-    /// Everything.
+    /// A selection of everything.
     pub fn all() -> Self {
         Self::default()
     }
@@ -65,9 +65,9 @@ impl Selection {
 pub struct Query {
     /// `[from, until)` as asked; the answer says to which windows it was widened.
     pub range: TimeRange,
-    /// Which samples.
+    /// Whose samples are asked for.
     pub selection: Selection,
-    /// Which kind of samples.
+    /// Which kind of samples is asked for.
     pub kind: SampleKind,
     /// Labels that become prefix frames `stage=3` before each stack, in this order.
     pub group: Vec<LabelKey>,
@@ -78,8 +78,8 @@ pub struct Query {
 /// How finely a tree tells frames apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// By source line: each is a frame of its own, `package.Class.method:123`.
+    /// Apart by source line: each is a frame of its own, `package.Class.method:123`.
     pub lines: bool,
-    /// By how Java was run: a method that was compiled, inlined and interpreted is three frames, else one.
+    /// Apart by how Java was run: a method that was compiled, inlined and interpreted is three frames, else one.
     pub kinds: bool,
 }

@@ -16,18 +16,18 @@ const MAX_URL: usize = 256;
 /// An execution of Spark SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlRef {
-    /// Execution id.
+    /// Id of the execution, unique in the application.
     pub id: u64,
-    /// Its description: what the user set, else the call site.
+    /// Description of the execution: what the user set, else the call site.
     pub description: Arc<str>,
 }
 
-/// One attempt of a stage.
+/// One attempt of a stage, as Spark counts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparkStage {
-    /// Stage id.
+    /// Id of the stage.
     pub id: u32,
-    /// Attempt, from 0.
+    /// Attempt of the stage, from 0.
     pub attempt: u32,
     /// Name: the call site, unless the job set one.
     pub name: Arc<str>,
@@ -35,9 +35,9 @@ pub struct SparkStage {
     pub description: Option<Arc<str>>,
     /// Jobs that the stage belongs to, ascending.
     pub job_ids: Box<[u32]>,
-    /// The SQL execution that its job belongs to.
+    /// The SQL execution that the stage's job belongs to.
     pub sql: Option<SqlRef>,
-    /// `PENDING`, `ACTIVE`, `COMPLETE`, `FAILED`.
+    /// Spark's word for how the stage stands: `PENDING`, `ACTIVE`, `COMPLETE`, `FAILED`.
     pub status: Arc<str>,
     /// Tasks of the stage's task set; copies and retries are not counted again.
     pub tasks: u64,
@@ -47,33 +47,33 @@ pub struct SparkStage {
     pub deserialize_cpu_ns: u64,
     /// Wall time inside tasks, milliseconds.
     pub run_time_ms: u64,
-    /// When it was submitted.
+    /// When the stage was submitted.
     pub submitted: Option<WallTime>,
-    /// When it ended.
+    /// When the stage ended.
     pub completed: Option<WallTime>,
 }
 
 /// An application's stages, as one server told them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparkStages {
-    /// Application id.
+    /// Id of the application.
     pub app: String,
     /// Base URL of the server.
     pub source: String,
-    /// Base URL of its pages of this application, for people.
+    /// Base URL of the server's pages of this application, for people.
     pub pages: String,
-    /// When it was asked.
+    /// When the server was asked.
     pub fetched: WallTime,
     /// The application has ended: nothing will change.
     pub completed: bool,
-    /// Sorted by id and attempt. Skipped stages are not in it: they ran no task.
+    /// The stages, sorted by id and attempt; skipped ones are not told: they ran no task.
     pub stages: Vec<SparkStage>,
     /// What is missing, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl SparkStages {
-    /// One attempt of a stage.
+    /// The attempt of a stage, if it was told.
     pub fn get(&self, id: u32, attempt: u32) -> Option<&SparkStage> {
         let at = self.stages.binary_search_by_key(&(id, attempt), |s| (s.id, s.attempt)).ok()?;
         self.stages.get(at)
@@ -83,11 +83,11 @@ impl SparkStages {
 /// One attempt of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparkTask {
-    /// Task id, unique in the application.
+    /// Id of the task, unique in the application.
     pub tid: u64,
-    /// Place in the task set.
+    /// Place of the task in its task set.
     pub index: u32,
-    /// Attempt, from 0.
+    /// Attempt of the task, from 0.
     pub attempt: u32,
     /// Wall time from launch to end (or to now), milliseconds, as the driver saw it.
     pub duration_ms: Option<u64>,
@@ -95,41 +95,41 @@ pub struct SparkTask {
     pub executor_cpu_ns: u64,
     /// CPU time of reading the task in, nanoseconds.
     pub deserialize_cpu_ns: u64,
-    /// `RUNNING`, `SUCCESS`, `FAILED`, `KILLED`, ...
+    /// Spark's word for how the task stands: `RUNNING`, `SUCCESS`, `FAILED`, `KILLED`, ...
     pub status: Arc<str>,
-    /// A speculative copy.
+    /// The attempt is a speculative copy.
     pub speculative: bool,
-    /// Executor id.
+    /// Id of the executor that runs the task.
     pub executor: Arc<str>,
     /// Host of the executor.
     pub host: Arc<str>,
-    /// When the driver launched it.
+    /// When the driver launched the task.
     pub launched: Option<WallTime>,
 }
 
 /// The tasks of one attempt of a stage, as one server told them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparkTasks {
-    /// Application id.
+    /// Id of the application.
     pub app: String,
     /// Base URL of the server.
     pub source: String,
-    /// When it was asked.
+    /// When the server was asked.
     pub fetched: WallTime,
-    /// The application has ended.
+    /// The application has ended: nothing will change.
     pub completed: bool,
-    /// Stage.
+    /// Id of the stage.
     pub stage: u32,
-    /// Its attempt.
+    /// Attempt of the stage, from 0.
     pub attempt: u32,
-    /// Sorted by task id.
+    /// The tasks, sorted by id.
     pub tasks: Vec<SparkTask>,
     /// What is missing, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl SparkTasks {
-    /// A task by its id.
+    /// The task with this id, if it was told.
     pub fn get(&self, tid: u64) -> Option<&SparkTask> {
         self.tasks.get(self.tasks.binary_search_by_key(&tid, |t| t.tid).ok()?)
     }
@@ -138,20 +138,20 @@ impl SparkTasks {
 /// What came of asking Spark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joined<T> {
-    /// It told.
+    /// Spark told.
     Ready(Arc<T>),
-    /// It told earlier, and cannot be asked now, or has not answered yet; the text says which.
+    /// Spark told earlier, and cannot be asked now, or has not answered yet; the text says which.
     Stale(Arc<T>, String),
-    /// Asked, and not answered yet.
+    /// Spark was asked, and has not answered yet.
     Asking,
-    /// Asked, without success; the text says why. It is asked again later.
+    /// Spark was asked without success; the text says why. It is asked again later.
     Unreachable(String),
     /// Nobody was asked; the text says why.
     NotAsked(String),
 }
 
 impl<T> Joined<T> {
-    /// What was told.
+    /// What Spark told, now or earlier.
     pub fn value(&self) -> Option<&Arc<T>> {
         match self {
             Self::Ready(value) | Self::Stale(value, _) => Some(value),
@@ -196,12 +196,12 @@ pub struct SparkUrl(String);
 pub struct SparkUrlError;
 
 impl SparkUrl {
-    /// Without a slash at the end.
+    /// The URL, without a slash at the end.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The port.
+    /// The port of the server; 80 where the URL has none.
     pub fn port(&self) -> u16 {
         let rest = self.0.strip_prefix("http://").unwrap_or_default();
         let authority = rest.split('/').next().unwrap_or_default();

@@ -8,12 +8,12 @@ use std::sync::Arc;
 pub struct Stack {
     /// Root first, leaf last; kernel frames, if any, at the leaf end.
     pub frames: Box<[Arc<Frame>]>,
-    /// How the user half ended.
+    /// How the walk of the user half ended.
     pub end: StackEnd,
 }
 
 impl Stack {
-    /// The user half does not reach the thread's first frame.
+    /// Whether the user half does not reach the thread's first frame.
     pub fn truncated(&self) -> bool {
         !matches!(self.end, StackEnd::Root | StackEnd::KernelThread)
     }

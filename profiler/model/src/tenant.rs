@@ -27,7 +27,7 @@ const GROUP_DEPTH: usize = 4;
 /// Whose a process is, as far as sharing goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tenant {
-    /// It has a role in a Spark application.
+    /// The process has a role in a Spark application.
     pub spark: bool,
     /// The user, as the host's kernel numbers him.
     pub uid: u32,
@@ -57,7 +57,7 @@ pub fn cgroup_of(lines: &[String]) -> String {
     path.get(..end).unwrap_or(path).to_owned()
 }
 
-/// What each tenant holds over its share.
+/// What each tenant holds over its share, in the unit of the room that was divided.
 #[derive(Clone, Debug, Default)]
 pub struct Excess(FastMap<Tenant, usize>);
 
@@ -96,8 +96,8 @@ impl Excess {
         Self(excess)
     }
 
-    /// The entries that leave a full table with at most `room`: of each tenant that holds more than its share as many as
-    /// that is, in the order given. `held` says whose an entry is, and its size.
+    /// The entries that leave a full table with at most `room`: of each tenant that holds more than its share as many
+    /// as that is, in the order given. `held` says whose an entry is, and its size.
     pub fn of<E>(
         room: usize,
         entries: Vec<E>,
@@ -145,12 +145,12 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// One more of this tenant's.
+    /// Counts one more of this tenant's.
     pub fn add(&mut self, tenant: Tenant) {
         self.add_many(tenant, 1);
     }
 
-    /// So many more of this tenant's.
+    /// Counts so many more of this tenant's.
     pub fn add_many(&mut self, tenant: Tenant, more: u64) {
         self.total += more;
         if let Some(count) = self.by.get_mut(&tenant) {
@@ -165,12 +165,12 @@ impl Refusals {
         self.by.insert(tenant, more);
     }
 
-    /// All.
+    /// All refusals, of whomever.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Of whom, as far as they are told apart.
+    /// The refusals by tenant, as far as tenants are told apart.
     pub fn by_tenant(&self) -> impl Iterator<Item = (Tenant, u64)> {
         self.by.iter().map(|(tenant, count)| (*tenant, *count))
     }

@@ -13,7 +13,7 @@ macro_rules! classes {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
             /// The value of the label `thread_class`.
             pub const fn slug(self) -> &'static str { match self { $(Self::$variant => $slug,)+ } }
-            /// By name.
+            /// The class of this name.
             pub fn from_slug(slug: &str) -> Option<Self> { match slug { $($slug => Some(Self::$variant),)+ _ => None } }
         }
     };
@@ -22,11 +22,11 @@ macro_rules! classes {
 classes! {
     /// Runs Spark's tasks.
     Task = "task";
-    /// Collects garbage.
+    /// Collects garbage of the JVM.
     Gc = "gc";
-    /// Compiles.
+    /// Compiles Java methods (JIT).
     Jit = "jit";
-    /// The virtual machine's own.
+    /// Any other thread of the virtual machine itself.
     Vm = "vm";
     /// Spark's remote calls.
     Rpc = "rpc";
@@ -34,7 +34,7 @@ classes! {
     Shuffle = "shuffle";
     /// Schedules, listens, fetches results: what only a driver has.
     Driver = "driver";
-    /// SQL's pools.
+    /// Works for Spark SQL: broadcasts, subqueries, streaming queries.
     Sql = "sql";
     /// Heartbeats and the executor's watchers.
     Heartbeat = "heartbeat";
@@ -42,7 +42,7 @@ classes! {
     Python = "python";
     /// Web and other servers.
     Server = "server";
-    /// Anything else.
+    /// Does anything else.
     Other = "other";
 }
 
@@ -56,7 +56,7 @@ macro_rules! accounts {
             pub fn since(&self, earlier: &Self) -> Self {
                 Self { $($field: self.$field.saturating_sub(earlier.$field),)+ }
             }
-            /// Adds another's.
+            /// Adds another thread's, or another stretch's.
             pub fn add(&mut self, other: &Self) {
                 $(self.$field = self.$field.saturating_add(other.$field);)+
             }
@@ -75,9 +75,9 @@ accounts! {
     user_ns;
     /// Kernel time, nanoseconds, by ticks: `stime`.
     system_ns;
-    /// Times it gave up the CPU: `nvcsw`.
+    /// Times that the thread gave up the CPU: `nvcsw`.
     voluntary_switches;
-    /// Times the CPU was taken from it: `nivcsw`.
+    /// Times that the CPU was taken from the thread: `nivcsw`.
     involuntary_switches;
     /// Page faults without I/O: `min_flt`.
     minor_faults;
@@ -87,24 +87,24 @@ accounts! {
     read_bytes;
     /// Bytes sent to storage: `ioac.write_bytes`.
     written_bytes;
-    /// Time that a task's thread slept until a Python process of its executor woke it, nanoseconds: a part of the time in which
-    /// it was blocked. 0 where the kernel side does not measure it.
+    /// Time that a task's thread slept until a Python process of its executor woke it, nanoseconds: a part of the time
+    /// in which it was blocked. 0 where the kernel side does not measure it.
     python_wait_ns;
-    /// Time that a task's thread was runnable while its cgroup had used up its quota of CPU time, nanoseconds: a part of
-    /// `run_delay_ns`. 0 where waits are not sampled, or the kernel does not tell.
+    /// Time that a task's thread was runnable while its cgroup had used up its quota of CPU time, nanoseconds: a part
+    /// of `run_delay_ns`. 0 where waits are not sampled, or the kernel does not tell.
     throttled_ns;
 }
 
 /// Why a [`RawThread`] came up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadCause {
-    /// It was named, by itself.
+    /// The thread named itself.
     Named,
-    /// It ended.
+    /// The thread ended.
     Ended,
     /// We asked for all threads of the watched processes.
     Asked,
-    /// It is a PySpark worker's main thread, and exchanged data with the thread of a task other than before.
+    /// The thread is a PySpark worker's main thread, and exchanged data with the thread of a task other than before.
     Bound {
         /// The task's thread.
         tid: Tid,
@@ -116,30 +116,30 @@ pub enum ThreadCause {
 /// A thread's name, or its accounts, at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawThread {
-    /// When, CLOCK_MONOTONIC.
+    /// When that was, nanoseconds of CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// When it began, CLOCK_MONOTONIC; 0 where the kernel does not tell.
+    /// When the thread began, nanoseconds of CLOCK_MONOTONIC; 0 where the kernel does not tell.
     pub start_ns: u64,
-    /// Process.
+    /// Process of the thread.
     pub pid: Pid,
-    /// Thread.
+    /// Id of the thread.
     pub tid: Tid,
-    /// Sequence number of its name from now on, the one its samples carry; 0: never seen being named.
+    /// Sequence number of the thread's name from now on, the one that samples carry; 0: never seen being named.
     pub name_seq: u32,
     /// The number before; differs from what was last heard where a record was lost.
     pub previous_seq: u32,
-    /// Why it came up.
+    /// Why the record came up.
     pub cause: ThreadCause,
     /// Named: the name as it was given, of any bytes, cut at [`profiler_ebpf::MAX_NAME`]. Else empty.
     pub name: Box<[u8]>,
-    /// None where this kernel's type information does not say where they are.
+    /// The thread's accounts; None where this kernel's type information does not say where they are.
     pub accounts: Option<Accounts>,
 }
 
 /// Exact sums over stretches of threads' lives, in one window or many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedgerSums {
-    /// What was used.
+    /// What the threads used.
     pub accounts: Accounts,
     /// Wall time that passed, nanoseconds: [`Accounts::cpu_ns`], [`Accounts::run_delay_ns`], and the
     /// rest, in which the threads were blocked.
@@ -149,7 +149,7 @@ pub struct LedgerSums {
 }
 
 impl LedgerSums {
-    /// Adds another's.
+    /// Adds the sums of other stretches.
     pub fn add(&mut self, other: &Self) {
         self.accounts.add(&other.accounts);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
@@ -185,9 +185,9 @@ impl LedgerSums {
 /// One line of a window's ledger: what threads with these labels used in it.
 #[derive(Clone, Debug)]
 pub struct LedgerRow {
-    /// Who: a process's labels and its thread's.
+    /// Whose the line is: a process's labels and its thread's.
     pub labels: Arc<LabelSet>,
-    /// What.
+    /// What these threads used.
     pub sums: LedgerSums,
     /// From the first stretch's start to the last one's end, wall clock. A stretch that began in an
     /// earlier window reaches back there.

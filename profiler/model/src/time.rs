@@ -20,33 +20,33 @@ impl WallTime {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(since.as_nanos() as u64)
     }
-    /// From whole milliseconds.
+    /// The time so many milliseconds after the Unix epoch.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000_000))
     }
-    /// Whole milliseconds, rounded down.
+    /// Milliseconds since the Unix epoch, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
-    /// Seconds with fraction.
+    /// Seconds since the Unix epoch, with fraction.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Rounded down to a multiple of `step`.
+    /// The time, rounded down to a multiple of `step` since the Unix epoch.
     pub fn floor(self, step: Duration) -> Self {
         let step = step.as_nanos().max(1) as u64;
         Self(self.0 - self.0 % step)
     }
-    /// Rounded up to a multiple of `step`.
+    /// The time, rounded up to a multiple of `step` since the Unix epoch.
     pub fn ceil(self, step: Duration) -> Self {
         let step = step.as_nanos().max(1) as u64;
         Self(self.0.div_ceil(step).saturating_mul(step))
     }
-    /// Later by `d`, saturating.
+    /// The time later by `d`, saturating.
     pub fn plus(self, d: Duration) -> Self {
         Self(self.0.saturating_add(d.as_nanos().min(u128::from(u64::MAX)) as u64))
     }
-    /// Earlier by `d`, saturating at the epoch.
+    /// The time earlier by `d`, saturating at the epoch.
     pub fn minus(self, d: Duration) -> Self {
         Self(self.0.saturating_sub(d.as_nanos().min(u128::from(u64::MAX)) as u64))
     }
@@ -62,12 +62,12 @@ impl fmt::Display for WallTime {
     }
 }
 
-/// `[from, until)`.
+/// A stretch of wall-clock time, `[from, until)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeRange {
-    /// First instant that is in.
+    /// The first instant that lies in it.
     pub from: WallTime,
-    /// First instant that is out.
+    /// The first instant after it.
     pub until: WallTime,
 }
 
@@ -76,16 +76,16 @@ impl TimeRange {
     pub fn overlaps(&self, other: &TimeRange) -> bool {
         self.from < other.until && other.from < self.until
     }
-    /// Nothing lies in it.
+    /// Whether no instant lies in the range.
     pub fn is_empty(&self) -> bool {
         self.from >= self.until
     }
-    /// Grows, so that all of the other lies in it too.
+    /// Makes the range longer, so that all of the other lies in it too.
     pub fn cover(&mut self, other: &TimeRange) {
         self.from = self.from.min(other.from);
         self.until = self.until.max(other.until);
     }
-    /// Its length.
+    /// How long the range is.
     pub fn duration(&self) -> Duration {
         Duration::from_nanos(self.until.0.saturating_sub(self.from.0))
     }

@@ -16,7 +16,7 @@ thread_local! {
 pub struct Waits(Arc<AtomicBool>);
 
 impl Waits {
-    /// For the work.
+    /// What the work holds that is done for the answer.
     pub fn wanted(&self) -> Wanted {
         Wanted(Arc::clone(&self.0))
     }
@@ -28,7 +28,7 @@ impl Drop for Waits {
     }
 }
 
-/// Held by the work.
+/// Held by the work for an answer: tells whether somebody still waits.
 #[derive(Clone, Debug)]
 pub struct Wanted(Arc<AtomicBool>);
 

@@ -15,7 +15,7 @@ pub enum WaitReason {
     Lock,
     /// The garbage collector, or another operation for which the JVM stops its threads.
     Gc,
-    /// It slept by its own will.
+    /// The end of a sleep that it asked for.
     Sleep,
     /// Its next task.
     Idle,
@@ -24,7 +24,7 @@ pub enum WaitReason {
 }
 
 impl WaitReason {
-    /// All of them, in the order of answers.
+    /// All reasons, in the order of answers.
     pub const ALL: [Self; 9] = [
         Self::Python,
         Self::Shuffle,
@@ -37,7 +37,7 @@ impl WaitReason {
         Self::Other,
     ];
 
-    /// The label's value.
+    /// The value of the label `wait`.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -52,7 +52,7 @@ impl WaitReason {
         }
     }
 
-    /// By name.
+    /// The reason of this name.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.slug() == slug)
     }

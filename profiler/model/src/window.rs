@@ -6,15 +6,15 @@ use std::sync::Arc;
 /// One line of a window: the same labels and the same stack.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Who.
+    /// Whose samples these are.
     pub labels: Arc<LabelSet>,
-    /// Where in the code.
+    /// Where in the code the samples were taken.
     pub stack: Arc<Stack>,
-    /// What is counted.
+    /// What the samples count.
     pub kind: SampleKind,
     /// How many samples.
     pub count: u64,
-    /// Their weights' sum, in the unit of `kind`.
+    /// Sum of their weights, in the unit of `kind`.
     pub weight: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct Row {
 pub struct LostCounts(pub [u64; DropReason::COUNT]);
 
 impl LostCounts {
-    /// Count of one reason.
+    /// How much was lost for one reason.
     pub fn get(&self, reason: DropReason) -> u64 {
         self.0[reason as usize]
     }
@@ -35,7 +35,7 @@ impl LostCounts {
     pub fn since(&self, earlier: &LostCounts) -> LostCounts {
         LostCounts(std::array::from_fn(|i| self.0[i].saturating_sub(earlier.0[i])))
     }
-    /// Adds another's counts.
+    /// Adds the counts of another stretch.
     pub fn add(&mut self, other: &LostCounts) {
         for (a, b) in self.0.iter_mut().zip(other.0) {
             *a += b;
@@ -43,7 +43,7 @@ impl LostCounts {
     }
 }
 
-/// A closed window.
+/// A closed window, as the aggregation hands it to the store.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// Aligned to the wall clock, except where the clock was stepped: then the window ends at the step
@@ -51,13 +51,13 @@ pub struct Window {
     pub range: TimeRange,
     /// The rows; no two with the same labels, stack and kind.
     pub rows: Vec<Row>,
-    /// What threads used in it, exactly, whether sampled or not; no two lines with the same labels. Empty
+    /// What threads used in the window, exactly, whether sampled or not; no two lines with the same labels. Empty
     /// where the kernel does not tell.
     pub ledger: Vec<LedgerRow>,
-    /// Processes sampled in it.
+    /// Processes that were sampled in the window.
     pub processes: Vec<Arc<ProcessRecord>>,
-    /// What was lost meanwhile.
+    /// What was lost on the node during the window.
     pub lost: LostCounts,
-    /// It was cut short (start, stop, or a step of the clock).
+    /// The window was cut short (start, stop, or a step of the clock).
     pub partial: bool,
 }

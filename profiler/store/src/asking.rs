@@ -19,10 +19,10 @@ use std::time::Duration;
 /// Files that a query may find unreadable before it gives up: each is set aside first.
 const MAX_UNREADABLE: usize = 16;
 
-/// Takes a part.
+/// Takes a part into an answer that is in the making.
 pub(super) type Add<'a> = dyn FnMut(&dyn View) -> Result<(), StoreError> + 'a;
 
-/// Who has the parts.
+/// What has the parts that answers are made of.
 pub(super) trait Parts {
     /// The length of a window.
     fn length(&self) -> Duration;
@@ -61,7 +61,7 @@ pub(super) trait Parts {
         Ok(answer)
     }
 
-    /// [`super::Store::summary`]
+    /// Answers [`super::Store::summary`].
     fn ask_summary(&self, query: &Query) -> Result<Summary, StoreError> {
         let touch = Touch::of(query, &[], Needs::Facts);
         let mut summary = self.answer(|| {
@@ -76,7 +76,7 @@ pub(super) trait Parts {
         Ok(summary)
     }
 
-    /// [`super::Store::totals`]
+    /// Answers [`super::Store::totals`].
     fn ask_totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
         self.answer(|| {
             let mut totals = Totals::new(query, self.limits());
@@ -88,7 +88,7 @@ pub(super) trait Parts {
         })
     }
 
-    /// [`super::Store::values`]
+    /// Answers [`super::Store::values`].
     fn ask_values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
         self.answer(|| {
             let mut values = Values::new(query, key, self.limits());
@@ -97,7 +97,7 @@ pub(super) trait Parts {
         })
     }
 
-    /// [`super::Store::series`]
+    /// Answers [`super::Store::series`].
     fn ask_series(
         &self,
         query: &Query,
@@ -113,7 +113,7 @@ pub(super) trait Parts {
         })
     }
 
-    /// [`super::Store::ledger`]
+    /// Answers [`super::Store::ledger`].
     fn ask_ledger(
         &self,
         range: TimeRange,
@@ -127,7 +127,7 @@ pub(super) trait Parts {
         })
     }
 
-    /// [`super::Store::processes`]
+    /// Answers [`super::Store::processes`].
     fn ask_processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
         let answer = self.answer(|| {
             let mut processes = Processes::default();
@@ -145,7 +145,8 @@ pub(super) trait Parts {
     }
 }
 
-/// The questions of [`super::Store`] that [`Parts`] answers: of a store that is some, or of its field that is (`.field`).
+/// The questions of [`super::Store`] that [`Parts`] answers: for a store that implements it, or whose field does
+/// (`.field`).
 macro_rules! asked_of_parts {
     ($($field:tt)*) => {
         fn window_length(&self) -> Duration {

@@ -23,23 +23,41 @@ pub trait Store: Send + Sync {
     /// One merged tree of all selected samples. It holds the windows that share an instant with the
     /// asked range, whole; its range is theirs, or the asked one in whole windows where there is none.
     /// A prefix frame of `group` reads `key=(none)` where the label is not set.
+    ///
+    /// # Errors
+    /// The tree has more nodes than it may ([`StoreError::TooLarge`]), the query costs more than it may
+    /// ([`StoreError::TooLong`], [`StoreError::TooMuch`]), nobody waits for it any more ([`StoreError::Unwanted`]), or
+    /// what has the files does not answer ([`StoreError::Away`]). Files that cannot be read are set aside, and the
+    /// answer tells what it lacks; only where more and more of them turn up it is [`StoreError::Unreadable`].
     fn merge(&self, query: &Query) -> Result<Answer, StoreError>;
     /// The methods of all selected samples, over the same windows as [`Store::merge`]; `group` does not matter. What
     /// it holds grows with the methods, so it answers where a tree would be too large.
+    ///
+    /// # Errors
+    /// As [`Store::merge`]; [`StoreError::TooLarge`] where there are more methods than may be.
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
         let detail = Detail { kinds: true, ..query.detail };
         Ok(methods::of_tree(self.merge(&Query { detail, group: Vec::new(), ..query.clone() })?))
     }
     /// What [`Store::merge`] would answer, without the tree: tables need only this, and a store can tell
     /// it without walking a stack.
+    ///
+    /// # Errors
+    /// As [`Store::merge`].
     fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
         let answer = self.merge(query)?;
         Ok(Summary { range: answer.range, windows: answer.windows, quality: answer.quality })
     }
     /// Sums by label set, over the windows that `query` touches, sorted. `group` does not matter.
+    ///
+    /// # Errors
+    /// As [`Store::merge`]; [`StoreError::TooLarge`] where there are more label sets than may be.
     fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError>;
     /// Values of one label with their sums, over the windows that `query` touches: most samples first, then by text.
     /// What does not have the label is not told.
+    ///
+    /// # Errors
+    /// As [`Store::merge`]; [`StoreError::TooLarge`] where there are more values than may be.
     fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
         let mut sums: HashMap<Arc<str>, (u64, u64)> = HashMap::new();
         for total in self.totals(query)? {
@@ -55,6 +73,9 @@ pub trait Store: Send + Sync {
     /// Sums by step and by the labels `by`, sorted by these. Steps begin at multiples of `step`, which
     /// is at least a window; a window counts in the step in which it begins. Where no window begins
     /// there is no point; where one does, a series without samples has a zero.
+    ///
+    /// # Errors
+    /// As [`Store::merge`]; [`StoreError::TooLarge`] where there are more points than may be.
     fn series(
         &self,
         query: &Query,
@@ -63,6 +84,9 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<LabelledSeries>, StoreError>;
     /// Exact sums by the labels `by`, over the windows that share an instant with the range, sorted by
     /// these labels.
+    ///
+    /// # Errors
+    /// As [`Store::merge`]; [`StoreError::TooLarge`] where there are more label sets than may be.
     fn ledger(
         &self,
         range: TimeRange,
@@ -89,9 +113,9 @@ pub trait Store: Send + Sync {
 /// What a store holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreUsage {
-    /// Windows kept.
+    /// Windows that are kept.
     pub windows: usize,
-    /// Bytes they take, estimated.
+    /// Bytes of memory that they take with what is cached of blocks, estimated.
     pub bytes: usize,
     /// Windows dropped since start because the limit of bytes was reached.
     pub dropped_for_bytes: u64,

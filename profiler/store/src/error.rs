@@ -10,19 +10,19 @@ pub enum StoreError {
     TooLarge {
         /// What there is too much of.
         what: &'static str,
-        /// The limit.
+        /// How many of it there may be.
         limit: usize,
     },
     /// The work took longer than it may.
     #[error("the query took longer than {} s (query-time): narrow the time range or the selection", limit.as_secs())]
     TooLong {
-        /// The limit.
+        /// How long the work may take.
         limit: Duration,
     },
-    /// It read more than it may.
+    /// The query read more of the store than it may.
     #[error("the query reads more than {limit} bytes of the store (query-bytes): narrow the time range")]
     TooMuch {
-        /// The limit.
+        /// How many bytes a query may read.
         limit: u64,
     },
     /// The client left, or its time was up: the work was not finished.
@@ -32,9 +32,9 @@ pub enum StoreError {
     /// without them.
     #[error("{} cannot be read: {says}", path.display())]
     Unreadable {
-        /// Which.
+        /// The file, or the directory of the block; empty: it is no longer there to be set aside.
         path: std::path::PathBuf,
-        /// Why.
+        /// What is wrong with it.
         says: String,
     },
     /// Where the files come from does not answer now. Nothing is wrong with them.

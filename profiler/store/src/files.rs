@@ -22,26 +22,29 @@ pub const MANIFEST: &str = "manifest.json";
 /// What a block's manifest says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockFacts {
-    /// Name of its directory: `20261122T080000Z-000000000006`.
+    /// Name of the block's directory: `20261122T080000Z-000000000006`.
     pub name: String,
-    /// The part that it was made of.
+    /// Number of the part that the block was made of; of a merged block that of the last part.
     pub part: u64,
-    /// From its first window to its last.
+    /// From the start of the block's first window to the end of the last one.
     pub range: TimeRange,
-    /// Windows.
+    /// How many windows the block has.
     pub windows: u64,
-    /// The length of its windows, nanoseconds, where they were made coarser.
+    /// The length of the windows, nanoseconds, where they were made coarser.
     pub window_ns: Option<u64>,
-    /// Blocks that it took the place of: their names, with the CRC-32 of their manifests.
+    /// Blocks that this one took the place of: their names, with the CRC-32 of their manifests.
     pub merged: BTreeMap<String, u32>,
-    /// Its files, with bytes and CRC-32; the manifest is none of them.
+    /// The block's files, with bytes and CRC-32; the manifest is none of them.
     pub files: Vec<(String, u64, u32)>,
-    /// The manifest as it stands.
+    /// The bytes of the manifest.
     pub manifest: Vec<u8>,
 }
 
 impl BlockFacts {
     /// Reads the manifest of a block's directory.
+    ///
+    /// # Errors
+    /// The manifest cannot be read; `InvalidData`: it makes no sense, or is of another format.
     pub fn read(dir: &Path) -> io::Result<Self> {
         let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let manifest = fs::read(dir.join(MANIFEST))?;
@@ -49,7 +52,10 @@ impl BlockFacts {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
     }
 
-    /// Of a manifest's bytes.
+    /// Reads a manifest's bytes; `name` is that of the block's directory.
+    ///
+    /// # Errors
+    /// `BlockError::Damaged`: the bytes make no sense. `BlockError::Version`: they are of another format.
     pub fn of(name: &str, manifest: Vec<u8>) -> Result<Self, BlockError> {
         let known = Manifest::parse(Path::new(name), &String::from_utf8_lossy(&manifest))?;
         Ok(Self {
@@ -69,13 +75,16 @@ impl BlockFacts {
         crc32fast::hash(&self.manifest)
     }
 
-    /// Bytes of all its files.
+    /// Bytes of all files, the manifest not counted.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|(_, bytes, _)| bytes).sum()
     }
 }
 
 /// Directories of a store's finished blocks, the oldest first.
+///
+/// # Errors
+/// The directory `blocks` cannot be read; `NotFound`: there is none.
 pub fn blocks_of(store: &Path) -> io::Result<Vec<PathBuf>> {
     let all = entries(&store.join("blocks"))?;
     let hidden =
@@ -84,6 +93,9 @@ pub fn blocks_of(store: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// A store's journals by the number of their part.
+///
+/// # Errors
+/// The directory `journal` cannot be read; `NotFound`: there is none.
 pub fn journals_of(store: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let all = entries(&store.join("journal"))?;
     Ok(all.into_iter().filter_map(|path| Some((journal::number_of(&path)?, path))).collect())
@@ -104,7 +116,10 @@ pub struct JournalReader {
 }
 
 impl JournalReader {
-    /// Opens one.
+    /// Opens a journal.
+    ///
+    /// # Errors
+    /// `InvalidInput`: the file's name is not that of a journal. Else the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let part = journal::number_of(path).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self { file: File::open(path)?, part })
@@ -117,6 +132,9 @@ impl JournalReader {
 
     /// The bytes from `from` (0, or where a record ended) to the end of a record: whole records, as many as fit into
     /// `most` and one at least; before the first the journal's header. None: there is no whole record yet.
+    ///
+    /// # Errors
+    /// The file cannot be read. A record that is not whole or has a wrong checksum is no error but the end.
     pub fn records(&self, from: u64, most: usize) -> io::Result<Option<Vec<u8>>> {
         let (mut out, mut at) = (Vec::new(), from);
         if from == 0 {
@@ -140,6 +158,9 @@ impl JournalReader {
     }
 
     /// The bytes from one offset to another, where the file still has them.
+    ///
+    /// # Errors
+    /// The file cannot be read. That it is shorter is no error but None.
     pub fn range(&self, from: u64, until: u64) -> io::Result<Option<Vec<u8>>> {
         match usize::try_from(until.saturating_sub(from)) {
             Ok(length) => self.bytes(from, length),
@@ -148,11 +169,14 @@ impl JournalReader {
     }
 
     /// What the block of this journal will be called, told by its first window. None: it has none yet.
+    ///
+    /// # Errors
+    /// The file cannot be read.
     pub fn block_name(&self) -> io::Result<Option<String>> {
         Ok(self.begin()?.map(|WallTime(from)| name_of(self.part, from)))
     }
 
-    /// The start of its first window.
+    /// The start of the journal's first window.
     fn begin(&self) -> io::Result<Option<WallTime>> {
         let Some(record) = self.record(journal::HEADER as u64)? else { return Ok(None) };
         let mut part = Part::default();

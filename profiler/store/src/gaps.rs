@@ -1,7 +1,8 @@
 //! What a store set aside, by time, so that answers tell what they lack.
 //!
-//! In: directories of blocks and files of journals that are not answered for, at once or left by an earlier start. Out:
-//! [`Missing`] of a range. Limits: the last [`MAX_GAPS`] are named; of those before a count and their whole time is kept.
+//! In: directories of blocks and files of journals that are not answered for, at once or left by an earlier start.
+//! Out: [`Missing`] of a range. Limits: the last [`MAX_GAPS`] are named; of those before a count and their whole time
+//! is kept.
 
 use super::block::Manifest;
 use super::files::{JournalReader, MANIFEST};
@@ -11,12 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Names that are kept.
+/// Things set aside whose names are kept.
 const MAX_GAPS: usize = 1000;
 /// A block's or a journal's windows, where only its name tells when they begin.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// What is missing.
+/// What was set aside, by time.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     last: VecDeque<MissingPart>,

@@ -3,8 +3,8 @@
 //! In: windows in order of time, and what they were read from. Out: blocks beside those of a store whose daemon does
 //! not run; who imports holds the data directory's lock. They are written in `imports/.DIGEST` and flushed; then that
 //! is renamed to `imports/DIGEST`, which is the moment at which all of them are there; then each is moved to `blocks`.
-//! A start removes the one and goes on with the other. The manifests keep the digest, so that a file that was imported is
-//! known for as long as any of its blocks is kept.
+//! A start removes the one and goes on with the other. The manifests keep the digest, so that a file that was
+//! imported is known for as long as any of its blocks is kept.
 //!
 //! Limits: a part is sealed at [`PART_BYTES`], and holds windows that begin in one hour of wall-clock time, as a
 //! daemon's do.
@@ -43,7 +43,11 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskStor
 }
 
 impl Importing {
-    /// Begins, in a store's directory that nobody else has open; `number` is that of its next part.
+    /// Begins an import, in a store's directory that nobody else has open; `number` is that of the store's next part.
+    ///
+    /// # Errors
+    /// [`DiskStoreError::Dir`]: what an earlier import of the same file left cannot be removed, or the directory
+    /// cannot be made.
     pub fn begin(store: &Path, number: u64, facts: ImportFacts) -> Result<Self, DiskStoreError> {
         let aside = store.join(IMPORTS).join(format!(".{}", facts.digest));
         match fs::remove_dir_all(&aside) {
@@ -58,7 +62,11 @@ impl Importing {
         Ok(Self { store: store.to_owned(), aside, facts, number, part, blocks, bytes: 0 })
     }
 
-    /// Takes a window.
+    /// Takes the next window; a full part is written as a block first.
+    ///
+    /// # Errors
+    /// [`DiskStoreError::Block`]: the windows before cannot be written as a block. They are lost then, and so is the
+    /// import: it is not to be committed.
     pub fn append(&mut self, window: &Window) -> Result<(), DiskStoreError> {
         let hour = |from: WallTime| from.floor(HOUR);
         let first = self.part.facts.windows.first();
@@ -83,6 +91,11 @@ impl Importing {
     }
 
     /// All windows are there: the store has them from now on, whatever happens. Out: how many blocks, and their bytes.
+    ///
+    /// # Errors
+    /// [`DiskStoreError::Block`]: the last block cannot be written. [`DiskStoreError::Dir`]: a directory cannot be
+    /// flushed or renamed. The store has no block of the import then, or, where only moving them failed, gets them at
+    /// its next start.
     pub fn commit(mut self) -> Result<(usize, u64), DiskStoreError> {
         self.seal()?;
         let whole = self.store.join(IMPORTS).join(&self.facts.digest);

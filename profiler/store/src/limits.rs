@@ -10,7 +10,7 @@ const MAX_THREADS: usize = 4;
 pub struct AnswerLimits {
     /// Nodes of a call tree, each some 100 bytes while it is made; rows of a table of methods.
     pub nodes: usize,
-    /// Label sets of totals.
+    /// Label sets of totals and of the ledger; values of a label.
     pub label_sets: usize,
     /// Points of all series together.
     pub points: usize,

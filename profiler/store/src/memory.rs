@@ -1,8 +1,8 @@
 //! Windows in memory, as one part: for a recording, of which nothing may go, and for tests.
 //!
 //! In: closed windows, in the order in which they closed. Out: answers over those that overlap the asked range, read as
-//! any part's are. A query locks the part while it reads it, and windows that close meanwhile wait. No limit: a recording is
-//! as long as its user says, and a row takes two bytes or three.
+//! any part's are. A query locks the part while it reads it, and windows that close meanwhile wait. No limit: a
+//! recording is as long as its user says, and a row takes two bytes or three.
 
 use super::asking::{Add, Parts, asked_of_parts};
 use super::door::{Store, StoreUsage};
@@ -20,12 +20,12 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-/// What its answers are.
+/// How a store in memory answers.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryStoreConfig {
-    /// Length of a window.
+    /// Length of the windows that are appended: answers are rounded to it.
     pub window_length: Duration,
-    /// How large an answer may be.
+    /// How large an answer may be, and what it may cost.
     pub answers: AnswerLimits,
 }
 

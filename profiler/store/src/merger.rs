@@ -16,10 +16,10 @@ use std::time::Duration;
 /// Why blocks do not become one.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// It cannot be written.
+    /// The new block cannot be written.
     #[error(transparent)]
     Block(#[from] BlockError),
-    /// One of them cannot be read.
+    /// One of the old blocks cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -32,30 +32,39 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// Nothing yet. Windows become as long as the grain.
+    /// A block without windows yet. Windows become as long as the grain.
     pub fn new(grain: Duration) -> Self {
         let keep = Keep { grain: Some(grain), tasks: false, rows_at_once: u64::MAX };
         Self { part: Part::default(), keep }
     }
 
     /// Adds what a block has of a selection.
+    ///
+    /// # Errors
+    /// [`MergeError::Store`]: the block cannot be read. No window of it is added then.
     pub fn add(&mut self, volume: &Volume, selection: &Selection) -> Result<(), MergeError> {
         Ok(volume.view(|view| self.part.gather(view, selection, self.keep))?)
     }
 
-    /// Bytes of memory, estimated.
+    /// Bytes of memory that the block takes in the making, estimated.
     pub fn bytes(&self) -> usize {
         self.part.bytes()
     }
 
     /// Writes the block into a directory, under a name of its own; `number` is its part's. None: nothing is in it.
+    ///
+    /// # Errors
+    /// [`MergeError::Block`]: the block cannot be written. Nothing of it stays in the directory then.
     pub fn write(&self, number: u64, dir: &Path) -> Result<Option<PathBuf>, MergeError> {
         Ok(block::write(&self.part, number, dir, false, Origin::default())?.map(|(path, _)| path))
     }
 }
 
 impl Volume {
-    /// Values that a label has here.
+    /// Values that a label has in the block or journal, but for what was forgotten.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`]: the block's tables cannot be brought or read.
     pub fn values(&self, key: LabelKey) -> Result<BTreeSet<Arc<str>>, StoreError> {
         self.view(|view| {
             let labels = &view.facts().labels;

@@ -1,8 +1,8 @@
 //! Methods by the samples in them and below them, without a call tree.
 //!
-//! In: stacks with their sums, part by part. Out: a row for each method. A stack adds to each of its methods once, however
-//! often that calls itself, so rows of different parts are simply added up, and what is held grows with the methods,
-//! not with the ways to them. Limit: methods.
+//! In: stacks with their sums, part by part. Out: a row for each method. A stack adds to each of its methods once,
+//! however often that calls itself, so rows of different parts are simply added up, and what is held grows with the
+//! methods, not with the ways to them. Limit: methods.
 
 use super::error::StoreError;
 use super::flat::told;
@@ -23,13 +23,16 @@ pub(super) struct Methods {
 }
 
 impl Methods {
-    /// None yet, and never more than `max`.
+    /// No methods yet, and never more than `max`.
     pub fn new(detail: Detail, max: usize) -> Self {
         let (places, rows, counted_by) = Default::default();
         Self { detail, max, places, rows, counted_by, stacks: 0 }
     }
 
     /// The row of a frame's method.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: there are as many methods as may be.
     pub fn place(&mut self, frame: &Arc<Frame>) -> Result<u32, StoreError> {
         let shown = told(frame, self.detail);
         let place = self.named(shown.name.clone(), shown.module.clone())?;
@@ -80,7 +83,10 @@ impl Methods {
         }
     }
 
-    /// Adds those of other parts.
+    /// Adds the rows of other parts.
+    ///
+    /// # Errors
+    /// As [`Self::place`]; some of the rows are added then.
     pub fn join(&mut self, other: Self) -> Result<(), StoreError> {
         if self.rows.is_empty() {
             *self = other;

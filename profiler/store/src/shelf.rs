@@ -27,6 +27,10 @@ use std::time::Duration;
 /// Brings blocks and journals.
 pub trait Shelf: Send + Sync {
     /// Shows what shares an instant with the range, the newest first, until `take` fails.
+    ///
+    /// # Errors
+    /// What `take` fails with. [`StoreError::Away`]: what has the blocks does not answer. [`StoreError::Unreadable`]: a
+    /// volume makes no sense, by the path that [`Self::set_aside`] takes. [`StoreError::Unwanted`]: nobody waits.
     fn each(
         &self,
         touch: &Touch<'_>,
@@ -34,14 +38,19 @@ pub trait Shelf: Send + Sync {
     ) -> Result<(), StoreError>;
     /// From the oldest window to the newest, as far as it is known.
     fn span(&self) -> Option<TimeRange>;
-    /// A block's directory cannot be read as it is: it is not to be shown again. An error is one that passes: the
-    /// question ends with it.
+    /// A block's directory cannot be read as it is: it is not to be shown again.
+    ///
+    /// # Errors
+    /// What passes, and ends the question ([`StoreError::Away`]).
     fn set_aside(&self, dir: &Path, says: &str) -> Result<(), StoreError>;
     /// What was set aside of what a question touches.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`]: what has the blocks does not answer.
     fn missing(&self, _: &Touch<'_>) -> Result<Missing, StoreError> {
         Ok(Missing::default())
     }
-    /// What is held.
+    /// Windows and bytes that the shelf holds.
     fn usage(&self) -> StoreUsage;
 }
 
@@ -62,6 +71,9 @@ enum Kind {
 
 impl Volume {
     /// A block whose files come into a directory as they are asked for.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`]: the manifest makes no sense, or is of another format.
     pub fn block(dir: PathBuf, facts: &BlockFacts, fetch: Arc<dyn Fetch>) -> Result<Self, StoreError> {
         let text = String::from_utf8_lossy(&facts.manifest);
         let manifest = super::block::Manifest::parse(&dir, &text);
@@ -70,7 +82,7 @@ impl Volume {
         Ok(Self(Kind::Block(Box::new(Block::fetched(dir, manifest, fetch)))))
     }
 
-    /// No windows yet.
+    /// A journal of which nothing was read yet.
     pub fn journal() -> Self {
         Self(Kind::Part(Box::default()))
     }
@@ -96,7 +108,7 @@ impl Volume {
         true
     }
 
-    /// From its first window to its last; None: it has none.
+    /// From the start of the first window to the end of the last one; None: there are no windows.
     pub fn range(&self) -> Option<TimeRange> {
         match &self.0 {
             Kind::Block(block) => Some(block.range()),
@@ -104,7 +116,7 @@ impl Volume {
         }
     }
 
-    /// Windows.
+    /// How many windows the volume has.
     pub fn windows(&self) -> u64 {
         match &self.0 {
             Kind::Block(block) => block.windows(),
@@ -114,7 +126,7 @@ impl Volume {
         }
     }
 
-    /// Bytes of memory that it takes, estimated.
+    /// Bytes of memory that the volume takes, estimated.
     pub fn kept_bytes(&self) -> usize {
         match &self.0 {
             Kind::Block(block) => block.kept_bytes(),
@@ -154,7 +166,7 @@ impl<S: Shelf> ShelfStore<S> {
         Self { shelf, window_length, answers }
     }
 
-    /// The shelf.
+    /// The shelf that the answers come from.
     pub fn shelf(&self) -> &S {
         &self.shelf
     }

@@ -15,7 +15,7 @@ const MAX_PAIRS: usize = 4 << 20;
 /// Slot, stack, count and weight.
 pub(crate) type SlotSum = (u32, u32, u64, u64);
 
-/// The sums.
+/// Counts and weights, by slot and stack.
 #[derive(Debug)]
 pub(crate) struct Sums {
     stacks: usize,
@@ -26,14 +26,14 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Nothing yet.
+    /// Sums of so many slots and stacks, all 0.
     pub fn new(slots: usize, stacks: usize) -> Self {
         let places = slots.saturating_mul(stacks);
         let table = if places <= MAX_TABLE { vec![(0, 0); places] } else { Vec::new() };
         Self { stacks, table, map: PairMap::default(), over: false }
     }
 
-    /// Adds.
+    /// Adds samples of a stack to a slot.
     pub fn add(&mut self, slot: u32, stack: u32, count: u64, weight: u64) {
         let sum = match self.table.is_empty() {
             true if self.map.len() >= MAX_PAIRS => {
@@ -51,6 +51,9 @@ impl Sums {
     }
 
     /// Whether all were added.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: there were more than [`MAX_PAIRS`] pairs of slot and stack. The sums lack some then.
     pub fn fit(&self) -> Result<(), StoreError> {
         let too_large = StoreError::TooLarge { what: "stacks in its groups", limit: MAX_PAIRS };
         if self.over { Err(too_large) } else { Ok(()) }

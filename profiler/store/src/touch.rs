@@ -8,11 +8,11 @@ use std::time::Duration;
 pub enum Needs {
     /// Label sets, windows, sums by label set.
     Facts,
-    /// These, and stacks.
+    /// Facts, and stacks.
     Trees,
     /// Facts, and the ledger.
     Ledger,
-    /// All of it.
+    /// All files.
     All,
 }
 
@@ -36,20 +36,20 @@ const OF_TASKS: [LabelKey; 3] = [LabelKey::TaskIndex, LabelKey::TaskAttempt, Lab
 /// What a question touches.
 #[derive(Clone, Copy, Debug)]
 pub struct Touch<'a> {
-    /// When.
+    /// The time that is asked for.
     pub range: TimeRange,
     /// Whose samples.
     pub selection: &'a Selection,
-    /// Its answer tells tasks apart, or selects by them.
+    /// The answer tells tasks apart, or selects by them.
     pub of_tasks: bool,
-    /// Its answer tells apart what lies so far apart in time.
+    /// The answer tells apart what lies so far apart in time.
     pub step: Option<Duration>,
-    /// What is read.
+    /// The files of a block that are read.
     pub needs: Needs,
 }
 
 impl<'a> Touch<'a> {
-    /// An answer by these labels.
+    /// What a query touches whose answer tells apart the labels `by`.
     pub(super) fn of(query: &'a Query, by: &[LabelKey], needs: Needs) -> Self {
         Self::within(query.range, &query.selection, by, needs)
     }

@@ -9,11 +9,11 @@ pub type LabelledSeries = (Vec<(LabelKey, Arc<str>)>, Vec<SeriesPoint>);
 /// A value of a label, and the sums of all samples that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelValue {
-    /// The value.
+    /// The text of the value.
     pub value: Arc<str>,
-    /// Samples.
+    /// Samples that have the value.
     pub count: u64,
-    /// Their weight.
+    /// Weight of these samples.
     pub weight: u64,
 }
 

@@ -13,9 +13,9 @@ pub(super) const UNSELECTED: u32 = u32::MAX;
 
 /// Something that holds windows.
 pub(super) trait View {
-    /// What it knows of them.
+    /// What is known of the windows.
     fn facts(&self) -> &Facts;
-    /// Its stacks.
+    /// The stacks of its rows.
     fn stacks(&self) -> Result<StacksRef<'_>, StoreError>;
     /// The tree of all its stacks.
     fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
@@ -23,9 +23,9 @@ pub(super) trait View {
     }
     /// The rows of all groups with a slot, by slot and stack. A slot for each group; `slots` in all.
     fn sums(&self, of_group: &[u32], slots: usize) -> Result<Sums, StoreError>;
-    /// How many rows it has.
+    /// How many rows the view has.
     fn rows(&self) -> u64;
-    /// Its ledger.
+    /// The lines of the ledger.
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError>;
 }
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Files that are kept; beyond, all are forgotten and found anew.
 const MAX_FILES: usize = 256;
 
-/// A file as it is now: device, inode, size, when it was changed. That time cannot be set back, as that of modification can.
+/// A file as it is now: device, inode, size, when it was changed. That time cannot be set back, as that of modification
+/// can.
 type Key = (u64, u64, u64, (i64, u64));
 
 /// What is known of files of one kind, of a kilobyte each or less.
@@ -25,7 +26,10 @@ impl<T> ByFile<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of the file with these attributes; `read` finds it where nothing is, and its error is not kept.
+    /// What is known of the file with these attributes; `read` finds it where nothing is known.
+    ///
+    /// # Errors
+    /// What `read` fails with; that is not kept.
     pub fn get<E>(&self, stat: &Stat, read: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         let key = (stat.st_dev, stat.st_ino, stat.st_size as u64, (stat.st_ctime, stat.st_ctime_nsec));
         if let Some(known) = self.lock().get(&key) {

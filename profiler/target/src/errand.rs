@@ -1,13 +1,14 @@
 //! Reads of a target that may never end, on threads that can be given up.
 //!
-//! In: a job, what it reads and of whom ([`About`]), and how long the caller waits. Out: what the job gave; a [`Ticket`] when
-//! it takes longer; or why it was not begun ([`Turned`]). Where the kernel must fault in a page of the target's memory, or
-//! waits for its mmap_lock that such a fault holds (/proc/PID/{cmdline,environ,maps,map_files,mem}; fs/proc/base.c,
-//! fs/proc/task_mmu.c, Linux 6.18), and where a file's file system is served by a program or another machine, a read takes as
-//! long as others like. A job that is out for [`Limits::stuck_after`] is given up: its thread is left to it, another takes
-//! its place, and the process or the file system is left alone for a time that doubles. Threads, what one user's jobs may hold
-//! of them and the CPU time that they may take are bounded. The sampling thread ([`errands`]) waits for late jobs for
-//! a share of the time only; threads that may wait have a pool of their own ([`background`]).
+//! In: a job, what it reads and of whom ([`About`]), and how long the caller waits. Out: what the job gave; a
+//! [`Ticket`] when it takes longer; or why it was not begun ([`Turned`]). Where the kernel must fault in a page of the
+//! target's memory, or waits for its mmap_lock that such a fault holds
+//! (/proc/PID/{cmdline,environ,maps,map_files,mem}; fs/proc/base.c, fs/proc/task_mmu.c, Linux 6.18), and where a
+//! file's file system is served by a program or another machine, a read takes as long as others like. A job that is
+//! out for [`Limits::stuck_after`] is given up: its thread is left to it, another takes its place, and the process or
+//! the file system is left alone for a time that doubles. Threads, what one user's jobs may hold of them and the CPU
+//! time that they may take are bounded. The sampling thread ([`errands`]) waits for late jobs for a share of the time
+//! only; threads that may wait have a pool of their own ([`background`]).
 
 mod about;
 mod held;
@@ -26,13 +27,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel, sync_ch
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Of its time, for the sampling thread's waiting for jobs that are late.
+/// Share of the sampling thread's time that it waits for jobs that are late.
 const SHARE: f64 = 0.05;
-/// What it may wait ahead, as at a start.
+/// What the sampling thread may wait ahead, as at a start.
 const AHEAD: Duration = Duration::from_secs(2);
-/// So long every job is waited for: most take some ten microseconds.
+/// At least so long a job is waited for: most take some ten microseconds.
 const LEAST: Duration = Duration::from_millis(1);
-/// Of each thread; it touches a few pages.
+/// Bytes of each thread's stack, of which it touches a few pages.
 const STACK: usize = 1 << 20;
 
 /// Why a job was not begun, or gave nothing.
@@ -40,13 +41,13 @@ const STACK: usize = 1 << 20;
 pub enum Turned {
     /// A job for the same process or file system did not come back: both are left alone for a while.
     Banned,
-    /// One is out for a moment: it is waited for before the next.
+    /// A job for the same is out for a moment: it is waited for before the next.
     Slow,
-    /// Too many jobs of its user are out.
+    /// Too many jobs for the processes of one user are out.
     UserBusy,
     /// All threads are out.
     Busy,
-    /// Its user's jobs took too much CPU time.
+    /// The jobs for one user or process took too much CPU time.
     Budget,
     /// No thread can be started.
     NoThread,
@@ -55,7 +56,7 @@ pub enum Turned {
 }
 
 impl Turned {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 7] =
         [Self::Banned, Self::Slow, Self::UserBusy, Self::Busy, Self::Budget, Self::NoThread, Self::Failed];
 
@@ -78,7 +79,10 @@ impl Turned {
 pub struct Ticket<T>(Receiver<T>);
 
 impl<T> Ticket<T> {
-    /// What it gave, when it has come back; an error when it never will.
+    /// What the job gave; None: it has not come back yet.
+    ///
+    /// # Errors
+    /// [`Turned::Failed`]: the job panicked, so it will never give anything.
     pub fn poll(&self) -> Result<Option<T>, Turned> {
         match self.0.try_recv() {
             Ok(done) => Ok(Some(done)),
@@ -91,16 +95,16 @@ impl<T> Ticket<T> {
 /// What came of handing in a job.
 #[derive(Debug)]
 pub enum Errand<T> {
-    /// It is done.
+    /// The job is done.
     Done(T),
-    /// It takes longer than the caller waits.
+    /// The job takes longer than the caller waits.
     Late(Ticket<T>),
-    /// It was not begun, or gave nothing.
+    /// The job was not begun, or gave nothing.
     Turned(Turned),
 }
 
 impl<T> Errand<T> {
-    /// What it gave, if it is there in time; else the job's result is dropped when it comes.
+    /// What the job gave, if that is there in time; else it is dropped when it comes.
     pub fn done(self) -> Option<T> {
         match self {
             Self::Done(done) => Some(done),
@@ -109,32 +113,32 @@ impl<T> Errand<T> {
     }
 }
 
-/// How much there may be.
+/// How much a pool may have out, and how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// What its threads are called, and have the rights of.
+    /// The name of the threads, by which they have their rights.
     pub thread: &'static str,
     /// After so long a job is given up.
     pub stuck_after: Duration,
     /// While a job is out for longer, no other for the same process or file system is begun.
     pub slow_after: Duration,
-    /// Of the caller's time, for jobs that are late; 1: it waits as long as it likes.
+    /// Share of the caller's time for jobs that are late; 1: the caller waits as long as it likes.
     pub waiting: f64,
-    /// So long every job is waited for.
+    /// At least so long a job is waited for.
     pub least: Duration,
-    /// Threads, stuck ones included.
+    /// How many threads there may be, stuck ones included.
     pub threads: usize,
-    /// Of these, those that do jobs of one user's processes.
+    /// How many threads may do jobs of one user's processes.
     pub of_user: usize,
-    /// Of these, those that do jobs for one process or file system.
+    /// How many threads may do jobs for one process or file system.
     pub of_key: usize,
-    /// Of a core, for the jobs of one user's processes.
+    /// Share of a core for the jobs of one user's processes.
     pub user_share: f64,
-    /// CPU time of which that may be taken ahead, as for a node's processes at the start.
+    /// CPU time of that share that may be taken ahead, as for a node's processes at the start.
     pub user_ahead: Duration,
-    /// The same for those of one process.
+    /// Share of a core for the jobs of one process.
     pub process_share: f64,
-    /// CPU time of which that may be taken ahead.
+    /// CPU time of that share that may be taken ahead.
     pub process_ahead: Duration,
 }
 
@@ -167,7 +171,8 @@ impl Limits {
         ..Self::SAMPLING
     };
 
-    /// For asking JVMs, each of which may take ten seconds to open its socket and ten to answer, and for reading perf maps.
+    /// For asking JVMs, each of which may take ten seconds to open its socket and ten to answer, and for reading perf
+    /// maps.
     pub const ASKING: Self = Self {
         thread: "jvm-names",
         stuck_after: Duration::from_secs(40),
@@ -202,31 +207,31 @@ pub struct Errands {
     state: Arc<Mutex<State>>,
 }
 
-/// For the sampling thread.
+/// The pool of the sampling thread.
 pub fn errands() -> &'static Errands {
     static SAMPLING: OnceLock<Errands> = OnceLock::new();
     SAMPLING.get_or_init(|| Errands::new(Limits::SAMPLING.or_tests()))
 }
 
-/// For threads that may wait.
+/// The pool of threads that may wait.
 pub fn background() -> &'static Errands {
     static BACKGROUND: OnceLock<Errands> = OnceLock::new();
     BACKGROUND.get_or_init(|| Errands::new(Limits::BACKGROUND.or_tests()))
 }
 
-/// For threads that ask JVMs, which may be other users: theirs may, too.
+/// The pool of threads that ask JVMs: they have the right to be another user, as a JVM wants to be asked.
 pub fn asking() -> &'static Errands {
     static ASKING: OnceLock<Errands> = OnceLock::new();
     ASKING.get_or_init(|| Errands::new(Limits::ASKING.or_tests()))
 }
 
-/// What all pools did.
+/// What all three pools did.
 pub fn counts() -> ErrandCounts {
     errands().counts().and(background().counts()).and(asking().counts())
 }
 
 impl Errands {
-    /// No threads yet.
+    /// A pool without threads yet.
     pub fn new(limits: Limits) -> Self {
         Self { state: Arc::new(Mutex::new(State::new(limits))) }
     }
@@ -273,7 +278,7 @@ impl Errands {
         }
     }
 
-    /// What was done, and who is stuck.
+    /// What the pool did, and who is stuck.
     pub fn counts(&self) -> ErrandCounts {
         lock(&self.state).counts(Instant::now())
     }

@@ -10,10 +10,10 @@ use std::path::Path;
 
 /// A process has a few hundred; a hostile one may have 65,530 (`vm.max_map_count`).
 pub const MAX_MAPPINGS: usize = 8192;
-/// PATH_MAX of Linux.
+/// Bytes of a path that are kept: PATH_MAX of Linux.
 const MAX_PATH: usize = 4096;
 
-/// What is mapped.
+/// What a mapping is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backing {
     /// A file.
@@ -34,17 +34,17 @@ pub enum Backing {
 /// One executable mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// First address.
+    /// The first address.
     pub start: u64,
-    /// One past the last.
+    /// One past the last address.
     pub end: u64,
-    /// Offset in the file.
+    /// Bytes from the start of the file to what is mapped first.
     pub offset: u64,
     /// Device as the kernel prints it: major, minor.
     pub device: (u32, u32),
     /// Inode; 0 without a file.
     pub inode: u64,
-    /// What is mapped.
+    /// What the mapping is of.
     pub backing: Backing,
 }
 

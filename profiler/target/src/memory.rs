@@ -29,33 +29,55 @@ pub enum ReadError {
     Denied,
 }
 
-/// Some process's memory.
+/// Memory that is read by address: a process's, or a copy of some of it.
 pub trait Memory {
     /// Fills `into` with what is at `address`, all of it or none.
+    ///
+    /// # Errors
+    /// [`ReadError::Fault`]: not all of it is mapped. [`ReadError::Gone`]: the process ended, or runs another program.
+    /// [`ReadError::Denied`]: the kernel does not let us.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), ReadError>;
 
-    /// The bytes at `address`.
+    /// The `N` bytes at `address`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     fn bytes<const N: usize>(&self, address: u64) -> Result<[u8; N], ReadError> {
         let mut bytes = [0; N];
         self.read(address, &mut bytes).map(|()| bytes)
     }
-    /// A byte.
+    /// The byte at `address`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     fn u8(&self, address: u64) -> Result<u8, ReadError> {
         self.bytes::<1>(address).map(|[byte]| byte)
     }
-    /// Two bytes.
+    /// The number of two bytes at `address`, little endian.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     fn u16(&self, address: u64) -> Result<u16, ReadError> {
         self.bytes(address).map(u16::from_le_bytes)
     }
-    /// Four bytes.
+    /// The number of four bytes at `address`, little endian.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     fn u32(&self, address: u64) -> Result<u32, ReadError> {
         self.bytes(address).map(u32::from_le_bytes)
     }
-    /// Eight bytes.
+    /// The number of eight bytes at `address`, little endian.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     fn u64(&self, address: u64) -> Result<u64, ReadError> {
         self.bytes(address).map(u64::from_le_bytes)
     }
-    /// The bytes up to a zero; None when there are more than `limit`.
+    /// The bytes at `address` up to a zero; None when there are more than `limit`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     fn c_string(&self, address: u64, limit: usize) -> Result<Option<Vec<u8>>, ReadError> {
         let mut text = Vec::new();
         let mut at = address;
@@ -76,7 +98,10 @@ pub trait Memory {
     }
 }
 
-/// `base` plus `offset`, which is nowhere when there is no such address.
+/// `base` plus `offset`.
+///
+/// # Errors
+/// [`ReadError::Fault`]: there is no such address.
 pub fn at(base: u64, offset: u64) -> Result<u64, ReadError> {
     base.checked_add(offset).ok_or(ReadError::Fault)
 }
@@ -86,7 +111,11 @@ pub fn at(base: u64, offset: u64) -> Result<u64, ReadError> {
 pub struct ProcessMemory(File);
 
 impl ProcessMemory {
-    /// Of the process whose directory in /proc this is.
+    /// Opens the memory of the process whose directory in /proc this is.
+    ///
+    /// # Errors
+    /// [`ReadError::Gone`]: the process ended. [`ReadError::Denied`]: that takes CAP_SYS_PTRACE. [`ReadError::Fault`]:
+    /// any other error, for instance no descriptor left.
     pub fn open(process_dir: &Path) -> Result<Self, ReadError> {
         File::open(process_dir.join("mem")).map(Self).map_err(|e| reason(&e))
     }
@@ -130,7 +159,7 @@ pub struct Pieces<'a, M, const SIZE: usize, const MOST: usize> {
 }
 
 impl<'a, M: Memory, const SIZE: usize, const MOST: usize> Pieces<'a, M, SIZE, MOST> {
-    /// None read yet.
+    /// Pieces of `memory`, none of them read yet.
     pub fn of(memory: &'a M) -> Self {
         Self { memory, pieces: RefCell::default() }
     }

@@ -17,17 +17,17 @@ use std::time::Duration;
 /// Why a file of a target is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refusal {
-    /// There is none.
+    /// There is no such file.
     Missing,
-    /// A symbolic link.
+    /// The file is a symbolic link.
     Symlink,
-    /// A FIFO, directory, device or socket.
+    /// The file is a FIFO, directory, device or socket.
     NotRegular,
-    /// It belongs to somebody else.
+    /// The file belongs to somebody else.
     WrongOwner,
-    /// On a file system that a user's program serves (FUSE): reading it could block for ever.
+    /// The file is on a file system that a user's program serves (FUSE): reading could block for ever.
     SlowFilesystem,
-    /// It does not look like what it should be.
+    /// The contents do not look like what they should be.
     Rubbish,
     /// Opening or reading failed.
     Unreadable,
@@ -38,7 +38,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 9] = [
         Self::Missing,
         Self::Symlink,
@@ -64,7 +64,7 @@ impl Refusal {
             Self::Late => "late",
         }
     }
-    /// What it was, for people.
+    /// What is wrong with the file, for people.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Missing => "it is not there",
@@ -92,6 +92,10 @@ impl From<Errno> for Refusal {
 }
 
 /// Opens a directory to walk in, for instance `/proc/PID/root`.
+///
+/// # Errors
+/// [`Refusal::ProcessGone`]: there is none. [`Refusal::Missing`]: it is no directory. [`Refusal::Symlink`],
+/// [`Refusal::Unreadable`]: it cannot be opened.
 pub fn root(path: &Path) -> Result<OwnedFd, Refusal> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
@@ -100,7 +104,11 @@ pub fn root(path: &Path) -> Result<OwnedFd, Refusal> {
     })
 }
 
-/// A handle (O_PATH) to what `path` is inside `root`, and its attributes. A symlink at the end is an error.
+/// A handle (O_PATH) to what `path` is inside `root`, and its attributes.
+///
+/// # Errors
+/// [`Refusal::Missing`]: there is none. [`Refusal::Symlink`]: the end is a symbolic link, or there are too many on the
+/// way. [`Refusal::Unreadable`]: it cannot be opened.
 pub fn look(root: &OwnedFd, path: &Path) -> Result<(OwnedFd, Stat), Refusal> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = in_root(root, path, flags, Mode::empty())?;
@@ -111,7 +119,10 @@ pub fn look(root: &OwnedFd, path: &Path) -> Result<(OwnedFd, Stat), Refusal> {
     Ok((handle, stat))
 }
 
-/// openat2 held inside `root`, never through magic links.
+/// Opens `path` by openat2, held inside `root`, never through magic links.
+///
+/// # Errors
+/// What openat2(2) fails with; EAGAIN only after eight more tries.
 pub fn in_root(root: &OwnedFd, path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let mut tries = 0;
@@ -125,6 +136,9 @@ pub fn in_root(root: &OwnedFd, path: &Path, flags: OFlags, mode: Mode) -> rustix
 }
 
 /// Opens the regular file `path` inside `root` for reading, when it belongs to `uid` or to root.
+///
+/// # Errors
+/// As [`look`]. [`Refusal::NotRegular`]: it is no regular file. [`Refusal::WrongOwner`]: it belongs to another user.
 pub fn regular_file(root: &OwnedFd, path: &Path, uid: u32) -> Result<(File, Stat), Refusal> {
     let (handle, stat) = look(root, path)?;
     check(&stat, Some(uid))?;
@@ -132,6 +146,9 @@ pub fn regular_file(root: &OwnedFd, path: &Path, uid: u32) -> Result<(File, Stat
 }
 
 /// Opens the regular file `path` inside `root`, whoever owns it; symlinks that stay inside are followed.
+///
+/// # Errors
+/// As [`look`], but for a link at the end. [`Refusal::NotRegular`]: it is no regular file.
 pub fn any_regular_file(root: &OwnedFd, path: &Path) -> Result<(File, Stat), Refusal> {
     let handle = in_root(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let stat = rustix::fs::fstat(&handle)?;
@@ -160,6 +177,11 @@ fn reopen(handle: &OwnedFd, stat: &Stat) -> Result<(File, Stat), Refusal> {
 /// Opens the file behind a mapping. `/proc/PID/map_files` gives the mapped inode itself, also when it was
 /// deleted or replaced; without the capability for that (CAP_CHECKPOINT_RESTORE) or when the process has
 /// ended, the path is tried in the process's root and in ours, and taken only if the inode is the same.
+///
+/// # Errors
+/// [`Refusal::NotRegular`]: the mapping has no regular file. [`Refusal::SlowFilesystem`]: it may be on FUSE.
+/// [`Refusal::Missing`]: another inode has the path. [`Refusal::ProcessGone`], [`Refusal::Symlink`],
+/// [`Refusal::Unreadable`]: as [`root`] and [`look`].
 pub fn mapped_file(process_dir: &Path, mapping: &Mapping) -> Result<(File, Stat), Refusal> {
     let Backing::File { path, .. } = &mapping.backing else { return Err(Refusal::NotRegular) };
     if is_fuse(process_dir, mapping.device) {
@@ -224,7 +246,10 @@ fn filesystem_of(mountinfo: &str, device: (u32, u32)) -> Option<&str> {
     })
 }
 
-/// At most `limit` bytes of a file of /proc; these have no size.
+/// Reads at most `limit` bytes of a file of /proc; these files have no size.
+///
+/// # Errors
+/// [`Refusal::ProcessGone`]: there is no such file. [`Refusal::Unreadable`]: any other error.
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Refusal> {
     let file = File::open(path).map_err(io_refusal)?;
     let mut bytes = Vec::new();
@@ -235,8 +260,11 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Refusal> {
 /// How long a thread that may wait waits for a file of /proc that is made from a process's memory.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// As [`read_bounded`], of a file that the kernel makes from a process's memory, for threads that may wait: on one that can
-/// be given up. `process_dir` is `/proc/PID`.
+/// Reads at most `limit` bytes of the file `name` of /proc, which the kernel makes from a process's memory, for threads
+/// that may wait: on one that can be given up. `process_dir` is `/proc/PID`.
+///
+/// # Errors
+/// As [`read_bounded`]. [`Refusal::Late`]: it takes longer than half a second, or the process is left alone.
 pub fn read_of_process(process_dir: &Path, name: &'static str, limit: u64) -> Result<Vec<u8>, Refusal> {
     let path = process_dir.join(name);
     let about = About::process(process_dir, if name == "maps" { What::Maps } else { What::Words });
@@ -244,7 +272,10 @@ pub fn read_of_process(process_dir: &Path, name: &'static str, limit: u64) -> Re
     read.done().unwrap_or(Err(Refusal::Late))
 }
 
-/// Removes a name inside `root`; only a regular file owned by `uid`.
+/// Removes a name inside `root`: only of a regular file that belongs to `uid` or to root.
+///
+/// # Errors
+/// As [`regular_file`]; [`Refusal::Unreadable`]: unlinkat(2) fails. The file is there then.
 pub fn remove_file(root: &OwnedFd, path: &Path, uid: u32) -> Result<(), Refusal> {
     let (_, stat) = look(root, path)?;
     check(&stat, Some(uid))?;

@@ -2,8 +2,8 @@
 //!
 //! In: jobs, each about a process. Out: what each gave, at the [`Door`] of who handed it in. A job runs on an errand's
 //! thread ([`super::errand`]), which can be given up; a reader waits for it as long as its [`Class`] says. One job of a
-//! process at a time, in the order that they came; of those that may take half a minute at most `ASKING` at once, so that
-//! names of frames never wait behind them. At most `MAX_WAITING` jobs of a door wait.
+//! process at a time, in the order that they came; of those that may take half a minute at most `ASKING` at once, so
+//! that names of frames never wait behind them. At most `MAX_WAITING` jobs of a door wait.
 
 use super::errand::{About, Errand, Turned, What, asking, background};
 use emberscope_model::ProcessKey;
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Threads. Jobs mostly wait for a target's memory or for a JVM's answer.
 const THREADS: usize = 4;
-/// Of these, those that wait for answers.
+/// Threads that wait for answers of processes, at most.
 const ASKING: usize = 2;
 /// Jobs of a door that may wait: more processes of a runtime than a node has.
 const MAX_WAITING: usize = 256;
@@ -52,12 +52,12 @@ pub enum Unread {
     Late,
 }
 
-/// Whom a job reads.
+/// The process that a job reads.
 #[derive(Clone, Debug)]
 pub struct Of {
-    /// Which incarnation.
+    /// The process, by pid and start time.
     pub key: ProcessKey,
-    /// Its directory in /proc.
+    /// Directory of the process in /proc.
     pub dir: PathBuf,
 }
 
@@ -118,7 +118,7 @@ impl Shared {
     }
 }
 
-/// The threads end with it.
+/// The threads, which end with this.
 #[derive(Default)]
 struct Pool(Arc<Shared>);
 

@@ -15,9 +15,9 @@ pub struct WindowsConfig<S> {
     pub max_rows: usize,
     /// The stack of samples over that limit.
     pub overflow_stack: S,
-    /// Their labels, where even keeping those takes too many rows.
+    /// The labels of such samples, where even keeping their own takes too many rows.
     pub overflow_labels: Arc<LabelSet>,
-    /// Whose a stack is.
+    /// Who pays for a stack: whose process had it.
     pub tenant: fn(&S) -> Tenant,
     /// For how many of `max_rows` a row with this stack counts, by the memory that it holds.
     pub cost: fn(&S) -> usize,
@@ -26,7 +26,7 @@ pub struct WindowsConfig<S> {
 /// What happened to samples and windows since start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowCounters {
-    /// Samples.
+    /// Samples that were added.
     pub samples: u64,
     /// Samples and stretches of the ledger whose window had closed; counted in the oldest open one.
     pub late: u64,

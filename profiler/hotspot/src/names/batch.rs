@@ -41,6 +41,11 @@ impl<'a, M: Memory> Batch<'a, M> {
 
     /// The methods of one frame, innermost first: for compiled code those inlined at its address and then the
     /// one that was compiled; else one.
+    ///
+    /// # Errors
+    /// [`Unnamed::NotJava`]: the frame is none of Java's, or lies in no code heap. [`Unnamed::Unloaded`]: the code or
+    /// the method is no longer the one that was walked. [`Unnamed::Unreadable`]: memory cannot be read, or makes no
+    /// sense. [`Unnamed::Gone`]: the process ended.
     pub fn name(&mut self, frame: &UserFrame) -> Result<Arc<[JavaFrame]>, Unnamed> {
         self.namer.counts.frames += 1;
         let frames = match JavaFrameTag::from_number(frame.kind) {

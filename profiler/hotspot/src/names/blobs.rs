@@ -16,7 +16,7 @@ const MAX_STEPS: u32 = 64;
 /// Bytes of the map that are read at once.
 const PIECE: u64 = 256;
 
-/// A code heap.
+/// A code heap: addresses of its reserved memory and of its map, and the size of its segments as a power of 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heap {
     pub low: u64,
@@ -27,7 +27,11 @@ pub struct Heap {
     pub committed: u64,
 }
 
-/// The heaps there are; none before the JVM made them.
+/// The code heaps that there are; none before the JVM made them.
+///
+/// # Errors
+/// [`Unnamed::Gone`]: the process ended. [`Unnamed::Unreadable`]: memory cannot be read. A heap that makes no sense is
+/// left out.
 pub fn heaps<M: Memory>(memory: &M, layout: &CodeLayout) -> Result<Vec<Heap>, Unnamed> {
     let first = memory.u64(layout.heaps)?;
     if first == 0 {
@@ -63,21 +67,26 @@ fn heap<M: Memory>(memory: &M, layout: &CodeLayout, address: u64) -> Result<Opti
 /// A blob's head, as it was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The blob's address.
+    /// The blob's address: what its offsets count from.
     pub blob: u64,
     /// First instruction and one past the last.
     pub code: (u64, u64),
-    /// Of a blob that is an nmethod.
+    /// The number of the compilation, of a blob that is an nmethod.
     pub compile_id: u32,
-    /// Of a blob that is an nmethod.
+    /// The address of the `Method`, of a blob that is an nmethod.
     pub method: u64,
-    /// Where its name is.
+    /// Where the blob's name is.
     pub name: u64,
-    /// Its first bytes, for where the debug info is.
+    /// The blob's first bytes, for where the debug info is.
     pub bytes: Vec<u8>,
 }
 
 /// The blob that `pc` lies in.
+///
+/// # Errors
+/// [`Unnamed::NotJava`]: `pc` lies in no code heap. [`Unnamed::Unloaded`]: the segment is free, or its blob does not
+/// have `pc`. [`Unnamed::Unreadable`]: memory cannot be read, or the map leads nowhere. [`Unnamed::Gone`]: the process
+/// ended.
 pub fn find<M: Memory>(memory: &M, layout: &CodeLayout, heaps: &[Heap], pc: u64) -> Result<Head, Unnamed> {
     let heap = heaps.iter().find(|heap| (heap.low..heap.high).contains(&pc)).ok_or(Unnamed::NotJava)?;
     let mut segment = (pc - heap.low) >> heap.shift;
@@ -106,7 +115,11 @@ pub fn find<M: Memory>(memory: &M, layout: &CodeLayout, heaps: &[Heap], pc: u64)
     Err(Unnamed::Unreadable)
 }
 
-/// The head of the blob at `blob`; Unloaded when its block is not in use.
+/// The head of the blob at `blob`.
+///
+/// # Errors
+/// [`Unnamed::Unloaded`]: the blob's block is not in use. [`Unnamed::Unreadable`]: memory cannot be read, or the code
+/// is not where a blob's can be. [`Unnamed::Gone`]: the process ended.
 pub fn head<M: Memory>(memory: &M, layout: &CodeLayout, blob: u64) -> Result<Head, Unnamed> {
     let header = layout.block_header as usize;
     let mut bytes = vec![0; header + layout.head as usize];
@@ -148,7 +161,7 @@ impl Head {
         same(self) == same(before)
     }
 
-    /// None where an end is before a beginning.
+    /// Where the debug info of the nmethod is; None where an end is before a beginning.
     pub fn sections(&self, layout: &CodeLayout) -> Option<Sections> {
         let (blob, head) = (self.blob, self.bytes.as_slice());
         let part = |from: u64, to: u64| Some((from, to.checked_sub(from)?));

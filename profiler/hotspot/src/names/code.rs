@@ -43,10 +43,10 @@ pub enum Place {
     Inside(u64),
 }
 
-/// An nmethod.
+/// An nmethod's debug info.
 #[derive(Debug)]
 pub struct Code {
-    /// As it was when all this was read.
+    /// The head as it was when all this was read.
     pub head: Head,
     /// Offset in the code and scope.
     pcs: Runs,
@@ -56,7 +56,7 @@ pub struct Code {
     named: Box<[OnceLock<Arc<Method>>]>,
     /// What the code's shape tells of a leaf: each entry for the code from its offset on. None: nothing.
     leaves: OnceLock<Runs>,
-    /// It was interrupted before.
+    /// The nmethod was interrupted before.
     interrupted: OnceLock<()>,
     excluded: u8,
 }
@@ -66,6 +66,9 @@ impl Code {
     pub const OWN: u32 = 0;
 
     /// Reads what the head leads to; where that makes no sense, the nmethod has no debug info here.
+    ///
+    /// # Errors
+    /// [`Unnamed::Gone`]: the process ended. Nothing else is an error.
     pub fn read<M: Memory>(memory: &M, layout: &CodeLayout, head: Head) -> Result<Self, Unnamed> {
         let sections = head.sections(layout);
         let read = sections.map(|s| parts(memory, [s.metadata, s.scopes, s.pcs]));
@@ -96,7 +99,7 @@ impl Code {
         })
     }
 
-    /// About so many bytes of memory.
+    /// Bytes of memory that the nmethod takes, about.
     pub fn bytes(&self) -> usize {
         let leaves = self.leaves.get().map_or(0, Runs::bytes);
         // The names are the methods'.
@@ -114,7 +117,7 @@ impl Code {
     pub fn named(&self, index: u32) -> Option<&Arc<Method>> {
         self.named.get(index as usize)?.get()
     }
-    /// Remembers it: it was there as long as this nmethod was.
+    /// Remembers a method: it was there as long as this nmethod was.
     pub fn set_named(&self, index: u32, method: Arc<Method>) {
         if let Some(slot) = self.named.get(index as usize) {
             let _ = slot.set(method);
@@ -183,7 +186,7 @@ impl Code {
         let pcs: Vec<_> = self.pcs.iter().collect();
         Some(Structure::of(&bytes, &pcs))
     }
-    /// Whether what its shape tells is kept, or that it tells nothing.
+    /// Whether it is kept what the code's shape tells, or that it tells nothing.
     pub fn has_leaves(&self) -> bool {
         self.leaves.get().is_some()
     }

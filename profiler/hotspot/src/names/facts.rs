@@ -10,12 +10,12 @@ use emberscope_target::text;
 const MAX_RELEASE: usize = 128;
 const FLAGS: [&str; 3] = ["DebugNonSafepoints", "UseJVMCICompiler", "PreserveFramePointer"];
 
-/// About one JVM.
+/// What one JVM says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JvmFacts {
-    /// 8, 11, 17..; None where it does not tell.
+    /// The release of Java: 8, 11, 17..; None where the JVM does not tell.
     pub major: Option<u32>,
-    /// `17.0.15+6-Debian-1`; empty where it does not tell.
+    /// The build: `17.0.15+6-Debian-1`; empty where the JVM does not tell.
     pub release: String,
     /// Compiled code has debug info between its calls, so that inlined leaves and lines are exact.
     pub debug_non_safepoints: bool,
@@ -27,7 +27,11 @@ pub struct JvmFacts {
 }
 
 impl JvmFacts {
-    /// Reads them; flags are many, so memory should be [`emberscope_target::memory::Pages`].
+    /// Reads what the JVM says of itself; flags are many, so memory should be [`emberscope_target::memory::Pages`].
+    ///
+    /// # Errors
+    /// [`JvmProblem::Missing`]: the tables do not tell where the flags are. [`JvmProblem::Nonsense`]: a pointer leads
+    /// nowhere. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
     pub fn read<M: Memory>(memory: &M, vm: &VmStructs) -> Result<Self, JvmProblem> {
         let flags = flags::read(memory, vm, &FLAGS)?;
         let flag = |name: &str| flags.get(name).copied().unwrap_or(false);

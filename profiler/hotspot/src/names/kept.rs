@@ -58,7 +58,7 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         self.young.insert(key, (value, bytes));
         self.young_bytes += bytes;
     }
-    /// Forgets one.
+    /// Forgets the value of a key.
     pub fn remove(&mut self, key: K) {
         if let Some((_, bytes)) = self.young.remove(&key) {
             self.young_bytes = self.young_bytes.saturating_sub(bytes);
@@ -73,7 +73,7 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         self.old = std::mem::take(&mut self.young);
         self.old_bytes = std::mem::take(&mut self.young_bytes);
     }
-    /// All of them; nothing is kept then.
+    /// All keys with their values; nothing is kept then.
     pub fn take(&mut self) -> impl Iterator<Item = (K, V)> + use<K, V> {
         (self.young_bytes, self.old_bytes) = (0, 0);
         let all = std::mem::take(&mut self.old).into_iter().chain(std::mem::take(&mut self.young));

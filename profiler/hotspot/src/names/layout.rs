@@ -15,7 +15,7 @@ pub const MAX_HEAD: u64 = 1024;
 pub struct Number {
     /// Bytes from the object's start.
     pub offset: u64,
-    /// Bytes of it.
+    /// How many bytes the number has.
     width: u8,
     signed: bool,
 }
@@ -35,11 +35,11 @@ impl Number {
         };
         Some(Self { offset, width, signed })
     }
-    /// One past its last byte.
+    /// One past the number's last byte, from the object's start.
     pub fn end(self) -> u64 {
         self.offset + u64::from(self.width)
     }
-    /// Its value in an object whose first bytes these are.
+    /// The value in an object whose first bytes these are.
     pub fn get(self, object: &[u8]) -> Option<i64> {
         let at = usize::try_from(self.offset).ok()?;
         let bytes = object.get(at..at.checked_add(usize::from(self.width))?)?;
@@ -62,9 +62,9 @@ impl Number {
 /// A place in a blob: where a pointer leads, or so many bytes from the blob's start.
 #[derive(Clone, Copy, Debug)]
 pub enum Spot {
-    /// A pointer.
+    /// The address in this pointer.
     Pointer(Number),
-    /// An offset.
+    /// So many bytes from the blob's start.
     Offset(Number),
 }
 
@@ -109,17 +109,17 @@ pub enum Metadata {
 pub struct CodeLayout {
     /// Address of the pointer to the array of heaps, or to the one heap.
     pub heaps: u64,
-    /// Of the array's length and its elements' pointer; None where there is one heap.
+    /// Offsets of the array's length and of the pointer to its elements; None where there is one heap.
     pub array: Option<(u64, u64)>,
     pub heap_low: u64,
     pub heap_high: u64,
     pub heap_committed: u64,
     pub heap_segmap: u64,
     pub heap_shift: u64,
-    /// Bytes before a blob, and where they say that the block is in use.
+    /// Bytes of a block's header, which stands before a blob, and which of them tells that the block is in use.
     pub block_header: u64,
     pub block_used: u64,
-    /// Bytes of a blob with all that follows.
+    /// Bytes from a blob's start that have all that follows.
     pub head: u64,
     pub name: Number,
     pub begin: Spot,
@@ -132,7 +132,10 @@ pub struct CodeLayout {
 }
 
 impl CodeLayout {
-    /// From vmStructs; `major` is the JVM's version.
+    /// Finds the layout in vmStructs; `major` is the JVM's version.
+    ///
+    /// # Errors
+    /// [`JvmProblem::Missing`]: a field is not in the tables, or farther from a blob's start than [`MAX_HEAD`].
     pub fn of(vm: &VmStructs, major: Option<u32>) -> Result<Self, JvmProblem> {
         Self::find(vm, major).ok_or(JvmProblem::Missing("how it keeps compiled code"))
     }

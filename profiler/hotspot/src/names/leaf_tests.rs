@@ -1,6 +1,6 @@
-//! Who calls a leaf routine, on real JVMs: such a call has no debug info for where it returns. In a program whose inlined
-//! methods each call routines of their own, every call in the compiled code is looked at. With debug info for each
-//! instruction all must be right, without it those in the loops.
+//! Who calls a leaf routine, on real JVMs: such a call has no debug info for where it returns. In a program whose
+//! inlined methods each call routines of their own, every call in the compiled code is looked at. With debug info for
+//! each instruction all must be right, without it those in the loops.
 
 use super::JavaFrame;
 use super::tests::{blobs, frame, namer, start};

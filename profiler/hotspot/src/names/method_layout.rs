@@ -7,14 +7,14 @@ use super::layout::Number;
 use crate::problem::JvmProblem;
 use crate::vm_structs::VmStructs;
 
-/// Methods, their constant pools and classes.
+/// Offsets of what is read of methods, their constant pools, classes and Symbols.
 #[derive(Clone, Copy, Debug)]
 pub struct MethodLayout {
     pub const_method: u64,
     /// Bytes of a ConstMethod, behind which its bytecodes are.
     pub const_method_size: u64,
     pub constants: Number,
-    /// Words of the ConstMethod with all that follows it.
+    /// How many words the ConstMethod has with all that follows it.
     pub words: Number,
     pub flags: Number,
     pub has_lines: i64,
@@ -30,7 +30,10 @@ pub struct MethodLayout {
 }
 
 impl MethodLayout {
-    /// From vmStructs.
+    /// Finds the layout in vmStructs.
+    ///
+    /// # Errors
+    /// [`JvmProblem::Missing`]: a field is not in the tables, or a size is more than 512 bytes.
     pub fn of(vm: &VmStructs) -> Result<Self, JvmProblem> {
         Self::find(vm).ok_or(JvmProblem::Missing("what its methods have"))
     }

@@ -21,12 +21,12 @@ const SHORT: usize = 96;
 /// Longest Symbol that is read: names are cut at [`MAX_NAME`], a descriptor may need more to be one.
 const MAX_SYMBOL: usize = 4 * MAX_NAME;
 
-/// A method.
+/// A method, with what it was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
-    /// Its name, signature and lines.
+    /// The method's name, signature and lines.
     pub text: Arc<Text>,
-    /// Its first bytecode, and how many there are; none where it is native or abstract.
+    /// Address of the first bytecode, and how many bytes there are; 0 where the method is native or abstract.
     pub code: (u64, u32),
     excluded: u8,
     read_from: Origin,
@@ -49,7 +49,7 @@ impl Method {
     pub fn line(&self, bci: i32) -> u32 {
         numbers::line(&self.text.lines, bci.max(0) as u32, self.excluded)
     }
-    /// About so many bytes of memory. What others share costs them nothing.
+    /// Bytes of memory that the method takes, about. What others share costs nothing.
     pub fn bytes(&self) -> usize {
         224 + if Arc::strong_count(&self.text) == 1 { self.text.bytes() } else { 0 }
     }
@@ -60,6 +60,10 @@ impl Method {
     }
 
     /// Reads the method at `address`. Nothing tells whether it was the same all the while.
+    ///
+    /// # Errors
+    /// [`Unnamed::Unreadable`]: memory cannot be read, or what is there is no method. [`Unnamed::Gone`]: the process
+    /// ended.
     pub fn read<M: Memory>(
         memory: &M,
         layout: &MethodLayout,
@@ -119,8 +123,11 @@ impl Method {
     }
 }
 
-/// The name of the class whose `Klass` is at an address, as Java writes it: `byte[]`, `java.lang.String[]`. Nothing tells
-/// whether it was there before.
+/// The name of the class whose `Klass` is at an address, as Java writes it: `byte[]`, `java.lang.String[]`. Nothing
+/// tells whether that class was there before.
+///
+/// # Errors
+/// As [`Method::read`], where what is there is no class.
 pub fn class_name<M: Memory>(memory: &M, layout: &MethodLayout, class: u64) -> Result<String, Unnamed> {
     if class == 0 || !class.is_multiple_of(8) {
         return Err(Unnamed::Unreadable);
@@ -192,13 +199,13 @@ fn class_part<M: Memory>(memory: &M, layout: &MethodLayout, class: u64) -> Resul
     }
 }
 
-/// A Symbol's text, as far as [`MAX_SYMBOL`] bytes of it.
 /// What can be a name: memory that was freed and used for something else is none for long.
 fn text(bytes: Vec<u8>) -> Result<Vec<u8>, Unnamed> {
     let sound = !bytes.is_empty() && bytes.iter().all(|byte| *byte >= b' ' && *byte != 0x7f);
     if sound { Ok(bytes) } else { Err(Unnamed::Unreadable) }
 }
 
+/// A Symbol's text, as far as [`MAX_SYMBOL`] bytes of it.
 fn symbol<M: Memory>(memory: &M, layout: &MethodLayout, address: u64) -> Result<Vec<u8>, Unnamed> {
     let (body, length_at) = (layout.symbol_body as usize, layout.symbol_length as usize);
     let length = |bytes: &[u8]| {

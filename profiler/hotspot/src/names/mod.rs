@@ -62,9 +62,10 @@ pub struct JavaFrame {
     pub kind: FrameKind,
     /// `package.Class.method`, folded; a stub's name.
     pub name: Arc<str>,
-    /// `(byte[], int)long`.
+    /// Types as Java writes them: `(byte[], int)long`; None of a stub or class, or where the descriptor makes no
+    /// sense.
     pub signature: Option<Arc<str>>,
-    /// 0 when not known.
+    /// Line of the source; 0 when not known.
     pub line: u32,
     /// The inlined methods and the line (a stub: the name) are those of the nearest place that the JVM knows.
     pub approximate: bool,
@@ -88,7 +89,7 @@ pub enum Unnamed {
 }
 
 impl Unnamed {
-    /// As the model has it.
+    /// The reason as the model has it.
     pub const fn reason(self) -> UnknownReason {
         match self {
             Self::Unloaded => UnknownReason::Unloaded,
@@ -108,21 +109,21 @@ impl From<ReadError> for Unnamed {
     }
 }
 
-/// Of a class's name, beside its text.
+/// Bytes that a class's name takes beside its text.
 const CLASS_BYTES: usize = 64;
 
 /// What a [`Namer`] has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamerCounts {
-    /// Frames that it was asked for.
+    /// Frames that the namer was asked for.
     pub frames: u64,
     /// Nmethods whose debug info was read.
     pub codes: u64,
     /// Methods that were read.
     pub methods: u64,
-    /// What had to go for want of room.
+    /// Nmethods, methods and classes that had to go for want of room.
     pub dropped: u64,
-    /// Bytes that it keeps.
+    /// Bytes of memory that the namer keeps, about.
     pub bytes: usize,
 }
 
@@ -134,9 +135,9 @@ pub struct Namer {
     facts: JvmFacts,
     stubs: Stubs,
     heaps: Vec<Heap>,
-    /// With the batch in which they were last seen to be there.
+    /// Methods by address, with the batch in which they were last seen to be there.
     methods: Kept<u64, (Arc<Method>, u64)>,
-    /// Those from before classes were unloaded last.
+    /// Methods from before classes were unloaded last.
     older: Kept<u64, Arc<Method>>,
     /// Names of classes, as they were last known to be right.
     classes: Kept<u64, Arc<str>>,
@@ -150,6 +151,9 @@ pub struct Namer {
 impl Namer {
     /// Finds out how this JVM lays out what names are made of. Memory is read often in the same places, so it
     /// should be [`emberscope_target::memory::Pages`].
+    ///
+    /// # Errors
+    /// As [`JvmFacts::read`]. [`JvmProblem::Missing`]: the tables do not tell how this JVM keeps code or methods.
     pub fn read<M: Memory>(memory: &M, vm: &VmStructs, limits: Limits) -> Result<Self, JvmProblem> {
         let facts = JvmFacts::read(memory, vm)?;
         Ok(Self {
@@ -169,7 +173,7 @@ impl Namer {
         })
     }
 
-    /// Knows these stubs too.
+    /// A namer that knows these stubs too.
     pub(crate) fn with_stubs(self, fields: impl IntoIterator<Item = StubField>) -> Self {
         Self { stubs: self.stubs.and(fields), ..self }
     }
@@ -202,6 +206,9 @@ impl Namer {
     /// Names frames, each with the count of unloaded classes that its stack was recorded with (0: not known). Where
     /// the JVM unloaded classes since, an interpreted frame or a class keeps its name only if the same was known there
     /// before, and a compiled one only if it was known before: another's may have come into a method's place.
+    ///
+    /// # Errors
+    /// Of each frame: as [`Batch::name`], and [`Unnamed::Unloaded`] where it does not keep its name.
     pub fn name_all<M: Memory>(
         &mut self,
         memory: &M,

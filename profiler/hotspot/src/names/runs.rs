@@ -6,7 +6,7 @@
 pub struct Runs(Box<[u8]>);
 
 impl Runs {
-    /// Of entries that ascend; one that does not is told as if it were where the one before is.
+    /// A table of entries that ascend; one that does not is told as if it were where the one before is.
     pub fn of(entries: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let (mut bytes, mut last) = (Vec::new(), (0u32, 0u32));
         for (offset, scope) in entries {
@@ -18,7 +18,7 @@ impl Runs {
         Self(bytes.into())
     }
 
-    /// The entries.
+    /// The entries: offset and scope, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         let (mut bytes, mut last) = (self.0.iter(), (0u32, 0u32));
         std::iter::from_fn(move || {
@@ -33,22 +33,22 @@ impl Runs {
         self.iter().take_while(|(at, _)| *at <= offset).find(|(at, _)| *at == offset).map(|(_, scope)| scope)
     }
 
-    /// That of the first entry that is not below.
+    /// The scope of the first entry that is not below an offset.
     pub fn from(&self, offset: u32) -> Option<u32> {
         self.iter().find(|(at, _)| *at >= offset).map(|(_, scope)| scope)
     }
 
-    /// That of the last entry that is not above.
+    /// The scope of the last entry that is not above an offset.
     pub fn up_to(&self, offset: u32) -> Option<u32> {
         self.iter().take_while(|(at, _)| *at <= offset).last().map(|(_, scope)| scope)
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory that the table takes.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }

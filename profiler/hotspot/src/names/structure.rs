@@ -37,7 +37,7 @@ pub const OWN: u32 = 0;
 /// What is known of an instruction's scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// The nearest one.
+    /// The nearest scope.
     Scope(u32),
     /// None on the way that the code takes: its own method, and perhaps inlined ones.
     Own,
@@ -45,7 +45,7 @@ pub enum Told {
     Nothing,
 }
 
-/// An nmethod's.
+/// The loops, branches and PcDescs of an nmethod's code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Structure {
     /// First byte and one past the last, the smallest first.
@@ -56,7 +56,7 @@ pub struct Structure {
     branches: Vec<Branch>,
     /// The last byte that it tells of, scope; ascending.
     hints: Vec<(u32, u32)>,
-    /// Of those the ones that are branches to traps.
+    /// Hints that are branches to traps: their last bytes.
     traps: Vec<u32>,
     /// Where the code does not go on with what follows: the end of a jump or a return, the jump's target or [`AWAY`];
     /// ascending.
@@ -64,7 +64,7 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// Of code whose PcDescs are at these offsets, with these scopes.
+    /// The shape of code whose PcDescs are at these offsets, with these scopes.
     pub fn of(code: &[u8], pcs: &[(u32, u32)]) -> Self {
         if !cfg!(target_arch = "x86_64") || code.len() as u64 > MAX_CODE {
             return Self::default();
@@ -188,8 +188,9 @@ impl Structure {
     }
 }
 
-/// Bytes of the longest call of a leaf routine: C2 clears the upper halves of vector registers first (`vzeroupper`), and
-/// where the routine is too far away loads its address (`CallLeafDirect` and `Java_To_Runtime`, x86_64.ad, JDK 8 to 25).
+/// Bytes of the longest call of a leaf routine: C2 clears the upper halves of vector registers first (`vzeroupper`),
+/// and where the routine is too far away loads its address (`CallLeafDirect` and `Java_To_Runtime`, x86_64.ad, JDK 8 to
+/// 25).
 pub const MAX_CALL: usize = 16;
 
 /// How many of these bytes, which end where a call returns, are that call's; 1 where it is of another form.
@@ -213,7 +214,7 @@ pub fn call_before(bytes: &[u8; MAX_CALL]) -> u64 {
     len as u64 + if cleared { 3 } else { 0 }
 }
 
-/// The smallest first.
+/// Sorts loops, the smallest first.
 fn sort_loops(loops: &mut Vec<(u32, u32)>) {
     loops.sort_by_key(|(from, to)| (to - from, *from));
     loops.dedup();
@@ -222,9 +223,9 @@ fn sort_loops(loops: &mut Vec<(u32, u32)>) {
 /// A jump or a return.
 #[derive(Debug, PartialEq, Eq)]
 struct Branch {
-    /// One past its last byte.
+    /// One past the branch's last byte.
     end: u32,
-    /// Where to, or [`AWAY`].
+    /// The offset that the branch leads to, or [`AWAY`].
     target: u32,
     conditional: bool,
 }

@@ -19,10 +19,10 @@ const MAX_NAMES: usize = 512;
 /// Largest stub: the unrolled AES and GHASH ones take 10 KB.
 const MAX_STUB: u64 = 16 << 10;
 
-/// One JVM's.
+/// The stubs of one JVM.
 #[derive(Debug, Default)]
 pub struct Stubs {
-    /// Where the addresses are.
+    /// Where the stubs' addresses are.
     fields: Vec<StubField>,
     /// Entries by address, once read.
     entries: Vec<(u64, Arc<str>)>,
@@ -31,7 +31,7 @@ pub struct Stubs {
 }
 
 impl Stubs {
-    /// Of a JVM that has these fields.
+    /// The stubs of a JVM that has these fields.
     pub fn of(fields: Vec<StubField>) -> Self {
         Self { fields, ..Self::default() }
     }
@@ -43,6 +43,9 @@ impl Stubs {
     }
 
     /// The blob's own name.
+    ///
+    /// # Errors
+    /// [`Unnamed::Unreadable`]: there is no text of at most [`MAX_NAME`] bytes. [`Unnamed::Gone`]: the process ended.
     pub fn blob<M: Memory>(&mut self, memory: &M, head: &Head) -> Result<Arc<str>, Unnamed> {
         if let Some(name) = self.names.get(&head.name) {
             return Ok(Arc::clone(name));
@@ -57,6 +60,9 @@ impl Stubs {
     }
 
     /// The name of the stub at `pc`, and whether that is only the nearest one known.
+    ///
+    /// # Errors
+    /// As [`Self::blob`].
     pub fn name<M: Memory>(&mut self, memory: &M, head: &Head, pc: u64) -> Result<(Arc<str>, bool), Unnamed> {
         let blob = self.blob(memory, head)?;
         if !blob.starts_with("StubRoutines") {

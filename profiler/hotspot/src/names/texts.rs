@@ -9,23 +9,23 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// What is read of a method besides where it lies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Text {
-    /// `package.Class.method`, folded.
+    /// The name, folded: `package.Class.method`.
     pub name: Arc<str>,
-    /// `(int)void`.
+    /// Types as Java writes them: `(int)void`; None where the descriptor makes no sense.
     pub signature: Option<Arc<str>>,
-    /// The compressed table of its lines (`CompressedLineNumberWriteStream`).
+    /// The compressed table of the method's lines (`CompressedLineNumberWriteStream`).
     pub lines: Box<[u8]>,
 }
 
 impl Text {
-    /// About so many bytes of memory.
+    /// Bytes of memory that the texts take, about.
     pub fn bytes(&self) -> usize {
         let signature = self.signature.as_ref().map_or(0, |text| text.len() + 32);
         96 + self.name.len() + signature + self.lines.len()
     }
 }
 
-/// Those that are in use.
+/// The texts that are in use; a clone shares them.
 #[derive(Clone, Debug, Default)]
 pub struct Texts(Arc<Mutex<Table>>);
 
@@ -41,7 +41,7 @@ struct Table {
 const SWEPT: usize = 1024;
 
 impl Texts {
-    /// Shares it. Two that meet under one hash are not shared, and as right.
+    /// Shares a text. Two that meet under one hash are not shared, and as right.
     pub fn shared(&self, text: Text) -> Arc<Text> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hash = table.hasher.hash_one(&text);

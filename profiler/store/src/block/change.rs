@@ -17,7 +17,11 @@ pub(super) fn next_suffix(manifest: &Manifest) -> String {
 }
 
 impl Block {
-    /// Changes the labels. False: `change` found nothing to do.
+    /// Changes the labels of the block's sets. False: `change` found nothing to do.
+    ///
+    /// # Errors
+    /// [`BlockError::Damaged`]: the block's tables cannot be read. [`BlockError::Table`], [`BlockError::Io`]: the new
+    /// table or the manifest cannot be written. The old manifest holds then, and the labels are as before.
     pub fn change(&self, sync: bool, change: impl FnOnce(&mut Labels) -> bool) -> Result<bool, BlockError> {
         let damaged = |says: String| BlockError::Damaged { path: self.dir().to_owned(), says };
         let index = self.index().map_err(|problem| damaged(problem.to_string()))?;

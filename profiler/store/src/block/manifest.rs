@@ -13,9 +13,9 @@ use std::path::Path;
 
 /// The version of the format that is written and read.
 pub(crate) const FORMAT: u32 = 1;
-/// Its name in a block.
+/// The manifest's name in a block's directory.
 pub(super) const NAME: &str = "manifest.json";
-/// One has 2 KB.
+/// Bytes of a manifest that are read at most; a manifest has some 2 KB.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
 /// An hour has 3600 windows of a second; an import may have days.
 const MAX_WINDOWS: u64 = 1 << 24;
@@ -32,9 +32,9 @@ pub(crate) struct FileFacts {
 pub struct ImportFacts {
     /// SHA-256 of the file as it was read, hexadecimal.
     pub digest: String,
-    /// Its name.
+    /// The name of the file, without its directory.
     pub file: String,
-    /// When it was imported, nanoseconds since 1970.
+    /// When the file was imported, nanoseconds since the Unix epoch.
     pub at_ns: u64,
 }
 
@@ -42,29 +42,29 @@ pub struct ImportFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub format: u32,
-    /// Who wrote it.
+    /// The program that wrote the block, with its version: `emberscope 0.1.0`.
     pub program: String,
-    /// The part that it was made of.
+    /// Number of the part that the block was made of; of a merged block that of the last part.
     pub part: u64,
     /// Start of the first window, nanoseconds since the Unix epoch.
     pub from_ns: u64,
-    /// End of the last.
+    /// End of the last window, nanoseconds since the Unix epoch.
     pub until_ns: u64,
     pub windows: u64,
-    /// Rows of `samples`.
+    /// Rows of the table `samples`.
     pub rows: u64,
     /// Samples of all kinds.
     pub samples: u64,
-    /// Length of its windows, nanoseconds, where they were made coarser.
+    /// Length of the windows, nanoseconds, where they were made coarser.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<u64>,
-    /// What it was imported from.
+    /// What the block was imported from; None: from a journal of this store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<ImportFacts>,
     /// Blocks that it took the place of: their names, with the CRC-32 of their manifests.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub merged: BTreeMap<String, u32>,
-    /// By name, with `.parquet`.
+    /// The tables: file name, with `.parquet`, and what the file must be.
     pub files: BTreeMap<String, FileFacts>,
 }
 
@@ -75,7 +75,11 @@ struct Format {
 }
 
 impl Manifest {
-    /// Of a block's directory.
+    /// Reads the manifest of a block's directory.
+    ///
+    /// # Errors
+    /// [`BlockError::Damaged`]: the file cannot be read, has more than [`MAX_BYTES`], or makes no sense.
+    /// [`BlockError::Version`]: the block is of another format than [`FORMAT`].
     pub fn read(dir: &Path) -> Result<Self, BlockError> {
         let path = dir.join(NAME);
         let mut text = String::new();
@@ -88,7 +92,10 @@ impl Manifest {
         Self::parse(dir, &text)
     }
 
-    /// Of its text; `dir` is named in errors.
+    /// Reads a manifest's text; `dir` is named in errors.
+    ///
+    /// # Errors
+    /// As [`Self::read`], but for the file.
     pub fn parse(dir: &Path, text: &str) -> Result<Self, BlockError> {
         let damaged = |says: String| BlockError::Damaged { path: dir.join(NAME), says };
         let format: Format =
@@ -125,12 +132,12 @@ impl Manifest {
         }
     }
 
-    /// From its first window to its last.
+    /// From the start of the block's first window to the end of the last one.
     pub fn range(&self) -> TimeRange {
         TimeRange { from: WallTime(self.from_ns), until: WallTime(self.until_ns) }
     }
 
-    /// Bytes of all files.
+    /// Bytes of all tables, the manifest not counted.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|file| file.bytes).sum()
     }

@@ -66,43 +66,43 @@ impl BlockProblem {
 /// Why a block cannot be written or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
-    /// The disk.
+    /// The disk fails.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb: `write`.
         what: &'static str,
-        /// With which file.
+        /// The file or directory of the operation.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         #[source]
         source: io::Error,
     },
     /// The tables could not be made.
     #[error("cannot write {}: {says}", path.display())]
     Table {
-        /// Which file.
+        /// The file that was to be written.
         path: PathBuf,
-        /// Why.
+        /// Parquet's reason.
         says: String,
     },
-    /// Another version wrote it.
+    /// The block is of a format that this version does not know.
     #[error(
         "{} is a block of format {found}, and this program knows format {FORMAT}: start the version that \
          wrote it, or move the directory away",
         path.display()
     )]
     Version {
-        /// Which block.
+        /// Directory of the block.
         path: PathBuf,
-        /// Its format.
+        /// The format that its manifest names.
         found: u32,
     },
-    /// It is damaged.
+    /// A file of the block cannot be read, or is not what was written.
     #[error("{}: {says}", path.display())]
     Damaged {
-        /// Which block.
+        /// Directory of the block, or its file.
         path: PathBuf,
-        /// In what way.
+        /// What is wrong, as it follows the path in a sentence.
         says: String,
     },
 }

@@ -13,22 +13,22 @@ use std::collections::HashMap;
 
 /// Rows after which a scope is cut: what is sorted at once, some 24 MB.
 pub(super) const MAX_SCOPE_ROWS: u64 = 1 << 20;
-/// Not in the block.
+/// The place of what is not in the block.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// A scope's part in one process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     pub scope: u32,
-    /// Rows of its groups.
+    /// Rows of the lane's groups.
     pub rows: u64,
-    /// What most of its samples weigh.
+    /// What most samples of the lane weigh.
     pub period: u64,
     /// Its sums by stack; 0: none, or not known yet.
     pub merged: u64,
 }
 
-/// New places.
+/// The places that a part's things get in its block.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     /// Old places of frames, in the new order; so for the others.
@@ -163,7 +163,7 @@ impl Order {
     }
 }
 
-/// What tells scopes apart.
+/// Labels of which one value is one scope.
 const SCOPE_KEYS: [LabelKey; 8] = [
     LabelKey::ServiceName,
     LabelKey::App,

@@ -50,12 +50,12 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, BlockProblem>) -> Resu
 struct Kept {
     index: Option<Arc<Index>>,
     stacks: Option<Arc<Stacks>>,
-    /// Bytes of these, estimated.
+    /// Bytes of memory that `index` takes, estimated.
     index_bytes: usize,
     stack_bytes: usize,
 }
 
-/// A block.
+/// A block on the disk, with what is kept of it in memory.
 #[derive(Debug)]
 pub(crate) struct Block {
     dir: PathBuf,
@@ -74,7 +74,7 @@ pub(crate) struct Block {
     checked: AtomicBool,
     /// When it was last asked, by the store's count of questions.
     used: AtomicU64,
-    /// Who brings files that are not there.
+    /// What brings files that are not there.
     fetch: Fetched,
 }
 
@@ -122,6 +122,10 @@ impl Block {
     }
 
     /// Opens a directory. Only the manifest is read, and the files' lengths compared.
+    ///
+    /// # Errors
+    /// [`BlockError::Damaged`]: the manifest cannot be read, or a file has not the length that it names.
+    /// [`BlockError::Version`]: the block is of another format.
     pub fn open(dir: &Path) -> Result<Self, BlockError> {
         let manifest = Manifest::read(dir)?;
         for (name, facts) in &manifest.files {
@@ -149,27 +153,27 @@ impl Block {
         }
     }
 
-    /// Its directory.
+    /// The block's directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-    /// From its first window to its last.
+    /// From the start of the block's first window to the end of the last one.
     pub fn range(&self) -> TimeRange {
         self.range
     }
-    /// The part that it was made of.
+    /// Number of the part that the block was made of; of a merged block that of the last part.
     pub fn part(&self) -> u64 {
         self.part
     }
-    /// How many windows.
+    /// How many windows the block has.
     pub fn windows(&self) -> u64 {
         self.windows
     }
-    /// Length of its windows where they were made coarser.
+    /// Length of the windows where they were made coarser.
     pub fn window_length(&self) -> Option<Duration> {
         self.window_ns.map(Duration::from_nanos)
     }
-    /// What it was imported from.
+    /// What the block was imported from; None: from a journal of this store.
     pub fn import(&self) -> Option<&ImportFacts> {
         self.import.as_ref()
     }
@@ -177,32 +181,36 @@ impl Block {
     pub fn merged(&self) -> &[String] {
         &self.merged
     }
-    /// The name of its directory.
+    /// The name of the block's directory.
     pub fn name(&self) -> &str {
         self.dir.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
-    /// Bytes on the disk.
+    /// Bytes of the tables on the disk.
     pub fn bytes(&self) -> u64 {
         lock(&self.manifest).bytes()
     }
-    /// When it was last asked.
+    /// When the block was last asked, by the store's count of questions.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Forgets what was read.
+    /// Forgets the tables that were read: the next question reads them again.
     pub fn let_go(&self) {
         *lock(&self.kept) = Kept::default();
         self.shapes.let_go();
     }
 
-    /// Bytes that are kept of it, estimated.
+    /// Bytes of memory that tables of the block take, estimated.
     pub fn kept_bytes(&self) -> usize {
         let kept = lock(&self.kept);
         kept.index_bytes + kept.stack_bytes + self.shapes.bytes()
     }
 
-    /// Opens it for a query, which is the `asked`-th.
+    /// Opens the block for a query, which is the `asked`-th.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`]: a small table cannot be brought or read, or points to what is not there. The path
+    /// is empty where the block is retired.
     pub fn view(&self, asked: u64) -> Result<OpenBlock<'_>, StoreError> {
         self.used.store(asked, Ordering::Relaxed);
         let index = self.index().map_err(|problem| self.unreadable(problem))?;

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is written anew.
+/// The tables that are written anew.
 const TABLES: [&str; 8] = [WINDOWS, LOST, GROUPS, FLAWS, LANES, SAMPLES, PROCESS_WINDOWS, LEDGER];
 
 /// Groups that became one, and where each went.
@@ -87,7 +87,7 @@ impl Merged {
 /// Rows under their new groups, scope by scope.
 struct Rows<'a> {
     merged: &'a Merged,
-    /// The groups before.
+    /// The groups as they were before.
     old: &'a Groups,
     lanes: Vec<Lane>,
     rows: Vec<Row>,
@@ -128,8 +128,12 @@ impl Rows<'_> {
 }
 
 impl Block {
-    /// Makes its windows at least so long. Out: the block that has the directory from now on, and the files that
-    /// none has any more: whoever still asks this one must first be told ([`Block::retire`]).
+    /// Makes the block's windows at least so long. Out: the block that has the directory from now on, and the files
+    /// that none has any more: whoever still asks this one must first be told ([`Block::retire`]).
+    ///
+    /// # Errors
+    /// [`BlockError::Damaged`]: the block's tables cannot be read. [`BlockError::Table`], [`BlockError::Io`]: the new
+    /// tables or the manifest cannot be written. The new files are removed then, and the block stays as it was.
     pub fn roll_up(&self, length: Duration, sync: bool) -> Result<(Block, Vec<PathBuf>), BlockError> {
         let damaged = |says: String| BlockError::Damaged { path: self.dir().to_owned(), says };
         let problem = |problem: BlockProblem| damaged(problem.to_string());
@@ -174,7 +178,7 @@ impl Block {
         Ok((new, gone.collect()))
     }
 
-    /// How many windows and rows there are then.
+    /// Writes the new tables. Out: how many windows and rows the block has then.
     fn write_coarse(
         &self,
         index: &Arc<Index>,

@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub rest: u64,
 }
 
-/// Those of one scope.
+/// The rows of one scope.
 #[derive(Debug, Default)]
 pub(super) struct ScopeRows {
     pub rows: Vec<Row>,

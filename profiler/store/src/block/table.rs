@@ -36,7 +36,7 @@ pub(super) enum How {
     Delta,
     /// Numbers in patterns that come again: left to zstd.
     Plain,
-    /// Few different values.
+    /// Few different values: places in a dictionary.
     Dictionary,
     /// Sorted texts: what differs from the one before.
     Front,
@@ -53,7 +53,7 @@ pub(super) enum Values {
     Maybe(Vec<ByteArray>, Vec<i16>),
 }
 
-/// A column.
+/// A column of a table, before it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub name: &'static str,

@@ -32,7 +32,7 @@ pub(crate) fn name_of(part: u64, from_ns: u64) -> String {
 /// Where a part's windows are from, where that is no journal of this store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    /// A file.
+    /// The file that was imported.
     pub import: Option<ImportFacts>,
     /// Blocks that the new one takes the place of: their names, with the CRC-32 of their manifests.
     pub merged: BTreeMap<String, u32>,
@@ -126,7 +126,7 @@ pub(super) struct Files<'a> {
     pub files: BTreeMap<String, FileFacts>,
 }
 
-/// A file, and what went into it.
+/// A file that is written, with the length and checksum of what went into it.
 pub(super) struct Summed {
     file: io::BufWriter<File>,
     facts: FileFacts,
@@ -147,6 +147,10 @@ impl Write for Summed {
 
 impl Files<'_> {
     /// Writes a small table.
+    ///
+    /// # Errors
+    /// [`BlockError::Table`]: the columns make no table. [`BlockError::Io`]: the file cannot be made, written or
+    /// flushed. It is not among [`Self::files`] then.
     pub fn table(&mut self, table: &str, columns: &[Column]) -> Result<(), BlockError> {
         let file = self.name(table);
         let path = self.dir.join(&file);
@@ -169,6 +173,10 @@ impl Files<'_> {
         format!("{table}{}.parquet", self.suffix)
     }
 
+    /// Makes the file of a large table, which [`Self::close`] ends. Out: its path, and what takes its bytes.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`]: the file cannot be made.
     pub fn open(&self, name: &str) -> Result<(PathBuf, Summed), BlockError> {
         let path = self.dir.join(self.name(name));
         let file = create(&path);
@@ -177,6 +185,10 @@ impl Files<'_> {
         Ok((path, Summed { file: io::BufWriter::new(file), facts, sum: crc32fast::Hasher::new() }))
     }
 
+    /// Ends the file of a large table and adds it to [`Self::files`].
+    ///
+    /// # Errors
+    /// [`BlockError::Io`]: the last bytes cannot be written or flushed. The file is not among [`Self::files`] then.
     pub fn close(&mut self, name: &str, path: &Path, summed: Summed) -> Result<(), BlockError> {
         let closed = summed.file.into_inner().map_err(|e| e.into_error()).and_then(|file| match self.sync {
             true => file.sync_all(),
@@ -189,7 +201,7 @@ impl Files<'_> {
     }
 }
 
-/// Rows and samples.
+/// Writes all tables. Out: how many rows and samples there are.
 fn tables(part: &Part, files: &mut Files<'_>) -> Result<(u64, u64), BlockError> {
     let order = Order::of(part);
     let merged = samples::samples(part, &order, files)?;

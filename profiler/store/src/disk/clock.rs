@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const STEP: Duration = Duration::from_secs(86_400);
 const HOUR: Duration = Duration::from_secs(3600);
 const NAME: &str = "clock";
-/// Digits of it.
+/// Bytes of the file that are read at most: the digits of a number of 64 bits.
 const MAX_BYTES: usize = 32;
 
 #[derive(Debug)]
@@ -63,6 +63,9 @@ impl Clock {
     }
 
     /// Keeps the mark for the next start.
+    ///
+    /// # Errors
+    /// The mark cannot be written beside the old one, or not renamed. The old mark stays then.
     pub fn keep(&self) -> std::io::Result<()> {
         let aside = self.file.with_file_name(".clock");
         fs::write(&aside, self.age().0.to_string())?;

@@ -19,9 +19,9 @@ pub enum WhenFull {
 pub enum KeepFree {
     /// A twentieth, but 1 GiB at least and 4 GiB at most; of a small one 15 %.
     Auto,
-    /// So many bytes.
+    /// So many bytes of the file system.
     Bytes(u64),
-    /// So much of it.
+    /// So many hundredths of the file system.
     Percent(u8),
 }
 
@@ -46,12 +46,12 @@ pub struct RollUp {
     pub window: Duration,
 }
 
-/// How and how much is kept.
+/// How and how much a store on disk keeps.
 #[derive(Clone, Debug)]
 pub struct DiskStoreConfig {
     /// Directory of the store: `journal`, `blocks` and `damaged` are made in it.
     pub dir: PathBuf,
-    /// Length of a window.
+    /// Length of the windows that are appended: answers are rounded to it.
     pub window_length: Duration,
     /// Memory for windows that are not in a block yet. A part that takes half of it is sealed; over it the
     /// oldest sealed parts leave memory though no block could be written. Blocks are merged until the new one
@@ -63,7 +63,7 @@ pub struct DiskStoreConfig {
     pub block_length: Duration,
     /// How long after such a stretch its blocks are merged.
     pub merge_after: Duration,
-    /// When the journal is flushed.
+    /// When the journal is flushed to the disk.
     pub fsync: Fsync,
     /// Windows become coarser with age; none: they stay as they are.
     pub roll_ups: Vec<RollUp>,
@@ -75,7 +75,7 @@ pub struct DiskStoreConfig {
     pub when_full: WhenFull,
     /// How much of the file system is left free: less, and it counts as full.
     pub keep_free: KeepFree,
-    /// How large an answer may be.
+    /// How large an answer may be, and what it may cost.
     pub answers: AnswerLimits,
 }
 

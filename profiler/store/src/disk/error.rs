@@ -11,21 +11,21 @@ pub enum DiskStoreError {
     /// A directory cannot be made or read.
     #[error("cannot {what} {}", path.display())]
     Dir {
-        /// What was tried.
+        /// The operation, as a verb: `make`.
         what: &'static str,
-        /// Which directory.
+        /// The directory, or the file in it.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         #[source]
         source: io::Error,
     },
-    /// A journal.
+    /// A journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A block.
+    /// A block cannot be written.
     #[error(transparent)]
     Block(#[from] BlockError),
-    /// A thread.
+    /// A thread cannot be started.
     #[error("cannot start the store's threads: {0}")]
     Thread(io::Error),
 }

@@ -1,8 +1,8 @@
 //! What the disk did to the store, counted and told.
 //!
 //! In: errors and what was given up. Out: [`DiskUsage`], for the status and the metrics. Limits: the last
-//! [`MAX_LISTED`] things set aside are named, all are counted; `gaps` keeps more of them, for answers. An error is logged when it begins and when it
-//! ends, not each time.
+//! [`MAX_LISTED`] things set aside are named, all are counted; `gaps` keeps more of them, for answers. An error is
+//! logged when it begins and when it ends, not each time.
 
 use super::super::gaps::Gaps;
 use emberscope_model::{MissingPart, TimeRange, WallTime};
@@ -13,12 +13,12 @@ use std::time::Duration;
 /// Names of things set aside that are kept.
 const MAX_LISTED: usize = 20;
 
-/// What can fail.
+/// What can fail on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Failing {
     /// Appending to the journal.
     Journal,
-    /// Flushing it.
+    /// Flushing the journal to the disk.
     Sync,
     /// Writing a block.
     Block,
@@ -48,24 +48,24 @@ impl Failing {
 /// Files that are not answered for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
-    /// Where they were.
+    /// Where the files were.
     pub path: PathBuf,
-    /// Where they are now.
+    /// Where the files are now; None: they could not be moved.
     pub now: Option<PathBuf>,
-    /// What is wrong with them.
+    /// What is wrong with the files, in words.
     pub says: String,
 }
 
 /// What a store has on the disk, and how that goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskUsage {
-    /// Blocks.
+    /// How many blocks there are.
     pub blocks: usize,
     /// Windows' length, how many blocks have it, and the end of their last window, the shortest first.
     pub resolutions: Vec<(Duration, usize, WallTime)>,
-    /// Bytes of all files.
+    /// Bytes of blocks and journals.
     pub bytes: u64,
-    /// Of these, of journals.
+    /// Bytes of journals.
     pub journal_bytes: u64,
     /// Bytes of records that wait in memory until the journal takes them.
     pub pending_bytes: u64,
@@ -81,7 +81,7 @@ pub struct DiskUsage {
     pub recovered_windows: u64,
     /// Blocks and journals set aside since start.
     pub set_aside: u64,
-    /// The last of them.
+    /// The last of the blocks and journals that were set aside, the newest at the end.
     pub set_aside_files: Vec<SetAside>,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// Something failed.
+    /// Counts an error, and logs it where `what` went well before.
     pub fn failed(&mut self, what: Failing, error: &str) {
         if let Some(count) = self.errors.get_mut(what as usize) {
             *count += 1;
@@ -142,12 +142,12 @@ impl Health {
         self.failing.iter().any(|(known, says)| *known == what && full(says))
     }
 
-    /// Whether anything else fails.
+    /// Whether anything but `what` fails.
     pub fn fails_beside(&self, what: Failing) -> bool {
         self.failing.iter().any(|(known, _)| *known != what)
     }
 
-    /// It went well.
+    /// `what` went well: it fails no longer.
     pub fn went_well(&mut self, what: Failing) {
         let before = self.failing.len();
         self.failing.retain(|(known, _)| *known != what);

@@ -32,7 +32,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// One that goes on with a file.
+    /// A journal that goes on with a file of the start before.
     pub fn going_on(segment: Segment) -> Self {
         Self { segment: Some(segment), dirty: true, ..Self::default() }
     }

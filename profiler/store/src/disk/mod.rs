@@ -85,7 +85,7 @@ struct Shared {
     wake: Condvar,
     health: Mutex<Health>,
     stopping: AtomicBool,
-    /// Questions so far.
+    /// How many questions were asked since the start.
     asked: AtomicU64,
     clock: Clock,
     /// When blocks were last removed from a full disk, and their bytes.

@@ -204,7 +204,12 @@ fn read_journals(dir: &Path, blocks: &[Arc<Block>], health: &mut Health) -> Resu
 }
 
 impl DiskStore {
-    /// Opens the store of a directory, made where it is missing, with all that it holds.
+    /// Opens the store of a directory, made where it is missing, with all that the directory holds.
+    ///
+    /// # Errors
+    /// [`DiskStoreError::Dir`]: a directory cannot be made or read, or the blocks of a finished import cannot be moved
+    /// to their place. [`DiskStoreError::Thread`]: a thread cannot be started. Damaged files are no error: they are
+    /// set aside.
     pub fn open(config: DiskStoreConfig) -> Result<Self, DiskStoreError> {
         for path in [config.dir.clone(), config.dir.join(JOURNAL), config.dir.join(BLOCKS)] {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);

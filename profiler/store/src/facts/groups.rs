@@ -3,7 +3,7 @@
 use super::{Group, Packed};
 use emberscope_model::SampleKind;
 
-/// All groups.
+/// All groups of a part or block, by place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
     windows: Packed,
@@ -19,12 +19,12 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// How many.
+    /// How many groups there are.
     pub fn len(&self) -> usize {
         self.sets.len()
     }
 
-    /// Adds one.
+    /// Adds a group, in the place after the last.
     pub fn push(&mut self, group: Group) {
         let kind = SampleKind::ALL.iter().position(|kind| *kind == group.kind).unwrap_or_default();
         self.windows.push(group.window.into());
@@ -54,12 +54,12 @@ impl Groups {
         })
     }
 
-    /// A group's window.
+    /// A group's window: its place in [`super::Facts::windows`].
     pub fn window(&self, place: usize) -> u32 {
         self.windows.get(place) as u32
     }
 
-    /// A group's label set.
+    /// A group's label set: its place in [`super::Labels::sets`].
     pub fn set(&self, place: usize) -> u32 {
         self.sets.get(place) as u32
     }
@@ -74,12 +74,12 @@ impl Groups {
         self.periods.get(place)
     }
 
-    /// Each of them.
+    /// All groups, in the order of places.
     pub fn iter(&self) -> impl Iterator<Item = Group> {
         (0..self.len()).filter_map(|place| self.get(place))
     }
 
-    /// Bytes that they take.
+    /// Bytes of memory that the groups take.
     pub fn bytes(&self) -> usize {
         let Self { windows, sets, kinds, periods, counts, rests, frames, approximate } = self;
         let all = [windows, sets, kinds, periods, counts, rests, frames, approximate];

@@ -23,16 +23,16 @@ pub(crate) const THREAD_KEYS: [LabelKey; 7] = [
     LabelKey::Wait,
 ];
 
-/// A label set.
+/// A label set, by places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Set {
     /// Place in [`Labels::processes`].
     pub process: u32,
-    /// Values of [`THREAD_KEYS`].
+    /// Values of the labels [`THREAD_KEYS`], in that order; [`NO_TEXT`]: not set.
     pub thread: [TextId; THREAD_KEYS.len()],
 }
 
-/// All label sets.
+/// All label sets of a part or block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labels {
     pub texts: Vec<Arc<str>>,
@@ -95,7 +95,7 @@ impl Labels {
         processes.get(set.process as usize).map(|process| process.with_thread(thread)).unwrap_or_default()
     }
 
-    /// Gives the process `from` the labels of `to`. False: it is not here.
+    /// Gives the process `from` the labels of `to`. False: the process is not here.
     pub fn relabel(&mut self, from: &LabelSet, to: &LabelSet) -> bool {
         let places = self.places_of(from);
         if places.is_empty() || from.is_of_process(to) {
@@ -114,7 +114,7 @@ impl Labels {
         true
     }
 
-    /// Forgets the sets of a process. False: it is not here.
+    /// Forgets the sets of a process. False: the process is not here.
     pub fn forget(&mut self, of: &LabelSet) -> bool {
         let places = self.places_of(of);
         for (set, forgotten) in self.sets.iter().zip(&mut self.forgotten) {
@@ -128,7 +128,7 @@ impl Labels {
         (0..self.processes.len() as u32).filter(|place| self.process(*place).is_of_process(labels)).collect()
     }
 
-    /// Which sets are selected.
+    /// By place, whether a set is selected: what was forgotten is not.
     pub fn selected(&self, selection: &Selection) -> Vec<bool> {
         let mut selected: Vec<bool> = self.forgotten.iter().map(|forgotten| !forgotten).collect();
         selected.resize(self.sets.len(), true);

@@ -24,7 +24,7 @@ pub(super) struct WindowFacts {
     pub range: TimeRange,
     pub partial: bool,
     pub lost: LostCounts,
-    /// Processes that were seen in it: places in [`Facts::records`].
+    /// Processes that were seen in the window: places in [`Facts::records`].
     pub records: Vec<u32>,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct Group {
     pub window: u32,
     pub set: u32,
     pub kind: SampleKind,
-    /// What most samples of it weigh. A row's weight is `count * period + rest`, modulo 2^64.
+    /// What most samples of the group weigh. A row's weight is `count * period + rest`, modulo 2^64.
     pub period: u64,
-    /// Its rows' counts, summed up.
+    /// Samples of all rows.
     pub count: u64,
-    /// Their weights.
+    /// Weight of all samples, saturating: nanoseconds or bytes, by kind.
     pub weight: u64,
     /// Frames of all samples.
     pub frames: u64,
@@ -67,7 +67,7 @@ pub(super) struct FlawCount {
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub set: u32,
-    /// Without labels.
+    /// The process as it was known, but for its labels: those are the set's.
     pub process: ProcessRecord,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct LedgerLine {
     pub seen: TimeRange,
 }
 
-/// All of it, but for the ledger and the rows.
+/// All that is known of a stretch of time, but for the ledger and the rows.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub labels: Labels,

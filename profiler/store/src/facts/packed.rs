@@ -2,18 +2,18 @@
 //!
 //! In: numbers, one after the other. Out: the number at a place. A column of one number only takes no room.
 
-/// A column.
+/// A column of numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Packed {
-    /// The same number, so often.
+    /// One number, and how often it stands there.
     Same(u64, usize),
-    /// Small ones.
+    /// Numbers of 8 bits.
     U8(Vec<u8>),
-    /// Larger ones.
+    /// Numbers of 16 bits.
     U16(Vec<u16>),
-    /// Larger ones.
+    /// Numbers of 32 bits.
     U32(Vec<u32>),
-    /// Any.
+    /// Numbers of 64 bits.
     U64(Vec<u64>),
 }
 
@@ -24,7 +24,7 @@ impl Default for Packed {
 }
 
 impl Packed {
-    /// How many.
+    /// How many numbers there are.
     pub fn len(&self) -> usize {
         match self {
             Self::Same(_, length) => *length,
@@ -47,7 +47,7 @@ impl Packed {
         .unwrap_or_default()
     }
 
-    /// Adds a number.
+    /// Adds a number; a larger one than before makes all numbers wider.
     pub fn push(&mut self, number: u64) {
         match self {
             Self::Same(known, length) if *known == number || *length == 0 => {
@@ -81,7 +81,7 @@ impl Packed {
         }
     }
 
-    /// Bytes that it takes.
+    /// Bytes of memory that the numbers take.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Same(..) => 0,

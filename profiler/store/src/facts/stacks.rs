@@ -19,13 +19,13 @@ pub(crate) struct StackNode {
 pub(crate) struct StackLine {
     pub node: u32,
     pub end: StackEnd,
-    /// Its frames.
+    /// How many frames the stack has.
     pub depth: u32,
     pub approximate: bool,
     pub unnamed: Box<[(UnknownReason, u32)]>,
 }
 
-/// All of them.
+/// All stacks of a part or block.
 #[derive(Debug)]
 pub(crate) struct Stacks {
     pub frames: Vec<Arc<Frame>>,

@@ -41,12 +41,12 @@ impl Shapes {
         shape
     }
 
-    /// Forgets them.
+    /// Forgets the shapes.
     pub fn let_go(&self) {
         self.kept().clear();
     }
 
-    /// Bytes that they take, estimated.
+    /// Bytes of memory that the shapes take, estimated.
     pub fn bytes(&self) -> usize {
         self.kept().iter().map(|(.., shape)| shape.bytes()).sum()
     }

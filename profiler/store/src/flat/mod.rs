@@ -41,7 +41,7 @@ impl Symbol {
         names.then(self.kind.cmp(&other.kind))
     }
 
-    /// Another frame of it.
+    /// Another frame of the symbol.
     pub fn also(&mut self, frame: &Arc<Frame>) {
         if Arc::ptr_eq(&self.shown, frame) {
             return;
@@ -64,7 +64,7 @@ fn detail(frame: &Frame) -> (FrameKind, &str, Option<&str>, u32) {
 /// A node, with the sums of the samples that end there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlatNode {
-    /// 1 under the root.
+    /// Frames from the root to the node: 1 under the root.
     pub depth: u32,
     /// Place in [`Flat::symbols`].
     pub symbol: u32,
@@ -72,13 +72,13 @@ pub(super) struct FlatNode {
     pub weight: u64,
 }
 
-/// A call tree.
+/// A call tree as lists.
 #[derive(Debug, Default)]
 pub(super) struct Flat {
     pub symbols: Vec<Symbol>,
-    /// Without the root.
+    /// The nodes in preorder, without the root.
     pub nodes: Vec<FlatNode>,
-    /// What ends at the root: count and weight.
+    /// Samples that end at the root: count and weight.
     pub root: (u64, u64),
 }
 
@@ -113,7 +113,10 @@ pub(super) fn join(one: Vec<Symbol>, two: Vec<Symbol>) -> (Vec<Symbol>, Vec<u32>
 }
 
 impl Flat {
-    /// The sum of two.
+    /// The sum of two trees.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: the sum has more than `max_nodes` nodes, the root counted in.
     pub fn merge(self, other: Self, max_nodes: usize) -> Result<Self, StoreError> {
         if self.nodes.is_empty() && self.root == (0, 0) {
             return Ok(other);

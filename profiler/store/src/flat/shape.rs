@@ -33,12 +33,12 @@ pub(crate) struct Shape {
     /// What each symbol tells frames apart by.
     kinds: Vec<FrameKind>,
     symbol_of_frame: Vec<u32>,
-    /// None: they are the stacks' own.
+    /// None: the nodes are the stacks' own.
     own: Option<Own>,
 }
 
 impl Shape {
-    /// Of all stacks.
+    /// The shape of all stacks.
     pub fn of(stacks: &Stacks, detail: Detail) -> Self {
         let symbols = stacks.frames.iter().map(|frame| {
             let shown = told(frame, detail);
@@ -63,13 +63,13 @@ impl Shape {
         shape
     }
 
-    /// Bytes that it takes, estimated.
+    /// Bytes of memory that the shape takes, estimated.
     pub fn bytes(&self) -> usize {
         let own = self.own.as_ref().map_or(0, |own| own.nodes.len() * 8 + own.of_node.len() * 4);
         own + self.symbol_of_frame.len() * 4 + self.kinds.len()
     }
 
-    /// What it is for.
+    /// The detail that the shape is for.
     pub fn detail(&self) -> Detail {
         self.detail
     }
@@ -159,6 +159,9 @@ impl Shape {
     }
 
     /// The tree of some sums. `prefixes` are the prefix frames of each slot, no two of them equal.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: the tree has more than `max_nodes` nodes, the root counted in.
     pub fn grow(
         &self,
         stacks: &Stacks,

@@ -21,7 +21,7 @@ const MAGIC: [u8; 8] = *b"EMBERJNL";
 pub(super) const VERSION: u32 = 1;
 /// Magic, version, zero, number of the part, CRC-32 of these 20 bytes.
 pub(super) const HEADER: usize = 24;
-/// Length and checksum.
+/// Bytes before each record: its length and CRC-32, four each.
 pub(super) const FRAME: usize = 8;
 /// A window of 64 cores is some 100 KB.
 const MAX_RECORD: usize = 64 << 20;
@@ -41,30 +41,30 @@ pub enum JournalError {
     /// Opening, reading or cutting failed.
     #[error("cannot {what} the journal {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb: `open`.
         what: &'static str,
-        /// Which file.
+        /// Path of the journal.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         #[source]
         source: io::Error,
     },
-    /// Another version wrote it.
+    /// The journal is of a format that this version does not know.
     #[error(
         "{} is a journal of format {found}, and this program knows format {VERSION}: start the version that \
          wrote it, or move the file away",
         path.display()
     )]
     Version {
-        /// Which file.
+        /// Path of the journal.
         path: PathBuf,
-        /// Its format.
+        /// The format that its header names.
         found: u32,
     },
-    /// Not a journal.
+    /// The file does not begin as a journal does.
     #[error("{} is no journal", path.display())]
     Foreign {
-        /// Which file.
+        /// Path of the journal.
         path: PathBuf,
     },
 }
@@ -101,7 +101,10 @@ pub(super) fn number_of(path: &Path) -> Option<u64> {
 }
 
 impl Segment {
-    /// A new file, empty but for its header.
+    /// Makes a part's file, empty but for its header.
+    ///
+    /// # Errors
+    /// The file cannot be made, written or flushed; it is removed then.
     pub fn create(dir: &Path, number: u64, fsync: Fsync) -> io::Result<Self> {
         let path = path_of(dir, number);
         let mut file =
@@ -118,8 +121,11 @@ impl Segment {
         Ok(Self { file, length: HEADER as u64, fsync, torn: false })
     }
 
-    /// Appends a record. After an error the file holds what it held before, or will once the next write
-    /// succeeds.
+    /// Appends a record.
+    ///
+    /// # Errors
+    /// `InvalidInput`: the record is empty or has more than [`MAX_RECORD`] bytes. Else the file cannot be written or
+    /// flushed; it holds what it held before then, or will once the next write succeeds.
     pub fn append(&mut self, record: &[u8]) -> io::Result<()> {
         if record.is_empty() || record.len() > MAX_RECORD {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a record's length is out of bounds"));
@@ -143,12 +149,15 @@ impl Segment {
         Ok(())
     }
 
-    /// The file, to be flushed while it is written on.
+    /// A second descriptor of the file, to flush it while it is written to.
+    ///
+    /// # Errors
+    /// There is no descriptor for a second one (dup(2)).
     pub fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// Its bytes.
+    /// Bytes of header and whole records.
     pub fn length(&self) -> u64 {
         self.length
     }

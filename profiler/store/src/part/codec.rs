@@ -28,12 +28,15 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads what was put.
+/// Reads what [`put`], [`put_signed`] and [`put_text`] wrote: the bytes that are left.
 #[derive(Clone, Debug)]
 pub(super) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
     /// A number.
+    ///
+    /// # Errors
+    /// The bytes end within the number, or it has more than 64 bits.
     pub fn number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -47,15 +50,24 @@ impl<'a> Reader<'a> {
         Err(Malformed("a number has more than 64 bits"))
     }
     /// A number of 32 bits.
+    ///
+    /// # Errors
+    /// As [`Self::number`], and where it has more than 32 bits.
     pub fn small(&mut self) -> Result<u32, Malformed> {
         u32::try_from(self.number()?).map_err(|_| Malformed("a number has more than 32 bits"))
     }
     /// A place in a list of that length.
+    ///
+    /// # Errors
+    /// As [`Self::small`], and where the list has no such place.
     pub fn place(&mut self, length: usize) -> Result<u32, Malformed> {
         let place = self.small()?;
         if (place as usize) < length { Ok(place) } else { Err(Malformed("a reference points to nothing")) }
     }
     /// How many items follow, each of at least a byte.
+    ///
+    /// # Errors
+    /// As [`Self::number`], and where fewer bytes follow than items.
     pub fn count(&mut self) -> Result<usize, Malformed> {
         let count = self.number()?;
         match usize::try_from(count) {
@@ -64,17 +76,26 @@ impl<'a> Reader<'a> {
         }
     }
     /// A number with a sign.
+    ///
+    /// # Errors
+    /// As [`Self::number`].
     pub fn signed(&mut self) -> Result<i64, Malformed> {
         let value = self.number()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
-    /// That many bytes.
+    /// The next bytes, `length` of them.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed("bytes are cut off"))?;
         self.0 = rest;
         Ok(bytes)
     }
     /// A text.
+    ///
+    /// # Errors
+    /// As [`Self::count`], and where the text is not UTF-8.
     pub fn text(&mut self) -> Result<&'a str, Malformed> {
         let length = self.count()?;
         std::str::from_utf8(self.bytes(length)?).map_err(|_| Malformed("a text is not UTF-8"))

@@ -67,7 +67,7 @@ struct Taken {
 }
 
 impl Part {
-    /// Takes a window. Out: its record.
+    /// Takes a window. Out: its record for the journal.
     pub fn append(&mut self, window: &Window) -> Vec<u8> {
         let before = self.lengths();
         let taken = self.take(window);
@@ -234,7 +234,7 @@ impl Part {
         self.starts.get(group as usize).map_or(0, |(_, rows)| *rows)
     }
 
-    /// Bytes that it takes, estimated.
+    /// Bytes of memory that the part takes, estimated.
     pub fn bytes(&self) -> usize {
         self.row_bytes
             + self.facts.groups.bytes()

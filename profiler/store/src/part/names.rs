@@ -11,7 +11,7 @@ use emberscope_model::{
 };
 use std::sync::Arc;
 
-/// The tables.
+/// The tables that find what the part has already.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     texts: FastMap<Arc<str>, TextId>,

@@ -10,25 +10,25 @@ use super::codec::{put, put_signed, put_text};
 use super::{Part, Taken};
 use emberscope_model::{Accounts, DropReason, Frame, LedgerSums, NameSource, WallTime};
 
-/// Kinds of records.
+/// Kinds of records: the first byte. This one is a window.
 pub(super) const WINDOW: u8 = 6;
 pub(super) const RELABEL: u8 = 5;
 pub(super) const FORGET: u8 = 3;
-/// The same as journals of 0.1 have them: their label sets have no `wait`, and their ledger does not say what tasks waited for
+/// A window in journals of 0.1: their label sets have no `wait`, and their ledger does not say what tasks waited for
 /// Python.
 pub(super) const OLD_WINDOW: u8 = 1;
-/// Likewise.
+/// A change of labels in journals of 0.1.
 pub(super) const OLD_RELABEL: u8 = 2;
-/// Values of a thread's labels in those.
+/// Values of a thread's labels in journals of 0.1.
 pub(super) const OLD_THREAD_KEYS: usize = 6;
-/// Numbers of a line of their ledger.
+/// Numbers of a line of the ledger in journals of 0.1.
 pub(super) const OLD_NUMBERS: usize = 12;
 /// A window whose ledger does not say for how long tasks were throttled.
 pub(super) const UNTHROTTLED_WINDOW: u8 = 4;
-/// Numbers of a line of its ledger.
+/// Numbers of a line of the ledger in such a window.
 pub(super) const UNTHROTTLED_NUMBERS: usize = 13;
 
-/// How long a part's lists were.
+/// How long a part's lists were before a change: what is behind is new.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lengths {
     texts: usize,

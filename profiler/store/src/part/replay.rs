@@ -22,6 +22,10 @@ const MAX_NEW: usize = 1 << 20;
 
 impl Part {
     /// Takes a record that a part wrote, the one after the last that this one has.
+    ///
+    /// # Errors
+    /// The record is empty, ends early, is of an unknown kind, or points to what the part does not have. Some of its
+    /// names may be in the part then: who wants to go on reads the records before it again, into a new one.
     pub fn replay(&mut self, record: &[u8]) -> Result<(), Malformed> {
         let (kind, rest) = record.split_first().ok_or(Malformed("a record is empty"))?;
         let mut reader = Reader(rest);
@@ -213,8 +217,8 @@ mod tests {
     use super::super::codec::{put, put_text};
     use super::*;
 
-    /// A window without rows, of a task's thread; `values` are its label set's after the process's place. Its ledger has a line
-    /// of so many numbers: 1, 2 and so on.
+    /// A window without rows, of a task's thread; `values` are its label set's after the process's place. Its ledger
+    /// has a line of so many numbers: 1, 2 and so on.
     fn record(kind: u8, values: &[u64], told: u64) -> Vec<u8> {
         let mut out = vec![kind];
         put(&mut out, 4);

@@ -121,7 +121,7 @@ impl<'a> TreeBuilder<'a> {
         Ok(node)
     }
 
-    /// The tree.
+    /// The tree as lists.
     pub(super) fn finish(self) -> Flat {
         let Self { nodes: grown, children, symbols, .. } = self;
         drop(children);

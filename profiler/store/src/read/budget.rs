@@ -19,7 +19,7 @@ pub(crate) fn was_read(bytes: usize) {
     READ.set(READ.get().wrapping_add(bytes as u64));
 }
 
-/// Of one query.
+/// What one query has cost, against its limits.
 #[derive(Debug)]
 pub(crate) struct Budget<'a> {
     limits: &'a AnswerLimits,
@@ -28,12 +28,16 @@ pub(crate) struct Budget<'a> {
 }
 
 impl<'a> Budget<'a> {
-    /// Of a query that begins now.
+    /// The budget of a query that begins now.
     pub fn new(limits: &'a AnswerLimits) -> Self {
         Self { limits, begun: Instant::now(), bytes: AtomicU64::new(0) }
     }
 
-    /// Refuses to go on with what nobody waits for, or what takes too long.
+    /// Whether the query is to go on.
+    ///
+    /// # Errors
+    /// [`StoreError::Unwanted`]: nobody waits for the answer any more. [`StoreError::TooLong`]: the query took longer
+    /// than it may.
     pub fn check(&self) -> Result<(), StoreError> {
         if nobody_waits() {
             return Err(StoreError::Unwanted);
@@ -45,6 +49,10 @@ impl<'a> Budget<'a> {
     }
 
     /// Reads a block, if that is still to be done.
+    ///
+    /// # Errors
+    /// As [`Self::check`], before the block is read; what `read` fails with; [`StoreError::TooMuch`]: with this block
+    /// the query has read more bytes than it may.
     pub fn read<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.check()?;
         let before = READ.get();

@@ -33,12 +33,15 @@ pub(crate) struct Totals<'q> {
 }
 
 impl<'q> Totals<'q> {
-    /// None yet.
+    /// No totals yet.
     pub fn new(query: &'q Query, limits: &AnswerLimits) -> Self {
         Self { query, limit: limits.label_sets, places: HashMap::new(), totals: Vec::new() }
     }
 
     /// Adds a view.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: there are more label sets than may be.
     pub fn add(&mut self, view: &dyn View) -> Result<(), StoreError> {
         let facts = view.facts();
         let touched = Covered::default().touch(facts, &self.query.range);
@@ -111,18 +114,21 @@ pub(crate) struct Series<'q> {
     limit: usize,
     steps: BTreeSet<WallTime>,
     places: Places,
-    /// By place and step.
+    /// Count and weight, by place and step (its start).
     sums: PairMap<(usize, u64), (u64, u64)>,
 }
 
 impl<'q> Series<'q> {
-    /// None yet.
+    /// No points yet.
     pub fn new(query: &'q Query, step: Duration, by: &'q [LabelKey], limits: &AnswerLimits) -> Self {
         let (steps, places, sums) = (BTreeSet::new(), Places::default(), PairMap::default());
         Self { query, step, by, limit: limits.points, steps, places, sums }
     }
 
     /// Adds a view.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: there are more points than may be.
     pub fn add(&mut self, view: &dyn View) -> Result<(), StoreError> {
         let facts = view.facts();
         let touched = Covered::default().touch(facts, &self.query.range);
@@ -148,6 +154,9 @@ impl<'q> Series<'q> {
     }
 
     /// The series, sorted by their labels; a zero in each step that another has.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: with the zeros there are more points than may be.
     pub fn finish(self) -> Result<Vec<LabelledSeries>, StoreError> {
         if self.places.by_values.len().saturating_mul(self.steps.len()) > self.limit {
             return Err(too_long(self.limit));
@@ -179,7 +188,7 @@ pub(crate) struct LedgerLines<'q> {
 }
 
 impl<'q> LedgerLines<'q> {
-    /// None yet.
+    /// No lines yet.
     pub fn new(
         range: TimeRange,
         selection: &'q Selection,
@@ -191,6 +200,10 @@ impl<'q> LedgerLines<'q> {
     }
 
     /// Adds a view.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: there are more label sets than may be. [`StoreError::Unreadable`]: the view's ledger
+    /// cannot be read.
     pub fn add(&mut self, view: &dyn View) -> Result<(), StoreError> {
         let facts = view.facts();
         let touched = Covered::default().touch(facts, &self.range);
@@ -255,7 +268,7 @@ impl Processes {
         }
     }
 
-    /// Those that are selected, by pid and start time.
+    /// The processes that are selected, by pid and start time.
     pub fn finish(self, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
         self.0.into_values().filter(|process| selection.matches(&process.labels)).collect()
     }

@@ -28,13 +28,13 @@ pub(crate) struct Quantities<'q> {
 }
 
 impl<'q> Quantities<'q> {
-    /// Of nothing yet.
+    /// What an answer over no view rests on.
     pub fn new(query: &'q Query) -> Self {
         let quality = Quality { kind: query.kind, ..Quality::default() };
         Self { query, covered: Covered::default(), quality }
     }
 
-    /// Adds a view's; its selected groups are true.
+    /// Adds what a view has. Out: by place, whether a group of the view is selected.
     pub fn add(&mut self, facts: &Facts) -> Vec<bool> {
         let touched = self.covered.touch(facts, &self.query.range);
         let selected = facts.labels.selected(&self.query.selection);
@@ -76,7 +76,7 @@ impl<'q> Quantities<'q> {
         groups
     }
 
-    /// Adds what another has of other views.
+    /// Adds the sums of other views.
     pub fn join(&mut self, other: Self) {
         let Quality {
             kind: _,

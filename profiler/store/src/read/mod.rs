@@ -25,13 +25,13 @@ use std::time::Duration;
 
 /// An answer that views are added to, whichever holds them.
 pub(super) trait Summing<'q>: Sized + Send {
-    /// What comes of it.
+    /// The answer that the sum becomes.
     type Answer;
-    /// Of no view yet.
+    /// A sum over no view yet.
     fn new(query: &'q Query, limits: &AnswerLimits) -> Self;
     /// Adds a view.
     fn add(&mut self, view: &dyn View) -> Result<(), StoreError>;
-    /// Adds what another has of other views.
+    /// Adds the sum of other views.
     fn join(&mut self, other: Self) -> Result<(), StoreError>;
     /// The answer; `length` is a window's.
     fn finish(self, length: Duration) -> Self::Answer;
@@ -43,9 +43,9 @@ pub(super) trait Summing<'q>: Sized + Send {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Covered {
     range: Option<TimeRange>,
-    /// How many.
+    /// How many windows the answer holds.
     pub windows: usize,
-    /// What was lost in them.
+    /// Samples that were lost in these windows.
     pub lost: LostCounts,
 }
 
@@ -64,7 +64,7 @@ impl Covered {
         facts.windows.iter().map(touches).collect()
     }
 
-    /// Adds the windows of another.
+    /// Adds the windows of other views.
     pub fn join(&mut self, other: &Self) {
         self.windows += other.windows;
         self.lost.add(&other.lost);

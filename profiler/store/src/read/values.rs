@@ -23,7 +23,7 @@ pub(crate) struct Values<'q> {
     sorted: usize,
 }
 
-/// The first eight bytes.
+/// The first eight bytes of a text.
 fn beginning(text: &str) -> u64 {
     let mut bytes = [0; 8];
     bytes.iter_mut().zip(text.as_bytes()).for_each(|(slot, byte)| *slot = *byte);
@@ -31,12 +31,15 @@ fn beginning(text: &str) -> u64 {
 }
 
 impl<'q> Values<'q> {
-    /// None yet.
+    /// No values yet.
     pub fn new(query: &'q Query, key: LabelKey, limits: &AnswerLimits) -> Self {
         Self { query, key, limit: limits.label_sets, values: Vec::new(), sorted: 0 }
     }
 
     /// Adds a view.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: there are more values than label sets may be.
     pub fn add(&mut self, view: &dyn View) -> Result<(), StoreError> {
         let facts = view.facts();
         let touched = Covered::default().touch(facts, &self.query.range);

@@ -14,14 +14,18 @@ use std::os::unix::fs::FileExt;
 /// What is needed of a file to name its addresses.
 #[derive(Debug)]
 pub struct Image {
-    /// The sparse copy.
+    /// The sparse copy, sealed.
     pub file: File,
-    /// Bytes copied.
+    /// How many bytes were copied.
     pub bytes: u64,
 }
 
 impl Headers {
     /// Copies the symbols, when they take at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`ElfError::TooLarge`]: the symbols take more than `limit` bytes. [`ElfError::Malformed`]: a table lies outside
+    /// of the file. [`ElfError::Io`]: reading failed, or there is no memory for the copy.
     pub fn image(&self, file: &File, limit: u64) -> Result<Image, ElfError> {
         let mut parts = vec![(0, self.raw.len() as u64), self.programs, self.sections_at];
         for section in &self.sections {
@@ -52,7 +56,10 @@ impl Headers {
     }
 }
 
-/// A file in memory.
+/// An empty file in memory, which can be sealed.
+///
+/// # Errors
+/// memfd_create(2) fails: no descriptor or memory is left.
 pub fn memory_file() -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     Ok(File::from(rustix::fs::memfd_create("emberscope-symbols", flags)?))

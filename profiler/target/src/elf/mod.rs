@@ -42,16 +42,16 @@ const NT_GNU_BUILD_ID: u32 = 3;
 /// Why there are no symbols.
 #[derive(Debug, thiserror::Error)]
 pub enum ElfError {
-    /// Reading failed.
+    /// The system fails to read.
     #[error("reading the file: {0}")]
     Io(#[from] io::Error),
-    /// Not for us.
+    /// The file is not what we read.
     #[error("not a 64-bit little-endian ELF file")]
     NotElf,
-    /// Headers that lie.
+    /// Headers point outside of the file.
     #[error("the headers of the file point outside of it")]
     Malformed,
-    /// Too much.
+    /// The symbols take more bytes than may be: how many.
     #[error("its symbols take {0} bytes, more than the limit")]
     TooLarge(u64),
 }
@@ -70,15 +70,15 @@ struct Section {
 /// A part of a file that is mapped when it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it is in the file.
+    /// Bytes from the start of the file.
     pub offset: u64,
-    /// Where it wants to be.
+    /// The address that the segment wants to be mapped at: as linked.
     pub address: u64,
-    /// Bytes of the file.
+    /// How many bytes of the file are mapped.
     pub file_size: u64,
-    /// Bytes when loaded; beyond the file's they are 0.
+    /// How many bytes there are when loaded; beyond the file's they are 0.
     pub memory_size: u64,
-    /// Holds code.
+    /// Whether the segment is mapped as code.
     pub executable: bool,
 }
 
@@ -87,9 +87,9 @@ pub struct Segment {
 pub struct SymbolTable {
     /// The one for other programs (.dynsym), which is never stripped.
     pub dynamic: bool,
-    /// Entries of 24 bytes.
+    /// Offset and bytes of the entries, 24 bytes each.
     pub symbols: (u64, u64),
-    /// Names.
+    /// Offset and bytes of the names.
     pub strings: (u64, u64),
 }
 
@@ -103,7 +103,11 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Reads them.
+    /// Reads the headers of a file of `size` bytes.
+    ///
+    /// # Errors
+    /// [`ElfError::NotElf`]: the file is no ELF of 64 bits, or larger than 16 GiB. [`ElfError::Malformed`]: the tables
+    /// of headers are too long or lie outside of the file. [`ElfError::Io`]: reading failed.
     pub fn read(file: &File, size: u64) -> Result<Self, ElfError> {
         let mut raw = [0u8; 64];
         file.read_exact_at(&mut raw, 0).map_err(|_| ElfError::NotElf)?;
@@ -141,12 +145,15 @@ impl Headers {
         })
     }
 
-    /// Address of its first instruction.
+    /// Address of the first instruction, as linked.
     pub fn entry(&self) -> u64 {
         u64_at(&self.raw, 24)
     }
 
-    /// What is mapped of it.
+    /// The parts of the file that are mapped when it is loaded.
+    ///
+    /// # Errors
+    /// [`ElfError::Malformed`]: program headers have not 56 bytes. [`ElfError::Io`]: reading failed.
     pub fn segments(&self, file: &File) -> Result<Vec<Segment>, ElfError> {
         if u16_at(&self.raw, 54) != 56 {
             return Err(ElfError::Malformed);
@@ -171,7 +178,7 @@ impl Headers {
         plain.then(|| part(file, self.size, (found.offset, found.size)).ok())?
     }
 
-    /// Where the section with this name wants to be.
+    /// The address that the section with this name wants to be mapped at.
     pub fn section_address(&self, file: &File, name: &str) -> Option<u64> {
         self.named(file, name).map(|section| section.address)
     }
@@ -187,7 +194,7 @@ impl Headers {
         self.sections.iter().find(called).copied()
     }
 
-    /// Its symbol tables that lie inside of it.
+    /// The symbol tables that lie inside of the file.
     pub fn symbol_tables(&self) -> Vec<SymbolTable> {
         let tables = self.sections.iter().filter(|s| matches!(s.kind, SHT_SYMTAB | SHT_DYNSYM));
         let found = tables.filter_map(|table| {
@@ -233,15 +240,15 @@ fn build_id_in(mut notes: &[u8]) -> Option<Box<[u8]>> {
 fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..at + N).and_then(|s| s.try_into().ok()).unwrap_or([0; N])
 }
-/// A number at a place; 0 beyond the end.
+/// A number of two bytes, little endian, at a place; 0 beyond the end.
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(array_at(bytes, at))
 }
-/// The same of four bytes.
+/// A number of four bytes, little endian, at a place; 0 beyond the end.
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, at))
 }
-/// The same of eight bytes.
+/// A number of eight bytes, little endian, at a place; 0 beyond the end.
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }

@@ -20,13 +20,17 @@ const STT_GNU_IFUNC: u8 = 10;
 /// A symbol that a file defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// As linked.
+    /// The address, as linked.
     pub address: u64,
-    /// Bytes; 0 where the file does not tell.
+    /// How many bytes the symbol has; 0 where the file does not tell.
     pub size: u64,
 }
 
 /// Addresses (as linked) of those of `names` that `table` defines.
+///
+/// # Errors
+/// [`ElfError::TooLarge`]: the table of names is larger than 128 MiB. [`ElfError::Malformed`], [`ElfError::Io`]: the
+/// tables cannot be read.
 pub fn find(
     file: &File,
     table: &SymbolTable,
@@ -36,7 +40,10 @@ pub fn find(
     Ok(found.into_iter().map(|(name, symbol)| (name, symbol.address)).collect())
 }
 
-/// The same with their sizes.
+/// Those of `names` that `table` defines, with their addresses and sizes.
+///
+/// # Errors
+/// As [`find`].
 pub fn find_sized(
     file: &File,
     table: &SymbolTable,
@@ -56,6 +63,9 @@ pub fn find_sized(
 }
 
 /// What `table` defines under names that begin with `start`, as far as all names together have `limit` bytes.
+///
+/// # Errors
+/// As [`find`].
 pub fn find_starting(
     file: &File,
     table: &SymbolTable,

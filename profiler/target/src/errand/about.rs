@@ -4,18 +4,18 @@ use crate::maps::{Backing, Mapping};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What is read.
+/// What of a process is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// /proc/PID/maps.
     Maps,
     /// /proc/PID/cmdline and environ.
     Words,
-    /// A program or library that it maps.
+    /// A program or library that the process maps.
     File,
-    /// A perf map, or another file in its root.
+    /// A perf map, or another file in the process's root.
     Root,
-    /// Its memory.
+    /// The memory of the process.
     Memory,
 }
 
@@ -35,36 +35,37 @@ impl What {
 /// Which others wait for the end of a job that is slow, and are left alone when it does not end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// Those of a process, by its directory in /proc.
+    /// The jobs of one process, by its directory in /proc.
     Process(PathBuf),
-    /// Those of a file system, by its device: processes that map other files are not stuck with it.
+    /// The jobs of one file system, by its device (major, minor): processes that map other files are not stuck with
+    /// it.
     Device(u32, u32),
 }
 
 /// What a job reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
-    /// A process, by its directory in /proc.
+    /// The process, by its directory in /proc.
     pub dir: PathBuf,
-    /// Whose process that is.
+    /// The user whose process that is.
     pub uid: u32,
-    /// What of it.
+    /// What of the process.
     pub what: What,
-    /// Which file.
+    /// The file, where it is one that the process maps.
     pub path: Option<Box<Path>>,
-    /// See [`Key`].
+    /// What else waits for the job: see [`Key`].
     pub key: Key,
 }
 
 impl About {
-    /// Of a process. Whose it is is its directory's owner, which the kernel tells without the process's memory, also of one
-    /// that is not dumpable (task_dump_owner, fs/proc/base.c).
+    /// A job that reads a process. The user is the directory's owner, which the kernel tells without the process's
+    /// memory, also of one that is not dumpable (task_dump_owner, fs/proc/base.c).
     pub fn process(dir: &Path, what: What) -> Self {
         let uid = std::fs::metadata(dir).map_or(u32::MAX, |metadata| metadata.uid());
         Self { dir: dir.into(), uid, what, path: None, key: Key::Process(dir.into()) }
     }
 
-    /// Of the file behind a mapping.
+    /// A job that reads the file behind a mapping.
     pub fn file(dir: &Path, mapping: &Mapping) -> Self {
         let about = Self::process(dir, What::File);
         match &mapping.backing {
@@ -76,12 +77,12 @@ impl About {
         }
     }
 
-    /// Which process; 0 where the directory is none of /proc.
+    /// The pid of the process; 0 where the directory is none of /proc.
     pub fn pid(&self) -> u32 {
         self.dir.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or_default()
     }
 
-    /// When it began. /proc/PID/stat needs neither its memory nor its mmap_lock.
+    /// When the process began, ticks since the boot. /proc/PID/stat needs neither its memory nor its mmap_lock.
     pub(super) fn start(&self) -> Option<u64> {
         crate::start_ticks(&self.dir)
     }

@@ -11,11 +11,12 @@ use std::time::Duration;
 /// Files that nobody may close now; the rest of more stay open.
 const MAX_WAITING: usize = 256;
 
-/// Not closed yet, and of whom each is.
+/// Files that are not closed yet, and of whom each is.
 static WAITING: Mutex<Vec<Open>> = Mutex::new(Vec::new());
 
-/// A file that is closed on a thread that can be given up: close(2) tells a FUSE server, also one below an overlay, and waits
-/// for it (fuse_flush, fs/fuse/file.c, Linux 6.18). While its user's reads are refused it waits for the next that is closed.
+/// A file that is closed on a thread that can be given up: close(2) tells a FUSE server, also one below an overlay, and
+/// waits for it (fuse_flush, fs/fuse/file.c, Linux 6.18). While its user's reads are refused the file waits for the
+/// next that is closed.
 #[derive(Debug)]
 pub struct Held {
     file: Option<File>,
@@ -28,7 +29,7 @@ impl Held {
         Self { file: Some(file), dir: dir.into() }
     }
 
-    /// The open file.
+    /// The open file's descriptor.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.file.as_ref().map(AsFd::as_fd)
     }
@@ -51,7 +52,7 @@ fn waiting() -> MutexGuard<'static, Vec<Open>> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whose, and the file.
+/// A file that waits to be closed, and whose it is.
 #[derive(Debug)]
 struct Open {
     about: About,

@@ -25,42 +25,42 @@ pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 /// A job that was given up and is not back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// What it reads.
+    /// What the job reads.
     pub about: About,
-    /// For how long.
+    /// For how long the job is out.
     pub since: Duration,
 }
 
-/// Who is left alone.
+/// A process or file system that is left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alone {
     /// What did not come back.
     pub about: About,
-    /// For how long yet.
+    /// For how long it is left alone yet.
     pub left: Duration,
 }
 
 /// Counts since the start; `stuck` and `alone` are now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrandCounts {
-    /// Jobs begun.
+    /// Jobs that were begun.
     pub begun: u64,
-    /// That were not back when their caller went on.
+    /// Jobs that were not back when their caller went on.
     pub late: u64,
-    /// That were given up, by [`super::What::slug`].
+    /// Jobs that were given up, by [`super::What::slug`].
     pub given_up: BTreeMap<&'static str, u64>,
-    /// Not begun, by [`Turned::slug`].
+    /// Jobs that were not begun or panicked, by [`Turned::slug`].
     pub turned: BTreeMap<&'static str, u64>,
-    /// Threads.
+    /// Threads there are now, stuck ones included.
     pub threads: usize,
-    /// Given up and not back yet.
+    /// Jobs that were given up and are not back yet.
     pub stuck: Vec<Stuck>,
-    /// Left alone.
+    /// Who is left alone now.
     pub alone: Vec<Alone>,
 }
 
 impl ErrandCounts {
-    /// Of both.
+    /// The counts of two pools together.
     pub fn and(mut self, other: Self) -> Self {
         self.begun += other.begun;
         self.late += other.late;
@@ -73,7 +73,7 @@ impl ErrandCounts {
     }
 }
 
-/// Whose jobs take CPU time.
+/// Who pays for the CPU time of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Payer {
     User(u32),
@@ -88,7 +88,7 @@ struct Out {
 
 struct Ban {
     about: About,
-    /// Of the process, by which it is told from a later one with its pid.
+    /// When the process began, by which it is told from a later one with its pid.
     start: Option<u64>,
     until: Instant,
     pause: Duration,
@@ -99,10 +99,10 @@ pub(super) struct State {
     idle: Vec<(u64, Queue)>,
     out: HashMap<u64, Out>,
     bans: HashMap<Key, Ban>,
-    /// When the CPU time that their jobs took is paid for.
+    /// When the CPU time that the jobs of each took is paid for.
     paid: HashMap<Payer, Instant>,
     next: u64,
-    /// When what was waited for is paid for.
+    /// When the waiting for late jobs is paid for.
     waited: Option<Instant>,
     counts: ErrandCounts,
 }
@@ -121,12 +121,17 @@ impl State {
         }
     }
 
-    /// Whether it was left alone before.
+    /// Whether who is read was left alone before.
     pub fn is_known(&self, about: &About) -> bool {
         self.bans.contains_key(&about.key)
     }
 
-    /// A thread for a job, which is out from now on.
+    /// Begins a job: the number of its thread and what that thread takes jobs from. It is out from now on.
+    ///
+    /// # Errors
+    /// [`Turned::Banned`]: who is read is left alone. [`Turned::Slow`], [`Turned::UserBusy`], [`Turned::Busy`]: too
+    /// many jobs for the same, for its user, or in all are out. [`Turned::Budget`]: too much CPU time was taken.
+    /// [`Turned::NoThread`]: none can be started.
     pub fn begin(&mut self, about: &About, start: Option<u64>, now: Instant) -> Result<(u64, Queue), Turned> {
         self.give_up(now);
         self.may_begin(about, start, now)?;
@@ -212,7 +217,7 @@ impl State {
         self.turn(Turned::NoThread)
     }
 
-    /// Counts it.
+    /// Counts a job that was not begun, by its reason.
     pub fn turn(&mut self, turned: Turned) -> Turned {
         *self.counts.turned.entry(turned.slug()).or_default() += 1;
         turned
@@ -234,7 +239,7 @@ impl State {
         AHEAD.saturating_sub(owed.mul_f64(self.limits.waiting))
     }
 
-    /// Those that are out for too long.
+    /// Gives up the jobs that are out for too long.
     fn give_up(&mut self, now: Instant) {
         let after = self.limits.stuck_after;
         for out in self.out.values_mut().filter(|out| !out.given_up && now - out.since >= after) {

@@ -8,7 +8,7 @@ use super::rules::{self, Rules};
 use super::{Image, TableError};
 use profiler_ebpf::{PAGE_SHIFT, UnwindRule, row};
 
-/// Largest code: 1 GiB.
+/// Pages of the largest code: 1 GiB.
 const MAX_PAGES: u64 = 1 << (30 - PAGE_SHIFT);
 /// Words of one table: 16 MiB.
 pub const MAX_WORDS: usize = 4 << 20;
@@ -24,16 +24,16 @@ pub struct Table {
     pub index: Vec<u32>,
     /// Rows, whose rule is a number in `rules`.
     pub rows: Vec<u32>,
-    /// Different rules.
+    /// The rules that rows have, each once.
     pub rules: Vec<UnwindRule>,
-    /// Rows as they were read.
+    /// How many rows were read, before equal neighbours became one.
     pub read: usize,
-    /// Functions.
+    /// How many functions have rows.
     pub functions: usize,
 }
 
 impl Table {
-    /// Pages of code.
+    /// How many pages of code the table has.
     pub fn pages(&self) -> u32 {
         (self.index.len().saturating_sub(1)) as u32
     }
@@ -43,7 +43,7 @@ impl Table {
         self.index.len() + self.rows.len()
     }
 
-    /// These words, with `numbers` for the rules.
+    /// The words that the walker is given, with `numbers` for the rules: the number of each of `rules`, in order.
     pub fn numbered(&self, numbers: &[u32]) -> Vec<u32> {
         let first = self.index.len() as u32;
         let mask = (1 << profiler_ebpf::RULE_BITS) - 1;
@@ -67,6 +67,10 @@ impl Table {
 }
 
 /// Reads an image's rules and puts them in pages.
+///
+/// # Errors
+/// As [`Image::code`]. [`TableError::TooMuch`]: there are more pages of code, functions, rows or instructions than the
+/// limits. [`TableError::Nothing`]: no entry of the unwind information can be read.
 pub fn build(image: &Image) -> Result<Table, TableError> {
     let (low, high) = image.code()?;
     let page = low >> PAGE_SHIFT;
@@ -113,7 +117,7 @@ struct Paged {
     pages: usize,
     index: Vec<u32>,
     rows: Vec<u32>,
-    /// The rule that holds.
+    /// The rule that holds where the rows end so far.
     rule: u32,
 }
 

@@ -6,7 +6,7 @@
 use profiler_ebpf::{MAX_RULES, UnwindRule};
 use std::collections::HashMap;
 
-/// All rules in use.
+/// All rules that a table has, with their numbers and users.
 #[derive(Debug)]
 pub struct Dictionary {
     numbers: HashMap<UnwindRule, (u32, u32)>,
@@ -24,7 +24,7 @@ impl Default for Dictionary {
 }
 
 impl Dictionary {
-    /// One past the last number that is given to other rules.
+    /// The number of `Unsupported`: of what the walker cannot apply, and of rules for which no number is left.
     pub const UNSUPPORTED: u32 = 1;
 
     fn new(limit: u32) -> Self {
@@ -36,7 +36,7 @@ impl Dictionary {
         self.numbers.len()
     }
 
-    /// The number of a rule, and whether the walker must be told of it. One more user of it.
+    /// The number of a rule, and whether the walker must be told of it. A table more has the rule then.
     pub fn take(&mut self, rule: UnwindRule) -> (u32, bool) {
         if rule == UnwindRule::GAP {
             return (0, false);
@@ -58,7 +58,7 @@ impl Dictionary {
         (number, true)
     }
 
-    /// One user less.
+    /// A table that has the rule goes: without any its number is free.
     pub fn give(&mut self, rule: UnwindRule) {
         if let Some((number, users)) = self.numbers.get_mut(&rule) {
             *users -= 1;

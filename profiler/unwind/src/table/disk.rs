@@ -13,26 +13,29 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// All files.
+/// Bytes of all files together.
 pub const MAX_BYTES: u64 = 128 << 20;
-/// Files looked at.
+/// Files of the directory that are looked at.
 const MAX_FILES: usize = 4096;
 /// Tables of fewer rows are built in a millisecond or two.
 const MIN_ROWS: usize = 4096;
-/// With every change of what the numbers below mean.
+/// The first word of a file: another with every change of what the numbers below mean.
 const MAGIC: u64 = u64::from_le_bytes(*b"EmbRows1");
 /// Words of the head: magic, key, page, index, rows, rules, rows read, functions.
 const HEAD: usize = 8;
 const ENDING: &str = "rows";
 
-/// The directory.
+/// The directory that tables are kept in.
 #[derive(Debug)]
 pub struct Disk {
     dir: PathBuf,
 }
 
 impl Disk {
-    /// Below this directory, which is the daemon's own.
+    /// Tables in the directory `dir`, which is the daemon's own and is made where it is missing.
+    ///
+    /// # Errors
+    /// The directory cannot be made.
     pub fn open(dir: &Path) -> std::io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         Ok(Self { dir: dir.to_owned() })
@@ -56,7 +59,11 @@ impl Disk {
         Some(table)
     }
 
-    /// Keeps a table. What went wrong is told for the log.
+    /// Keeps a table, unless it is small.
+    ///
+    /// # Errors
+    /// The directory cannot be read, an old file not removed, or the new one not written or renamed. The table is not
+    /// kept then.
     pub fn put(&self, key: u64, table: &Table) -> std::io::Result<()> {
         if table.rows.len() < MIN_ROWS {
             return Ok(());

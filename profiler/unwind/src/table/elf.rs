@@ -1,4 +1,5 @@
-//! Finds sections in an ELF file: headers in, places out. Limits: 4096 sections, 1 MiB of their names. Nothing that a header says is believed: what is read is bounded by the file's size.
+//! Finds sections in an ELF file: headers in, places out. Limits: 4096 sections, 1 MiB of their names. Nothing that a
+//! header says is believed: what is read is bounded by the file's size.
 
 use super::TableError;
 use super::image::Segment;
@@ -8,9 +9,9 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
-/// Section headers.
+/// Section headers that are read.
 const MAX_HEADERS: u64 = 4096;
-/// Names of sections.
+/// Bytes of the names of sections that are read.
 const MAX_NAMES: u64 = 1 << 20;
 const SHT_NOBITS: u32 = 8;
 const SHF_COMPRESSED: u64 = 0x800;
@@ -22,7 +23,10 @@ const PCREL_SDATA4: u8 = 0x1b;
 
 /// Where a file's bytes are read from.
 pub trait Bytes {
-    /// So many bytes from there on, all of them or none.
+    /// The `len` bytes from `offset` on, all of them or none.
+    ///
+    /// # Errors
+    /// [`TableError::Malformed`]: the file has not all of them. [`TableError::Unreadable`]: reading failed.
     fn part(&self, offset: u64, len: u64) -> Result<Vec<u8>, TableError>;
 }
 
@@ -50,17 +54,21 @@ impl Bytes for &[u8] {
 
 /// Where a section is.
 pub struct Found {
-    /// In the file's own address space.
+    /// Address of the first byte, in the file's own address space.
     pub address: u64,
-    /// In the file.
+    /// Bytes from the start of the file.
     pub offset: u64,
-    /// Bytes.
+    /// How many bytes the section has in the file.
     pub size: u64,
-    /// They are compressed: what Go's linker does with .debug_frame.
+    /// The bytes are compressed: what Go's linker does with .debug_frame.
     pub packed: bool,
 }
 
-/// What is in a compressed section, when it is at most `most` bytes: no more than that are ever unpacked.
+/// Unpacks a compressed section of at most `most` bytes: no more than that are ever unpacked.
+///
+/// # Errors
+/// [`TableError::Malformed`]: it has no head, or not the bytes that the head tells. [`TableError::Nothing`]: it is
+/// packed by anything but zlib. [`TableError::TooMuch`]: it has more than `most` bytes.
 pub fn unpacked(bytes: &[u8], most: u64) -> Result<Vec<u8>, TableError> {
     let (head, packed) = bytes.split_at_checked(CHDR).ok_or(TableError::Malformed)?;
     let size = u64_at(head, 8);
@@ -78,7 +86,11 @@ pub fn unpacked(bytes: &[u8], most: u64) -> Result<Vec<u8>, TableError> {
     }
 }
 
-/// `.eh_frame` and `.debug_frame`, by name.
+/// Finds `.eh_frame` and `.debug_frame`, by name.
+///
+/// # Errors
+/// [`TableError::Malformed`]: section headers have not 64 bytes, or there are more than [`MAX_HEADERS`]. Headers that
+/// cannot be read are no error: a vdso's need not be mapped.
 pub fn sections(bytes: &dyn Bytes, head: &[u8]) -> Result<(Option<Found>, Option<Found>), TableError> {
     let (at, count) = (u64_at(head, 40), u64::from(u16_at(head, 60)));
     if count == 0 || at == 0 {

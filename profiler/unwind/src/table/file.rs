@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// How long a file is waited for: a large library on a cold disk takes a second or two.
 const FILE: Duration = Duration::from_secs(4);
-/// The same for its attributes.
+/// How long a file's attributes are waited for.
 const STAMP: Duration = Duration::from_millis(100);
 
 /// A mapped file, as the kernel prints it: device, inode, path. Some file systems give two files one number.
@@ -26,18 +26,18 @@ const STAMP: Duration = Duration::from_millis(100);
 pub struct Inode(u32, u32, u64, Box<Path>);
 
 impl Inode {
-    /// Of a mapping, if it has a file.
+    /// The file of a mapping, if it has one.
     pub fn of(mapping: &Mapping) -> Option<Self> {
         let Backing::File { path, .. } = &mapping.backing else { return None };
         Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path.clone()))
     }
 
-    /// What a daemon that comes down over it remembers.
+    /// What a daemon that comes down over the file remembers.
     pub fn item(&self) -> Item {
         Item::file(&format!("{:x}:{:x}:{}", self.0, self.1, self.2), &self.3.to_string_lossy())
     }
 
-    /// Its path, as the process that maps it has it.
+    /// The path of the file, as the process that maps it has it.
     pub fn path(&self) -> &Path {
         &self.3
     }
@@ -52,7 +52,7 @@ impl Stamp {
         Self([stat.st_size as u64, stat.st_ctime as u64, stat.st_ctime_nsec])
     }
 
-    /// Of the file behind a mapping as it is now; None where we may not look (CAP_CHECKPOINT_RESTORE).
+    /// The stamp of the file behind a mapping as it is now; None where we may not look (CAP_CHECKPOINT_RESTORE).
     pub fn now(dir: &Path, mapping: &Mapping) -> Option<Self> {
         let (of, what) = (dir.to_owned(), mapping.clone());
         let about = About::process(dir, What::Maps);
@@ -66,29 +66,29 @@ impl Stamp {
 pub struct Wanted {
     /// A process that maps it: its directory in /proc.
     pub dir: PathBuf,
-    /// Where.
+    /// Where that process maps the file.
     pub mapping: Mapping,
-    /// Which file.
+    /// The file, as the kernel prints it.
     pub inode: Inode,
 }
 
-/// What became of it.
+/// What became of a file whose table was wanted.
 #[derive(Debug)]
 pub struct Made {
-    /// Which file.
+    /// The file, as the kernel prints it.
     pub inode: Inode,
-    /// As it was read; None where it could not be opened.
+    /// The file as it was read; None where it could not be opened.
     pub stamp: Option<Stamp>,
-    /// The table.
+    /// The table, or why there is none.
     pub found: Found,
-    /// It came from the disk.
+    /// The table came from the disk.
     pub loaded: bool,
-    /// Nanoseconds that it took.
+    /// Nanoseconds that reading and building took.
     pub ns: u64,
 }
 
 impl Made {
-    /// Of a file that is not read: doing so made us fail, now or before.
+    /// The refusal of a file that is not read: doing so made us fail, now or before.
     pub fn refused(wanted: &Wanted) -> Self {
         let found = Found::Without(NoTable::Refused);
         Self { inode: wanted.inode.clone(), stamp: None, found, loaded: false, ns: 0 }
@@ -102,7 +102,7 @@ pub enum Found {
     New(Box<New>),
     /// The contents of a file that has a table.
     Known(u64),
-    /// No table.
+    /// No table, and why.
     Without(NoTable),
     /// More unwind information than was asked for.
     Large,
@@ -115,7 +115,7 @@ pub struct New {
     pub key: u64,
     /// The image, without its unwind information.
     pub segments: Image,
-    /// Its rows.
+    /// The rows of the image.
     pub table: Table,
 }
 

@@ -20,48 +20,60 @@ const PF_X: u32 = 1;
 /// A part of the file that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// In the file.
+    /// Bytes from the start of the file.
     pub offset: u64,
     /// In the file's own address space.
     pub address: u64,
-    /// Bytes of the file.
+    /// How many bytes of the file are mapped.
     pub size: u64,
-    /// Holds code.
+    /// Whether the part is mapped as code.
     pub code: bool,
 }
 
 /// A section's bytes and where they would be mapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// Its address.
+    /// Address of the first byte, in the file's own address space.
     pub address: u64,
-    /// What is in it.
+    /// The bytes of the section, unpacked.
     pub bytes: Vec<u8>,
 }
 
 /// What a table is built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// What is mapped.
+    /// The parts of the file that are mapped.
     pub segments: Vec<Segment>,
-    /// The unwind information.
+    /// The section with the unwind information.
     pub frames: Section,
-    /// It is .debug_frame, which is encoded otherwise.
+    /// The section is .debug_frame, which is encoded otherwise than .eh_frame.
     pub debug: bool,
 }
 
 impl Image {
-    /// Of a file with this many bytes, when it has at most `most` bytes of unwind information.
+    /// Reads a file of `size` bytes, when it has at most `most` bytes of unwind information.
+    ///
+    /// # Errors
+    /// [`TableError::NotElf`]: the file is no ELF of 64 bits for this machine. [`TableError::Malformed`]: its headers
+    /// lie. [`TableError::Unreadable`]: reading failed. [`TableError::Nothing`]: it has no unwind information.
+    /// [`TableError::Large`]: it has more than `most` bytes of it; [`TableError::TooMuch`]: more than 32 MiB.
     pub fn of_file(file: &File, size: u64, most: u64) -> Result<Self, TableError> {
         read(&OfFile(file, size), most)
     }
 
-    /// Of memory that holds a whole file.
+    /// Reads memory that holds a whole file: the vdso.
+    ///
+    /// # Errors
+    /// As [`Self::of_file`], but for [`TableError::Unreadable`] and [`TableError::Large`].
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, TableError> {
         read(&bytes, MAX_SECTION)
     }
 
-    /// First and one past the last address of the code.
+    /// The first address of the code, and one past the last.
+    ///
+    /// # Errors
+    /// [`TableError::Nothing`]: no segment has code. [`TableError::Malformed`]: the code goes on behind the last
+    /// address.
     pub fn code(&self) -> Result<(u64, u64), TableError> {
         let code = || self.segments.iter().filter(|segment| segment.code);
         let low = code().map(|s| s.address).min().ok_or(TableError::Nothing)?;
@@ -70,7 +82,7 @@ impl Image {
         Ok((low, high))
     }
 
-    /// The same for all files whose table is the same; not for defence: who makes two files with one key makes
+    /// A hash, the same for all files whose table is the same; not for defence: who makes two files with one key makes
     /// the walks through both wrong.
     pub fn key(&self) -> u64 {
         // SipHash with a fixed key: the same in every run.

@@ -7,22 +7,22 @@ use profiler_ebpf::{CodeRange, MAX_RANGES, NoTable, PAGE_SHIFT, STAMP_WORDS};
 /// What a mapping has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// No table, and why.
+    /// No table, and why there is none.
     Without(NoTable),
-    /// A file's table.
+    /// The table of a file.
     With {
-        /// The file.
+        /// Key of the file.
         file: u64,
-        /// Where its table is.
+        /// Address of the table in the walker's space.
         table: u32,
-        /// Which page of it the mapping begins with.
+        /// The page of the table that the mapping begins with.
         first: u32,
-        /// Pages of it from there on.
+        /// How many pages the table has from there on.
         pages: u32,
     },
 }
 
-/// A list as it is made.
+/// A process's list in the making.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     /// The ranges, and of which file each is (0: of none).

@@ -31,11 +31,11 @@ const MAX_RUN: u64 = 512 << 20;
 /// A function's rules, as they are handed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function<'a> {
-    /// Its first address.
+    /// The function's first address.
     pub start: u64,
-    /// One past its last; another may begin before.
+    /// One past the function's last address; another may begin before.
     pub end: u64,
-    /// Where the next one begins.
+    /// Where the next function begins; `u64::MAX` after the last.
     pub next: u64,
     /// Addresses from which a rule holds, in order, and its number.
     pub rows: &'a [(u64, u16)],
@@ -44,17 +44,17 @@ pub struct Function<'a> {
 /// What was read of all functions.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Different rules; [`Rules::GAP`] is the second.
+    /// The rules that rows have, each once; [`Rules::GAP`] is the second.
     pub rules: Vec<UnwindRule>,
-    /// Functions.
+    /// How many functions have rows.
     pub functions: usize,
     /// Rows before equal neighbours are merged.
     pub read: usize,
     numbers: FastMap<UnwindRule, u16>,
 }
 
-/// Where a function begins, from the first address of the code, and where its entry is in the section. Code and sections
-/// of more than 4 GiB are refused before.
+/// Where a function begins, from the first address of the code, and where its entry is in the section. Code and
+/// sections of more than 4 GiB are refused before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     start: u32,
@@ -90,6 +90,10 @@ impl Rules {
 }
 
 /// Reads all entries; `take` is given each function of the code between `low` and `high`, by address.
+///
+/// # Errors
+/// [`TableError::TooMuch`]: there are more entries, heads, rows or instructions than the limits.
+/// [`TableError::Nothing`]: no function has rows. What `take` fails with.
 pub fn read(
     image: &Image,
     (low, high): (u64, u64),
@@ -114,7 +118,7 @@ struct Reader<'s, 'a, S> {
     bases: BaseAddresses,
     /// What entries share, by its place in the section.
     heads: FastMap<usize, Cie<'a>>,
-    /// There were too many of these.
+    /// There were more than [`MAX_HEADS`] heads.
     full: bool,
 }
 

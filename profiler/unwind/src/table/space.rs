@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A walk takes microseconds; it may be interrupted.
 pub const QUIET: Duration = Duration::from_millis(50);
 
-/// The space.
+/// The words of the walker's space, and which are free.
 #[derive(Debug)]
 pub struct Space {
     /// Free pieces: first granule, how many.
@@ -26,7 +26,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// At most so many bytes.
+    /// A space of at most so many bytes.
     pub fn new(bytes: usize) -> Self {
         let most = MAX_SLABS * SLAB_GRANULES - 1;
         let limit = u32::try_from(bytes / (GRANULE_WORDS as usize * 4)).unwrap_or(most).min(most);
@@ -39,12 +39,12 @@ impl Space {
         }
     }
 
-    /// Bytes in use.
+    /// Bytes in use, those that wait to be free too.
     pub fn bytes(&self) -> usize {
         self.used as usize * GRANULE_WORDS as usize * 4
     }
 
-    /// Room for so many words, or none.
+    /// Takes room for so many words. None: there is no such piece.
     pub fn take(&mut self, words: usize, now: Instant) -> Option<u32> {
         self.settle(now);
         let granules = u32::try_from(words.div_ceil(GRANULE_WORDS as usize)).ok()?.max(1);

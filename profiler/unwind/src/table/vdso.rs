@@ -7,7 +7,7 @@ use emberscope_target::memory::{Memory as _, ProcessMemory};
 use emberscope_target::open;
 use std::path::Path;
 
-/// It has two pages or four.
+/// Bytes of the vdso that are read: it has two pages or four.
 const MAX_BYTES: u64 = 64 << 10;
 const MAX_MAPS: u64 = 8 << 20;
 

@@ -24,7 +24,7 @@ impl Length for Positioned {
     }
 }
 
-/// Reads on from an offset.
+/// Reads a file on from an offset.
 pub(in super::super) struct From {
     of: Positioned,
     at: u64,

@@ -85,7 +85,10 @@ impl Block {
         TableReader::new(Positioned { file: Arc::new(file), length: facts.bytes }, table)
     }
 
-    /// Whether all its files are as they were written.
+    /// Reads all files of the block and compares them with its manifest.
+    ///
+    /// # Errors
+    /// The first file that cannot be read, or has not the length and checksum that the manifest names.
     pub fn check_all(&self) -> Result<(), BlockProblem> {
         let files = lock(&self.manifest).files.clone();
         files.into_iter().try_for_each(|file| self.check(&file))

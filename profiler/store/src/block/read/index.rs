@@ -4,7 +4,7 @@ use super::super::order::Lane;
 use crate::facts::{Facts, FlawCount, Packed, Set};
 use std::sync::Arc;
 
-/// Facts, and how its rows are laid out.
+/// A block's facts, and how its rows are laid out.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub facts: Facts,
@@ -13,7 +13,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Bytes that it takes, estimated.
+    /// Bytes of memory that the index takes, estimated.
     pub(super) fn bytes(&self) -> usize {
         let facts = &self.facts;
         // Two counters, the allocation's header, and what rounding costs.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Frames of a stack. Samples have 512; a profile that was imported may have more.
 const MAX_DEPTH: usize = 8192;
 
-/// Frames, tree and stacks.
+/// Reads a block's frames, tree and stacks.
 pub(super) fn stacks(block: &Block, room: &Room) -> Result<Stacks, BlockProblem> {
     let mut stacks = Stacks { frames: frames(block, room)?, ..Stacks::default() };
     let table = block.table(NODES, room)?;

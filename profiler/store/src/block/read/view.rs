@@ -27,7 +27,7 @@ pub(crate) struct OpenBlock<'a> {
 }
 
 impl<'a> OpenBlock<'a> {
-    /// With what is kept of it.
+    /// A block with the index that is kept of it.
     pub(in super::super) fn new(block: &'a Block, index: Arc<Index>) -> Self {
         Self { block, index }
     }
@@ -126,7 +126,7 @@ struct Open {
     place: Stretch<i32>,
     stack: Stretch<i32>,
     count: Stretch<i64>,
-    /// None: it is 0 in all rows.
+    /// None: the rest is 0 in all rows.
     rest: Option<Stretch<i64>>,
 }
 

@@ -46,7 +46,7 @@ struct Header {
     encoding: i64,
 }
 
-/// Reads pages in order.
+/// Reads the pages of a column chunk in order.
 pub(super) struct Pages<R> {
     file: R,
     chunk: Chunk,

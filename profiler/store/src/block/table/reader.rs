@@ -40,7 +40,9 @@ impl Room {
         Self(AtomicU64::new(bytes))
     }
 
-    /// For so many rows of so many bytes.
+    /// Takes room for so many rows of so many bytes.
+    /// # Errors
+    /// The room has less left than the rows take; none of it is taken then.
     pub fn take(&self, table: &str, rows: u64, bytes: u64) -> Result<(), BlockProblem> {
         let left = |left: u64| left.checked_sub(rows.checked_mul(bytes)?);
         match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left) {
@@ -79,7 +81,9 @@ fn footer<R: ChunkReader>(file: &R) -> Result<ParquetMetaData, ParquetError> {
 }
 
 impl<R: ChunkReader + Clone + 'static> TableReader<R> {
-    /// Opens one of which stretches are read.
+    /// Opens a table of which stretches are read.
+    /// # Errors
+    /// The file cannot be read, has no footer or one that is too large, or claims more rows than its bytes can hold.
     pub fn new(file: R, name: &'static str) -> Result<Self, BlockProblem> {
         let length = file.len();
         let metadata = footer(&file).map_err(|e| BlockProblem::table(name, &e))?;
@@ -92,7 +96,9 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
         }
     }
 
-    /// Opens one that is read as a whole: each of its rows takes so many bytes of the room.
+    /// Opens a table that is read as a whole: each of its rows takes so many bytes of the room.
+    /// # Errors
+    /// As [`Self::new`], and where the room has too little left.
     pub fn whole(file: R, name: &'static str, room: &Room, bytes: u64) -> Result<Self, BlockProblem> {
         let table = Self { inflated: Arc::new(AtomicU64::new(MAX_INFLATED)), ..Self::new(file, name)? };
         room.take(name, table.rows() as u64, bytes)?;
@@ -162,6 +168,8 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
     }
 
     /// Some rows of a column of numbers, for reading on.
+    /// # Errors
+    /// No such column or row group; values of another type, outside of the file, or packed by anything but zstd.
     pub fn longs(&self, group: usize, column: &'static str) -> Result<Stretch<i64>, BlockProblem> {
         match self.reader(group, column)? {
             ColumnReader::Int64ColumnReader(reader) => Ok(Stretch(Box::new(reader), self.name)),
@@ -169,7 +177,9 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
         }
     }
 
-    /// The same of small ones.
+    /// Some rows of a column of small numbers.
+    /// # Errors
+    /// As [`Self::longs`].
     pub fn ints(&self, group: usize, column: &'static str) -> Result<Stretch<i32>, BlockProblem> {
         match self.reader(group, column)? {
             ColumnReader::Int32ColumnReader(reader) => Ok(Stretch(Box::new(reader), self.name)),
@@ -177,7 +187,9 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
         }
     }
 
-    /// A whole column.
+    /// A whole column of numbers.
+    /// # Errors
+    /// As [`Self::longs`], and where a page cannot be decoded or the column ends early.
     pub fn all_longs(&self, column: &'static str) -> Result<Vec<u64>, BlockProblem> {
         let (mut all, mut some) = (Vec::with_capacity(self.rows()), Vec::new());
         for (group, rows) in self.row_groups().into_iter().enumerate() {
@@ -188,6 +200,8 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
     }
 
     /// A whole column of places, each below the limit.
+    /// # Errors
+    /// As [`Self::all_longs`], and where a place is not below the limit.
     pub fn all_places(&self, column: &'static str, limit: usize) -> Result<Vec<u32>, BlockProblem> {
         let all = self.all_ints(column)?;
         match all.iter().all(|place| (*place as usize) < limit) {
@@ -197,6 +211,8 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
     }
 
     /// A whole column of small numbers.
+    /// # Errors
+    /// As [`Self::all_longs`].
     pub fn all_ints(&self, column: &'static str) -> Result<Vec<u32>, BlockProblem> {
         let (mut all, mut some) = (Vec::with_capacity(self.rows()), Vec::new());
         for (group, rows) in self.row_groups().into_iter().enumerate() {
@@ -207,6 +223,8 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
     }
 
     /// A whole column of truths.
+    /// # Errors
+    /// As [`Self::all_longs`].
     pub fn all_bools(&self, column: &'static str) -> Result<Vec<bool>, BlockProblem> {
         let mut all = Vec::with_capacity(self.rows());
         for (group, rows) in self.row_groups().into_iter().enumerate() {
@@ -221,6 +239,8 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
     }
 
     /// A whole column of texts, each given to `take`; None where a row has none.
+    /// # Errors
+    /// As [`Self::all_longs`], and where a text is no UTF-8 or all have more than [`MAX_TEXTS`] bytes.
     pub fn all_texts(
         &self,
         column: &'static str,

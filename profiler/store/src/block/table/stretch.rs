@@ -9,12 +9,18 @@ use parquet::errors::ParquetError;
 pub(in super::super) struct Stretch<T>(pub(super) Box<dyn Numbers<T>>, pub(super) &'static str);
 
 impl<T> Stretch<T> {
-    /// Passes over rows.
+    /// Passes over so many rows.
+    ///
+    /// # Errors
+    /// A page cannot be decoded, or the column ends before the rows do.
     pub fn skip(&mut self, rows: usize) -> Result<(), BlockProblem> {
         let skipped = self.0.skip(rows).map_err(|e| BlockProblem::table(self.1, &e))?;
         if skipped == rows { Ok(()) } else { Err(BlockProblem::says(self.1, "ends early".to_owned())) }
     }
     /// The next rows, all of them.
+    ///
+    /// # Errors
+    /// As [`Self::skip`]; `out` has the rows before then.
     pub fn read(&mut self, rows: usize, out: &mut Vec<T>) -> Result<(), BlockProblem> {
         out.clear();
         while out.len() < rows {
@@ -28,7 +34,7 @@ impl<T> Stretch<T> {
     }
 }
 
-/// A column's reader.
+/// Parquet's reader of a column, whatever type its numbers have.
 pub(super) trait Numbers<T> {
     fn skip(&mut self, rows: usize) -> Result<usize, ParquetError>;
     fn read(&mut self, rows: usize, out: &mut Vec<T>) -> Result<usize, ParquetError>;

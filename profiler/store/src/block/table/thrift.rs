@@ -46,7 +46,10 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// The next field of a structure, its number and type; `last` is the one before. None: the structure's end.
+    /// The next field of a structure, its number and type; `last` is the number before. None: the structure's end.
+    ///
+    /// # Errors
+    /// The bytes end within the field's head, or its number has more than 64 bits.
     pub fn field(&mut self, last: &mut i64) -> Result<Option<(i64, u8)>, ParquetError> {
         let head = self.bytes.byte()?;
         if head == 0 {
@@ -60,6 +63,9 @@ impl<'a> Thrift<'a> {
     }
 
     /// A number of that type.
+    ///
+    /// # Errors
+    /// The type is no integer of 16, 32 or 64 bits, the bytes end early, or the number has more than 64 bits.
     pub fn number(&mut self, kind: u8) -> Result<i64, ParquetError> {
         match kind {
             I16 | I32 | I64 => self.bytes.signed(),
@@ -67,7 +73,11 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// Passes over a value of that type.
+    /// Passes over a value of that type; `depth` is how many structures it lies in.
+    ///
+    /// # Errors
+    /// The bytes end within the value, its type is not known, structures are nested deeper than [`MAX_DEPTH`], or
+    /// lists have more than [`MAX_ITEMS`] items in all.
     pub fn skip(&mut self, kind: u8, depth: usize) -> Result<(), ParquetError> {
         if depth > MAX_DEPTH {
             return Err(malformed("has structures within structures without end"));

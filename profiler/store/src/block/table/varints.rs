@@ -1,5 +1,5 @@
-//! Numbers as Thrift's compact protocol and Parquet's encodings write them (ULEB128, zigzag), out of bytes that somebody
-//! else may have written.
+//! Numbers as Thrift's compact protocol and Parquet's encodings write them (ULEB128, zigzag), out of bytes that
+//! somebody else may have written.
 
 use parquet::errors::ParquetError;
 
@@ -17,18 +17,30 @@ pub(super) struct Varints<'a> {
 }
 
 impl<'a> Varints<'a> {
+    /// The next byte.
+    ///
+    /// # Errors
+    /// The bytes have ended; the error says [`Self::cut`].
     pub fn byte(&mut self) -> Result<u8, ParquetError> {
         let (byte, rest) = self.rest.split_first().ok_or_else(|| malformed(self.cut))?;
         self.rest = rest;
         Ok(*byte)
     }
 
+    /// The next bytes, `count` of them.
+    ///
+    /// # Errors
+    /// As [`Self::byte`], where fewer are left.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], ParquetError> {
         let (bytes, rest) = self.rest.split_at_checked(count).ok_or_else(|| malformed(self.cut))?;
         self.rest = rest;
         Ok(bytes)
     }
 
+    /// A number in ULEB128.
+    ///
+    /// # Errors
+    /// As [`Self::byte`], and where the number has more than 64 bits.
     pub fn unsigned(&mut self) -> Result<u64, ParquetError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -41,6 +53,10 @@ impl<'a> Varints<'a> {
         Err(malformed("has a number of more than 64 bits"))
     }
 
+    /// A number in ULEB128, its sign in the lowest bit (zigzag).
+    ///
+    /// # Errors
+    /// As [`Self::unsigned`].
     pub fn signed(&mut self) -> Result<i64, ParquetError> {
         let value = self.unsigned()?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())

@@ -15,7 +15,10 @@ use std::sync::Arc;
 pub(in super::super) struct TableWriter<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> TableWriter<W> {
-    /// `shape` has the names, types and encodings; its values do not count.
+    /// Begins a file; `shape` has the names, types and encodings of the columns, its values do not count.
+    ///
+    /// # Errors
+    /// `out` does not take the file's first bytes, or Parquet refuses a column's type.
     pub fn new(out: W, name: &str, format: u32, shape: &[Column]) -> Result<Self, ParquetError> {
         let fields = shape.iter().map(|column| Ok(Arc::new(column.schema()?)));
         let fields = fields.collect::<Result<Vec<_>, ParquetError>>()?;
@@ -44,7 +47,10 @@ impl<W: Write + Send> TableWriter<W> {
         Ok(Self(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))?))
     }
 
-    /// Adds rows.
+    /// Adds rows, as a row group of their own.
+    ///
+    /// # Errors
+    /// `out` does not take the bytes, or the columns are not those of the shape, all of one length.
     pub fn write(&mut self, columns: &[Column]) -> Result<(), ParquetError> {
         let mut group = self.0.next_row_group()?;
         for column in columns {
@@ -55,7 +61,10 @@ impl<W: Write + Send> TableWriter<W> {
         group.close().map(|_| ())
     }
 
-    /// Ends the file.
+    /// Ends the file with its footer.
+    ///
+    /// # Errors
+    /// `out` does not take the bytes: the file has no footer then, and cannot be read.
     pub fn finish(self) -> Result<W, ParquetError> {
         self.0.into_inner()
     }

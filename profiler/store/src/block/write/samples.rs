@@ -13,7 +13,7 @@ use super::Files;
 /// Rows that are handed to a file at once, at least: its row groups.
 pub(in super::super) const ROW_GROUP: usize = 512 << 10;
 
-/// Columns of rows.
+/// Rows as the columns of `samples` and `merged`; `place` names the first one.
 pub(in super::super) fn row_columns(place: &'static str, rows: &[Row]) -> [Column; 4] {
     [
         Column::int(place, How::Delta, rows.iter().map(|row| row.place)),

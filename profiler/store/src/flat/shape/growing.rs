@@ -7,7 +7,7 @@ use crate::facts::Stacks;
 use crate::sums::SlotSum;
 use std::sync::Arc;
 
-/// Not in the list.
+/// The place of a symbol that the tree does not have.
 const NOWHERE: u32 = u32::MAX;
 
 /// A [`Flat`] tree in the making.
@@ -40,6 +40,10 @@ impl<'a> Growing<'a> {
         }
     }
 
+    /// Adds a node behind the last one: `depth` is 1 under the root.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`]: the tree has as many nodes as it may.
     pub fn push(&mut self, depth: u32, symbol: u32) -> Result<(), StoreError> {
         check(self.flat.nodes.len(), self.max_nodes)?;
         self.flat.nodes.push(FlatNode { depth, symbol, count: 0, weight: 0 });
@@ -53,6 +57,9 @@ impl<'a> Growing<'a> {
     }
 
     /// Adds a slot's stacks below `base` prefix frames.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
     pub fn slot(&mut self, sums: &[SlotSum], base: u32) -> Result<(), StoreError> {
         self.slots += 1;
         let leaf = |(_, stack, count, weight): &SlotSum| {

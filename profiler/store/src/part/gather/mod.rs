@@ -98,6 +98,10 @@ impl<'a> Source<'a> {
 
 impl Part {
     /// Adds what a view has of a selection.
+    ///
+    /// # Errors
+    /// The view's stacks, sums or ledger cannot be read ([`StoreError::Unreadable`]), or its sums are too many
+    /// ([`StoreError::TooLarge`]). No window is added then; names may be.
     pub fn gather(&mut self, view: &dyn View, selection: &Selection, keep: Keep) -> Result<(), StoreError> {
         let from = Source::new(view, selection, keep);
         let mut places = Places::of(view, keep.tasks);

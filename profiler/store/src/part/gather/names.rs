@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Places of a thread's labels that tell tasks apart.
 const OF_TASKS: [LabelKey; 3] = [LabelKey::TaskIndex, LabelKey::TaskAttempt, LabelKey::Task];
-/// No place yet.
+/// The place of what has none yet.
 const NOWHERE: u32 = u32::MAX;
 
 /// Places of a view's things in this part.
@@ -28,7 +28,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// None is known yet.
+    /// No place is known yet.
     pub fn of(view: &dyn View, tasks: bool) -> Self {
         let labels = &view.facts().labels;
         Self {

@@ -44,7 +44,10 @@ impl<W: Walker> Keeper<W> {
         matches!(state, Some(State::Evicted(until)) if Instant::now() >= *until)
     }
 
-    /// Takes what was made of a file, for a process of this tenant's.
+    /// Takes what was made of a file, for a process of the tenant `tenant`.
+    ///
+    /// # Errors
+    /// The walker's maps cannot be written. The file is not remembered then: it is wanted again.
     pub fn learn(&mut self, made: Made, tenant: Tenant) -> Result<(), WalkerError> {
         self.counts.build_ns += made.ns;
         let seen = match made.found {

@@ -3,8 +3,9 @@
 //! In: processes whose code was mapped, that ended, that were sampled; tables that were made. Out: tables, rules and
 //! lists of ranges in the walker's maps, and which files are wanted for them. A file's table is shared by all processes
 //! that map its contents, whatever its name or inode. When the room is used up the file whose processes were longest
-//! not sampled loses its table, and where all are sampled those of who holds more than his share ([`Excess`](emberscope_model::Excess)); its code
-//! is then walked by frame pointers and says so, until one of its processes is sampled again. Nothing here reads a target's file: what is known is told in some microseconds.
+//! not sampled loses its table, and where all are sampled those of who holds more than his share
+//! ([`Excess`](emberscope_model::Excess)); its code is then walked by frame pointers and says so, until one of its
+//! processes is sampled again. Nothing here reads a target's file: what is known is told in some microseconds.
 
 mod files;
 mod lists;
@@ -45,9 +46,9 @@ enum State {
 
 struct Known {
     state: State,
-    /// Where it was first met.
+    /// Path of the file, where it was first met.
     path: Box<Path>,
-    /// Nanoseconds that its table took.
+    /// Nanoseconds that the table took.
     ns: u64,
     segments: Image,
     page: u64,
@@ -62,9 +63,9 @@ struct Process {
     words: usize,
     incarnation: u32,
     stamp: u32,
-    /// A table of it was thrown out.
+    /// A table of the process was thrown out.
     lacking: bool,
-    /// When its mappings were read.
+    /// When the mappings of the process were read.
     looked: Instant,
 }
 
@@ -77,17 +78,17 @@ struct Remembered {
     at: Instant,
 }
 
-/// All of it.
+/// Tables by file, lists by process, and the room that both take in the walker's maps.
 pub struct Keeper<W> {
     walker: W,
     limits: Limits,
     space: Space,
     rules: Dictionary,
     files: HashMap<u64, Known>,
-    /// The same keys, for whoever makes tables.
+    /// The keys of `files` that have a table, for whoever makes tables.
     keys: Keys,
     inodes: HashMap<Inode, Remembered>,
-    /// Bytes that it takes, and its table.
+    /// Bytes that the vdso takes, and the key of its table.
     vdso: Option<(u64, u64)>,
     processes: HashMap<Pid, Process>,
     tenants: HashMap<Pid, Tenant>,
@@ -100,7 +101,10 @@ pub struct Keeper<W> {
 }
 
 impl<W: Walker> Keeper<W> {
-    /// Knows the vdso only.
+    /// A keeper that knows the vdso only.
+    ///
+    /// # Errors
+    /// The walker's maps cannot be written.
     pub fn new(mut walker: W, limits: Limits) -> Result<Self, WalkerError> {
         walker.rule(0, UnwindRule::GAP.word())?;
         walker.rule(Dictionary::UNSUPPORTED, UnwindRule::UNSUPPORTED.word())?;
@@ -142,7 +146,7 @@ impl<W: Walker> Keeper<W> {
         &self.keys
     }
 
-    /// The counts.
+    /// What there is, and what was done since the start.
     pub fn counts(&self) -> Counts {
         let rows =
             |known: &Known| if let State::Built { rows, .. } = known.state { Some(rows) } else { None };
@@ -162,7 +166,7 @@ impl<W: Walker> Keeper<W> {
         &self.refusals
     }
 
-    /// The largest tables.
+    /// The largest tables, at most `most` of them.
     pub fn largest(&self, most: usize) -> Vec<Held> {
         let held = |known: &Known| match &known.state {
             State::Built { words, rows, .. } => Some(Held {
@@ -194,13 +198,16 @@ impl<W: Walker> Keeper<W> {
         (files.len(), files.iter().map(bytes).sum())
     }
 
-    /// Processes with a list.
+    /// The processes that have a list.
     pub fn pids(&self) -> impl Iterator<Item = Pid> {
         self.processes.keys().copied()
     }
 
-    /// The code of a process changed, or it is new: its mappings are read, and what is known of them is told. `dir` is
-    /// its directory in /proc. The answer: files that must be made first.
+    /// The code of a process changed, or the process is new: its mappings are read, and what is known of them is told.
+    /// `dir` is its directory in /proc. The answer: files that must be made first.
+    ///
+    /// # Errors
+    /// The walker's maps cannot be written: the process keeps the list that it had, if any.
     pub fn look(&mut self, dir: &Path, pid: Pid) -> Result<Vec<Wanted>, WalkerError> {
         if !self.processes.contains_key(&pid) && !self.place(pid) {
             self.refuse(self.tenant(pid));

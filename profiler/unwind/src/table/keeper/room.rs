@@ -1,5 +1,5 @@
-//! Who has to make room in a [`Keeper`] that is full: what was not sampled for a while goes first, then what is over its
-//! tenant's share. Who holds no more than his share keeps all of it, whatever his neighbours map.
+//! Who has to make room in a [`Keeper`] that is full: what was not sampled for a while goes first, then what is over
+//! its tenant's share. Who holds no more than his share keeps all of it, whatever his neighbours map.
 
 use super::super::space::QUIET;
 use super::files::AGAIN;
@@ -23,10 +23,10 @@ enum Holding {
 
 struct Held {
     what: Holding,
-    /// Whose share it counts for.
+    /// Whose share the holding counts for.
     payer: Tenant,
     words: usize,
-    /// Mappings that have it.
+    /// Mappings that have the table.
     users: u32,
 }
 
@@ -38,7 +38,7 @@ impl<W: Walker> Keeper<W> {
         }
     }
 
-    /// Whose a process is, as it was told.
+    /// Whose a process is, as [`Self::belongs`] was told.
     pub fn tenant(&self, pid: Pid) -> Tenant {
         self.tenants.get(&pid).copied().unwrap_or_default()
     }
@@ -160,8 +160,8 @@ impl<W: Walker> Keeper<W> {
         Ok(self.drop_table(key, now))
     }
 
-    /// All tables and lists, and whose share each counts for. A table that several have is Spark's where one of them is,
-    /// else his who has most: who maps others' files as well takes nothing of theirs.
+    /// All tables and lists, and whose share each counts for. A table that several have is Spark's where one of them
+    /// is, else his who has most: who maps others' files as well takes nothing of theirs.
     fn held(&self) -> Vec<Held> {
         let mut sums: HashMap<Tenant, usize> = HashMap::new();
         let mut tenants: HashMap<u64, HashSet<Tenant>> = HashMap::new();

@@ -13,26 +13,38 @@ pub struct WalkerError(pub String);
 /// The walker's maps.
 pub trait Walker {
     /// Writes words from this address up, to the end of the last granule.
+    ///
+    /// # Errors
+    /// The map cannot be written.
     fn write(&mut self, address: u32, words: &[u32]) -> Result<(), WalkerError>;
-    /// A rule gets a number.
+    /// Gives a rule its number.
+    ///
+    /// # Errors
+    /// The map cannot be written.
     fn rule(&mut self, number: u32, rule: u64) -> Result<(), WalkerError>;
-    /// Before a process's mappings are read.
+    /// Before a process's mappings are read: from now on the kernel notes whether it runs another program or ends.
+    ///
+    /// # Errors
+    /// The map cannot be written.
     fn expect(&mut self, pid: Pid) -> Result<(), WalkerError>;
-    /// From now on, this process is walked by this list. False: it is another program's since
-    /// [`expect`](Self::expect).
+    /// Has a process walked by this list from now on. False: since [`expect`](Self::expect) it ended or runs another
+    /// program.
+    ///
+    /// # Errors
+    /// The map cannot be written.
     fn set(&mut self, pid: Pid, tables: ProcessTables) -> Result<bool, WalkerError>;
-    /// This process has none.
+    /// Takes the list of a process away.
     fn forget(&mut self, pid: Pid);
     /// Slabs for which this holds are not needed any more.
     fn free_slabs(&mut self, empty: &dyn Fn(u32) -> bool);
 }
 
-/// How much there may be.
+/// How much a keeper may hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of tables and lists.
     pub bytes: usize,
-    /// Processes.
+    /// Processes with a list, at most.
     pub processes: usize,
     /// A table that was in use this shortly before does not go.
     pub in_use: Duration,
@@ -44,14 +56,14 @@ impl Default for Limits {
     }
 }
 
-/// A table.
+/// A table that is held, for the status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// A file that has it, where a process mapped it.
     pub file: Box<Path>,
-    /// Bytes.
+    /// Bytes of the table.
     pub bytes: usize,
-    /// Rows.
+    /// How many rows the table has.
     pub rows: usize,
     /// Mappings of code that it is for, of all processes.
     pub mappings: u32,
@@ -64,11 +76,11 @@ pub struct Held {
 pub struct Counts {
     /// Bytes of tables and lists.
     pub bytes: usize,
-    /// Tables.
+    /// How many tables there are.
     pub files: usize,
-    /// Rows of these.
+    /// Rows of all tables.
     pub rows: usize,
-    /// Different rules of these.
+    /// Different rules of all tables.
     pub rules: usize,
     /// Processes with a list.
     pub processes: usize,
