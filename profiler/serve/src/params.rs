@@ -10,7 +10,7 @@ use emberscope_model::LabelKey;
 
 /// Longest query string, in bytes. Longer than the longest selector, percent-encoded.
 pub const MAX_QUERY: usize = 32 * 1024;
-/// Most `key=value` pairs.
+/// Most `key=value` pairs of a query string.
 pub const MAX_PAIRS: usize = 256;
 
 /// Parameters of every route that answers about samples, beside the labels.
