@@ -5,9 +5,9 @@
 //! shows a token (`Guard`) or the cookie of a browser that is logged in (`super::login`); on loopback `/readyz` and
 //! `/metrics` want neither, for they name no application, and `/healthz` and the page's files never do.
 //!
-//! A web page that has its own name point at 127.0.0.1 (DNS rebinding) sends its name in the Host header: where no token
-//! is shown and there is no TLS, that must name this machine. A cookie is taken from this origin's own pages alone.
-//! Also here: the largest request body.
+//! A web page that has its own name point at 127.0.0.1 (DNS rebinding) sends its name in the Host header: where no
+//! token is shown and there is no TLS, that must name this machine. A cookie is taken from this origin's own pages
+//! alone. Also here: the largest request body.
 
 use super::config::Access;
 use super::error::{ApiError, shown};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Largest request body, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
 
-/// The middleware.
+/// The middleware that asks who may ask, before a request reaches its route.
 pub async fn gate(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     match check(&access, &request) {
         Ok(()) => next.run(request).await,

@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// How often it is looked: cert-manager and their like renew days ahead.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// The files of a server.
+/// The files of a server that may change while it runs: tokens and the certificate.
 pub struct Files {
     guard: Option<Arc<Guard>>,
     certificate: Option<Arc<Certificate>>,
@@ -24,7 +24,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of these doors.
+    /// The files of these doors.
     pub fn of(doors: &Doors, metrics: Arc<Metrics>) -> Self {
         let guard = match &doors.access {
             Access::Guarded(guard) => Some(Arc::clone(guard)),
@@ -33,7 +33,7 @@ impl Files {
         Self { guard, certificate: doors.certificate.clone(), metrics }
     }
 
-    /// Looks now.
+    /// Reads the files again that changed, now.
     pub fn look(&self) {
         if let Some(guard) = &self.guard {
             for (what, path, again) in guard.read_again() {
@@ -60,7 +60,7 @@ impl Files {
         }
     }
 
-    /// Looks from now on.
+    /// Looks every minute from now on, and at each SIGHUP.
     pub async fn watch(self) {
         let mut hangup = signal(SignalKind::hangup()).ok();
         loop {

@@ -83,7 +83,7 @@ pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, mut 
     tree
 }
 
-/// Why this one holds no window.
+/// Why this answer holds no window.
 fn note(summary: &Summary, held: Option<TimeRange>) -> String {
     match summary.quality.missing.count {
         0 => nothing(held),

@@ -17,6 +17,10 @@ const MAX_NAMED: usize = 20;
 type Directory = BTreeMap<String, BTreeSet<String>>;
 
 /// Turns ids and names into ids. An empty value stays: it selects what belongs to no app.
+///
+/// # Errors
+/// 404 `unknown_app`: no app of the store has the value as its id or name. 409 `ambiguous_app`: several have it as
+/// their name. What the store fails with.
 pub fn resolve(
     store: &dyn Store,
     range: TimeRange,

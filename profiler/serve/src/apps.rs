@@ -103,7 +103,7 @@ fn label(total: &LabelTotal, key: LabelKey) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// `/api/v1/apps`
+/// Answers `/api/v1/apps`.
 pub async fn apps(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state.select(raw, &[], |store, _, query| app_rows(store, query)).await
 }
@@ -125,7 +125,7 @@ fn app_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError> {
     Ok(table(&summary, store, "apps", rows.collect()))
 }
 
-/// `/api/v1/executors`
+/// Answers `/api/v1/executors`.
 pub async fn executors(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state.select(raw, &[], |store, _, query| executor_rows(store, query)).await
 }

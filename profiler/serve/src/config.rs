@@ -23,20 +23,20 @@ pub const DEFAULT_SOCKET: &str = "/run/emberscope/emberscope.sock";
 /// The settings that name files which are read again when they change.
 pub const FILES: [&str; 4] = ["token-file", "read-token-file", "metrics-token-file", "tls-cert"];
 
-/// What the operator chose.
+/// Where the operator wants the server to listen, and who may ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
-    /// Address and port.
+    /// Address and port of HTTP.
     pub listen: SocketAddr,
-    /// The Unix socket.
+    /// Path of the Unix socket; None: there is none.
     pub socket: Option<PathBuf>,
-    /// Address and port for health alone.
+    /// Address and port for health alone; None: there is none.
     pub health: Option<SocketAddr>,
     /// File with the token that opens all.
     pub token_file: Option<PathBuf>,
-    /// File with one that reads.
+    /// File with a token that reads.
     pub read_token_file: Option<PathBuf>,
-    /// File with one for metrics.
+    /// File with a token for metrics.
     pub metrics_token_file: Option<PathBuf>,
     /// Directory of our own in which a token is made where `token_file` is None.
     pub own_dir: PathBuf,
@@ -65,24 +65,24 @@ impl Default for ServeConfig {
 /// Why the server cannot start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Would be open to the network.
+    /// The address would be open to the network.
     #[error(
         "listening on {listen} lets the network read profiles: name a file with a bearer token (--token-file), or listen on 127.0.0.1"
     )]
     Exposed {
-        /// The address.
+        /// The address and port.
         listen: SocketAddr,
     },
-    /// Told to ask for no token where others reach it.
+    /// The server is to ask for no token where others reach it.
     #[error("--open-loopback is for loopback, and {listen} is not: leave it out, or listen on 127.0.0.1")]
     OpenToAll {
-        /// The address.
+        /// The address and port.
         listen: SocketAddr,
     },
     /// The token file is no good.
     #[error("token file {}: {reason}", path.display())]
     Token {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong, and the mend.
         reason: String,
@@ -96,15 +96,15 @@ pub enum ServeError {
          `ss -ltnp` names it; tokens that were sent to that port went to it"
     )]
     InUse {
-        /// The address.
+        /// The address and port.
         listen: SocketAddr,
     },
     /// The port could not be bound.
     #[error("cannot listen on {listen}: {source}")]
     Bind {
-        /// The address.
+        /// The address and port.
         listen: SocketAddr,
-        /// Why.
+        /// What the system says.
         source: std::io::Error,
     },
     /// The Unix socket could not be bound.
@@ -126,7 +126,10 @@ pub enum Access {
 }
 
 impl Access {
-    /// By one token that opens all.
+    /// Access by one token that opens all.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
     pub fn token(token: &str) -> Result<Self, String> {
         Ok(Self::Guarded(Arc::new(Guard::of_token(token)?)))
     }
@@ -144,6 +147,12 @@ impl std::fmt::Debug for Access {
 impl ServeConfig {
     /// Opens the doors: reads the tokens and the certificate, and binds. What the service manager opened is taken in
     /// place of what would be bound.
+    ///
+    /// # Errors
+    /// [`ServeError::Exposed`], [`ServeError::OpenToAll`]: the network could ask without a token.
+    /// [`ServeError::Token`], [`ServeError::Tls`]: a file of these is no good. [`ServeError::InUse`],
+    /// [`ServeError::Bind`], [`ServeError::Socket`]: an address or path cannot be listened at.
+    /// [`ServeError::Inherited`]: the service manager's sockets are none. Nothing listens then.
     pub async fn open(&self) -> Result<Doors, ServeError> {
         let inherited = Inherited::take().map_err(ServeError::Inherited)?;
         let certificate = self.tls.clone().map(Certificate::new).transpose().map_err(ServeError::Tls)?;

@@ -44,7 +44,7 @@ pub enum Listener {
     Tcp(TcpListener),
     /// HTTP under TLS.
     Tls(TcpListener, TlsAcceptor),
-    /// The command line's.
+    /// HTTP over the Unix socket, for the command line.
     Unix(UnixListener),
 }
 
@@ -120,7 +120,7 @@ pub async fn serve_all(
     while loops.join_next().await.is_some() {}
 }
 
-/// One socket's loop.
+/// Accepts the connections of one socket, until the server stops.
 async fn accept(listener: Listener, router: Router, crowd: Arc<Crowd>, mut stopped: watch::Receiver<bool>) {
     let mut open = JoinSet::new();
     loop {

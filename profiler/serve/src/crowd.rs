@@ -1,8 +1,8 @@
 //! How many connections there are, of whom, and which gives way.
 //!
 //! In: who connects. Out: a [`Place`], or none. Over [`MAX_CONNECTIONS`] together, or over its own limit for one
-//! [`Who`], the connection that has been idle longest gives way to the new one: of all, or of his own. So nobody is kept
-//! out by connections that ask nothing; where none is idle the new one is closed at once. Both are counted.
+//! [`Who`], the connection that has been idle longest gives way to the new one: of all, or of his own. So nobody is
+//! kept out by connections that ask nothing; where none is idle the new one is closed at once. Both are counted.
 
 use super::metrics::Metrics;
 use super::peer::Who;
@@ -30,7 +30,7 @@ pub const MAX_PEER: usize = 64;
 pub struct Activity {
     /// Requests that are not answered to their last byte; pipelining makes it more than one.
     busy: AtomicUsize,
-    /// When the last one began or ended.
+    /// When the last request began or ended.
     since: Mutex<Instant>,
     give_way: Notify,
 }
@@ -85,7 +85,7 @@ impl Table {
 }
 
 impl Crowd {
-    /// An empty one.
+    /// A crowd without connections.
     pub fn new(metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self { table: Mutex::default(), metrics })
     }
@@ -140,7 +140,7 @@ impl Drop for Place {
 pub struct Busy(Arc<Activity>);
 
 impl Busy {
-    /// One begins.
+    /// A request begins.
     pub fn new(activity: &Arc<Activity>) -> Self {
         activity.busy.fetch_add(1, Relaxed);
         activity.touch();
@@ -159,7 +159,7 @@ impl Drop for Busy {
     }
 }
 
-/// An answer's body.
+/// The body of an answer, which counts as under way until it is dropped.
 #[derive(Debug)]
 pub struct Answered {
     body: Body,

@@ -14,19 +14,19 @@ use std::sync::Arc;
 /// The sockets, and who may come in.
 #[derive(Debug)]
 pub struct Doors {
-    /// All that is served.
+    /// Sockets at which all is served.
     pub listeners: Vec<Listener>,
-    /// Health alone.
+    /// Sockets at which health alone is served.
     pub health: Vec<Listener>,
     /// What a request must show.
     pub access: Access,
-    /// The certificate.
+    /// The certificate of the TCP sockets, where TLS is spoken.
     pub certificate: Option<Arc<Certificate>>,
     /// The address of the first TCP socket.
     pub address: SocketAddr,
-    /// The Unix socket's file, which goes with this.
+    /// The Unix socket's file, which goes when this is dropped.
     pub socket: Option<SocketFile>,
-    /// The file of the full token.
+    /// The file of the full token; None: loopback is open.
     pub(super) token_file: Option<PathBuf>,
 }
 

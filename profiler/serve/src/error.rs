@@ -14,37 +14,37 @@ use serde_json::json;
 /// An error of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
-    /// HTTP status.
+    /// HTTP status of the response.
     pub status: StatusCode,
-    /// Stable name, for programs.
+    /// Stable name of what is wrong, for programs: `unknown_app`.
     pub code: &'static str,
-    /// One sentence, for people.
+    /// One sentence for people, with the mend.
     pub message: String,
-    /// The parameter at fault.
+    /// The parameter at fault; None: there is none.
     pub parameter: Option<String>,
     /// What could be given instead.
     pub choices: Vec<String>,
 }
 
 impl ApiError {
-    /// Any error.
+    /// An error of no parameter.
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), parameter: None, choices: Vec::new() }
     }
-    /// 400: a parameter's value.
+    /// 400 `bad_parameter`: a parameter has a value that it cannot have.
     pub fn bad(parameter: impl Into<String>, message: impl Into<String>) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, "bad_parameter", message);
         Self { parameter: Some(parameter.into()), ..error }
     }
-    /// 500.
+    /// 500 `internal`: a fault of ours.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
-    /// The same, naming the parameter.
+    /// The error, naming the parameter at fault.
     pub fn of_parameter(self, parameter: impl Into<String>) -> Self {
         Self { parameter: Some(parameter.into()), ..self }
     }
-    /// The same, naming what there is.
+    /// The error, naming what could be given instead.
     pub fn with_choices(self, choices: Vec<String>) -> Self {
         Self { choices, ..self }
     }

@@ -8,18 +8,18 @@ use super::answer::instant;
 use emberscope_model::{LabelTotal, LedgerSums, LedgerTotal, TimeRange, sampling_error};
 use serde_json::{Map, Value, json};
 
-/// Sums of one row.
+/// Sums of one row of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// From the ledger.
+    /// Exact sums from the ledger; None: the ledger has none.
     pub exact: Option<LedgerSums>,
-    /// Samples.
+    /// How many samples the row has.
     pub samples: u64,
-    /// Their weight, nanoseconds.
+    /// Weight of these samples, nanoseconds.
     pub weight: u64,
-    /// By the ledger, to the instant.
+    /// When the row was seen by the ledger, to the instant.
     seen_exactly: Option<TimeRange>,
-    /// By samples, in whole windows.
+    /// When the row was seen by samples, in whole windows.
     seen_sampled: Option<TimeRange>,
 }
 
@@ -29,13 +29,13 @@ impl Figures {
         self.exact.get_or_insert_default().add(&line.sums);
         self.seen_exactly = joined(self.seen_exactly, Some(line.seen));
     }
-    /// Adds samples.
+    /// Adds the samples of some labels.
     pub fn add_samples(&mut self, total: &LabelTotal) {
         self.samples = self.samples.saturating_add(total.count);
         self.weight = self.weight.saturating_add(total.weight);
         self.seen_sampled = joined(self.seen_sampled, Some(total.seen));
     }
-    /// Adds another row's.
+    /// Adds the sums of another row.
     pub fn add(&mut self, other: &Self) {
         if let Some(sums) = &other.exact {
             self.exact.get_or_insert_default().add(sums);

@@ -1,9 +1,9 @@
 //! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines, JSON, pprof, Parquet or JFR.
 //!
-//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`, `columns`. Out: what [`emberscope_export`]
-//! writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is written
-//! to be opened on its own: its script may run, in a sandbox without our origin, so that even a name that
-//! got through the escaping could read nothing here.
+//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`, `columns`. Out: what
+//! [`emberscope_export`] writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is
+//! written to be opened on its own: its script may run, in a sandbox without our origin, so that even a name that got
+//! through the escaping could read nothing here.
 
 use super::ServeState;
 use super::answer::{head_of_tree, headers, summary_of};
@@ -26,7 +26,7 @@ const MAX_NODES: usize = 10_000_000;
 pub const SVG_POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; sandbox allow-scripts";
 
-/// `/api/v1/flamegraph`
+/// Answers `/api/v1/flamegraph`.
 pub async fn flamegraph(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state.select(raw, &["format", "unit", "annotate", "lines", "group", "max_nodes", "columns"], tree).await
 }

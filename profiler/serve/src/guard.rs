@@ -18,9 +18,9 @@ pub enum Right {
     Nothing,
     /// `/metrics` and `/readyz`.
     Metrics,
-    /// Whatever is read.
+    /// Whatever can be read.
     Read,
-    /// Making login links, too.
+    /// Whatever there is: making login links, too.
     Everything,
 }
 
@@ -45,27 +45,31 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Who may ask over TCP. Not printed: it holds the tokens.
 pub struct Guard {
     tokens: Vec<Token>,
-    /// Browsers.
+    /// Browsers that are logged in, and links for more.
     pub logins: Logins,
     /// What a link to this server begins with.
     pub link: Option<String>,
-    /// Whether it speaks TLS.
+    /// Whether the server speaks TLS.
     pub tls: bool,
 }
 
 /// What reading a file again came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// It is as it was.
+    /// The file is as it was.
     Same,
-    /// It was read.
+    /// The file had changed and was read.
     Read,
-    /// It is no good, for the first time since it changed.
+    /// The file is no good, for the first time since it changed: why.
     Bad(String),
 }
 
 impl Guard {
-    /// With the tokens of these files; an error names the file and the mend.
+    /// A guard with the tokens of these files.
+    ///
+    /// # Errors
+    /// The file, and what is wrong with it and how to mend that; `/dev/urandom` where the system has no random
+    /// numbers.
     pub fn new(files: &[(Right, PathBuf)]) -> Result<Self, (PathBuf, String)> {
         let read = |(opens, path): &(Right, PathBuf)| -> Result<Token, (PathBuf, String)> {
             let stamp = Stamp::of(path);
@@ -78,7 +82,10 @@ impl Guard {
         Ok(Self { tokens, logins, link: None, tls: false })
     }
 
-    /// With one token that opens all and is of no file: for tests.
+    /// A guard with one token that opens all and is of no file: for tests.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
     pub fn of_token(token: &str) -> Result<Self, String> {
         let seen = Mutex::new(Seen { token: token.to_owned(), ..Seen::default() });
         let token = Token { opens: Right::Everything, path: PathBuf::new(), seen };

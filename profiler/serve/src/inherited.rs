@@ -11,9 +11,9 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The first of them (SD_LISTEN_FDS_START).
+/// The first descriptor (SD_LISTEN_FDS_START).
 const FIRST: RawFd = 3;
-/// Most that are taken: there are three kinds, and a manager may open two of one, for IPv4 and IPv6.
+/// Most sockets that are taken: there are three kinds, and a manager may open two of one, for IPv4 and IPv6.
 const MAX: usize = 16;
 /// The name of what serves health alone (`FileDescriptorName=` of the socket unit).
 const HEALTH: &str = "health";
@@ -21,17 +21,17 @@ const HEALTH: &str = "health";
 /// What was opened for us.
 #[derive(Debug, Default)]
 pub struct Inherited {
-    /// HTTP.
+    /// Sockets for HTTP over TCP.
     pub tcp: Vec<TcpListener>,
-    /// Health alone.
+    /// Sockets for health alone.
     pub health: Vec<TcpListener>,
-    /// The command line's.
+    /// Unix sockets, for the command line.
     pub unix: Vec<UnixListener>,
 }
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// What the environment says: how many, and their names.
+/// What the environment says: how many sockets there are, and their names.
 fn announced(us: u32, get: impl Fn(&str) -> Option<String>) -> (usize, Vec<String>) {
     let number = |name: &str| get(name).and_then(|text| text.parse::<u32>().ok());
     if number("LISTEN_PID") != Some(us) {
@@ -43,7 +43,10 @@ fn announced(us: u32, get: impl Fn(&str) -> Option<String>) -> (usize, Vec<Strin
 }
 
 impl Inherited {
-    /// Takes them; the second call finds none. What is no listening socket is an error that says so.
+    /// Takes the sockets; the second call finds none.
+    ///
+    /// # Errors
+    /// A sentence: `LISTEN_FDS` names a file that is not open, does not listen, or is no socket of TCP or Unix.
     pub fn take() -> Result<Self, String> {
         let mut all = Self::default();
         let (count, names) = announced(std::process::id(), |name| std::env::var(name).ok());

@@ -15,12 +15,12 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Values answered unless told.
+/// Values that are answered unless `limit` says.
 const DEFAULT_LIMIT: usize = 1000;
-/// Most values answered.
+/// The most values that `limit` may say.
 const MAX_LIMIT: usize = 100_000;
 
-/// `/api/v1/labels`
+/// Answers `/api/v1/labels`.
 pub async fn names(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let work = |store: &dyn emberscope_store::Store, _: &_, query: &_| {
         let summary = store.summary(query)?;
@@ -33,7 +33,7 @@ pub async fn names(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
     state.select(raw, &[], work).await
 }
 
-/// `/api/v1/labels/{name}/values`
+/// Answers `/api/v1/labels/{name}/values`.
 pub async fn values(
     State(state): State<Arc<ServeState>>,
     name: Result<Path<String>, PathRejection>,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const NOTHING: &str = "The ledger has nothing of this selection in these windows; where the kernel's accounts \
                        cannot be read (/api/v1/status), there are only samples.";
 
-/// `/api/v1/ledger`
+/// Answers `/api/v1/ledger`.
 pub async fn ledger(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
         .select(raw, &["by"], |store, params, query| {

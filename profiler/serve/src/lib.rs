@@ -1,10 +1,10 @@
 //! The HTTP server: questions in, answers from the store out.
 //!
 //! In: a [`ServeState`] (the store's door, the daemon's status, its metrics) and a [`ServeConfig`]. Out:
-//! the routes of `plain::ROUTES`, the page's files, and whatever router is merged in (Grafana's Pyroscope calls). Serving
-//! never touches a target's /proc: names and labels came with the samples. Every request passes the
-//! same gate ([`access`]), gets the same headers, is counted, and is bounded: body, connections
-//! (`connection`), queries at once and their time (`run`). Every error is JSON (`error`).
+//! the routes of `plain::ROUTES`, the page's files, and whatever router is merged in (Grafana's Pyroscope calls).
+//! Serving never touches a target's /proc: names and labels came with the samples. Every request passes the same gate
+//! ([`access`]), gets the same headers, is counted, and is bounded: body, connections (`connection`), queries at once
+//! and their time (`run`). Every error is JSON (`error`).
 
 pub mod access;
 mod again;
@@ -93,19 +93,19 @@ pub type ReadyFn = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 /// What the routes answer from.
 #[derive(Clone)]
 pub struct ServeState {
-    /// Where the windows are.
+    /// The store that holds the windows.
     pub store: Arc<dyn Store>,
-    /// The daemon's own state.
+    /// Makes the daemon's own state, for `/api/v1/status`.
     pub status: StatusFn,
-    /// All counters.
+    /// All metrics, for `/metrics`.
     pub metrics: Arc<Metrics>,
-    /// Whether sampling has begun.
+    /// Tells whether sampling has begun, for `/readyz`.
     pub ready: ReadyFn,
     /// Host name of the node.
     pub node: String,
-    /// The daemon's version.
+    /// The daemon's version, as `--version` prints it.
     pub version: String,
-    /// Limits of queries.
+    /// The places for queries, and the limits on them.
     pub queries: Queries,
     /// Who asks Spark for its names and figures, where anybody does.
     pub spark: Option<Arc<dyn SparkSource>>,

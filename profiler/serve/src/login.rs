@@ -76,7 +76,10 @@ pub struct Logins {
 }
 
 impl Logins {
-    /// None yet.
+    /// No codes and no sessions yet.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
     pub fn new() -> Result<Self, String> {
         let name = random()?;
         Ok(Self {
@@ -106,7 +109,7 @@ impl Logins {
     }
 }
 
-/// `POST /api/v1/login`
+/// Answers `POST /api/v1/login`: makes a link.
 pub async fn link(State(access): State<Arc<Access>>, RawQuery(raw): RawQuery) -> Response {
     if let Err(error) = Params::of(raw.as_deref(), &[]) {
         return error.into_response();
@@ -125,7 +128,7 @@ pub async fn link(State(access): State<Arc<Access>>, RawQuery(raw): RawQuery) ->
     }
 }
 
-/// `GET /login?code=...`
+/// Answers `GET /login?code=...`: logs a browser in.
 pub async fn enter(State(access): State<Arc<Access>>, RawQuery(raw): RawQuery, request: Request) -> Response {
     let params = match Params::of(raw.as_deref(), &["code"]) {
         Ok(params) => params,

@@ -38,7 +38,7 @@ use stored::Stored;
 use threads::Threads;
 use unwinding::Unwinding;
 
-/// The metrics.
+/// All metrics of a daemon or server.
 pub struct Metrics {
     registry: Registry,
     declared: Vec<Declared>,
@@ -60,7 +60,7 @@ pub struct Metrics {
     disk: Disk,
     /// How copying to an archive goes.
     pub archiving: Archiving,
-    /// How reading one goes.
+    /// How reading an archive goes.
     pub reading: Reading,
     /// Pushing to another server.
     pub push: Pushing,
@@ -69,7 +69,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Declares them all.
+    /// Declares all metrics.
     ///
     /// # Errors
     /// A name that was declared twice.

@@ -6,10 +6,10 @@
 use emberscope_model::WallTime;
 use std::fs;
 
-/// What the daemon uses.
+/// What the daemon itself uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnUsage {
-    /// utime + stime, seconds.
+    /// CPU time since the start, user and system, seconds.
     pub cpu_seconds: f64,
     /// Resident memory, bytes.
     pub resident_bytes: usize,
@@ -17,7 +17,7 @@ pub struct OwnUsage {
     pub start_unix_seconds: f64,
 }
 
-/// Reads it.
+/// Reads what the daemon uses, from /proc; None where that cannot be read.
 pub fn usage() -> Option<OwnUsage> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split(' ').next()?.parse().ok()?;

@@ -29,7 +29,7 @@ macro_rules! files {
     };
 }
 
-/// All of them, the page itself first.
+/// All files of the page, the page itself first.
 const FILES: &[File] = files![
     "index.html",
     "api.js",
@@ -93,7 +93,7 @@ fn find(name: &str) -> Option<&'static File> {
     FILES.iter().find(|(known, _)| *known == name)
 }
 
-/// `/`
+/// Answers `/`.
 pub async fn index(headers: HeaderMap, RawQuery(raw): RawQuery) -> Response {
     if let Err(error) = Params::of(raw.as_deref(), &[]) {
         return error.into_response();
@@ -104,7 +104,7 @@ pub async fn index(headers: HeaderMap, RawQuery(raw): RawQuery) -> Response {
     }
 }
 
-/// `/ui/{*file}`
+/// Answers `/ui/{*file}`.
 pub async fn file(uri: Uri, headers: HeaderMap, Path(name): Path<String>) -> Response {
     match find(&name) {
         Some(file) => answer(file, &headers),

@@ -10,7 +10,7 @@ use emberscope_model::LabelKey;
 
 /// Longest query string, in bytes. Longer than the longest selector, percent-encoded.
 pub const MAX_QUERY: usize = 32 * 1024;
-/// Most `key=value` pairs.
+/// Most `key=value` pairs of a query string.
 pub const MAX_PAIRS: usize = 256;
 
 /// Parameters of every route that answers about samples, beside the labels.
@@ -30,21 +30,24 @@ pub struct Params(Vec<(String, String)>);
 /// Why a query string could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryStringError {
-    /// Too many bytes.
+    /// The query string has too many bytes.
     #[error("the query string is longer than {MAX_QUERY} bytes")]
     TooLong,
-    /// Too many pairs.
+    /// The query string has too many pairs.
     #[error("the query string has more than {MAX_PAIRS} parameters")]
     TooMany,
     /// A `%` without two hexadecimal digits.
     #[error("a % in the query string is not followed by two hexadecimal digits")]
     Percent,
-    /// Bytes that are no text.
+    /// The decoded bytes are no text.
     #[error("the query string is not UTF-8 once decoded")]
     NotUtf8,
 }
 
 /// Splits and decodes a query string (`application/x-www-form-urlencoded`: `+` is a space).
+///
+/// # Errors
+/// [`QueryStringError`]: there are too many bytes or pairs, or the text cannot be decoded.
 pub fn pairs(raw: &str) -> Result<Vec<(String, String)>, QueryStringError> {
     if raw.len() > MAX_QUERY {
         return Err(QueryStringError::TooLong);
@@ -80,6 +83,8 @@ fn decode(text: &str) -> Result<String, QueryStringError> {
 
 impl Params {
     /// Decodes a query string in which only `names` may occur.
+    /// # Errors
+    /// 400 `bad_query_string`: as [`pairs`]. 400 `unknown_parameter`: a name is none of `names`.
     pub fn of(raw: Option<&str>, names: &[&str]) -> Result<Self, ApiError> {
         let pairs = pairs(raw.unwrap_or_default())
             .map_err(|e| ApiError::new(StatusCode::BAD_REQUEST, "bad_query_string", e.to_string()))?;
@@ -88,8 +93,9 @@ impl Params {
             None => Ok(Self(pairs)),
         }
     }
-
-    /// Of a program that asks itself: pairs, of names that a route which selects and draws samples has.
+    /// Parameters of a program that asks itself: pairs, of names that a route which selects and draws samples has.
+    /// # Errors
+    /// 400 `unknown_parameter`: such a route does not have the name.
     pub fn of_pairs(pairs: &[(&str, String)]) -> Result<Self, ApiError> {
         let names: Vec<&str> = selecting().chain(["unit", "annotate", "lines", "group"]).collect();
         match pairs.iter().find(|(name, _)| !names.contains(name)) {
@@ -97,15 +103,17 @@ impl Params {
             None => Ok(Self(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())),
         }
     }
-
     /// As [`Params::of`], for a route that selects samples: every label, `SELECTION`, and `more`.
+    /// # Errors
+    /// As [`Params::of`].
     pub fn selecting(raw: Option<&str>, more: &[&str]) -> Result<Self, ApiError> {
         let names: Vec<&str> = selecting().chain(more.iter().copied()).collect();
         Self::of(raw, &names)
     }
-
     /// As [`Params::selecting`], for a route that compares two selections: each of their parameters also as
     /// `left.NAME` and `right.NAME`, but for `type`.
+    /// # Errors
+    /// As [`Params::of`].
     pub fn comparing(raw: Option<&str>, more: &[&str]) -> Result<Self, ApiError> {
         let plain: Vec<&str> = selecting().collect();
         let sided: Vec<String> =
@@ -114,7 +122,6 @@ impl Params {
         let names: Vec<&str> = plain.iter().copied().chain(more.iter().copied()).chain(sided).collect();
         Self::of(raw, &names)
     }
-
     /// One side's parameters by their plain names: its own, and those without a side that it has not.
     pub fn side(&self, side: &str) -> Self {
         let own: Vec<_> =
@@ -125,19 +132,18 @@ impl Params {
         let pairs = shared.filter(|(name, _)| !is_own(name)).chain(own.iter().copied());
         Self(pairs.map(|(name, value)| (name.to_owned(), value.clone())).collect())
     }
-
     /// The first parameter that is for one side only.
     pub fn sided(&self) -> Option<&str> {
         let mut names = self.0.iter().map(|(name, _)| name.as_str());
         names.find(|name| SIDES.iter().any(|side| name.starts_with(side)))
     }
-
     /// Whether a parameter is given.
     pub fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
-
     /// The value of a parameter that may be given once.
+    /// # Errors
+    /// 400 `bad_parameter`: it is given more than once.
     pub fn one<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, ApiError> {
         let mut values = self.all(name);
         let first = values.next();
@@ -146,18 +152,17 @@ impl Params {
             None => Ok(first),
         }
     }
-
     /// All values of a parameter, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(n, _)| n == name).map(|(_, v)| v.as_str())
     }
-
     /// Values given as a list with commas, or several times, or both.
     pub fn list<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
         self.all(name).flat_map(|v| v.split(',')).map(str::trim).filter(|v| !v.is_empty()).collect()
     }
-
     /// A whole number between two limits.
+    /// # Errors
+    /// As [`Params::one`], and where the text is no whole number or lies outside of the limits.
     pub fn number(&self, name: &str, least: usize, most: usize) -> Result<Option<usize>, ApiError> {
         let Some(text) = self.one(name)? else { return Ok(None) };
         match text.parse() {
@@ -168,8 +173,9 @@ impl Params {
             )),
         }
     }
-
     /// `1`, `true`, `0`, `false`; a name without a value is true.
+    /// # Errors
+    /// As [`Params::one`], and where the text is none of these.
     pub fn flag(&self, name: &str) -> Result<bool, ApiError> {
         match self.one(name)? {
             None | Some("0" | "false") => Ok(false),
@@ -179,8 +185,9 @@ impl Params {
             }
         }
     }
-
-    /// One of some words; the first is the default.
+    /// One of some words; `default` where the parameter is not given.
+    /// # Errors
+    /// As [`Params::one`], and where the text is none of the words: the error names them.
     pub fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)], default: T) -> Result<T, ApiError> {
         let Some(text) = self.one(name)? else { return Ok(default) };
         let found = words.iter().find(|(word, _)| *word == text);

@@ -19,30 +19,30 @@ pub fn group() -> Option<u32> {
     Some(rustix::process::getegid().as_raw()).filter(|gid| *gid != 0)
 }
 
-/// The other end.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Over TCP.
+    /// A client over TCP.
     Tcp {
-        /// From this machine.
+        /// The client is on this machine.
         loopback: bool,
-        /// Under TLS.
+        /// The connection is under TLS.
         tls: bool,
     },
-    /// Over the Unix socket.
+    /// A client over the Unix socket.
     Unix {
-        /// The user.
+        /// User id of the client, as the kernel has it.
         uid: u32,
-        /// Whether it may ask.
+        /// Whether that user may ask.
         allowed: bool,
     },
 }
 
 impl Peer {
-    /// One of this machine without TLS: what a request is taken for that does not say.
+    /// A client of this machine without TLS: what a request is taken for that does not say.
     pub const HERE: Self = Self::Tcp { loopback: true, tls: false };
 
-    /// Of a Unix socket.
+    /// The peer of a Unix socket, by its credentials.
     pub fn unix(peer: &UCred) -> Self {
         Self::Unix { uid: peer.uid(), allowed: is_allowed(peer) }
     }
@@ -51,7 +51,7 @@ impl Peer {
 /// Whose connections are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// All of this machine over TCP: any user can have any of the addresses 127.0.0.0/8.
+    /// All clients of this machine over TCP: any user can have any of the addresses 127.0.0.0/8.
     Loopback,
     /// Another machine; of IPv6 the first 64 bits, which is what one is given.
     Machine(IpAddr),
@@ -60,7 +60,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// By address.
+    /// Who is at an address.
     pub fn at(address: IpAddr) -> Self {
         match address.to_canonical() {
             ip if ip.is_loopback() => Self::Loopback,

@@ -40,7 +40,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("/api/v1/series", "A selection over time."),
 ];
 
-/// `/healthz`
+/// Answers `/healthz`.
 pub async fn healthz() -> Response {
     healthy(&emberscope_supervise::health())
 }
@@ -52,7 +52,7 @@ fn healthy(health: &Health) -> Response {
     }
 }
 
-/// `/readyz`
+/// Answers `/readyz`.
 pub async fn readyz(State(state): State<Arc<ServeState>>) -> Response {
     match (state.ready)().and_then(|()| emberscope_supervise::health().check()) {
         Ok(()) => "ready\n".into_response(),
@@ -60,7 +60,7 @@ pub async fn readyz(State(state): State<Arc<ServeState>>) -> Response {
     }
 }
 
-/// `/metrics`
+/// Answers `/metrics`.
 pub async fn metrics(State(state): State<Arc<ServeState>>) -> Response {
     let work = Arc::clone(&state);
     let work = move || {
@@ -74,7 +74,7 @@ pub async fn metrics(State(state): State<Arc<ServeState>>) -> Response {
     state.queries.run(work).await
 }
 
-/// `/api/v1/status`
+/// Answers `/api/v1/status`.
 pub async fn status(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     if let Err(error) = Params::of(raw.as_deref(), &[]) {
         return error.into_response();
@@ -142,14 +142,14 @@ fn disk_of(disk: &DiskUsage) -> Value {
     })
 }
 
-/// 404
+/// Answers 404: there is no such route.
 pub async fn unknown_route(uri: Uri) -> ApiError {
     let paths: Vec<String> = ROUTES.iter().map(|(path, _)| (*path).to_owned()).collect();
     let message = format!("There is no route {}; there are: {}.", shown(uri.path()), paths.join(", "));
     ApiError::new(StatusCode::NOT_FOUND, "unknown_route", message).with_choices(paths)
 }
 
-/// 405
+/// Answers 405: the route has not this method.
 pub async fn wrong_method(method: Method) -> ApiError {
     let message = format!("{} does not work on this route: use GET.", shown(method.as_str()));
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// `/api/v1/processes`
+/// Answers `/api/v1/processes`.
 pub async fn processes(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let work = |store: &dyn emberscope_store::Store, _: &_, query: &emberscope_model::Query| {
         let summary = store.summary(query)?;

@@ -22,22 +22,25 @@ pub const DEFAULT_SPAN: Duration = Duration::from_secs(3600);
 /// A request, read; the app is not looked up yet.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// `[from, until)` as asked.
+    /// The time range as asked.
     pub range: TimeRange,
-    /// Kind of samples.
+    /// Kind of samples that is asked for.
     pub kind: SampleKind,
-    /// Prefix frames.
+    /// Labels that become prefix frames.
     pub group: Vec<LabelKey>,
     /// How finely frames are told apart.
     pub detail: Detail,
     /// Conditions but for the `app` parameters.
     selection: Selection,
-    /// Ids or names; empty means the whole node.
+    /// Ids or names of apps; empty means the whole node.
     apps: Vec<String>,
 }
 
 impl Asked {
     /// Reads what every selecting route takes, and `group`, `lines` and `annotate`.
+    ///
+    /// # Errors
+    /// 400 `bad_parameter`: a parameter has a value that it cannot have, or is given more often than it may.
     pub fn read(params: &Params, now: WallTime) -> Result<Self, ApiError> {
         let mut matchers = Vec::new();
         for &key in LabelKey::ALL.iter().filter(|key| **key != LabelKey::App) {
@@ -62,6 +65,9 @@ impl Asked {
     }
 
     /// The question to the store; looks the apps up there.
+    ///
+    /// # Errors
+    /// 404 `unknown_app`, 409 `ambiguous_app`: an app cannot be told by its name. What the store fails with.
     pub fn query(&self, store: &dyn Store) -> Result<Query, ApiError> {
         let mut selection = self.selection.clone();
         if !self.apps.is_empty() {
@@ -87,7 +93,8 @@ fn kind(params: &Params) -> Result<SampleKind, ApiError> {
     params.choice("type", &kinds, SampleKind::Cpu)
 }
 
-/// Threads that wait for their next task are left out of waits, unless reasons are chosen: a pool's would be most of all.
+/// Threads that wait for their next task are left out of waits, unless reasons are chosen: a pool's would be most of
+/// all.
 pub fn unless_idle(kind: SampleKind, matchers: &[Matcher]) -> Option<Matcher> {
     let chosen = matchers.iter().any(|matcher| matcher.key == LabelKey::Wait);
     let idle = || vec![WaitReason::Idle.slug().to_owned()];
@@ -96,6 +103,9 @@ pub fn unless_idle(kind: SampleKind, matchers: &[Matcher]) -> Option<Matcher> {
 }
 
 /// Refuses all kinds but CPU time, for what puts samples beside CPU time that is known exactly.
+///
+/// # Errors
+/// 400 `bad_parameter`, of `type`: the kind is another.
 pub fn of_time(kind: SampleKind) -> Result<(), ApiError> {
     if kind == SampleKind::Cpu {
         return Ok(());
@@ -126,7 +136,10 @@ fn range(params: &Params, now: WallTime) -> Result<TimeRange, ApiError> {
     Ok(range)
 }
 
-/// A list of label names, each at most once.
+/// Reads a list of label names, each at most once.
+///
+/// # Errors
+/// 400 `bad_parameter`: a name is no label's, or is given twice.
 pub fn labels(params: &Params, parameter: &str) -> Result<Vec<LabelKey>, ApiError> {
     let mut keys = Vec::new();
     for name in params.list(parameter) {
@@ -139,7 +152,10 @@ pub fn labels(params: &Params, parameter: &str) -> Result<Vec<LabelKey>, ApiErro
     Ok(keys)
 }
 
-/// A label by name; an unknown one is an error that names the nearest.
+/// A label by name; `parameter` is where that was given.
+///
+/// # Errors
+/// 400 `bad_parameter`: there is no such label; the error names the nearest.
 pub fn label(name: &str, parameter: &str) -> Result<LabelKey, ApiError> {
     LabelKey::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = LabelKey::ALL.iter().map(|key| key.name()).collect();

@@ -1,10 +1,11 @@
 //! Runs a query off the async threads, few at a time, and sends its answer.
 //!
-//! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run at once, two on a machine of two CPUs: a query
-//! keeps its place until its work is done and there is room for its answer among those that are not read yet
-//! ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than [`TIME`] is 504. A query
-//! whose clients left, or whose time is up, is told so and ends at the next block of the store; it keeps its place until
-//! then. Equal questions that wait at the same time are worked out once ([`Together`]).
+//! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run at once, two on a
+//! machine of two CPUs: a query keeps its place until its work is done and there is room for its answer among those
+//! that are not read yet ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than
+//! [`TIME`] is 504. A query whose clients left, or whose time is up, is told so and ends at the next block of the
+//! store; it keeps its place until then. Equal questions that wait at the same time are worked out once
+//! ([`Together`]).
 
 use super::error::ApiError;
 use super::together::{Key, Together};
@@ -25,19 +26,19 @@ pub const WAIT: Duration = Duration::from_secs(20);
 /// Longest a query may take.
 pub const TIME: Duration = Duration::from_secs(30);
 
-/// A finished answer.
+/// An answer that is worked out and rendered.
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {
     /// Content type and what else is said in headers.
     pub headers: HeaderMap,
-    /// The body.
+    /// Body of the response.
     pub body: Bytes,
 }
 
 /// An answer that is worked out, and its part of the limit for answers that are not read yet.
 pub type Ready = Result<(Rendered, Arc<Held>), ApiError>;
 
-/// The places.
+/// The places for queries, and the limits on them.
 #[derive(Clone, Debug)]
 pub struct Queries {
     places: Arc<Semaphore>,
@@ -49,15 +50,15 @@ pub struct Queries {
 
 impl Default for Queries {
     fn default() -> Self {
-        // More than the CPUs take longer together than one behind the other, and need their memory all that time. Two at
-        // the least, so that one long answer does not keep a short one.
+        // More than the CPUs take longer together than one behind the other, and need their memory all that time. Two
+        // at the least, so that one long answer does not keep a short one.
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         Self::new(cpus.clamp(2, MAX_QUERIES), WAIT, TIME)
     }
 }
 
 impl Queries {
-    /// With limits of one's own.
+    /// Places with limits of one's own.
     pub fn new(places: usize, wait: Duration, time: Duration) -> Self {
         let places = Arc::new(Semaphore::new(places));
         Self { places, unread: Unread::shared(), together: Together::default(), wait, time }
@@ -71,7 +72,7 @@ impl Queries {
         respond(self.answer(work).await)
     }
 
-    /// The same, unless one of this key is under way: then its answer is the answer.
+    /// As [`Self::run`], unless a query of this key is under way: then its answer is the answer.
     pub async fn run_once<F>(&self, key: Key, work: F) -> Response
     where
         F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,

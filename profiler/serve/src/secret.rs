@@ -26,7 +26,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Of the file at a path; None where there is none.
+    /// The stamp of the file at a path; None where there is none.
     pub fn of(path: &Path) -> Option<Self> {
         stat(path).ok().map(|stat| Self::read(&stat))
     }
@@ -40,7 +40,11 @@ impl Stamp {
     }
 }
 
-/// Reads a file; `private`: others may not read it.
+/// Reads a file of at most `most` bytes; `private`: others may not read it.
+///
+/// # Errors
+/// A sentence: the file cannot be opened or read, is not a regular one, has more than `most` bytes, or others may use
+/// it though it is private.
 pub fn read(path: &Path, most: usize, private: bool) -> Result<Vec<u8>, String> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let fd = open(path, flags, Mode::empty()).map_err(|e| format!("cannot be opened: {e}"))?;
@@ -60,7 +64,10 @@ pub fn read(path: &Path, most: usize, private: bool) -> Result<Vec<u8>, String> 
     Ok(bytes)
 }
 
-/// Reads a token.
+/// Reads a token's file.
+///
+/// # Errors
+/// As [`read`], and where the file is empty, or holds anything but one word of ASCII.
 pub fn read_token(path: &Path) -> Result<String, String> {
     let bytes = read(path, MAX_TOKEN, true)?;
     let token = bytes.trim_ascii();
@@ -75,6 +82,9 @@ pub fn read_token(path: &Path) -> Result<String, String> {
 }
 
 /// A word that nobody guesses, of the system's own random numbers.
+///
+/// # Errors
+/// The system has no random numbers.
 pub fn random() -> Result<String, String> {
     let mut bytes = [0; CHANCE];
     SystemRandom::new().fill(&mut bytes).map_err(|_| "the system has no random numbers".to_owned())?;
@@ -88,6 +98,10 @@ pub fn random() -> Result<String, String> {
 
 /// Makes a token at `path`, for the daemon and its group, unless one is there. True: it was made. The directory is the
 /// daemon's own, so that nobody else has put anything there.
+///
+/// # Errors
+/// A sentence: the file cannot be made, written or renamed, or the system has no random numbers. No token is there
+/// then.
 pub fn make_token(path: &Path) -> Result<bool, String> {
     if path.symlink_metadata().is_ok() {
         return Ok(false);

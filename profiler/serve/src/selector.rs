@@ -26,10 +26,10 @@ const REGEX_NEST: u32 = 32;
 /// Why a selector could not be read. `at` is a byte offset into the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// Too much text.
+    /// The text has too many bytes.
     #[error("the selector is longer than {MAX_TEXT} bytes")]
     TooLong,
-    /// Too many conditions.
+    /// There are too many conditions.
     #[error("the selector has more than {MAX_MATCHERS} matchers")]
     TooMany,
     /// Something else stood where this was needed.
@@ -37,21 +37,21 @@ pub enum SelectorError {
     Expected {
         /// What was needed.
         wanted: &'static str,
-        /// Where.
+        /// Byte offset into the text.
         at: usize,
     },
     /// A backslash that means nothing.
     #[error("bad escape at byte {at} of the selector")]
     Escape {
-        /// Where.
+        /// Byte offset into the text.
         at: usize,
     },
     /// The expression is not one, or is too large.
     #[error("bad regular expression for `{label}`: {reason}")]
     Regex {
-        /// The label it was for.
+        /// The label that the expression was for.
         label: String,
-        /// What is wrong with it.
+        /// What is wrong with the expression.
         reason: String,
     },
     /// There is no such label.
@@ -76,7 +76,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// As it is written.
+    /// The operator as it is written.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -90,16 +90,19 @@ impl Comparison {
 /// One `name op "value"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelMatcher {
-    /// Label name as written; it need not be one of [`LabelKey`].
+    /// Label name as written; that need not be one of [`LabelKey`].
     pub name: String,
-    /// How it compares.
+    /// How the label's value is compared.
     pub comparison: Comparison,
     /// The text or expression, escapes undone.
     pub value: String,
 }
 
 impl LabelMatcher {
-    /// The condition; compiles the expression.
+    /// The condition as the store has it; compiles the expression.
+    ///
+    /// # Errors
+    /// [`SelectorError::Regex`]: the expression is none, or compiled it is larger than [`REGEX_BYTES`].
     pub fn compile(&self) -> Result<MatchOp, SelectorError> {
         Ok(match self.comparison {
             Comparison::Equal => MatchOp::In(vec![self.value.clone()]),
@@ -109,7 +112,10 @@ impl LabelMatcher {
         })
     }
 
-    /// Whether it holds for a set without the label: absent is the empty text.
+    /// Whether the condition holds for a set without the label: absent is the empty text.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
     pub fn holds_for_absent(&self) -> Result<bool, SelectorError> {
         Ok(match self.compile()? {
             MatchOp::In(values) => values.iter().any(String::is_empty),
@@ -141,6 +147,10 @@ pub struct Selector {
 impl Selector {
     /// The store's conditions. None: with [`UnknownLabels::AreEmpty`], a condition on a label that no
     /// sample has can not hold, so nothing is selected.
+    ///
+    /// # Errors
+    /// [`SelectorError::UnknownLabel`], with [`UnknownLabels::Refuse`]: there is no such label.
+    /// [`SelectorError::Regex`]: an expression is none, or too large.
     pub fn to_selection(&self, unknown: UnknownLabels) -> Result<Option<Selection>, SelectorError> {
         let mut matchers = Vec::with_capacity(self.matchers.len());
         for matcher in &self.matchers {
@@ -180,6 +190,10 @@ fn sentence(error: &regex::Error) -> String {
 }
 
 /// Reads a selector.
+///
+/// # Errors
+/// [`SelectorError::TooLong`], [`SelectorError::TooMany`]: the text has more bytes or matchers than may be.
+/// [`SelectorError::Expected`], [`SelectorError::Escape`]: it is no selector.
 pub fn parse(text: &str) -> Result<Selector, SelectorError> {
     if text.len() > MAX_TEXT {
         return Err(SelectorError::TooLong);

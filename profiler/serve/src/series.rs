@@ -23,7 +23,7 @@ const MAX_STEPS: u128 = 11_000;
 /// Steps in a range unless told.
 const DEFAULT_STEPS: u32 = 120;
 
-/// `/api/v1/series`
+/// Answers `/api/v1/series`.
 pub async fn series(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
         .select(raw, &["step", "by"], |store, params, query| {

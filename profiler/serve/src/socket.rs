@@ -1,8 +1,9 @@
 //! The Unix socket that the command line asks by.
 //!
 //! In: a path. Out: a listening socket of mode 0660, so that its owner and its group may connect (0600 where the group
-//! is root's: [`super::peer::group`]), in a directory that is made for them alone where it is missing. One that a killed daemon left behind is taken away; one that answers is
-//! another daemon's. It goes with the daemon, unless another took its place.
+//! is root's: [`super::peer::group`]), in a directory that is made for them alone where it is missing. One that a
+//! killed daemon left behind is taken away; one that answers is another daemon's. It goes with the daemon, unless
+//! another took its place.
 
 use rustix::fs::{Mode, chmod, stat};
 use std::fs::DirBuilder;
@@ -14,16 +15,16 @@ use std::path::{Path, PathBuf};
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Another daemon has it.
+    /// Another daemon answers at the path.
     #[error("another daemon answers at {}: stop it, or give this one another --socket", path.display())]
     InUse {
-        /// Which.
+        /// Path of the socket.
         path: PathBuf,
     },
-    /// Something else is there.
+    /// Something else is at the path.
     #[error("{} is there and is no socket: remove it, or choose another --socket", path.display())]
     Taken {
-        /// Which.
+        /// Path of the socket.
         path: PathBuf,
     },
     /// The system refuses.
@@ -32,11 +33,11 @@ pub enum SocketError {
         path.display()
     )]
     Os {
-        /// What was to be done.
+        /// The operation, as a verb with what it is done to: `listen at`.
         what: &'static str,
-        /// With which path.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why not.
+        /// What the system says.
         source: io::Error,
     },
 }
@@ -52,7 +53,7 @@ pub struct SocketFile {
 type Identity = (u64, u64, i64, u64);
 
 impl SocketFile {
-    /// Where it is.
+    /// Path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -71,6 +72,10 @@ fn identity(path: &Path) -> Option<Identity> {
 }
 
 /// Listens at `path`.
+///
+/// # Errors
+/// [`SocketError::InUse`]: another daemon answers there. [`SocketError::Taken`]: something else is there.
+/// [`SocketError::Os`]: the directory or the socket cannot be made, or a left-over not removed.
 pub fn bind(path: &Path) -> Result<(UnixListener, SocketFile), SocketError> {
     let failed = |what, source| SocketError::Os { what, path: path.to_owned(), source };
     if let Some(dir) = path.parent() {

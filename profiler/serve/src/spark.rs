@@ -20,6 +20,9 @@ pub const WAIT: Duration = Duration::from_secs(3);
 pub const MAX_ASKED: usize = 4;
 
 /// The value of `join=`: whether Spark is asked. The default is `auto`.
+///
+/// # Errors
+/// 400 `bad_parameter`: `join` is given more than once, or is neither `auto` nor `no`.
 pub fn wanted(params: &Params) -> Result<bool, ApiError> {
     params.choice("join", &[("auto", true), ("no", false)], true)
 }
@@ -36,11 +39,11 @@ pub fn join_tasks(answer: &mut Map<String, Value>, source: Option<&dyn SparkSour
 
 /// What Spark told that belongs to rows of one kind.
 trait Told: Sized {
-    /// What it is asked about.
+    /// What Spark is asked about.
     type Key: Ord;
-    /// The answer's rows.
+    /// Key of the answer's rows in JSON.
     const ROWS: &'static str;
-    /// Keys, for people.
+    /// What the keys are, for people, in the plural.
     const KEYS: &'static str;
     fn key(row: &Value) -> Option<Self::Key>;
     fn ask(source: &dyn SparkSource, key: &Self::Key, wait: Duration) -> Joined<Self>;

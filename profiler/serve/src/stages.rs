@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Rows of tasks unless told.
 const DEFAULT_LIMIT: usize = 1000;
-/// Most rows of tasks.
+/// The most rows of tasks that `limit` may say.
 const MAX_LIMIT: usize = 100_000;
 
 /// Sums over a stage's tasks.
@@ -88,7 +88,7 @@ fn text(value: &str) -> Value {
     if value.is_empty() { Value::Null } else { value.into() }
 }
 
-/// `/api/v1/stages`
+/// Answers `/api/v1/stages`.
 pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let source = state.spark.clone();
     state
@@ -150,7 +150,7 @@ fn rank(task: &Task, sort: Sort) -> u64 {
     }
 }
 
-/// `/api/v1/tasks`
+/// Answers `/api/v1/tasks`.
 pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let source = state.spark.clone();
     state

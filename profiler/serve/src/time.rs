@@ -20,20 +20,24 @@ const MAX_TEXT: usize = 64;
 /// Why a time could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
-    /// None of the known forms.
+    /// The text has none of the forms of a time.
     #[error(
         "not a time: use RFC 3339 (2026-11-21T10:00:00Z), Unix seconds or milliseconds, now, now-15m or -15m"
     )]
     NotATime,
-    /// None of the known forms.
+    /// The text has not the form of a length.
     #[error("not a length of time: use a number with a unit ms, s, m, h or d, as in 90s or 1h30m")]
     NotALength,
-    /// Understood, and outside.
+    /// The text is understood, and the time is outside of what can be.
     #[error("the time lies before 1970 or too far ahead")]
     OutOfRange,
 }
 
-/// Reads a point of time.
+/// Reads a point of time; `now` is what the text may count from.
+///
+/// # Errors
+/// [`TimeError::NotATime`]: the text has none of the forms. [`TimeError::OutOfRange`]: the time lies before 1970 or
+/// after [`LAST_SECOND`].
 pub fn parse_time(text: &str, now: WallTime) -> Result<WallTime, TimeError> {
     let text = text.trim();
     if text.len() > MAX_TEXT {
@@ -55,6 +59,9 @@ pub fn parse_time(text: &str, now: WallTime) -> Result<WallTime, TimeError> {
 }
 
 /// Reads a length of time; a zero length is one too.
+///
+/// # Errors
+/// [`TimeError::NotALength`]: the text is no sum of numbers with units. [`TimeError::OutOfRange`]: it is too large.
 pub fn parse_length(text: &str) -> Result<Duration, TimeError> {
     let mut rest = text;
     if rest.is_empty() || rest.len() > MAX_TEXT {

@@ -22,9 +22,9 @@ const MAX_FILE: usize = 1 << 20;
 /// Where the certificate is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The chain.
+    /// File of the chain, PEM.
     pub cert: PathBuf,
-    /// Its key.
+    /// File of the private key, PEM.
     pub key: PathBuf,
 }
 
@@ -43,14 +43,20 @@ struct Held {
 }
 
 impl Certificate {
-    /// Of these files; an error names the mend.
+    /// Reads the certificate of these files.
+    ///
+    /// # Errors
+    /// A sentence with the mend: a file cannot be read, holds no PEM, or the two do not go together.
     pub fn new(files: TlsFiles) -> Result<Arc<Self>, String> {
         let stamps = files.stamps();
         let key = files.read()?;
         Ok(Arc::new(Self { files, held: Mutex::new(Held { key, stamps, failing: None }) }))
     }
 
-    /// What accepts connections by it.
+    /// What accepts connections with this certificate.
+    ///
+    /// # Errors
+    /// The cryptography that is built in has none of the protocol's versions.
     pub fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor, String> {
         let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
@@ -82,12 +88,12 @@ impl Certificate {
         }
     }
 
-    /// Its files.
+    /// The files that the certificate is read from.
     pub fn files(&self) -> &TlsFiles {
         &self.files
     }
 
-    /// Why they are no good any more.
+    /// Why the files are no good any more; None: they are good.
     pub fn failing(&self) -> Option<String> {
         self.held().failing.clone()
     }

@@ -30,7 +30,7 @@ impl Key {
 
 type Flights<T> = HashMap<Key, WeakShared<BoxFuture<'static, T>>>;
 
-/// Questions under way.
+/// Questions under way, each with its answer to be.
 #[derive(Clone, Debug)]
 pub struct Together<T: Clone>(Arc<Mutex<Flights<T>>>);
 

@@ -1,7 +1,7 @@
 //! `/api/v1/top`: methods by the time in them and below them.
 //!
-//! In: [`emberscope_store::Store::methods`]. Out: JSON, the rows sorted as [`emberscope_export::sort`] does. Limits: `limit` rows;
-//! the answer says how many there are.
+//! In: [`emberscope_store::Store::methods`]. Out: JSON, the rows sorted as [`emberscope_export::sort`] does. Limits:
+//! `limit` rows; the answer says how many there are.
 
 use super::ServeState;
 use super::answer::{amount, head, headers, json, share, share_error};
@@ -12,12 +12,12 @@ use emberscope_model::{MethodAnswer, SampleKind, Summary};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Rows unless told.
+/// Rows that are answered unless `limit` says.
 const DEFAULT_LIMIT: usize = 50;
-/// Most rows.
+/// The most rows that `limit` may say.
 const MAX_LIMIT: usize = 100_000;
 
-/// `/api/v1/top`
+/// Answers `/api/v1/top`.
 pub async fn top(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
         .select(raw, &["limit", "sort", "lines"], |store, params, query| {

@@ -22,15 +22,15 @@ pub const MOST: usize = 16 << 20;
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// How often one that waits looks for answers to give up.
 const LOOK: Duration = Duration::from_millis(250);
-/// What is counted in.
+/// Bytes of a unit in which room is counted.
 const UNIT: usize = 1024;
-/// What is handed to the connection at a time.
+/// Bytes that are handed to the connection at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// The whole process's limit.
+/// The limit that the whole process has.
 static ALL: LazyLock<Unread> = LazyLock::new(|| Unread::new(MOST));
 
-/// A limit.
+/// A limit on the bytes of answers that are not read yet.
 #[derive(Clone, Debug)]
 pub struct Unread {
     free: Arc<Semaphore>,
@@ -47,7 +47,7 @@ pub struct Held {
     all: Slots,
 }
 
-/// Bodies under way.
+/// The bodies under way, to be given up where others wait.
 type Slots = Arc<Mutex<Vec<Weak<Slot>>>>;
 
 /// A body under way, which can be given up from outside.
@@ -58,7 +58,7 @@ struct Slot(Mutex<Option<Rest>>);
 struct Rest {
     bytes: Bytes,
     taken: Instant,
-    /// One for all bodies of an answer.
+    /// The part of the limit, one for all bodies of an answer.
     held: Arc<Held>,
 }
 
@@ -67,12 +67,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Unread {
-    /// With a limit of one's own.
+    /// A limit of one's own, in bytes.
     pub fn new(bytes: usize) -> Self {
         let units = bytes.div_ceil(UNIT).max(1);
         Self { free: Arc::new(Semaphore::new(units)), units, all: Slots::default() }
     }
-    /// The process's.
+    /// The limit that the whole process has.
     pub fn shared() -> Self {
         ALL.clone()
     }

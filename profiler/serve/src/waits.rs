@@ -1,13 +1,13 @@
 //! What a row's threads waited for, by the label `wait` of samples of waits.
 //!
-//! In: sums of such samples. Out: `waited` of a row: seconds by reason, and which part of the ledger's exact blocked time they
-//! are. Null where waits are not sampled.
+//! In: sums of such samples. Out: `waited` of a row: seconds by reason, and which part of the ledger's exact blocked
+//! time they are. Null where waits are not sampled.
 
 use super::figures::seconds;
 use emberscope_model::{LedgerSums, WaitReason};
 use serde_json::{Map, Value, json};
 
-/// Nanoseconds by reason.
+/// Nanoseconds that were waited, by reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waits([u64; WaitReason::ALL.len()]);
 
@@ -20,7 +20,7 @@ impl Waits {
         }
     }
 
-    /// Adds another row's.
+    /// Adds the waits of another row.
     pub fn add_all(&mut self, other: &Self) {
         for (sum, more) in self.0.iter_mut().zip(other.0) {
             *sum = sum.saturating_add(more);

@@ -1,10 +1,11 @@
 //! What a picture of wall time has besides stacks.
 //!
-//! In: a query for [`SampleKind::Wall`] and the tree of its samples: time on a CPU, and waits of threads that run a task. Out: the
-//! same tree, with the time in which the selected threads waited for a CPU or their cgroup was throttled, and with the part of
-//! their tasks' blocked time of which no wait was seen, each as a frame of its own ([`RUN_DELAY`], [`THROTTLED`], [`UNSEEN`]).
-//! All are of the ledger, so that a task's wall time is whole. Where reasons of waits are chosen there is nothing to add. Where
-//! the tree is grouped by them, time on a CPU is [`ON_CPU`].
+//! In: a query for [`SampleKind::Wall`] and the tree of its samples: time on a CPU, and waits of threads that run a
+//! task. Out: the same tree, with the time in which the selected threads waited for a CPU or their cgroup was
+//! throttled, and with the part of their tasks' blocked time of which no wait was seen, each as a frame of its own
+//! ([`RUN_DELAY`], [`THROTTLED`], [`UNSEEN`]). All are of the ledger, so that a task's wall time is whole. Where
+//! reasons of waits are chosen there is nothing to add. Where the tree is grouped by them, time on a CPU is
+//! [`ON_CPU`].
 
 use super::error::ApiError;
 use emberscope_model::{
@@ -24,7 +25,10 @@ pub const ON_CPU: &str = "(on cpu)";
 /// Time in which tasks' threads were blocked, and no wait was seen: waits are not sampled, or their records were lost.
 pub const UNSEEN: &str = "[unknown: wait not sampled]";
 
-/// Adds them.
+/// Adds the frames of what has no stack, and names the time on a CPU.
+///
+/// # Errors
+/// What the store fails with.
 pub fn complete(store: &dyn Store, query: &Query, tree: &mut Tree) -> Result<(), ApiError> {
     let chosen = |m: &Matcher| m.key == LabelKey::Wait && !m.accepts("");
     if query.selection.matchers.iter().any(chosen) {

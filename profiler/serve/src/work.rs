@@ -1,8 +1,8 @@
 //! What tasks did: the ledger and the samples, joined by task.
 //!
-//! In: a query. Out: a [`Task`] for each task whose own thread, helpers or Python worker were seen in its windows, in the
-//! order of app, stage, attempt and TID. A task's own thread has the class `task`; every other class of a JVM
-//! with a task's labels is a helper's. What has the role `python` is the worker's. Limits: the store's of label sets.
+//! In: a query. Out: a [`Task`] for each task whose own thread, helpers or Python worker were seen in its windows, in
+//! the order of app, stage, attempt and TID. A task's own thread has the class `task`; every other class of a JVM with
+//! a task's labels is a helper's. What has the role `python` is the worker's. Limits: the store's of label sets.
 
 use super::error::{ApiError, shown};
 use super::figures::Figures;
@@ -40,21 +40,21 @@ const BY: [LabelKey; 11] = [
 /// Most stages that an error names.
 const MAX_NAMED: usize = 20;
 
-/// One task.
+/// What one task did, by whose threads.
 #[derive(Debug)]
 pub struct Task {
     key: Key,
     /// The app's name; empty while it is not known.
     pub app_name: Arc<str>,
-    /// Its own thread.
+    /// What the task's own thread used.
     pub own: Figures,
-    /// Threads of the JVM that work for it.
+    /// What the threads of the JVM used that work for the task.
     pub helpers: Figures,
-    /// Its Python workers.
+    /// What the task's Python workers used.
     pub python: Figures,
-    /// What its own thread waited for.
+    /// What the task's own thread waited for.
     pub waits: Waits,
-    /// All of them by class, in the order of classes.
+    /// What all threads used, by class, in the order of classes.
     pub classes: BTreeMap<Class, Figures>,
 }
 
@@ -66,7 +66,7 @@ pub fn class_of(label: &str) -> Option<ThreadClass> {
     (!label.is_empty()).then(|| ThreadClass::from_slug(label).unwrap_or(ThreadClass::Other))
 }
 
-/// Its place in tables.
+/// The place of a class in tables.
 pub fn place(class: Option<ThreadClass>) -> Class {
     class.map_or(ThreadClass::ALL.len(), |class| class as usize)
 }
@@ -81,18 +81,18 @@ impl Task {
     pub fn label(&self, key: LabelKey) -> &str {
         KEYS.iter().zip(&self.key).find(|(k, _)| **k == key).map_or("", |(_, value)| value)
     }
-    /// When it was seen.
+    /// When the task was seen.
     pub fn seen(&self) -> Option<TimeRange> {
         self.all().seen()
     }
-    /// Its own thread, its helpers and its Python workers.
+    /// What its own thread, its helpers and its Python workers used together.
     pub fn all(&self) -> Figures {
         let mut all = self.own;
         all.add(&self.helpers);
         all.add(&self.python);
         all
     }
-    /// Whether the ledger knows it.
+    /// Whether the ledger knows the task.
     pub fn is_exact(&self) -> bool {
         self.all().exact.is_some()
     }
@@ -101,7 +101,7 @@ impl Task {
         let all = self.all();
         all.exact.map_or(all.weight, |sums| sums.accounts.cpu_ns)
     }
-    /// In the order of app, stage, attempt, TID; numbers by size.
+    /// A key that sorts by app, stage, attempt and TID; numbers by size.
     pub fn order(&self) -> impl Ord + use<> {
         let number = |key| natural(self.label(key));
         let app: Arc<str> = self.key.first().cloned().unwrap_or_default();
@@ -128,6 +128,9 @@ pub fn natural(text: &str) -> (bool, u64, String) {
 }
 
 /// All tasks of a query, whatever its kind: what was sampled of them is CPU time.
+///
+/// # Errors
+/// What the store fails with.
 pub fn tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
     let mut query = Query { kind: SampleKind::Cpu, ..query.clone() };
     query.selection.matchers.push(Matcher { key: LabelKey::Stage, op: MatchOp::NotIn(vec![String::new()]) });

@@ -27,9 +27,9 @@ use slow::Group;
 use std::sync::Arc;
 use table::{Compared, Side, whole};
 
-/// Methods unless told.
+/// Methods that are answered unless `limit` says.
 const DEFAULT_LIMIT: usize = 100;
-/// Most methods.
+/// The most methods that `limit` may say.
 const MAX_LIMIT: usize = 100_000;
 
 /// What makes two sides comparable.
@@ -37,9 +37,9 @@ const MAX_LIMIT: usize = 100_000;
 pub enum Scale {
     /// Totals are made equal.
     Equal,
-    /// As they are.
+    /// Times are as they are.
     Absolute,
-    /// For each task.
+    /// Times are for each task.
     Task,
 }
 
@@ -59,7 +59,7 @@ impl Scale {
     }
 }
 
-/// What is compared.
+/// What a request compares, and how.
 struct Question {
     /// One for each side; with `slow`, the stage's on both.
     sides: [Asked; 2],
@@ -71,7 +71,7 @@ struct Question {
     nodes: bool,
 }
 
-/// `/api/v1/diff`
+/// Answers `/api/v1/diff`.
 pub async fn diff(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let more = ["format", "group", "scale", "slow", "sort", "limit", "nodes"];
     state
@@ -200,7 +200,7 @@ fn both_headers(store: &dyn Store, [left, right]: &[Summary; 2]) -> HeaderMap {
     out
 }
 
-/// Both sides, and what they sum to.
+/// Both sides of the answer, and what they sum to.
 fn surroundings(
     store: &dyn Store,
     summaries: &[Summary; 2],

@@ -1,10 +1,10 @@
 //! Slow tasks of a stage, and the usual ones to compare them with.
 //!
 //! In: one app and one stage. Out: the tenth of its tasks that used most CPU (at least one), those from
-//! the 40th to the 60th percentile, the conditions that select each group's samples, and what the slow ones' longer time went
-//! to. CPU is that of the own thread and the helpers, by the ledger, else by samples; for `type=wall` and `off-cpu` it is the
-//! own thread's wall time, by the ledger, that makes a task slow. Limits: [`LEAST`] tasks; [`MOST`] in a
-//! group (the slowest, and those in the middle), of which [`LISTED`] are listed.
+//! the 40th to the 60th percentile, the conditions that select each group's samples, and what the slow ones' longer
+//! time went to. CPU is that of the own thread and the helpers, by the ledger, else by samples; for `type=wall` and
+//! `off-cpu` it is the own thread's wall time, by the ledger, that makes a task slow. Limits: [`LEAST`] tasks;
+//! [`MOST`] in a group (the slowest, and those in the middle), of which [`LISTED`] are listed.
 
 use super::super::error::ApiError;
 use super::super::figures::seconds;
@@ -24,17 +24,17 @@ const MOST: usize = 1000;
 /// Tasks listed of a group.
 const LISTED: usize = 100;
 
-/// Some tasks.
+/// Tasks that are compared as one.
 pub struct Group {
-    /// What they are.
+    /// What the tasks are: `median` or `slow`.
     pub name: &'static str,
-    /// How many.
+    /// How many tasks there are.
     pub count: usize,
-    /// Their CPU time, nanoseconds.
+    /// CPU time of all tasks, nanoseconds.
     pub cpu_ns: u64,
-    /// What their own threads' wall time went to.
+    /// What the wall time of the tasks' own threads went to.
     times: Times,
-    /// The first of them, for JSON.
+    /// The first [`LISTED`] of the tasks, for JSON.
     pub listed: Value,
     tids: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl Group {
             tids: tasks.iter().map(|task| task.label(Tid).to_owned()).collect(),
         }
     }
-    /// The query for its samples.
+    /// The query for the samples of these tasks.
     pub fn query(&self, of: &Query) -> Query {
         let mut query = of.clone();
         let op = MatchOp::In(self.tids.clone());
@@ -67,15 +67,18 @@ impl Group {
 
 /// The two groups, and what they were taken from.
 pub struct Slow {
-    /// Around the median.
+    /// Tasks around the median.
     pub median: Group,
-    /// Above the 90th percentile.
+    /// Tasks above the 90th percentile.
     pub slow: Group,
     /// Tasks, source and percentiles, for JSON.
     pub json: Value,
 }
 
-/// What is wrong with the parameters, before any work.
+/// Looks at the parameters before any work.
+///
+/// # Errors
+/// 400: `app` or `stage` is missing, or given twice; or a parameter is for one side, where `slow=1` makes both.
 pub fn check(params: &Params) -> Result<(), ApiError> {
     if let Some(name) = params.sided() {
         let message = format!("`slow=1` makes the two sides itself: ask without `{name}`.");
@@ -90,7 +93,10 @@ pub fn check(params: &Params) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Divides the query's tasks.
+/// Divides the query's tasks into usual and slow ones.
+///
+/// # Errors
+/// 404 `unknown_stage`: no task was seen. 422 `too_few_tasks`: fewer than [`LEAST`] were. What the store fails with.
 pub fn groups(store: &dyn Store, query: &Query) -> Result<Slow, ApiError> {
     let mut tasks = work::tasks(store, query)?;
     if tasks.is_empty() {
@@ -141,13 +147,13 @@ pub fn groups(store: &dyn Store, query: &Query) -> Result<Slow, ApiError> {
     })
 }
 
-/// What threads' wall time went to, nanoseconds: names as in `by` of `waited`, with `cpu`, `run_delay`, of which `throttled` is
-/// none, and `blocked` for blocked time of which no wait was seen.
+/// What threads' wall time went to, nanoseconds: names as in `by` of `waited`, with `cpu`, `run_delay`, of which
+/// `throttled` is none, and `blocked` for blocked time of which no wait was seen.
 #[derive(Default)]
 struct Times(BTreeMap<&'static str, u64>);
 
 impl Times {
-    /// Of tasks' own threads, where the ledger knows them.
+    /// The times of tasks' own threads, where the ledger knows these.
     fn of(tasks: &[Task]) -> Self {
         let mut all = Self::default();
         for (task, sums) in tasks.iter().filter_map(|task| Some((task, task.own.exact?))) {
@@ -170,8 +176,8 @@ impl Times {
     }
 }
 
-/// What a slow task's wall time has more of than a usual one's, the most first: seconds a task, and the part of all that it
-/// has more.
+/// What a slow task's wall time has more of than a usual one's, the most first: seconds a task, and the part of all
+/// that it has more.
 fn because(median: &Group, slow: &Group) -> Value {
     let each = |group: &Group, what| {
         group.times.0.get(what).copied().unwrap_or_default() as f64 / 1e9 / group.count.max(1) as f64

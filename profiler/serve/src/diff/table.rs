@@ -11,17 +11,17 @@ use emberscope_model::Tree;
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 
-/// One side, scaled.
+/// One side of a comparison, scaled.
 #[derive(Clone, Copy, Debug)]
 pub struct Side {
-    /// What its seconds are multiplied by.
+    /// What the seconds of the side are multiplied by.
     pub factor: f64,
-    /// Samples, and their weight in nanoseconds.
+    /// All samples of the side, and their weight in nanoseconds.
     pub whole: Cost,
 }
 
 impl Side {
-    /// Scaled seconds.
+    /// The seconds of a cost, scaled.
     pub fn seconds(&self, cost: Cost) -> f64 {
         cost.weight as f64 / 1e9 * self.factor
     }

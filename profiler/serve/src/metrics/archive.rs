@@ -9,7 +9,7 @@ use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge};
 /// What can fail: credentials, a bucket that is not there, anything else of the object store, the store's own files.
 const WHAT: [&str; 4] = ["denied", "missing", "failed", "disk"];
 
-/// How copying goes.
+/// How copying to an archive goes.
 #[derive(Debug)]
 pub struct Archiving {
     /// Blocks copied.
@@ -18,7 +18,7 @@ pub struct Archiving {
     pub pieces: IntCounter,
     /// Bytes sent.
     pub bytes: IntCounter,
-    /// Blocks that wait.
+    /// Blocks that wait to be copied.
     pub waiting: IntGauge,
     /// Blocks that went from the disk before they were copied.
     pub missed: IntCounter,
@@ -26,7 +26,7 @@ pub struct Archiving {
     pub behind: Gauge,
     /// 1 while the archive cannot be written.
     pub failing: IntGauge,
-    /// Failures; labels: what.
+    /// Failures of copying; labels: what failed.
     pub errors: IntCounterVec,
 }
 
@@ -62,12 +62,12 @@ impl Archiving {
     }
 }
 
-/// How reading goes.
+/// How reading an archive goes.
 #[derive(Debug)]
 pub struct Reading {
     /// Files brought.
     pub files: IntCounter,
-    /// Their bytes.
+    /// Bytes of the files that were brought.
     pub bytes: IntCounter,
     /// Bytes in the cache.
     pub cached_bytes: IntGauge,

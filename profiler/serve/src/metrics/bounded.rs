@@ -3,7 +3,7 @@
 use super::kinds::Builder;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts};
 
-/// All of them.
+/// Metrics of bounded tables.
 pub struct Bounded {
     /// What a bounded table holds; labels: the table's name.
     pub entries: IntGaugeVec,

@@ -7,7 +7,7 @@ use super::{Builder, clamp, raise_to};
 use emberscope_store::DiskUsage;
 use prometheus::{IntCounter, IntCounterVec, IntGauge};
 
-/// All of them.
+/// Metrics of the store's disk.
 #[derive(Debug)]
 pub(super) struct Disk {
     blocks: IntGauge,

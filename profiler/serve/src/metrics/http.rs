@@ -3,7 +3,7 @@
 use super::kinds::Builder;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 
-/// All of them.
+/// Metrics of the HTTP server.
 pub struct Http {
     /// Answered requests; labels: route, code.
     pub requests: IntCounterVec,

@@ -55,9 +55,9 @@ pub fn raise_to(counter: &IntCounter, total: u64) {
 /// A metric as it was declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// Its name.
+    /// Name of the metric: `emberscope_store_windows`.
     pub name: &'static str,
-    /// What it says, in a sentence.
+    /// What the metric counts or measures, in a sentence.
     pub help: &'static str,
 }
 
@@ -68,6 +68,10 @@ pub(super) struct Builder {
 }
 
 impl Builder {
+    /// Declares a metric.
+    ///
+    /// # Errors
+    /// The name is declared already.
     pub fn put<C: Collector + Clone + 'static>(
         &mut self,
         name: &'static str,
@@ -78,12 +82,24 @@ impl Builder {
         self.declared.push(Declared { name, help });
         Ok(metric)
     }
+    /// Declares a counter.
+    ///
+    /// # Errors
+    /// As [`Self::put`], and where the name cannot be a metric's.
     pub fn counter(&mut self, name: &'static str, help: &'static str) -> prometheus::Result<IntCounter> {
         self.put(name, help, IntCounter::new(name, help)?)
     }
+    /// Declares a gauge.
+    ///
+    /// # Errors
+    /// As [`Self::counter`].
     pub fn gauge(&mut self, name: &'static str, help: &'static str) -> prometheus::Result<IntGauge> {
         self.put(name, help, IntGauge::new(name, help)?)
     }
+    /// Declares counters, told apart by labels.
+    ///
+    /// # Errors
+    /// As [`Self::counter`], and where a label's name cannot be one.
     pub fn counters(
         &mut self,
         name: &'static str,
@@ -92,6 +108,10 @@ impl Builder {
     ) -> prometheus::Result<IntCounterVec> {
         self.put(name, help, IntCounterVec::new(Opts::new(name, help), labels)?)
     }
+    /// Declares a counter for each value of a closed list, told apart by one label.
+    ///
+    /// # Errors
+    /// As [`Self::counters`].
     pub fn per_reason<T: Copy>(
         &mut self,
         (name, help, label): (&'static str, &'static str, &str),

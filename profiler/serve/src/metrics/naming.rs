@@ -3,13 +3,13 @@
 use super::kinds::Builder;
 use prometheus::{IntCounter, IntCounterVec, IntGauge};
 
-/// All of them.
+/// Metrics of where names come from.
 pub struct Naming {
     /// Threads' names and what became of them; labels: the result's slug, a closed list of its room.
     pub thread_names: IntCounterVec,
     /// Java frames read from JVMs' memory; labels: `named`, or the reason's slug, a closed list of its room.
     pub java_frames: IntCounterVec,
-    /// Nanoseconds that reading them took.
+    /// Nanoseconds that reading names of Java took.
     pub java_read: IntCounter,
     /// Claims on an application that were not believed.
     pub identity_conflicts: IntCounter,

@@ -1,4 +1,5 @@
-//! Metrics of the daemon's process, under the names that every exporter of Prometheus has for them; read at each scrape.
+//! Metrics of the daemon's process, under the names that every exporter of Prometheus has for them; read at each
+//! scrape.
 
 use super::kinds::Builder;
 use crate::own;
@@ -8,7 +9,7 @@ use prometheus::{Gauge, IntGauge};
 /// A gauge inside: the value is the kernel's total.
 const CPU: &str = "process_cpu_seconds_total";
 
-/// All of them.
+/// Metrics of the daemon's process.
 pub(super) struct Process {
     cpu: Gauge,
     resident: IntGauge,
@@ -16,6 +17,10 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// Declares the metrics of the daemon's process.
+    ///
+    /// # Errors
+    /// As [`Builder::put`].
     pub fn declare(b: &mut Builder) -> prometheus::Result<Self> {
         Ok(Self {
             cpu: {
@@ -30,7 +35,7 @@ impl Process {
         })
     }
 
-    /// As they are now.
+    /// Reads them, as the process is now.
     pub fn read(&self) {
         if let Some(usage) = own::usage() {
             self.cpu.set(usage.cpu_seconds);

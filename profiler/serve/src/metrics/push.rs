@@ -6,18 +6,18 @@
 use super::{Builder, raise_to};
 use prometheus::{IntCounter, IntCounterVec, IntGauge};
 
-/// All of them.
+/// Metrics of pushing to another server.
 #[derive(Debug)]
 pub struct Pushing {
     /// Profiles that the server took.
     pub sent: IntCounter,
-    /// Bytes of these.
+    /// Bytes of the profiles that the server took.
     pub sent_bytes: IntCounter,
     /// Requests that failed and are tried again.
     pub retries: IntCounter,
     /// Profiles that were not sent, by reason.
     pub dropped: IntCounterVec,
-    /// Bytes that wait.
+    /// Bytes of profiles that wait.
     pub queued_bytes: IntGauge,
 }
 

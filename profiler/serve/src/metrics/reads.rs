@@ -3,11 +3,11 @@
 use super::kinds::Builder;
 use prometheus::{IntCounter, IntCounterVec, IntGauge};
 
-/// All of them.
+/// Metrics of reads of targets.
 pub struct Reads {
     /// Reads of targets on threads that can be given up.
     pub begun: IntCounter,
-    /// Those for which nobody waited any more.
+    /// Reads for which nobody waited any more.
     pub late: IntCounter,
     /// Those that were given up; labels: what was read, a closed list of its room.
     pub given_up: IntCounterVec,

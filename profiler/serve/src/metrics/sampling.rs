@@ -1,10 +1,11 @@
-//! Metrics of samples: how many, what was lost, how their stacks ended, the windows they are in, what the BPF programs take.
+//! Metrics of samples: how many, what was lost, how their stacks ended, the windows they are in, what the BPF programs
+//! take.
 
 use super::kinds::{Builder, JvmCpu, PerReason};
 use emberscope_model::{DropReason, SampleKind, StackEnd, ThreadClass, UnknownReason};
 use prometheus::{CounterVec, IntCounter, IntCounterVec, IntGauge, Opts};
 
-/// All of them.
+/// Metrics of samples and their windows.
 pub struct Sampling {
     /// Samples that came up from the kernel, by type.
     pub samples: PerReason<SampleKind>,
@@ -16,13 +17,13 @@ pub struct Sampling {
     pub stack_end: PerReason<StackEnd>,
     /// Frames of all samples.
     pub frames_walked: IntCounter,
-    /// Of these, without a name, by reason.
+    /// Frames without a name, by reason.
     pub unnamed_frames: PerReason<UnknownReason>,
     /// CPU seconds of JVMs, from the ledger.
     pub jvm_cpu: JvmCpu,
     /// Windows closed.
     pub windows: IntCounter,
-    /// Of these, cut short.
+    /// Windows that were cut short.
     pub partial_windows: IntCounter,
     /// Memory of the BPF maps, in bytes, as the kernel accounts for it.
     pub bpf_map_bytes: IntGauge,

@@ -4,7 +4,7 @@ use super::kinds::{Builder, raise_to};
 use emberscope_store::StoreUsage;
 use prometheus::{IntCounterVec, IntGauge};
 
-/// All of them.
+/// Metrics of what the store holds.
 pub(super) struct Stored {
     windows: IntGauge,
     bytes: IntGauge,
@@ -12,6 +12,10 @@ pub(super) struct Stored {
 }
 
 impl Stored {
+    /// Declares the metrics of what the store holds.
+    ///
+    /// # Errors
+    /// As [`Builder::put`].
     pub fn declare(b: &mut Builder) -> prometheus::Result<Self> {
         let stored = Self {
             windows: b.gauge("emberscope_store_windows", "Windows in the store.")?,
@@ -26,7 +30,7 @@ impl Stored {
         Ok(stored)
     }
 
-    /// As they are now.
+    /// Sets them to what the store holds now.
     pub fn set(&self, usage: &StoreUsage) {
         self.windows.set(super::clamp(usage.windows));
         self.bytes.set(super::clamp(usage.bytes));

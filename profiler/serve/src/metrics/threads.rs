@@ -7,7 +7,7 @@ use emberscope_supervise::{THREADS, quarantine};
 use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, Opts};
 use std::time::Duration;
 
-/// All of them.
+/// Metrics of the daemon's own threads.
 #[derive(Debug)]
 pub(super) struct Threads {
     ages: GaugeVec,
@@ -18,6 +18,10 @@ pub(super) struct Threads {
 }
 
 impl Threads {
+    /// Declares the metrics of the daemon's threads.
+    ///
+    /// # Errors
+    /// As [`Builder::put`].
     pub fn declare(b: &mut Builder) -> prometheus::Result<Self> {
         let threads = Self {
             ages: {
@@ -52,7 +56,7 @@ impl Threads {
         Ok(threads)
     }
 
-    /// As they are now.
+    /// Reads them, as the threads are now.
     pub fn read(&self) {
         let health = emberscope_supervise::health();
         for thread in THREADS {

@@ -3,15 +3,15 @@
 use super::kinds::Builder;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 
-/// All of them.
+/// Metrics of unwind tables.
 pub struct Unwinding {
     /// Bytes of unwind tables.
     pub bytes: IntGauge,
-    /// What these hold; labels: files, rows, rules, processes.
+    /// What unwind tables hold; labels: files, rows, rules, processes.
     pub entries: IntGaugeVec,
     /// What became of tables; labels: the result's slug, a closed list of the pipeline.
     pub tables: IntCounterVec,
-    /// Nanoseconds that building and loading them took.
+    /// Nanoseconds that building and loading tables took.
     pub build: IntCounter,
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 use table::{Answers, Kind, Own, Route, Selects};
 
-/// `/api/v1/openapi.json`
+/// Answers `/api/v1/openapi.json`.
 pub async fn openapi(RawQuery(raw): RawQuery) -> Response {
     static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
     if let Err(error) = Params::of(raw.as_deref(), &[]) {
@@ -28,7 +28,7 @@ pub async fn openapi(RawQuery(raw): RawQuery) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
 }
 
-/// The whole of it.
+/// The whole document.
 pub fn document() -> Value {
     let mut paths = Map::new();
     for route in table::ROUTES {

@@ -3,38 +3,38 @@
 
 /// A route that is asked by `GET`.
 pub struct Route {
-    /// As the router has it.
+    /// Path of the route, as the router has it.
     pub path: &'static str,
-    /// For generated clients.
+    /// Name of the operation, for generated clients.
     pub id: &'static str,
-    /// A sentence.
+    /// A sentence that says what it is for.
     pub says: &'static str,
-    /// Which of the common parameters it takes.
+    /// Which of the common parameters the route takes.
     pub selects: Selects,
-    /// Its own parameters.
+    /// Parameters of the route alone.
     pub own: &'static [Own],
-    /// What 200 carries.
+    /// The body of a 200.
     pub answers: Answers,
 }
 
-/// The common parameters.
+/// Which of the common parameters a route takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Selects {
-    /// None.
+    /// No common parameter.
     Nothing,
     /// Every label, times, `query` and `type`.
     Samples,
-    /// The same, and each but `type` for either side.
+    /// Those of [`Self::Samples`], and each but `type` for either side.
     TwoSides,
 }
 
 /// A route's own parameter.
 pub struct Own {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// A sentence.
+    /// A sentence that says what it is for.
     pub says: &'static str,
-    /// Its values.
+    /// Values that the parameter may have.
     pub kind: Kind,
 }
 
@@ -56,7 +56,7 @@ pub enum Kind {
 
 /// The body of a 200.
 pub enum Answers {
-    /// Text of this type.
+    /// Text of this content type.
     Text(&'static str),
     /// A JSON object with at least these fields.
     Json(&'static [&'static str]),

@@ -28,12 +28,15 @@ pub struct Asked {
     pub of: Option<&'static Type>,
     /// The question to the store; None: nothing can be found.
     pub query: Option<Query>,
-    /// The times as asked.
+    /// The time range as asked.
     pub range: TimeRange,
 }
 
 impl Asked {
-    /// Reads them.
+    /// Reads a request's type, selector and times.
+    ///
+    /// # Errors
+    /// `invalid_argument`: the type's id or the selector makes no sense, or the times are missing or wrong.
     pub fn new(type_id: &str, selector: &str, start: i64, end: i64) -> Result<Self, CallError> {
         let of = Type::find(type_id)?;
         let range = range(start, end)?;
@@ -51,23 +54,29 @@ impl Asked {
         Ok(Self { of, query, range })
     }
     /// The merged stacks that begin with `site`, functions from the root.
+    ///
+    /// # Errors
+    /// What the store fails with.
     pub fn merge(&self, store: &dyn Store, site: &[String]) -> Result<Option<Answer>, CallError> {
         let Some(query) = &self.query else { return Ok(None) };
         let mut answer = store.merge(query)?;
         keep_below(&mut answer.tree, site);
         Ok(Some(answer))
     }
-    /// As bars.
+    /// The answer as bars.
     pub fn flame_graph(&self, found: Option<Answer>, nodes: usize) -> Option<FlameGraph> {
         let (of, answer) = (self.of?, found?);
         flame_graph(&answer.tree, of.unit, nodes)
     }
-    /// In Pyroscope's tree form; empty when there is no sample.
+    /// The answer in Pyroscope's tree form; empty when there is no sample.
     pub fn tree(&self, found: Option<Answer>, nodes: usize) -> Vec<u8> {
         let (Some(of), Some(answer)) = (self.of, found) else { return Vec::new() };
         tree_bytes(&answer.tree, of.unit, nodes)
     }
-    /// As pprof; the default message when there is nothing.
+    /// The answer as pprof; the default message when there is nothing.
+    ///
+    /// # Errors
+    /// `resource_exhausted`: the stacks have more frames than a profile may.
     pub fn pprof(&self, found: Option<Answer>) -> Result<Profile, CallError> {
         match (self.of, found) {
             (Some(of), Some(answer)) => pprof::profile(&answer, &[of.unit])
@@ -77,7 +86,10 @@ impl Asked {
     }
 }
 
-/// How many bars are wanted.
+/// How many bars are wanted; [`DEFAULT_NODES`] unless the request says.
+///
+/// # Errors
+/// `invalid_argument`: the number is below 0 or above [`MAX_NODES`].
 pub fn max_nodes(asked: Option<i64>) -> Result<usize, CallError> {
     match usize::try_from(asked.unwrap_or(0)) {
         Ok(0) => Ok(DEFAULT_NODES),
@@ -87,6 +99,9 @@ pub fn max_nodes(asked: Option<i64>) -> Result<usize, CallError> {
 }
 
 /// A request's call site; empty: every stack.
+///
+/// # Errors
+/// `unimplemented`: Go's PGO form is asked for. `invalid_argument`: there are more than [`MAX_SITE`] functions.
 pub fn call_site(selector: Option<StackTraceSelector>) -> Result<Vec<String>, CallError> {
     let Some(selector) = selector else { return Ok(Vec::new()) };
     if selector.go_pgo.is_some() {

@@ -21,7 +21,11 @@ use emberscope_model::{ValueFacts, WallTime};
 use emberscope_store::Store;
 use serde_json::{Value as Json, json};
 
-/// `Diff`. The left side says how many nodes.
+/// Answers `Diff`. The left side says how many nodes.
+///
+/// # Errors
+/// `invalid_argument`: a side is missing, the two are of different types, or as [`Asked::new`]. `unimplemented`: as
+/// [`call_site`]. What the store fails with.
 pub fn diff(store: &dyn Store, request: DiffRequest) -> Result<Sampled<DiffResponse>, CallError> {
     let missing = |side| CallError::invalid(format!("{side} is missing: a SelectMergeStacktracesRequest"));
     let left = request.left.ok_or_else(|| missing("left"))?;
@@ -62,6 +66,10 @@ pub struct RenderDiff {
 
 impl RenderDiff {
     /// Reads the query string.
+    ///
+    /// # Errors
+    /// `invalid_argument`: the text cannot be decoded; a query is missing or names no type; a time or number makes no
+    /// sense.
     pub fn read(raw: &str, now: WallTime) -> Result<Self, CallError> {
         let pairs = pairs(raw).map_err(|e| CallError::invalid(e.to_string()))?;
         let value =
@@ -94,7 +102,10 @@ impl RenderDiff {
         Ok(Self { left: side("left")?, right: side("right")? })
     }
 
-    /// As Pyroscope's flamebearer of two sides.
+    /// The comparison as Pyroscope's flamebearer of two sides.
+    ///
+    /// # Errors
+    /// As [`diff`].
     pub fn answer(self, store: &dyn Store) -> Result<Json, CallError> {
         let of = Type::find(&self.left.profile_type_id)?;
         let (graph, _) = compare(store, self.left, self.right)?;

@@ -81,9 +81,9 @@ pub async fn refuse(request: Request, error: CallError) -> Response {
 
 /// An answer, and the samples it rests on, which its headers tell: the messages have no place for them.
 pub struct Sampled<Res> {
-    /// The message.
+    /// The message that is the answer.
     pub message: Res,
-    /// None where the answer is not about samples.
+    /// How many samples the answer rests on; None where it is not about samples.
     pub samples: Option<u64>,
 }
 
@@ -97,7 +97,7 @@ where
     sampled(request, |r| work(r).map(|message| Sampled { message, samples: None })).await
 }
 
-/// The same, of an answer about samples.
+/// As [`unary`], of an answer about samples.
 pub async fn sampled<Req, Res, F>(request: Request, work: F) -> Response
 where
     Req: prost::Message + Default + DeserializeOwned + Send + 'static,

@@ -15,7 +15,7 @@ pub enum Code {
     InvalidArgument,
     /// Who asks did not say who they are, or not rightly.
     Unauthenticated,
-    /// Who asks may not.
+    /// Who asks may not do that.
     PermissionDenied,
     /// This server does not do that.
     Unimplemented,
@@ -23,7 +23,7 @@ pub enum Code {
     ResourceExhausted,
     /// It took longer than the client, or the server, allows.
     DeadlineExceeded,
-    /// A fault of ours.
+    /// Something failed here.
     Internal,
 }
 
@@ -54,26 +54,26 @@ impl Code {
     }
 }
 
-/// A call's error.
+/// An error of a call: a code and a sentence.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {message}", code.name())]
 pub struct CallError {
-    /// The code.
+    /// What went wrong, in the protocol's words.
     pub code: Code,
     /// What is wrong, and what to do, in a sentence.
     pub message: String,
 }
 
 impl CallError {
-    /// With a code and a sentence.
+    /// An error with a code and a sentence.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
-    /// The request is wrong.
+    /// The error of a request that is wrong.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, message)
     }
-    /// This server does not do that.
+    /// The error of a request for what this server does not do.
     pub fn unimplemented(message: impl Into<String>) -> Self {
         Self::new(Code::Unimplemented, message)
     }

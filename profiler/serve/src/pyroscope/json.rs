@@ -14,7 +14,10 @@ pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A value, or `null` for its default.
+/// Reads a value, or `null` for its default.
+///
+/// # Errors
+/// What the value's own reading fails with.
 pub fn or_null<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(d: D) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(d)?.unwrap_or_default())
 }
@@ -42,17 +45,26 @@ fn integer<E: Error>(scalar: Scalar) -> Result<i64, E> {
     }
 }
 
-/// An `int64`.
+/// Reads an `int64`.
+///
+/// # Errors
+/// It is neither a whole number of 64 bits, as number or string, nor `null`.
 pub fn int64<'de, D: Deserializer<'de>>(d: D) -> Result<i64, D::Error> {
     Option::<Scalar>::deserialize(d)?.map_or(Ok(0), integer)
 }
 
-/// An `optional int64`.
+/// Reads an `optional int64`.
+///
+/// # Errors
+/// As [`int64`].
 pub fn opt_int64<'de, D: Deserializer<'de>>(d: D) -> Result<Option<i64>, D::Error> {
     Option::<Scalar>::deserialize(d)?.map(integer).transpose()
 }
 
-/// A `double`.
+/// Reads a `double`.
+///
+/// # Errors
+/// It is neither a number, as number or string, nor `null`.
 pub fn double<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
     match Option::<Scalar>::deserialize(d)? {
         None => Ok(0.0),
@@ -74,7 +86,10 @@ fn enumeration<'de, D: Deserializer<'de>>(d: D, names: &[&str]) -> Result<i32, D
     }
 }
 
-/// querier.v1.ProfileFormat.
+/// Reads a querier.v1.ProfileFormat.
+///
+/// # Errors
+/// It is no name of the enum's, no number and not `null`.
 pub fn profile_format<'de, D: Deserializer<'de>>(d: D) -> Result<i32, D::Error> {
     enumeration(
         d,
@@ -88,17 +103,26 @@ pub fn profile_format<'de, D: Deserializer<'de>>(d: D) -> Result<i32, D::Error> 
     )
 }
 
-/// types.v1.TimeSeriesAggregationType, optional.
+/// Reads an optional types.v1.TimeSeriesAggregationType.
+///
+/// # Errors
+/// As [`profile_format`].
 pub fn aggregation<'de, D: Deserializer<'de>>(d: D) -> Result<Option<i32>, D::Error> {
     enumeration(d, &["TIME_SERIES_AGGREGATION_TYPE_SUM", "TIME_SERIES_AGGREGATION_TYPE_AVERAGE"]).map(Some)
 }
 
-/// querier.v1.AsyncQueryType.
+/// Reads a querier.v1.AsyncQueryType.
+///
+/// # Errors
+/// As [`profile_format`].
 pub fn async_type<'de, D: Deserializer<'de>>(d: D) -> Result<i32, D::Error> {
     enumeration(d, &["ASYNC_QUERY_TYPE_DISABLED", "ASYNC_QUERY_TYPE_FORCE"])
 }
 
 /// Writes `bytes`: base64 with padding (RFC 4648 §4).
+///
+/// # Errors
+/// What the serializer fails with.
 pub fn as_base64<S: Serializer>(bytes: &[u8], s: S) -> Result<S::Ok, S::Error> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

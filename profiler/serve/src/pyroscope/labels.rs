@@ -17,8 +17,11 @@ use emberscope_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// `ProfileTypes`: those of CPU time, when anything is kept of that time, and those of other kinds of which there are
-/// samples.
+/// Answers `ProfileTypes`: those of CPU time, when anything is kept of that time, and those of other kinds of which
+/// there are samples.
+///
+/// # Errors
+/// `invalid_argument`: the times are wrong. What the store fails with.
 pub fn profile_types(
     store: &dyn Store,
     request: ProfileTypesRequest,
@@ -40,7 +43,10 @@ fn every(kind: SampleKind, range: TimeRange) -> Query {
     Query { range, selection: Selection::all(), kind, group: Vec::new(), detail: Detail::default() }
 }
 
-/// `LabelNames`.
+/// Answers `LabelNames`.
+///
+/// # Errors
+/// `invalid_argument`: a selector or the times make no sense. What the store fails with.
 pub fn label_names(store: &dyn Store, request: LabelNamesRequest) -> Result<NamesResponse, CallError> {
     let found = series_of(store, &request.matchers, request.start, request.end)?;
     let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -51,7 +57,10 @@ pub fn label_names(store: &dyn Store, request: LabelNamesRequest) -> Result<Name
     Ok(NamesResponse { names: names.into_iter().map(str::to_owned).collect() })
 }
 
-/// `LabelValues`.
+/// Answers `LabelValues`.
+///
+/// # Errors
+/// As [`label_names`], and where the label's name is missing.
 pub fn label_values(store: &dyn Store, request: LabelValuesRequest) -> Result<NamesResponse, CallError> {
     if request.name.is_empty() {
         return Err(CallError::invalid("name is missing: the label whose values are asked for"));
@@ -65,7 +74,10 @@ pub fn label_values(store: &dyn Store, request: LabelValuesRequest) -> Result<Na
     Ok(NamesResponse { names: values.into_iter().collect() })
 }
 
-/// `Series`: the distinct label sets, cut down to `label_names`.
+/// Answers `Series`: the distinct label sets, cut down to `label_names`.
+///
+/// # Errors
+/// As [`label_names`].
 pub fn series(store: &dyn Store, request: SeriesRequest) -> Result<SeriesResponse, CallError> {
     let found = series_of(store, &request.matchers, request.start, request.end)?;
     let all: Vec<String> =
@@ -81,7 +93,10 @@ pub fn series(store: &dyn Store, request: SeriesRequest) -> Result<SeriesRespons
     Ok(SeriesResponse { labels_set: sets.into_iter().map(|labels| Labels { labels }).collect() })
 }
 
-/// `GetProfileStats`.
+/// Answers `GetProfileStats`.
+///
+/// # Errors
+/// None: the signature is that of all calls.
 pub fn stats(store: &dyn Store, _: GetProfileStatsRequest) -> Result<GetProfileStatsResponse, CallError> {
     let millis = |t: emberscope_model::WallTime| i64::try_from(t.as_millis()).unwrap_or(i64::MAX);
     Ok(store.span().map_or_else(GetProfileStatsResponse::default, |span| GetProfileStatsResponse {

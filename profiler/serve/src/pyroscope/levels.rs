@@ -18,11 +18,11 @@ type Sides<const N: usize> = [i64; N];
 
 /// A bar: all frames with one name and one caller.
 pub(super) struct Bar<const N: usize> {
-    /// The frames' name.
+    /// The name of the frames.
     pub name: Arc<str>,
-    /// What ended here.
+    /// Weight or count of what ended in the bar.
     pub own: Sides<N>,
-    /// What ended here or below.
+    /// Weight or count of what ended in the bar or below.
     pub total: Sides<N>,
     /// The caller's place; the root is its own.
     parent: usize,
@@ -177,7 +177,7 @@ pub(super) fn widest<const N: usize>(bars: &[Bar<N>], max: usize) -> Vec<bool> {
     kept
 }
 
-/// The table of names.
+/// The names of a graph, each once, and their places.
 #[derive(Default)]
 struct Names {
     list: Vec<String>,
@@ -196,7 +196,7 @@ impl Names {
     }
 }
 
-/// Protobuf's integers are signed.
+/// A number as protobuf has it: signed, and no larger than fits.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

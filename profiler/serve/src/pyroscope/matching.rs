@@ -16,9 +16,9 @@ pub const MAX_SELECTORS: usize = 16;
 /// What a selector asks for.
 #[derive(Clone, Debug)]
 pub struct Matched {
-    /// Which rows.
+    /// Conditions on the labels of the rows.
     pub selection: Selection,
-    /// Of which types; none: the selector finds nothing.
+    /// Profile types that fit; none: the selector finds nothing.
     pub types: Vec<&'static Type>,
 }
 
@@ -29,6 +29,9 @@ impl From<SelectorError> for CallError {
 }
 
 /// Reads one selector.
+///
+/// # Errors
+/// `invalid_argument`: the text is no selector, or an expression in it makes no sense.
 pub fn matched(text: &str) -> Result<Matched, CallError> {
     let selector = selector::parse(text)?;
     let mut matched = Matched { selection: Selection::all(), types: types::ALL.iter().collect() };
@@ -47,7 +50,10 @@ pub fn matched(text: &str) -> Result<Matched, CallError> {
     Ok(matched)
 }
 
-/// Reads a request's selectors, of which one must match; none of them means everything.
+/// Reads a request's selectors, of which one must match; no selector at all means everything.
+///
+/// # Errors
+/// As [`matched`], and where there are more than [`MAX_SELECTORS`].
 pub fn any_matched(texts: &[String]) -> Result<Vec<Matched>, CallError> {
     if texts.len() > MAX_SELECTORS {
         return Err(CallError::invalid(format!("more than {MAX_SELECTORS} matchers")));
@@ -68,6 +74,9 @@ fn holds(op: &MatchOp, value: &str) -> bool {
 }
 
 /// The time range of a query, which must have one.
+///
+/// # Errors
+/// `invalid_argument`: both times are missing, one is negative, or the end is before the start.
 pub fn range(start: i64, end: i64) -> Result<TimeRange, CallError> {
     match (u64::try_from(start), u64::try_from(end)) {
         (Ok(0), Ok(0)) => {
@@ -83,6 +92,9 @@ pub fn range(start: i64, end: i64) -> Result<TimeRange, CallError> {
 
 /// The time range of a question about labels: all that is kept when it has none. None: nothing is
 /// kept.
+///
+/// # Errors
+/// As [`range`], but for times that are missing.
 pub fn range_or_all(store: &dyn Store, start: i64, end: i64) -> Result<Option<TimeRange>, CallError> {
     if (start, end) == (0, 0) { Ok(store.span()) } else { range(start, end).map(Some) }
 }

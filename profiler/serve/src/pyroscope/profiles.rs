@@ -32,7 +32,11 @@ enum Format {
     Pprof,
 }
 
-/// `SelectMergeStacktraces`.
+/// Answers `SelectMergeStacktraces`.
+///
+/// # Errors
+/// `invalid_argument`: as [`Asked::new`] and [`max_nodes`], or there is no such format. `unimplemented`: an answer
+/// later, DOT or Go's PGO form. `resource_exhausted`: as [`Asked::pprof`]. What the store fails with.
 pub fn stacktraces(
     store: &dyn Store,
     request: SelectMergeStacktracesRequest,
@@ -58,7 +62,10 @@ pub fn stacktraces(
     Ok(Sampled { message: response, samples })
 }
 
-/// `SelectMergeSpanProfile`: no sample belongs to a span; without spans it is as stack traces.
+/// Answers `SelectMergeSpanProfile`: no sample belongs to a span; without spans it is as stack traces.
+///
+/// # Errors
+/// As [`stacktraces`]; pprof is `unimplemented` too.
 pub fn spans(
     store: &dyn Store,
     request: SelectMergeSpanProfileRequest,
@@ -79,7 +86,10 @@ pub fn spans(
     Ok(Sampled { message, samples })
 }
 
-/// `SelectMergeProfile`. The profile is whole: `max_nodes` is checked and not needed.
+/// Answers `SelectMergeProfile`. The profile is whole: `max_nodes` is checked and not needed.
+///
+/// # Errors
+/// As [`stacktraces`].
 pub fn profile(store: &dyn Store, request: SelectMergeProfileRequest) -> Result<Sampled<Profile>, CallError> {
     let site = call_site(request.stack_trace_selector)?;
     max_nodes(request.max_nodes)?;
@@ -95,8 +105,12 @@ fn samples(found: &Option<Answer>) -> Option<u64> {
     Some(found.as_ref().map_or(0, |answer| answer.quality.samples))
 }
 
-/// `SelectSeries`: a sum for each step that has samples. Steps begin at multiples of `step`; a step
-/// that began before `start` holds, and is dated, from `start`.
+/// Answers `SelectSeries`: a sum for each step that has samples. Steps begin at multiples of `step`; a step that began
+/// before `start` holds, and is dated, from `start`.
+///
+/// # Errors
+/// `invalid_argument`: as [`Asked::new`], or the step is none or gives more than [`MAX_STEPS`] steps. `unimplemented`:
+/// a call site, or another aggregation than SUM. What the store fails with.
 pub fn series(
     store: &dyn Store,
     request: SelectSeriesRequest,

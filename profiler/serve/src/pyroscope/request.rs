@@ -12,11 +12,11 @@ use serde::Deserialize;
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct ProfileTypesRequest {
-    /// First millisecond; 0 in both: all that is kept.
+    /// First millisecond since the Unix epoch; 0 in both: all that is kept.
     #[prost(int64, tag = "1")]
     #[serde(deserialize_with = "json::int64")]
     pub start: i64,
-    /// Last millisecond.
+    /// Last millisecond since the Unix epoch.
     #[prost(int64, tag = "2")]
     #[serde(deserialize_with = "json::int64")]
     pub end: i64,
@@ -30,11 +30,11 @@ pub struct LabelNamesRequest {
     #[prost(string, repeated, tag = "1")]
     #[serde(deserialize_with = "json::or_null")]
     pub matchers: Vec<String>,
-    /// First millisecond; 0 in both: all that is kept.
+    /// First millisecond since the Unix epoch; 0 in both: all that is kept.
     #[prost(int64, tag = "2")]
     #[serde(deserialize_with = "json::int64")]
     pub start: i64,
-    /// Last millisecond.
+    /// Last millisecond since the Unix epoch.
     #[prost(int64, tag = "3")]
     #[serde(deserialize_with = "json::int64")]
     pub end: i64,
@@ -44,7 +44,7 @@ pub struct LabelNamesRequest {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct LabelValuesRequest {
-    /// The label.
+    /// Name of the label.
     #[prost(string, tag = "1")]
     #[serde(deserialize_with = "json::or_null")]
     pub name: String,
@@ -52,11 +52,11 @@ pub struct LabelValuesRequest {
     #[prost(string, repeated, tag = "2")]
     #[serde(deserialize_with = "json::or_null")]
     pub matchers: Vec<String>,
-    /// First millisecond; 0 in both: all that is kept.
+    /// First millisecond since the Unix epoch; 0 in both: all that is kept.
     #[prost(int64, tag = "3")]
     #[serde(deserialize_with = "json::int64")]
     pub start: i64,
-    /// Last millisecond.
+    /// Last millisecond since the Unix epoch.
     #[prost(int64, tag = "4")]
     #[serde(deserialize_with = "json::int64")]
     pub end: i64,
@@ -74,17 +74,17 @@ pub struct SeriesRequest {
     #[prost(string, repeated, tag = "2")]
     #[serde(alias = "labelNames", deserialize_with = "json::or_null")]
     pub label_names: Vec<String>,
-    /// First millisecond; 0 in both: all that is kept.
+    /// First millisecond since the Unix epoch; 0 in both: all that is kept.
     #[prost(int64, tag = "3")]
     #[serde(deserialize_with = "json::int64")]
     pub start: i64,
-    /// Last millisecond.
+    /// Last millisecond since the Unix epoch.
     #[prost(int64, tag = "4")]
     #[serde(deserialize_with = "json::int64")]
     pub end: i64,
 }
 
-/// Asks what there is.
+/// Asks whether anything is kept, and of when.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct GetProfileStatsRequest {}

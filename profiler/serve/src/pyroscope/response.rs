@@ -13,33 +13,33 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileTypesResponse {
-    /// The types.
+    /// The profile types.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profile_types: Vec<ProfileType>,
 }
 
-/// A profile type.
+/// A profile type, by its id and by parts.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileType {
-    /// `name:sample_type:sample_unit:period_type:period_unit`.
+    /// The id: `name:sample_type:sample_unit:period_type:period_unit`.
     #[prost(string, tag = "1")]
     #[serde(rename = "ID")]
     pub id: String,
-    /// What was measured.
+    /// What was measured: `process_cpu`.
     #[prost(string, tag = "2")]
     pub name: String,
-    /// What a value counts.
+    /// What a value counts: `cpu`.
     #[prost(string, tag = "4")]
     pub sample_type: String,
-    /// In which unit.
+    /// Unit of a value: `nanoseconds`.
     #[prost(string, tag = "5")]
     pub sample_unit: String,
     /// What a sample was taken every so much of.
     #[prost(string, tag = "6")]
     pub period_type: String,
-    /// In which unit.
+    /// Unit of that: `nanoseconds`.
     #[prost(string, tag = "7")]
     pub period_unit: String,
 }
@@ -58,30 +58,30 @@ pub struct NamesResponse {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SeriesResponse {
-    /// The sets.
+    /// The label sets, in order.
     #[prost(message, repeated, tag = "2")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels_set: Vec<Labels>,
 }
 
-/// A label set.
+/// A label set of a series.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Labels {
-    /// Its labels, by name.
+    /// The labels, sorted by name.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<LabelPair>,
 }
 
-/// A label.
+/// A label: a name and a value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelPair {
-    /// Its name.
+    /// Name of the label.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Its value.
+    /// Value of the label.
     #[prost(string, tag = "2")]
     pub value: String,
 }
@@ -90,15 +90,15 @@ pub struct LabelPair {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SelectMergeStacktracesResponse {
-    /// As a flame graph; left out when there is no sample.
+    /// The profile as a flame graph; left out when there is no sample.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flamegraph: Option<FlameGraph>,
-    /// As Pyroscope's tree.
+    /// The profile as Pyroscope's tree.
     #[prost(bytes = "vec", tag = "2")]
     #[serde(serialize_with = "json::as_base64", skip_serializing_if = "Vec::is_empty")]
     pub tree: Vec<u8>,
-    /// As pprof.
+    /// The profile as pprof.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pprof: Option<PprofProfile>,
@@ -108,21 +108,21 @@ pub struct SelectMergeStacktracesResponse {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SelectMergeSpanProfileResponse {
-    /// As a flame graph; left out when there is no sample.
+    /// The profile as a flame graph; left out when there is no sample.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flamegraph: Option<FlameGraph>,
-    /// As Pyroscope's tree.
+    /// The profile as Pyroscope's tree.
     #[prost(bytes = "vec", tag = "2")]
     #[serde(serialize_with = "json::as_base64", skip_serializing_if = "Vec::is_empty")]
     pub tree: Vec<u8>,
 }
 
-/// Two profiles compared.
+/// Two profiles compared, as one graph.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffResponse {
-    /// As a flame graph.
+    /// The comparison as a flame graph.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flamegraph: Option<FlameGraphDiff>,
@@ -139,7 +139,7 @@ pub struct FlameGraphDiff {
     /// the right, index of the name.
     #[prost(message, repeated, tag = "2")]
     pub levels: Vec<Level>,
-    /// Both roots' values.
+    /// The values of both roots together.
     #[prost(int64, tag = "3")]
     #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
     pub total: i64,
@@ -147,11 +147,11 @@ pub struct FlameGraphDiff {
     #[prost(int64, tag = "4")]
     #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
     pub max_self: i64,
-    /// The left root's value.
+    /// The value of the left root, in the type's unit.
     #[prost(int64, tag = "5")]
     #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
     pub left_ticks: i64,
-    /// The right root's value.
+    /// The value of the right root, in the type's unit.
     #[prost(int64, tag = "6")]
     #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
     pub right_ticks: i64,
@@ -161,11 +161,11 @@ pub struct FlameGraphDiff {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 pub struct GetSettingsResponse {}
 
-/// A wrapped pprof profile.
+/// A pprof profile in a message of its own.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PprofProfile {
-    /// The profile.
+    /// The profile that is wrapped.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
@@ -181,7 +181,7 @@ pub struct FlameGraph {
     /// Rows of bars, the root's first.
     #[prost(message, repeated, tag = "2")]
     pub levels: Vec<Level>,
-    /// The root's value.
+    /// The value of the root, in the type's unit.
     #[prost(int64, tag = "3")]
     #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
     pub total: i64,
@@ -191,7 +191,7 @@ pub struct FlameGraph {
     pub max_self: i64,
 }
 
-/// A row of bars.
+/// A row of bars: those of one depth.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Level {
@@ -201,11 +201,11 @@ pub struct Level {
     pub values: Vec<i64>,
 }
 
-/// Sums over time.
+/// The answer to a question for sums over time.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SelectSeriesResponse {
-    /// The series.
+    /// The series, by their labels, or the largest first where only some are wanted.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
@@ -239,19 +239,19 @@ pub struct Point {
     pub timestamp: i64,
 }
 
-/// What there is.
+/// Whether anything is kept, and of when.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetProfileStatsResponse {
-    /// There is something.
+    /// Whether anything is kept.
     #[prost(bool, tag = "1")]
     #[serde(skip_serializing_if = "json::is_default")]
     pub data_ingested: bool,
-    /// Its first millisecond.
+    /// First millisecond of what is kept, since the Unix epoch.
     #[prost(int64, tag = "2")]
     #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
     pub oldest_profile_time: i64,
-    /// Its last millisecond.
+    /// Last millisecond of what is kept, since the Unix epoch.
     #[prost(int64, tag = "3")]
     #[serde(serialize_with = "json::as_text", skip_serializing_if = "json::is_default")]
     pub newest_profile_time: i64,

@@ -13,19 +13,19 @@ use serde::Deserialize;
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct SelectMergeStacktracesRequest {
-    /// Which type.
+    /// Id of the profile type: `process_cpu:cpu:nanoseconds:cpu:nanoseconds`.
     #[prost(string, tag = "1")]
     #[serde(rename = "profile_typeID", alias = "profileTypeID", deserialize_with = "json::or_null")]
     pub profile_type_id: String,
-    /// Which series.
+    /// Selector of the series: `{service_name="a"}`.
     #[prost(string, tag = "2")]
     #[serde(alias = "labelSelector", deserialize_with = "json::or_null")]
     pub label_selector: String,
-    /// First millisecond.
+    /// First millisecond since the Unix epoch.
     #[prost(int64, tag = "3")]
     #[serde(deserialize_with = "json::int64")]
     pub start: i64,
-    /// Last millisecond.
+    /// Last millisecond since the Unix epoch.
     #[prost(int64, tag = "4")]
     #[serde(deserialize_with = "json::int64")]
     pub end: i64,
@@ -33,26 +33,26 @@ pub struct SelectMergeStacktracesRequest {
     #[prost(int64, optional, tag = "5")]
     #[serde(alias = "maxNodes", deserialize_with = "json::opt_int64")]
     pub max_nodes: Option<i64>,
-    /// querier.v1.ProfileFormat.
+    /// Form of the answer: the number of a querier.v1.ProfileFormat.
     #[prost(int32, tag = "6")]
     #[serde(deserialize_with = "json::profile_format")]
     pub format: i32,
-    /// Which stacks.
+    /// Stacks that are wanted; None: all.
     #[prost(message, optional, tag = "7")]
     #[serde(alias = "stackTraceSelector")]
     pub stack_trace_selector: Option<StackTraceSelector>,
-    /// Which single profiles.
+    /// Ids of single profiles that are wanted: none are kept, so one finds nothing.
     #[prost(string, repeated, tag = "8")]
     #[serde(alias = "profileIdSelector", deserialize_with = "json::or_null")]
     pub profile_id_selector: Vec<String>,
-    /// Answer later.
+    /// Asks for the answer later: refused.
     #[prost(message, optional, tag = "9")]
     pub r#async: Option<AsyncQueryRequest>,
-    /// Which traces.
+    /// Ids of traces that are wanted: none are kept, so one finds nothing.
     #[prost(string, repeated, tag = "10")]
     #[serde(alias = "traceIdSelector", deserialize_with = "json::or_null")]
     pub trace_id_selector: Vec<String>,
-    /// Which spans.
+    /// Ids of spans that are wanted: none are kept, so one finds nothing.
     #[prost(string, repeated, tag = "11")]
     #[serde(alias = "spanSelector", deserialize_with = "json::or_null")]
     pub span_selector: Vec<String>,
@@ -62,10 +62,10 @@ pub struct SelectMergeStacktracesRequest {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct DiffRequest {
-    /// What it was.
+    /// The side that is compared with.
     #[prost(message, optional, tag = "1")]
     pub left: Option<SelectMergeStacktracesRequest>,
-    /// What it is.
+    /// The side that is compared.
     #[prost(message, optional, tag = "2")]
     pub right: Option<SelectMergeStacktracesRequest>,
 }
@@ -74,23 +74,23 @@ pub struct DiffRequest {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct SelectMergeSpanProfileRequest {
-    /// Which type.
+    /// Id of the profile type: `process_cpu:cpu:nanoseconds:cpu:nanoseconds`.
     #[prost(string, tag = "1")]
     #[serde(rename = "profile_typeID", alias = "profileTypeID", deserialize_with = "json::or_null")]
     pub profile_type_id: String,
-    /// Which series.
+    /// Selector of the series: `{service_name="a"}`.
     #[prost(string, tag = "2")]
     #[serde(alias = "labelSelector", deserialize_with = "json::or_null")]
     pub label_selector: String,
-    /// Which spans.
+    /// Ids of spans that are wanted: none are kept, so one finds nothing.
     #[prost(string, repeated, tag = "3")]
     #[serde(alias = "spanSelector", deserialize_with = "json::or_null")]
     pub span_selector: Vec<String>,
-    /// First millisecond.
+    /// First millisecond since the Unix epoch.
     #[prost(int64, tag = "4")]
     #[serde(deserialize_with = "json::int64")]
     pub start: i64,
-    /// Last millisecond.
+    /// Last millisecond since the Unix epoch.
     #[prost(int64, tag = "5")]
     #[serde(deserialize_with = "json::int64")]
     pub end: i64,
@@ -98,7 +98,7 @@ pub struct SelectMergeSpanProfileRequest {
     #[prost(int64, optional, tag = "6")]
     #[serde(alias = "maxNodes", deserialize_with = "json::opt_int64")]
     pub max_nodes: Option<i64>,
-    /// querier.v1.ProfileFormat.
+    /// Form of the answer: the number of a querier.v1.ProfileFormat.
     #[prost(int32, tag = "7")]
     #[serde(deserialize_with = "json::profile_format")]
     pub format: i32,
@@ -108,19 +108,19 @@ pub struct SelectMergeSpanProfileRequest {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct SelectMergeProfileRequest {
-    /// Which type.
+    /// Id of the profile type: `process_cpu:cpu:nanoseconds:cpu:nanoseconds`.
     #[prost(string, tag = "1")]
     #[serde(rename = "profile_typeID", alias = "profileTypeID", deserialize_with = "json::or_null")]
     pub profile_type_id: String,
-    /// Which series.
+    /// Selector of the series: `{service_name="a"}`.
     #[prost(string, tag = "2")]
     #[serde(alias = "labelSelector", deserialize_with = "json::or_null")]
     pub label_selector: String,
-    /// First millisecond.
+    /// First millisecond since the Unix epoch.
     #[prost(int64, tag = "3")]
     #[serde(deserialize_with = "json::int64")]
     pub start: i64,
-    /// Last millisecond.
+    /// Last millisecond since the Unix epoch.
     #[prost(int64, tag = "4")]
     #[serde(deserialize_with = "json::int64")]
     pub end: i64,
@@ -128,15 +128,15 @@ pub struct SelectMergeProfileRequest {
     #[prost(int64, optional, tag = "5")]
     #[serde(alias = "maxNodes", deserialize_with = "json::opt_int64")]
     pub max_nodes: Option<i64>,
-    /// Which stacks.
+    /// Stacks that are wanted; None: all.
     #[prost(message, optional, tag = "6")]
     #[serde(alias = "stackTraceSelector")]
     pub stack_trace_selector: Option<StackTraceSelector>,
-    /// Which single profiles.
+    /// Ids of single profiles that are wanted: none are kept, so one finds nothing.
     #[prost(string, repeated, tag = "7")]
     #[serde(alias = "profileIdSelector", deserialize_with = "json::or_null")]
     pub profile_id_selector: Vec<String>,
-    /// Which traces.
+    /// Ids of traces that are wanted: none are kept, so one finds nothing.
     #[prost(string, repeated, tag = "8")]
     #[serde(alias = "traceIdSelector", deserialize_with = "json::or_null")]
     pub trace_id_selector: Vec<String>,
@@ -146,19 +146,19 @@ pub struct SelectMergeProfileRequest {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct SelectSeriesRequest {
-    /// Which type.
+    /// Id of the profile type: `process_cpu:cpu:nanoseconds:cpu:nanoseconds`.
     #[prost(string, tag = "1")]
     #[serde(rename = "profile_typeID", alias = "profileTypeID", deserialize_with = "json::or_null")]
     pub profile_type_id: String,
-    /// Which series.
+    /// Selector of the series: `{service_name="a"}`.
     #[prost(string, tag = "2")]
     #[serde(alias = "labelSelector", deserialize_with = "json::or_null")]
     pub label_selector: String,
-    /// First millisecond.
+    /// First millisecond since the Unix epoch.
     #[prost(int64, tag = "3")]
     #[serde(deserialize_with = "json::int64")]
     pub start: i64,
-    /// Last millisecond.
+    /// Last millisecond since the Unix epoch.
     #[prost(int64, tag = "4")]
     #[serde(deserialize_with = "json::int64")]
     pub end: i64,
@@ -170,11 +170,11 @@ pub struct SelectSeriesRequest {
     #[prost(double, tag = "6")]
     #[serde(deserialize_with = "json::double")]
     pub step: f64,
-    /// types.v1.TimeSeriesAggregationType.
+    /// How samples of a step are put together: the number of a types.v1.TimeSeriesAggregationType.
     #[prost(int32, optional, tag = "7")]
     #[serde(deserialize_with = "json::aggregation")]
     pub aggregation: Option<i32>,
-    /// Which stacks.
+    /// Stacks that are wanted; None: all.
     #[prost(message, optional, tag = "8")]
     #[serde(alias = "stackTraceSelector")]
     pub stack_trace_selector: Option<StackTraceSelector>,
@@ -188,7 +188,7 @@ pub struct SelectSeriesRequest {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct StackTraceSelector {
-    /// Functions from the root.
+    /// Functions with which the stacks begin, from the root.
     #[prost(message, repeated, tag = "1")]
     #[serde(alias = "callSite", deserialize_with = "json::or_null")]
     pub call_site: Vec<Location>,
@@ -202,7 +202,7 @@ pub struct StackTraceSelector {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct Location {
-    /// Its name.
+    /// Name of the function.
     #[prost(string, tag = "1")]
     #[serde(deserialize_with = "json::or_null")]
     pub name: String,
@@ -217,11 +217,11 @@ pub struct GoPgo {}
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct AsyncQueryRequest {
-    /// The earlier request.
+    /// Id of the earlier request.
     #[prost(string, tag = "1")]
     #[serde(alias = "requestId", deserialize_with = "json::or_null")]
     pub request_id: String,
-    /// querier.v1.AsyncQueryType.
+    /// Whether to answer later: the number of a querier.v1.AsyncQueryType.
     #[prost(int32, tag = "2")]
     #[serde(deserialize_with = "json::async_type")]
     pub r#type: i32,

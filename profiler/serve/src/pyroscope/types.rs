@@ -1,25 +1,25 @@
 //! Profile types: what Pyroscope calls the kinds of samples, as
 //! `name:sample_type:sample_unit:period_type:period_unit`.
 //!
-//! Each sample kind is offered as its weight and as its count, named by its [`emberscope_model::KindFacts`]. The parts are also labels of every
-//! series (`__type__`, `__unit__`, ...), as Pyroscope's ingestion adds them (pkg/phlare model,
-//! `labels.go`); their names begin with `__`, which Grafana hides.
+//! Each sample kind is offered as its weight and as its count, named by its [`emberscope_model::KindFacts`]. The parts
+//! are also labels of every series (`__type__`, `__unit__`, ...), as Pyroscope's ingestion adds them (pkg/phlare
+//! model, `labels.go`); their names begin with `__`, which Grafana hides.
 
 use super::error::CallError;
 use super::response::ProfileType;
 use emberscope_export::Unit;
 use emberscope_model::SampleKind;
 
-/// A profile type.
+/// A profile type: a kind of samples, as weight or as count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// The samples it is about.
+    /// The samples that the type is about.
     pub kind: SampleKind,
-    /// Which of their numbers.
+    /// Which number of the samples: weight or count.
     pub unit: Unit,
 }
 
-/// Two of each kind.
+/// How many types there are: two of each kind.
 const TYPES: usize = SampleKind::ASKED.len() * 2;
 
 /// All types.
@@ -39,16 +39,16 @@ pub const LABELS: [&str; 6] =
     ["__name__", "__period_type__", "__period_unit__", "__profile_type__", "__type__", "__unit__"];
 
 impl Type {
-    /// Its five parts: name, sample type, sample unit, period type, period unit.
+    /// The five parts: name, sample type, sample unit, period type, period unit.
     pub const fn parts(&self) -> [&'static str; 5] {
         let (facts, value) = (self.kind.facts(), self.unit.facts(self.kind));
         [facts.profile, value.name, value.unit, facts.period.name, facts.period.unit]
     }
-    /// `name:sample_type:sample_unit:period_type:period_unit`.
+    /// The id: `name:sample_type:sample_unit:period_type:period_unit`.
     pub fn id(&self) -> String {
         self.parts().join(":")
     }
-    /// One of [`LABELS`].
+    /// The value of a label, by its name in [`LABELS`].
     pub fn label(&self, name: &str) -> Option<String> {
         let [of, sample_type, sample_unit, period_type, period_unit] = self.parts();
         Some(match name {
@@ -61,12 +61,15 @@ impl Type {
             _ => return None,
         })
     }
-    /// As a message.
+    /// The type as Pyroscope's message.
     pub fn message(&self) -> ProfileType {
         let [name, sample_type, sample_unit, period_type, period_unit] = self.parts().map(str::to_owned);
         ProfileType { id: self.id(), name, sample_type, sample_unit, period_type, period_unit }
     }
-    /// By id. None when it is well formed and there is no such type: a query for it finds nothing.
+    /// The type with this id. None when the id is well formed and there is no such type: a query for it finds nothing.
+    ///
+    /// # Errors
+    /// `invalid_argument`: the id has not five parts, or six.
     pub fn find(id: &str) -> Result<Option<&'static Self>, CallError> {
         // Pyroscope allows a sixth part, `delta`.
         if !(5..=6).contains(&id.split(':').count()) {

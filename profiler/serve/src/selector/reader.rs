@@ -45,7 +45,11 @@ impl<'a> Reader<'a> {
         rest.get(..end).unwrap_or_default()
     }
 
-    /// What stands between the braces, and the closing one.
+    /// Reads what stands between the braces, and the closing one.
+    ///
+    /// # Errors
+    /// [`SelectorError::TooMany`]: there are more than [`MAX_MATCHERS`]. [`SelectorError::Expected`],
+    /// [`SelectorError::Escape`]: something else stands there.
     pub fn matchers(&mut self, out: &mut Vec<LabelMatcher>) -> Result<(), SelectorError> {
         loop {
             self.skip_space();

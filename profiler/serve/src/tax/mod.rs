@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// `/api/v1/tax`
+/// Answers `/api/v1/tax`.
 pub async fn tax(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
         .select(raw, &[], |store, _, query| {
@@ -73,7 +73,7 @@ const WHERE: [LabelKey; 3] = [LabelKey::App, LabelKey::Executor, LabelKey::Node]
 struct Stage {
     tasks: usize,
     seen: TimeRange,
-    /// Values of [`WHERE`].
+    /// In which JVMs the tasks ran: values of [`WHERE`].
     ran: BTreeSet<[Arc<str>; WHERE.len()]>,
     figures: Figures,
     source: Source,

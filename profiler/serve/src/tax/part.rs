@@ -31,7 +31,7 @@ impl Source {
     }
 }
 
-/// Samples and their weight in nanoseconds.
+/// How many samples there are, and their weight in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sampled {
     pub samples: u64,
@@ -76,20 +76,20 @@ pub struct Part {
 }
 
 impl Part {
-    /// From the ledger, with the samples that stand beside it.
+    /// A part known from the ledger, with the samples that stand beside it.
     pub fn exact(sums: &LedgerSums, beside: Sampled) -> Self {
         let (user, system) = sums.user_and_system_ns();
         let time = |ns| Time { ns, variance: 0.0 };
         Self { source: Some(Source::Ledger), user: time(user), system: time(system), beside }
     }
-    /// From samples, by what they hit.
+    /// A part known from samples, by what these hit.
     pub fn sampled(user: Sampled, system: Sampled) -> Self {
         let time = |s: Sampled| Time { ns: s.weight, variance: s.variance() };
         let mut beside = user;
         beside.add(system.samples, system.weight);
         Self { source: Some(Source::Samples), user: time(user), system: time(system), beside }
     }
-    /// Adds another.
+    /// Adds another part.
     pub fn add(&mut self, other: &Self) {
         self.source = match (self.source, other.source) {
             (Some(a), Some(b)) => Some(a.with(b)),
@@ -99,11 +99,11 @@ impl Part {
         self.system.add(other.system);
         self.beside.add(other.beside.samples, other.beside.weight);
     }
-    /// Where it comes from.
+    /// Where the CPU time of the part comes from; None: there is none.
     pub fn source(&self) -> Option<Source> {
         self.source
     }
-    /// Nothing was used and nothing sampled.
+    /// Whether nothing was used and nothing sampled.
     pub fn is_empty(&self) -> bool {
         self.cpu().ns == 0 && self.beside.samples == 0
     }
@@ -122,7 +122,7 @@ impl Part {
         let variance = (1.0 - share).powi(2) * part.variance + share.powi(2) * rest;
         Some(variance.sqrt() / whole.ns as f64)
     }
-    /// Its figures.
+    /// The figures of the part, for JSON.
     pub fn json(&self) -> Map<String, Value> {
         let mut out = Map::new();
         let mut put = |key: &str, value: Value| out.insert(key.to_owned(), value);
@@ -137,7 +137,7 @@ impl Part {
         put("sampling_error", json!(sampling_error(self.beside.samples)));
         out
     }
-    /// The same, as a part of a whole.
+    /// The figures of the part, and what part of the whole they are.
     pub fn json_of(&self, whole: &Self) -> Map<String, Value> {
         let mut out = self.json();
         let (part, all) = (self.cpu().ns, whole.cpu().ns);

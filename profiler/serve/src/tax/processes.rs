@@ -2,8 +2,8 @@
 //!
 //! In: the ledger's lines, sums of samples and process records of a query. Out: JVMs with their parts, and
 //! what runs beside them. A process is a JVM when the ledger knows it, when its record says so, or when
-//! its samples carry a class, but for PySpark's Python, which has both and is none. For a JVM without a ledger the merged stacks say which samples hit the
-//! kernel. Limits: the store's.
+//! its samples carry a class, but for PySpark's Python, which has both and is none. For a JVM without a ledger the
+//! merged stacks say which samples hit the kernel. Limits: the store's.
 
 use super::part::{Part, Sampled, Source};
 use crate::error::ApiError;
@@ -36,7 +36,7 @@ const BY: [LabelKey; 8] = [
 const GROUP: [LabelKey; 6] =
     [LabelKey::Node, LabelKey::App, LabelKey::Role, LabelKey::Executor, LabelKey::Pid, LabelKey::ThreadClass];
 
-/// One process.
+/// A process, and what its classes of threads used.
 #[derive(Default)]
 pub struct Process {
     app_name: Arc<str>,
@@ -52,6 +52,9 @@ pub struct Process {
 pub struct Processes(BTreeMap<Key, Process>);
 
 /// All processes of a query for which `wanted` says yes.
+///
+/// # Errors
+/// What the store fails with.
 pub fn processes(
     store: &dyn Store,
     query: &Query,
@@ -207,7 +210,7 @@ pub struct Jvm<'a> {
 }
 
 impl Jvm<'_> {
-    /// How its row begins.
+    /// How the row of the process begins: its labels.
     pub fn row(&self) -> Map<String, Value> {
         let mut row = Map::new();
         let text = |value: &str| if value.is_empty() { Value::Null } else { value.into() };
