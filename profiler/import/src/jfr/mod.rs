@@ -21,6 +21,7 @@ mod ours;
 mod pools;
 mod recording;
 mod settings;
+mod values;
 
 use super::gather::Gather;
 use super::{Events, Format, ImportError, Imported, Told};

@@ -79,6 +79,9 @@ enum Outcome {
 impl Debuginfod {
     /// Starts the thread. `servers` are URLs without a slash at the end, asked in that order; `dir` is made, and is the
     /// daemon's alone.
+    ///
+    /// # Errors
+    /// `dir` cannot be made or is not the daemon's own, or the thread cannot be started.
     pub fn start(servers: Vec<String>, dir: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(dir)?;
         own(dir)?;

@@ -277,12 +277,16 @@ impl Natives {
 }
 
 /// The functions at offsets of a file, from symbols of at most about `limit` bytes, as frames of native code get them.
+///
+/// # Errors
+/// The file is not one of our ELF, its headers lie, its symbols take more than `limit` bytes, or it cannot be read.
 pub fn names(file: &File, offsets: &[u64], limit: u64) -> Result<Vec<Option<String>>, ElfError> {
     let table = Table::of(Parts::read(file, Path::new("/"), |_| None, limit)?);
     let name = |offset: &u64| {
         let Named { symbol, mangled, .. } = table.name(*offset)?;
         let shown = if mangled { demangle::demangle(&symbol).0.ok().flatten() } else { None };
         Some(text::bounded(shown.unwrap_or(symbol).as_bytes(), text::MAX_NAME))
+            .filter(|name| !name.is_empty())
     };
     Ok(offsets.iter().map(name).collect())
 }

@@ -110,6 +110,9 @@ enum MoreParts {
 impl Parts {
     /// Of the open `file`, which is (or was) at `path`; at most about `limit` bytes. `fetched` says where the debug file
     /// of a build id is that a server was asked for.
+    ///
+    /// # Errors
+    /// The file is not one of our ELF, its headers lie, its symbols take more than `limit` bytes, or it cannot be read.
     pub fn read(
         file: &File,
         path: &Path,

@@ -39,6 +39,9 @@ pub enum Refused {
 }
 
 /// How many productions that may be read twice lie within each other at most.
+///
+/// # Errors
+/// [`Refused`] where the symbol is none of the grammar's, or nests too deep.
 pub fn doublings(symbol: &[u8]) -> Result<u32, Refused> {
     let bare = symbol.iter().take_while(|byte| **byte == b'_').count();
     let Some(rest) = symbol.get(bare..).and_then(|rest| rest.strip_prefix(b"Z")) else { return Ok(0) };
