@@ -32,7 +32,7 @@ pub struct ClosedWindow<S> {
     pub rows: Vec<CountedRow<S>>,
     /// No two with the same labels.
     pub ledger: Vec<LedgerRow>,
-    /// It was cut short (start, stop, or a step of the clock).
+    /// The window was cut short (start, stop, or a step of the clock).
     pub partial: bool,
 }
 

@@ -13,7 +13,7 @@ pub enum JvmProblem {
     /// (GraalVM) and launchers with a statically linked JVM never have one.
     #[error("no libjvm.so is mapped")]
     NoLibjvm,
-    /// Another virtual machine, which has a libjvm.so too.
+    /// The process runs another virtual machine, which has a libjvm.so too.
     #[error("it is OpenJ9, not HotSpot")]
     OpenJ9,
     /// The file cannot be opened.

@@ -32,7 +32,7 @@ pub struct Text {
     pub text: String,
     /// Addresses of the String and of its array.
     pub at: [u64; 2],
-    /// One of the references on the way is stale.
+    /// Whether one of the references on the way is stale.
     pub stale: bool,
     /// Offset of an array's first element.
     data_offset: u32,

@@ -172,7 +172,7 @@ impl VmStructs {
     }
 }
 
-/// One of the tables.
+/// One of the tables: its first entry, their size, and the offsets of columns.
 struct Table<const N: usize> {
     first: u64,
     stride: u64,

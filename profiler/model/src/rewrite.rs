@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct LabelRewrite {
     /// By address. The set is held beside its answer, so that its address stays its own.
     known: HashMap<*const LabelSet, (Arc<LabelSet>, Option<Arc<LabelSet>>)>,
-    /// One of each that is equal.
+    /// The sets, one of each that are equal.
     distinct: HashSet<Arc<LabelSet>>,
 }
 

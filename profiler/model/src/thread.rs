@@ -9,7 +9,7 @@ macro_rules! classes {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum ThreadClass { $($(#[$doc])* $variant,)+ }
         impl ThreadClass {
-            /// All of them, in the order in which tables list them.
+            /// All classes, in the order in which tables list them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
             /// The value of the label `thread_class`.
             pub const fn slug(self) -> &'static str { match self { $(Self::$variant => $slug,)+ } }

@@ -3,7 +3,7 @@
 /// What a thread waited for, as its stack tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WaitReason {
-    /// Its Python worker, or a program that it pipes through.
+    /// The task's Python worker, or a program that it pipes through.
     Python,
     /// Blocks of a shuffle, or of another executor's cache.
     Shuffle,
@@ -15,9 +15,9 @@ pub enum WaitReason {
     Lock,
     /// The garbage collector, or another operation for which the JVM stops its threads.
     Gc,
-    /// The end of a sleep that it asked for.
+    /// The end of a sleep that the thread asked for.
     Sleep,
-    /// Its next task.
+    /// The thread's next task.
     Idle,
     /// Anything else, or the stack does not tell.
     Other,

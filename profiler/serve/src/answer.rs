@@ -68,7 +68,8 @@ fn surroundings(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
     out
 }
 
-/// The same in front of an exported tree, which is a JSON object of some megabytes: put in as text, in its own memory.
+/// Puts the surroundings of an answer and `cut_nodes` in front of an exported tree, a JSON object of some megabytes:
+/// as text, in the tree's own memory.
 pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, mut tree: Vec<u8>) -> Vec<u8> {
     let mut head = surroundings(summary, store);
     head.insert("cut_nodes".into(), cut_nodes.into());

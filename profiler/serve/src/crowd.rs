@@ -19,10 +19,11 @@ use tokio::time::Instant;
 
 /// Connections at once. A page and a dashboard use some ten each; an idle one takes some 10 KiB.
 pub const MAX_CONNECTIONS: usize = 288;
-/// Of these, of this machine over TCP: all its users together, so that some are left for the others and for the Unix
-/// socket.
+/// Connections of this machine over TCP: all its users together, so that some are left for other machines and for the
+/// Unix socket.
 pub const MAX_LOOPBACK: usize = 256;
-/// Of these, of another machine, or of a user of the Unix socket: a browser and a Grafana side by side have some 30.
+/// Connections of one other machine, or of one user of the Unix socket: a browser and a Grafana side by side have
+/// some 30.
 pub const MAX_PEER: usize = 64;
 
 /// What a connection is doing.

@@ -45,7 +45,7 @@ impl Figures {
         self.seen_exactly = joined(self.seen_exactly, other.seen_exactly);
         self.seen_sampled = joined(self.seen_sampled, other.seen_sampled);
     }
-    /// When it was seen: by the ledger where it tells.
+    /// When the row was seen: by the ledger where it tells.
     pub fn seen(&self) -> Option<TimeRange> {
         self.seen_exactly.or(self.seen_sampled)
     }

@@ -133,7 +133,7 @@ fn answer((name, bytes): &File, asked: &HeaderMap) -> Response {
     response
 }
 
-/// By content, so that a new version is taken at once.
+/// The `ETag` of a file, a hash of its content, so that a browser takes a new version at once.
 fn tag(bytes: &[u8]) -> String {
     let mut hasher = foldhash::quality::FixedState::with_seed(0).build_hasher();
     hasher.write(bytes);

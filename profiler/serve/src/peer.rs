@@ -53,7 +53,7 @@ impl Peer {
 pub enum Who {
     /// All clients of this machine over TCP: any user can have any of the addresses 127.0.0.0/8.
     Loopback,
-    /// Another machine; of IPv6 the first 64 bits, which is what one is given.
+    /// Another machine, by its address; of IPv6 the first 64 bits: one machine commonly has all addresses below them.
     Machine(IpAddr),
     /// A user, over the Unix socket.
     User(u32),

@@ -69,7 +69,7 @@ fn of_threads(query: &Query) -> Selection {
     Selection { matchers: others.cloned().collect() }
 }
 
-/// Of it, threads while they run a task.
+/// Of that selection, threads while they run a task.
 fn of_tasks(query: &Query) -> Selection {
     let mut selection = of_threads(query);
     let task = vec![ThreadClass::Task.slug().to_owned()];

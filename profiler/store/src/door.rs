@@ -20,7 +20,7 @@ pub trait Store: Send + Sync {
     fn span(&self) -> Option<TimeRange>;
     /// Length of a window: answers are rounded to it.
     fn window_length(&self) -> Duration;
-    /// One merged tree of all selected samples. It holds the windows that share an instant with the
+    /// One merged tree of all selected samples. The answer holds the windows that share an instant with the
     /// asked range, whole; its range is theirs, or the asked one in whole windows where there is none.
     /// A prefix frame of `group` reads `key=(none)` where the label is not set.
     ///
@@ -102,9 +102,9 @@ pub trait Store: Send + Sync {
     /// This process ([`LabelSet::is_of_process`]) turned out to be of an application that is not kept: its
     /// rows, ledger lines and records go.
     fn forget(&self, labels: &LabelSet);
-    /// What it holds: windows, bytes, and windows that the limits turned away.
+    /// What the store holds: windows, bytes, and windows that the limits turned away.
     fn usage(&self) -> StoreUsage;
-    /// What it has on the disk, and how that goes; None when it has nothing to do with a disk.
+    /// What the store has on the disk, and how that goes; None when it has nothing to do with a disk.
     fn disk(&self) -> Option<DiskUsage> {
         None
     }

@@ -125,7 +125,7 @@ impl JournalReader {
         Ok(Self { file: File::open(path)?, part })
     }
 
-    /// One whose name may be any: the start of its first window, where that can be read.
+    /// The start of the first window of a journal whose name may be any, where that can be read.
     pub(super) fn first_window(path: &Path) -> io::Result<Option<WallTime>> {
         Self { file: File::open(path)?, part: 0 }.begin()
     }

@@ -36,7 +36,7 @@ impl Gaps {
         self.last.push_back(part);
     }
 
-    /// Those that share an instant with the range, the newest first.
+    /// The parts that share an instant with the range, the newest first.
     pub fn within(&self, range: &TimeRange) -> Missing {
         let mut missing = Missing::default();
         self.last
@@ -96,7 +96,8 @@ pub(super) fn of_journal(path: &Path) -> Option<TimeRange> {
     })
 }
 
-/// The same of one that was cut, of which `read` is still there; `kept` is a copy of the whole.
+/// When the windows are that a journal lost when it was cut, of which `read` is still there; `kept` is a copy of the
+/// whole.
 pub(super) fn of_rest(kept: &Path, read: Option<TimeRange>) -> Option<TimeRange> {
     let all = of_journal(kept)?;
     let Some(read) = read else { return Some(all) };

@@ -161,7 +161,7 @@ pub struct ShelfStore<S> {
 }
 
 impl<S: Shelf> ShelfStore<S> {
-    /// With the window's length that answers are rounded to.
+    /// A store over a shelf; `window_length` is what answers are rounded to.
     pub fn new(shelf: S, window_length: Duration, answers: AnswerLimits) -> Self {
         Self { shelf, window_length, answers }
     }

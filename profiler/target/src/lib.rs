@@ -26,7 +26,7 @@ pub fn start_ticks(process_dir: &Path) -> Option<u64> {
     state_of(process_dir)?.1
 }
 
-/// Whether it is dead, and when it began. /proc/PID/stat needs neither its memory nor its mmap_lock.
+/// Whether a process is dead, and when it began. /proc/PID/stat needs neither its memory nor its mmap_lock.
 fn state_of(process_dir: &Path) -> Option<(bool, Option<u64>)> {
     let stat = open::read_bounded(&process_dir.join("stat"), 4096).ok()?;
     let stat = String::from_utf8_lossy(&stat);

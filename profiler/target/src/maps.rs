@@ -18,7 +18,7 @@ const MAX_PATH: usize = 4096;
 pub enum Backing {
     /// A file.
     File {
-        /// Its path in the process's mount namespace, as far as that is known.
+        /// Path of the file in the process's mount namespace, as far as that is known.
         path: Box<Path>,
         /// The kernel says that the path is gone.
         deleted: bool,

@@ -148,7 +148,7 @@ fn reason(error: &std::io::Error) -> ReadError {
 
 /// Memory that does not change, read by pages and each page once: for tables and their strings.
 pub type Pages<'a, M> = Pieces<'a, M, { PAGE as usize }, MAX_PAGES>;
-/// The same by a quarter of a page: for what lies scattered.
+/// Memory that does not change, read by quarters of a page and each once: for what lies scattered.
 pub type Lines<'a, M> = Pieces<'a, M, { PAGE as usize / 4 }, MAX_LINES>;
 
 /// Memory that does not change, read by pieces of `SIZE` bytes, of which a page holds a whole number, and each piece

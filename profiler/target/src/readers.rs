@@ -28,9 +28,9 @@ const STUCK: Duration = Duration::from_secs(120);
 /// How long a job may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// It reads memory. A large heap's first look takes a second or two.
+    /// The job reads memory. A large heap's first look takes a second or two.
     Memory,
-    /// It asks a process and reads what that wrote: twice a JVM's ten seconds, and reading its file.
+    /// The job asks a process and reads what that wrote: twice a JVM's ten seconds, and reading its file.
     Asking,
 }
 
@@ -48,7 +48,7 @@ impl Class {
 pub enum Unread {
     /// Reading this process made the daemon fail, now or before.
     Quarantined,
-    /// It takes too long, or too much of it is read.
+    /// Reading this process takes too long, or too much of it is read.
     Late,
 }
 
@@ -131,7 +131,7 @@ impl Drop for Pool {
     }
 }
 
-/// All of them. A clone is the same.
+/// The threads that read targets. A clone is the same pool.
 #[derive(Clone, Default)]
 pub struct Readers(Arc<Pool>);
 

@@ -166,7 +166,7 @@ impl<'a, M: Memory> Batch<'a, M> {
         Ok(frames)
     }
 
-    /// Those that are inlined at the frame's place, then the nmethod's own.
+    /// The methods that are inlined at the frame's place, then the nmethod's own.
     fn methods_at(&mut self, code: &Code, frame: &UserFrame, fresh: bool) -> Result<Vec<JavaFrame>, Unnamed> {
         let returned = frame.flags & UserFrame::FLAG_RETURN_ADDRESS != 0;
         let everywhere = self.namer.facts.debug_non_safepoints;

@@ -23,7 +23,7 @@ pub struct Heap {
     pub high: u64,
     pub segmap: u64,
     pub shift: u32,
-    /// One past what was in use when it was read.
+    /// One past the last byte that was in use when the heap was read.
     pub committed: u64,
 }
 

@@ -39,7 +39,7 @@ pub enum Source {
 pub enum Place {
     /// Where a call returns that has debug info of its own, or needs none.
     Entry(u64),
-    /// In an instruction that has none: one that was interrupted, or the call of a leaf routine.
+    /// In an instruction without debug info: one that was interrupted, or the call of a leaf routine.
     Inside(u64),
 }
 
@@ -52,7 +52,7 @@ pub struct Code {
     pcs: Runs,
     scopes: Box<[u8]>,
     metadata: Box<[u64]>,
-    /// Those that had to be named so far: the nmethod's own, then by index in the metadata.
+    /// Methods that had to be named so far: the nmethod's own, then by index in the metadata.
     named: Box<[OnceLock<Arc<Method>>]>,
     /// What the code's shape tells of a leaf: each entry for the code from its offset on. None: nothing.
     leaves: OnceLock<Runs>,
@@ -186,7 +186,7 @@ impl Code {
         let pcs: Vec<_> = self.pcs.iter().collect();
         Some(Structure::of(&bytes, &pcs))
     }
-    /// Whether it is kept what the code's shape tells, or that it tells nothing.
+    /// Whether what the code's shape tells is kept, be it nothing.
     pub fn has_leaves(&self) -> bool {
         self.leaves.get().is_some()
     }

@@ -23,7 +23,7 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         let (young, old) = (FastMap::default(), FastMap::default());
         Self { young, old, young_bytes: 0, old_bytes: 0, limit, dropped: 0 }
     }
-    /// Another limit from now on; what is over it goes.
+    /// Sets another limit, bytes; what is over it goes.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
         for _ in 0..2 {

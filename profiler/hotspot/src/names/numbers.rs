@@ -17,7 +17,7 @@ pub struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// From the first of `bytes` on.
+    /// Numbers from the first of `bytes` on.
     pub fn new(bytes: &'a [u8], excluded: u8) -> Self {
         Self { bytes, excluded }
     }

@@ -36,7 +36,7 @@ impl Stubs {
         Self { fields, ..Self::default() }
     }
 
-    /// With more fields; what both lead to has one name.
+    /// Stubs with more fields; what several lead to has one name.
     pub fn and(mut self, more: impl IntoIterator<Item = StubField>) -> Self {
         self.fields.extend(more);
         self

@@ -61,7 +61,7 @@ impl Scale {
 
 /// What a request compares, and how.
 struct Question {
-    /// One for each side; with `slow`, the stage's on both.
+    /// One request for each side; with `slow`, the stage's on both.
     sides: [Asked; 2],
     slow: bool,
     format: Format,

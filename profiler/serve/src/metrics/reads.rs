@@ -9,11 +9,11 @@ pub struct Reads {
     pub begun: IntCounter,
     /// Reads for which nobody waited any more.
     pub late: IntCounter,
-    /// Those that were given up; labels: what was read, a closed list of its room.
+    /// Reads that were given up; labels: what was read, a closed list of its room.
     pub given_up: IntCounterVec,
-    /// Those that were not begun; labels: the reason's slug, a closed list of its room.
+    /// Reads that were not begun; labels: the reason's slug, a closed list of its room.
     pub refused: IntCounterVec,
-    /// Given up and not back.
+    /// Reads that are given up and not back now, each with its thread.
     pub stuck: IntGauge,
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Those that answers name.
+/// The schemas that answers name.
 pub(super) fn schemas() -> Value {
     let time = json!({ "type": "string", "format": "date-time" });
     json!({

@@ -21,7 +21,7 @@ pub enum Code {
     Unimplemented,
     /// The answer would be larger than the limit.
     ResourceExhausted,
-    /// It took longer than the client, or the server, allows.
+    /// The answer took longer than the client, or the server, allows.
     DeadlineExceeded,
     /// Something failed here.
     Internal,

@@ -55,7 +55,7 @@ pub fn flame_graph(tree: &Tree, value: Unit, max_nodes: usize) -> Option<FlameGr
     (total > 0).then_some(FlameGraph { names, levels, total, max_self })
 }
 
-/// The same of two trees, of which either may be missing: seven numbers a bar.
+/// Lays out `value` of two trees, of which either may be missing: seven numbers a bar.
 pub fn flame_graph_diff(sides: [Option<&Tree>; 2], value: Unit, max_nodes: usize) -> FlameGraphDiff {
     let Drawing { names, levels, total: [left, right], max_self } = draw(sides, value, max_nodes);
     let total = left.saturating_add(right);

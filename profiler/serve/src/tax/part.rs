@@ -25,7 +25,7 @@ impl Source {
             Self::Mixed => "mixed",
         }
     }
-    /// Of a sum over two.
+    /// The source of a sum of two times.
     pub fn with(self, other: Self) -> Self {
         if self == other { self } else { Self::Mixed }
     }

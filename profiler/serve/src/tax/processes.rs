@@ -44,7 +44,7 @@ pub struct Process {
     is_jvm: bool,
     ledger: BTreeMap<Class, LedgerSums>,
     samples: BTreeMap<Class, Sampled>,
-    /// By class: in user mode, and in the kernel. Only of a JVM without a ledger.
+    /// Samples by class: in user mode, and in the kernel. Only of a JVM without a ledger.
     modes: BTreeMap<Class, [Sampled; 2]>,
 }
 
@@ -120,7 +120,7 @@ fn modes(store: &dyn Store, query: &Query, all: &mut BTreeMap<Key, Process>) -> 
     Ok(())
 }
 
-/// By the values of the prefix frames: samples whose leaf is not the kernel's, and those whose is.
+/// Samples by the values of the prefix frames: those whose leaf is not the kernel's, and those whose is.
 fn leaves(tree: &Tree) -> BTreeMap<[Arc<str>; GROUP.len()], [Sampled; 2]> {
     let mut values: Vec<Vec<Arc<str>>> = Vec::new();
     let mut group_of: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());

@@ -24,7 +24,7 @@ pub(super) struct Lane {
     pub rows: u64,
     /// What most samples of the lane weigh.
     pub period: u64,
-    /// Its sums by stack; 0: none, or not known yet.
+    /// How many sums by stack the lane has; 0: none, or not known yet.
     pub merged: u64,
 }
 

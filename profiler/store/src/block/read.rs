@@ -68,7 +68,7 @@ pub(crate) struct Block {
     merged: Vec<String>,
     kept: Mutex<Kept>,
     shapes: Shapes,
-    /// Another has its directory now, and files of its own went.
+    /// Another block has the directory now, and files of this one went.
     retired: AtomicBool,
     /// The files of rows were found as the manifest has them.
     checked: AtomicBool,
@@ -241,7 +241,7 @@ impl Block {
         Ok(stacks)
     }
 
-    /// Another has its directory: what it cannot read from now on is no damage.
+    /// Another block has the directory: what this one cannot read from now on is no damage.
     pub fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }

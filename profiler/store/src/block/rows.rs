@@ -20,7 +20,7 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub(super) struct ScopeRows {
     pub rows: Vec<Row>,
-    /// By lane, the first lane first; empty where they would save little.
+    /// Sums by lane, the first lane first; empty where they would save little.
     pub merged: Vec<Vec<Row>>,
     pub lanes: usize,
 }

@@ -64,7 +64,7 @@ pub(super) struct Column {
 /// The texts of a column in one piece of memory: one of its own for each text would take three times as much.
 struct Texts<'a> {
     bytes: Vec<u8>,
-    /// From where to where each is.
+    /// From where to where in `bytes` each text is.
     spans: Vec<(usize, usize)>,
     /// Where those are that are there already; None: each is another.
     known: Option<FastMap<&'a str, (usize, usize)>>,

@@ -36,7 +36,7 @@ impl Clock {
         Self::with(store, WallTime::now(), synchronized)
     }
 
-    /// With a wall clock of some time, for tests.
+    /// A clock whose wall clock has some time, for tests.
     pub fn with(store: &Path, wall: WallTime, synchronized: fn() -> Option<bool>) -> Self {
         let file = store.join(NAME);
         let text = fs::read(&file).ok().filter(|bytes| bytes.len() <= MAX_BYTES);
@@ -51,12 +51,12 @@ impl Clock {
         Self { wall, since: Instant::now(), mark, file, synchronized }
     }
 
-    /// By which hours are over.
+    /// The time by which hours are over.
     pub fn now(&self) -> WallTime {
         self.wall.plus(self.since.elapsed())
     }
 
-    /// By which windows are old.
+    /// The time by which windows are old.
     pub fn age(&self) -> WallTime {
         let elapsed = self.since.elapsed();
         aged(self.mark, self.wall, elapsed, (self.synchronized)())

@@ -26,7 +26,7 @@ pub enum KeepFree {
 }
 
 impl KeepFree {
-    /// Of a file system of some size.
+    /// Bytes to be left free of a file system of `size` bytes.
     pub fn bytes(self, size: u64) -> u64 {
         match self {
             // As journald's SystemKeepFree, which has 15 % and at most 4 GiB: a disk of some TB need not lose so much.

@@ -133,7 +133,7 @@ impl Health {
         }
     }
 
-    /// Whether it fails because the disk is full, or the quota is reached.
+    /// Whether `what` fails because the disk is full, or the quota is reached.
     pub fn is_full(&self, what: Failing) -> bool {
         // Parquet's errors keep only the text of the system's (ENOSPC, EDQUOT), which ends in its number.
         let full = |says: &str| {

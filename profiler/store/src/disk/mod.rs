@@ -74,10 +74,10 @@ struct Held {
 #[derive(Debug)]
 struct Shared {
     config: DiskStoreConfig,
-    /// One works on blocks at a time; held across I/O.
+    /// Held by the one who works on blocks, across I/O.
     working: Mutex<()>,
     merging: Mutex<Merging>,
-    /// One change of the open part and its journal at a time.
+    /// The journal of the open part; held while both change.
     journal: Mutex<Journal>,
     held: RwLock<Held>,
     open: RwLock<OpenPart>,

@@ -83,7 +83,7 @@ impl Shared {
         self.oldest().is_some_and(|oldest| self.remove(&oldest, Reason::Full))
     }
 
-    /// The same until the journal takes what waits for it.
+    /// Makes room until the journal takes what waits for it.
     pub(super) fn make_room_for_journal(&self) {
         while self.journal_bytes().1 > 0 && self.make_room(Failing::Journal) {
             self.flush();

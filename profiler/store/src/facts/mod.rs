@@ -86,7 +86,7 @@ pub(super) struct Facts {
     pub labels: Labels,
     pub windows: Vec<WindowFacts>,
     pub groups: Groups,
-    /// In the order of groups.
+    /// Flaws, in the order of groups.
     pub flaws: Vec<FlawCount>,
     pub records: Vec<Record>,
 }

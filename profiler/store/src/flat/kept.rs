@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Most are asked in one detail, or by line beside it.
 const MAX_KEPT: usize = 2;
 
-/// Those of one part or block, each with the nodes and frames that it was made of.
+/// The shapes of one part or block, each with how many nodes and frames it was made of.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes(Mutex<Vec<(usize, usize, Arc<Shape>)>>);
 

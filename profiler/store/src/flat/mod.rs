@@ -41,7 +41,7 @@ impl Symbol {
         names.then(self.kind.cmp(&other.kind))
     }
 
-    /// Another frame of the symbol.
+    /// Takes another frame of the symbol.
     pub fn also(&mut self, frame: &Arc<Frame>) {
         if Arc::ptr_eq(&self.shown, frame) {
             return;

@@ -47,7 +47,7 @@ pub(crate) const fn kind(frame: &Frame, detail: Detail) -> FrameKind {
     if detail.kinds { frame.kind } else { family(frame.kind) }
 }
 
-/// One for all ways to run a Java method.
+/// One kind for all ways to run a Java method.
 const fn family(kind: FrameKind) -> FrameKind {
     match kind {
         FrameKind::JavaInlined | FrameKind::JavaInterpreted => FrameKind::JavaCompiled,

@@ -21,7 +21,7 @@ pub(super) struct Names {
     nodes: PairMap<(u32, u32), u32>,
     stacks: FastMap<(u32, StackEnd), u32>,
     records: FastMap<ProcessKey, u32>,
-    /// By address: the stack itself, its place, the window that had it last.
+    /// Stacks by address: the stack itself, its place, the window that had it last.
     recent: PointerMap<(Arc<Stack>, u32, usize)>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Values<'q> {
     limit: usize,
     /// Each with the beginning of its text, as a number that orders as the text does.
     values: Vec<(u64, LabelValue)>,
-    /// Those before this place are in the order of texts, each of them once.
+    /// Values before this place are in the order of texts, each of them once.
     sorted: usize,
 }
 

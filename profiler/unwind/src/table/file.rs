@@ -104,7 +104,7 @@ pub enum Found {
     Known(u64),
     /// No table, and why.
     Without(NoTable),
-    /// More unwind information than was asked for.
+    /// The file has more unwind information than was asked for.
     Large,
 }
 

@@ -22,7 +22,7 @@ const PF_X: u32 = 1;
 pub struct Segment {
     /// Bytes from the start of the file.
     pub offset: u64,
-    /// In the file's own address space.
+    /// Address of the first byte, in the file's own address space.
     pub address: u64,
     /// How many bytes of the file are mapped.
     pub size: u64,

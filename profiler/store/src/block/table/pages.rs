@@ -69,7 +69,7 @@ fn encoding(number: i64) -> Result<Encoding, ParquetError> {
 }
 
 impl Header {
-    /// From the bytes at its beginning. The numbers are those of `parquet.thrift`, PageHeader.
+    /// Reads a header from a page's first bytes. The numbers are those of `parquet.thrift`, PageHeader.
     fn read(bytes: &[u8]) -> Result<Self, ParquetError> {
         let mut thrift = Thrift::new(bytes);
         let (mut kind, mut sizes, mut values, mut encoding, mut levels) = (-1, [-1, -1], -1, -1, 3);

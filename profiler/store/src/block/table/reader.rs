@@ -59,7 +59,7 @@ pub(in super::super) struct TableReader<R: ChunkReader + Clone + 'static> {
     file: R,
     metadata: ParquetMetaData,
     name: &'static str,
-    /// Of a table that is read as a whole.
+    /// Bytes that pages may still inflate to, of a table that is read as a whole.
     inflated: Arc<AtomicU64>,
 }
 
@@ -120,7 +120,7 @@ impl<R: ChunkReader + Clone + 'static> TableReader<R> {
         place.ok_or_else(|| BlockProblem::says(self.name, format!("has no column {column}")))
     }
 
-    /// Whether it has a column: one that came later is missing in older blocks.
+    /// Whether the table has a column: one that came later is missing in older blocks.
     pub fn has(&self, column: &str) -> bool {
         self.place(column).is_ok()
     }

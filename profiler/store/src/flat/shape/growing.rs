@@ -21,7 +21,7 @@ pub(super) struct Growing<'a> {
     slots: u32,
     /// Frames of the stacks that were added.
     used: Vec<bool>,
-    /// Of the stacks' nodes, where they are not those of the tree.
+    /// Which of the stacks' nodes were passed, where these are not the tree's.
     passed: Vec<bool>,
 }
 

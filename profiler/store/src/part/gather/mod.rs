@@ -40,7 +40,7 @@ struct Gathering {
 struct Source<'a> {
     view: &'a dyn View,
     selected: Vec<bool>,
-    /// By the view's windows the new one.
+    /// The new window of each of the view's windows.
     of_window: Vec<u32>,
     keep: Keep,
 }
