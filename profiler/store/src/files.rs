@@ -6,13 +6,13 @@
 //!
 //! Limits: a record that claims more than a journal's may have is the journal's end.
 
-use super::block::{BlockError, Manifest, name_of};
+use super::block::{BlockError, MAX_MANIFEST, Manifest, name_of};
 use super::journal;
 use super::part::Part;
 use emberscope_model::{TimeRange, WallTime};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,13 @@ impl BlockFacts {
     /// The manifest cannot be read; `InvalidData`: it makes no sense, or is of another format.
     pub fn read(dir: &Path) -> io::Result<Self> {
         let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let manifest = fs::read(dir.join(MANIFEST))?;
+        // A byte more than a manifest may have is what tells that it has too many: the rest is not read.
+        let mut manifest = Vec::new();
+        File::open(dir.join(MANIFEST))?.take(MAX_MANIFEST + 1).read_to_end(&mut manifest)?;
+        if manifest.len() as u64 > MAX_MANIFEST {
+            let says = format!("{MANIFEST} has more than {} bytes", MAX_MANIFEST);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, says));
+        }
         Self::of(name, manifest)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
     }

@@ -3,8 +3,7 @@
 //! In: build ids of files whose own symbols were taken out and are not on the node. Out: debug files in a directory of
 //! ours, `HEX.debug`, and the ids of those that came. One thread fetches, one file at a time, over the protocol of
 //! debuginfod(8): `GET URL/buildid/HEX/debuginfo`. A file must be an ELF file of that build id. A server that says 404
-//! is not asked for that file again until the next start; one that fails is asked again, five times at most. Nothing
-//! waits for it: frames have offsets until the file is there.
+//! is not asked for that file again until the next start; one that fails, five times at most. Nothing waits for the file.
 
 use emberscope_model::scrub;
 use emberscope_supervise::Beat;
@@ -77,9 +76,7 @@ enum Outcome {
 }
 
 impl Debuginfod {
-    /// Starts the thread. `servers` are URLs without a slash at the end, asked in that order; `dir` is made, and is the
-    /// daemon's alone.
-    ///
+    /// Starts the thread. `servers` are URLs without a slash at the end, asked in that order.
     /// # Errors
     /// `dir` cannot be made or is not the daemon's own, or the thread cannot be started.
     pub fn start(servers: Vec<String>, dir: &Path) -> io::Result<Self> {

@@ -140,6 +140,9 @@ pub fn exported(
 /// Hands the place of each symbol's name that the file defines, and the symbol, to `each`.
 fn each_symbol(file: &File, table: &SymbolTable, mut each: impl FnMut(u32, Symbol)) -> Result<(), ElfError> {
     let (start, size) = table.symbols;
+    if size > MAX_TABLE {
+        return Err(ElfError::TooLarge(size));
+    }
     let mut piece = vec![0u8; PIECE / ENTRY * ENTRY];
     let mut done = 0;
     while done < size {
@@ -255,5 +258,8 @@ mod tests {
         assert!(matches!(find(&file, &table, &["a"]), Err(ElfError::TooLarge(_))));
         table.strings.1 = 4 << 20;
         assert!(matches!(find(&file, &table, &["a"]), Err(ElfError::Io(_))));
+        table.strings.1 = 3;
+        table.symbols.1 = MAX_TABLE + 1;
+        assert!(matches!(find(&file, &table, &["a"]), Err(ElfError::TooLarge(_))));
     }
 }
