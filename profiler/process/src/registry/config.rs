@@ -30,7 +30,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             processes: 7_168,
-            exit_grace: Duration::from_secs(60),
+            exit_grace: Duration::from_secs(30),
             exec_reads: 50,
             checks: 256,
             ask_interval: Duration::from_secs(2),

@@ -99,9 +99,10 @@ pub(super) struct Told {
 pub(super) struct Entry {
     pub process: Process,
     /// What the process is by itself.
-    pub own: Identity,
+    /// Boxed, both: a table has twice the places that it uses after a flood.
+    pub own: Box<Identity>,
     /// What it is with what parents and discovery added.
-    pub settled: Identity,
+    pub settled: Box<Identity>,
     pub told: Option<Told>,
     pub parent: Option<ProcessKey>,
     pub netns: String,
@@ -167,8 +168,8 @@ impl Entry {
     fn with(process: Process, own: Identity, settled: Identity) -> Self {
         Self {
             process,
-            own,
-            settled,
+            own: Box::new(own),
+            settled: Box::new(settled),
             told: None,
             parent: None,
             netns: String::new(),

@@ -38,7 +38,7 @@ impl Registry {
             p => Some(self.current(p, ancestors - 1)),
         };
         let own = identify(facts);
-        let above = parent.and_then(|p| self.entries.get(&p)).map(|e| &e.settled);
+        let above = parent.and_then(|p| self.entries.get(&p)).map(|e| &*e.settled);
         let settled = with_parent(&own, above);
         // Its application's name, its Python parent: what others must learn or tell.
         self.dirty |= settled.is_spark();
@@ -95,7 +95,7 @@ impl Registry {
             Some(e) if e.settled.python == Some(PythonSide::Daemon) => {
                 (with_parent(&e.settled, Some(&e.settled)), e.process.comm.to_string())
             }
-            Some(e) => (e.settled.clone(), e.process.comm.to_string()),
+            Some(e) => (Identity::clone(&e.settled), e.process.comm.to_string()),
             None if pid == 0 => (Identity::other("swapper", ""), "swapper".to_owned()),
             None => (Identity::other(comm, ""), comm.to_owned()),
         };

@@ -29,7 +29,7 @@ impl Registry {
                 .entries
                 .iter()
                 .map(|(key, entry)| (*key, entry, self.settle(entry, adopted.get(key), &names)))
-                .filter(|(_, entry, settled)| entry.settled != *settled)
+                .filter(|(_, entry, settled)| *entry.settled != *settled)
                 .map(|(key, _, settled)| (key, settled))
                 .collect();
             if changes.is_empty() {
@@ -37,7 +37,7 @@ impl Registry {
             }
             for (key, settled) in changes {
                 if let Some(entry) = self.entries.get_mut(&key) {
-                    let was = std::mem::replace(&mut entry.settled, settled);
+                    let was = std::mem::replace(&mut *entry.settled, settled);
                     before.entry(key).or_insert(was);
                 }
             }
@@ -65,8 +65,8 @@ impl Registry {
     }
 
     fn settle(&self, entry: &Entry, driver: Option<&Identity>, names: &HashMap<String, AppName>) -> Identity {
-        let parent = entry.parent.and_then(|key| self.entries.get(&key)).map(|e| &e.settled);
-        let mut own = entry.own.clone();
+        let parent = entry.parent.and_then(|key| self.entries.get(&key)).map(|e| &*e.settled);
+        let mut own = Identity::clone(&entry.own);
         apply_told(&mut own, entry);
         let disowned = self.claims.disowns(entry.process.key);
         if disowned.is_some() && own.app.as_deref() == disowned {
@@ -80,7 +80,7 @@ impl Registry {
         let orphan = entry.parent.is_some() && parent.is_none() && settled.role != Role::Driver;
         let lost = settled.app.is_none() && entry.settled.app.is_some();
         if (orphan || lost) && disowned.is_none() {
-            settled = entry.settled.clone();
+            settled = Identity::clone(&entry.settled);
         }
         let known = settled.app.as_ref().and_then(|app| names.get(app));
         if let Some(known) = known
@@ -98,7 +98,7 @@ impl Registry {
         let pairs = drivers.filter_map(|driver| {
             let parent = driver.parent?;
             let python = self.entries.get(&parent).is_some_and(|p| p.own.runtime == Runtime::Python);
-            python.then(|| (parent, driver.process.exited, driver.process.key, driver.settled.clone()))
+            python.then(|| (parent, driver.process.exited, driver.process.key, Identity::clone(&driver.settled)))
         });
         // A notebook may have had several JVMs: the one that lives, the newest.
         let mut pairs: Vec<_> = pairs.collect();
