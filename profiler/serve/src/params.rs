@@ -6,6 +6,7 @@
 
 use super::error::{ApiError, shown};
 use axum::http::StatusCode;
+use emberscope_api::route::{Route, Selects};
 use emberscope_model::LabelKey;
 
 /// Longest query string, in bytes. Longer than the longest selector, percent-encoded.
@@ -88,7 +89,15 @@ impl Params {
             None => Ok(Self(pairs)),
         }
     }
-
+    /// Of a route: with the names that it has.
+    pub fn of_route(raw: Option<&str>, route: &Route) -> Result<Self, ApiError> {
+        let own: Vec<&str> = route.own.iter().map(|own| own.name).collect();
+        match route.selects {
+            Selects::Nothing => Self::of(raw, &own),
+            Selects::Samples => Self::selecting(raw, &own),
+            Selects::TwoSides => Self::comparing(raw, &own),
+        }
+    }
     /// Of a program that asks itself: pairs, of names that a route which selects and draws samples has.
     pub fn of_pairs(pairs: &[(&str, String)]) -> Result<Self, ApiError> {
         let names: Vec<&str> = selecting().chain(["unit", "annotate", "lines", "group"]).collect();
@@ -97,13 +106,11 @@ impl Params {
             None => Ok(Self(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())),
         }
     }
-
     /// As [`Params::of`], for a route that selects samples: every label, `SELECTION`, and `more`.
     pub fn selecting(raw: Option<&str>, more: &[&str]) -> Result<Self, ApiError> {
         let names: Vec<&str> = selecting().chain(more.iter().copied()).collect();
         Self::of(raw, &names)
     }
-
     /// As [`Params::selecting`], for a route that compares two selections: each of their parameters also as
     /// `left.NAME` and `right.NAME`, but for `type`.
     pub fn comparing(raw: Option<&str>, more: &[&str]) -> Result<Self, ApiError> {
@@ -114,7 +121,6 @@ impl Params {
         let names: Vec<&str> = plain.iter().copied().chain(more.iter().copied()).chain(sided).collect();
         Self::of(raw, &names)
     }
-
     /// One side's parameters by their plain names: its own, and those without a side that it has not.
     pub fn side(&self, side: &str) -> Self {
         let own: Vec<_> =
@@ -125,18 +131,15 @@ impl Params {
         let pairs = shared.filter(|(name, _)| !is_own(name)).chain(own.iter().copied());
         Self(pairs.map(|(name, value)| (name.to_owned(), value.clone())).collect())
     }
-
     /// The first parameter that is for one side only.
     pub fn sided(&self) -> Option<&str> {
         let mut names = self.0.iter().map(|(name, _)| name.as_str());
         names.find(|name| SIDES.iter().any(|side| name.starts_with(side)))
     }
-
     /// Whether a parameter is given.
     pub fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
-
     /// The value of a parameter that may be given once.
     pub fn one<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, ApiError> {
         let mut values = self.all(name);
@@ -146,17 +149,14 @@ impl Params {
             None => Ok(first),
         }
     }
-
     /// All values of a parameter, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(n, _)| n == name).map(|(_, v)| v.as_str())
     }
-
     /// Values given as a list with commas, or several times, or both.
     pub fn list<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
         self.all(name).flat_map(|v| v.split(',')).map(str::trim).filter(|v| !v.is_empty()).collect()
     }
-
     /// A whole number between two limits.
     pub fn number(&self, name: &str, least: usize, most: usize) -> Result<Option<usize>, ApiError> {
         let Some(text) = self.one(name)? else { return Ok(None) };
@@ -168,7 +168,12 @@ impl Params {
             )),
         }
     }
-
+    /// A whole number up to the largest that the route takes: the given one, else the usual one, else no limit.
+    pub fn number_of(&self, route: &Route, name: &str) -> Result<usize, ApiError> {
+        let (most, usual) = route.number(name).unwrap_or((u64::MAX, None));
+        let given = self.number(name, 1, usize::try_from(most).unwrap_or(usize::MAX))?;
+        Ok(given.or(usual.and_then(|usual| usual.try_into().ok())).unwrap_or(usize::MAX))
+    }
     /// `1`, `true`, `0`, `false`; a name without a value is true.
     pub fn flag(&self, name: &str) -> Result<bool, ApiError> {
         match self.one(name)? {
@@ -179,7 +184,6 @@ impl Params {
             }
         }
     }
-
     /// One of some words; the first is the default.
     pub fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)], default: T) -> Result<T, ApiError> {
         let Some(text) = self.one(name)? else { return Ok(default) };
