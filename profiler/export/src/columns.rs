@@ -11,36 +11,13 @@
 //! 50,000 nodes is a fifth of the bytes, and a reader fills arrays instead of making objects. The root is its own
 //! parent.
 
-use super::json::{FrameJson, QualityJson, RangeJson};
+use super::json::frame_json;
 use super::{Bounded, ExportError, Unit};
+use emberscope_api::{Columns, TreeColumns};
 use emberscope_model::{Answer, Frame, Node};
 use serde::Serialize;
 use serde::ser::Serializer;
 use std::collections::HashMap;
-
-#[derive(Serialize)]
-struct TreeJson<'a> {
-    range: RangeJson,
-    windows: usize,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    unit: &'static str,
-    total: u64,
-    quality: QualityJson,
-    frames: Vec<FrameJson<'a>>,
-    columns: Columns<'a>,
-}
-
-#[derive(Serialize)]
-struct Columns<'a> {
-    parent: Column<'a>,
-    frame: Vec<u32>,
-    #[serde(rename = "self")]
-    own: Column<'a>,
-    total: Column<'a>,
-    self_samples: Column<'a>,
-    total_samples: Column<'a>,
-}
 
 /// A number of every node.
 struct Column<'a>(&'a [Node], Box<dyn Fn(&Node) -> u64>);
@@ -64,19 +41,19 @@ impl Serialize for Column<'_> {
 pub fn render(answer: &Answer, unit: Unit) -> Result<Vec<u8>, ExportError> {
     let nodes = &answer.tree.nodes;
     let mut places: HashMap<&Frame, u32, foldhash::fast::FixedState> = HashMap::default();
-    let mut frames: Vec<FrameJson<'_>> = Vec::new();
+    let mut frames = Vec::new();
     let mut frame = Vec::with_capacity(nodes.len());
     for node in nodes {
         frame.push(*places.entry(&node.frame).or_insert_with(|| {
-            frames.push(FrameJson::from(&*node.frame));
+            frames.push(frame_json(&node.frame));
             (frames.len() - 1) as u32
         }));
     }
-    let json = TreeJson {
+    let json = TreeColumns {
         range: answer.range.into(),
-        windows: answer.windows,
-        kind: answer.quality.kind.slug(),
-        unit: unit.slug(answer.quality.kind),
+        windows: answer.windows as u64,
+        kind: answer.quality.kind.slug().into(),
+        unit: unit.slug(answer.quality.kind).into(),
         total: nodes.first().map_or(0, |root| unit.total(root)),
         quality: (&answer.quality).into(),
         columns: Columns {

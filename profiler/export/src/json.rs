@@ -14,158 +14,41 @@
 
 use super::ExportOptions;
 use super::Unit;
-use emberscope_model::{Answer, DropReason, Frame, MissingPart, Node, Quality, TimeRange, Tree};
-use serde::Serialize;
-use serde::ser::{SerializeSeq, Serializer};
-use std::collections::BTreeMap;
+use emberscope_api as api;
+use emberscope_model::{Answer, Frame, Node, Tree};
+use serde::ser::{Serialize, SerializeSeq, Serializer};
 use std::io::{self, Write};
 
-/// A range of time, RFC 3339.
-#[derive(Clone, Debug, Serialize)]
-pub struct RangeJson {
-    /// First instant that is in the range.
-    pub from: String,
-    /// First instant that is behind the range.
-    pub until: String,
-}
-
-impl From<TimeRange> for RangeJson {
-    fn from(range: TimeRange) -> Self {
-        Self { from: range.from.to_string(), until: range.until.to_string() }
-    }
-}
-
-/// What an answer rests on. Reasons that did not occur are left out.
-#[derive(Clone, Debug, Serialize)]
-pub struct QualityJson {
-    /// Samples in the answer.
-    pub samples: u64,
-    /// Samples that the node lost meanwhile, whosever they were.
-    pub lost: u64,
-    /// Samples whose user stack does not reach the thread's first frame.
-    pub truncated: u64,
-    /// Frames of all samples.
-    pub frames: u64,
-    /// Of those frames, the ones without a name.
-    pub unnamed_frames: u64,
-    /// Samples with a frame that rests on borrowed debug info.
-    pub approximate: u64,
-    /// Relative standard error of their sum; null of nothing.
-    pub sampling_error: Option<f64>,
-    /// Samples by how their user stack ended.
-    pub ends: BTreeMap<&'static str, u64>,
-    /// Frames without a name, by reason.
-    pub unnamed: BTreeMap<&'static str, u64>,
-    /// All that the node lost meanwhile, by reason.
-    pub lost_by_reason: BTreeMap<&'static str, u64>,
-    /// Blocks, journals and objects of an archive of this time that were set aside as bad, whosever samples they held.
-    pub missing: u64,
-    /// The first ten of those parts.
-    pub missing_parts: Vec<MissingJson>,
-}
-
-/// Something that was set aside.
-#[derive(Clone, Debug, Serialize)]
-pub struct MissingJson {
-    /// Name of its directory, file or object.
-    pub name: String,
-    /// When its windows are, as far as that is known.
-    #[serde(flatten)]
-    pub range: RangeJson,
-    /// What is wrong with it.
-    pub says: String,
-}
-
-impl From<&MissingPart> for MissingJson {
-    fn from(part: &MissingPart) -> Self {
-        Self { name: part.name.clone(), range: part.range.into(), says: part.says.clone() }
-    }
-}
-
-impl From<&Quality> for QualityJson {
-    fn from(quality: &Quality) -> Self {
-        let lost = DropReason::ALL.iter().map(|reason| (reason.slug(), quality.lost.get(*reason)));
-        Self {
-            samples: quality.samples,
-            lost: quality.lost.samples(),
-            truncated: quality.truncated,
-            frames: quality.frames,
-            unnamed_frames: quality.unnamed_frames,
-            sampling_error: quality.sampling_error(),
-            approximate: quality.approximate,
-            ends: quality.ends.clone(),
-            unnamed: quality.unnamed.clone(),
-            lost_by_reason: lost.filter(|(_, count)| *count > 0).collect(),
-            missing: quality.missing.count,
-            missing_parts: quality.missing.parts.iter().map(MissingJson::from).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct AnswerJson<'a> {
-    range: RangeJson,
-    windows: usize,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    unit: &'static str,
-    total: u64,
-    quality: QualityJson,
-    #[serde(serialize_with = "nodes")]
-    nodes: (&'a Tree, Unit),
-}
-
 /// What a node or a row of frames says of a frame.
-#[derive(Serialize)]
-pub(super) struct FrameJson<'a> {
-    name: &'a str,
-    kind: &'static str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    module: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signature: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    approximate: bool,
+pub(super) fn frame_json(frame: &Frame) -> api::Frame<'_> {
+    api::Frame {
+        name: (&*frame.name).into(),
+        kind: frame.kind.slug().into(),
+        module: (&*frame.module).into(),
+        signature: frame.signature.as_deref().map(Into::into),
+        line: Some(frame.line).filter(|&line| line > 0),
+        approximate: frame.approximate,
+    }
 }
 
-impl<'a> From<&'a Frame> for FrameJson<'a> {
-    fn from(frame: &'a Frame) -> Self {
-        Self {
-            name: &frame.name,
-            kind: frame.kind.slug(),
-            module: &frame.module,
-            signature: frame.signature.as_deref(),
-            line: Some(frame.line).filter(|&line| line > 0),
-            approximate: frame.approximate,
+/// The nodes of a tree, written one by one.
+struct Nodes<'a>(&'a Tree, Unit);
+
+impl Serialize for Nodes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(tree, unit) = *self;
+        let mut list = serializer.serialize_seq(Some(tree.nodes.len()))?;
+        for (id, node) in tree.nodes.iter().enumerate() {
+            list.serialize_element(&node_json(id, node, unit))?;
         }
+        list.end()
     }
 }
 
-#[derive(Serialize)]
-struct NodeJson<'a> {
-    parent: Option<u32>,
-    #[serde(flatten)]
-    frame: FrameJson<'a>,
-    #[serde(rename = "self")]
-    own: u64,
-    total: u64,
-}
-
-fn nodes<S: Serializer>(tree: &(&Tree, Unit), serializer: S) -> Result<S::Ok, S::Error> {
-    let (tree, unit) = *tree;
-    let mut list = serializer.serialize_seq(Some(tree.nodes.len()))?;
-    for (id, node) in tree.nodes.iter().enumerate() {
-        list.serialize_element(&node_json(id, node, unit))?;
-    }
-    list.end()
-}
-
-fn node_json(id: usize, node: &Node, unit: Unit) -> NodeJson<'_> {
-    NodeJson {
+fn node_json(id: usize, node: &Node, unit: Unit) -> api::Node<'_> {
+    api::Node {
         parent: (id > 0).then_some(node.parent),
-        frame: (&*node.frame).into(),
+        frame: frame_json(&node.frame),
         own: unit.own(node),
         total: unit.total(node),
     }
@@ -173,14 +56,14 @@ fn node_json(id: usize, node: &Node, unit: Unit) -> NodeJson<'_> {
 
 pub(super) fn write(answer: &Answer, options: &ExportOptions, out: &mut impl Write) -> io::Result<()> {
     let unit = options.unit;
-    let json = AnswerJson {
+    let json = api::Tree {
         range: answer.range.into(),
-        windows: answer.windows,
-        kind: answer.quality.kind.slug(),
-        unit: unit.slug(answer.quality.kind),
+        windows: answer.windows as u64,
+        kind: answer.quality.kind.slug().into(),
+        unit: unit.slug(answer.quality.kind).into(),
         total: answer.tree.nodes.first().map_or(0, |root| unit.total(root)),
         quality: (&answer.quality).into(),
-        nodes: (&answer.tree, unit),
+        nodes: Nodes(&answer.tree, unit),
     };
     serde_json::to_writer(out, &json).map_err(io::Error::from)
 }

@@ -20,7 +20,6 @@ mod walk;
 pub use cause::{Cause, cause};
 pub use columns::render as render_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
-pub use json::{QualityJson, RangeJson};
 pub use top::{Cost, Method, methods, sort};
 
 use emberscope_model::{Answer, COUNT, Node, SampleKind, ValueFacts};

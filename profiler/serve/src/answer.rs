@@ -8,10 +8,13 @@
 use super::run::Rendered;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
-use emberscope_export::{QualityJson, RangeJson};
-use emberscope_model::{Amount, Answer, SampleKind, Summary, TimeRange, WallTime};
+use emberscope_api as api;
+use emberscope_model::{Answer, LabelKey, Summary, TimeRange};
 use emberscope_store::Store;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The part of an answer that is no tree.
 pub fn summary_of(answer: &Answer) -> Summary {
@@ -29,51 +32,30 @@ pub fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Samples, what they weigh together, and how sure that is.
-pub fn amount(kind: SampleKind, samples: u64, weight: u64) -> Map<String, Value> {
-    let mut out = Map::new();
-    out.insert("samples".into(), samples.into());
-    let Amount { key, of } = kind.facts().amount;
-    out.insert(key.into(), if of == 1 { weight.into() } else { (weight as f64 / of as f64).into() });
-    out.insert("sampling_error".into(), json!((kind.facts().error)(samples)));
-    out
+/// The head of a JSON answer.
+pub fn head(summary: &Summary, store: &dyn Store) -> api::Head {
+    let basis = api::Basis {
+        range: summary.range.into(),
+        windows: summary.windows as u64,
+        kind: summary.quality.kind.slug().into(),
+        quality: (&summary.quality).into(),
+    };
+    let (held, note) = surroundings(summary, store);
+    api::Head { basis, held, note }
 }
 
-/// An instant, for JSON.
-pub fn instant(time: WallTime) -> Value {
-    time.to_string().into()
-}
-
-/// The head of a JSON answer: `range`, `windows`, `type`, `span`, `quality`, and a `note` when there is nothing.
-pub fn head(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
-    let mut out = Map::new();
-    out.insert("range".into(), json!(RangeJson::from(summary.range)));
-    out.insert("windows".into(), summary.windows.into());
-    out.insert("type".into(), summary.quality.kind.slug().into());
-    out.insert("quality".into(), json!(QualityJson::from(&summary.quality)));
-    out.extend(surroundings(summary, store));
-    out
-}
-
-/// What every JSON answer has and no export knows: `window_seconds`, `span`, and a `note` when there is
-/// nothing.
-fn surroundings(summary: &Summary, store: &dyn Store) -> Map<String, Value> {
-    let mut out = Map::new();
-    let held = store.span();
-    out.insert("window_seconds".into(), store.window_length().as_secs_f64().into());
-    out.insert("span".into(), json!(held.map(RangeJson::from)));
-    if summary.windows == 0 {
-        out.insert("note".into(), note(summary, held).into());
-    }
-    out
+/// What every JSON answer has and no export knows: which windows there are, and a note when it holds none.
+fn surroundings(summary: &Summary, store: &dyn Store) -> (api::Held, Option<String>) {
+    let span = store.span();
+    let note = (summary.windows == 0).then(|| note(summary, span));
+    (api::Held { window_seconds: store.window_length().as_secs_f64(), span: span.map(Into::into) }, note)
 }
 
 /// Puts the surroundings of an answer and `cut_nodes` in front of an exported tree, a JSON object of some megabytes:
 /// as text, in the tree's own memory.
 pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, mut tree: Vec<u8>) -> Vec<u8> {
-    let mut head = surroundings(summary, store);
-    head.insert("cut_nodes".into(), cut_nodes.into());
-    let mut head = Value::Object(head).to_string().into_bytes();
+    let (held, note) = surroundings(summary, store);
+    let mut head = json!(api::TreeHead { held, note, cut_nodes: cut_nodes as u64 }).to_string().into_bytes();
     if tree.first() == Some(&b'{') {
         head.pop();
         head.push(b',');
@@ -152,11 +134,29 @@ pub fn json(mut headers: HeaderMap, body: &Value) -> Rendered {
     Rendered { headers, body: Bytes::from(body.to_string()) }
 }
 
-/// A JSON answer about samples: its head, and one more field.
-pub fn table(summary: &Summary, store: &dyn Store, name: &str, content: Value) -> Rendered {
-    let mut out = head(summary, store);
-    out.insert(name.to_owned(), content);
-    json(headers(summary, store), &Value::Object(out))
+/// A JSON answer about samples.
+pub fn table(summary: &Summary, store: &dyn Store, content: impl Serialize) -> Rendered {
+    json(headers(summary, store), &Value::Object(whole(head(summary, store), content)))
+}
+
+/// The same as an object, before it is text.
+pub fn whole(head: api::Head, content: impl Serialize) -> Map<String, Value> {
+    match json!(api::Answer { head, content }) {
+        Value::Object(whole) => whole,
+        _ => Map::new(),
+    }
+}
+
+/// Values by the names of their labels.
+pub fn labels<V: AsRef<str>>(
+    pairs: impl IntoIterator<Item = (LabelKey, V)>,
+) -> BTreeMap<Cow<'static, str>, String> {
+    pairs.into_iter().map(|(key, value)| (key.name().into(), value.as_ref().to_owned())).collect()
+}
+
+/// What is not known is null.
+pub fn text(value: &str) -> Option<String> {
+    (!value.is_empty()).then(|| value.to_owned())
 }
 
 #[cfg(test)]

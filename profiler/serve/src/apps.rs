@@ -5,14 +5,14 @@
 //! carry; what is not known is null.
 
 use super::ServeState;
-use super::answer::{amount, instant, table};
+use super::answer::{table, text};
 use super::error::ApiError;
 use super::run::Rendered;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use emberscope_api::{Amount, App, Apps, Executor, Executors, Jvm, route};
 use emberscope_model::{JvmFacts, LabelKey, LabelTotal, ProcessRecord, Query, Role, Selection, TimeRange};
 use emberscope_store::Store;
-use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -67,20 +67,8 @@ impl Sum {
         }
     }
 
-    fn value(&self, key: LabelKey) -> Value {
-        self.values.get(&key).map_or(Value::Null, |v| v.as_str().into())
-    }
-
-    /// Samples, time, error and when it was seen, behind what the row begins with.
-    fn row(&self, query: &Query, begin: Value) -> Value {
-        let mut row = match begin {
-            Value::Object(map) => map,
-            _ => Map::new(),
-        };
-        row.extend(amount(query.kind, self.samples, self.weight));
-        row.insert("first_seen".into(), instant(self.seen.from));
-        row.insert("last_seen".into(), instant(self.seen.until));
-        Value::Object(row)
+    fn value(&self, key: LabelKey) -> Option<String> {
+        self.values.get(&key).cloned()
     }
 }
 
@@ -98,42 +86,37 @@ fn sums<K: Ord>(
     Ok(out)
 }
 
-fn label(total: &LabelTotal, key: LabelKey) -> Option<String> {
-    let value = total.labels.get(key);
-    (!value.is_empty()).then(|| value.to_owned())
-}
-
-/// Answers `/api/v1/apps`.
+/// `/api/v1/apps`
 pub async fn apps(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
-    state.select(raw, &[], |store, _, query| app_rows(store, query)).await
+    state.select(raw, &route::APPS, |store, _, query| app_rows(store, query)).await
 }
 
 fn app_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError> {
     let summary = store.summary(query)?;
-    let sums = sums(store, query, |total| label(total, LabelKey::App))?;
-    let rows = sums.into_iter().map(|(id, sum)| {
-        let begin = json!({
-            "id": id,
-            "name": sum.value(LabelKey::AppName),
-            "user": sum.value(LabelKey::User),
-            "deploy": sum.value(LabelKey::Deploy),
-            "executors": sum.executors.len(),
-            "drivers": sum.drivers,
-        });
-        sum.row(query, begin)
+    let sums = sums(store, query, |total| text(total.labels.get(LabelKey::App)))?;
+    let rows = sums.into_iter().map(|(id, sum)| App {
+        id,
+        name: sum.value(LabelKey::AppName),
+        user: sum.value(LabelKey::User),
+        deploy: sum.value(LabelKey::Deploy),
+        executors: sum.executors.len() as u64,
+        amount: Amount::new(query.kind, sum.samples, sum.weight),
+        first_seen: sum.seen.from.into(),
+        last_seen: sum.seen.until.into(),
+        drivers: sum.drivers,
     });
-    Ok(table(&summary, store, "apps", rows.collect()))
+    Ok(table(&summary, store, Apps { apps: rows.collect() }))
 }
 
 /// Answers `/api/v1/executors`.
 pub async fn executors(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
-    state.select(raw, &[], |store, _, query| executor_rows(store, query)).await
+    state.select(raw, &route::EXECUTORS, |store, _, query| executor_rows(store, query)).await
 }
 
 fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError> {
     let summary = store.summary(query)?;
     let sums = sums(store, query, |total| {
-        let executor = label(total, LabelKey::Executor)?;
+        let executor = text(total.labels.get(LabelKey::Executor))?;
         let role = total.labels.get(LabelKey::Role);
         // A shell or a compiler that an executor starts is its child, not an executor.
         let rows = [Role::Driver, Role::Executor, Role::Python];
@@ -150,25 +133,29 @@ fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError>
                 is(LabelKey::App, &app) && is(LabelKey::Executor, &executor) && is(LabelKey::Role, &role)
             })
             .collect();
-        let host = own.iter().map(|p| p.host.as_str()).find(|host| !host.is_empty());
-        let cores = own.iter().map(|p| p.cores).find(|cores| *cores > 0);
-        let begin = json!({
-            "app": app,
-            "app_name": sum.value(LabelKey::AppName),
-            "executor": executor,
-            "role": role,
-            "node": sum.value(LabelKey::Node),
-            "host": host,
-            "pids": sum.pids,
-            "cores": cores,
-            "jvm": own.iter().find_map(|p| p.jvm.as_ref()).map(jvm),
-        });
-        sum.row(query, begin)
+        Executor {
+            app_name: sum.value(LabelKey::AppName),
+            node: sum.value(LabelKey::Node),
+            host: own.iter().find_map(|p| text(&p.host)),
+            cores: own.iter().map(|p| p.cores).find(|cores| *cores > 0),
+            jvm: own.iter().find_map(|p| p.jvm.as_ref()).map(jvm),
+            amount: Amount::new(query.kind, sum.samples, sum.weight),
+            first_seen: sum.seen.from.into(),
+            last_seen: sum.seen.until.into(),
+            app,
+            executor,
+            role,
+            pids: sum.pids,
+        }
     });
-    Ok(table(&summary, store, "executors", rows.collect()))
+    Ok(table(&summary, store, Executors { executors: rows.collect() }))
 }
 
-/// What is known of a JVM, for JSON.
-pub fn jvm(facts: &JvmFacts) -> Value {
-    json!({ "version": facts.version, "names": facts.names.slug(), "names_detail": facts.names.says() })
+/// What is known of a JVM.
+pub fn jvm(facts: &JvmFacts) -> Jvm {
+    Jvm {
+        version: facts.version.clone(),
+        names: facts.names.slug().into(),
+        names_detail: facts.names.says().to_owned().into(),
+    }
 }

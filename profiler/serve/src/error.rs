@@ -8,6 +8,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use emberscope_api::{Error, ErrorBody};
 use emberscope_store::StoreError;
 use serde_json::json;
 
@@ -70,15 +71,13 @@ impl From<StoreError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut error = json!({ "code": self.code, "message": self.message, "parameter": self.parameter });
-        if !self.choices.is_empty() {
-            error["choices"] = json!(self.choices);
-        }
-        let body = json!({ "error": error }).to_string();
-        let mut response = (self.status, Body::from(body)).into_response();
+        let Self { status, code, message, parameter, choices } = self;
+        let error = ErrorBody { code: code.into(), message, parameter, choices };
+        let body = json!(Error { error }).to_string();
+        let mut response = (status, Body::from(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        match self.status {
+        match status {
             StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }

@@ -1,12 +1,11 @@
 //! The two kinds of figures of a row, side by side: exact ones from the ledger, and sampled ones.
 //!
-//! In: lines of the ledger and sums of samples that belong to one row. Out: JSON objects `exact` (null
-//! where the ledger has nothing) and `sampled` (with its error), and when the row was seen. They are
+//! In: lines of the ledger and sums of samples that belong to one row. Out: `exact` (null where the ledger
+//! has nothing) and `sampled` (with its error), and when the row was seen. They are
 //! never mixed: what must be one number says which of the two it is.
 
-use super::answer::instant;
+use emberscope_api::{Exact, Sampled};
 use emberscope_model::{LabelTotal, LedgerSums, LedgerTotal, TimeRange, sampling_error};
-use serde_json::{Map, Value, json};
 
 /// Sums of one row of an answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,19 +48,14 @@ impl Figures {
     pub fn seen(&self) -> Option<TimeRange> {
         self.seen_exactly.or(self.seen_sampled)
     }
-    /// `exact` and `sampled`, for a row.
-    pub fn json(&self) -> Map<String, Value> {
-        let mut out = Map::new();
-        out.insert("exact".into(), self.exact.as_ref().map_or(Value::Null, exact));
-        out.insert("sampled".into(), self.sampled());
-        out
-    }
-    fn sampled(&self) -> Value {
-        json!({
-            "samples": self.samples,
-            "cpu_seconds": seconds(self.weight),
-            "sampling_error": sampling_error(self.samples),
-        })
+    /// For a row.
+    pub fn answer(&self) -> emberscope_api::Figures {
+        let sampled = Sampled {
+            samples: self.samples,
+            cpu_seconds: seconds(self.weight),
+            sampling_error: sampling_error(self.samples),
+        };
+        emberscope_api::Figures { exact: self.exact.as_ref().map(exact), sampled }
     }
 }
 
@@ -75,33 +69,27 @@ fn joined(one: Option<TimeRange>, other: Option<TimeRange>) -> Option<TimeRange>
     }
 }
 
-/// Puts `first_seen` and `last_seen` into a row.
-pub fn put_seen(row: &mut Map<String, Value>, seen: Option<TimeRange>) {
-    row.insert("first_seen".into(), seen.map_or(Value::Null, |s| instant(s.from)));
-    row.insert("last_seen".into(), seen.map_or(Value::Null, |s| instant(s.until)));
-}
-
-/// Exact sums, for JSON.
-pub fn exact(sums: &LedgerSums) -> Value {
+/// Exact sums, for a row.
+pub fn exact(sums: &LedgerSums) -> Exact {
     let (user, system) = sums.user_and_system_ns();
     let accounts = &sums.accounts;
-    json!({
-        "cpu_seconds": seconds(accounts.cpu_ns),
-        "user_seconds": seconds(user),
-        "system_seconds": seconds(system),
-        "wall_seconds": seconds(sums.wall_ns),
-        "run_delay_seconds": seconds(accounts.run_delay_ns),
-        "throttled_seconds": seconds(sums.queued_and_throttled_ns().1),
-        "blocked_seconds": seconds(sums.blocked_ns()),
-        "python_wait_seconds": seconds(accounts.python_wait_ns),
-        "voluntary_switches": accounts.voluntary_switches,
-        "involuntary_switches": accounts.involuntary_switches,
-        "minor_faults": accounts.minor_faults,
-        "major_faults": accounts.major_faults,
-        "read_bytes": accounts.read_bytes,
-        "written_bytes": accounts.written_bytes,
-        "begun": sums.begun,
-    })
+    Exact {
+        cpu_seconds: seconds(accounts.cpu_ns),
+        user_seconds: seconds(user),
+        system_seconds: seconds(system),
+        wall_seconds: seconds(sums.wall_ns),
+        run_delay_seconds: seconds(accounts.run_delay_ns),
+        throttled_seconds: seconds(sums.queued_and_throttled_ns().1),
+        blocked_seconds: seconds(sums.blocked_ns()),
+        python_wait_seconds: seconds(accounts.python_wait_ns),
+        voluntary_switches: accounts.voluntary_switches,
+        involuntary_switches: accounts.involuntary_switches,
+        minor_faults: accounts.minor_faults,
+        major_faults: accounts.major_faults,
+        read_bytes: accounts.read_bytes,
+        written_bytes: accounts.written_bytes,
+        begun: sums.begun,
+    }
 }
 
 /// Nanoseconds as seconds.

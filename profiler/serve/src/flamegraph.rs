@@ -15,20 +15,19 @@ use super::wall;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use emberscope_api::route;
 use emberscope_export::{ExportError, ExportOptions, Format, Unit, render, render_columns};
 use emberscope_model::{LabelKey, MatchOp, Query, SampleKind};
 use emberscope_store::Store;
 use std::sync::Arc;
 
-/// Most nodes that can be asked for; the store has a limit of its own.
-const MAX_NODES: usize = 10_000_000;
 /// inferno's picture has its script, style and event attributes inline.
 pub const SVG_POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; sandbox allow-scripts";
 
 /// Answers `/api/v1/flamegraph`.
 pub async fn flamegraph(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
-    state.select(raw, &["format", "unit", "annotate", "lines", "group", "max_nodes", "columns"], tree).await
+    state.select(raw, &route::FLAMEGRAPH, tree).await
 }
 
 fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, ApiError> {
@@ -41,7 +40,8 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         annotate: params.flag("annotate")?,
         title: title(query),
     };
-    let max_nodes = params.number("max_nodes", 1, MAX_NODES)?;
+    // The store has a limit of its own.
+    let max_nodes = params.number_of(&route::FLAMEGRAPH, "max_nodes")?;
     if columns && format != Format::Json {
         return Err(ApiError::bad("columns", "`columns=1` goes with `format=json` only"));
     }
@@ -49,7 +49,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
     if query.kind == SampleKind::Wall {
         wall::complete(store, query, &mut answer.tree)?;
     }
-    let cut = max_nodes.and_then(|max| cut(&answer.tree, max));
+    let cut = cut(&answer.tree, max_nodes);
     let mut gone = 0;
     if let Some((tree, count)) = cut {
         (answer.tree, gone) = (tree, count);

@@ -4,23 +4,18 @@
 //! their samples, the most sampled first. Values are cut to `limit`; the answer says how many were cut.
 
 use super::ServeState;
-use super::answer::{amount, head, headers, json, table};
+use super::answer::table;
 use super::error::ApiError;
 use super::request;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use emberscope_api::{Amount, LabelValue, LabelValues, Labels, route};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Values that are answered unless `limit` says.
-const DEFAULT_LIMIT: usize = 1000;
-/// The most values that `limit` may say.
-const MAX_LIMIT: usize = 100_000;
-
-/// Answers `/api/v1/labels`.
+/// `/api/v1/labels`
 pub async fn names(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let work = |store: &dyn emberscope_store::Store, _: &_, query: &_| {
         let summary = store.summary(query)?;
@@ -28,9 +23,9 @@ pub async fn names(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
         for total in store.totals(query)? {
             keys.extend(total.labels.iter().map(|(key, _)| key));
         }
-        Ok(table(&summary, store, "labels", keys.into_iter().map(|key| key.name()).collect()))
+        Ok(table(&summary, store, Labels { labels: keys.into_iter().map(|key| key.name().into()).collect() }))
     };
-    state.select(raw, &[], work).await
+    state.select(raw, &route::LABELS, work).await
 }
 
 /// Answers `/api/v1/labels/{name}/values`.
@@ -51,22 +46,18 @@ pub async fn values(
         }
     };
     state
-        .select(raw, &["limit"], move |store, params, query| {
-            let limit = params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
+        .select(raw, &route::LABEL_VALUES, move |store, params, query| {
+            let limit = params.number_of(&route::LABEL_VALUES, "limit")?;
             let summary = store.summary(query)?;
             let mut rows = store.values(query, key)?;
-            let cut = rows.len().saturating_sub(limit);
+            let cut = rows.len().saturating_sub(limit) as u64;
             rows.truncate(limit);
-            let rows = rows.into_iter().map(|known| {
-                let mut row = amount(query.kind, known.count, known.weight);
-                row.insert("value".into(), (*known.value).into());
-                Value::Object(row)
+            let rows = rows.into_iter().map(|known| LabelValue {
+                value: (*known.value).to_owned(),
+                amount: Amount::new(query.kind, known.count, known.weight),
             });
-            let mut out = head(&summary, store);
-            out.insert("label".into(), key.name().into());
-            out.insert("cut".into(), cut.into());
-            out.insert("values".into(), rows.collect());
-            Ok(json(headers(&summary, store), &Value::Object(out)))
+            let content = LabelValues { label: key.name().into(), cut, values: rows.collect() };
+            Ok(table(&summary, store, content))
         })
         .await
 }

@@ -1,10 +1,10 @@
 //! The HTTP server: questions in, answers from the store out.
 //!
 //! In: a [`ServeState`] (the store's door, the daemon's status, its metrics) and a [`ServeConfig`]. Out:
-//! the routes of `plain::ROUTES`, the page's files, and whatever router is merged in (Grafana's Pyroscope calls).
-//! Serving never touches a target's /proc: names and labels came with the samples. Every request passes the same gate
-//! ([`access`]), gets the same headers, is counted, and is bounded: body, connections (`connection`), queries at once
-//! and their time (`run`). Every error is JSON (`error`).
+//! the routes of [`emberscope_api::route`], the page's files, and whatever router is merged in (Grafana's Pyroscope calls). Serving
+//! never touches a target's /proc: names and labels came with the samples. Every request passes the
+//! same gate ([`access`]), gets the same headers, is counted, and is bounded: body, connections
+//! (`connection`), queries at once and their time (`run`). Every error is JSON (`error`).
 
 pub mod access;
 mod again;
@@ -74,6 +74,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
+use emberscope_api::route::{self, Route};
 use emberscope_model::{Query, SparkSource, WallTime};
 use emberscope_store::Store;
 use emberscope_supervise::faults;
@@ -113,13 +114,13 @@ pub struct ServeState {
 
 impl ServeState {
     /// Reads a selecting request, runs `work` where it may block, and sends its answer.
-    async fn select<F>(&self, raw: Option<String>, more: &[&str], work: F) -> Response
+    async fn select<F>(&self, raw: Option<String>, route: &Route, work: F) -> Response
     where
         F: FnOnce(&dyn Store, &Params, &Query) -> Result<Rendered, ApiError> + Send + 'static,
     {
         let now = WallTime::now();
         let read = move |params: &Params| Asked::read(params, now);
-        self.ask(Params::selecting(raw.as_deref(), more), read, |store, params, asked| {
+        self.ask(Params::of_route(raw.as_deref(), route), read, |store, params, asked| {
             work(store, params, &asked.query(store)?)
         })
         .await
@@ -154,10 +155,10 @@ impl ServeState {
 pub fn health_router(state: ServeState, access: Access) -> Router {
     let (state, access) = (Arc::new(state), Arc::new(access));
     Router::new()
-        .route("/metrics", get(plain::metrics))
+        .route(route::METRICS.path, get(plain::metrics))
         .layer(from_fn_with_state(access, access::gate))
-        .route("/healthz", get(plain::healthz))
-        .route("/readyz", get(plain::readyz))
+        .route(route::HEALTHZ.path, get(plain::healthz))
+        .route(route::READYZ.path, get(plain::readyz))
         .with_state(Arc::clone(&state))
         .fallback(plain::unknown_route)
         .layer(middleware::map_response(async |r: Response| error::always_json(r)))
@@ -170,29 +171,29 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
     let (state, access) = (Arc::new(state), Arc::new(access));
     let logins = Router::new()
         .route("/login", get(login::enter))
-        .route("/api/v1/login", post(login::link))
+        .route(route::LOGIN.path, post(login::link))
         .with_state(Arc::clone(&access));
     let api = Router::new()
-        .route("/", get(page::index))
+        .route(route::PAGE.path, get(page::index))
         .route("/ui/{*file}", get(page::file))
-        .route("/healthz", get(plain::healthz))
-        .route("/readyz", get(plain::readyz))
-        .route("/metrics", get(plain::metrics))
-        .route("/api/v1/openapi.json", get(openapi::openapi))
-        .route("/api/v1/status", get(plain::status))
-        .route("/api/v1/apps", get(apps::apps))
-        .route("/api/v1/executors", get(apps::executors))
-        .route("/api/v1/stages", get(stages::stages))
-        .route("/api/v1/tasks", get(stages::tasks))
-        .route("/api/v1/ledger", get(ledger::ledger))
-        .route("/api/v1/tax", get(tax::tax))
-        .route("/api/v1/diff", get(diff::diff))
-        .route("/api/v1/labels", get(labels::names))
-        .route("/api/v1/labels/{name}/values", get(labels::values))
-        .route("/api/v1/flamegraph", get(flamegraph::flamegraph))
-        .route("/api/v1/top", get(top::top))
-        .route("/api/v1/processes", get(processes::processes))
-        .route("/api/v1/series", get(series::series))
+        .route(route::HEALTHZ.path, get(plain::healthz))
+        .route(route::READYZ.path, get(plain::readyz))
+        .route(route::METRICS.path, get(plain::metrics))
+        .route(route::OPENAPI.path, get(openapi::openapi))
+        .route(route::STATUS.path, get(plain::status))
+        .route(route::APPS.path, get(apps::apps))
+        .route(route::EXECUTORS.path, get(apps::executors))
+        .route(route::STAGES.path, get(stages::stages))
+        .route(route::TASKS.path, get(stages::tasks))
+        .route(route::LEDGER.path, get(ledger::ledger))
+        .route(route::TAX.path, get(tax::tax))
+        .route(route::DIFF.path, get(diff::diff))
+        .route(route::LABELS.path, get(labels::names))
+        .route(route::LABEL_VALUES.path, get(labels::values))
+        .route(route::FLAMEGRAPH.path, get(flamegraph::flamegraph))
+        .route(route::TOP.path, get(top::top))
+        .route(route::PROCESSES.path, get(processes::processes))
+        .route(route::SERIES.path, get(series::series))
         .with_state(Arc::clone(&state));
     api.merge(logins)
         .merge(more)

@@ -13,7 +13,7 @@ use axum::Json;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use emberscope_api::{LoginLink, route};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -111,18 +111,17 @@ impl Logins {
 
 /// Answers `POST /api/v1/login`: makes a link.
 pub async fn link(State(access): State<Arc<Access>>, RawQuery(raw): RawQuery) -> Response {
-    if let Err(error) = Params::of(raw.as_deref(), &[]) {
+    if let Err(error) = Params::of_route(raw.as_deref(), &route::LOGIN) {
         return error.into_response();
     }
     let Access::Guarded(guard) = &*access else {
-        return Json(json!({ "path": "/", "url": null, "expires_seconds": null })).into_response();
+        return Json(LoginLink { path: "/".to_owned(), ..LoginLink::default() }).into_response();
     };
     match guard.logins.codes.make() {
         Ok(code) => {
             let path = format!("/login?code={code}");
             let url = guard.link.as_ref().map(|base| format!("{base}{path}"));
-            let life = CODE_LIFE.as_secs();
-            Json(json!({ "path": path, "url": url, "expires_seconds": life })).into_response()
+            Json(LoginLink { path, url, expires_seconds: Some(CODE_LIFE.as_secs()) }).into_response()
         }
         Err(error) => ApiError::internal(format!("No link can be made: {error}.")).into_response(),
     }

@@ -13,6 +13,7 @@ use axum::body::Body;
 use axum::extract::{Path, RawQuery};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use emberscope_api::route;
 use std::hash::{BuildHasher, Hasher};
 
 /// What the page may do.
@@ -95,7 +96,7 @@ fn find(name: &str) -> Option<&'static File> {
 
 /// Answers `/`.
 pub async fn index(headers: HeaderMap, RawQuery(raw): RawQuery) -> Response {
-    if let Err(error) = Params::of(raw.as_deref(), &[]) {
+    if let Err(error) = Params::of_route(raw.as_deref(), &route::PAGE) {
         return error.into_response();
     }
     match FILES.first() {

@@ -6,6 +6,7 @@
 
 use super::error::{ApiError, shown};
 use axum::http::StatusCode;
+use emberscope_api::route::{Route, Selects};
 use emberscope_model::LabelKey;
 
 /// Longest query string, in bytes. Longer than the longest selector, percent-encoded.
@@ -93,9 +94,16 @@ impl Params {
             None => Ok(Self(pairs)),
         }
     }
-    /// Parameters of a program that asks itself: pairs, of names that a route which selects and draws samples has.
-    /// # Errors
-    /// 400 `unknown_parameter`: such a route does not have the name.
+    /// Of a route: with the names that it has.
+    pub fn of_route(raw: Option<&str>, route: &Route) -> Result<Self, ApiError> {
+        let own: Vec<&str> = route.own.iter().map(|own| own.name).collect();
+        match route.selects {
+            Selects::Nothing => Self::of(raw, &own),
+            Selects::Samples => Self::selecting(raw, &own),
+            Selects::TwoSides => Self::comparing(raw, &own),
+        }
+    }
+    /// Of a program that asks itself: pairs, of names that a route which selects and draws samples has.
     pub fn of_pairs(pairs: &[(&str, String)]) -> Result<Self, ApiError> {
         let names: Vec<&str> = selecting().chain(["unit", "annotate", "lines", "group"]).collect();
         match pairs.iter().find(|(name, _)| !names.contains(name)) {
@@ -173,6 +181,12 @@ impl Params {
             )),
         }
     }
+    /// A whole number up to the largest that the route takes: the given one, else the usual one, else no limit.
+    pub fn number_of(&self, route: &Route, name: &str) -> Result<usize, ApiError> {
+        let (most, usual) = route.number(name).unwrap_or((u64::MAX, None));
+        let given = self.number(name, 1, usize::try_from(most).unwrap_or(usize::MAX))?;
+        Ok(given.or(usual.and_then(|usual| usual.try_into().ok())).unwrap_or(usize::MAX))
+    }
     /// `1`, `true`, `0`, `false`; a name without a value is true.
     /// # Errors
     /// As [`Params::one`], and where the text is none of these.
@@ -185,9 +199,7 @@ impl Params {
             }
         }
     }
-    /// One of some words; `default` where the parameter is not given.
-    /// # Errors
-    /// As [`Params::one`], and where the text is none of the words: the error names them.
+    /// One of some words; the first is the default.
     pub fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)], default: T) -> Result<T, ApiError> {
         let Some(text) = self.one(name)? else { return Ok(default) };
         let found = words.iter().find(|(word, _)| *word == text);

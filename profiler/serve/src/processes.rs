@@ -5,13 +5,13 @@
 //! apart and is null.
 
 use super::ServeState;
-use super::answer::{amount, table};
+use super::answer::{labels, table, text};
 use super::apps::jvm;
 use super::work::of_processes;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use emberscope_model::{LabelKey, ProcessRecord};
-use serde_json::{Map, Value, json};
+use emberscope_api::{Amount, Process, Processes, route};
+use emberscope_model::LabelKey;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,30 +37,23 @@ pub async fn processes(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQ
         let sum = |pid: u32| sums.get(&pid).copied().unwrap_or_default();
         records.sort_by_key(|r| (Reverse(sum(r.key.pid).1), r.key));
         let rows = records.iter().map(|record| {
-            let mut row = describe(record);
             let (count, weight) = sum(record.key.pid);
-            let mut amount = amount(query.kind, count, weight);
-            if incarnations.get(&record.key.pid).is_some_and(|n| *n > 1) {
-                amount.values_mut().for_each(|value| *value = Value::Null);
+            let reused = incarnations.get(&record.key.pid).is_some_and(|n| *n > 1);
+            Process {
+                pid: record.key.pid,
+                start_ticks: record.key.start_ticks,
+                program: record.program.clone(),
+                host: text(&record.host),
+                cores: (record.cores > 0).then_some(record.cores),
+                jvm: record.jvm.as_ref().map(jvm),
+                labels: labels(record.labels.iter()),
+                amount: match reused {
+                    true => Amount::unknown(query.kind),
+                    false => Amount::new(query.kind, count, weight).into(),
+                },
             }
-            row.extend(amount);
-            Value::Object(row)
         });
-        Ok(table(&summary, store, "processes", rows.collect()))
+        Ok(table(&summary, store, Processes { processes: rows.collect() }))
     };
-    state.select(raw, &[], work).await
-}
-
-fn describe(record: &ProcessRecord) -> Map<String, Value> {
-    let labels: Map<String, Value> =
-        record.labels.iter().map(|(key, value)| (key.name().to_owned(), value.as_ref().into())).collect();
-    let mut row = Map::new();
-    row.insert("pid".into(), record.key.pid.into());
-    row.insert("start_ticks".into(), record.key.start_ticks.into());
-    row.insert("program".into(), record.program.as_str().into());
-    row.insert("host".into(), json!((!record.host.is_empty()).then_some(&record.host)));
-    row.insert("cores".into(), json!((record.cores > 0).then_some(record.cores)));
-    row.insert("jvm".into(), record.jvm.as_ref().map_or(Value::Null, jvm));
-    row.insert("labels".into(), Value::Object(labels));
-    row
+    state.select(raw, &route::PROCESSES, work).await
 }

@@ -5,16 +5,16 @@
 //! window was kept has no point. Limit: [`MAX_STEPS`] steps.
 
 use super::ServeState;
-use super::answer::{amount, head, headers, instant, json};
+use super::answer::{labels, table};
 use super::error::{ApiError, shown};
 use super::params::Params;
 use super::request;
 use super::time::parse_length;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use emberscope_api::{Amount, Point, Series, SeriesLine, route};
 use emberscope_model::{Query, WallTime};
 use emberscope_store::Store;
-use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,27 +26,19 @@ const DEFAULT_STEPS: u32 = 120;
 /// Answers `/api/v1/series`.
 pub async fn series(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
-        .select(raw, &["step", "by"], |store, params, query| {
+        .select(raw, &route::SERIES, |store, params, query| {
             let by = request::labels(params, "by")?;
             let step = step(store, params, query)?;
             let summary = store.summary(query)?;
-            let series = store.series(query, step, &by)?.into_iter().map(|(labels, points)| {
-                let labels: Map<String, Value> = labels
-                    .into_iter()
-                    .map(|(key, value)| (key.name().to_owned(), value.as_ref().into()))
-                    .collect();
-                let points = points.into_iter().map(|point| {
-                    let mut row = amount(query.kind, point.count, point.weight);
-                    row.insert("time".into(), instant(WallTime::from_millis(point.time_ms)));
-                    Value::Object(row)
+            let series = store.series(query, step, &by)?.into_iter().map(|(of, points)| {
+                let points = points.into_iter().map(|point| Point {
+                    time: WallTime::from_millis(point.time_ms).into(),
+                    amount: Amount::new(query.kind, point.count, point.weight),
                 });
-                let points: Value = points.collect();
-                serde_json::json!({ "labels": labels, "points": points })
+                SeriesLine { labels: labels(of), points: points.collect() }
             });
-            let mut out = head(&summary, store);
-            out.insert("step_seconds".into(), step.as_secs_f64().into());
-            out.insert("series".into(), series.collect());
-            Ok(json(headers(&summary, store), &Value::Object(out)))
+            let content = Series { step_seconds: step.as_secs_f64(), series: series.collect() };
+            Ok(table(&summary, store, content))
         })
         .await
 }

@@ -6,9 +6,9 @@
 //! server: the source knows those of the daemon's configuration and those found on its node, and no
 //! other, or a client could have a daemon with root's rights fetch any address.
 
-use super::answer::instant;
 use super::error::ApiError;
 use super::params::Params;
+use emberscope_api as api;
 use emberscope_model::{Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, WallTime};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,8 @@ impl Told for SparkStages {
         source.stages(app, wait)
     }
     fn of_row(&self, row: &Value) -> Option<Value> {
-        self.get(number(row, "stage")?, number(row, "stage_attempt")?).map(|told| stage(told, &self.pages))
+        self.get(number(row, "stage")?, number(row, "stage_attempt")?)
+            .map(|told| json!(stage(told, &self.pages)))
     }
     fn origin(&self) -> (&str, WallTime, &[String]) {
         (&self.source, self.fetched, &self.notes)
@@ -81,7 +82,7 @@ impl Told for SparkTasks {
         source.tasks(app, *stage, *attempt, wait)
     }
     fn of_row(&self, row: &Value) -> Option<Value> {
-        self.get(number(row, "task")?).map(task)
+        self.get(number(row, "task")?).map(|told| json!(task(told)))
     }
     fn origin(&self) -> (&str, WallTime, &[String]) {
         (&self.source, self.fetched, &self.notes)
@@ -109,7 +110,7 @@ fn join<T: Told>(answer: &mut Map<String, Value>, source: Option<&dyn SparkSourc
             row.insert("spark".into(), value);
         }
     }
-    answer.insert("spark".into(), origin(source.is_some(), told.values(), left_out));
+    answer.insert("spark".into(), json!(origin(source.is_some(), told.values(), left_out)));
 }
 
 /// Whom the figures are from, and what is to be said of them.
@@ -117,7 +118,7 @@ fn origin<'a, T: Told + 'a>(
     asked: bool,
     told: impl Iterator<Item = &'a Joined<T>> + Clone,
     left_out: bool,
-) -> Value {
+) -> api::SparkOrigin {
     let mut says: BTreeSet<&str> = told.clone().map(Joined::says).filter(|text| !text.is_empty()).collect();
     let mut sources = BTreeSet::new();
     let mut fetched: Option<WallTime> = None;
@@ -139,12 +140,12 @@ fn origin<'a, T: Told + 'a>(
         (Some(_), false) => "partly",
     };
     let list = |words: BTreeSet<&str>, between: &str| words.into_iter().collect::<Vec<_>>().join(between);
-    json!({
-        "state": state,
-        "source": if sources.is_empty() { Value::Null } else { list(sources, ", ").into() },
-        "fetched": fetched.map(instant),
-        "says": list(says, " "),
-    })
+    api::SparkOrigin {
+        state: state.into(),
+        source: (!sources.is_empty()).then(|| list(sources, ", ")),
+        fetched: fetched.map(Into::into),
+        says: list(says, " "),
+    }
 }
 
 fn text(row: &Value, key: &str) -> Option<String> {
@@ -156,35 +157,37 @@ fn number<N: std::str::FromStr>(row: &Value, key: &str) -> Option<N> {
     row.get(key)?.as_str()?.parse().ok()
 }
 
-fn stage(stage: &SparkStage, pages: &str) -> Value {
-    json!({
-        "page": format!("{pages}/stages/stage/?id={}&attempt={}", stage.id, stage.attempt),
-        "name": &*stage.name,
-        "description": stage.description.as_deref(),
-        "job_ids": &*stage.job_ids,
-        "sql_id": stage.sql.as_ref().map(|sql| sql.id),
-        "sql_description": stage.sql.as_ref().map(|sql| &*sql.description),
-        "status": &*stage.status,
-        "tasks": stage.tasks,
-        "executor_cpu_ns": stage.executor_cpu_ns,
-        "deserialize_cpu_ns": stage.deserialize_cpu_ns,
-        "run_time_ms": stage.run_time_ms,
-        "submitted": stage.submitted.map(instant),
-        "completed": stage.completed.map(instant),
-    })
+fn stage(stage: &SparkStage, pages: &str) -> api::SparkStage {
+    api::SparkStage {
+        page: format!("{pages}/stages/stage/?id={}&attempt={}", stage.id, stage.attempt),
+        name: (*stage.name).to_owned(),
+        description: stage.description.as_deref().map(str::to_owned),
+        job_ids: stage.job_ids.to_vec(),
+        sql_id: stage.sql.as_ref().map(|sql| sql.id),
+        sql_description: stage.sql.as_ref().map(|sql| (*sql.description).to_owned()),
+        status: (*stage.status).to_owned(),
+        tasks: stage.tasks,
+        cpu: cpu(stage.executor_cpu_ns, stage.deserialize_cpu_ns),
+        run_time_ms: stage.run_time_ms,
+        submitted: stage.submitted.map(Into::into),
+        completed: stage.completed.map(Into::into),
+    }
 }
 
-fn task(task: &SparkTask) -> Value {
-    json!({
-        "duration_ms": task.duration_ms,
-        "executor_cpu_ns": task.executor_cpu_ns,
-        "deserialize_cpu_ns": task.deserialize_cpu_ns,
-        "status": &*task.status,
-        "speculative": task.speculative,
-        "attempt": task.attempt,
-        "host": &*task.host,
-        "launched": task.launched.map(instant),
-    })
+fn task(task: &SparkTask) -> api::SparkTask {
+    api::SparkTask {
+        duration_ms: task.duration_ms,
+        cpu: cpu(task.executor_cpu_ns, task.deserialize_cpu_ns),
+        status: (*task.status).to_owned(),
+        speculative: task.speculative,
+        attempt: task.attempt,
+        host: (*task.host).to_owned(),
+        launched: task.launched.map(Into::into),
+    }
+}
+
+fn cpu(executor_ns: u64, deserialize_ns: u64) -> api::SparkCpu {
+    api::SparkCpu { executor_cpu_ns: Some(executor_ns), deserialize_cpu_ns: Some(deserialize_ns) }
 }
 
 #[cfg(test)]

@@ -5,24 +5,20 @@
 //! Limits: `limit` rows of tasks; the answer says how many there are.
 
 use super::ServeState;
-use super::answer::{head, headers, json};
-use super::figures::{Figures, put_seen};
+use super::answer::{head, headers, json, text, whole};
+use super::figures::Figures;
 use super::request::of_time;
 use super::spark;
 use super::waits::Waits;
 use super::work::{self, Class, Task, class_at};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use emberscope_api::{self as api, ClassFigures, Stages, Tasks, route};
 use emberscope_model::{LabelKey, LedgerSums};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Rows of tasks unless told.
-const DEFAULT_LIMIT: usize = 1000;
-/// The most rows of tasks that `limit` may say.
-const MAX_LIMIT: usize = 100_000;
 
 /// Sums over a stage's tasks.
 #[derive(Default)]
@@ -54,45 +50,39 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn row(&self, app: &str, stage: &str, attempt: &str) -> Value {
-        let mut row = Map::new();
-        for (key, value) in
-            [("app", app), ("app_name", self.app_name), ("stage", stage), ("stage_attempt", attempt)]
-        {
-            row.insert(key.into(), text(value));
-        }
-        row.insert("tasks".into(), self.tasks.into());
-        row.insert("begun".into(), self.own.exact.map_or(Value::Null, |sums| sums.begun.into()));
-        row.insert("executors".into(), self.executors.len().into());
+    fn row(&self, app: &str, stage: &str, attempt: &str) -> api::Stage {
         let mut all = self.own;
         all.add(&self.helpers);
         all.add(&self.python);
-        put_seen(&mut row, all.seen());
-        row.extend(self.own.json());
-        row.insert("helpers".into(), self.helpers.json().into());
-        row.insert("python".into(), self.python.json().into());
-        row.insert("waited".into(), self.waits.json(self.own.exact.as_ref()));
-        let classes = self.classes.iter().map(|(class, figures)| {
-            let mut row = Map::new();
-            row.insert("thread_class".into(), class_at(*class).map_or(Value::Null, Value::from));
-            row.extend(figures.json());
-            Value::Object(row)
+        let classes = self.classes.iter().map(|(class, figures)| ClassFigures {
+            thread_class: class_at(*class).map(Into::into),
+            figures: figures.answer(),
         });
-        row.insert("classes".into(), classes.collect());
-        Value::Object(row)
+        api::Stage {
+            app: text(app),
+            app_name: text(self.app_name),
+            stage: text(stage),
+            stage_attempt: text(attempt),
+            tasks: self.tasks,
+            begun: self.own.exact.map(|sums| sums.begun),
+            executors: self.executors.len() as u64,
+            first_seen: all.seen().map(|seen| seen.from.into()),
+            last_seen: all.seen().map(|seen| seen.until.into()),
+            own: self.own.answer(),
+            helpers: self.helpers.answer(),
+            python: self.python.answer(),
+            waited: self.waits.answer(self.own.exact.as_ref()),
+            classes: classes.collect(),
+            spark: None,
+        }
     }
 }
 
-/// What is not known is null.
-fn text(value: &str) -> Value {
-    if value.is_empty() { Value::Null } else { value.into() }
-}
-
-/// Answers `/api/v1/stages`.
+/// `/api/v1/stages`
 pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let source = state.spark.clone();
     state
-        .select(raw, &["join"], move |store, params, query| {
+        .select(raw, &route::STAGES, move |store, params, query| {
             of_time(query.kind)?;
             let source = if spark::wanted(params)? { source } else { None };
             let summary = store.summary(query)?;
@@ -110,10 +100,9 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
                     }
                 }
             }
-            let mut out = head(&summary, store);
-            out.insert("count".into(), stages.len().into());
             let rows = stages.iter().map(|([app, id, attempt], stage)| stage.row(app, id, attempt));
-            out.insert("stages".into(), rows.collect());
+            let content = Stages { count: stages.len() as u64, stages: rows.collect(), spark: None };
+            let mut out = whole(head(&summary, store), content);
             spark::join_stages(&mut out, source.as_deref(), spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
         })
@@ -154,40 +143,48 @@ fn rank(task: &Task, sort: Sort) -> u64 {
 pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let source = state.spark.clone();
     state
-        .select(raw, &["sort", "limit", "join"], move |store, params, query| {
+        .select(raw, &route::TASKS, move |store, params, query| {
             of_time(query.kind)?;
             let source = if spark::wanted(params)? { source } else { None };
             let sort = params.choice("sort", &SORTS, Sort::Cpu)?;
-            let limit = params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
+            let limit = params.number_of(&route::TASKS, "limit")?;
             let summary = store.summary(query)?;
             let mut tasks = work::tasks(store, query)?;
             // Stable: equal ones stay in the order of their numbers.
             tasks.sort_by_key(|task| Reverse(rank(task, sort)));
             let count = tasks.len();
             tasks.truncate(limit);
-            let mut out = head(&summary, store);
-            out.insert("count".into(), count.into());
-            out.insert("cut".into(), (count - tasks.len()).into());
-            out.insert("sort".into(), params.one("sort")?.unwrap_or("cpu").into());
-            out.insert("tasks".into(), tasks.iter().map(row).collect());
+            let content = Tasks {
+                count: count as u64,
+                cut: (count - tasks.len()) as u64,
+                sort: params.one("sort")?.unwrap_or("cpu").to_owned().into(),
+                tasks: tasks.iter().map(row).collect(),
+                spark: None,
+            };
+            let mut out = whole(head(&summary, store), content);
             spark::join_tasks(&mut out, source.as_deref(), spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
         })
         .await
 }
 
-/// A task's labels, as a row begins.
-pub fn labels(task: &Task, keys: &[LabelKey]) -> Map<String, Value> {
-    keys.iter().map(|key| (key.name().to_owned(), text(task.label(*key)))).collect()
-}
-
-fn row(task: &Task) -> Value {
-    use LabelKey::{App, Executor, Node, Stage, StageAttempt, Task as Tid, TaskAttempt, TaskIndex};
-    let mut row = labels(task, &[App, Stage, StageAttempt, TaskIndex, TaskAttempt, Tid, Executor, Node]);
-    put_seen(&mut row, task.seen());
-    row.extend(task.own.json());
-    row.insert("helpers".into(), task.helpers.json().into());
-    row.insert("python".into(), task.python.json().into());
-    row.insert("waited".into(), task.waits.json(task.own.exact.as_ref()));
-    Value::Object(row)
+fn row(task: &Task) -> api::Task {
+    let label = |key| text(task.label(key));
+    api::Task {
+        app: label(LabelKey::App),
+        stage: label(LabelKey::Stage),
+        stage_attempt: label(LabelKey::StageAttempt),
+        task_index: label(LabelKey::TaskIndex),
+        task_attempt: label(LabelKey::TaskAttempt),
+        task: label(LabelKey::Task),
+        executor: label(LabelKey::Executor),
+        node: label(LabelKey::Node),
+        first_seen: task.seen().map(|seen| seen.from.into()),
+        last_seen: task.seen().map(|seen| seen.until.into()),
+        own: task.own.answer(),
+        helpers: task.helpers.answer(),
+        python: task.python.answer(),
+        waited: task.waits.answer(task.own.exact.as_ref()),
+        spark: None,
+    }
 }

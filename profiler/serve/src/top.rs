@@ -4,54 +4,48 @@
 //! `limit` rows; the answer says how many there are.
 
 use super::ServeState;
-use super::answer::{amount, head, headers, json, share, share_error};
+use super::answer::{share, share_error, table};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use emberscope_export::{Cost, Method, sort};
+use emberscope_api::{Amount, Cost, Method, Top, route};
+use emberscope_export::{Method as Row, sort};
 use emberscope_model::{MethodAnswer, SampleKind, Summary};
-use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Rows that are answered unless `limit` says.
-const DEFAULT_LIMIT: usize = 50;
-/// The most rows that `limit` may say.
-const MAX_LIMIT: usize = 100_000;
-
-/// Answers `/api/v1/top`.
+/// `/api/v1/top`
 pub async fn top(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
-        .select(raw, &["limit", "sort", "lines"], |store, params, query| {
+        .select(raw, &route::TOP, |store, params, query| {
             let by_total = params.choice("sort", &[("self", false), ("total", true)], false)?;
-            let limit = params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
+            let limit = params.number_of(&route::TOP, "limit")?;
             let MethodAnswer { methods, range, windows, quality } = store.methods(query)?;
             let summary = Summary { range, windows, quality };
-            let mut methods: Vec<Method<'_>> = methods.iter().map(Method::of).collect();
+            let mut methods: Vec<Row<'_>> = methods.iter().map(Row::of).collect();
             sort(&mut methods, by_total);
             let count = methods.len();
             methods.truncate(limit);
             let rows = methods.iter().map(|method| row(method, summary.quality.samples, query.kind));
-            let mut out = head(&summary, store);
-            out.insert("sort".into(), if by_total { "total" } else { "self" }.into());
-            out.insert("methods".into(), count.into());
-            out.insert("top".into(), rows.collect());
-            Ok(json(headers(&summary, store), &Value::Object(out)))
+            let content = Top {
+                sort: if by_total { "total" } else { "self" }.into(),
+                methods: count as u64,
+                top: rows.collect(),
+            };
+            Ok(table(&summary, store, content))
         })
         .await
 }
 
-fn row(method: &Method<'_>, samples: u64, kind: SampleKind) -> Value {
-    let cost = |cost: Cost| {
-        let mut out = amount(kind, cost.count, cost.weight);
-        let share = share(cost.count, samples);
-        out.insert("share".into(), serde_json::json!(share));
-        out.insert("share_error".into(), serde_json::json!(share_error(cost.count, samples)));
-        Value::Object(out)
+fn row<'a>(method: &Row<'a>, samples: u64, kind: SampleKind) -> Method<'a> {
+    let cost = |cost: emberscope_export::Cost| Cost {
+        amount: Amount::new(kind, cost.count, cost.weight),
+        share: share(cost.count, samples),
+        share_error: share_error(cost.count, samples),
     };
-    let mut row = Map::new();
-    row.insert("name".into(), method.name.into());
-    row.insert("module".into(), method.module.into());
-    row.insert("kinds".into(), method.kinds.iter().copied().collect());
-    row.insert("self".into(), cost(method.own));
-    row.insert("total".into(), cost(method.total));
-    Value::Object(row)
+    Method {
+        name: method.name.into(),
+        module: method.module.into(),
+        kinds: method.kinds.iter().map(|kind| (*kind).into()).collect(),
+        own: cost(method.own),
+        total: cost(method.total),
+    }
 }

@@ -4,8 +4,8 @@
 //! time they are. Null where waits are not sampled.
 
 use super::figures::seconds;
+use emberscope_api::Waited;
 use emberscope_model::{LedgerSums, WaitReason};
-use serde_json::{Map, Value, json};
 
 /// Nanoseconds that were waited, by reason.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,28 +33,27 @@ impl Waits {
     }
 
     /// For a row whose threads used `exact`.
-    pub fn json(&self, exact: Option<&LedgerSums>) -> Value {
+    pub fn answer(&self, exact: Option<&LedgerSums>) -> Option<Waited> {
         let total = self.0.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
-        if total == 0 {
-            return Value::Null;
-        }
-        let by = self.by_reason().filter(|(_, ns)| *ns > 0);
-        let by: Map<String, Value> =
-            by.map(|(reason, ns)| (reason.slug().to_owned(), seconds(ns).into())).collect();
         let blocked = exact.map(LedgerSums::blocked_ns).filter(|blocked| *blocked > 0);
-        let of_blocked = blocked.map_or(Value::Null, |blocked| (total as f64 / blocked as f64).into());
-        json!({ "seconds": seconds(total), "of_blocked": of_blocked, "by": by })
+        let by = self.by_reason().filter(|(_, ns)| *ns > 0);
+        (total > 0).then(|| Waited {
+            seconds: seconds(total),
+            of_blocked: blocked.map(|blocked| total as f64 / blocked as f64),
+            by: by.map(|(reason, ns)| (reason.slug().into(), seconds(ns))).collect(),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
     #[test]
     fn reasons_stand_beside_what_is_exact() {
         let mut waits = Waits::default();
-        assert_eq!(waits.json(None), Value::Null);
+        assert_eq!(json!(waits.answer(None)), Value::Null);
         waits.add("shuffle", 3_000_000_000);
         waits.add("gc", 500_000_000);
         let mut more = Waits::default();
@@ -64,7 +63,7 @@ mod tests {
         exact.accounts.cpu_ns = 4_000_000_000;
         exact.accounts.run_delay_ns = 1_000_000_000;
         let by = json!({ "shuffle": 3.0, "gc": 0.5, "other": 0.5 });
-        assert_eq!(waits.json(Some(&exact)), json!({ "seconds": 4.0, "of_blocked": 1.0, "by": by }));
-        assert_eq!(waits.json(None)["of_blocked"], Value::Null);
+        assert_eq!(json!(waits.answer(Some(&exact))), json!({ "seconds": 4.0, "of_blocked": 1.0, "by": by }));
+        assert_eq!(waits.answer(None).unwrap().of_blocked, None);
     }
 }

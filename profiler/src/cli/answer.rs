@@ -6,16 +6,15 @@
 
 use super::client::Answered;
 use super::text;
-use emberscope_model::{Amount, Answer, SampleKind};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use emberscope_api::{Head, Weight};
+use emberscope_model::{Answer, SampleKind};
+use serde_json::Value;
 
 /// Names of missing parts in the line.
 const MAX_NAMED: usize = 3;
 
-/// What an answer rests on: its time, its windows and samples, and what is missing.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(from = "Head")]
+/// What an answer rests on.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Basis {
     kind: SampleKind,
     from: String,
@@ -29,52 +28,19 @@ pub struct Basis {
     note: String,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Head {
-    r#type: String,
-    range: Range,
-    windows: u64,
-    note: Option<String>,
-    quality: Quality,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Range {
-    from: String,
-    until: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Quality {
-    samples: u64,
-    lost: u64,
-    truncated: u64,
-    missing: u64,
-    missing_parts: Vec<Part>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Part {
-    name: String,
-}
-
 impl From<Head> for Basis {
-    fn from(head: Head) -> Self {
+    fn from(Head { basis, note, .. }: Head) -> Self {
         Self {
-            kind: SampleKind::asked(&head.r#type).unwrap_or_default(),
-            from: head.range.from,
-            until: head.range.until,
-            windows: head.windows,
-            samples: head.quality.samples,
-            lost: head.quality.lost,
-            truncated: head.quality.truncated,
-            missing: head.quality.missing,
-            names: head.quality.missing_parts.into_iter().map(|part| part.name).collect(),
-            note: head.note.unwrap_or_default(),
+            kind: SampleKind::asked(&basis.kind).unwrap_or_default(),
+            from: basis.range.from.0,
+            until: basis.range.until.0,
+            windows: basis.windows,
+            samples: basis.quality.samples,
+            lost: basis.quality.lost,
+            truncated: basis.quality.truncated,
+            missing: basis.quality.missing,
+            names: basis.quality.missing_parts.into_iter().map(|part| part.name).collect(),
+            note: note.unwrap_or_default(),
         }
     }
 }
@@ -102,19 +68,11 @@ impl From<&Answer> for Basis {
     }
 }
 
-/// What a row's samples weigh together.
-#[derive(Debug, Default, Deserialize)]
-#[serde(transparent)]
-pub struct Amounts(Map<String, Value>);
-
-impl Amounts {
-    /// The sum for people, of a kind; empty where the answer does not say.
-    pub fn of(&self, kind: SampleKind) -> String {
-        let Amount { key, of } = kind.facts().amount;
-        match self.0.get(key) {
-            Some(whole) if of == 1 => whole.to_string(),
-            other => text::seconds(other.and_then(Value::as_f64)),
-        }
+/// What samples of a kind weigh together, for people; empty where the answer does not say.
+pub fn amount(weight: &Weight, kind: SampleKind) -> String {
+    match weight.of(kind) {
+        Some(whole) if kind.facts().amount.of == 1 => whole.to_string(),
+        other => text::seconds(other.and_then(Value::as_f64)),
     }
 }
 
@@ -205,26 +163,29 @@ impl Basis {
 mod tests {
     use super::*;
 
+    fn basis(json: &str) -> Basis {
+        serde_json::from_str::<Head>(json).unwrap().into()
+    }
+
     #[test]
     fn the_line_tells_windows_samples_and_losses() {
-        let basis: Basis = serde_json::from_str(
+        let whole = basis(
             r#"{"range":{"from":"A","until":"B"},"windows":6,"window_seconds":10,
                 "quality":{"samples":400,"lost":2,"truncated":7,"frames":9}}"#,
-        )
-        .unwrap();
+        );
         assert_eq!(
-            basis.line(),
+            whole.line(),
             "6 windows from A until B: 400 samples (+- 5.0 %), 2 lost on the node, 7 with a stack cut short"
         );
-        assert_eq!(basis.nothing("app", "user=x"), "no app with user=x from A until B");
+        assert_eq!(whole.nothing("app", "user=x"), "no app with user=x from A until B");
         let quality = r#"{"quality":{"samples":4,"missing":5,"missing_parts":[{"name":"a"},{"name":"b"}]}}"#;
-        let holes: Basis = serde_json::from_str(quality).unwrap();
+        let holes = basis(quality);
         assert!(
             holes.line().ends_with("; MISSING: 5 unreadable parts (a, b and 3 more)"),
             "{}",
             holes.line()
         );
-        let empty: Basis = serde_json::from_str(r#"{"note":"No window has closed yet."}"#).unwrap();
+        let empty = basis(r#"{"note":"No window has closed yet."}"#);
         assert_eq!(empty.nothing("app", ""), "no app: No window has closed yet.");
         assert!(empty.line().contains("0 windows") && empty.line().contains(": 0 samples, 0 lost"));
     }

@@ -1,13 +1,12 @@
 //! `emberscope apps`: the Spark applications that were sampled.
 
 use super::CliError;
-use super::answer::{Amounts, Basis};
+use super::answer::{Basis, amount};
 use super::ask::{AskArgs, Rows};
 use super::table::{Align, Table};
 use clap::Args;
-use serde::Deserialize;
-
-const PATH: &str = "/api/v1/apps";
+use emberscope_api::route::{self, Route};
+use emberscope_api::{App, Apps};
 
 /// Flags of `emberscope apps`.
 #[derive(Args, Clone, Debug)]
@@ -21,37 +20,13 @@ pub struct AppsArgs {
 /// # Errors
 /// As for [`AskArgs::run`].
 pub fn run(args: &AppsArgs) -> Result<(), CliError> {
-    args.ask.run::<Apps>(PATH, Vec::new())
-}
-
-#[derive(Debug, Deserialize)]
-struct Apps {
-    #[serde(flatten)]
-    basis: Basis,
-    apps: Vec<App>,
-}
-
-#[derive(Debug, Deserialize)]
-struct App {
-    id: String,
-    name: Option<String>,
-    user: Option<String>,
-    deploy: Option<String>,
-    #[serde(default)]
-    executors: u64,
-    samples: u64,
-    #[serde(flatten)]
-    amounts: Amounts,
-    #[serde(default)]
-    last_seen: String,
+    args.ask.run::<Apps>(Vec::new())
 }
 
 impl Rows for Apps {
     const WHAT: &'static str = "application";
-    fn basis(&self) -> &Basis {
-        &self.basis
-    }
-    fn table(&self) -> Table {
+    const ROUTE: &'static Route = &route::APPS;
+    fn table(&self, basis: &Basis) -> Table {
         let mut table = Table::new(&[
             ("APP", Align::Left),
             ("NAME", Align::Left),
@@ -59,20 +34,20 @@ impl Rows for Apps {
             ("DEPLOY", Align::Left),
             ("EXECUTORS", Align::Right),
             ("SAMPLES", Align::Right),
-            (self.basis.kind().facts().column, Align::Right),
+            (basis.kind().facts().column, Align::Right),
             ("LAST SEEN", Align::Left),
         ]);
-        for app in &self.apps {
+        for App { id, name, user, deploy, executors, amount: of, last_seen, .. } in &self.apps {
             let text = |text: &Option<String>| text.clone().unwrap_or_default();
             table.row([
-                app.id.clone(),
-                text(&app.name),
-                text(&app.user),
-                text(&app.deploy),
-                app.executors.to_string(),
-                app.samples.to_string(),
-                app.amounts.of(self.basis.kind()),
-                app.last_seen.clone(),
+                id.clone(),
+                text(name),
+                text(user),
+                text(deploy),
+                executors.to_string(),
+                of.samples.to_string(),
+                amount(&of.weight, basis.kind()),
+                last_seen.0.clone(),
             ]);
         }
         table
@@ -95,7 +70,7 @@ mod tests {
             "first_seen":"2026-11-21T17:10:00.000Z","last_seen":"2026-11-21T17:20:00.000Z"}}]}}"#
         );
         let (target, printed, result) =
-            ask::<Apps>(&["--user", "a n&n", "--from", "-1h"], PATH, vec![], 200, &body);
+            ask::<Apps>(&["--user", "a n&n", "--from", "-1h"], route::APPS.path, vec![], 200, &body);
         result.unwrap();
         assert_eq!(target, "/api/v1/apps?user=a%20n%26n&from=-1h&type=cpu");
         let want = "APP    NAME          USER  DEPLOY      EXECUTORS  SAMPLES     CPU  LAST SEEN\n\
@@ -108,7 +83,7 @@ mod tests {
     #[test]
     fn json_is_passed_on() {
         let body = format!(r#"{{{HEAD},"apps":[{{"id":"a","samples":1,"new_field":[1]}}]}}"#);
-        let (_, printed, result) = ask::<Apps>(&["--json"], PATH, vec![], 200, &body);
+        let (_, printed, result) = ask::<Apps>(&["--json"], route::APPS.path, vec![], 200, &body);
         result.unwrap();
         assert_eq!(printed, format!("{body}\n"));
     }
@@ -116,7 +91,7 @@ mod tests {
     #[test]
     fn nothing_found_has_its_own_code() {
         let (_, printed, result) =
-            ask::<Apps>(&["--role", "x"], PATH, vec![], 200, &format!(r#"{{{HEAD},"apps":[]}}"#));
+            ask::<Apps>(&["--role", "x"], route::APPS.path, vec![], 200, &format!(r#"{{{HEAD},"apps":[]}}"#));
         let error = result.unwrap_err();
         assert_eq!((printed.as_str(), error.code()), ("", super::super::code::NOTHING));
         assert!(error.to_string().starts_with("no application with role=x from 2026-"), "{error}");

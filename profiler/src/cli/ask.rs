@@ -8,6 +8,8 @@ use super::table::{self, Table};
 use super::text;
 use super::{CliError, output};
 use clap::Args;
+use emberscope_api::Answer;
+use emberscope_api::route::Route;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -26,17 +28,17 @@ pub struct AskArgs {
     pub client: ClientArgs,
 }
 
-/// Adds to the daemon's answer before it is read.
-pub type Amend<'a> = &'a dyn Fn(&mut Map<String, Value>);
+/// Adds to the daemon's answer before it is read; whether it did.
+pub type Amend<'a> = &'a dyn Fn(&mut Map<String, Value>) -> bool;
 
 /// An answer that is a table.
 pub trait Rows: DeserializeOwned {
     /// What its rows are, for messages.
     const WHAT: &'static str;
-    /// What the answer rests on.
-    fn basis(&self) -> &Basis;
-    /// The answer's rows.
-    fn table(&self) -> Table;
+    /// Where it is asked for.
+    const ROUTE: &'static Route;
+    /// Its rows; the answer rests on `basis`.
+    fn table(&self, basis: &Basis) -> Table;
     /// Further tables, each with a heading of its own.
     fn below(&self) -> Vec<Table> {
         Vec::new()
@@ -44,23 +46,15 @@ pub trait Rows: DeserializeOwned {
 }
 
 impl AskArgs {
-    /// Asks `path`, with these parameters beside the selection, and prints.
-    ///
-    /// # Errors
-    /// [`CliError::Nothing`]: the answer has no rows. [`CliError::Output`]: standard output takes no more. Else as
-    /// for [`ClientArgs::client`] and [`Client::get_json`].
-    pub fn run<T: Rows>(&self, path: &str, more: Params) -> Result<(), CliError> {
-        let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
-        self.show::<T>(&self.client.client()?, path, more, None, table::terminal_width(), (out, err))
+    /// Asks, with these parameters beside the selection, and prints.
+    pub fn run<T: Rows>(&self, more: Params) -> Result<(), CliError> {
+        self.run_amended::<T>(T::ROUTE.path, more, &|_| false)
     }
 
-    /// As [`Self::run`]; `amend` adds to the daemon's answer before it is read.
-    ///
-    /// # Errors
-    /// As for [`Self::run`].
+    /// The same of a path of the route; `amend` adds to the daemon's answer before it is read.
     pub fn run_amended<T: Rows>(&self, path: &str, more: Params, amend: Amend<'_>) -> Result<(), CliError> {
         let (out, err) = (&mut io::stdout().lock(), &mut io::stderr().lock());
-        self.show::<T>(&self.client.client()?, path, more, Some(amend), table::terminal_width(), (out, err))
+        self.show::<T>(&self.client.client()?, path, more, amend, table::terminal_width(), (out, err))
     }
 
     fn show<T: Rows>(
@@ -68,7 +62,7 @@ impl AskArgs {
         client: &Client,
         path: &str,
         more: Params,
-        amend: Option<Amend<'_>>,
+        amend: Amend<'_>,
         room: Option<usize>,
         (out, err): (&mut dyn Write, &mut dyn Write),
     ) -> Result<(), CliError> {
@@ -76,13 +70,14 @@ impl AskArgs {
         params.push(self.kind.param());
         params.extend(more);
         let (mut json, mut value) = client.get_json::<Value>(path, &params)?;
-        if let (Some(amend), Some(answer)) = (amend, value.as_object_mut()) {
-            amend(answer);
+        if value.as_object_mut().is_some_and(amend) {
             json = value.to_string();
         }
         let spark = value.pointer("/spark/says").and_then(Value::as_str).map(str::to_owned);
-        let answer: T = serde_json::from_value(value).map_err(|e| client.odd(format!("its answer: {e}")))?;
-        let table = answer.table();
+        let answer: Answer<T> =
+            serde_json::from_value(value).map_err(|e| client.odd(format!("its answer: {e}")))?;
+        let (basis, answer) = (Basis::from(answer.head), answer.content);
+        let table = answer.table(&basis);
         if self.json {
             output::write_json(out, &json)?;
         } else if !table.is_empty() {
@@ -94,13 +89,13 @@ impl AskArgs {
         }
         out.flush()?;
         if table.is_empty() {
-            return Err(CliError::Nothing(answer.basis().nothing(T::WHAT, &self.select.describe())));
+            return Err(CliError::Nothing(basis.nothing(T::WHAT, &self.select.describe())));
         }
         if !self.json {
             if let Some(says) = spark.filter(|says| !says.is_empty()) {
                 writeln!(err, "names and figures of Spark's own: {}", text::clean(&says))?;
             }
-            writeln!(err, "{}", text::clean(&answer.basis().line()))?;
+            writeln!(err, "{}", text::clean(&basis.line()))?;
         }
         Ok(())
     }
@@ -129,7 +124,8 @@ pub(super) mod tests {
         let fake = Fake::answering(status, &[], body);
         let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let result = line.ask.show::<T>(&fake.client(None), path, more, None, None, (&mut out, &mut err));
+        let result =
+            line.ask.show::<T>(&fake.client(None), path, more, &|_| false, None, (&mut out, &mut err));
         let printed = [out, err].concat();
         (fake.request().target, String::from_utf8(printed).unwrap(), result)
     }

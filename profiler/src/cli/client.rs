@@ -8,6 +8,7 @@
 use super::CliError;
 use super::unix::Unix;
 use clap::Args;
+use emberscope_api::Error;
 use emberscope_serve::DEFAULT_SOCKET;
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -218,18 +219,7 @@ impl Client {
 
     /// An error of the API: `{"error":{"code","message","parameter"}}`.
     fn refused(&self, status: u16, body: &[u8]) -> CliError {
-        #[derive(serde::Deserialize)]
-        struct Body {
-            error: Inner,
-        }
-        #[derive(serde::Deserialize)]
-        struct Inner {
-            #[serde(default)]
-            code: String,
-            message: String,
-            parameter: Option<String>,
-        }
-        let Ok(Body { error }) = serde_json::from_slice::<Body>(body) else {
+        let Ok(Error { error }) = serde_json::from_slice(body) else {
             return self.odd(format!("HTTP status {status}"));
         };
         if error.code == "unknown_route" {

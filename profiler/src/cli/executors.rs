@@ -1,13 +1,12 @@
 //! `emberscope executors`: the executors that were sampled, their Python workers in rows of their own.
 
 use super::CliError;
-use super::answer::{Amounts, Basis};
+use super::answer::{Basis, amount};
 use super::ask::{AskArgs, Rows};
 use super::table::{Align, Table};
 use clap::Args;
-use serde::Deserialize;
-
-const PATH: &str = "/api/v1/executors";
+use emberscope_api::route::{self, Route};
+use emberscope_api::{Executors, Jvm};
 
 /// Flags of `emberscope executors`.
 #[derive(Args, Clone, Debug)]
@@ -21,46 +20,13 @@ pub struct ExecutorsArgs {
 /// # Errors
 /// As for [`AskArgs::run`].
 pub fn run(args: &ExecutorsArgs) -> Result<(), CliError> {
-    args.ask.run::<Executors>(PATH, Vec::new())
-}
-
-#[derive(Debug, Deserialize)]
-struct Executors {
-    #[serde(flatten)]
-    basis: Basis,
-    executors: Vec<Executor>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Executor {
-    app: String,
-    executor: String,
-    #[serde(default)]
-    role: String,
-    node: Option<String>,
-    host: Option<String>,
-    #[serde(default)]
-    pids: Vec<u32>,
-    cores: Option<u32>,
-    jvm: Option<Jvm>,
-    samples: u64,
-    #[serde(flatten)]
-    amounts: Amounts,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Jvm {
-    version: String,
-    names: String,
+    args.ask.run::<Executors>(Vec::new())
 }
 
 impl Rows for Executors {
     const WHAT: &'static str = "executor";
-    fn basis(&self) -> &Basis {
-        &self.basis
-    }
-    fn table(&self) -> Table {
+    const ROUTE: &'static Route = &route::EXECUTORS;
+    fn table(&self, basis: &Basis) -> Table {
         let mut table = Table::new(&[
             ("APP", Align::Left),
             ("EXECUTOR", Align::Left),
@@ -69,13 +35,13 @@ impl Rows for Executors {
             ("PID", Align::Left),
             ("CORES", Align::Right),
             ("SAMPLES", Align::Right),
-            (self.basis.kind().facts().column, Align::Right),
+            (basis.kind().facts().column, Align::Right),
             ("JVM", Align::Left),
             ("NAMES", Align::Left),
         ]);
         for row in &self.executors {
             let pids: Vec<String> = row.pids.iter().map(u32::to_string).collect();
-            let jvm = |part: fn(&Jvm) -> &String| row.jvm.as_ref().map(part).cloned().unwrap_or_default();
+            let jvm = |part: fn(&Jvm) -> &str| row.jvm.as_ref().map(part).unwrap_or_default().to_owned();
             table.row([
                 row.app.clone(),
                 row.executor.clone(),
@@ -83,8 +49,8 @@ impl Rows for Executors {
                 row.host.clone().or_else(|| row.node.clone()).unwrap_or_default(),
                 pids.join(","),
                 row.cores.map(|cores| cores.to_string()).unwrap_or_default(),
-                row.samples.to_string(),
-                row.amounts.of(self.basis.kind()),
+                row.amount.samples.to_string(),
+                amount(&row.amount.weight, basis.kind()),
                 jvm(|jvm| &jvm.version),
                 jvm(|jvm| &jvm.names),
             ]);
@@ -105,7 +71,8 @@ mod tests {
              "cores":2,"jvm":{"version":"17.0.15","names":"asked","names_detail":"x"},"samples":10,"cpu_seconds":0.1},
             {"app":"app-1","app_name":null,"executor":"1","role":"python","node":"n","host":null,"pids":[50],
              "cores":null,"jvm":null,"samples":2,"cpu_seconds":0.02}]}"#;
-        let (target, printed, result) = ask::<Executors>(&["--app", "etl"], PATH, vec![], 200, body);
+        let (target, printed, result) =
+            ask::<Executors>(&["--app", "etl"], route::EXECUTORS.path, vec![], 200, body);
         result.unwrap();
         assert_eq!(target, "/api/v1/executors?app=etl&type=cpu");
         let want = "APP    EXECUTOR  ROLE      HOST  PID    CORES  SAMPLES     CPU  JVM      NAMES\n\

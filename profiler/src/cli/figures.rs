@@ -4,77 +4,39 @@
 //! rest on samples and have an error; a cell never mixes them. A figure that is not told is an empty cell.
 
 use super::text;
-use serde::{Deserialize, Deserializer};
+use emberscope_api::{Exact, Figures, Instant, Sampled};
 
-/// For fields that are null where nothing is known: the empty text, 0.
-///
-/// # Errors
-/// The deserializer's own: the value is of another type.
-pub fn or_nothing<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
-}
-
-/// What the kernel has on threads' accounts: seconds, counts and bytes.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Exact {
-    pub cpu_seconds: f64,
-    pub user_seconds: f64,
-    pub system_seconds: f64,
-    pub wall_seconds: f64,
-    pub run_delay_seconds: f64,
-    /// The part of the run delay in which the cgroup's quota was used up.
-    pub throttled_seconds: f64,
-    pub blocked_seconds: f64,
-    pub python_wait_seconds: f64,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
-    pub minor_faults: u64,
-    pub major_faults: u64,
-    pub read_bytes: u64,
-    pub written_bytes: u64,
-}
-
-/// What samples say.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Sampled {
-    pub samples: u64,
-    pub cpu_seconds: f64,
-    /// Relative standard error of the CPU time; None without samples.
-    pub sampling_error: Option<f64>,
-}
-
-/// Exact and sampled figures of the same threads.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Figures {
-    pub exact: Option<Exact>,
-    pub sampled: Sampled,
-}
-
-impl Figures {
+/// Figures as cells.
+pub trait Cells {
     /// A time from the accounts.
-    pub fn exact_time(&self, of: fn(&Exact) -> f64) -> String {
+    fn exact_time(&self, of: fn(&Exact) -> f64) -> String;
+    /// Two counts from the accounts, as `1/2`.
+    fn exact_pair(&self, of: fn(&Exact) -> (u64, u64)) -> String;
+    /// Bytes from the accounts.
+    fn exact_bytes(&self, of: fn(&Exact) -> u64) -> String;
+    /// The CPU time that samples tell, with its error; empty without samples.
+    fn sampled_time(&self) -> String;
+    /// There is nothing in it.
+    fn is_empty(&self) -> bool;
+}
+
+impl Cells for Figures {
+    fn exact_time(&self, of: fn(&Exact) -> f64) -> String {
         text::time(self.exact.as_ref().map(of))
     }
-    /// Two counts from the accounts, as `1/2`.
-    pub fn exact_pair(&self, of: fn(&Exact) -> (u64, u64)) -> String {
+    fn exact_pair(&self, of: fn(&Exact) -> (u64, u64)) -> String {
         self.exact.as_ref().map(of).map(|(a, b)| format!("{a}/{b}")).unwrap_or_default()
     }
-    /// Bytes from the accounts.
-    pub fn exact_bytes(&self, of: fn(&Exact) -> u64) -> String {
+    fn exact_bytes(&self, of: fn(&Exact) -> u64) -> String {
         text::bytes(self.exact.as_ref().map(of))
     }
-    /// The CPU time that samples tell, with its error; empty without samples.
-    pub fn sampled_time(&self) -> String {
+    fn sampled_time(&self) -> String {
         match &self.sampled {
             Sampled { samples: 0, .. } => String::new(),
             sampled => text::time_within(Some(sampled.cpu_seconds), sampled.sampling_error),
         }
     }
-    /// Whether there is nothing in the figures.
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.exact.is_none() && self.sampled.samples == 0
     }
 }
@@ -90,24 +52,14 @@ pub fn how<'a>(rows: impl IntoIterator<Item = &'a Figures>) -> String {
     format!("exact, by the kernel's accounts of each thread, but {SAMPLED}")
 }
 
-/// What Spark says of its own CPU time, nanoseconds.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct SparkCpu {
-    executor_cpu_ns: Option<u64>,
-    deserialize_cpu_ns: Option<u64>,
+/// What is known, else nothing.
+pub fn known(text: &Option<String>) -> String {
+    text.clone().unwrap_or_default()
 }
 
-impl SparkCpu {
-    /// Inside tasks and reading them in, seconds; None where Spark has not told.
-    pub fn seconds(&self) -> Option<f64> {
-        let read_in = self.deserialize_cpu_ns.unwrap_or(0);
-        Some(self.executor_cpu_ns?.saturating_add(read_in) as f64 / 1e9)
-    }
-}
-
-/// A moment, without its date where all of the answer is of one day.
-pub fn moment(time: &str, from: &str, until: &str) -> String {
+/// A moment, without its date where all of the answer is of one day; empty where it is not known.
+pub fn moment(time: Option<&Instant>, from: &str, until: &str) -> String {
+    let time = time.map_or("", |time| &time.0);
     let day = |time: &str| time.split_once('T').map(|(day, _)| day.to_owned());
     match (time.split_once('T'), day(from)) {
         (Some((of, rest)), Some(first)) if of == first && day(until).as_ref() == Some(&first) => {
@@ -120,6 +72,7 @@ pub fn moment(time: &str, from: &str, until: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use emberscope_api::SparkCpu;
 
     #[test]
     fn what_is_not_told_is_an_empty_cell() {
@@ -146,6 +99,7 @@ mod tests {
 
     #[test]
     fn a_date_is_left_out_within_a_day() {
+        let moment = |time: &str, from, until| moment(Some(&Instant(time.to_owned())), from, until);
         let (from, until) = ("2026-11-21T10:00:00.000Z", "2026-11-21T11:00:00.000Z");
         assert_eq!(moment("2026-11-21T10:00:03.120Z", from, until), "10:00:03.120Z");
         assert_eq!(moment("2026-11-20T23:59:59.000Z", from, until), "2026-11-20T23:59:59.000Z");

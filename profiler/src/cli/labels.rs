@@ -1,15 +1,14 @@
 //! `emberscope labels`: what samples can be chosen by.
 
 use super::CliError;
-use super::answer::{Amounts, Basis, counted};
+use super::answer::{Basis, amount, counted};
 use super::ask::{AskArgs, Rows};
 use super::selection::{Params, label};
 use super::table::{Align, Table};
 use clap::Args;
+use emberscope_api::route::{self, Route};
+use emberscope_api::{LabelValues, Labels};
 use emberscope_model::LabelKey;
-use serde::Deserialize;
-
-const PATH: &str = "/api/v1/labels";
 
 /// Flags of `emberscope labels`.
 #[derive(Args, Clone, Debug)]
@@ -30,65 +29,39 @@ pub struct LabelsArgs {
 /// As for [`AskArgs::run`].
 pub fn run(args: &LabelsArgs) -> Result<(), CliError> {
     match args.name {
-        None => args.ask.run::<Names>(PATH, Vec::new()),
+        None => args.ask.run::<Labels>(Vec::new()),
         Some(key) => {
             let limit: Params = vec![("limit", args.limit.to_string())];
-            args.ask.run::<Values>(&format!("{PATH}/{key}/values"), limit)
+            let path = route::LABEL_VALUES.path.replace("{name}", key.name());
+            args.ask.run_amended::<LabelValues>(&path, limit, &|_| false)
         }
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct Names {
-    #[serde(flatten)]
-    basis: Basis,
-    labels: Vec<String>,
-}
-
-impl Rows for Names {
+impl Rows for Labels {
     const WHAT: &'static str = "label";
-    fn basis(&self) -> &Basis {
-        &self.basis
-    }
-    fn table(&self) -> Table {
+    const ROUTE: &'static Route = &route::LABELS;
+    fn table(&self, _: &Basis) -> Table {
         let mut table = Table::new(&[("LABEL", Align::Left)]);
         for name in &self.labels {
-            table.row([name.clone()]);
+            table.row([name.to_string()]);
         }
         table
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct Values {
-    #[serde(flatten)]
-    basis: Basis,
-    #[serde(default)]
-    cut: u64,
-    values: Vec<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Value {
-    value: String,
-    samples: u64,
-    #[serde(flatten)]
-    amounts: Amounts,
-}
-
-impl Rows for Values {
+impl Rows for LabelValues {
     const WHAT: &'static str = "value";
-    fn basis(&self) -> &Basis {
-        &self.basis
-    }
-    fn table(&self) -> Table {
+    const ROUTE: &'static Route = &route::LABEL_VALUES;
+    fn table(&self, basis: &Basis) -> Table {
         let mut table = Table::new(&[
             ("VALUE", Align::Left),
             ("SAMPLES", Align::Right),
-            (self.basis.kind().facts().column, Align::Right),
+            (basis.kind().facts().column, Align::Right),
         ]);
         for row in &self.values {
-            table.row([row.value.clone(), row.samples.to_string(), row.amounts.of(self.basis.kind())]);
+            let amount = amount(&row.amount.weight, basis.kind());
+            table.row([row.value.clone(), row.amount.samples.to_string(), amount]);
         }
         if self.cut > 0 {
             table.note(format!("and {}: see them with --limit", counted(self.cut, "more value")));
@@ -105,7 +78,7 @@ mod tests {
     #[test]
     fn names_and_values() {
         let names = r#"{"windows":1,"quality":{"samples":3},"labels":["app","stage"]}"#;
-        let (target, printed, result) = ask::<Names>(&[], PATH, vec![], 200, names);
+        let (target, printed, result) = ask::<Labels>(&[], route::LABELS.path, vec![], 200, names);
         result.unwrap();
         assert_eq!(target, "/api/v1/labels?type=cpu");
         assert!(printed.starts_with("LABEL\napp\nstage\n"), "{printed}");
@@ -113,7 +86,8 @@ mod tests {
         let values = r#"{"windows":1,"quality":{"samples":3},"label":"stage","cut":2,
             "values":[{"value":"3","samples":300,"cpu_seconds":3.03}]}"#;
         let limit = vec![("limit", "1".to_owned())];
-        let (target, printed, result) = ask::<Values>(&[], "/api/v1/labels/stage/values", limit, 200, values);
+        let (target, printed, result) =
+            ask::<LabelValues>(&[], "/api/v1/labels/stage/values", limit, 200, values);
         result.unwrap();
         assert_eq!(target, "/api/v1/labels/stage/values?type=cpu&limit=1");
         let want =

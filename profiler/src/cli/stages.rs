@@ -3,11 +3,12 @@
 use super::CliError;
 use super::answer::Basis;
 use super::ask::{AskArgs, Rows};
-use super::figures::{Figures, SparkCpu, how, or_nothing};
+use super::figures::{Cells, how, known};
 use super::selection::Params;
 use super::table::{Align, Table};
-use super::waited::Waited;
 use clap::Args;
+use emberscope_api::route::{self, Route};
+use emberscope_api::{ClassFigures, SparkStage, Stage, Stages};
 use emberscope_model::SparkUrl;
 use emberscope_process::{NamesConfig, Places, SparkNames};
 use emberscope_serve::spark::join_stages;
@@ -19,7 +20,6 @@ mod shown;
 
 use shown::Shown;
 
-const PATH: &str = "/api/v1/stages";
 /// How long a driver or history server may take: its first answer takes seconds.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -67,113 +67,56 @@ impl SparkArgs {
 pub fn run(args: &StagesArgs) -> Result<(), CliError> {
     let (params, source) = (args.spark.params(), args.spark.source());
     let amend = |answer: &mut Map<String, Value>| {
-        if let Some(source) = &source {
-            join_stages(answer, Some(source), PATIENCE);
-        }
+        source.as_ref().map(|source| join_stages(answer, Some(source), PATIENCE)).is_some()
     };
+    let path = route::STAGES.path;
     match args.classes {
-        true => args.ask.run_amended::<ByClass>(PATH, params, &amend),
-        false => args.ask.run_amended::<Stages>(PATH, params, &amend),
+        true => args.ask.run_amended::<ByClass>(path, params, &amend),
+        false => args.ask.run_amended::<Stages>(path, params, &amend),
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct Stages {
-    #[serde(flatten)]
-    basis: Basis,
-    stages: Vec<Stage>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Stage {
-    #[serde(default, deserialize_with = "or_nothing")]
-    app: String,
-    #[serde(deserialize_with = "or_nothing")]
-    stage: String,
-    #[serde(default, deserialize_with = "or_nothing")]
-    stage_attempt: String,
-    #[serde(default)]
-    tasks: u64,
-    #[serde(default, deserialize_with = "or_nothing")]
-    begun: u64,
-    #[serde(default, deserialize_with = "or_nothing")]
-    first_seen: String,
-    #[serde(default, deserialize_with = "or_nothing")]
-    last_seen: String,
-    #[serde(flatten)]
-    own: Figures,
-    #[serde(default)]
-    helpers: Figures,
-    #[serde(default)]
-    python: Figures,
-    waited: Option<Waited>,
-    #[serde(default)]
-    classes: Vec<Class>,
-    spark: Option<Spark>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Class {
-    #[serde(deserialize_with = "or_nothing")]
-    thread_class: String,
-    #[serde(flatten)]
-    figures: Figures,
-}
-
-/// What Spark says of the stage.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Spark {
-    name: Option<String>,
-    description: Option<String>,
-    sql_description: Option<String>,
-    status: Option<String>,
-    tasks: u64,
-    #[serde(flatten)]
-    cpu: SparkCpu,
-}
-
-impl Spark {
-    /// What was set for people before what Spark made.
-    fn title(&self) -> String {
-        let texts = [&self.description, &self.sql_description, &self.name];
-        let mut texts = texts.into_iter().flatten().filter(|text| !text.is_empty());
-        let Some(first) = texts.next() else { return String::new() };
-        // A call site tells what the stage is; a description which of many.
-        match &self.name {
-            Some(name) if !name.is_empty() && name != first => format!("{first}: {name}"),
-            _ => first.clone(),
-        }
+/// Name of a stage: what was set for people before what Spark made.
+fn title(spark: &SparkStage) -> String {
+    let texts = [spark.description.as_deref(), spark.sql_description.as_deref(), Some(&*spark.name)];
+    let mut texts = texts.into_iter().flatten().filter(|text| !text.is_empty());
+    let Some(first) = texts.next() else { return String::new() };
+    // A call site tells what the stage is; a description which of many.
+    match &*spark.name {
+        "" => first.to_owned(),
+        name if name == first => first.to_owned(),
+        name => format!("{first}: {name}"),
     }
 }
 
-impl Stage {
-    /// `3.0`, with the app where there are several.
-    fn number(&self) -> String {
-        attempt(&self.stage, &self.stage_attempt)
-    }
-    /// CPU time a task that Spark's clocks leave out, seconds. None unless what was seen is the whole
-    /// stage as Spark counts it: a killed copy's or a retry's time is ours and not Spark's.
-    fn overhead(&self) -> Option<f64> {
-        let (spark, exact) = (self.spark.as_ref()?, self.own.exact.as_ref()?);
-        let whole = spark.tasks == self.tasks && self.begun == self.tasks && self.tasks > 0;
-        let complete = spark.status.as_deref().is_none_or(|status| status == "COMPLETE");
-        let difference = exact.cpu_seconds - spark.cpu.seconds()?;
-        (whole && complete).then(|| difference / self.tasks as f64)
-    }
+/// `3.0`
+fn number(stage: &Stage) -> String {
+    attempt(&stage.stage, &stage.stage_attempt)
+}
+
+/// CPU time a task that Spark's clocks leave out, seconds. None unless what was seen is the whole
+/// stage as Spark counts it: a killed copy's or a retry's time is ours and not Spark's.
+fn overhead(stage: &Stage) -> Option<f64> {
+    let (spark, exact) = (stage.spark.as_ref()?, stage.own.exact.as_ref()?);
+    let whole = spark.tasks == stage.tasks && stage.begun == Some(stage.tasks) && stage.tasks > 0;
+    let complete = spark.status.is_empty() || spark.status == "COMPLETE";
+    let difference = exact.cpu_seconds - spark.cpu.seconds()?;
+    (whole && complete).then(|| difference / stage.tasks as f64)
 }
 
 /// A number with its attempt: `3.0`; the number alone where there is none.
-pub fn attempt(number: &str, attempt: &str) -> String {
-    if attempt.is_empty() { number.to_owned() } else { format!("{number}.{attempt}") }
+pub fn attempt(number: &Option<String>, attempt: &Option<String>) -> String {
+    let number = known(number);
+    match attempt.as_deref() {
+        None | Some("") => number,
+        Some(attempt) => format!("{number}.{attempt}"),
+    }
 }
 
 impl Rows for Stages {
     const WHAT: &'static str = "stage";
-    fn basis(&self) -> &Basis {
-        &self.basis
-    }
-    fn table(&self) -> Table {
+    const ROUTE: &'static Route = &route::STAGES;
+    fn table(&self, basis: &Basis) -> Table {
         let shown = Shown::of(&self.stages);
         let mut table = Table::new(&shown.columns());
         table.give_way(&["LAST SEEN", "FIRST SEEN", "KERNEL", "USER", "SPARK'S CPU", "BLOCKED", "SAMPLED"]);
@@ -181,7 +124,7 @@ impl Rows for Stages {
             table.cut_last();
         }
         for stage in &self.stages {
-            table.row(shown.cells(stage, self.basis.range()));
+            table.row(shown.cells(stage, basis.range()));
         }
         table.note(how(self.stages.iter().map(|stage| &stage.own)));
         shown.notes(&mut table);
@@ -196,10 +139,8 @@ struct ByClass(Stages);
 
 impl Rows for ByClass {
     const WHAT: &'static str = "stage";
-    fn basis(&self) -> &Basis {
-        &self.0.basis
-    }
-    fn table(&self) -> Table {
+    const ROUTE: &'static Route = &route::STAGES;
+    fn table(&self, _: &Basis) -> Table {
         let several_apps = Shown::of(&self.0.stages).several_apps;
         let mut columns = vec![("STAGE", Align::Left), ("CLASS", Align::Left)];
         if several_apps {
@@ -208,10 +149,10 @@ impl Rows for ByClass {
         columns.extend(["CPU", "USER", "KERNEL", "RUN DELAY", "SAMPLED"].map(|name| (name, Align::Right)));
         let mut table = Table::new(&columns);
         for stage in &self.0.stages {
-            for Class { thread_class, figures } in &stage.classes {
-                let mut row = vec![stage.number(), thread_class.clone()];
+            for ClassFigures { thread_class, figures } in &stage.classes {
+                let mut row = vec![number(stage), thread_class.clone().unwrap_or_default().into_owned()];
                 if several_apps {
-                    row.insert(0, stage.app.clone());
+                    row.insert(0, known(&stage.app));
                 }
                 row.extend([
                     figures.exact_time(|exact| exact.cpu_seconds),

@@ -7,6 +7,7 @@ use super::client::{Client, ClientArgs};
 use super::selection::Params;
 use super::{CliError, output, text};
 use clap::Args;
+use emberscope_api::route;
 use serde_json::Value;
 use std::io::{self, Write};
 
@@ -29,7 +30,7 @@ pub fn run(args: &StatusArgs) -> Result<(), CliError> {
 }
 
 fn show(client: &Client, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
-    let (text, value) = client.get_json::<Value>("/api/v1/status", &Params::new())?;
+    let (text, value) = client.get_json::<Value>(route::STATUS.path, &Params::new())?;
     if json {
         output::write_json(out, &text)?;
     } else {

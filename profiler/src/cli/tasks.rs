@@ -3,18 +3,17 @@
 use super::CliError;
 use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
-use super::figures::{Figures, SparkCpu, how, or_nothing};
+use super::figures::{Cells, how, known};
 use super::selection::Params;
 use super::stages::{PATIENCE, SparkArgs, attempt};
 use super::table::{Align, Table};
 use super::text::time;
-use super::waited::{self, Waited};
+use super::waited;
 use clap::{Args, ValueEnum};
+use emberscope_api::route::{self, Route};
+use emberscope_api::{SparkTask, Task, Tasks};
 use emberscope_serve::spark::join_tasks;
-use serde::Deserialize;
 use serde_json::{Map, Value};
-
-const PATH: &str = "/api/v1/tasks";
 
 /// Flags of `emberscope tasks`.
 #[derive(Args, Clone, Debug)]
@@ -62,11 +61,9 @@ impl Order {
 pub fn run(args: &TasksArgs) -> Result<(), CliError> {
     let source = args.spark.source();
     let amend = |answer: &mut Map<String, Value>| {
-        if let Some(source) = &source {
-            join_tasks(answer, Some(source), PATIENCE);
-        }
+        source.as_ref().map(|source| join_tasks(answer, Some(source), PATIENCE)).is_some()
     };
-    args.ask.run_amended::<Tasks>(PATH, params(args), &amend)
+    args.ask.run_amended::<Tasks>(route::TASKS.path, params(args), &amend)
 }
 
 fn params(args: &TasksArgs) -> Params {
@@ -75,74 +72,20 @@ fn params(args: &TasksArgs) -> Params {
     params
 }
 
-#[derive(Debug, Deserialize)]
-struct Tasks {
-    #[serde(flatten)]
-    basis: Basis,
-    #[serde(default)]
-    cut: u64,
-    tasks: Vec<Task>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Task {
-    #[serde(default, deserialize_with = "or_nothing")]
-    app: String,
-    #[serde(default, deserialize_with = "or_nothing")]
-    stage: String,
-    #[serde(default, deserialize_with = "or_nothing")]
-    stage_attempt: String,
-    #[serde(default, deserialize_with = "or_nothing")]
-    task_index: String,
-    #[serde(default, deserialize_with = "or_nothing")]
-    task_attempt: String,
-    #[serde(default, deserialize_with = "or_nothing")]
-    task: String,
-    #[serde(default, deserialize_with = "or_nothing")]
-    executor: String,
-    #[serde(flatten)]
-    own: Figures,
-    #[serde(default)]
-    helpers: Figures,
-    #[serde(default)]
-    python: Figures,
-    waited: Option<Waited>,
-    spark: Option<Spark>,
-}
-
-/// What Spark says of the task.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Spark {
-    duration_ms: Option<f64>,
-    status: Option<String>,
-    speculative: bool,
-    #[serde(flatten)]
-    cpu: SparkCpu,
-}
-
-impl Spark {
-    fn status(&self) -> String {
-        let status = self.status.clone().unwrap_or_default();
-        if self.speculative { format!("{status} speculative").trim_start().to_owned() } else { status }
-    }
-}
-
-impl Tasks {
-    /// Some rows differ in this.
-    fn differ(&self, key: fn(&Task) -> (&str, &str)) -> bool {
-        self.tasks.iter().any(|task| Some(key(task)) != self.tasks.first().map(key))
-    }
+/// Spark's word on how a task went.
+fn status(spark: &SparkTask) -> String {
+    let speculative = if spark.speculative { " speculative" } else { "" };
+    format!("{}{speculative}", spark.status).trim_start().to_owned()
 }
 
 impl Rows for Tasks {
     const WHAT: &'static str = "task";
-    fn basis(&self) -> &Basis {
-        &self.basis
-    }
-    fn table(&self) -> Table {
-        let apps = self.differ(|task| (&task.app, ""));
-        let stages = apps || self.differ(|task| (&task.stage, &task.stage_attempt));
+    const ROUTE: &'static Route = &route::TASKS;
+    fn table(&self, _: &Basis) -> Table {
+        let first = self.tasks.first();
+        let apps = self.tasks.iter().any(|task| Some(&task.app) != first.map(|first| &first.app));
+        let stage = |task: &Task| (task.stage.clone(), task.stage_attempt.clone());
+        let stages = apps || self.tasks.iter().any(|task| Some(stage(task)) != first.map(stage));
         let joined = self.tasks.iter().any(|task| task.spark.is_some());
         let helped = self.tasks.iter().any(|task| !task.helpers.is_empty());
         let python = self.tasks.iter().any(|task| !task.python.is_empty());
@@ -175,10 +118,10 @@ impl Rows for Tasks {
         ]);
         for task in &self.tasks {
             let mut row = Vec::new();
-            row.extend(apps.then(|| task.app.clone()));
+            row.extend(apps.then(|| known(&task.app)));
             row.extend(stages.then(|| attempt(&task.stage, &task.stage_attempt)));
             let index = attempt(&task.task_index, &task.task_attempt);
-            row.extend([index, task.task.clone(), task.executor.clone()]);
+            row.extend([index, known(&task.task), known(&task.executor)]);
             row.push(task.own.exact_time(|exact| exact.cpu_seconds));
             row.extend(helped.then(|| task.helpers.exact_time(|exact| exact.cpu_seconds)));
             row.extend(python.then(|| task.python.exact_time(|exact| exact.cpu_seconds)));
@@ -200,8 +143,8 @@ impl Rows for Tasks {
                 let spark = task.spark.as_ref();
                 row.extend([
                     time(spark.and_then(|spark| spark.cpu.seconds())),
-                    time(spark.and_then(|spark| spark.duration_ms).map(|ms| ms / 1e3)),
-                    spark.map(Spark::status).unwrap_or_default(),
+                    time(spark.and_then(|spark| spark.duration_ms).map(|ms| ms as f64 / 1e3)),
+                    spark.map(status).unwrap_or_default(),
                 ]);
             }
             table.row(row);
@@ -248,7 +191,8 @@ mod tests {
             "sort":"run_delay","tasks":[{}]}}"#,
             tasks.join(",")
         );
-        let (target, printed, result) = ask::<Tasks>(&["--stage", "3"], PATH, params(&line), 200, &body);
+        let (target, printed, result) =
+            ask::<Tasks>(&["--stage", "3"], route::TASKS.path, params(&line), 200, &body);
         result.unwrap();
         (target, printed)
     }

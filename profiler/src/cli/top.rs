@@ -1,15 +1,14 @@
 //! `emberscope top`: methods by the samples in them and below them.
 
 use super::CliError;
-use super::answer::{Amounts, Basis, counted};
+use super::answer::{Basis, amount, counted};
 use super::ask::{AskArgs, Rows};
 use super::selection::Params;
 use super::table::{Align, Table};
 use super::text::percent_within;
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
-
-const PATH: &str = "/api/v1/top";
+use emberscope_api::route::{self, Route};
+use emberscope_api::{Cost, Method, Top};
 
 /// Flags of `emberscope top`.
 #[derive(Args, Clone, Debug)]
@@ -40,7 +39,7 @@ enum Order {
 /// # Errors
 /// As for [`AskArgs::run`].
 pub fn run(args: &TopArgs) -> Result<(), CliError> {
-    args.ask.run::<Top>(PATH, params(args))
+    args.ask.run::<Top<'_>>(params(args))
 }
 
 fn params(args: &TopArgs) -> Params {
@@ -55,42 +54,11 @@ fn params(args: &TopArgs) -> Params {
     params
 }
 
-#[derive(Debug, Deserialize)]
-struct Top {
-    #[serde(flatten)]
-    basis: Basis,
-    #[serde(default)]
-    methods: u64,
-    top: Vec<Method>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Method {
-    name: String,
-    #[serde(default)]
-    module: String,
-    #[serde(rename = "self")]
-    own: Cost,
-    total: Cost,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Cost {
-    samples: u64,
-    share: Option<f64>,
-    share_error: Option<f64>,
-    #[serde(flatten)]
-    amounts: Amounts,
-}
-
-impl Rows for Top {
+impl Rows for Top<'static> {
     const WHAT: &'static str = "sample";
-    fn basis(&self) -> &Basis {
-        &self.basis
-    }
-    fn table(&self) -> Table {
-        let kind = self.basis.kind();
+    const ROUTE: &'static Route = &route::TOP;
+    fn table(&self, basis: &Basis) -> Table {
+        let kind = basis.kind();
         let mut table = Table::new(&[
             ("SELF", Align::Right),
             ("SAMPLES", Align::Right),
@@ -101,12 +69,12 @@ impl Rows for Top {
             ("METHOD", Align::Left),
             ("MODULE", Align::Left),
         ]);
-        for Method { name, module, own, total } in &self.top {
+        for Method { name, module, own, total, .. } in &self.top {
             let cells = |cost: &Cost| {
                 let share = percent_within(cost.share, cost.share_error);
-                [share, cost.samples.to_string(), cost.amounts.of(kind)]
+                [share, cost.amount.samples.to_string(), amount(&cost.amount.weight, kind)]
             };
-            let names = [name.clone(), module.clone()];
+            let names = [name.to_string(), module.to_string()];
             table.row(cells(own).into_iter().chain(cells(total)).chain(names));
         }
         table.note("+- is the standard error of a share p of all n samples: sqrt(p (1 - p) / n)".to_owned());
@@ -138,7 +106,7 @@ mod tests {
             "self":{"samples":1,"cpu_seconds":0.0101,"share":0.125,"share_error":0.1},
             "total":{"samples":4,"cpu_seconds":0.0404,"share":0.5,"share_error":0.2}}]}"#;
         let (target, printed, result) =
-            ask::<Top>(&["--stage", "3", "--stage", "4"], PATH, params(&args), 200, body);
+            ask::<Top<'_>>(&["--stage", "3", "--stage", "4"], route::TOP.path, params(&args), 200, body);
         result.unwrap();
         assert_eq!(target, "/api/v1/top?stage=3&stage=4&type=cpu&limit=1&sort=total");
         let want = "            SELF  SAMPLES     CPU             TOTAL  SAMPLES     CPU  METHOD  MODULE\n\
@@ -151,7 +119,7 @@ mod tests {
     #[test]
     fn an_error_of_the_api_is_a_sentence_with_its_code() {
         let refused = |status, body: &str| {
-            let error = ask::<Top>(&[], PATH, vec![], status, body).2.unwrap_err();
+            let error = ask::<Top<'_>>(&[], route::TOP.path, vec![], status, body).2.unwrap_err();
             (error.code(), error.to_string())
         };
         let unknown =

@@ -6,6 +6,7 @@
 use super::CliError;
 use super::client::{Client, ClientArgs};
 use clap::Args;
+use emberscope_api::{LoginLink, route};
 use std::io::{self, Write};
 
 /// Flags of `emberscope url`.
@@ -28,13 +29,8 @@ pub fn run(args: &UrlArgs) -> Result<(), CliError> {
 }
 
 fn show(client: &Client, base: Option<&str>, out: &mut dyn Write) -> Result<(), CliError> {
-    #[derive(serde::Deserialize)]
-    struct Link {
-        path: String,
-        url: Option<String>,
-    }
-    let answered = client.post("/api/v1/login")?;
-    let link: Link =
+    let answered = client.post(route::LOGIN.path)?;
+    let link: LoginLink =
         serde_json::from_slice(&answered.body).map_err(|error| client.odd(format!("its answer: {error}")))?;
     let url = match (base, link.url) {
         (Some(base), _) => format!("{}{}", base.trim_end_matches('/'), link.path),

@@ -3,9 +3,7 @@
 //! In: `waited` of a row, and its exact figures. Out: a cell with the largest parts of the threads' wall time: each reason,
 //! the run queue as `cpu`, and the cgroup's quota as `throttled`.
 
-use super::figures::Figures;
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use emberscope_api::{Figures, Waited};
 
 /// Head of the column.
 pub const HEAD: &str = "WAITED FOR";
@@ -17,21 +15,13 @@ const SHOWN: usize = 2;
 /// Parts of the wall time below this are left out.
 const LEAST: f64 = 0.01;
 
-/// What samples of waits say.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Waited {
-    /// Seconds by reason.
-    by: BTreeMap<String, f64>,
-}
-
-/// What the column has of a row; empty where waits are not sampled.
+/// The cell; empty where waits are not sampled.
 pub fn cell(waited: Option<&Waited>, figures: &Figures) -> String {
     let (Some(waited), Some(exact)) = (waited, &figures.exact) else { return String::new() };
     let throttled = exact.throttled_seconds;
     let queued = [("cpu", exact.run_delay_seconds - throttled), ("throttled", throttled)];
     let mut parts: Vec<(&str, f64)> =
-        waited.by.iter().map(|(reason, seconds)| (reason.as_str(), *seconds)).chain(queued).collect();
+        waited.by.iter().map(|(reason, seconds)| (&**reason, *seconds)).chain(queued).collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let share = |seconds: f64| seconds / exact.wall_seconds.max(f64::MIN_POSITIVE);
     let shown = parts.iter().filter(|(_, seconds)| share(*seconds) >= LEAST).take(SHOWN);

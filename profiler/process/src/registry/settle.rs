@@ -98,7 +98,9 @@ impl Registry {
         let pairs = drivers.filter_map(|driver| {
             let parent = driver.parent?;
             let python = self.entries.get(&parent).is_some_and(|p| p.own.runtime == Runtime::Python);
-            python.then(|| (parent, driver.process.exited, driver.process.key, Identity::clone(&driver.settled)))
+            python.then(|| {
+                (parent, driver.process.exited, driver.process.key, Identity::clone(&driver.settled))
+            })
         });
         // A notebook may have had several JVMs: the one that lives, the newest.
         let mut pairs: Vec<_> = pairs.collect();

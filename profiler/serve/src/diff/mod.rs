@@ -19,18 +19,14 @@ use super::run::Rendered;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
+use emberscope_api::{self as api, Amount, Diff, MethodName, SlowSide, route};
 use emberscope_export::{Aligned, DiffOptions, Format, cause, render_diff};
 use emberscope_model::{Answer, Query, SampleKind, Summary, WallTime, sampling_error};
 use emberscope_store::Store;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use slow::Group;
 use std::sync::Arc;
 use table::{Compared, Side, whole};
-
-/// Methods that are answered unless `limit` says.
-const DEFAULT_LIMIT: usize = 100;
-/// The most methods that `limit` may say.
-const MAX_LIMIT: usize = 100_000;
 
 /// What makes two sides comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,10 +69,8 @@ struct Question {
 
 /// Answers `/api/v1/diff`.
 pub async fn diff(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
-    let more = ["format", "group", "scale", "slow", "sort", "limit", "nodes"];
-    state
-        .ask(Params::comparing(raw.as_deref(), &more), read, |store, _, question| answer(store, question))
-        .await
+    let params = Params::of_route(raw.as_deref(), &route::DIFF);
+    state.ask(params, read, |store, _, question| answer(store, question)).await
 }
 
 fn read(params: &Params) -> Result<Question, ApiError> {
@@ -104,7 +98,7 @@ fn read(params: &Params) -> Result<Question, ApiError> {
         format: params.choice("format", &formats, Format::Svg)?,
         scale: params.choice("scale", scales, if slow { Scale::Task } else { Scale::Equal })?,
         by_total: params.choice("sort", &[("self", false), ("total", true)], false)?,
-        limit: params.number("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT),
+        limit: params.number_of(&route::DIFF, "limit")?,
         nodes: params.flag("nodes")?,
     })
 }
@@ -150,10 +144,9 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(question.format.content_type()));
     if question.format == Format::Json {
         let groups = slow.as_ref().map(|(_, slow)| [&slow.median, &slow.slow]);
-        let mut out = surroundings(store, &summaries, &compared, groups);
-        out.insert("slow".into(), slow.as_ref().map_or(Value::Null, |(_, slow)| slow.json.clone()));
-        methods(&mut out, question, &compared);
-        return Ok(json(headers, &Value::Object(out)));
+        let sides = sides(store, &summaries, &compared, groups);
+        let slow = slow.as_ref().map(|(_, slow)| slow.answer.clone());
+        return Ok(json(headers, &json!(difference(sides, slow, question, &compared))));
     }
     if question.format == Format::Svg {
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SVG_POLICY));
@@ -200,41 +193,38 @@ fn both_headers(store: &dyn Store, [left, right]: &[Summary; 2]) -> HeaderMap {
     out
 }
 
-/// Both sides of the answer, and what they sum to.
-fn surroundings(
+/// Both sides, and what there is to be asked for.
+fn sides(
     store: &dyn Store,
     summaries: &[Summary; 2],
     compared: &Compared<'_>,
     groups: Option<[&Group; 2]>,
-) -> Map<String, Value> {
-    let mut out = Map::new();
-    let sides = [("left", compared.left), ("right", compared.right)];
-    for (at, ((name, side), summary)) in sides.into_iter().zip(summaries).enumerate() {
-        let mut row = head(summary, store);
-        for shared in ["window_seconds", "span"] {
-            if let Some(value) = row.remove(shared) {
-                out.insert(shared.into(), value);
-            }
-        }
-        row.insert("samples".into(), side.whole.count.into());
-        row.insert(summary.quality.kind.facts().amount.key.into(), seconds(side.whole.weight).into());
-        row.insert("sampling_error".into(), json!(sampling_error(side.whole.count)));
-        row.insert("factor".into(), side.factor.into());
-        if let Some(group) = groups.and_then(|groups| groups.get(at).copied()) {
-            row.insert("name".into(), group.name.into());
-            row.insert("tasks".into(), group.listed.clone());
-            row.insert("task_count".into(), group.count.into());
-            row.insert("task_cpu_seconds".into(), seconds(group.cpu_ns).into());
-        }
-        out.insert(name.into(), row.into());
-    }
-    out.insert("scale".into(), compared.scale.slug().into());
-    out.insert("total".into(), compared.total());
-    out
+) -> (api::Held, [api::Side; 2]) {
+    let side = |summary: &Summary, side: table::Side, group: Option<&Group>| {
+        let api::Head { basis, note, .. } = head(summary, store);
+        let amount = Amount::new(summary.quality.kind, side.whole.count, side.whole.weight);
+        let slow = group.map(|group| SlowSide {
+            name: group.name.into(),
+            tasks: group.listed.clone(),
+            task_count: group.count as u64,
+            task_cpu_seconds: seconds(group.cpu_ns),
+        });
+        let sampling_error = sampling_error(side.whole.count);
+        api::Side { basis, note, amount: Amount { sampling_error, ..amount }, factor: side.factor, slow }
+    };
+    let [left, right] = summaries;
+    let [median, slow] = groups.map_or([None, None], |groups| groups.map(Some));
+    let held = head(right, store).held;
+    (held, [side(left, compared.left, median), side(right, compared.right, slow)])
 }
 
-/// The cause, the methods, and the tree where it was asked for.
-fn methods(out: &mut Map<String, Value>, question: &Question, compared: &Compared<'_>) {
+/// The whole answer: the cause, the methods, and the tree where it was asked for.
+fn difference<'a>(
+    (held, [left, right]): (api::Held, [api::Side; 2]),
+    slow: Option<api::Slow>,
+    question: &Question,
+    compared: &Compared<'a>,
+) -> Diff<'a> {
     let mut rows = compared.methods(question.by_total);
     let cause = cause(compared.trees, compared.left.factor, compared.right.factor);
     let place = cause.and_then(|c| rows.iter().position(|row| row.name() == (c.name, c.module)));
@@ -245,12 +235,18 @@ fn methods(out: &mut Map<String, Value>, question: &Question, compared: &Compare
     }
     let count = rows.len();
     rows.truncate(question.limit);
-    out.insert("cause".into(), json!(cause.map(|c| json!({ "name": c.name, "module": c.module }))));
-    out.insert("sort".into(), if question.by_total { "total" } else { "self" }.into());
-    out.insert("methods".into(), count.into());
-    out.insert("cut".into(), (count - rows.len()).into());
-    out.insert("diff".into(), rows.iter().map(|row| compared.row(row)).collect());
-    if question.nodes {
-        out.insert("nodes".into(), compared.nodes());
+    Diff {
+        held,
+        scale: compared.scale.slug().into(),
+        left,
+        right,
+        slow,
+        total: compared.total(),
+        cause: cause.map(|c| MethodName { name: c.name.into(), module: c.module.into() }),
+        sort: if question.by_total { "total" } else { "self" }.into(),
+        methods: count as u64,
+        cut: (count - rows.len()) as u64,
+        diff: rows.iter().map(|row| compared.row(row)).collect(),
+        nodes: question.nodes.then(|| compared.nodes()),
     }
 }

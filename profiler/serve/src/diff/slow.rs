@@ -6,15 +6,15 @@
 //! `off-cpu` it is the own thread's wall time, by the ledger, that makes a task slow. Limits: [`LEAST`] tasks;
 //! [`MOST`] in a group (the slowest, and those in the middle), of which [`LISTED`] are listed.
 
+use super::super::answer::text;
 use super::super::error::ApiError;
 use super::super::figures::seconds;
 use super::super::params::Params;
-use super::super::stages::labels;
 use super::super::work::{self, Task};
 use axum::http::StatusCode;
+use emberscope_api as api;
 use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind};
 use emberscope_store::Store;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Fewer tasks have no usual ones and slow ones.
@@ -34,18 +34,23 @@ pub struct Group {
     pub cpu_ns: u64,
     /// What the wall time of the tasks' own threads went to.
     times: Times,
-    /// The first [`LISTED`] of the tasks, for JSON.
-    pub listed: Value,
+    /// The first of them.
+    pub listed: Vec<api::SideTask>,
     tids: Vec<String>,
 }
 
 impl Group {
     fn new(name: &'static str, tasks: &[Task]) -> Self {
-        use LabelKey::{Executor, StageAttempt, Task as Tid, TaskAttempt, TaskIndex};
         let row = |task: &Task| {
-            let mut row = labels(task, &[Tid, TaskIndex, TaskAttempt, StageAttempt, Executor]);
-            row.insert("cpu_seconds".into(), seconds(task.cpu_ns()).into());
-            Value::Object(row)
+            let label = |key| text(task.label(key));
+            api::SideTask {
+                task: label(LabelKey::Task),
+                task_index: label(LabelKey::TaskIndex),
+                task_attempt: label(LabelKey::TaskAttempt),
+                stage_attempt: label(LabelKey::StageAttempt),
+                executor: label(LabelKey::Executor),
+                cpu_seconds: seconds(task.cpu_ns()),
+            }
         };
         Self {
             name,
@@ -53,7 +58,7 @@ impl Group {
             cpu_ns: tasks.iter().map(Task::cpu_ns).fold(0, u64::saturating_add),
             times: Times::of(tasks),
             listed: tasks.iter().take(LISTED).map(row).collect(),
-            tids: tasks.iter().map(|task| task.label(Tid).to_owned()).collect(),
+            tids: tasks.iter().map(|task| task.label(LabelKey::Task).to_owned()).collect(),
         }
     }
     /// The query for the samples of these tasks.
@@ -71,8 +76,8 @@ pub struct Slow {
     pub median: Group,
     /// Tasks above the 90th percentile.
     pub slow: Group,
-    /// Tasks, source and percentiles, for JSON.
-    pub json: Value,
+    /// Tasks, source and percentiles.
+    pub answer: api::Slow,
 }
 
 /// Looks at the parameters before any work.
@@ -131,17 +136,17 @@ pub fn groups(store: &dyn Store, query: &Query) -> Result<Slow, ApiError> {
     };
     let at = |place: usize| tasks.get(place).map(|task| seconds(rank(task)));
     let by = if by_wall { "wall" } else { "cpu" };
+    let percentiles = [(40, p40), (60, p60 - 1), (90, p90 - 1)];
+    let percentiles = percentiles.map(|(p, place)| (format!("p{p}_{by}_seconds"), at(place).into()));
     let (median, slow) = (Group::new("median", usual), Group::new("slow", top));
     Ok(Slow {
-        json: json!({
-            "because": because(&median, &slow),
-            "tasks": n,
-            "source": source,
-            "by": by,
-            (format!("p40_{by}_seconds")): at(p40),
-            (format!("p60_{by}_seconds")): at(p60 - 1),
-            (format!("p90_{by}_seconds")): at(p90 - 1),
-        }),
+        answer: api::Slow {
+            because: because(&median, &slow),
+            tasks: n as u64,
+            source: source.into(),
+            by: by.into(),
+            percentiles: percentiles.into_iter().collect(),
+        },
         median,
         slow,
     })
@@ -176,9 +181,9 @@ impl Times {
     }
 }
 
-/// What a slow task's wall time has more of than a usual one's, the most first: seconds a task, and the part of all
-/// that it has more.
-fn because(median: &Group, slow: &Group) -> Value {
+/// What a slow task's wall time has more of than a usual one's, the most first: seconds a task, and the part of all that it
+/// has more.
+fn because(median: &Group, slow: &Group) -> Vec<api::Because> {
     let each = |group: &Group, what| {
         group.times.0.get(what).copied().unwrap_or_default() as f64 / 1e9 / group.count.max(1) as f64
     };
@@ -187,6 +192,6 @@ fn because(median: &Group, slow: &Group) -> Value {
     more.sort_by(|a, b| b.1.total_cmp(&a.1));
     let all: f64 = more.iter().map(|(_, seconds)| seconds).sum();
     more.iter()
-        .map(|(what, seconds)| json!({ "of": what, "seconds": seconds, "share": seconds / all }))
+        .map(|(what, seconds)| api::Because { of: (*what).into(), seconds: *seconds, share: seconds / all })
         .collect()
 }

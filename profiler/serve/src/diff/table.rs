@@ -1,14 +1,14 @@
 //! A difference as JSON: both sides, what they sum to, and the methods by what they add to it.
 //!
-//! In: aligned trees and two [`Side`]s. Out: JSON values. A scaled time t of n samples has the standard
+//! In: aligned trees and two [`Side`]s. Out: the answer's rows. A scaled time t of n samples has the standard
 //! error t/sqrt(n); where sides are scaled to equal totals, the total is given and the share p is what
 //! varies: total * sqrt(p(1-p)/N). A difference has the root of both errors' squares.
 
 use super::Scale;
 use crate::answer::share_error;
+use emberscope_api::{DiffNode, DiffRow, MethodName, Pair};
 use emberscope_export::{Aligned, Cost, Method, methods};
-use emberscope_model::Tree;
-use serde_json::{Map, Value, json};
+use emberscope_model::{Node, Tree};
 use std::cmp::Ordering;
 
 /// One side of a comparison, scaled.
@@ -57,16 +57,16 @@ impl Row<'_> {
 
 impl<'a> Compared<'a> {
     /// Two scaled times and their difference.
-    fn pair(&self, left: Cost, right: Cost) -> Map<String, Value> {
-        let mut out = Map::new();
+    fn pair(&self, left: Cost, right: Cost) -> Pair {
         let error = self.left.error(left, self.scale).hypot(self.right.error(right, self.scale));
-        out.insert("left_seconds".into(), self.left.seconds(left).into());
-        out.insert("right_seconds".into(), self.right.seconds(right).into());
-        out.insert("difference".into(), self.difference(left, right).into());
-        out.insert("difference_error".into(), error.into());
-        out.insert("left_samples".into(), left.count.into());
-        out.insert("right_samples".into(), right.count.into());
-        out
+        Pair {
+            left_seconds: self.left.seconds(left),
+            right_seconds: self.right.seconds(right),
+            difference: self.difference(left, right),
+            difference_error: Some(error),
+            left_samples: left.count,
+            right_samples: right.count,
+        }
     }
 
     fn difference(&self, left: Cost, right: Cost) -> f64 {
@@ -74,13 +74,13 @@ impl<'a> Compared<'a> {
     }
 
     /// The sums of both sides.
-    pub fn total(&self) -> Value {
-        let mut out = self.pair(self.left.whole, self.right.whole);
+    pub fn total(&self) -> Pair {
+        let mut total = self.pair(self.left.whole, self.right.whole);
         if self.scale == Scale::Equal {
             // They were made so.
-            out.insert("difference_error".into(), Value::Null);
+            total.difference_error = None;
         }
-        out.into()
+        total
     }
 
     /// The methods of both, those first that differ most in their own or their total time.
@@ -102,34 +102,27 @@ impl<'a> Compared<'a> {
     }
 
     /// A method's row.
-    pub fn row(&self, row: &Row<'_>) -> Value {
-        let kinds: std::collections::BTreeSet<&str> =
-            row.left.kinds.iter().chain(&row.right.kinds).copied().collect();
-        json!({
-            "name": row.right.name,
-            "module": row.right.module,
-            "kinds": kinds,
-            "self": self.pair(row.left.own, row.right.own),
-            "total": self.pair(row.left.total, row.right.total),
-        })
+    pub fn row(&self, row: &Row<'a>) -> DiffRow<'a> {
+        DiffRow {
+            method: MethodName { name: row.right.name.into(), module: row.right.module.into() },
+            kinds: row.left.kinds.iter().chain(&row.right.kinds).map(|kind| (*kind).into()).collect(),
+            own: self.pair(row.left.own, row.right.own),
+            total: self.pair(row.left.total, row.right.total),
+        }
     }
 
     /// The merged tree, a caller before its callees; times in scaled seconds.
-    pub fn nodes(&self) -> Value {
-        let both = self.trees.left.nodes.iter().zip(&self.trees.right.nodes).enumerate();
-        let row = |(id, (left, right)): (usize, (&emberscope_model::Node, &emberscope_model::Node))| {
-            let own =
-                |node: &emberscope_model::Node| Cost { count: node.self_count, weight: node.self_weight };
-            let total =
-                |node: &emberscope_model::Node| Cost { count: node.total_count, weight: node.total_weight };
-            json!({
-                "parent": (id > 0).then_some(right.parent),
-                "name": right.frame.name.as_ref(),
-                "kind": right.frame.kind.slug(),
-                "module": right.frame.module.as_ref(),
-                "self": [self.left.seconds(own(left)), self.right.seconds(own(right))],
-                "total": [self.left.seconds(total(left)), self.right.seconds(total(right))],
-            })
+    pub fn nodes(&self) -> Vec<DiffNode<'a>> {
+        let trees: &'a Aligned = self.trees;
+        let own = |node: &Node| Cost { count: node.self_count, weight: node.self_weight };
+        let total = |node: &Node| Cost { count: node.total_count, weight: node.total_weight };
+        let both = trees.left.nodes.iter().zip(&trees.right.nodes).enumerate();
+        let row = |(id, (left, right)): (usize, (&Node, &'a Node))| DiffNode {
+            parent: (id > 0).then_some(right.parent),
+            method: MethodName { name: (&*right.frame.name).into(), module: (&*right.frame.module).into() },
+            kind: right.frame.kind.slug().into(),
+            own: [self.left.seconds(own(left)), self.right.seconds(own(right))],
+            total: [self.left.seconds(total(left)), self.right.seconds(total(right))],
         };
         both.map(row).collect()
     }

@@ -8,24 +8,24 @@ mod part;
 mod processes;
 
 use super::ServeState;
-use super::answer::{head, headers, json};
+use super::answer::table;
 use super::error::ApiError;
-use super::figures::{Figures, put_seen, seconds};
+use super::figures::{Figures, seconds};
 use super::request::of_time;
 use super::work::{self, natural};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use emberscope_api::{Tax, TaxProcess, TaxStage, route};
 use emberscope_model::{LabelKey, MatchOp, Matcher, Query, TimeRange, WallTime, sampling_error};
 use emberscope_store::Store;
 use part::{Part, Source};
-use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Answers `/api/v1/tax`.
 pub async fn tax(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
-        .select(raw, &[], |store, _, query| {
+        .select(raw, &route::TAX, |store, _, query| {
             of_time(query.kind)?;
             if query.selection.matchers.iter().any(|m| m.key == LabelKey::ThreadClass) {
                 let message = "`thread_class` is what the tax splits by: ask without it.";
@@ -48,20 +48,22 @@ pub async fn tax(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) 
                     classes.entry(*class).or_insert_with(Part::default).add(part);
                 }
                 total.add(&own);
-                let mut row = jvm.row();
-                row.insert("source".into(), own.source().map_or(Value::Null, |s| s.slug().into()));
-                row.insert("classes".into(), processes::class_rows(&parts, &own, false));
-                row.insert("total".into(), own.json().into());
-                rows.push(Value::Object(row));
+                rows.push(TaxProcess {
+                    who: jvm.who(),
+                    source: own.source().map(|source| source.slug().into()),
+                    total: own.answer(),
+                    classes: processes::class_rows(&parts, &own, false),
+                });
             }
-            let mut out = head(&summary, store);
-            out.insert("source".into(), total.source().map_or(Value::Null, |s| s.slug().into()));
-            out.insert("stage".into(), stage.map_or(Value::Null, |stage| stage.json()));
-            out.insert("classes".into(), processes::class_rows(&classes, &total, true));
-            out.insert("total".into(), total.json().into());
-            out.insert("processes".into(), rows.into());
-            out.insert("beside".into(), processes.beside().into());
-            Ok(json(headers(&summary, store), &Value::Object(out)))
+            let content = Tax {
+                source: total.source().map(|source| source.slug().into()),
+                stage: stage.map(|stage| stage.answer()),
+                total: total.answer(),
+                classes: processes::class_rows(&classes, &total, true),
+                processes: rows,
+                beside: processes.beside(),
+            };
+            Ok(table(&summary, store, content))
         })
         .await
 }
@@ -114,17 +116,17 @@ impl Stage {
         Query { range: TimeRange { from, until }, selection, ..query.clone() }
     }
 
-    fn json(&self) -> Value {
-        let mut out = Map::new();
+    fn answer(&self) -> TaxStage {
         let executors: BTreeSet<_> =
             self.ran.iter().filter_map(|ran| ran.get(1)).map(|executor| natural(executor)).collect();
-        out.insert("tasks".into(), self.tasks.into());
-        put_seen(&mut out, Some(self.seen));
-        out.insert("executors".into(), executors.into_iter().map(|(_, _, name)| name).collect());
-        out.insert("source".into(), self.source.slug().into());
-        out.insert("cpu_seconds".into(), seconds(self.cpu_ns).into());
-        let error = sampling_error(self.figures.samples).filter(|_| self.source != Source::Ledger);
-        out.insert("sampling_error".into(), json!(error));
-        Value::Object(out)
+        TaxStage {
+            tasks: self.tasks as u64,
+            first_seen: Some(self.seen.from.into()),
+            last_seen: Some(self.seen.until.into()),
+            executors: executors.into_iter().map(|(_, _, name)| name).collect(),
+            source: self.source.slug().into(),
+            cpu_seconds: seconds(self.cpu_ns),
+            sampling_error: sampling_error(self.figures.samples).filter(|_| self.source != Source::Ledger),
+        }
     }
 }

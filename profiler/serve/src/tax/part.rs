@@ -1,13 +1,13 @@
 //! One part of the tax: CPU time of a class in a process, and sums of such.
 //!
-//! In: figures from the ledger or from samples. Out: JSON. Errors: a sampled time of n samples that weigh
+//! In: figures from the ledger or from samples. Out: rows of the answer. Errors: a sampled time of n samples that weigh
 //! w together has the variance w²/n; an exact one has none; so sums over both have the sampled parts'. A
 //! part p of a whole P has a share p/P with the variance ((1-s)² var(p) + s² var(P-p)) / P², which for
 //! samples of one weight is s(1-s)/n.
 
 use crate::figures::seconds;
+use emberscope_api as api;
 use emberscope_model::{LedgerSums, sampling_error};
-use serde_json::{Map, Value, json};
 
 /// Where a CPU time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,29 +122,29 @@ impl Part {
         let variance = (1.0 - share).powi(2) * part.variance + share.powi(2) * rest;
         Some(variance.sqrt() / whole.ns as f64)
     }
-    /// The figures of the part, for JSON.
-    pub fn json(&self) -> Map<String, Value> {
-        let mut out = Map::new();
-        let mut put = |key: &str, value: Value| out.insert(key.to_owned(), value);
-        put("cpu_seconds", seconds(self.cpu().ns).into());
-        put("user_seconds", seconds(self.user.ns).into());
-        put("system_seconds", seconds(self.system.ns).into());
-        put("cpu_error", json!(self.cpu().error()));
-        put("user_error", json!(self.user.error()));
-        put("system_error", json!(self.system.error()));
-        put("samples", self.beside.samples.into());
-        put("sampled_cpu_seconds", seconds(self.beside.weight).into());
-        put("sampling_error", json!(sampling_error(self.beside.samples)));
-        out
+    /// Its figures.
+    pub fn answer(&self) -> api::Part {
+        api::Part {
+            cpu_seconds: seconds(self.cpu().ns),
+            user_seconds: seconds(self.user.ns),
+            system_seconds: seconds(self.system.ns),
+            cpu_error: self.cpu().error(),
+            user_error: self.user.error(),
+            system_error: self.system.error(),
+            samples: self.beside.samples,
+            sampled_cpu_seconds: seconds(self.beside.weight),
+            sampling_error: sampling_error(self.beside.samples),
+        }
     }
-    /// The figures of the part, and what part of the whole they are.
-    pub fn json_of(&self, whole: &Self) -> Map<String, Value> {
-        let mut out = self.json();
-        let (part, all) = (self.cpu().ns, whole.cpu().ns);
-        out.insert("source".into(), self.source.map_or(Value::Null, |s| s.slug().into()));
-        out.insert("share".into(), json!(crate::answer::share(part, all)));
-        out.insert("share_error".into(), json!(self.share_error(whole)));
-        out
+    /// The same, as a part of a whole.
+    pub fn answer_of(&self, whole: &Self, class: Option<&'static str>) -> api::PartOf {
+        api::PartOf {
+            thread_class: class.map(Into::into),
+            source: self.source.or(whole.source).map(|source| source.slug().into()),
+            part: self.answer(),
+            share: crate::answer::share(self.cpu().ns, whole.cpu().ns),
+            share_error: self.share_error(whole),
+        }
     }
 }
 
@@ -152,6 +152,7 @@ impl Part {
 mod tests {
     use super::*;
     use crate::answer::share_error;
+    use serde_json::{Value, json};
 
     fn sampled(samples: u64) -> Sampled {
         Sampled { samples, weight: samples * 10 }
@@ -162,7 +163,7 @@ mod tests {
         let part = Part::sampled(sampled(60), sampled(40));
         let mut whole = Part::sampled(sampled(300), sampled(0));
         whole.add(&part);
-        let json = part.json_of(&whole);
+        let json = json!(part.answer_of(&whole, None));
         let is = |key: &str, want: Option<f64>| {
             let got = json[key].as_f64();
             assert!(got.zip(want).is_some_and(|(a, b)| (a - b).abs() < 1e-12), "{key}: {got:?} {want:?}");
@@ -179,15 +180,15 @@ mod tests {
         let mut sums = LedgerSums::default();
         sums.accounts.cpu_ns = 3_000;
         let exact = Part::exact(&sums, sampled(290));
-        let json = exact.json_of(&exact);
+        let json = json!(exact.answer_of(&exact, None));
         assert_eq!((&json["cpu_error"], &json["share_error"]), (&Value::Null, &Value::Null));
         assert_eq!((&json["source"], &json["samples"]), (&json!("ledger"), &json!(290)));
         let mut sum = exact;
         sum.add(&Part::sampled(sampled(100), sampled(0)));
-        let json = sum.json_of(&sum);
+        let json = json!(sum.answer_of(&sum, None));
         assert_eq!((&json["source"], &json["cpu_seconds"]), (&json!("mixed"), &json!(4e-6)));
         // 1,000 of 4,000 are off by a tenth.
         assert!((json["cpu_error"].as_f64().unwrap() - 0.025).abs() < 1e-12);
-        assert_eq!(Part::default().json()["cpu_error"], Value::Null);
+        assert_eq!(Part::default().answer().cpu_error, None);
     }
 }

@@ -6,14 +6,15 @@
 //! merged stacks say which samples hit the kernel. Limits: the store's.
 
 use super::part::{Part, Sampled, Source};
+use crate::answer::text;
 use crate::error::ApiError;
 use crate::figures::seconds;
 use crate::work::{Class, class_at, class_of, place};
+use emberscope_api::{Beside, PartOf, Who};
 use emberscope_model::{
     FrameKind, LabelKey, LedgerSums, MatchOp, Matcher, Query, Role, Tree, sampling_error,
 };
 use emberscope_store::Store;
-use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -162,23 +163,21 @@ impl Processes {
             .map(|(key, process)| (Jvm { key, process }, process.parts()))
     }
     /// What is no JVM, the busiest first.
-    pub fn beside(&self) -> Vec<Value> {
-        let mut rows: Vec<(u64, Value)> = Vec::new();
+    pub fn beside(&self) -> Vec<Beside> {
+        let mut rows: Vec<(u64, Beside)> = Vec::new();
         for (key, process) in self.0.iter().filter(|(_, process)| !process.is_jvm) {
             let mut sum = Sampled::default();
             process.samples.values().for_each(|s| sum.add(s.samples, s.weight));
-            let mut row = Jvm { key, process }.row();
             let exact = process.ledger.values().map(|sums| sums.accounts.cpu_ns).reduce(u64::saturating_add);
             let cpu_ns = exact.unwrap_or(sum.weight);
-            let source = if exact.is_some() { Source::Ledger } else { Source::Samples };
-            row.insert("source".into(), source.slug().into());
-            row.insert("samples".into(), sum.samples.into());
-            row.insert("cpu_seconds".into(), seconds(cpu_ns).into());
-            row.insert(
-                "sampling_error".into(),
-                json!(sampling_error(sum.samples).filter(|_| exact.is_none())),
-            );
-            rows.push((cpu_ns, Value::Object(row)));
+            let row = Beside {
+                who: Jvm { key, process }.who(),
+                source: if exact.is_some() { Source::Ledger } else { Source::Samples }.slug().into(),
+                samples: sum.samples,
+                cpu_seconds: seconds(cpu_ns),
+                sampling_error: sampling_error(sum.samples).filter(|_| exact.is_none()),
+            };
+            rows.push((cpu_ns, row));
         }
         rows.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         rows.into_iter().map(|(_, row)| row).collect()
@@ -210,36 +209,29 @@ pub struct Jvm<'a> {
 }
 
 impl Jvm<'_> {
-    /// How the row of the process begins: its labels.
-    pub fn row(&self) -> Map<String, Value> {
-        let mut row = Map::new();
-        let text = |value: &str| if value.is_empty() { Value::Null } else { value.into() };
-        for (key, value) in KEYS.iter().zip(self.key) {
-            row.insert(key.name().into(), text(value));
+    /// Which process it is, for its row.
+    pub fn who(&self) -> Who {
+        let [node, app, role, executor, pid] = self.key;
+        Who {
+            node: text(node),
+            pid: pid.parse().ok(),
+            app: text(app),
+            app_name: text(&self.process.app_name),
+            role: text(role),
+            executor: text(executor),
+            process: text(&self.process.comm),
         }
-        let pid: Option<u32> = self.key.last().and_then(|pid| pid.parse().ok());
-        row.insert("pid".into(), json!(pid));
-        row.insert("app_name".into(), text(&self.process.app_name));
-        row.insert("process".into(), text(&self.process.comm));
-        row
     }
 }
 
 /// Rows of classes: all that there are, and no class where it occurs.
-pub fn class_rows(parts: &BTreeMap<Class, Part>, whole: &Part, all: bool) -> Value {
+pub fn class_rows(parts: &BTreeMap<Class, Part>, whole: &Part, all: bool) -> Vec<PartOf> {
     let none = Part::default();
     let row = |class: Class| {
         let part = parts.get(&class).unwrap_or(&none);
         let name = class_at(class);
         let shown = !part.is_empty() || (all && name.is_some());
-        shown.then(|| {
-            let mut row = part.json_of(whole);
-            row.insert("thread_class".into(), name.map_or(Value::Null, Value::from));
-            if part.source().is_none() {
-                row.insert("source".into(), whole.source().map_or(Value::Null, |s| s.slug().into()));
-            }
-            Value::Object(row)
-        })
+        shown.then(|| part.answer_of(whole, name))
     };
     (0..=place(None)).filter_map(row).collect()
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::openapi::document;
-use crate::openapi::table::{Answers, CALLS, Kind, RENDER_DIFF, ROUTES, Route, Selects};
+use emberscope_api::route::{Answers, CALLS, Kind, LOGIN, RENDER_DIFF, ROUTES, Route, Selects};
 use emberscope_export::Format;
 use std::collections::BTreeSet;
 
@@ -83,31 +83,89 @@ async fn listed_values_are_taken_and_others_are_not() {
     }
 }
 
+/// What of a value is not as a schema says. What this does not know of schemas is none that the document has.
+fn wrong(at: &str, value: &Value, schema: &Value, document: &Value) -> Vec<String> {
+    if let Some(part) = schema["$ref"].as_str() {
+        return wrong(at, value, document.pointer(part.trim_start_matches('#')).unwrap(), document);
+    }
+    if let Some(any) = schema["anyOf"].as_array() {
+        let each = any.iter().map(|schema| wrong(at, value, schema, document));
+        return each.min_by_key(Vec::len).unwrap_or_default();
+    }
+    let is = |kind: &str| match kind {
+        "null" => value.is_null(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        other => panic!("{at}: {other}"),
+    };
+    let kinds = match &schema["type"] {
+        Value::Null => return Vec::new(),
+        Value::Array(kinds) => kinds.clone(),
+        kind => vec![kind.clone()],
+    };
+    if !kinds.iter().any(|kind| is(kind.as_str().unwrap())) {
+        return vec![format!("{at}: {value} is no {kinds:?}")];
+    }
+    let mut out = Vec::new();
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        out.extend(wrong(&format!("{at}[{index}]"), item, &schema["items"], document));
+    }
+    let Some(object) = value.as_object() else { return out };
+    for required in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        out.extend((!object.contains_key(required)).then(|| format!("{at} has no {required}")));
+    }
+    for (key, value) in object {
+        let at = format!("{at}.{key}");
+        match (schema["properties"].get(key), &schema["additionalProperties"]) {
+            (Some(schema), _) => out.extend(wrong(&at, value, schema, document)),
+            (None, Value::Null | Value::Bool(false)) => out.push(format!("{at} is not in the schema")),
+            (None, more) => out.extend(wrong(&at, value, more, document)),
+        }
+    }
+    out
+}
+
 #[tokio::test]
-async fn answers_have_the_fields_that_are_listed() {
+async fn answers_are_as_their_schemas_say() {
+    let document = document();
     for route in ROUTES {
-        let (query, fields) = match route.answers {
-            Answers::Text(kind) => {
+        let queries: &[&str] = match (&route.answers, route.selects) {
+            (Answers::Text(kind), _) => {
                 let got = get(route.path).await;
                 assert!(got.header("content-type").starts_with(kind), "{}", route.path);
                 continue;
             }
-            Answers::Json(fields) => ("", fields),
-            Answers::Formats(_, fields) => ("format=json", fields),
+            (Answers::Json(_), Selects::Nothing) => &[""],
+            (Answers::Json(_), _) => &["", "type=page-faults"],
+            (_, Selects::TwoSides) => &["left.app=app-1&format=json", "left.app=app-1&format=json&nodes=1"],
+            (Answers::Formats(..), _) => &["format=json", "columns=1", "format=json&lines=1&group=app,stage"],
         };
-        let sides = if route.selects == Selects::TwoSides { "left.app=app-1&" } else { "" };
         let path = route.path.replace("{name}", "app");
-        let got = get(&format!("{path}?{sides}{query}")).await.json();
-        for field in fields {
-            assert!(got.get(field).is_some(), "{path} has no {field}: {got}");
+        for query in queries {
+            let range = if route.selects == Selects::Nothing { String::new() } else { within(0, 30) };
+            let got = get(&format!("{path}?{range}&{query}")).await;
+            if got.status == 400 && *query == "type=page-faults" {
+                continue;
+            }
+            let schema =
+                &document["paths"][route.path]["get"]["responses"]["200"]["content"]["application/json"];
+            let wrong = wrong(&path, &got.json(), &schema["schema"], &document);
+            assert!(wrong.is_empty(), "{path}?{query}: {wrong:#?}");
         }
-        let known = fields.iter().copied().chain(["note"]).collect::<BTreeSet<_>>();
-        // The daemon's own part of its status is not the server's to list.
-        if !route.path.ends_with("/status") {
-            let more: Vec<_> =
-                got.as_object().unwrap().keys().filter(|k| !known.contains(k.as_str())).collect();
-            assert!(more.is_empty(), "{path}: not listed: {more:?}");
-        }
+    }
+    let refused = get("/api/v1/top?exeuctor=1").await.json();
+    let error = &document["components"]["schemas"]["Error"];
+    assert_eq!(wrong("error", &refused, error, &document), Vec::<String>::new());
+    // The other way: what a schema wants is missed, and what it has not is seen.
+    let schema = &document["components"]["schemas"]["Apps"];
+    assert!(schema["required"].as_array().unwrap().contains(&json!("quality")), "{schema}");
+    let said = wrong("apps", &json!({ "apps": [{ "id": 7 }], "more": 1 }), schema, &document);
+    for what in ["apps has no range", "apps.apps[0].id: 7 is no", "apps.more is not in the schema"] {
+        assert!(said.iter().any(|line| line.starts_with(what)), "{what}: {said:?}");
     }
 }
 
@@ -117,6 +175,9 @@ async fn the_router_and_the_document_have_the_same_routes() {
     let pattern = |s: &'static str| s.split(".route(\"").skip(1).filter_map(|rest| rest.split('"').next());
     let routed: BTreeSet<&str> = sources.into_iter().flat_map(pattern).collect();
     let listed: BTreeSet<&str> = ROUTES.iter().map(|r| r.path).collect();
+    // Of the table: each once, and three of them where health alone is asked for.
+    let of_table = sources[0].matches(".route(route::").count();
+    assert_eq!(of_table, ROUTES.len() + [LOGIN.path, "/metrics", "/healthz", "/readyz"].len());
     // A page's own files are no API; calls are below.
     let document = document();
     let logins = |p: &str| p.ends_with("/login") && document["paths"].get(p).is_some();
@@ -125,8 +186,6 @@ async fn the_router_and_the_document_have_the_same_routes() {
     };
     let missing: Vec<_> = routed.iter().filter(|p| !known(p) && !p.contains("/ui/")).collect();
     assert!(missing.is_empty(), "not in the document: {missing:?}");
-    let indexed: BTreeSet<&str> = super::super::plain::ROUTES.iter().map(|(path, _)| *path).collect();
-    assert_eq!(indexed, listed);
     let calls = include_str!("../pyroscope/mod.rs");
     for (path, _) in CALLS.iter().filter(|(path, _)| path.starts_with("/querier")) {
         let method = path.rsplit('/').next().unwrap();

@@ -134,7 +134,7 @@ async fn errors_of_merged_routes_are_json_too() {
 #[test]
 fn the_reference_names_every_route_parameter_label_and_code() {
     let page = include_str!("../../../../docs/reference/http.md");
-    let routes = crate::plain::ROUTES.iter().map(|(path, _)| *path);
+    let routes = emberscope_api::route::ROUTES.map(|route| route.path);
     let labels = emberscope_model::LabelKey::ALL.iter().map(|key| key.name());
     let parameters = [
         "from",
@@ -168,7 +168,7 @@ fn the_reference_names_every_route_parameter_label_and_code() {
     let codes: Vec<&str> =
         sources.iter().flat_map(|s| code.captures_iter(s)).map(|c| c.get(1).unwrap().as_str()).collect();
     assert!(codes.len() >= 14 && codes.contains(&"busy") && codes.contains(&"unknown_label"), "{codes:?}");
-    for name in routes.chain(labels).chain(parameters).chain(codes) {
+    for name in routes.into_iter().chain(labels).chain(parameters).chain(codes) {
         assert!(page.contains(&format!("`{name}`")), "{name} is missing from docs/reference/http.md");
     }
 }

@@ -12,16 +12,14 @@ use super::flamegraph::deliver;
 use super::output::{self, Output, OutputArgs, format};
 use super::selection::{KindArgs, SelectArgs, label};
 use super::{CliError, table, text};
-use answer::Diff;
 use clap::{Args, ValueEnum};
+use emberscope_api::{Diff, route};
 use emberscope_export::Format;
 use emberscope_model::LabelKey;
 use side::{Side, side};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::PathBuf;
-
-const PATH: &str = "/api/v1/diff";
 
 /// Flags of `emberscope diff`.
 #[derive(Args, Clone, Debug)]
@@ -171,17 +169,17 @@ fn list(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let (json, diff) = client.get_json::<Diff>(PATH, &params(args, Format::Json))?;
+    let (json, diff) = client.get_json::<Diff<'_>>(route::DIFF.path, &params(args, Format::Json))?;
     if args.output.json {
         output::write_json(out, &json)?;
     }
-    if let Some((side, basis)) = diff.empty_side() {
-        return Err(nothing(args, side, basis));
+    if let Some((side, basis)) = answer::empty_side(&diff) {
+        return Err(nothing(args, side, &basis));
     }
     if !args.output.json {
-        diff.table().write(out, room)?;
+        answer::table(&diff).write(out, room)?;
         out.flush()?;
-        for line in diff.lines() {
+        for line in answer::lines(&diff) {
             writeln!(err, "{}", text::clean(&line))?;
         }
     }
@@ -193,7 +191,7 @@ fn draw(args: &DiffArgs, graph: &Output, client: &Client, err: &mut dyn Write) -
     if graph.format == Format::Json {
         params.push((Cow::Borrowed("nodes"), "1".to_owned()));
     }
-    let answered = client.get(PATH, &params)?;
+    let answered = client.get(route::DIFF.path, &params)?;
     let left = Basis::from_headers(&answered, "x-emberscope-left");
     let right = Basis::from(&answered);
     for (side, basis) in [("left", &left), ("right", &right)] {

@@ -1,10 +1,11 @@
 //! The columns of stages: which are there, what they hold of a stage, what they mean.
 
-use super::super::figures::moment;
+use super::super::figures::{Cells, known, moment};
 use super::super::table::{Align, Table};
 use super::super::text::time;
 use super::super::waited;
-use super::{Spark, Stage};
+use super::{number, overhead, title};
+use emberscope_api::Stage;
 
 /// Columns that are there only if a stage of the answer has something in them.
 pub(super) struct Shown {
@@ -60,16 +61,12 @@ impl Shown {
     pub(super) fn cells(&self, stage: &Stage, (from, until): (&str, &str)) -> Vec<String> {
         let mut row = Vec::new();
         if self.several_apps {
-            row.push(stage.app.clone());
+            row.push(known(&stage.app));
         }
-        row.extend([
-            stage.number(),
-            stage.tasks.to_string(),
-            stage.own.exact_time(|exact| exact.cpu_seconds),
-        ]);
+        row.extend([number(stage), stage.tasks.to_string(), stage.own.exact_time(|exact| exact.cpu_seconds)]);
         if self.joined {
             let spark = stage.spark.as_ref().and_then(|spark| spark.cpu.seconds());
-            row.extend([time(spark), time(stage.overhead())]);
+            row.extend([time(spark), time(overhead(stage))]);
         }
         row.extend([
             stage.own.exact_time(|exact| exact.user_seconds),
@@ -87,11 +84,11 @@ impl Shown {
         row.extend(self.waits.then(|| waited::cell(stage.waited.as_ref(), &stage.own)));
         row.extend([
             stage.own.sampled_time(),
-            moment(&stage.first_seen, from, until),
-            moment(&stage.last_seen, from, until),
+            moment(stage.first_seen.as_ref(), from, until),
+            moment(stage.last_seen.as_ref(), from, until),
         ]);
         if self.joined {
-            row.push(stage.spark.as_ref().map(Spark::title).unwrap_or_default());
+            row.push(stage.spark.as_ref().map(title).unwrap_or_default());
         }
         row
     }

@@ -29,7 +29,7 @@ fn stage(number: u32, more: &str) -> String {
 
 fn shown(stages: &[String]) -> String {
     let body = format!(r#"{{{HEAD},"stages":[{}]}}"#, stages.join(","));
-    let (_, printed, result) = ask::<Stages>(&["--app", "etl"], PATH, vec![], 200, &body);
+    let (_, printed, result) = ask::<Stages>(&["--app", "etl"], route::STAGES.path, vec![], 200, &body);
     result.unwrap();
     printed
 }
@@ -100,7 +100,7 @@ fn classes_have_rows_of_their_own() {
     let body = format!(r#"{{{HEAD},"stages":[{}]}}"#, stage(3, &classes));
     let args = Line::try_parse_from(["x", "--classes", "--spark-url", "http://h:18080"]).unwrap().stages;
     assert!(args.classes);
-    let (target, printed, result) = ask::<ByClass>(&[], PATH, args.spark.params(), 200, &body);
+    let (target, printed, result) = ask::<ByClass>(&[], route::STAGES.path, args.spark.params(), 200, &body);
     result.unwrap();
     assert_eq!(target, "/api/v1/stages?type=cpu&join=no", "the daemon fetches no address of a client's");
     assert!(args.spark.source().is_some());
@@ -112,8 +112,13 @@ fn classes_have_rows_of_their_own() {
 
 #[test]
 fn no_stage_is_nothing_found() {
-    let (_, printed, result) =
-        ask::<Stages>(&["--stage", "99"], PATH, vec![], 200, &format!(r#"{{{HEAD},"stages":[]}}"#));
+    let (_, printed, result) = ask::<Stages>(
+        &["--stage", "99"],
+        route::STAGES.path,
+        vec![],
+        200,
+        &format!(r#"{{{HEAD},"stages":[]}}"#),
+    );
     let error = result.unwrap_err();
     assert_eq!((printed.as_str(), error.code()), ("", crate::cli::code::NOTHING));
     assert!(error.to_string().starts_with("no stage with stage=99 from 2026-"), "{error}");

@@ -36,7 +36,7 @@ fn body(source: &str, stage: &str, classes: &str) -> String {
 fn classes_their_sum_and_processes() {
     let classes = [TASK, GC, SQL].join(",");
     let (target, printed, result) =
-        ask::<Tax>(&["--app", "etl"], PATH, vec![], 200, &body("ledger", "null", &classes));
+        ask::<Tax>(&["--app", "etl"], route::TAX.path, vec![], 200, &body("ledger", "null", &classes));
     result.unwrap();
     assert_eq!(target, "/api/v1/tax?app=etl&type=cpu");
     let want = "CLASS      CPU     SHARE     USER    KERNEL           SAMPLED\n\
@@ -64,7 +64,7 @@ fn a_stage_says_whose_time_it_is_and_samples_have_errors() {
         .replace(r#""user_error":null"#, r#""user_error":0.063"#)
         .replace(r#""share_error":null"#, r#""share_error":0.0217"#);
     let (_, printed, result) =
-        ask::<Tax>(&["--stage", "3"], PATH, vec![], 200, &body("samples", stage, &by_samples));
+        ask::<Tax>(&["--stage", "3"], route::TAX.path, vec![], 200, &body("samples", stage, &by_samples));
     result.unwrap();
     assert!(printed.contains("75.00 +- 2.17 %  2.50 s +- 6.3 %"), "{printed}");
     assert!(printed.contains("\nby samples: +- is the standard error"), "{printed}");
@@ -76,7 +76,7 @@ fn a_stage_says_whose_time_it_is_and_samples_have_errors() {
 #[test]
 fn an_unknown_stage_and_no_jvm_are_nothing_found() {
     let unknown = r#"{"error":{"code":"unknown_stage","message":"No task of stage `9` was seen; there are: 3.","parameter":"stage"}}"#;
-    let error = ask::<Tax>(&["--stage", "9"], PATH, vec![], 404, unknown).2.unwrap_err();
+    let error = ask::<Tax>(&["--stage", "9"], route::TAX.path, vec![], 404, unknown).2.unwrap_err();
     assert_eq!(
         (error.code(), error.to_string().as_str()),
         (3, "No task of stage `9` was seen; there are: 3.")
@@ -84,7 +84,7 @@ fn an_unknown_stage_and_no_jvm_are_nothing_found() {
     let none = format!(
         r#"{{{HEAD},"source":"ledger","stage":null,"total":{TOTAL},"classes":[{TASK}],"processes":[]}}"#
     );
-    let error = ask::<Tax>(&["--process", "cron"], PATH, vec![], 200, &none).2.unwrap_err();
+    let error = ask::<Tax>(&["--process", "cron"], route::TAX.path, vec![], 200, &none).2.unwrap_err();
     assert_eq!(error.code(), 3);
     assert!(error.to_string().starts_with("no JVM with process=cron from"), "{error}");
 }

@@ -1,28 +1,25 @@
 //! `/api/v1/openapi.json`: the API as an OpenAPI 3.1 document.
 //!
-//! In: the table of routes and their parameters ([`table`]), the labels, the formats. Out: JSON, made once. Tests
-//! hold the table to the routes: each parameter is taken, no other is, each listed value is, and an answer has the
-//! fields that are listed. Grafana's calls are named without their messages: these are Pyroscope's protos.
-
-mod schemas;
-pub mod table;
+//! In: the table of routes and their parameters ([`route`]), the schemas of their answers ([`Schemas`]), the labels, the
+//! formats. Out: JSON, made once. Tests hold the table to the routes: each parameter is taken, no other is, each listed
+//! value is, and each answer is as its schema says. Grafana's calls are named without their messages: these are Pyroscope's protos.
 
 use super::params::{Params, SIDES};
 use axum::extract::RawQuery;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use emberscope_api::route::{self, Answers, Kind, Own, Route, Selects};
+use emberscope_api::{Error, Schemas};
 use emberscope_export::Format;
 use emberscope_model::{LabelKey, SampleKind};
-use schemas::{object, schemas};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
-use table::{Answers, Kind, Own, Route, Selects};
 
 /// Answers `/api/v1/openapi.json`.
 pub async fn openapi(RawQuery(raw): RawQuery) -> Response {
     static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
-    if let Err(error) = Params::of(raw.as_deref(), &[]) {
+    if let Err(error) = Params::of_route(raw.as_deref(), &route::OPENAPI) {
         return error.into_response();
     }
     ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
@@ -30,19 +27,19 @@ pub async fn openapi(RawQuery(raw): RawQuery) -> Response {
 
 /// The whole document.
 pub fn document() -> Value {
-    let mut paths = Map::new();
-    for route in table::ROUTES {
-        paths.insert(route.path.to_owned(), json!({ "get": operation(route) }));
+    let (mut paths, mut schemas) = (Map::new(), Schemas::default());
+    for route in route::ROUTES {
+        paths.insert(route.path.to_owned(), json!({ "get": operation(route, &mut schemas) }));
     }
-    for (path, says) in table::CALLS {
+    for (path, says) in route::CALLS {
         paths.insert((*path).to_owned(), json!({ "post": call(path, says) }));
     }
-    let mut compared = operation(&table::RENDER_DIFF);
+    let mut compared = operation(&route::RENDER_DIFF, &mut schemas);
     compared["responses"]["default"] = connect_error();
-    paths.insert(table::RENDER_DIFF.path.to_owned(), json!({ "get": compared }));
-    for (path, operations) in logins() {
-        paths.insert(path.to_owned(), operations);
-    }
+    paths.insert(route::RENDER_DIFF.path.to_owned(), json!({ "get": compared }));
+    let link = operation(&route::LOGIN, &mut schemas);
+    paths.insert(route::LOGIN.path.to_owned(), json!({ "post": link }));
+    paths.insert("/login".to_owned(), json!({ "get": login() }));
     let mut parameters = Map::new();
     for (name, says, schema) in selection() {
         parameters.insert(name.to_owned(), parameter(name, says, &schema));
@@ -75,37 +72,26 @@ pub fn document() -> Value {
             "parameters": parameters,
             "responses": { "Error": {
                 "description": "Refused, or failed.",
-                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+                "content": { "application/json": { "schema": schemas.of_type::<Error>() } },
             } },
-            "schemas": schemas(),
+            "schemas": schemas.parts(),
         },
     })
 }
 
 /// What logs a browser in.
-fn logins() -> [(&'static str, Value); 2] {
-    let error = json!({ "$ref": "#/components/responses/Error" });
+fn login() -> Value {
     let code = json!({ "name": "code", "in": "query", "required": true, "schema": { "type": "string" } });
-    let enter = json!({
+    json!({
         "operationId": "login",
         "summary": "Logs a browser in, by a code that is good once.",
         "security": [{}],
         "parameters": [code],
-        "responses": { "303": { "description": "To the page, with a cookie." }, "default": error },
-    });
-    let text = json!({ "type": ["string", "null"] });
-    let link = json!({ "type": "object", "required": ["path", "url", "expires_seconds"], "properties": {
-        "path": { "type": "string" }, "url": text, "expires_seconds": { "type": ["integer", "null"] },
-    } });
-    let make = json!({
-        "operationId": "login_link",
-        "summary": "Makes such a code; wants the full token, or the Unix socket.",
         "responses": {
-            "200": { "description": "The link.", "content": { "application/json": { "schema": link } } },
-            "default": error,
+            "303": { "description": "To the page, with a cookie." },
+            "default": { "$ref": "#/components/responses/Error" },
         },
-    });
-    [("/login", json!({ "get": enter })), ("/api/v1/login", json!({ "post": make }))]
+    })
 }
 
 /// What every selecting route takes: name, sentence, schema.
@@ -157,7 +143,7 @@ fn own(own: &Own) -> Value {
     out
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let mut parameters: Vec<Value> = Vec::new();
     for piece in route.path.split('/').filter_map(|p| p.strip_prefix('{')?.strip_suffix('}')) {
         parameters.push(json!({
@@ -182,7 +168,7 @@ fn operation(route: &Route) -> Value {
         "operationId": route.id,
         "summary": route.says,
         "responses": {
-            "200": { "description": "The answer.", "content": content(&route.answers) },
+            "200": { "description": "The answer.", "content": content(&route.answers, schemas) },
             "default": { "$ref": "#/components/responses/Error" },
         },
     });
@@ -195,17 +181,13 @@ fn operation(route: &Route) -> Value {
     out
 }
 
-fn content(answers: &Answers) -> Value {
-    let text = json!({ "schema": { "type": "string" } });
+fn content(answers: &Answers, schemas: &mut Schemas) -> Value {
+    let text = |kind: &&str| ((*kind).to_owned(), json!({ "schema": { "type": "string" } }));
+    let mut json = |schema| ("application/json".to_owned(), json!({ "schema": schemas.of(schema) }));
     match answers {
-        Answers::Text(kind) => json!({ *kind: text }),
-        Answers::Json(fields) => json!({ "application/json": { "schema": object(fields) } }),
-        Answers::Formats(kinds, fields) => {
-            let mut out: Map<String, Value> =
-                kinds.iter().map(|kind| ((*kind).to_owned(), text.clone())).collect();
-            out.insert("application/json".to_owned(), json!({ "schema": object(fields) }));
-            Value::Object(out)
-        }
+        Answers::Text(kind) => [text(kind)].into_iter().collect(),
+        Answers::Json(schema) => [json(*schema)].into_iter().collect(),
+        Answers::Formats(kinds, schema) => kinds.iter().map(text).chain([json(*schema)]).collect(),
     }
 }
 
