@@ -129,7 +129,9 @@ pub fn exported(
         let (name, kind) = (names.get(u32_at(entry, 0) as usize..)?, entry.get(4)? & 15);
         // st_shndx 0: used here, defined elsewhere.
         let defined = entry.get(6..8)? != [0, 0] && matches!(kind, STT_FUNC | STT_GNU_IFUNC);
-        let name = name.split(|byte| *byte == 0).next().filter(|name| defined && name.len() <= MAX_NAME)?;
+        // Not looked for its end further than a name may be long: all symbols may have one without.
+        let end = name.iter().take(MAX_NAME + 1).position(|byte| *byte == 0).filter(|_| defined)?;
+        let name = name.get(..end)?;
         let (name, chooses) = (std::str::from_utf8(name).ok()?, kind == STT_GNU_IFUNC);
         let (address, size) = (u64_at(entry, 8), u64_at(entry, 16));
         wanted(name, chooses).then(|| Exported { name: name.into(), address, size, chooses })

@@ -1,6 +1,11 @@
 //! Where functions begin and end, by a file's .eh_frame: bytes in, addresses out.
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
+use std::collections::HashMap;
+
+/// Most entries that others refer to (CIEs): linkers leave one for each way that code is written, some hundred in the
+/// largest of libraries. A file could have each of its functions refer to another megabyte.
+const MAX_COMMON: usize = 4096;
 
 /// First addresses and those behind the last, ascending, apart from each other; at most `most`. What lies above 4 GiB is
 /// left out. `frames` is the section, which wants to be at `address`.
@@ -9,12 +14,19 @@ pub fn functions(frames: &[u8], address: u64, most: usize) -> Box<[(u32, u32)]> 
     let bases = BaseAddresses::default().set_eh_frame(address);
     let mut entries = section.entries(&bases);
     let mut found: Vec<(u32, u32)> = Vec::new();
+    let mut common = HashMap::new();
     // What is malformed ends it: what was found before is true.
     while let Ok(Some(entry)) = entries.next()
         && found.len() < most
+        && common.len() < MAX_COMMON
     {
         let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        // Each is read once.
+        let of = |section: &EhFrame<_>, bases: &BaseAddresses, offset: gimli::EhFrameOffset| {
+            let read = || section.cie_from_offset(bases, offset);
+            common.entry(offset.0).or_insert_with(read).clone()
+        };
+        let Ok(entry) = partial.parse(of) else { continue };
         let (start, end) = (entry.initial_address(), entry.initial_address().saturating_add(entry.len()));
         if let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end))
             && start < end

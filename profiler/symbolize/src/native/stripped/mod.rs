@@ -121,8 +121,12 @@ impl Stripped {
     fn library(&mut self, exports: &[Exported], code: &Code<'_>) {
         let exit = exports.iter().find(|symbol| &*symbol.name == EXIT).map(|symbol| symbol.address);
         let executable = code.segments.iter().filter(|segment| segment.executable);
+        // As many segments as a file likes, of the same bytes.
+        let mut left = MAX_TEXT;
         for segment in executable {
-            let end = segment.address.saturating_add(segment.file_size.min(MAX_TEXT));
+            let len = segment.file_size.min(left);
+            left -= len;
+            let end = segment.address.saturating_add(len);
             let Some(bytes) = code.bytes(segment.address..end) else { continue };
             let mut last = None;
             for at in code::system_calls(&bytes).map(|at| segment.address + at as u64) {

@@ -138,6 +138,20 @@ fn unwind_information_that_lies_names_nothing_beyond_it() {
     assert!(functions(&u32::MAX.to_le_bytes(), 0, 10).is_empty());
 }
 
+/// A megabyte in which each eight bytes are a function's entry that refers to other eight as what it has in common with
+/// others: none of these makes sense, and each would be looked at for its end anew.
+#[test]
+fn entries_that_all_refer_to_something_else_end_soon() {
+    let words = 1_u32 << 17;
+    let mut frames = Vec::new();
+    for nth in 0..words {
+        // Length of what follows, and how far before this word the common entry is.
+        frames.extend(4_u32.to_le_bytes());
+        frames.extend((nth * 8 + 1).to_le_bytes());
+    }
+    assert!(super::bounds::functions(&frames, 0, 1 << 20).is_empty());
+}
+
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn instructions_tell_what_a_function_does() {
