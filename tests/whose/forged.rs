@@ -102,10 +102,10 @@ pub fn strangers_take_nothing_of_an_application(scene: &Scene) -> Result<()> {
         .context("no row")?;
     println!("{row}");
     ensure!(row["name"] == "emberscope-demo" && row["user"] == "root" && row["executors"] == 1, "{row}");
-    // The JVM, the Python program that started it, and what either forked just now; the forger's is none of them.
+    // The JVM, and the Python program that started it; the forger's is none of them.
     let drivers: BTreeSet<u32> =
         row["drivers"].as_array().into_iter().flatten().filter_map(|p| p.as_u64()?.try_into().ok()).collect();
-    ensure!(drivers.len() >= 2 && drivers.contains(&driver) && drivers.is_disjoint(&forged), "{row}");
+    ensure!(drivers.len() == 2 && drivers.contains(&driver) && drivers.is_disjoint(&forged), "{row}");
     let stages = wait_for("Spark's names of stages", WARM_UP, || {
         let stages = daemon.json(&format!("/api/v1/stages?{range}&app={app}"))?;
         let ready = ["ready", "stale"].contains(&stages["spark"]["state"].as_str().unwrap_or_default());

@@ -6,7 +6,7 @@
 //! [`Interner::sweep`] drops what nobody else holds. Not shared between threads: the pipeline owns one.
 
 use super::stack_key::{StackEntry, StackKey};
-use emberscope_model::{FastSet, Frame, Stack, StackEnd, UnknownReason};
+use emberscope_model::{FastSet, Frame, Stack, StackEnd, UnknownReason, shrink};
 use std::sync::Arc;
 
 /// The two counters of an `Arc`, and its slot in the table with the table's empty part.
@@ -90,10 +90,7 @@ impl Interner {
             *bytes = if held { *bytes } else { bytes.saturating_sub(stack_bytes(entry.0.frames.len())) };
             held
         });
-        // A table that is mostly empty gives its memory back.
-        if self.stacks.capacity() > 1024 && self.stacks.len() < self.stacks.capacity() / 4 {
-            self.stacks.shrink_to(self.stacks.len() * 2);
-        }
+        shrink(&mut self.stacks);
     }
 
     /// What the table holds, and what its limits cost.

@@ -5,7 +5,8 @@
 //! keeps collisions from being worked out ahead; the maps are bounded by their owners.
 
 use foldhash::fast::RandomState;
-use std::hash::Hash;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hash};
 
 /// A [`std::collections::HashMap`] with a faster hash; made by `default`.
 pub type FastMap<K, V> = std::collections::HashMap<K, V, RandomState>;
@@ -15,11 +16,38 @@ pub type FastSet<K> = std::collections::HashSet<K, RandomState>;
 /// Entries for which a map may have room at any time.
 const ROOM: usize = 1024;
 
-/// Gives back the room of a map that was much larger once: a flood of neighbours would cost memory long after it ended.
-/// Does nothing while a fourth of the room is in use, so that a map that breathes is not copied again and again.
-pub fn shrink<K: Eq + Hash, V>(map: &mut FastMap<K, V>) {
-    if map.capacity() > ROOM.max(map.len().saturating_mul(4)) {
-        map.shrink_to(map.len() * 2);
+/// A map or a set, as far as its room goes.
+pub trait Room {
+    /// Entries that it has, and entries for which it has room.
+    fn room(&self) -> (usize, usize);
+    /// Keeps room for at least so many entries.
+    fn shrink_to(&mut self, entries: usize);
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> Room for HashMap<K, V, S> {
+    fn room(&self) -> (usize, usize) {
+        (self.len(), self.capacity())
+    }
+    fn shrink_to(&mut self, entries: usize) {
+        self.shrink_to(entries);
+    }
+}
+
+impl<K: Eq + Hash, S: BuildHasher> Room for HashSet<K, S> {
+    fn room(&self) -> (usize, usize) {
+        (self.len(), self.capacity())
+    }
+    fn shrink_to(&mut self, entries: usize) {
+        self.shrink_to(entries);
+    }
+}
+
+/// Gives back the room of what was much larger once: a flood of neighbours would cost memory long after it ended. Does
+/// nothing while a fourth of the room is in use, so that a map that breathes is not copied again and again.
+pub fn shrink(map: &mut impl Room) {
+    let (len, capacity) = map.room();
+    if capacity > ROOM.max(len.saturating_mul(4)) {
+        map.shrink_to(len * 2);
     }
 }
 

@@ -98,8 +98,7 @@ pub(super) struct Told {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub process: Process,
-    /// What the process is by itself.
-    /// Boxed, both: a table has twice the places that it uses after a flood.
+    /// What the process is by itself. Boxed, as [`Self::settled`]: a table has up to twice the places that it uses.
     pub own: Box<Identity>,
     /// What it is with what parents and discovery added.
     pub settled: Box<Identity>,

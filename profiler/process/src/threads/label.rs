@@ -8,7 +8,7 @@
 
 use super::name::TaskId;
 use super::table::Limits;
-use emberscope_model::{Excess, FastSet, LabelKey, LabelSet, LabelSetBuilder, Tenant, ThreadClass};
+use emberscope_model::{Excess, FastSet, LabelKey, LabelSet, LabelSetBuilder, Tenant, ThreadClass, shrink};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -148,9 +148,7 @@ impl LabelCache {
     fn retain(&mut self, keep: impl Fn(&Cached) -> bool) {
         self.sets.retain(|_, cached| keep(cached));
         self.of_tasks = self.sets.keys().filter(|(_, label)| is_of_task(label)).count();
-        if self.sets.capacity() > 1024 && self.sets.len() < self.sets.capacity() / 8 {
-            self.sets.shrink_to(self.sets.len() * 2);
-        }
+        shrink(&mut self.sets);
     }
 }
 

@@ -180,16 +180,15 @@ impl Table {
         };
         let is_go = matches!((&self.more, &found), (More::Go(_), Some(_)));
         let own = || self.own.as_ref()?.name(address);
-        let (by, symbol, holds) = match (found, &self.more) {
-            (Some((symbol, holds)), _) => (By::Symbol, symbol, holds),
-            (None, More::Code(code)) => match own() {
-                Some((symbol, holds)) => (By::Export, symbol, holds),
-                None => code.name(address).map(|(by, name, holds)| (by, name.to_owned(), holds))?,
-            },
-            (None, _) => {
-                let (symbol, holds) = own()?;
-                (if self.stripped { By::Export } else { By::Symbol }, symbol, holds)
+        let own_by = if self.stripped { By::Export } else { By::Symbol };
+        let known = found.map(|found| (By::Symbol, found)).or_else(|| Some((own_by, own()?)));
+        let (by, (symbol, holds)) = match (known, &self.more) {
+            (Some(known), _) => known,
+            (None, More::Code(code)) => {
+                let (by, name, holds) = code.name(address)?;
+                (by, (name.to_owned(), holds))
             }
+            (None, _) => return None,
         };
         let mangled = !is_go && matches!(by, By::Symbol | By::Export);
         // A symbol that goes on beyond its segment is none there.

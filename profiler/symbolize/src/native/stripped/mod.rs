@@ -111,7 +111,9 @@ impl Stripped {
             let Some(bytes) = code.bytes(chooser.address..end) else { continue };
             for start in code::loads(&bytes, chooser.address).into_iter().filter_map(|to| self.begins(to)) {
                 let name = found.entry(start).or_insert(&chooser.name);
-                *name = (*name).min_by_rank(&chooser.name);
+                if rank(&chooser.name) < rank(name) {
+                    *name = &chooser.name;
+                }
             }
         }
         found.into_iter().map(|(start, name)| (start, name.into())).collect()
@@ -160,20 +162,11 @@ impl Stripped {
     }
 }
 
-/// Which of two names of one implementation is shown: of aliases the C library has `memmove` and `memcpy`, `strchr` and
-/// `index`, `exp` and `expf32x`.
-trait Rank<'a> {
-    fn min_by_rank(self, other: &'a str) -> &'a str;
-}
-
-impl<'a> Rank<'a> for &'a str {
-    fn min_by_rank(self, other: &'a str) -> &'a str {
-        let rank = |name: &'a str| {
-            let digits = name.bytes().filter(u8::is_ascii_digit).count();
-            (name.starts_with('_'), digits, Reverse(name))
-        };
-        if rank(other) < rank(self) { other } else { self }
-    }
+/// How names of one implementation are ordered, the one that is shown first: of aliases the C library has `memmove` and
+/// `memcpy`, `strchr` and `index`, `exp` and `expf32x`.
+fn rank(name: &str) -> (bool, usize, Reverse<&str>) {
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    (name.starts_with('_'), digits, Reverse(name))
 }
 
 /// The exported functions that matter here.
