@@ -34,6 +34,10 @@ class Broken(Exception):
 JAVA = ("java", "java-inlined", "java-interpreted")
 
 
+#: What a stripped C library's two functions that start a thread are named.
+THREAD_START = "[thread start]"
+
+
 def shown(kind, name):
     """A frame's name in a graph: of methods by which scalac hands calls on, the one that they hand them on to."""
     if kind not in JAVA:
@@ -46,18 +50,22 @@ def shown(kind, name):
 
 
 def _calls(frames):
-    """(name, frame) of each call: one that only hands on to a method of its name and another signature is one with it."""
+    """(name, frame) of each call: one that only hands on, to a method of its name and another signature, is one with it."""
     calls, before = [], None
     for frame in frames:
         kind, signature = frame[0], frame[4]
         name = shown(kind, frame[1])
         one = (
             before is not None
-            and kind in JAVA
             and name == before[0]
-            and before[1][0] in JAVA
-            and None not in (signature, before[1][4])
-            and signature != before[1][4]
+            and (
+                kind in JAVA
+                and before[1][0] in JAVA
+                and None not in (signature, before[1][4])
+                and signature != before[1][4]
+                or kind == before[1][0] == "native"
+                and name == THREAD_START
+            )
         )
         if one:
             # Of a recursion through such methods each round stays.

@@ -83,6 +83,7 @@ fn in_time(symbolizer: &mut Symbolizer, target: &Target, raw: &RawStack) -> Stac
             return named;
         }
         std::thread::sleep(Duration::from_millis(50));
+        symbolizer.poll();
     }
 }
 

@@ -20,12 +20,12 @@ pub fn names<'a>(stack: &'a Stack, kind: &'a str) -> impl Iterator<Item = &'a st
     stack.frames.iter().filter(move |frame| frame.kind == kind).map(|frame| frame.name.as_str())
 }
 
-/// The C library's start of a thread (of its two functions clone3 keeps no frame pointer, and may be left out), work,
-/// the calls of down, leaf.
+/// The C library's start of a thread (of its two functions clone3 keeps no frame pointer, and may be left out; in a stripped
+/// library both are known by what they do), work, the calls of down, leaf.
 pub fn is_native(stack: &Stack) -> bool {
     let frames: Vec<&Frame> = stack.user().collect();
     let starts = |frame: &&&Frame| {
-        ["libc.so", "start_thread", "clone"]
+        ["libc.so", "start_thread", "clone", "[thread start]"]
             .iter()
             .any(|start| frame.name.trim_start_matches('_').starts_with(start))
     };

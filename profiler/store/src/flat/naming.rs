@@ -2,10 +2,14 @@
 //!
 //! A compiler hands a call on by methods that do nothing else: javac and scalac by a bridge, which has the method's name and
 //! another signature (JVMS 25, 4.6, ACC_BRIDGE), scalac by `method$` in a trait (Scala 2.12 and later) and by `$anonfun$..$adapted`,
-//! which boxes what a lambda takes and gives. Two bars of one name say nothing more than one.
+//! which boxes what a lambda takes and gives. A C library starts a thread by two functions, each `[thread start]` where it is
+//! stripped. Two bars of one name say nothing more than one.
 
 use emberscope_model::{Detail, Frame, FrameKind};
 use std::sync::Arc;
+
+/// What a stripped C library's functions that start a thread are named (`symbolize::native::stripped`).
+const THREAD_START: &str = "[thread start]";
 
 /// The frame as a tree of this detail names it.
 pub(crate) fn told(frame: &Arc<Frame>, detail: Detail) -> Arc<Frame> {
@@ -31,11 +35,16 @@ fn handed_on(frame: &Frame) -> Option<&str> {
     }
 }
 
-/// Whether a call only hands on to the method that it calls, which has the same symbol in a tree of this detail: both are Java,
-/// and their signatures differ. Overloads that call each other look the same, and are one call too.
+/// Whether a call only hands on to what it calls, which has the same symbol in a tree of this detail: both are Java,
+/// and their signatures differ, or both are starts of a thread. Overloads that call each other look the same, and are one
+/// call too.
 pub(crate) fn hands_on(caller: &Frame, callee: &Frame, detail: Detail) -> bool {
-    !detail.kinds
-        && family(caller.kind) == FrameKind::JavaCompiled
+    let starts = |frame: &Frame| frame.kind == FrameKind::Native && *frame.name == *THREAD_START;
+    !detail.kinds && (methods(caller, callee) || starts(caller) && starts(callee))
+}
+
+fn methods(caller: &Frame, callee: &Frame) -> bool {
+    family(caller.kind) == FrameKind::JavaCompiled
         && family(callee.kind) == FrameKind::JavaCompiled
         && caller.signature.is_some()
         && callee.signature.is_some()
@@ -52,5 +61,23 @@ const fn family(kind: FrameKind) -> FrameKind {
     match kind {
         FrameKind::JavaInlined | FrameKind::JavaInterpreted => FrameKind::JavaCompiled,
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_starts_of_a_thread_are_one() {
+        let start = Frame::new(FrameKind::Native, THREAD_START, "libc.so.6");
+        let other = Frame::new(FrameKind::Native, "work", "a.out");
+        assert!(hands_on(&start, &start, Detail::default()));
+        assert!(
+            !hands_on(&start, &start, Detail { kinds: true, ..Detail::default() }),
+            "each, where ways are told"
+        );
+        assert!(!hands_on(&other, &other, Detail::default()), "a recursion");
+        assert!(!hands_on(&start, &other, Detail::default()));
     }
 }
