@@ -12,7 +12,6 @@
 
 mod about;
 mod held;
-mod limits;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -22,15 +21,18 @@ use emberscope_model::thread_cpu_time;
 use emberscope_supervise::attempt;
 use emberscope_supervise::rights;
 pub use held::Held;
-pub use limits::Limits;
 pub use state::{Alone, ErrandCounts, Stuck};
 use state::{State, lock};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+/// Share of the sampling thread's time that it waits for jobs that are late.
+const SHARE: f64 = 0.05;
 /// What the sampling thread may wait ahead, as at a start.
 const AHEAD: Duration = Duration::from_secs(2);
+/// At least so long a job is waited for: most take some ten microseconds.
+const LEAST: Duration = Duration::from_millis(1);
 /// Bytes of each thread's stack, of which it touches a few pages.
 const STACK: usize = 1 << 20;
 
@@ -111,6 +113,95 @@ impl<T> Errand<T> {
     }
 }
 
+/// How much a pool may have out, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The name of the threads, by which they have their rights.
+    pub thread: &'static str,
+    /// After so long a job is given up.
+    pub stuck_after: Duration,
+    /// While a job is out for longer, no other for the same process or file system is begun.
+    pub slow_after: Duration,
+    /// Share of the caller's time for jobs that are late; 1: the caller waits as long as it likes.
+    pub waiting: f64,
+    /// At least so long a job is waited for.
+    pub least: Duration,
+    /// How many threads there may be, stuck ones included.
+    pub threads: usize,
+    /// How many threads may do jobs of one user's processes.
+    pub of_user: usize,
+    /// How many threads may do jobs for one process or file system.
+    pub of_key: usize,
+    /// Share of a core for the jobs of one user's processes.
+    pub user_share: f64,
+    /// CPU time of that share that may be taken ahead, as for a node's processes at the start.
+    pub user_ahead: Duration,
+    /// Share of a core for the jobs of one process.
+    pub process_share: f64,
+    /// CPU time of that share that may be taken ahead.
+    pub process_ahead: Duration,
+}
+
+impl Limits {
+    /// For the sampling thread. A maps file of 65,530 mappings takes 40 ms, a large library on a cold disk a second.
+    pub const SAMPLING: Self = Self {
+        thread: "errand",
+        stuck_after: Duration::from_secs(5),
+        slow_after: Duration::from_millis(500),
+        waiting: SHARE,
+        least: LEAST,
+        threads: 32,
+        of_user: 8,
+        of_key: 4,
+        user_share: 0.1,
+        user_ahead: Duration::from_secs(3),
+        process_share: 0.03,
+        process_ahead: Duration::from_secs(2),
+    };
+    /// For threads that may wait: reading a large JVM's heap for the first time takes a second or two.
+    pub const BACKGROUND: Self = Self {
+        stuck_after: Duration::from_secs(10),
+        slow_after: Duration::from_secs(3),
+        waiting: 1.0,
+        threads: 24,
+        user_share: 0.5,
+        user_ahead: Duration::from_secs(30),
+        process_share: 0.2,
+        process_ahead: Duration::from_secs(10),
+        ..Self::SAMPLING
+    };
+
+    /// For asking JVMs, each of which may take ten seconds to open its socket and ten to answer, and for reading perf
+    /// maps.
+    pub const ASKING: Self = Self {
+        thread: "jvm-names",
+        stuck_after: Duration::from_secs(40),
+        threads: 10,
+        of_user: 4,
+        of_key: 2,
+        ..Self::BACKGROUND
+    };
+
+    /// Tests of other rooms run side by side, on machines of any speed, as one user.
+    fn or_tests(self) -> Self {
+        if cfg!(test) {
+            let long = Duration::from_secs(60);
+            Self {
+                least: long,
+                slow_after: long,
+                stuck_after: long,
+                of_user: 1024,
+                threads: 1024,
+                user_share: 1e6,
+                process_share: 1e6,
+                ..self
+            }
+        } else {
+            self
+        }
+    }
+}
+
 /// Threads, and what is known of those whose jobs did not come back.
 pub struct Errands {
     state: Arc<Mutex<State>>,
@@ -132,15 +223,6 @@ pub fn background() -> &'static Errands {
 pub fn asking() -> &'static Errands {
     static ASKING: OnceLock<Errands> = OnceLock::new();
     ASKING.get_or_init(|| Errands::new(Limits::ASKING.or_tests()))
-}
-
-/// Tests of other rooms, which are one process of one user: none of them starves the others of reads from now on.
-#[doc(hidden)]
-pub fn lift_limits() {
-    for pool in [errands(), background(), asking()] {
-        let limits = &mut lock(&pool.state).limits;
-        *limits = limits.of_tests();
-    }
 }
 
 /// What all three pools did.

@@ -4,9 +4,7 @@ use super::source::{self, words};
 use std::collections::HashMap;
 
 /// Items that tests alone may name, each with why.
-const FOR_TESTS: [(&str, &str); 2] = [
-    // What each user and process may have read of it: all tests of a program are one process of one user.
-    ("profiler/target/src/errand.rs", "lift_limits"),
+const FOR_TESTS: [(&str, &str); 1] = [
     // A load and a second of sampling without a daemon: what runs on old kernels in qemu.
     ("profiler/capture/src/session/smoke.rs", "smoke"),
 ];
