@@ -65,7 +65,7 @@ pub use error::ApiError;
 pub use metrics::{Archiving, Declared, Metrics, Pushing, Reading, raise_to};
 pub use params::{Params, QueryStringError, nearest, pairs};
 pub use request::Asked;
-pub use run::{Queries, Rendered};
+pub use run::{Queries, Rendered, Size};
 pub use tls::TlsFiles;
 
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -120,7 +120,8 @@ impl ServeState {
     {
         let now = WallTime::now();
         let read = move |params: &Params| Asked::read(params, now);
-        self.ask(Params::of_route(raw.as_deref(), route), read, |store, params, asked| {
+        let size = if route.path == route::FLAMEGRAPH.path { Size::Tree } else { Size::Sums };
+        self.ask(Params::of_route(raw.as_deref(), route), size, read, |store, params, asked| {
             work(store, params, &asked.query(store)?)
         })
         .await
@@ -131,6 +132,7 @@ impl ServeState {
     async fn ask<A, F>(
         &self,
         params: Result<Params, ApiError>,
+        size: Size,
         read: impl FnOnce(&Params) -> Result<A, ApiError> + Send + 'static,
         work: F,
     ) -> Response
@@ -145,8 +147,8 @@ impl ServeState {
         let key = Key::of(&work, &params, WallTime::now().floor(store.window_length()));
         let work = move || work(store.as_ref(), &params, &read(&params)?);
         match key {
-            Some(key) => self.queries.run_once(key, work).await,
-            None => self.queries.run(work).await,
+            Some(key) => self.queries.run_once(key, size, work).await,
+            None => self.queries.run(size, work).await,
         }
     }
 }

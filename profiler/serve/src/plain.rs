@@ -7,7 +7,7 @@ use super::answer::json;
 use super::error::{ApiError, shown};
 use super::health;
 use super::params::Params;
-use super::run::Rendered;
+use super::run::{Rendered, Size};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -50,7 +50,7 @@ pub async fn metrics(State(state): State<Arc<ServeState>>) -> Response {
         headers.insert(header::CONTENT_TYPE, kind);
         Ok(Rendered { headers, body: text.into() })
     };
-    state.queries.run(work).await
+    state.queries.run(Size::Sums, work).await
 }
 
 /// Answers `/api/v1/status`.
@@ -59,7 +59,7 @@ pub async fn status(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
         return error.into_response();
     }
     let work = Arc::clone(&state);
-    state.queries.run(move || Ok(json(HeaderMap::new(), &status_of(&work)))).await
+    state.queries.run(Size::Sums, move || Ok(json(HeaderMap::new(), &status_of(&work)))).await
 }
 
 /// What the daemon tells of itself, and around it what is known here. Ours wins where names meet.

@@ -1,8 +1,8 @@
 //! Runs a query off the async threads, few at a time, and sends its answer.
 //!
 //! In: a closure that asks the store and renders. Out: its response. At most [`MAX_QUERIES`] run at once, two on a
-//! machine of two CPUs: a query keeps its place until its work is done and there is room for its answer among those
-//! that are not read yet ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than
+//! machine of two CPUs, and of those that make a call tree half as many ([`Size::Tree`]): a query keeps its place until its
+//! work is done and there is room for its answer among those that are not read yet ([`Unread`]). One that finds no place within [`WAIT`] is 503; one that takes longer than
 //! [`TIME`] is 504. A query whose clients left, or whose time is up, is told so and ends at the next block of the
 //! store; it keeps its place until then. Equal questions that wait at the same time are worked out once
 //! ([`Together`]).
@@ -17,7 +17,7 @@ use emberscope_model::Waits;
 use emberscope_supervise::faults;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Queries at once. Each may hold some 25 MB for a moment (a flame graph of a node's last minutes).
 pub const MAX_QUERIES: usize = 4;
@@ -25,6 +25,15 @@ pub const MAX_QUERIES: usize = 4;
 pub const WAIT: Duration = Duration::from_secs(20);
 /// Longest a query may take.
 pub const TIME: Duration = Duration::from_secs(30);
+
+/// What a query needs memory for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Sums and lists: a megabyte or two.
+    Sums,
+    /// A call tree, of which one may have a million nodes, and its text: some ten megabytes, in turn with others.
+    Tree,
+}
 
 /// An answer that is worked out and rendered.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +51,8 @@ pub type Ready = Result<(Rendered, Arc<Held>), ApiError>;
 #[derive(Clone, Debug)]
 pub struct Queries {
     places: Arc<Semaphore>,
+    /// Of the places, those that a tree may take.
+    trees: Arc<Semaphore>,
     pub(crate) unread: Unread,
     together: Together<Ready>,
     wait: Duration,
@@ -60,34 +71,44 @@ impl Default for Queries {
 impl Queries {
     /// Places with limits of one's own.
     pub fn new(places: usize, wait: Duration, time: Duration) -> Self {
+        let trees = Arc::new(Semaphore::new(places.div_ceil(2)));
         let places = Arc::new(Semaphore::new(places));
-        Self { places, unread: Unread::shared(), together: Together::default(), wait, time }
+        Self { places, trees, unread: Unread::shared(), together: Together::default(), wait, time }
     }
 
     /// Runs `work` on a thread that may block.
-    pub async fn run<F>(&self, work: F) -> Response
+    pub async fn run<F>(&self, size: Size, work: F) -> Response
     where
         F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,
     {
-        respond(self.answer(work).await)
+        respond(self.answer(size, work).await)
     }
 
     /// As [`Self::run`], unless a query of this key is under way: then its answer is the answer.
-    pub async fn run_once<F>(&self, key: Key, work: F) -> Response
+    pub async fn run_once<F>(&self, key: Key, size: Size, work: F) -> Response
     where
         F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,
     {
         let queries = self.clone();
-        respond(self.together.join(key, || async move { queries.answer(work).await }).await)
+        respond(self.together.join(key, || async move { queries.answer(size, work).await }).await)
     }
 
-    async fn answer<F>(&self, work: F) -> Ready
+    /// A place, and for a tree the turn that goes with it: while trees wait, a place is left for what is short.
+    async fn place(&self, size: Size) -> Option<(Option<OwnedSemaphorePermit>, OwnedSemaphorePermit)> {
+        let turn = match size {
+            Size::Tree => Some(Arc::clone(&self.trees).acquire_owned().await.ok()?),
+            Size::Sums => None,
+        };
+        Some((turn, Arc::clone(&self.places).acquire_owned().await.ok()?))
+    }
+
+    async fn answer<F>(&self, size: Size, work: F) -> Ready
     where
         F: FnOnce() -> Result<Rendered, ApiError> + Send + 'static,
     {
-        let place = tokio::time::timeout(self.wait, Arc::clone(&self.places).acquire_owned()).await;
+        let place = tokio::time::timeout(self.wait, self.place(size)).await;
         let busy = |message| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
-        let Ok(Ok(place)) = place else { return Err(busy("Too many queries are running: try again.")) };
+        let Ok(Some(place)) = place else { return Err(busy("Too many queries are running: try again.")) };
         // Goes with this future: when the client leaves, and when the time is up.
         let waits = Waits::default();
         let wanted = waits.wanted();

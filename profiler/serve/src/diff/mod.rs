@@ -15,7 +15,7 @@ use super::figures::seconds;
 use super::flamegraph::{SVG_POLICY, title};
 use super::params::{Params, SIDES};
 use super::request::{Asked, of_time};
-use super::run::Rendered;
+use super::run::{Rendered, Size};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
@@ -70,7 +70,7 @@ struct Question {
 /// Answers `/api/v1/diff`.
 pub async fn diff(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let params = Params::of_route(raw.as_deref(), &route::DIFF);
-    state.ask(params, read, |store, _, question| answer(store, question)).await
+    state.ask(params, Size::Tree, read, |store, _, question| answer(store, question)).await
 }
 
 fn read(params: &Params) -> Result<Question, ApiError> {

@@ -26,8 +26,8 @@ pub const MAX_REQUEST: usize = 1 << 20;
 pub const MAX_TIME: Duration = Duration::from_secs(60);
 /// Answers smaller than this are not packed.
 const GZIP_FROM: usize = 1024;
-/// Calls worked on at once; more wait for their turn, within their time.
-const MAX_PARALLEL: usize = 4;
+/// Calls worked on at once, most of which make a call tree; more wait for their turn, within their time.
+const MAX_PARALLEL: usize = 2;
 
 static TURNS: Semaphore = Semaphore::const_new(MAX_PARALLEL);
 

@@ -5,8 +5,10 @@ use crate::connection::HEADER_TIME;
 use crate::crowd::MAX_LOOPBACK;
 use crate::serve;
 use crate::unread::Unread;
+use crate::{Rendered, Size};
 use std::net::SocketAddr;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -76,6 +78,34 @@ async fn a_query_that_takes_too_long_keeps_its_place_until_it_ends() {
     send(app.clone(), request("GET", "/api/v1/apps")).await.refused(504, "query_timeout", None);
     send(app, request("GET", "/api/v1/apps")).await.refused(503, "busy", None);
     drop(release);
+}
+
+#[tokio::test]
+async fn trees_that_wait_leave_a_place_for_what_is_short() {
+    let queries = Queries::new(2, 20 * SECOND, 20 * SECOND);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (release, released) = mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let tree = || {
+        let (queries, ran, released) = (queries.clone(), ran.clone(), released.clone());
+        let work = move || {
+            ran.fetch_add(1, Ordering::SeqCst);
+            let _ = released.lock().unwrap().recv();
+            Ok(Rendered::default())
+        };
+        tokio::spawn(async move { queries.run(Size::Tree, work).await })
+    };
+    let trees = [tree(), tree(), tree()];
+    while ran.load(Ordering::SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // Ends though three trees were asked for before.
+    assert_eq!(queries.run(Size::Sums, || Ok(Rendered::default())).await.status(), 200);
+    assert_eq!(ran.load(Ordering::SeqCst), 1, "trees come one after the other");
+    drop(release);
+    for tree in trees {
+        assert_eq!(tree.await.unwrap().status(), 200);
+    }
 }
 
 #[tokio::test]
