@@ -13,6 +13,7 @@ use proptest::prelude::*;
 mod disks;
 mod errors;
 mod fixture;
+mod imported;
 mod kills;
 mod merged;
 mod rolled;
