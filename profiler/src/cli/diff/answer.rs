@@ -3,7 +3,7 @@
 use crate::cli::answer::{Basis, counted};
 use crate::cli::table::{Align, Table};
 use crate::cli::text::{signed_time, time};
-use emberscope_api::{Diff, Head, MethodName, Pair, Side, Slow};
+use emberscope_api::{Diff, Head, MethodName, MethodOrder, Pair, Scale, Side, Slow, Word as _};
 
 /// What a slow task's longer wall time went to, the parts over a percent.
 fn why(slow: &Slow) -> String {
@@ -63,7 +63,7 @@ pub fn lines(diff: &Diff<'_>) -> [String; 2] {
 /// A row for each method, the largest difference first, and the whole in the last.
 pub fn table(diff: &Diff<'_>) -> Table {
     let right = |name| (name, Align::Right);
-    let by_total = diff.sort == "total";
+    let by_total = MethodOrder::from_word(&diff.sort) == Some(MethodOrder::Total);
     let (sorted, other) = if by_total { ("TOTAL", "SELF") } else { ("SELF", "TOTAL") };
     let mut columns = [sorted, "LEFT", "RIGHT", other].map(right).to_vec();
     columns.extend([("METHOD", Align::Left), ("MODULE", Align::Left)]);
@@ -105,10 +105,12 @@ pub fn table(diff: &Diff<'_>) -> Table {
 /// How times were scaled and errors come about.
 fn how(diff: &Diff<'_>) -> String {
     const APART: &str = "sqrt(l^2/m + r^2/n) of times l and r of m and n samples";
-    let (scale, error) = match &*diff.scale {
-        "task" => ("times are for each task", APART),
-        "absolute" => ("times are as they are", APART),
-        _ => ("left times are scaled to an equal total", "that of the shares of both totals"),
+    let (scale, error) = match Scale::from_word(&diff.scale) {
+        Some(Scale::Task) => ("times are for each task", APART),
+        Some(Scale::Absolute) => ("times are as they are", APART),
+        Some(Scale::Equal) | None => {
+            ("left times are scaled to an equal total", "that of the shares of both totals")
+        }
     };
     format!("by samples; {scale}; +- is the standard error, {error}")
 }
