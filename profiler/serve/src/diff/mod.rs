@@ -191,7 +191,7 @@ fn sides(
             name: group.name.into(),
             tasks: group.listed.clone(),
             task_count: group.count as u64,
-            task_cpu_seconds: seconds(group.cpu_ns),
+            task_cpu_seconds: Some(seconds(group.cpu_ns)),
         });
         let sampling_error = sampling_error(side.whole.count);
         api::Side { basis, note, amount: Amount { sampling_error, ..amount }, factor: side.factor, slow }

@@ -59,9 +59,9 @@ impl<'a> Compared<'a> {
     fn pair(&self, left: Cost, right: Cost) -> Pair {
         let error = self.left.error(left, self.scale).hypot(self.right.error(right, self.scale));
         Pair {
-            left_seconds: self.left.seconds(left),
-            right_seconds: self.right.seconds(right),
-            difference: self.difference(left, right),
+            left_seconds: Some(self.left.seconds(left)),
+            right_seconds: Some(self.right.seconds(right)),
+            difference: Some(self.difference(left, right)),
             difference_error: Some(error),
             left_samples: left.count,
             right_samples: right.count,

@@ -20,11 +20,11 @@ fn why(slow: &Slow) -> String {
 
 /// The difference with its standard error, and what it is the difference of.
 fn cells(pair: &Pair) -> [String; 3] {
-    let mut difference = signed_time(pair.difference);
-    if let Some(error) = pair.difference_error {
+    let mut difference = pair.difference.map(signed_time).unwrap_or_default();
+    if let Some(error) = pair.difference_error.filter(|_| !difference.is_empty()) {
         difference.push_str(&format!(" +- {}", time(Some(error))));
     }
-    [difference, time(Some(pair.left_seconds)), time(Some(pair.right_seconds))]
+    [difference, time(pair.left_seconds), time(pair.right_seconds)]
 }
 
 /// What a side rests on.
@@ -38,8 +38,11 @@ fn line(of: &Side, side: &str) -> String {
     let mut line = name.map_or(side.to_owned(), |name| format!("{side} ({name})"));
     line.push_str(": ");
     if let Some(slow) = slow {
-        let (tasks, cpu) = (counted(slow.task_count, "task"), time(Some(slow.task_cpu_seconds)));
-        line.push_str(&format!("{tasks} of {cpu} CPU in all, "));
+        line.push_str(&counted(slow.task_count, "task"));
+        match time(slow.task_cpu_seconds) {
+            cpu if cpu.is_empty() => line.push_str(", "),
+            cpu => line.push_str(&format!(" of {cpu} CPU in all, ")),
+        }
     }
     let basis = basis(of);
     match time(of.amount.weight.of(basis.kind()).and_then(serde_json::Value::as_f64)) {
