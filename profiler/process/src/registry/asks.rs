@@ -11,8 +11,8 @@
 use super::Registry;
 use super::entry::{Entry, Told};
 use super::turn::Turn;
-use crate::discovery::{Answer, Candidate, MAX_CANDIDATES, Question, RestApp, Server};
-use crate::identity::{DriverAddress, Runtime};
+use crate::discovery::{Answer, Candidate, Question, RestApp, Server};
+use crate::identity::DriverAddress;
 use emberscope_model::{Deploy, ProcessKey, Role};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -235,7 +235,7 @@ impl Registry {
         }
         let question = |(search, (entry, at)): (Search, (&Entry, &DriverAddress))| {
             let (teller, netns, at) = (entry.process.key, entry.netns.clone(), at.clone());
-            let candidates = candidates(live(), search.1);
+            let candidates = self.candidates(search.1);
             (Question::DriverAt { app: search.0.clone(), teller, at, netns, candidates }, Asked::App(search))
         };
         wanted.into_iter().map(question).collect()
@@ -259,20 +259,4 @@ fn age(key: ProcessKey) -> Duration {
 /// Whether a driver's application is told by its own environment, or by its executors.
 fn driver_is_certain(entry: &Entry) -> bool {
     entry.own.app.is_some() || entry.told.as_ref().is_some_and(|t: &Told| t.by_url.is_some())
-}
-
-/// JVMs that may be a driver: those of the executors' own user, `uid`, first; drivers, then programs of whoever
-/// made a SparkContext without spark-submit. On Kubernetes, and in YARN's containers, drivers say so themselves.
-fn candidates<'a>(live: impl Iterator<Item = &'a Entry>, uid: u32) -> Vec<Candidate> {
-    let mut candidates: Vec<((bool, bool), Candidate)> = live
-        .filter(|e| e.own.runtime == Runtime::Java && e.own.app.is_none())
-        .filter(|e| matches!(e.own.role, Role::Driver | Role::Other) && e.own.deploy != Deploy::Local)
-        .map(|e| {
-            let candidate = Candidate { key: e.process.key, netns: e.netns.clone(), uid: e.process.uid };
-            ((e.process.uid != uid, e.own.role != Role::Driver), candidate)
-        })
-        .collect();
-    candidates.sort_by_key(|(rank, candidate)| (*rank, candidate.key));
-    candidates.truncate(MAX_CANDIDATES);
-    candidates.into_iter().map(|(_, candidate)| candidate).collect()
 }
