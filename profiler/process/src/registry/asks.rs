@@ -27,6 +27,9 @@ const LOOK_FIRST: Duration = Duration::from_secs(3);
 const MAX_NAMES: usize = 4096;
 /// Applications whose driver is looked for on this node: this often, then it is elsewhere.
 const MAX_SEARCHES: u32 = 5;
+/// Questions about one user's processes that wait at once. One thread asks them all: a lookalike's silent web server
+/// keeps it four seconds, and a host name of his as long as the resolver takes.
+const MAX_WAITING: usize = 4;
 /// Searches remembered.
 const MAX_SEARCHED: usize = 4096;
 
@@ -91,11 +94,10 @@ impl Registry {
             let pods = e.own.by_kernel && e.own.pod && driver.is_some_and(|d| self.is_free_pod(d, &app));
             (e.process.uid, pods || self.is_vouched(teller, e, &app))
         });
-        let mut search = (app, by.map_or(0, |(uid, _)| uid));
-        if let Some(turn) = self.asks.searches.get_mut(&search) {
-            turn.waiting = false;
-        }
-        let app = std::mem::take(&mut search.0);
+        // Where the teller is forgotten by now, whoever asked for the application may ask again.
+        let searches = self.asks.searches.iter_mut();
+        let answered = searches.filter(|((of, uid), _)| *of == app && by.is_none_or(|(by, _)| by == *uid));
+        answered.for_each(|(_, turn)| turn.waiting = false);
         let found = driver.and_then(|key| Some((key, self.entries.get_mut(&key)?)));
         let (Some((key, entry)), Some((uid, by_service))) = (found, by) else {
             return;
@@ -160,11 +162,14 @@ impl Registry {
         if self.config.ask_drivers {
             questions.extend(self.servers(now));
         }
+        let mut waiting = self.waiting();
         for (question, asked) in questions {
-            if !self.discovery.ask(question) {
+            let waiting = waiting.entry(question.uid()).or_default();
+            if *waiting >= MAX_WAITING || !self.discovery.ask(question) {
                 self.counters.asks_refused += 1;
                 continue;
             }
+            *waiting += 1;
             self.counters.asked += 1;
             match asked {
                 Asked::Server(key) => self.asks.servers.entry(key).or_insert_with(Turn::new),
@@ -172,6 +177,18 @@ impl Registry {
             }
             .asked(now, &self.config.limits);
         }
+    }
+
+    /// How many questions about each user's processes have no answer yet.
+    pub(super) fn waiting(&self) -> HashMap<u32, usize> {
+        let servers = self.asks.servers.iter().filter(|(_, turn)| turn.waiting);
+        let servers = servers.filter_map(|(key, _)| Some(self.entries.get(key)?.process.uid));
+        let searches = self.asks.searches.iter().filter(|(_, turn)| turn.waiting);
+        let mut waiting = HashMap::new();
+        for uid in servers.chain(searches.map(|((_, uid), _)| *uid)) {
+            *waiting.entry(uid).or_default() += 1;
+        }
+        waiting
     }
 
     fn forget_turns(&mut self) {
@@ -236,7 +253,8 @@ impl Registry {
         let question = |(search, (entry, at)): (Search, (&Entry, &DriverAddress))| {
             let (teller, netns, at) = (entry.process.key, entry.netns.clone(), at.clone());
             let candidates = self.candidates(search.1);
-            (Question::DriverAt { app: search.0.clone(), teller, at, netns, candidates }, Asked::App(search))
+            let (app, uid) = search.clone();
+            (Question::DriverAt { app, uid, teller, at, netns, candidates }, Asked::App(search))
         };
         wanted.into_iter().map(question).collect()
     }
