@@ -1,4 +1,5 @@
-//! `/api/v1/diff` as JSON. Names are borrowed where an answer is made.
+//! `/api/v1/diff` as JSON. Names are borrowed where an answer is made. Each time is written; None is read of a daemon
+//! that does not send it.
 
 use crate::{Amount, Basis, Held};
 use schemars::JsonSchema;
@@ -76,7 +77,8 @@ pub struct SlowSide {
     pub task_count: u64,
     /// Their CPU time.
     #[serde(default)]
-    pub task_cpu_seconds: f64,
+    #[schemars(with = "f64")]
+    pub task_cpu_seconds: Option<f64>,
 }
 
 /// A task of a side. What is not known is null.
@@ -131,11 +133,14 @@ pub struct Because {
 #[serde(default)]
 pub struct Pair {
     /// The left side's.
-    pub left_seconds: f64,
+    #[schemars(with = "f64")]
+    pub left_seconds: Option<f64>,
     /// The right side's.
-    pub right_seconds: f64,
+    #[schemars(with = "f64")]
+    pub right_seconds: Option<f64>,
     /// The right side's less the left side's.
-    pub difference: f64,
+    #[schemars(with = "f64")]
+    pub difference: Option<f64>,
     /// Standard error of the difference, seconds.
     pub difference_error: Option<f64>,
     /// Samples that the left side's rests on.

@@ -11,6 +11,7 @@ mod basis;
 mod diff;
 mod error;
 mod figures;
+mod format;
 mod labels;
 mod login;
 mod processes;
@@ -23,12 +24,14 @@ mod status;
 mod tax;
 mod top;
 mod tree;
+mod words;
 
 pub use apps::{App, Apps, Executor, Executors, Jvm};
 pub use basis::{Amount, Answer, Basis, Head, Held, Instant, MissingPart, Quality, Range, Weight};
 pub use diff::{Because, Diff, DiffNode, DiffRow, MethodName, Pair, Side, SideTask, Slow, SlowSide};
 pub use error::{Error, ErrorBody};
 pub use figures::{Exact, Figures, Sampled, Waited};
+pub use format::Format;
 pub use labels::{LabelValue, LabelValues, Labels, Ledger, LedgerLine};
 pub use login::LoginLink;
 pub use processes::{Process, Processes};
@@ -42,3 +45,4 @@ pub use status::{
 pub use tax::{Beside, Part, PartOf, Tax, TaxProcess, TaxStage, Who};
 pub use top::{Cost, Method, Top};
 pub use tree::{Columns, Frame, Node, Tree, TreeColumns, TreeHead};
+pub use words::{Join, MethodOrder, Scale, TaskOrder, Word};

@@ -2,12 +2,14 @@
 //! take them from here. Tests of `serve` ask the routes whether it is so.
 
 use crate::{
-    Answer, Apps, Diff, Executors, LabelValues, Labels, Ledger, LoginLink, Processes, Series, Stages, Status,
-    Tasks, Tax, Top,
+    Answer, Apps, Diff, Executors, Format, Join, LabelValues, Labels, Ledger, LoginLink, MethodOrder,
+    Processes, Scale, Series, Stages, Status, TaskOrder, Tasks, Tax, Top, Word,
 };
+use emberscope_model::{COUNT, SampleKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+pub mod param;
 mod pyroscope;
 
 pub use pyroscope::{CALLS, RENDER_DIFF};
@@ -53,8 +55,8 @@ pub struct Own {
 pub enum Kind {
     /// One of these.
     Words(&'static [&'static str]),
-    /// One of the export formats.
-    Formats,
+    /// One of these formats.
+    Formats(&'static [Format]),
     /// A whole number from 1 to this; what it is when absent.
     Number(u64, Option<u64>),
     /// 1, true, 0 or false.
@@ -98,14 +100,16 @@ const fn own(name: &'static str, says: &'static str, kind: Kind) -> Own {
     Own { name, says, kind }
 }
 
-const SELF_OR_TOTAL: Kind = Kind::Words(&["self", "total"]);
+/// Of CPU time; other kinds of samples have their own for its nanoseconds.
+const UNITS: &[&str] = &[COUNT.name, SampleKind::Cpu.facts().unit];
+const METHOD_ORDER: Kind = Kind::Words(MethodOrder::WORDS);
 const JOIN: Own =
-    own("join", "Whether Spark is asked for its names and figures.", Kind::Words(&["auto", "no"]));
-const LINES: Own = own("lines", "Source lines apart.", Kind::Flag);
-const GROUP: Own = own("group", "Labels as prefix frames.", Kind::Labels);
+    own(param::JOIN, "Whether Spark is asked for its names and figures.", Kind::Words(Join::WORDS));
+const LINES: Own = own(param::LINES, "Source lines apart.", Kind::Flag);
+const GROUP: Own = own(param::GROUP, "Labels as prefix frames.", Kind::Labels);
 
 const fn limit(says: &'static str, usual: u64) -> Own {
-    own("limit", says, Kind::Number(100_000, Some(usual)))
+    own(param::LIMIT, says, Kind::Number(100_000, Some(usual)))
 }
 
 /// The page.
@@ -134,18 +138,14 @@ pub static TASKS: Route = samples::<Tasks>(
     "/api/v1/tasks",
     "tasks",
     "The same of each task.",
-    &[
-        own("sort", "The largest first.", Kind::Words(&["cpu", "run_delay", "blocked", "wall", "task"])),
-        limit("Most rows.", 1000),
-        JOIN,
-    ],
+    &[own(param::SORT, "The largest first.", Kind::Words(TaskOrder::WORDS)), limit("Most rows.", 1000), JOIN],
 );
 /// Exact sums.
 pub static LEDGER: Route = samples::<Ledger>(
     "/api/v1/ledger",
     "ledger",
     "Exact sums by any labels.",
-    &[own("by", "Labels to split by.", Kind::Labels)],
+    &[own(param::BY, "Labels to split by.", Kind::Labels)],
 );
 /// The tax of JVMs.
 pub static TAX: Route = samples::<Tax>("/api/v1/tax", "tax", "CPU of JVMs by thread class.", &[]);
@@ -156,17 +156,13 @@ pub static DIFF: Route = Route {
     says: "Two selections compared, or slow tasks with usual ones.",
     selects: Selects::TwoSides,
     own: &[
-        own("format", "Form of the answer.", Kind::Words(&["svg", "folded", "json"])),
+        own(param::FORMAT, "Form of the answer.", Kind::Formats(Format::COMPARED)),
         GROUP,
-        own(
-            "scale",
-            "What makes the sides comparable; task only with slow.",
-            Kind::Words(&["equal", "absolute", "task"]),
-        ),
-        own("slow", "A stage's slow tasks against those around the median.", Kind::Flag),
-        own("sort", "Methods by the size of this difference.", SELF_OR_TOTAL),
+        own(param::SCALE, "What makes the sides comparable; task only with slow.", Kind::Words(Scale::WORDS)),
+        own(param::SLOW, "A stage's slow tasks against those around the median.", Kind::Flag),
+        own(param::SORT, "Methods by the size of this difference.", METHOD_ORDER),
         limit("Most methods.", 100),
-        own("nodes", "The merged tree too.", Kind::Flag),
+        own(param::NODES, "The merged tree too.", Kind::Flag),
     ],
     answers: Answers::Formats(&["image/svg+xml", "text/plain"], SchemaGenerator::subschema_for::<Diff<'_>>),
 };
@@ -186,17 +182,17 @@ pub static FLAMEGRAPH: Route = Route {
     says: "Merged stacks.",
     selects: Selects::Samples,
     own: &[
-        own("format", "Form of the answer.", Kind::Formats),
-        own("unit", "What values count.", Kind::Words(&["samples", "ns"])),
+        own(param::FORMAT, "Form of the answer.", Kind::Formats(Format::ALL)),
+        own(param::UNIT, "What values count.", Kind::Words(UNITS)),
         own(
-            "annotate",
+            param::ANNOTATE,
             "Kinds of code apart, as suffixes in folded; and calls that only hand on.",
             Kind::Flag,
         ),
         LINES,
         GROUP,
-        own("max_nodes", "The largest nodes only.", Kind::Number(10_000_000, None)),
-        own("columns", "JSON by columns, for large trees.", Kind::Flag),
+        own(param::MAX_NODES, "The largest nodes only.", Kind::Number(10_000_000, None)),
+        own(param::COLUMNS, "JSON by columns, for large trees.", Kind::Flag),
     ],
     answers: Answers::Formats(
         &[
@@ -214,7 +210,7 @@ pub static TOP: Route = samples::<Top<'_>>(
     "/api/v1/top",
     "top",
     "Methods by self and total.",
-    &[limit("Most rows.", 50), own("sort", "The largest first.", SELF_OR_TOTAL), LINES],
+    &[limit("Most rows.", 50), own(param::SORT, "The largest first.", METHOD_ORDER), LINES],
 );
 /// Processes.
 pub static PROCESSES: Route =
@@ -225,8 +221,8 @@ pub static SERIES: Route = samples::<Series>(
     "series",
     "A selection over time.",
     &[
-        own("step", "Length of a step, as 30s or 5m; rounded up to whole windows.", Kind::Text),
-        own("by", "A series for each combination of these labels' values.", Kind::Labels),
+        own(param::STEP, "Length of a step, as 30s or 5m; rounded up to whole windows.", Kind::Text),
+        own(param::BY, "A series for each combination of these labels' values.", Kind::Labels),
     ],
 );
 

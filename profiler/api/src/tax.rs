@@ -1,4 +1,4 @@
-//! `/api/v1/tax`.
+//! `/api/v1/tax`. Each figure is written; None is read of a daemon that does not send it.
 
 use crate::Instant;
 use schemars::JsonSchema;
@@ -41,7 +41,8 @@ pub struct TaxStage {
     /// Where the CPU time comes from.
     pub source: Cow<'static, str>,
     /// Their own CPU time, helpers and Python included.
-    pub cpu_seconds: f64,
+    #[schemars(with = "f64")]
+    pub cpu_seconds: Option<f64>,
     /// Relative standard error of it; null of what is exact.
     pub sampling_error: Option<f64>,
 }
@@ -51,11 +52,14 @@ pub struct TaxStage {
 #[serde(default)]
 pub struct Part {
     /// Time on a CPU.
-    pub cpu_seconds: f64,
+    #[schemars(with = "f64")]
+    pub cpu_seconds: Option<f64>,
     /// Of it, in user mode.
-    pub user_seconds: f64,
+    #[schemars(with = "f64")]
+    pub user_seconds: Option<f64>,
     /// Of it, in the kernel.
-    pub system_seconds: f64,
+    #[schemars(with = "f64")]
+    pub system_seconds: Option<f64>,
     /// Standard error of the CPU time.
     pub cpu_error: Option<f64>,
     /// Standard error of its part in user mode.
@@ -65,7 +69,8 @@ pub struct Part {
     /// Samples of the same threads.
     pub samples: u64,
     /// Their weight.
-    pub sampled_cpu_seconds: f64,
+    #[schemars(with = "f64")]
+    pub sampled_cpu_seconds: Option<f64>,
     /// Standard error of it; null without samples.
     pub sampling_error: Option<f64>,
 }
@@ -134,7 +139,8 @@ pub struct Beside {
     /// Its samples.
     pub samples: u64,
     /// Time on a CPU.
-    pub cpu_seconds: f64,
+    #[schemars(with = "f64")]
+    pub cpu_seconds: Option<f64>,
     /// Relative standard error of it; null of what is exact.
     pub sampling_error: Option<f64>,
 }

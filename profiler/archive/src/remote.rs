@@ -23,9 +23,6 @@ use std::sync::Arc;
 /// What is sent at once of a large file. S3 wants 5 MiB at least.
 const PART: usize = 8 << 20;
 
-/// Schemes of URLs, as users write them.
-pub const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "abfs", "abfss", "az", "hdfs", "file"];
-
 /// An object in a list, without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Object {

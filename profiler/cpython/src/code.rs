@@ -116,6 +116,7 @@ fn word(head: &[u8], offset: u16) -> Result<u64, ReadError> {
 fn reason(error: ReadError) -> UnknownReason {
     match error {
         ReadError::Gone => UnknownReason::ProcessGone,
+        ReadError::Exhausted => UnknownReason::DaemonExhausted,
         ReadError::Fault | ReadError::Denied => UnknownReason::PythonUnreadable,
     }
 }

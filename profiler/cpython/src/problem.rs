@@ -52,12 +52,23 @@ pub enum PythonProblem {
     /// A pointer leads nowhere: what is there is no interpreter, or one that changes.
     #[error("its memory makes no sense: a pointer leads nowhere")]
     Fault,
+    /// The daemon has no descriptor left, or the machine no memory.
+    #[error("emberscope has no file descriptor left to read it, or the machine no memory")]
+    Exhausted,
 }
 
 impl PythonProblem {
     /// Trying again may help: an interpreter makes its first thread some milliseconds after its exec.
     pub const fn may_pass(&self) -> bool {
-        matches!(self, Self::NotFound | Self::NotReady | Self::Offsets(..) | Self::ThreadKey | Self::Fault)
+        matches!(
+            self,
+            Self::NotFound
+                | Self::NotReady
+                | Self::Offsets(..)
+                | Self::ThreadKey
+                | Self::Fault
+                | Self::Exhausted
+        )
     }
 }
 
@@ -67,6 +78,7 @@ impl From<ReadError> for PythonProblem {
             ReadError::Fault => Self::Fault,
             ReadError::Gone => Self::Gone,
             ReadError::Denied => Self::Denied,
+            ReadError::Exhausted => Self::Exhausted,
         }
     }
 }
@@ -75,6 +87,7 @@ impl From<Refusal> for PythonProblem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::ProcessGone => Self::Gone,
+            Refusal::Exhausted => Self::Exhausted,
             other => Self::File(other.sentence()),
         }
     }
@@ -84,8 +97,22 @@ impl From<PythonProblem> for Problem {
     fn from(problem: PythonProblem) -> Self {
         match problem {
             PythonProblem::Gone => Self::Gone,
+            PythonProblem::Exhausted => Self::Exhausted,
             problem if problem.may_pass() => Self::NotNow(problem.to_string()),
             problem => Self::Never(problem.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn want_of_descriptors_is_a_reason_of_its_own_and_passes() {
+        for problem in [PythonProblem::from(ReadError::Exhausted), Refusal::Exhausted.into()] {
+            assert!(problem.may_pass() && problem.to_string() == Problem::Exhausted.to_string());
+            assert_eq!(Problem::from(problem), Problem::Exhausted);
         }
     }
 }

@@ -16,6 +16,9 @@ use std::sync::Arc;
 
 /// A node below total / this is not drawn, as in a plain flame graph.
 const NARROW: u64 = 1_000;
+/// Why there is no JSON here, and where it is.
+const JSON_ELSEWHERE: &str =
+    "the trees alone are no answer: ask /api/v1/diff for format=json, or for folded stacks";
 /// Stands for the stack of samples that have none.
 const NO_FRAMES: &str = "(no frames)";
 
@@ -133,16 +136,17 @@ impl DiffOptions {
     }
 }
 
-/// A difference as bytes: folded stacks or a picture (JSON is written by who knows what it is about).
+/// A difference as bytes: folded stacks or a picture.
 ///
 /// # Errors
-/// [`ExportError::TooLarge`] over [`MAX_BYTES`]. [`ExportError::Write`]: inferno cannot draw it, or the format is not
-/// one of [`Format::COMPARED`] (but for JSON, which becomes folded stacks here).
+/// [`ExportError::TooLarge`] over [`MAX_BYTES`]. [`ExportError::Write`]: inferno cannot draw it, or the format holds
+/// one answer only, or is JSON, which only who compares can write: it says what the sides rest on.
 pub fn render(format: Format, trees: &Aligned, options: &DiffOptions) -> Result<Vec<u8>, ExportError> {
     let mut out = Bounded { bytes: Vec::new(), limit: MAX_BYTES, full: false };
     let written = match format {
         Format::Svg => svg(trees, options, &mut out),
-        Format::Folded | Format::Json => folded(trees, options, &mut out),
+        Format::Folded => folded(trees, options, &mut out),
+        Format::Json => Err(io::Error::other(JSON_ELSEWHERE)),
         Format::Pprof | Format::Parquet | Format::Jfr => {
             Err(io::Error::other("it holds one answer, not two"))
         }

@@ -20,6 +20,7 @@ mod walk;
 pub use cause::{Cause, cause};
 pub use columns::render as render_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
+pub use emberscope_api::Format;
 pub use top::{Cost, Method, methods, sort};
 
 use emberscope_model::{Answer, COUNT, Node, SampleKind, ValueFacts};
@@ -28,61 +29,6 @@ use std::io::{self, Write};
 /// Largest export. A tree at the store's limit of nodes stays well below as JSON; folded stacks repeat
 /// every caller's name on every line and may not.
 pub const MAX_BYTES: usize = 64 << 20;
-
-/// What an answer can be written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// `root;...;leaf count`, a line a stack.
-    Folded,
-    /// An interactive flame graph.
-    Svg,
-    /// The tree with what it rests on.
-    Json,
-    /// google.v1.Profile, packed with gzip, with samples and nanoseconds.
-    Pprof,
-    /// A Parquet file with a line for each stack of each group, its labels in columns.
-    Parquet,
-    /// A JDK Flight Recorder file, with an event a sample.
-    Jfr,
-}
-
-impl Format {
-    /// Every format, in the order of the command line's help.
-    pub const ALL: &'static [Self] =
-        &[Self::Folded, Self::Svg, Self::Json, Self::Pprof, Self::Parquet, Self::Jfr];
-    /// Formats that a difference of two answers has.
-    pub const COMPARED: &'static [Self] = &[Self::Folded, Self::Svg, Self::Json];
-    /// Name in queries (`format=svg`); also the file name's ending.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::Folded => "folded",
-            Self::Svg => "svg",
-            Self::Json => "json",
-            Self::Pprof => "pprof",
-            Self::Parquet => "parquet",
-            Self::Jfr => "jfr",
-        }
-    }
-    /// A format by its name in queries.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|format| format.slug() == slug)
-    }
-    /// Media type for HTTP.
-    pub const fn content_type(self) -> &'static str {
-        match self {
-            Self::Folded => "text/plain; charset=utf-8",
-            Self::Svg => "image/svg+xml",
-            Self::Json => "application/json",
-            Self::Pprof => "application/vnd.google.protobuf+gzip",
-            Self::Parquet => "application/vnd.apache.parquet",
-            Self::Jfr => "application/octet-stream",
-        }
-    }
-    /// Whether a terminal cannot show it.
-    pub const fn is_binary(self) -> bool {
-        matches!(self, Self::Pprof | Self::Parquet | Self::Jfr)
-    }
-}
 
 /// What the numbers of a tree are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -88,7 +88,8 @@ impl Jvm {
     ///
     /// # Errors
     /// [`JvmProblem::Gone`]: the process ended. [`JvmProblem::Denied`]: that takes CAP_SYS_PTRACE.
-    /// [`JvmProblem::Nonsense`]: any other error of opening it.
+    /// [`JvmProblem::Exhausted`]: no descriptor or no memory is left. [`JvmProblem::Nonsense`]: any other error of
+    /// opening it.
     pub fn memory(&self) -> Result<&ProcessMemory, JvmProblem> {
         if let Some(memory) = self.memory.get() {
             return Ok(memory);

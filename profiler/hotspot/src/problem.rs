@@ -40,6 +40,9 @@ pub enum JvmProblem {
     /// The garbage collector was moving objects whenever we looked.
     #[error("the garbage collector was at work each time")]
     Busy,
+    /// The daemon has no descriptor left, or the machine no memory.
+    #[error("emberscope has no file descriptor left to read it, or the machine no memory")]
+    Exhausted,
 }
 
 impl JvmProblem {
@@ -57,11 +60,12 @@ impl JvmProblem {
             Self::Missing(_) => "missing",
             Self::Nonsense(_) => "nonsense",
             Self::Busy => "busy",
+            Self::Exhausted => "exhausted",
         }
     }
     /// Whether trying again may help.
     pub const fn may_pass(&self) -> bool {
-        matches!(self, Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy)
+        matches!(self, Self::NoLibjvm | Self::NotReady | Self::Nonsense(_) | Self::Busy | Self::Exhausted)
     }
 }
 
@@ -71,6 +75,7 @@ impl From<ReadError> for JvmProblem {
             ReadError::Fault => Self::Nonsense("a pointer leads nowhere"),
             ReadError::Gone => Self::Gone,
             ReadError::Denied => Self::Denied,
+            ReadError::Exhausted => Self::Exhausted,
         }
     }
 }
@@ -79,7 +84,25 @@ impl From<Refusal> for JvmProblem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::ProcessGone => Self::Gone,
+            Refusal::Exhausted => Self::Exhausted,
             other => Self::File(other.sentence()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberscope_runtime::Problem;
+
+    #[test]
+    fn want_of_descriptors_is_a_reason_of_its_own_and_passes() {
+        for problem in [JvmProblem::from(ReadError::Exhausted), Refusal::Exhausted.into()] {
+            assert_eq!((problem.slug(), problem.may_pass()), ("exhausted", true));
+            assert_eq!(problem.to_string(), Problem::Exhausted.to_string());
+            assert_eq!(Problem::from(problem), Problem::Exhausted);
+        }
+        let name = crate::names::Unnamed::from(ReadError::Exhausted);
+        assert_eq!(name.reason().slug(), "daemon exhausted");
     }
 }

@@ -116,7 +116,11 @@ impl Opened for OpenJvm {
 
     fn name(&mut self, frames: &[DeferredFrame]) -> Vec<Answer> {
         if let Err(problem) = self.namer() {
-            let why = if problem == JvmProblem::Gone { Unnamed::Gone } else { Unnamed::Unreadable };
+            let why = match problem {
+                JvmProblem::Gone => Unnamed::Gone,
+                JvmProblem::Exhausted => Unnamed::Exhausted,
+                _ => Unnamed::Unreadable,
+            };
             return vec![Err(why.reason()); frames.len()];
         }
         let (Some(namer), Ok(memory)) = (&mut self.namer, self.jvm.memory()) else {
@@ -154,7 +158,7 @@ impl Opened for OpenJvm {
         let libjvm = self.jvm.libjvm();
         let (id, probe, allocations) = (libjvm.id, libjvm.probe, libjvm.allocations);
         let file = libjvm.file.fd().and_then(|file| file.try_clone_to_owned().ok());
-        let file = File::from(file.ok_or(JvmProblem::File("too many open files"))?);
+        let file = File::from(file.ok_or(JvmProblem::Exhausted)?);
         let strings = match probe {
             Some(NameProbe::JavaName { .. }) => Some(self.jvm.string_layout()?),
             Some(NameProbe::NativeName { .. }) | None => None,
@@ -186,6 +190,7 @@ impl From<JvmProblem> for Problem {
     fn from(problem: JvmProblem) -> Self {
         match problem {
             JvmProblem::Gone => Self::Gone,
+            JvmProblem::Exhausted => Self::Exhausted,
             problem if problem.may_pass() => Self::NotNow(problem.to_string()),
             problem => Self::Never(problem.to_string()),
         }

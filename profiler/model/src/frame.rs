@@ -114,6 +114,8 @@ pub enum UnknownReason {
     PythonCodeGone,
     /// The interpreter's memory could not be read, or made no sense where the name should be.
     PythonUnreadable,
+    /// The daemon had no file descriptor left to read the process, or the machine no memory.
+    DaemonExhausted,
 }
 
 impl UnknownReason {
@@ -137,6 +139,7 @@ impl UnknownReason {
         Self::FileLate,
         Self::PythonCodeGone,
         Self::PythonUnreadable,
+        Self::DaemonExhausted,
     ];
     /// The reason with this short name.
     pub fn from_slug(slug: &str) -> Option<Self> {
@@ -163,6 +166,7 @@ impl UnknownReason {
             Self::FileLate => "file late",
             Self::PythonCodeGone => "python code gone",
             Self::PythonUnreadable => "python unreadable",
+            Self::DaemonExhausted => "daemon exhausted",
         }
     }
 }

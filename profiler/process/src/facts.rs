@@ -60,8 +60,8 @@ pub struct ProcessFacts {
     pub netns: String,
     /// The runtime whose mark is in a mapped file's path.
     pub runtime: RuntimeId,
-    /// The process is a JVM's: libjvm.so is mapped.
-    pub libjvm: bool,
+    /// No program was run since it was forked.
+    pub forked: bool,
     /// The process's memory did not tell in time: command line or environment are missing.
     pub late: bool,
 }
@@ -143,6 +143,7 @@ impl ProcessFacts {
             pid,
             start_ticks: stat.start_ticks,
             ppid: stat.ppid,
+            forked: stat.forked,
             comm: stat.comm,
             words,
             cgroup: String::from_utf8_lossy(&root.read(pid, "cgroup", MAX_CGROUP).unwrap_or_default())
@@ -164,7 +165,6 @@ impl ProcessFacts {
             facts.cwd = link_text(root, pid, "cwd");
             facts.netns = link_text(root, pid, "ns/net");
             facts.runtime = runtime_of(root, pid, RuntimeId::NATIVE);
-            facts.libjvm = facts.runtime == RuntimeId::HOTSPOT;
         }
         match read_stat(root, pid) {
             Ok(after) if after.start_ticks != facts.start_ticks => Err(ReadError::Gone),
@@ -243,7 +243,7 @@ mod tests {
         let pid = std::process::id();
         let facts = ProcessFacts::read(&ProcRoot::new("/proc"), &mut Users::host(), pid).unwrap();
         assert_eq!(facts.pid, pid);
-        assert!(facts.start_ticks > 0 && !facts.words.is_empty() && !facts.libjvm);
+        assert!(facts.start_ticks > 0 && !facts.words.is_empty() && facts.runtime != RuntimeId::HOTSPOT);
         assert_eq!(facts.uid, rustix::process::geteuid().as_raw());
         assert!(facts.netns.starts_with("net:["), "{}", facts.netns);
         assert!(!facts.nspid.is_empty());

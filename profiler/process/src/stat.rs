@@ -30,7 +30,12 @@ pub struct Stat {
     pub threads: u64,
     /// Start time, clock ticks since boot.
     pub start_ticks: u64,
+    /// The process has run no program since it was forked: it runs its parent's.
+    pub forked: bool,
 }
+
+/// Of a process's flags: forked, and no exec since (PF_FORKNOEXEC, include/linux/sched.h, Linux 2.6.12 to 6.18).
+const FORK_NO_EXEC: u64 = 0x40;
 
 impl Stat {
     /// Whether the whole process ended. A main thread may end before the others: it is a zombie then too, and they
@@ -50,10 +55,11 @@ pub fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let ppid = fields.next()?.parse().ok()?;
-    // Fields 20 and 22; state was field 3 and ppid field 4.
-    let threads = fields.nth(15)?.parse().ok()?;
+    // Fields 9, 20 and 22; state was field 3 and ppid field 4.
+    let flags: u64 = fields.nth(4)?.parse().ok()?;
+    let threads = fields.nth(10)?.parse().ok()?;
     let start_ticks = fields.nth(1)?.parse().ok()?;
-    Some(Stat { comm, state, ppid, threads, start_ticks })
+    Some(Stat { comm, state, ppid, threads, start_ticks, forked: flags & FORK_NO_EXEC != 0 })
 }
 
 fn parse_status(bytes: &[u8]) -> Status {
@@ -92,10 +98,21 @@ mod tests {
     use crate::fixtures::stat_line;
 
     #[test]
+    fn a_fork_is_one_until_its_exec() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let stat = read_stat(&ProcRoot::new("/proc"), child.id()).unwrap();
+        child.kill().and_then(|()| child.wait()).unwrap();
+        assert!(!stat.forked, "spawn returns after the exec: {stat:?}");
+        let forked = stat_line(9, "java", 4, 1234);
+        let forked = String::from_utf8(forked).unwrap().replace(" 4194560 ", " 4194624 ");
+        assert!(parse_stat(forked.as_bytes()).unwrap().forked);
+    }
+
+    #[test]
     fn stat_survives_a_comm_that_looks_like_stat() {
         let line = stat_line(9, "a) S 1 (b\n", 4, 1234);
         let stat = parse_stat(&line).unwrap();
-        assert_eq!((stat.ppid, stat.start_ticks, stat.state), (4, 1234, 'S'));
+        assert_eq!((stat.ppid, stat.start_ticks, stat.state, stat.forked), (4, 1234, 'S', false));
         assert_eq!(stat.comm, "a) S 1 (b\u{fffd}");
         for rubbish in [&b""[..], b"1", b"1 (x", b")(", b"1 (x)", b"1 (x) S y", &[0xff; 4096]] {
             assert_eq!(parse_stat(rubbish), None, "{rubbish:?}");

@@ -20,12 +20,15 @@ pub enum Problem {
     /// Nothing came within the reader's limit of time.
     #[error("reading it takes too long: it is left alone for a time")]
     Late,
+    /// Nothing can be opened any more: that says nothing of the process, which is tried again.
+    #[error("emberscope has no file descriptor left to read it, or the machine no memory")]
+    Exhausted,
 }
 
 impl Problem {
     /// Whether trying again may help.
     pub const fn may_pass(&self) -> bool {
-        matches!(self, Self::NotNow(_) | Self::Quarantined | Self::Late)
+        matches!(self, Self::NotNow(_) | Self::Quarantined | Self::Late | Self::Exhausted)
     }
 }
 

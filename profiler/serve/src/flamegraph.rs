@@ -15,7 +15,7 @@ use super::wall;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use emberscope_api::route;
+use emberscope_api::route::{self, param};
 use emberscope_export::{ExportError, ExportOptions, Format, Unit, render, render_columns};
 use emberscope_model::{LabelKey, MatchOp, Query, SampleKind};
 use emberscope_store::Store;
@@ -32,18 +32,18 @@ pub async fn flamegraph(State(state): State<Arc<ServeState>>, RawQuery(raw): Raw
 
 fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, ApiError> {
     let formats: Vec<(&str, Format)> = Format::ALL.iter().map(|f| (f.slug(), *f)).collect();
-    let columns = params.flag("columns")?;
-    let format = params.choice("format", &formats, if columns { Format::Json } else { Format::Svg })?;
+    let columns = params.flag(param::COLUMNS)?;
+    let format = params.choice(param::FORMAT, &formats, if columns { Format::Json } else { Format::Svg })?;
     let units = Unit::ALL.map(|unit| (unit.slug(query.kind), unit));
     let options = ExportOptions {
-        unit: params.choice("unit", &units, Unit::usual(query.kind))?,
-        annotate: params.flag("annotate")?,
+        unit: params.choice(param::UNIT, &units, Unit::usual(query.kind))?,
+        annotate: params.flag(param::ANNOTATE)?,
         title: title(query),
     };
     // The store has a limit of its own.
-    let max_nodes = params.number_of(&route::FLAMEGRAPH, "max_nodes")?;
+    let max_nodes = params.number_of(&route::FLAMEGRAPH, param::MAX_NODES)?;
     if columns && format != Format::Json {
-        return Err(ApiError::bad("columns", "`columns=1` goes with `format=json` only"));
+        return Err(ApiError::bad(param::COLUMNS, "`columns=1` goes with `format=json` only"));
     }
     let mut answer = store.merge(query)?;
     if query.kind == SampleKind::Wall {

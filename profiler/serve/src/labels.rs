@@ -11,7 +11,8 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use emberscope_api::{Amount, LabelValue, LabelValues, Labels, route};
+use emberscope_api::route::{self, param};
+use emberscope_api::{Amount, LabelValue, LabelValues, Labels};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ pub async fn values(
     };
     state
         .select(raw, &route::LABEL_VALUES, move |store, params, query| {
-            let limit = params.number_of(&route::LABEL_VALUES, "limit")?;
+            let limit = params.number_of(&route::LABEL_VALUES, param::LIMIT)?;
             let summary = store.summary(query)?;
             let mut rows = store.values(query, key)?;
             let cut = rows.len().saturating_sub(limit) as u64;

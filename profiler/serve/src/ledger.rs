@@ -8,7 +8,8 @@ use super::figures::exact;
 use super::request;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use emberscope_api::{Ledger, LedgerLine, route};
+use emberscope_api::route::{self, param};
+use emberscope_api::{Ledger, LedgerLine};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ const NOTHING: &str = "The ledger has nothing of this selection in these windows
 pub async fn ledger(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
         .select(raw, &route::LEDGER, |store, params, query| {
-            let by = request::labels(params, "by")?;
+            let by = request::labels(params, param::BY)?;
             let summary = store.summary(query)?;
             let lines = store.ledger(query.range, &query.selection, &by)?;
             let mut head = head(&summary, store);

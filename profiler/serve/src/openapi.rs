@@ -11,7 +11,6 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use emberscope_api::route::{self, Answers, Kind, Own, Route, Selects};
 use emberscope_api::{Error, Schemas};
-use emberscope_export::Format;
 use emberscope_model::{LabelKey, SampleKind};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -122,7 +121,7 @@ fn own(own: &Own) -> Value {
     let words = |words: &[&str]| json!({ "type": "string", "enum": words });
     let schema = match &own.kind {
         Kind::Words(list) => words(list),
-        Kind::Formats => words(&Format::ALL.iter().map(|f| f.slug()).collect::<Vec<_>>()),
+        Kind::Formats(list) => words(&list.iter().map(|format| format.slug()).collect::<Vec<_>>()),
         Kind::Number(most, None) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
         Kind::Number(most, Some(usual)) => {
             json!({ "type": "integer", "minimum": 1, "maximum": most, "default": usual })

@@ -6,7 +6,8 @@
 
 use super::error::{ApiError, shown};
 use axum::http::StatusCode;
-use emberscope_api::route::{Route, Selects};
+use emberscope_api::Word;
+use emberscope_api::route::{Route, Selects, param};
 use emberscope_model::LabelKey;
 
 /// Longest query string, in bytes. Longer than the longest selector, percent-encoded.
@@ -111,7 +112,8 @@ impl Params {
     /// # Errors
     /// 400 `unknown_parameter`: such a route does not have the name.
     pub fn of_pairs(pairs: &[(&str, String)]) -> Result<Self, ApiError> {
-        let names: Vec<&str> = selecting().chain(["unit", "annotate", "lines", "group"]).collect();
+        let names: Vec<&str> =
+            selecting().chain([param::UNIT, param::ANNOTATE, param::LINES, param::GROUP]).collect();
         match pairs.iter().find(|(name, _)| !names.contains(name)) {
             Some((name, _)) => Err(unknown(name, &names)),
             None => Ok(Self(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())),
@@ -208,7 +210,15 @@ impl Params {
             }
         }
     }
-    /// One of some words; the first is the default.
+    /// One of the words of a type.
+    ///
+    /// # Errors
+    /// As [`Params::choice`].
+    pub fn word<T: Word>(&self, name: &str, default: T) -> Result<T, ApiError> {
+        let words: Vec<_> = T::ALL.iter().map(|value| (value.word(), *value)).collect();
+        self.choice(name, &words, default)
+    }
+    /// One of some words.
     ///
     /// # Errors
     /// As [`Params::one`], and where the text is none of the words.

@@ -10,6 +10,7 @@ use super::error::{ApiError, shown};
 use super::params::{Params, nearest};
 use super::selector::{self, SelectorError, UnknownLabels};
 use super::time::parse_time;
+use emberscope_api::route::param;
 use emberscope_model::{
     Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WaitReason, WallTime,
 };
@@ -57,8 +58,8 @@ impl Asked {
         Ok(Self {
             range: range(params, now)?,
             kind,
-            group: labels(params, "group")?,
-            detail: Detail { lines: params.flag("lines")?, kinds: params.flag("annotate")? },
+            group: labels(params, param::GROUP)?,
+            detail: Detail { lines: params.flag(param::LINES)?, kinds: params.flag(param::ANNOTATE)? },
             selection: Selection { matchers },
             apps: params.all(LabelKey::App.name()).map(str::to_owned).collect(),
         })

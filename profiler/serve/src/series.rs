@@ -12,7 +12,8 @@ use super::request;
 use super::time::parse_length;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use emberscope_api::{Amount, Point, Series, SeriesLine, route};
+use emberscope_api::route::{self, param};
+use emberscope_api::{Amount, Point, Series, SeriesLine};
 use emberscope_model::{Query, WallTime};
 use emberscope_store::Store;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ const DEFAULT_STEPS: u32 = 120;
 pub async fn series(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
         .select(raw, &route::SERIES, |store, params, query| {
-            let by = request::labels(params, "by")?;
+            let by = request::labels(params, param::BY)?;
             let step = step(store, params, query)?;
             let summary = store.summary(query)?;
             let series = store.series(query, step, &by)?.into_iter().map(|(of, points)| {
@@ -44,11 +45,11 @@ pub async fn series(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
 }
 
 fn step(store: &dyn Store, params: &Params, query: &Query) -> Result<Duration, ApiError> {
-    let asked = match params.one("step")? {
+    let asked = match params.one(param::STEP)? {
         None => query.range.duration() / DEFAULT_STEPS,
         Some(text) => {
             let step = parse_length(text);
-            step.map_err(|e| ApiError::bad("step", format!("`step={}`: {e}", shown(text))))?
+            step.map_err(|e| ApiError::bad(param::STEP, format!("`step={}`: {e}", shown(text))))?
         }
     };
     // Whole windows: a step that is shorter would cut a window whose samples have no finer time.
@@ -57,7 +58,9 @@ fn step(store: &dyn Store, params: &Params, query: &Query) -> Result<Duration, A
     if query.range.duration().as_nanos() / step > MAX_STEPS {
         let message =
             format!("The range has more than {MAX_STEPS} steps: ask for a longer `step` or a shorter range.");
-        return Err(ApiError::bad("step", message));
+        return Err(ApiError::bad(param::STEP, message));
     }
-    u64::try_from(step).map(Duration::from_nanos).map_err(|_| ApiError::bad("step", "`step` is too long."))
+    u64::try_from(step)
+        .map(Duration::from_nanos)
+        .map_err(|_| ApiError::bad(param::STEP, "`step` is too long."))
 }

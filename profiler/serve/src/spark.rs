@@ -8,7 +8,8 @@
 
 use super::error::ApiError;
 use super::params::Params;
-use emberscope_api as api;
+use emberscope_api::route::param;
+use emberscope_api::{self as api, Join};
 use emberscope_model::{Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, WallTime};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,7 @@ pub const MAX_ASKED: usize = 4;
 /// # Errors
 /// 400 `bad_parameter`: `join` is given more than once, or is neither `auto` nor `no`.
 pub fn wanted(params: &Params) -> Result<bool, ApiError> {
-    params.choice("join", &[("auto", true), ("no", false)], true)
+    Ok(params.word(param::JOIN, Join::Auto)? == Join::Auto)
 }
 
 /// Adds `spark` to each of `answer.stages`. `source` is None where nobody is to be asked.

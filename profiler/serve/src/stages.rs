@@ -13,7 +13,8 @@ use super::waits::Waits;
 use super::work::{self, Class, Task, class_at};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use emberscope_api::{self as api, ClassFigures, Stages, Tasks, route};
+use emberscope_api::route::{self, param};
+use emberscope_api::{self as api, ClassFigures, Stages, TaskOrder, Tasks, Word as _};
 use emberscope_model::{LabelKey, LedgerSums};
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -109,33 +110,15 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
         .await
 }
 
-/// What tasks are sorted by.
-#[derive(Clone, Copy)]
-enum Sort {
-    Cpu,
-    RunDelay,
-    Blocked,
-    Wall,
-    Task,
-}
-
-const SORTS: [(&str, Sort); 5] = [
-    ("cpu", Sort::Cpu),
-    ("run_delay", Sort::RunDelay),
-    ("blocked", Sort::Blocked),
-    ("wall", Sort::Wall),
-    ("task", Sort::Task),
-];
-
 /// The number that a task is sorted by.
-fn rank(task: &Task, sort: Sort) -> u64 {
+fn rank(task: &Task, sort: TaskOrder) -> u64 {
     let own = |field: fn(&LedgerSums) -> u64| task.own.exact.as_ref().map_or(0, field);
     match sort {
-        Sort::Cpu => task.cpu_ns(),
-        Sort::RunDelay => own(|sums| sums.accounts.run_delay_ns),
-        Sort::Blocked => own(LedgerSums::blocked_ns),
-        Sort::Wall => own(|sums| sums.wall_ns),
-        Sort::Task => 0,
+        TaskOrder::Cpu => task.cpu_ns(),
+        TaskOrder::RunDelay => own(|sums| sums.accounts.run_delay_ns),
+        TaskOrder::Blocked => own(LedgerSums::blocked_ns),
+        TaskOrder::Wall => own(|sums| sums.wall_ns),
+        TaskOrder::Task => 0,
     }
 }
 
@@ -146,8 +129,8 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
         .select(raw, &route::TASKS, move |store, params, query| {
             of_time(query.kind)?;
             let source = if spark::wanted(params)? { source } else { None };
-            let sort = params.choice("sort", &SORTS, Sort::Cpu)?;
-            let limit = params.number_of(&route::TASKS, "limit")?;
+            let sort = params.word(param::SORT, TaskOrder::Cpu)?;
+            let limit = params.number_of(&route::TASKS, param::LIMIT)?;
             let summary = store.summary(query)?;
             let mut tasks = work::tasks(store, query)?;
             // Stable: equal ones stay in the order of their numbers.
@@ -157,7 +140,7 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
             let content = Tasks {
                 count: count as u64,
                 cut: (count - tasks.len()) as u64,
-                sort: params.one("sort")?.unwrap_or("cpu").to_owned().into(),
+                sort: sort.word().into(),
                 tasks: tasks.iter().map(row).collect(),
                 spark: None,
             };

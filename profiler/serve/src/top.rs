@@ -7,7 +7,8 @@ use super::ServeState;
 use super::answer::{share, share_error, table};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use emberscope_api::{Amount, Cost, Method, Top, route};
+use emberscope_api::route::{self, param};
+use emberscope_api::{Amount, Cost, Method, MethodOrder, Top, Word as _};
 use emberscope_export::{Method as Row, sort};
 use emberscope_model::{MethodAnswer, SampleKind, Summary};
 use std::sync::Arc;
@@ -16,20 +17,16 @@ use std::sync::Arc;
 pub async fn top(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     state
         .select(raw, &route::TOP, |store, params, query| {
-            let by_total = params.choice("sort", &[("self", false), ("total", true)], false)?;
-            let limit = params.number_of(&route::TOP, "limit")?;
+            let order = params.word(param::SORT, MethodOrder::Own)?;
+            let limit = params.number_of(&route::TOP, param::LIMIT)?;
             let MethodAnswer { methods, range, windows, quality } = store.methods(query)?;
             let summary = Summary { range, windows, quality };
             let mut methods: Vec<Row<'_>> = methods.iter().map(Row::of).collect();
-            sort(&mut methods, by_total);
+            sort(&mut methods, order == MethodOrder::Total);
             let count = methods.len();
             methods.truncate(limit);
             let rows = methods.iter().map(|method| row(method, summary.quality.samples, query.kind));
-            let content = Top {
-                sort: if by_total { "total" } else { "self" }.into(),
-                methods: count as u64,
-                top: rows.collect(),
-            };
+            let content = Top { sort: order.word().into(), methods: count as u64, top: rows.collect() };
             Ok(table(&summary, store, content))
         })
         .await

@@ -6,7 +6,7 @@ use super::output::{Output, OutputArgs};
 use super::selection::{KindArgs, Params, SelectArgs, ShapeArgs};
 use super::{CliError, text};
 use clap::Args;
-use emberscope_api::route;
+use emberscope_api::route::{self, param};
 use std::io::{self, Write};
 
 /// Flags of `emberscope flamegraph`.
@@ -54,7 +54,7 @@ pub fn show(
     err: &mut dyn Write,
 ) -> Result<(), CliError> {
     let mut params = args.params();
-    params.push(("format", output.format.slug().to_owned()));
+    params.push((param::FORMAT, output.format.slug().to_owned()));
     let answered = client.get(route::FLAMEGRAPH.path, &params)?;
     deliver(output, &answered.body, &Basis::from(&answered), &args.select.describe(), err)
 }

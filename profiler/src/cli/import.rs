@@ -7,8 +7,9 @@
 use super::{CliError, DataDirLock, stopped, text};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use emberscope_export::Unit;
 use emberscope_import::{Events, Format, ImportError, Imported, Told};
-use emberscope_model::{LabelKey, Role, TimeRange, WallTime};
+use emberscope_model::{LabelKey, Role, SampleKind, TimeRange, WallTime};
 use emberscope_process::class_of;
 use emberscope_serve::time::{parse_length, parse_time};
 use emberscope_store::{Chain, DiskStore, ImportFacts, Importing, Store};
@@ -53,8 +54,8 @@ pub struct ImportArgs {
     #[arg(long, value_name = "DURATION", value_parser = period)]
     period: Option<Duration>,
     /// What the numbers of folded stacks count: samples, or nanoseconds.
-    #[arg(long, value_name = "UNIT", default_value = "samples", value_parser = ["samples", "ns"])]
-    unit: String,
+    #[arg(long, value_name = "UNIT", default_value = Unit::Samples.slug(SampleKind::Cpu), value_parser = unit())]
+    unit: Unit,
     /// Which events of a recording: cpu is threads that ran (jdk.ExecutionSample, or jdk.CPUTimeSample where there are
     /// any), native threads in native methods, which may have waited (jdk.NativeMethodSample), wall threads that
     /// could run (profiler.WallClockSample). Only one, for they are of the same time.
@@ -65,6 +66,12 @@ pub struct ImportArgs {
 fn format() -> impl TypedValueParser<Value = Format> {
     let slugs = Format::ALL.map(Format::slug);
     PossibleValuesParser::new(slugs).try_map(|slug| Format::from_slug(&slug).ok_or("no such format"))
+}
+
+fn unit() -> impl TypedValueParser<Value = Unit> {
+    let slugs = Unit::ALL.map(|unit| unit.slug(SampleKind::Cpu));
+    PossibleValuesParser::new(slugs)
+        .try_map(|slug| Unit::from_slug(&slug, SampleKind::Cpu).ok_or("no such unit"))
 }
 
 fn events() -> impl TypedValueParser<Value = Events> {
@@ -175,7 +182,7 @@ fn one(
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
             .map_or(0, |since| since.as_nanos() as u64),
         period: args.period.or(args.hz),
-        nanoseconds: args.unit == "ns",
+        nanoseconds: args.unit == Unit::Weight,
         events: args.events,
         window: WINDOW,
         class_of: |name| class_of(name, Role::Other),

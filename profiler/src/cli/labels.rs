@@ -6,7 +6,7 @@ use super::ask::{AskArgs, Rows};
 use super::selection::{Params, label};
 use super::table::{Align, Table};
 use clap::Args;
-use emberscope_api::route::{self, Route};
+use emberscope_api::route::{self, Route, param};
 use emberscope_api::{LabelValues, Labels};
 use emberscope_model::LabelKey;
 
@@ -31,7 +31,7 @@ pub fn run(args: &LabelsArgs) -> Result<(), CliError> {
     match args.name {
         None => args.ask.run::<Labels>(Vec::new()),
         Some(key) => {
-            let limit: Params = vec![("limit", args.limit.to_string())];
+            let limit: Params = vec![(param::LIMIT, args.limit.to_string())];
             let path = route::LABEL_VALUES.path.replace("{name}", key.name());
             args.ask.run_amended::<LabelValues>(&path, limit, &|_| false)
         }

@@ -6,6 +6,8 @@
 use super::CliError;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use emberscope_api::Word;
+use emberscope_api::route::param;
 use emberscope_export::Unit;
 use emberscope_model::{LabelKey, SampleKind};
 use std::collections::BTreeSet;
@@ -175,16 +177,16 @@ impl ShapeArgs {
     }
     /// The shape as parameters of the API.
     pub fn params(&self) -> Params {
-        let mut params: Params = self.unit.iter().map(|unit| ("unit", unit.clone())).collect();
+        let mut params: Params = self.unit.iter().map(|unit| (param::UNIT, unit.clone())).collect();
         let names: Vec<&str> = self.group.iter().map(|key| key.name()).collect();
         if !names.is_empty() {
-            params.push(("group", names.join(",")));
+            params.push((param::GROUP, names.join(",")));
         }
         if self.annotate {
-            params.push(("annotate", "1".to_owned()));
+            params.push((param::ANNOTATE, "1".to_owned()));
         }
         if self.lines {
-            params.push(("lines", "1".to_owned()));
+            params.push((param::LINES, "1".to_owned()));
         }
         params
     }
@@ -208,6 +210,13 @@ fn kind() -> impl TypedValueParser<Value = SampleKind> {
 fn unit() -> impl TypedValueParser<Value = String> {
     let all = SampleKind::ASKED.iter().flat_map(|&kind| Unit::ALL.map(|unit| unit.slug(kind)));
     PossibleValuesParser::new(all.collect::<BTreeSet<_>>())
+}
+
+/// Reads one of the words of a parameter; `run-delay` stands for `run_delay`, as in names of flags.
+pub fn word<T: Word>() -> impl TypedValueParser<Value = T> {
+    let typed = T::WORDS.iter().map(|word| word.replace('_', "-"));
+    PossibleValuesParser::new(typed)
+        .try_map(|typed| T::from_word(&typed.replace('-', "_")).ok_or("no such word"))
 }
 
 /// Reads the name of a label.

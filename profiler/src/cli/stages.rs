@@ -7,8 +7,8 @@ use super::figures::{Cells, how, known};
 use super::selection::Params;
 use super::table::{Align, Table};
 use clap::Args;
-use emberscope_api::route::{self, Route};
-use emberscope_api::{ClassFigures, SparkStage, Stage, Stages};
+use emberscope_api::route::{self, Route, param};
+use emberscope_api::{ClassFigures, Join, SparkStage, Stage, Stages, Word as _};
 use emberscope_model::SparkUrl;
 use emberscope_process::{NamesConfig, Places, SparkNames};
 use emberscope_serve::spark::join_stages;
@@ -50,7 +50,7 @@ impl SparkArgs {
     /// The choice as parameters of the API: a daemon fetches no address that a client names, so the address is left
     /// out.
     pub fn params(&self) -> Params {
-        self.spark_url.iter().map(|_| ("join", "no".to_owned())).collect()
+        self.spark_url.iter().map(|_| (param::JOIN, Join::No.word().to_owned())).collect()
     }
 
     /// The server that this command asks by itself; None: the daemon does.

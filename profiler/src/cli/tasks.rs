@@ -4,14 +4,14 @@ use super::CliError;
 use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
 use super::figures::{Cells, how, known};
-use super::selection::Params;
+use super::selection::{Params, word};
 use super::stages::{PATIENCE, SparkArgs, attempt};
 use super::table::{Align, Table};
 use super::text::time;
 use super::waited;
-use clap::{Args, ValueEnum};
-use emberscope_api::route::{self, Route};
-use emberscope_api::{SparkTask, Task, Tasks};
+use clap::Args;
+use emberscope_api::route::{self, Route, param};
+use emberscope_api::{SparkTask, Task, TaskOrder, Tasks, Word as _};
 use emberscope_serve::spark::join_tasks;
 use serde_json::{Map, Value};
 
@@ -23,35 +23,12 @@ pub struct TasksArgs {
     limit: u32,
     /// By what, the largest first: cpu (helpers and Python workers counted in), run-delay (waiting for a CPU), blocked,
     /// wall; or task, by Spark's id.
-    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = "cpu")]
-    sort: Order,
+    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = TaskOrder::Cpu.word(), value_parser = word::<TaskOrder>())]
+    sort: TaskOrder,
     #[command(flatten)]
     spark: SparkArgs,
     #[command(flatten)]
     ask: AskArgs,
-}
-
-/// By what rows are ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Order {
-    Cpu,
-    RunDelay,
-    Blocked,
-    Wall,
-    Task,
-}
-
-impl Order {
-    /// Name in queries.
-    const fn slug(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::RunDelay => "run_delay",
-            Self::Blocked => "blocked",
-            Self::Wall => "wall",
-            Self::Task => "task",
-        }
-    }
 }
 
 /// Prints a row for each task.
@@ -67,7 +44,7 @@ pub fn run(args: &TasksArgs) -> Result<(), CliError> {
 }
 
 fn params(args: &TasksArgs) -> Params {
-    let mut params = vec![("limit", args.limit.to_string()), ("sort", args.sort.slug().to_owned())];
+    let mut params = vec![(param::LIMIT, args.limit.to_string()), (param::SORT, args.sort.word().to_owned())];
     params.extend(args.spark.params());
     params
 }

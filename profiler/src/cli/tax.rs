@@ -33,11 +33,11 @@ pub fn run(args: &TaxArgs) -> Result<(), CliError> {
 
 /// CPU, user, kernel, sampled.
 fn times(part: &Part) -> [String; 4] {
-    let sampled = Some(part.sampled_cpu_seconds).filter(|_| part.samples > 0);
+    let sampled = part.sampled_cpu_seconds.filter(|_| part.samples > 0);
     [
-        time_within(Some(part.cpu_seconds), part.cpu_error),
-        time_within(Some(part.user_seconds), part.user_error),
-        time_within(Some(part.system_seconds), part.system_error),
+        time_within(part.cpu_seconds, part.cpu_error),
+        time_within(part.user_seconds, part.user_error),
+        time_within(part.system_seconds, part.system_error),
         time_within(sampled, part.sampling_error),
     ]
 }
@@ -68,7 +68,7 @@ impl Rows for Tax {
         for part in &self.classes {
             table.row(line(class(part), &part.part, percent_within(part.share, part.share_error)));
         }
-        let whole = (self.total.cpu_seconds > 0.0).then_some(1.0);
+        let whole = self.total.cpu_seconds.filter(|seconds| *seconds > 0.0).map(|_| 1.0);
         table.row(line("sum", &self.total, percent(whole)));
         table.note(how(self.source.as_deref()).to_owned());
         if let Some(stage) = &self.stage {
@@ -76,10 +76,12 @@ impl Rows for Tax {
             let [first, last] =
                 [&stage.first_seen, &stage.last_seen].map(|time| moment(time.as_ref(), from, until));
             let tasks = counted(stage.tasks, "task");
-            let own = time(Some(stage.cpu_seconds));
+            let own = match time(stage.cpu_seconds) {
+                own if own.is_empty() => own,
+                own => format!(" ({own} of CPU, helpers and Python included)"),
+            };
             table.note(format!(
-                "the JVMs that ran the stage's {tasks} ({own} of CPU, helpers and Python included), with all that they did in \
-                 the windows from {first} to {last}"
+                "the JVMs that ran the stage's {tasks}{own}, with all that they did in the windows from {first} to {last}"
             ));
         }
         table
@@ -88,7 +90,9 @@ impl Rows for Tax {
     fn below(&self) -> Vec<Table> {
         let used = |name: &str| {
             let mut parts = self.processes.iter().flat_map(|process| &process.classes);
-            let is_used = |PartOf { part, .. }: &PartOf| part.samples > 0 || part.cpu_seconds > 0.0;
+            let is_used = |PartOf { part, .. }: &PartOf| {
+                part.samples > 0 || part.cpu_seconds.is_some_and(|seconds| seconds > 0.0)
+            };
             parts.any(|part| class(part) == name && is_used(part))
         };
         // Columns have names of the closed list; what else came is in the sum.
@@ -115,7 +119,7 @@ impl Rows for Tax {
         for row in &self.beside {
             let mut cells = who(&row.who).to_vec();
             cells.extend([known(&row.who.process), row.samples.to_string()]);
-            cells.push(time_within(Some(row.cpu_seconds), row.sampling_error));
+            cells.push(time_within(row.cpu_seconds, row.sampling_error));
             beside.row(cells);
         }
         beside.note("no JVMs, and in no sum above".to_owned());

@@ -3,12 +3,12 @@
 use super::CliError;
 use super::answer::{Basis, amount, counted};
 use super::ask::{AskArgs, Rows};
-use super::selection::Params;
+use super::selection::{Params, word};
 use super::table::{Align, Table};
 use super::text::percent_within;
-use clap::{Args, ValueEnum};
-use emberscope_api::route::{self, Route};
-use emberscope_api::{Cost, Method, Top};
+use clap::Args;
+use emberscope_api::route::{self, Route, param};
+use emberscope_api::{Cost, Method, MethodOrder, Top, Word as _};
 
 /// Flags of `emberscope top`.
 #[derive(Args, Clone, Debug)]
@@ -17,21 +17,13 @@ pub struct TopArgs {
     #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// By what: self (samples that ended in the method) or total (those below it, too).
-    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = "self")]
-    sort: Order,
+    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = MethodOrder::Own.word(), value_parser = word::<MethodOrder>())]
+    sort: MethodOrder,
     /// Tell source lines apart: package.Class.method:123.
     #[arg(long, help_heading = "Output")]
     lines: bool,
     #[command(flatten)]
     ask: AskArgs,
-}
-
-/// By what rows are ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Order {
-    #[value(name = "self")]
-    Own,
-    Total,
 }
 
 /// Prints a row for each method.
@@ -43,13 +35,9 @@ pub fn run(args: &TopArgs) -> Result<(), CliError> {
 }
 
 fn params(args: &TopArgs) -> Params {
-    let sort = match args.sort {
-        Order::Own => "self",
-        Order::Total => "total",
-    };
-    let mut params = vec![("limit", args.limit.to_string()), ("sort", sort.to_owned())];
+    let mut params = vec![(param::LIMIT, args.limit.to_string()), (param::SORT, args.sort.word().to_owned())];
     if args.lines {
-        params.push(("lines", "1".to_owned()));
+        params.push((param::LINES, "1".to_owned()));
     }
     params
 }

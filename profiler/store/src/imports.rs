@@ -65,8 +65,8 @@ impl Importing {
     /// Takes the next window; a full part is written as a block first.
     ///
     /// # Errors
-    /// [`DiskStoreError::Block`]: the windows before cannot be written as a block. They are lost then, and so is the
-    /// import: it is not to be committed.
+    /// [`DiskStoreError::Block`]: the windows before cannot be written as a block. They are kept, and this one is not
+    /// taken: the same call can be made again.
     pub fn append(&mut self, window: &Window) -> Result<(), DiskStoreError> {
         let hour = |from: WallTime| from.floor(HOUR);
         let first = self.part.facts.windows.first();
@@ -79,9 +79,10 @@ impl Importing {
     }
 
     fn seal(&mut self) -> Result<(), DiskStoreError> {
-        let part = std::mem::take(&mut self.part);
         let origin = Origin { import: Some(self.facts.clone()), ..Origin::default() };
-        let written = block::write(&part, self.number, &self.aside, true, origin)?;
+        let written = block::write(&self.part, self.number, &self.aside, true, origin)?;
+        // Not before they are on the disk: what could not be written is written by the next call.
+        self.part = Part::default();
         if let Some((path, manifest)) = written {
             self.number += 1;
             self.bytes += manifest.bytes();

@@ -27,6 +27,8 @@ pub enum ReadError {
     Gone,
     /// The kernel does not let us.
     Denied,
+    /// The daemon has no descriptor left, or the machine no memory: that says nothing of the process.
+    Exhausted,
 }
 
 /// Memory that is read by address: a process's, or a copy of some of it.
@@ -35,7 +37,7 @@ pub trait Memory {
     ///
     /// # Errors
     /// [`ReadError::Fault`]: not all of it is mapped. [`ReadError::Gone`]: the process ended, or runs another program.
-    /// [`ReadError::Denied`]: the kernel does not let us.
+    /// [`ReadError::Denied`]: the kernel does not let us. [`ReadError::Exhausted`]: the kernel has no memory for it.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), ReadError>;
 
     /// The `N` bytes at `address`.
@@ -114,8 +116,8 @@ impl ProcessMemory {
     /// Opens the memory of the process whose directory in /proc this is.
     ///
     /// # Errors
-    /// [`ReadError::Gone`]: the process ended. [`ReadError::Denied`]: that takes CAP_SYS_PTRACE. [`ReadError::Fault`]:
-    /// any other error, for instance no descriptor left.
+    /// [`ReadError::Gone`]: the process ended. [`ReadError::Denied`]: that takes CAP_SYS_PTRACE.
+    /// [`ReadError::Exhausted`]: no descriptor or no memory is left. [`ReadError::Fault`]: any other error.
     pub fn open(process_dir: &Path) -> Result<Self, ReadError> {
         File::open(process_dir.join("mem")).map(Self).map_err(|e| reason(&e))
     }
@@ -142,6 +144,7 @@ fn reason(error: &std::io::Error) -> ReadError {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ESRCH) => ReadError::Gone,
         Some(libc::EACCES | libc::EPERM) => ReadError::Denied,
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => ReadError::Exhausted,
         _ => ReadError::Fault,
     }
 }
@@ -215,6 +218,17 @@ mod tests {
             lines.read(page.as_ptr() as u64 + from as u64, &mut read).unwrap();
             assert_eq!(read, page[from..from + len]);
         }
+    }
+
+    #[test]
+    fn want_of_descriptors_or_memory_is_no_fault_of_the_process() {
+        let of = |errno| reason(&std::io::Error::from_raw_os_error(errno));
+        assert_eq!([libc::EMFILE, libc::ENFILE, libc::ENOMEM].map(of), [ReadError::Exhausted; 3]);
+        assert_eq!([libc::EIO, libc::EFAULT].map(of), [ReadError::Fault; 2]);
+        assert_eq!(
+            [libc::ENOENT, libc::ESRCH, libc::EACCES, libc::EPERM].map(of),
+            [ReadError::Gone, ReadError::Gone, ReadError::Denied, ReadError::Denied]
+        );
     }
 
     #[test]

@@ -4,6 +4,10 @@
 //! no symlink at the end; what is found is looked at (type, owner) through an O_PATH handle, which has no
 //! side effects on FIFOs and devices, before it is opened for reading.
 
+mod refusal;
+
+pub use refusal::Refusal;
+
 use super::errand::{self, About, What};
 use super::maps::{Backing, Mapping};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, Statx, StatxFlags};
@@ -14,88 +18,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-/// Why a file of a target is not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Refusal {
-    /// There is no such file.
-    Missing,
-    /// The file is a symbolic link.
-    Symlink,
-    /// The file is a FIFO, directory, device or socket.
-    NotRegular,
-    /// The file belongs to somebody else.
-    WrongOwner,
-    /// The file is on a file system that a user's program serves (FUSE): reading could block for ever.
-    SlowFilesystem,
-    /// The contents do not look like what they should be.
-    Rubbish,
-    /// Opening or reading failed.
-    Unreadable,
-    /// The process ended.
-    ProcessGone,
-    /// Reading takes too long, or took so before: it is left alone for a time.
-    Late,
-}
-
-impl Refusal {
-    /// All reasons.
-    pub const ALL: [Self; 9] = [
-        Self::Missing,
-        Self::Symlink,
-        Self::NotRegular,
-        Self::WrongOwner,
-        Self::SlowFilesystem,
-        Self::Rubbish,
-        Self::Unreadable,
-        Self::ProcessGone,
-        Self::Late,
-    ];
-    /// Stable short name, for metrics.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Symlink => "symlink",
-            Self::NotRegular => "not_regular",
-            Self::WrongOwner => "wrong_owner",
-            Self::SlowFilesystem => "slow_filesystem",
-            Self::Rubbish => "rubbish",
-            Self::Unreadable => "unreadable",
-            Self::ProcessGone => "process_gone",
-            Self::Late => "late",
-        }
-    }
-    /// What is wrong with the file, for people.
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::Missing => "it is not there",
-            Self::Symlink => "it is a symbolic link",
-            Self::NotRegular => "it is not a regular file",
-            Self::WrongOwner => "it belongs to another user",
-            Self::SlowFilesystem => "it is on a FUSE file system",
-            Self::Rubbish => "it is not a perf map",
-            Self::Unreadable => "it cannot be read",
-            Self::ProcessGone => "the process ended",
-            Self::Late => "reading it takes too long: it is left alone for a time",
-        }
-    }
-}
-
-impl From<Errno> for Refusal {
-    fn from(errno: Errno) -> Self {
-        match errno {
-            Errno::NOENT | Errno::NOTDIR => Self::Missing,
-            Errno::LOOP => Self::Symlink,
-            Errno::SRCH => Self::ProcessGone,
-            _ => Self::Unreadable,
-        }
-    }
-}
-
 /// Opens a directory to walk in, for instance `/proc/PID/root`.
 ///
 /// # Errors
 /// [`Refusal::ProcessGone`]: there is none. [`Refusal::Missing`]: it is no directory. [`Refusal::Symlink`],
-/// [`Refusal::Unreadable`]: it cannot be opened.
+/// [`Refusal::Unreadable`], [`Refusal::Exhausted`]: it cannot be opened.
 pub fn root(path: &Path) -> Result<OwnedFd, Refusal> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
@@ -290,6 +217,7 @@ pub fn remove_file(root: &OwnedFd, path: &Path, uid: u32) -> Result<(), Refusal>
 fn io_refusal(error: std::io::Error) -> Refusal {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ESRCH) => Refusal::ProcessGone,
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => Refusal::Exhausted,
         _ => Refusal::Unreadable,
     }
 }

@@ -96,6 +96,18 @@ fn folded_stacks_have_two_scaled_counts() {
 }
 
 #[test]
+fn other_formats_are_refused_with_the_mend() {
+    let refused = |format| {
+        let error = render(format, &both(), &options(1.0, 1.0)).unwrap_err();
+        std::error::Error::source(&error).map(ToString::to_string).unwrap()
+    };
+    assert!(refused(Format::Json).contains("ask /api/v1/diff for format=json"));
+    for format in [Format::Pprof, Format::Parquet, Format::Jfr] {
+        assert_eq!(refused(format), "it holds one answer, not two");
+    }
+}
+
+#[test]
 fn the_picture_is_red_where_the_right_side_has_more() {
     let svg = String::from_utf8(render(Format::Svg, &both(), &options(1.0, 1.0)).unwrap()).unwrap();
     assert!(svg.contains(">a &lt;b&gt;</text>") && svg.contains("l &amp; r"));

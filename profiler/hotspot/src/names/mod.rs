@@ -86,6 +86,9 @@ pub enum Unnamed {
     /// The process ended.
     #[error("the process ended")]
     Gone,
+    /// The daemon has no descriptor left, or the machine no memory.
+    #[error("nothing is left to read the JVM's memory with")]
+    Exhausted,
 }
 
 impl Unnamed {
@@ -96,6 +99,7 @@ impl Unnamed {
             Self::Unreadable => UnknownReason::JvmUnreadable,
             Self::NotJava => UnknownReason::AnonymousCode,
             Self::Gone => UnknownReason::ProcessGone,
+            Self::Exhausted => UnknownReason::DaemonExhausted,
         }
     }
 }
@@ -104,6 +108,7 @@ impl From<ReadError> for Unnamed {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Gone => Self::Gone,
+            ReadError::Exhausted => Self::Exhausted,
             ReadError::Fault | ReadError::Denied => Self::Unreadable,
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How long after a process could not be read it is tried again: it may be starting.
 const RETRY: Duration = Duration::from_secs(2);
-/// The same where the memory did not come at all.
+/// The same where nothing could be read at all.
 const LATE: Duration = Duration::from_secs(5);
 /// Tries that come at the next look instead: HotSpot makes its code heaps some 30 ms after libjvm is mapped.
 const SOON: u32 = 10;
@@ -130,8 +130,8 @@ impl Tries {
     }
     /// A try failed; false when it was the last.
     pub(super) fn failed(&mut self, problem: &Problem, now: Instant) -> bool {
-        if *problem == Problem::Late {
-            // No try: nothing was read. It is left alone for a time that ends.
+        if matches!(problem, Problem::Late | Problem::Exhausted) {
+            // No try: nothing was read, for a reason that ends and may not be the process's. It is left alone until then.
             self.next = Some(now + LATE);
             return true;
         }
@@ -142,5 +142,25 @@ impl Tries {
     }
     pub(super) fn due(&self, now: Instant) -> bool {
         self.next.is_some_and(|next| now >= next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twenty looks without a descriptor, some forty seconds, are not to cost a process its stacks for good.
+    #[test]
+    fn what_could_not_be_read_at_all_is_no_try() {
+        let (mut tries, now) = (Tries::at_once(), Instant::now());
+        for problem in [Problem::Late, Problem::Exhausted] {
+            for _ in 0..2 * MAX_TRIES {
+                assert!(tries.failed(&problem, now));
+                assert!(!tries.due(now) && tries.due(now + LATE));
+            }
+        }
+        let starting = Problem::NotNow("it starts".to_owned());
+        assert_eq!((1..MAX_TRIES).filter(|_| tries.failed(&starting, now)).count() as u32, MAX_TRIES - 1);
+        assert!(!tries.failed(&starting, now) && !tries.due(now + LATE));
     }
 }

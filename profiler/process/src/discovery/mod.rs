@@ -58,6 +58,8 @@ pub enum Question {
     DriverAt {
         /// Id of the application.
         app: String,
+        /// The executor's user's number.
+        uid: u32,
         /// The executor that says so.
         teller: ProcessKey,
         /// Where the executor was told that its driver listens.
@@ -102,6 +104,14 @@ pub enum Answer {
 }
 
 impl Question {
+    /// The number of the user whose process the question is about.
+    pub fn uid(&self) -> u32 {
+        match self {
+            Self::DriverAt { uid, .. } => *uid,
+            Self::Rest { process, .. } => process.uid,
+        }
+    }
+
     /// The answer when nobody said anything.
     fn unanswered(&self) -> Answer {
         match self {
@@ -172,7 +182,7 @@ impl Worker {
 
     fn answer(&mut self, question: &Question) -> Answer {
         match question {
-            Question::DriverAt { app, teller, at, netns, candidates } => {
+            Question::DriverAt { app, teller, at, netns, candidates, .. } => {
                 let driver = self.driver_at(at, netns, candidates);
                 Answer::DriverAt { app: app.clone(), teller: *teller, driver }
             }

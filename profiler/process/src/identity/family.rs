@@ -9,12 +9,11 @@ use emberscope_model::{Deploy, Role};
 pub fn with_parent(own: &Identity, parent: Option<&Identity>) -> Identity {
     let mut identity = own.clone();
     let Some(parent) = parent else { return identity };
+    if own.is_fork_of(parent) {
+        return fork_of(own, parent);
+    }
     match identity.role {
         Role::Executor => local_cluster::refine(&mut identity, parent),
-        // A driver's fork before its exec: the same program, and so the same application.
-        Role::Driver if parent.role == Role::Driver && parent.program == identity.program => {
-            belong(&mut identity, parent);
-        }
         // Nothing else names it so far: the script that started it does.
         Role::Driver if identity.python_parent && parent.runtime == Runtime::Python => {
             let script = Some(&parent.program).filter(|p| p.ends_with(".py"));
@@ -46,6 +45,23 @@ pub fn with_parent(own: &Identity, parent: Option<&Identity>) -> Identity {
             }
         }
         _ => {}
+    }
+    identity
+}
+
+/// A JVM's fork on its way to an exec (ProcessBuilder's jspawnhelper, or vfork): already what its parent starts, and no
+/// driver or executor of its own.
+fn fork_of(own: &Identity, parent: &Identity) -> Identity {
+    let mut identity = Identity {
+        runtime: own.runtime,
+        forked: own.forked,
+        pod: own.pod,
+        container: own.cgroup_container.clone(),
+        cgroup_container: own.cgroup_container.clone(),
+        ..Identity::other(&own.program, &own.user)
+    };
+    if has_children_of_its_app(parent) {
+        belong(&mut identity, parent);
     }
     identity
 }
@@ -92,6 +108,12 @@ pub fn adopt_driver(python: &Identity, driver: &Identity) -> Identity {
 }
 
 impl Identity {
+    /// Whether the process is a fork of the parent's JVM that has run no program yet. HotSpot runs no Java in one.
+    pub fn is_fork_of(&self, parent: &Self) -> bool {
+        let java = [self, parent].iter().all(|identity| identity.runtime == Runtime::Java);
+        self.forked && java && self.program == parent.program
+    }
+
     /// The application of a driver became known.
     pub fn set_app(&mut self, app: &str) {
         self.app = Some(super::bounded(app));

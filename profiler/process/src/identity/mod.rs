@@ -23,7 +23,7 @@ use super::environ::EnvName;
 use super::facts::ProcessFacts;
 use super::java::JavaCommand;
 use super::text::{base_name, cut};
-use emberscope_model::{Deploy, Role, scrub};
+use emberscope_model::{Deploy, Role, RuntimeId, scrub};
 
 /// Longest application id, executor id, name or host that is kept, in bytes.
 pub const MAX_VALUE: usize = 256;
@@ -114,6 +114,8 @@ pub struct Identity {
     pub driver_at: Option<DriverAddress>,
     /// A driver's or Worker's own UI port, when its command line tells.
     pub ui_port: Option<u16>,
+    /// The process has run no program since it was forked.
+    pub forked: bool,
     /// A driver JVM whose user program is the Python process that started it.
     pub python_parent: bool,
 }
@@ -141,6 +143,7 @@ impl Identity {
             python: None,
             driver_at: None,
             ui_port: None,
+            forked: false,
             python_parent: false,
         }
     }
@@ -172,6 +175,7 @@ impl Identity {
 pub fn identify(facts: &ProcessFacts) -> Identity {
     let mut identity = Identity::other(program(facts), &facts.user);
     identity.runtime = runtime(facts);
+    identity.forked = facts.forked;
     let cgroup = cgroup::parse(&facts.cgroup);
     let in_pod = cgroup.kubernetes || facts.environ.has(EnvName::KubernetesHost);
     identity.container.clone_from(&cgroup.container);
@@ -222,7 +226,7 @@ fn runtime(facts: &ProcessFacts) -> Runtime {
         Runtime::Java
     } else if is_python(exe) || exe.is_empty() && is_python(name) {
         Runtime::Python
-    } else if facts.libjvm {
+    } else if facts.runtime == RuntimeId::HOTSPOT {
         // A launcher of its own (jsvc, a JNI program).
         Runtime::Java
     } else {

@@ -11,8 +11,8 @@
 use super::Registry;
 use super::entry::{Entry, Told};
 use super::turn::Turn;
-use crate::discovery::{Answer, Candidate, MAX_CANDIDATES, Question, RestApp, Server};
-use crate::identity::{DriverAddress, Runtime};
+use crate::discovery::{Answer, Candidate, Question, RestApp, Server};
+use crate::identity::DriverAddress;
 use emberscope_model::{Deploy, ProcessKey, Role};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -27,6 +27,9 @@ const LOOK_FIRST: Duration = Duration::from_secs(3);
 const MAX_NAMES: usize = 4096;
 /// Applications whose driver is looked for on this node: this often, then it is elsewhere.
 const MAX_SEARCHES: u32 = 5;
+/// Questions about one user's processes that wait at once. One thread asks them all: a lookalike's silent web server
+/// keeps it four seconds, and a host name of his as long as the resolver takes.
+const MAX_WAITING: usize = 4;
 /// Searches remembered.
 const MAX_SEARCHED: usize = 4096;
 
@@ -91,11 +94,10 @@ impl Registry {
             let pods = e.own.by_kernel && e.own.pod && driver.is_some_and(|d| self.is_free_pod(d, &app));
             (e.process.uid, pods || self.is_vouched(teller, e, &app))
         });
-        let mut search = (app, by.map_or(0, |(uid, _)| uid));
-        if let Some(turn) = self.asks.searches.get_mut(&search) {
-            turn.waiting = false;
-        }
-        let app = std::mem::take(&mut search.0);
+        // Where the teller is forgotten by now, whoever asked for the application may ask again.
+        let searches = self.asks.searches.iter_mut();
+        let answered = searches.filter(|((of, uid), _)| *of == app && by.is_none_or(|(by, _)| by == *uid));
+        answered.for_each(|(_, turn)| turn.waiting = false);
         let found = driver.and_then(|key| Some((key, self.entries.get_mut(&key)?)));
         let (Some((key, entry)), Some((uid, by_service))) = (found, by) else {
             return;
@@ -160,11 +162,14 @@ impl Registry {
         if self.config.ask_drivers {
             questions.extend(self.servers(now));
         }
+        let mut waiting = self.waiting();
         for (question, asked) in questions {
-            if !self.discovery.ask(question) {
+            let waiting = waiting.entry(question.uid()).or_default();
+            if *waiting >= MAX_WAITING || !self.discovery.ask(question) {
                 self.counters.asks_refused += 1;
                 continue;
             }
+            *waiting += 1;
             self.counters.asked += 1;
             match asked {
                 Asked::Server(key) => self.asks.servers.entry(key).or_insert_with(Turn::new),
@@ -172,6 +177,18 @@ impl Registry {
             }
             .asked(now, &self.config.limits);
         }
+    }
+
+    /// How many questions about each user's processes have no answer yet.
+    pub(super) fn waiting(&self) -> HashMap<u32, usize> {
+        let servers = self.asks.servers.iter().filter(|(_, turn)| turn.waiting);
+        let servers = servers.filter_map(|(key, _)| Some(self.entries.get(key)?.process.uid));
+        let searches = self.asks.searches.iter().filter(|(_, turn)| turn.waiting);
+        let mut waiting = HashMap::new();
+        for uid in servers.chain(searches.map(|((_, uid), _)| *uid)) {
+            *waiting.entry(uid).or_default() += 1;
+        }
+        waiting
     }
 
     fn forget_turns(&mut self) {
@@ -235,8 +252,9 @@ impl Registry {
         }
         let question = |(search, (entry, at)): (Search, (&Entry, &DriverAddress))| {
             let (teller, netns, at) = (entry.process.key, entry.netns.clone(), at.clone());
-            let candidates = candidates(live(), search.1);
-            (Question::DriverAt { app: search.0.clone(), teller, at, netns, candidates }, Asked::App(search))
+            let candidates = self.candidates(search.1);
+            let (app, uid) = search.clone();
+            (Question::DriverAt { app, uid, teller, at, netns, candidates }, Asked::App(search))
         };
         wanted.into_iter().map(question).collect()
     }
@@ -259,20 +277,4 @@ fn age(key: ProcessKey) -> Duration {
 /// Whether a driver's application is told by its own environment, or by its executors.
 fn driver_is_certain(entry: &Entry) -> bool {
     entry.own.app.is_some() || entry.told.as_ref().is_some_and(|t: &Told| t.by_url.is_some())
-}
-
-/// JVMs that may be a driver: those of the executors' own user, `uid`, first; drivers, then programs of whoever
-/// made a SparkContext without spark-submit. On Kubernetes, and in YARN's containers, drivers say so themselves.
-fn candidates<'a>(live: impl Iterator<Item = &'a Entry>, uid: u32) -> Vec<Candidate> {
-    let mut candidates: Vec<((bool, bool), Candidate)> = live
-        .filter(|e| e.own.runtime == Runtime::Java && e.own.app.is_none())
-        .filter(|e| matches!(e.own.role, Role::Driver | Role::Other) && e.own.deploy != Deploy::Local)
-        .map(|e| {
-            let candidate = Candidate { key: e.process.key, netns: e.netns.clone(), uid: e.process.uid };
-            ((e.process.uid != uid, e.own.role != Role::Driver), candidate)
-        })
-        .collect();
-    candidates.sort_by_key(|(rank, candidate)| (*rank, candidate.key));
-    candidates.truncate(MAX_CANDIDATES);
-    candidates.into_iter().map(|(_, candidate)| candidate).collect()
 }

@@ -31,7 +31,7 @@ pub struct Counters {
     pub execs_dropped: u64,
     /// Questions asked of drivers and Workers.
     pub asked: u64,
-    /// Questions put off because the discovery thread was busy.
+    /// Questions put off because the discovery thread was busy, or enough about that user's processes waited.
     pub asks_refused: u64,
     /// Relabels given out: labels that became known late.
     pub relabels: u64,

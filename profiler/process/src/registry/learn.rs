@@ -1,7 +1,7 @@
 //! A process seen first: what is read of it, and what stands for one that cannot be read, or not now.
 
 use super::super::facts::ProcessFacts;
-use super::super::identity::{Identity, PythonSide, identify, with_parent};
+use super::super::identity::{Identity, PythonSide, Runtime, identify, with_parent};
 use super::super::labels::{UNKNOWN_COMM, UNREAD_COMM};
 use super::super::procfs::ReadError;
 use super::Registry;
@@ -91,9 +91,10 @@ impl Registry {
         let parent = fork.filter(|f| !f.execed).and_then(|f| self.by_pid.get(&f.parent)).copied();
         let above = parent.and_then(|p| self.entries.get(&p));
         let (identity, comm) = match above {
-            // It never became another program. What a Python daemon forks is a worker.
-            Some(e) if e.settled.python == Some(PythonSide::Daemon) => {
-                (with_parent(&e.settled, Some(&e.settled)), e.process.comm.to_string())
+            // It never became another program. What a Python daemon forks is a worker, what a JVM forks is no JVM.
+            Some(e) if e.settled.python == Some(PythonSide::Daemon) || e.settled.runtime == Runtime::Java => {
+                let own = Identity { forked: true, ..Identity::clone(&e.settled) };
+                (with_parent(&own, Some(&e.settled)), e.process.comm.to_string())
             }
             Some(e) => (Identity::clone(&e.settled), e.process.comm.to_string()),
             None if pid == 0 => (Identity::other("swapper", ""), "swapper".to_owned()),

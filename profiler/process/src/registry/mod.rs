@@ -6,6 +6,7 @@
 //! with start time 0, not an error. Bounded by [`Limits`]; what they turn away is in [`Counters`].
 
 mod asks;
+mod candidates;
 mod claims;
 mod config;
 mod entry;

@@ -19,7 +19,8 @@ use super::run::{Rendered, Size};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
-use emberscope_api::{self as api, Amount, Diff, MethodName, SlowSide, route};
+use emberscope_api::route::{self, param};
+use emberscope_api::{self as api, Amount, Diff, MethodName, MethodOrder, Scale, SlowSide, Word as _};
 use emberscope_export::{Aligned, DiffOptions, Format, cause, render_diff};
 use emberscope_model::{Answer, Query, SampleKind, Summary, WallTime, sampling_error};
 use emberscope_store::Store;
@@ -28,30 +29,12 @@ use slow::Group;
 use std::sync::Arc;
 use table::{Compared, Side, whole};
 
-/// What makes two sides comparable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// Totals are made equal.
-    Equal,
-    /// Times are as they are.
-    Absolute,
-    /// Times are for each task.
-    Task,
-}
-
-const SCALES: [(&str, Scale); 3] =
-    [("equal", Scale::Equal), ("absolute", Scale::Absolute), ("task", Scale::Task)];
-
-impl Scale {
-    fn slug(self) -> &'static str {
-        SCALES.iter().find(|(_, scale)| *scale == self).map_or("", |(slug, _)| slug)
-    }
-    fn says(self) -> &'static str {
-        match self {
-            Self::Equal => "the left side scaled to the right one's total",
-            Self::Absolute => "times as they are",
-            Self::Task => "time for each task",
-        }
+/// What makes two sides comparable, for people.
+fn says(scale: Scale) -> &'static str {
+    match scale {
+        Scale::Equal => "the left side scaled to the right one's total",
+        Scale::Absolute => "times as they are",
+        Scale::Task => "time for each task",
     }
 }
 
@@ -62,7 +45,7 @@ struct Question {
     slow: bool,
     format: Format,
     scale: Scale,
-    by_total: bool,
+    sort: MethodOrder,
     limit: usize,
     nodes: bool,
 }
@@ -74,7 +57,7 @@ pub async fn diff(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery)
 }
 
 fn read(params: &Params) -> Result<Question, ApiError> {
-    let slow = params.flag("slow")?;
+    let slow = params.flag(param::SLOW)?;
     if slow {
         slow::check(params)?;
     } else if params.sided().is_none() {
@@ -83,7 +66,8 @@ fn read(params: &Params) -> Result<Question, ApiError> {
         return Err(ApiError { parameter: None, ..ApiError::bad("", message) });
     }
     let formats: Vec<(&str, Format)> = Format::COMPARED.iter().map(|f| (f.slug(), *f)).collect();
-    let scales = SCALES.get(..if slow { 3 } else { 2 }).unwrap_or_default();
+    let scales = Scale::ALL.iter().filter(|scale| slow || **scale != Scale::Task);
+    let scales: Vec<(&str, Scale)> = scales.map(|scale| (scale.word(), *scale)).collect();
     let now = WallTime::now();
     let side = |side| Asked::read(&params.side(side), now).map_err(|error| of_side(error, params, side));
     let [left, right] = SIDES;
@@ -95,11 +79,11 @@ fn read(params: &Params) -> Result<Question, ApiError> {
     Ok(Question {
         sides,
         slow,
-        format: params.choice("format", &formats, Format::Svg)?,
-        scale: params.choice("scale", scales, if slow { Scale::Task } else { Scale::Equal })?,
-        by_total: params.choice("sort", &[("self", false), ("total", true)], false)?,
-        limit: params.number_of(&route::DIFF, "limit")?,
-        nodes: params.flag("nodes")?,
+        format: params.choice(param::FORMAT, &formats, Format::Svg)?,
+        scale: params.choice(param::SCALE, &scales, if slow { Scale::Task } else { Scale::Equal })?,
+        sort: params.word(param::SORT, MethodOrder::Own)?,
+        limit: params.number_of(&route::DIFF, param::LIMIT)?,
+        nodes: params.flag(param::NODES)?,
     })
 }
 
@@ -177,7 +161,7 @@ fn subtitle(scale: Scale, left: &Answer, right: &Answer) -> String {
         let error = sampling_error(samples).map_or(String::new(), |e| format!(" (error {:.1} %)", e * 100.0));
         format!("{} to {}, {samples} samples{error}", answer.range.from, answer.range.until)
     };
-    format!("red: more; {}; right: {}; left: {}", scale.says(), side(right), side(left))
+    format!("red: more; {}; right: {}; left: {}", says(scale), side(right), side(left))
 }
 
 /// The right side's headers, and the left side's under names of their own.
@@ -207,7 +191,7 @@ fn sides(
             name: group.name.into(),
             tasks: group.listed.clone(),
             task_count: group.count as u64,
-            task_cpu_seconds: seconds(group.cpu_ns),
+            task_cpu_seconds: Some(seconds(group.cpu_ns)),
         });
         let sampling_error = sampling_error(side.whole.count);
         api::Side { basis, note, amount: Amount { sampling_error, ..amount }, factor: side.factor, slow }
@@ -225,10 +209,10 @@ fn difference<'a>(
     question: &Question,
     compared: &Compared<'a>,
 ) -> Diff<'a> {
-    let mut rows = compared.methods(question.by_total);
+    let mut rows = compared.methods(question.sort);
     let cause = cause(compared.trees, compared.left.factor, compared.right.factor);
     let place = cause.and_then(|c| rows.iter().position(|row| row.name() == (c.name, c.module)));
-    if let Some(place) = place.filter(|_| !question.by_total)
+    if let Some(place) = place.filter(|_| question.sort == MethodOrder::Own)
         && let Some(front) = rows.get_mut(..=place)
     {
         front.rotate_right(1);
@@ -237,13 +221,13 @@ fn difference<'a>(
     rows.truncate(question.limit);
     Diff {
         held,
-        scale: compared.scale.slug().into(),
+        scale: compared.scale.word().into(),
         left,
         right,
         slow,
         total: compared.total(),
         cause: cause.map(|c| MethodName { name: c.name.into(), module: c.module.into() }),
-        sort: if question.by_total { "total" } else { "self" }.into(),
+        sort: question.sort.word().into(),
         methods: count as u64,
         cut: (count - rows.len()) as u64,
         diff: rows.iter().map(|row| compared.row(row)).collect(),

@@ -4,9 +4,8 @@
 //! error t/sqrt(n); where sides are scaled to equal totals, the total is given and the share p is what
 //! varies: total * sqrt(p(1-p)/N). A difference has the root of both errors' squares.
 
-use super::Scale;
 use crate::answer::share_error;
-use emberscope_api::{DiffNode, DiffRow, MethodName, Pair};
+use emberscope_api::{DiffNode, DiffRow, MethodName, MethodOrder, Pair, Scale};
 use emberscope_export::{Aligned, Cost, Method, methods};
 use emberscope_model::{Node, Tree};
 use std::cmp::Ordering;
@@ -60,9 +59,9 @@ impl<'a> Compared<'a> {
     fn pair(&self, left: Cost, right: Cost) -> Pair {
         let error = self.left.error(left, self.scale).hypot(self.right.error(right, self.scale));
         Pair {
-            left_seconds: self.left.seconds(left),
-            right_seconds: self.right.seconds(right),
-            difference: self.difference(left, right),
+            left_seconds: Some(self.left.seconds(left)),
+            right_seconds: Some(self.right.seconds(right)),
+            difference: Some(self.difference(left, right)),
             difference_error: Some(error),
             left_samples: left.count,
             right_samples: right.count,
@@ -84,14 +83,17 @@ impl<'a> Compared<'a> {
     }
 
     /// The methods of both, those first that differ most in their own or their total time.
-    pub fn methods(&self, by_total: bool) -> Vec<Row<'a>> {
+    pub fn methods(&self, sort: MethodOrder) -> Vec<Row<'a>> {
         // Aligned trees have the same methods in the same order.
         let both = methods(&self.trees.left).into_iter().zip(methods(&self.trees.right));
         let mut rows: Vec<Row<'a>> = both.map(|(left, right)| Row { left, right }).collect();
         let size = |row: &Row<'_>| {
             let own = self.difference(row.left.own, row.right.own).abs();
             let total = self.difference(row.left.total, row.right.total).abs();
-            if by_total { (total, own) } else { (own, total) }
+            match sort {
+                MethodOrder::Own => (own, total),
+                MethodOrder::Total => (total, own),
+            }
         };
         rows.sort_by(|a, b| {
             let (x, y) = (size(a), size(b));

@@ -125,7 +125,7 @@ impl Stage {
             last_seen: Some(self.seen.until.into()),
             executors: executors.into_iter().map(|(_, _, name)| name).collect(),
             source: self.source.slug().into(),
-            cpu_seconds: seconds(self.cpu_ns),
+            cpu_seconds: Some(seconds(self.cpu_ns)),
             sampling_error: sampling_error(self.figures.samples).filter(|_| self.source != Source::Ledger),
         }
     }

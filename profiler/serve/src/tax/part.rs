@@ -125,14 +125,14 @@ impl Part {
     /// Its figures.
     pub fn answer(&self) -> api::Part {
         api::Part {
-            cpu_seconds: seconds(self.cpu().ns),
-            user_seconds: seconds(self.user.ns),
-            system_seconds: seconds(self.system.ns),
+            cpu_seconds: Some(seconds(self.cpu().ns)),
+            user_seconds: Some(seconds(self.user.ns)),
+            system_seconds: Some(seconds(self.system.ns)),
             cpu_error: self.cpu().error(),
             user_error: self.user.error(),
             system_error: self.system.error(),
             samples: self.beside.samples,
-            sampled_cpu_seconds: seconds(self.beside.weight),
+            sampled_cpu_seconds: Some(seconds(self.beside.weight)),
             sampling_error: sampling_error(self.beside.samples),
         }
     }

@@ -174,7 +174,7 @@ impl Processes {
                 who: Jvm { key, process }.who(),
                 source: if exact.is_some() { Source::Ledger } else { Source::Samples }.slug().into(),
                 samples: sum.samples,
-                cpu_seconds: seconds(cpu_ns),
+                cpu_seconds: Some(seconds(cpu_ns)),
                 sampling_error: sampling_error(sum.samples).filter(|_| exact.is_none()),
             };
             rows.push((cpu_ns, row));

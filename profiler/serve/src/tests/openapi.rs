@@ -4,7 +4,6 @@
 use super::*;
 use crate::openapi::document;
 use emberscope_api::route::{Answers, CALLS, Kind, LOGIN, RENDER_DIFF, ROUTES, Route, Selects};
-use emberscope_export::Format;
 use std::collections::BTreeSet;
 
 /// A request that the route answers, without the parameter that is tried.
@@ -58,7 +57,7 @@ async fn listed_values_are_taken_and_others_are_not() {
             let ask = |value: &str| format!("{base}{}={value}", own.name);
             let taken: Vec<String> = match own.kind {
                 Kind::Words(words) => words.iter().map(|w| (*w).to_owned()).collect(),
-                Kind::Formats => Format::ALL.iter().map(|f| f.slug().to_owned()).collect(),
+                Kind::Formats(list) => list.iter().map(|f| f.slug().to_owned()).collect(),
                 Kind::Number(most, _) => {
                     get(&ask(&(most + 1).to_string())).await.refused(400, "bad_parameter", Some(own.name));
                     accepted(&ask(&most.to_string()), own.name).await;

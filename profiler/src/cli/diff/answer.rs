@@ -3,7 +3,7 @@
 use crate::cli::answer::{Basis, counted};
 use crate::cli::table::{Align, Table};
 use crate::cli::text::{signed_time, time};
-use emberscope_api::{Diff, Head, MethodName, Pair, Side, Slow};
+use emberscope_api::{Diff, Head, MethodName, MethodOrder, Pair, Scale, Side, Slow, Word as _};
 
 /// What a slow task's longer wall time went to, the parts over a percent.
 fn why(slow: &Slow) -> String {
@@ -20,11 +20,11 @@ fn why(slow: &Slow) -> String {
 
 /// The difference with its standard error, and what it is the difference of.
 fn cells(pair: &Pair) -> [String; 3] {
-    let mut difference = signed_time(pair.difference);
-    if let Some(error) = pair.difference_error {
+    let mut difference = pair.difference.map(signed_time).unwrap_or_default();
+    if let Some(error) = pair.difference_error.filter(|_| !difference.is_empty()) {
         difference.push_str(&format!(" +- {}", time(Some(error))));
     }
-    [difference, time(Some(pair.left_seconds)), time(Some(pair.right_seconds))]
+    [difference, time(pair.left_seconds), time(pair.right_seconds)]
 }
 
 /// What a side rests on.
@@ -38,8 +38,11 @@ fn line(of: &Side, side: &str) -> String {
     let mut line = name.map_or(side.to_owned(), |name| format!("{side} ({name})"));
     line.push_str(": ");
     if let Some(slow) = slow {
-        let (tasks, cpu) = (counted(slow.task_count, "task"), time(Some(slow.task_cpu_seconds)));
-        line.push_str(&format!("{tasks} of {cpu} CPU in all, "));
+        line.push_str(&counted(slow.task_count, "task"));
+        match time(slow.task_cpu_seconds) {
+            cpu if cpu.is_empty() => line.push_str(", "),
+            cpu => line.push_str(&format!(" of {cpu} CPU in all, ")),
+        }
     }
     let basis = basis(of);
     match time(of.amount.weight.of(basis.kind()).and_then(serde_json::Value::as_f64)) {
@@ -63,7 +66,7 @@ pub fn lines(diff: &Diff<'_>) -> [String; 2] {
 /// A row for each method, the largest difference first, and the whole in the last.
 pub fn table(diff: &Diff<'_>) -> Table {
     let right = |name| (name, Align::Right);
-    let by_total = diff.sort == "total";
+    let by_total = MethodOrder::from_word(&diff.sort) == Some(MethodOrder::Total);
     let (sorted, other) = if by_total { ("TOTAL", "SELF") } else { ("SELF", "TOTAL") };
     let mut columns = [sorted, "LEFT", "RIGHT", other].map(right).to_vec();
     columns.extend([("METHOD", Align::Left), ("MODULE", Align::Left)]);
@@ -105,10 +108,12 @@ pub fn table(diff: &Diff<'_>) -> Table {
 /// How times were scaled and errors come about.
 fn how(diff: &Diff<'_>) -> String {
     const APART: &str = "sqrt(l^2/m + r^2/n) of times l and r of m and n samples";
-    let (scale, error) = match &*diff.scale {
-        "task" => ("times are for each task", APART),
-        "absolute" => ("times are as they are", APART),
-        _ => ("left times are scaled to an equal total", "that of the shares of both totals"),
+    let (scale, error) = match Scale::from_word(&diff.scale) {
+        Some(Scale::Task) => ("times are for each task", APART),
+        Some(Scale::Absolute) => ("times are as they are", APART),
+        Some(Scale::Equal) | None => {
+            ("left times are scaled to an equal total", "that of the shares of both totals")
+        }
     };
     format!("by samples; {scale}; +- is the standard error, {error}")
 }

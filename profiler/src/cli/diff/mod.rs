@@ -10,10 +10,11 @@ use super::answer::Basis;
 use super::client::{Client, ClientArgs};
 use super::flamegraph::deliver;
 use super::output::{self, Output, OutputArgs, format};
-use super::selection::{KindArgs, SelectArgs, label};
+use super::selection::{KindArgs, SelectArgs, label, word};
 use super::{CliError, table, text};
-use clap::{Args, ValueEnum};
-use emberscope_api::{Diff, route};
+use clap::Args;
+use emberscope_api::route::{self, param};
+use emberscope_api::{Diff, MethodOrder, Scale, Word as _};
 use emberscope_export::Format;
 use emberscope_model::LabelKey;
 use side::{Side, side};
@@ -62,32 +63,18 @@ struct SidesArgs {
 struct ShapeArgs {
     /// What makes the sides comparable: equal totals, absolute times, or time for each task (with
     /// --slow). Default: task with --slow, else equal.
-    #[arg(long, value_name = "SCALE")]
+    #[arg(long, value_name = "SCALE", value_parser = word::<Scale>())]
     scale: Option<Scale>,
     /// By what methods are listed, the largest difference first: self (time in the method) or total
     /// (that below it, too).
-    #[arg(long, value_name = "ORDER", default_value = "self")]
-    sort: Order,
+    #[arg(long, value_name = "ORDER", default_value = MethodOrder::Own.word(), value_parser = word::<MethodOrder>())]
+    sort: MethodOrder,
     /// Methods at most.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// Labels put before each stack of the graph as frames such as thread_class=task.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
     group: Vec<LabelKey>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scale {
-    Equal,
-    Absolute,
-    Task,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Order {
-    #[value(name = "self")]
-    Own,
-    Total,
 }
 
 /// A graph instead of the table.
@@ -142,22 +129,19 @@ fn params(args: &DiffArgs, format: Format) -> Vec<(Cow<'static, str>, String)> {
     }
     let mut put = |name: &'static str, value: &str| params.push((Cow::Borrowed(name), value.to_owned()));
     if args.sides.slow {
-        put("slow", "1");
+        put(param::SLOW, "1");
     }
-    match args.shape.scale {
-        None => {}
-        Some(Scale::Equal) => put("scale", "equal"),
-        Some(Scale::Absolute) => put("scale", "absolute"),
-        Some(Scale::Task) => put("scale", "task"),
+    if let Some(scale) = args.shape.scale {
+        put(param::SCALE, scale.word());
     }
     let names: Vec<&str> = args.shape.group.iter().map(|key| key.name()).collect();
     if !names.is_empty() {
-        put("group", &names.join(","));
+        put(param::GROUP, &names.join(","));
     }
-    put("format", format.slug());
+    put(param::FORMAT, format.slug());
     if format == Format::Json {
-        put("sort", if args.shape.sort == Order::Total { "total" } else { "self" });
-        put("limit", &args.shape.limit.to_string());
+        put(param::SORT, args.shape.sort.word());
+        put(param::LIMIT, &args.shape.limit.to_string());
     }
     params
 }
@@ -189,7 +173,7 @@ fn list(
 fn draw(args: &DiffArgs, graph: &Output, client: &Client, err: &mut dyn Write) -> Result<(), CliError> {
     let mut params = params(args, graph.format);
     if graph.format == Format::Json {
-        params.push((Cow::Borrowed("nodes"), "1".to_owned()));
+        params.push((Cow::Borrowed(param::NODES), "1".to_owned()));
     }
     let answered = client.get(route::DIFF.path, &params)?;
     let left = Basis::from_headers(&answered, "x-emberscope-left");

@@ -107,6 +107,23 @@ fn refusals_of_the_daemon_have_their_codes() {
 }
 
 #[test]
+fn a_figure_that_is_not_sent_is_no_zero() {
+    let body = SLOW
+        .replace(r#","task_cpu_seconds":12.3"#, "")
+        .replace(r#""left_seconds":1.02,"right_seconds":3.1,"difference":2.08,"difference_error":0.13"#, "")
+        .replace(r#""left_seconds":0.0,"right_seconds":2.0,"difference":2.0,"#, r#""right_seconds":2.0,"#);
+    let (_, printed, result) = listed(&["--app", "etl", "--stage", "3", "--slow"], 200, &body);
+    result.unwrap();
+    let row = |name: &str| {
+        let line = printed.lines().find(|line| line.contains(name)).unwrap();
+        line.split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(row("Job.slow")[..4], ["-", "-", "2.00", "s"]);
+    assert_eq!(row("(all)"), ["-", "-", "-", "-", "(all)", "-"]);
+    assert!(printed.contains("left (median): 12 tasks, 12.20 s sampled, "), "{printed}");
+}
+
+#[test]
 fn a_picture_goes_to_a_file_and_both_sides_are_told() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("slow.svg");

@@ -74,6 +74,23 @@ fn a_stage_says_whose_time_it_is_and_samples_have_errors() {
 }
 
 #[test]
+fn a_figure_that_is_not_sent_is_no_zero() {
+    let no_times = r#"{"thread_class":"task","source":"ledger","samples":3,"share":0.5}"#;
+    let stage =
+        r#"{"tasks":60,"first_seen":"2026-11-21T10:00:03.120Z","last_seen":"2026-11-21T10:00:41.007Z"}"#;
+    let body = body("ledger", stage, no_times).replace(r#""cpu_seconds":1.01,"#, "").replace(TOTAL, "{}");
+    let (_, printed, result) = ask::<Tax>(&["--stage", "3"], route::TAX.path, vec![], 200, &body);
+    result.unwrap();
+    let mut lines = printed.lines();
+    let mut cells = || lines.next().unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(cells(), ["CLASS", "CPU", "SHARE", "USER", "KERNEL", "SAMPLED"]);
+    assert_eq!(cells(), ["task", "-", "50.00", "%", "-", "-", "-"]);
+    assert_eq!(cells(), ["sum", "-", "-", "-", "-", "-"]);
+    assert!(printed.contains("ran the stage's 60 tasks, with all that they did"), "{printed}");
+    assert!(printed.contains("python3      100    -\n") && !printed.contains("0.00 ms"), "{printed}");
+}
+
+#[test]
 fn an_unknown_stage_and_no_jvm_are_nothing_found() {
     let unknown = r#"{"error":{"code":"unknown_stage","message":"No task of stage `9` was seen; there are: 3.","parameter":"stage"}}"#;
     let error = ask::<Tax>(&["--stage", "9"], route::TAX.path, vec![], 404, unknown).2.unwrap_err();

@@ -1,7 +1,7 @@
-//! Why a store on disk does not start.
+//! Why a store on disk does not start, or an import does not get there. A journal or block that cannot be read is no
+//! reason: it is set aside.
 
 use super::super::block::BlockError;
-use super::super::journal::JournalError;
 use std::io;
 use std::path::PathBuf;
 
@@ -19,9 +19,6 @@ pub enum DiskStoreError {
         #[source]
         source: io::Error,
     },
-    /// A journal cannot be read.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
     /// A block cannot be written.
     #[error(transparent)]
     Block(#[from] BlockError),

@@ -15,6 +15,9 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 
+/// What a thread of a store does until it is told to stop.
+pub(super) type Run = fn(&Shared, &Beat);
+
 /// Longest for one round of a store's thread: merging an hour's blocks on a slow disk.
 const STUCK: Duration = Duration::from_secs(1800);
 pub(super) const JOURNAL: &str = "journal";
@@ -252,12 +255,26 @@ impl DiskStore {
             clock,
             removed: Mutex::default(),
         });
-        let mut threads = Vec::new();
-        for (name, run) in [("journal", journaling::run as fn(&Shared, &Beat)), ("blocks", blocks::run)] {
-            let shared = shared.clone();
-            let started = emberscope_supervise::spawn(name, STUCK, move |beat| run(&shared, beat));
-            threads.push(started.map_err(DiskStoreError::Thread)?);
+        Self::started(shared, |name, shared, run| {
+            emberscope_supervise::spawn(name, STUCK, move |beat| run(&shared, beat))
+        })
+    }
+
+    /// Starts the threads of a store by `spawn`. Those that were started before one that cannot be are told to stop
+    /// and waited for.
+    ///
+    /// # Errors
+    /// [`DiskStoreError::Thread`]: a thread cannot be started.
+    pub(super) fn started(
+        shared: Arc<Shared>,
+        mut spawn: impl FnMut(&'static str, Arc<Shared>, Run) -> io::Result<JoinHandle<()>>,
+    ) -> Result<Self, DiskStoreError> {
+        // Its drop ends the threads that it holds.
+        let store = Self { shared, threads: Mutex::default() };
+        for (name, run) in [("journal", journaling::run as Run), ("blocks", blocks::run)] {
+            let started = spawn(name, store.shared.clone(), run).map_err(DiskStoreError::Thread)?;
+            lock(&store.threads).push(started);
         }
-        Ok(Self { shared, threads: Mutex::new(threads) })
+        Ok(store)
     }
 }

@@ -13,10 +13,12 @@ use proptest::prelude::*;
 mod disks;
 mod errors;
 mod fixture;
+mod imported;
 mod kills;
 mod merged;
 mod rolled;
 mod same;
+mod threads;
 
 const S: u64 = 1_000_000_000;
 const BASE: u64 = 1_700_000_000 * S;

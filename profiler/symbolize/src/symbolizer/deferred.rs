@@ -109,6 +109,7 @@ impl Named {
         let why = match problem {
             Problem::Gone => UnknownReason::ProcessGone,
             Problem::Quarantined => UnknownReason::Quarantined,
+            Problem::Exhausted => UnknownReason::DaemonExhausted,
             _ => unread.unwrap_or(UnknownReason::AnonymousCode),
         };
         let answers = vec![Err(why); wanted.len()];

@@ -117,6 +117,40 @@ fn a_worker_is_asked_until_it_tells_what_an_application_calls_itself() {
     assert_eq!(registry.counters().asked, before, "and then it is left alone");
 }
 
+/// Forty drivers of a stranger's, each of which may keep the thread that asks for seconds, and one of somebody else's.
+#[test]
+fn a_strangers_drivers_do_not_keep_anothers_from_being_asked() {
+    let fake = FakeProc::new();
+    let words = ["java", "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", "job.py"];
+    for pid in 10..51 {
+        let uid = if pid == 50 { 1000 } else { 65534 };
+        let process = fake.process(pid, 1, "java", 100).words(&words).link("exe", "/jdk/bin/java");
+        process.file("status", format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n").as_bytes());
+    }
+    let mut registry = Registry::new(config(&fake));
+    registry.scan();
+    registry.tick();
+    let counters = registry.counters();
+    assert_eq!((counters.asked, counters.asks_refused), (5, 36), "four of his, and the other's");
+    // The others' turn comes with the answers.
+    tick_until(&mut registry, |r| r.counters().asked >= 41);
+}
+
+/// Who told where the driver is may be forgotten when the answer comes.
+#[test]
+fn an_answer_to_one_who_is_gone_is_an_answer() {
+    let fake = FakeProc::new();
+    let executor = fake.recorded("local-cluster-executor");
+    let mut registry = Registry::new(config(&fake));
+    registry.scan();
+    let key = registry.known(executor).unwrap();
+    registry.ask();
+    assert_eq!(registry.counters().asked, 1);
+    registry.forget(key);
+    registry.take_driver("app-20261121183115-0000".to_owned(), key, None);
+    assert_eq!(registry.waiting().values().sum::<usize>(), 0);
+}
+
 #[test]
 fn what_was_told_outlives_the_teller() {
     let fake = FakeProc::new();

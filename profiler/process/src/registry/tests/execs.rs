@@ -1,6 +1,7 @@
 //! Processes that become other programs.
 
 use super::*;
+use crate::fixtures::{fixture_words, stat_line};
 
 #[test]
 fn exec_makes_another_program_of_the_same_process() {
@@ -19,6 +20,58 @@ fn exec_makes_another_program_of_the_same_process() {
     process.file("maps", b"7f r-xp /jdk/lib/server/libjvm.so\n");
     registry.tick();
     assert!(registry.get(7).is_jvm());
+}
+
+/// A fork of a recorded JVM that has run no program yet.
+fn fork_of(fake: &FakeProc, recorded: &str, parent: Pid, pid: Pid) {
+    let stat = String::from_utf8(stat_line(pid, "java", parent, 5)).unwrap();
+    let process = fake.process(pid, parent, "java", 5).words(&fixture_words(recorded));
+    process.link("exe", "/jdk/bin/java").file("stat", stat.replace(" 4194560 ", " 4194624 ").as_bytes());
+}
+
+#[test]
+fn a_jvms_fork_before_its_exec_is_no_second_driver_or_executor() {
+    let fake = FakeProc::new();
+    let (driver, executor) = (fake.recorded("local-cluster-driver"), fake.recorded("standalone-executor"));
+    fork_of(&fake, "local-cluster-driver", driver, 900);
+    fork_of(&fake, "standalone-executor", executor, 901);
+    let mut registry = Registry::new(config(&fake));
+    registry.scan();
+    let roles = [driver, executor, 900, 901].map(|pid| label(&mut registry, pid, LabelKey::Role));
+    assert_eq!(roles, ["driver", "executor", "other", "other"]);
+    assert_eq!(label(&mut registry, 901, LabelKey::App), "app-20261121183613-0000", "its parent's");
+    assert_eq!(label(&mut registry, 901, LabelKey::Executor), "0");
+    // It holds the driver's sockets, and is not what listens there.
+    let candidates: Vec<Pid> = registry.candidates(1000).iter().map(|c| c.key.pid).collect();
+    assert_eq!(candidates, [driver]);
+    // The driver's application became known, and with it the fork's.
+    let key = registry.by_pid[&driver];
+    registry.entries.get_mut(&key).unwrap().told.get_or_insert_default().by_url = Some("app-7".into());
+    registry.settle_all();
+    let apps = [driver, 900].map(|pid| label(&mut registry, pid, LabelKey::App));
+    assert_eq!(apps, ["app-7", "app-7"]);
+    assert_eq!(label(&mut registry, 900, LabelKey::Role), "other");
+    // One that was gone before it could be read.
+    registry.on_task(&fork(902, driver));
+    assert_eq!(label(&mut registry, 902, LabelKey::Role), "other");
+    assert_eq!(label(&mut registry, 902, LabelKey::App), "app-7");
+}
+
+#[test]
+fn a_driver_that_a_driver_runs_is_of_its_own_application() {
+    let fake = FakeProc::new();
+    let driver = fake.recorded("local-cluster-driver");
+    fake.process(900, driver, "java", 5)
+        .words(&fixture_words("local-cluster-driver"))
+        .link("exe", "/jdk/bin/java");
+    let mut registry = Registry::new(config(&fake));
+    registry.scan();
+    let key = registry.by_pid[&driver];
+    registry.entries.get_mut(&key).unwrap().told.get_or_insert_default().by_url = Some("app-7".into());
+    registry.settle_all();
+    let of = |pid, key| registry.by_key(registry.by_pid[&pid]).unwrap().labels.get(key).to_owned();
+    assert_eq!([driver, 900].map(|pid| of(pid, LabelKey::Role)), ["driver", "driver"]);
+    assert_eq!([driver, 900].map(|pid| of(pid, LabelKey::App)), ["app-7", "unknown"]);
 }
 
 #[test]
