@@ -7,6 +7,7 @@
 
 pub mod async_profiler;
 pub mod bpf_toolchain;
+pub mod cargo_tool;
 pub mod chroot;
 pub mod cross;
 pub mod go;
