@@ -16,6 +16,7 @@ pub mod lint;
 pub mod new_python;
 pub mod old_java;
 pub mod packages;
+pub mod packaging;
 pub mod peers;
 pub mod python;
 pub mod runtime;
