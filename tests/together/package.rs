@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use xtask::fresh::system;
-use xtask::package::{Packages, Source, make};
+use xtask::package::{Packages, Source, epoch, make};
 use xtask::setup::packaging;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -28,7 +28,7 @@ fn binary_or_skip(test: &str) -> Option<PathBuf> {
 }
 
 fn made(binary: &Path, version: &str, dir: &Path) -> Result<Packages> {
-    make(Source { binary, version }, dir)
+    make(Source { binary, version, epoch: &epoch()? }, dir)
 }
 
 fn build_id(path: &Path) -> Result<String> {

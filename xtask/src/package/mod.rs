@@ -33,6 +33,8 @@ pub struct Source<'a> {
     pub binary: &'a Path,
     /// The version in the packages' names.
     pub version: &'a str,
+    /// The time that all has, as [`epoch`] tells it.
+    pub epoch: &'a str,
 }
 
 /// What was made.
@@ -65,17 +67,16 @@ pub fn run(options: &Options) -> Result<()> {
         Some(binary) => binary.clone(),
         None => dist::build(&epoch)?,
     };
-    let made = make(Source { binary: &binary, version: env!("CARGO_PKG_VERSION") }, &dir)?;
-    // A program that is given may be of a profile that does not care.
-    if options.bin.is_none() && made.stripped > program::LIMIT {
-        bail!("the stripped program has {} bytes, {} are allowed", made.stripped, program::LIMIT);
-    }
+    let made = make(Source { binary: &binary, version: env!("CARGO_PKG_VERSION"), epoch: &epoch }, &dir)?;
     println!();
     for path in [&made.archive, &made.deb, &made.debug, &made.sbom, &made.sums] {
         let bytes = path.metadata().with_context(|| format!("reading {}", path.display()))?.len();
         println!("{bytes:12} {}", path.display());
     }
     println!("the program is {} bytes, stripped, and needs glibc {} or newer", made.stripped, made.glibc);
+    if made.stripped > program::AIM {
+        println!("it is to be {} bytes at most: the profile dist in Cargo.toml decides", program::AIM);
+    }
     Ok(())
 }
 
@@ -83,8 +84,7 @@ pub fn run(options: &Options) -> Result<()> {
 pub fn make(source: Source<'_>, dir: &Path) -> Result<Packages> {
     let arch = Arch::own().context("packages are made on x86-64 and arm64 only")?;
     packaging::ensure()?;
-    let epoch = epoch()?;
-    let version = source.version;
+    let Source { version, epoch, .. } = source;
     let name = format!("emberscope-{version}-{}-linux", arch.rust());
     // As cargo's target directory looks: cargo-deb packages what lies there.
     let stage = dir.join("stage");
@@ -102,8 +102,8 @@ pub fn make(source: Source<'_>, dir: &Path) -> Result<Packages> {
     tree::create_parent(&stripped)?;
     program::split(source.binary, &stripped, &made.debug)?;
     tree::lay(&root, &stripped)?;
-    archive::pack(&root, &name, &epoch, &made.archive)?;
-    deb::pack(&stage, &format!("{version}-1"), &epoch, &made.deb)?;
+    archive::pack(&root, &name, epoch, &made.archive)?;
+    deb::pack(&stage, &format!("{version}-1"), epoch, &made.deb)?;
     sbom::write(&made.sbom)?;
     sum(dir, &[&made.archive, &made.deb, &made.debug, &made.sbom], &made.sums)?;
     let bytes = stripped.metadata().context("reading the stripped program")?.len();
@@ -125,7 +125,7 @@ fn sum(dir: &Path, files: &[&PathBuf], to: &Path) -> Result<()> {
 }
 
 /// The time that all has, in seconds since 1970: SOURCE_DATE_EPOCH where it is set, else the commit's.
-fn epoch() -> Result<String> {
+pub fn epoch() -> Result<String> {
     if let Ok(epoch) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(epoch);
     }

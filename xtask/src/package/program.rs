@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-/// Most bytes that the stripped program may have.
-pub const LIMIT: u64 = 20_000_000;
+/// Most bytes that the stripped program is to have.
+pub const AIM: u64 = 20_000_000;
 
 const MEND: &str = "binutils must be installed, and the program an ELF file that is not stripped";
 
