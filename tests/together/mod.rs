@@ -6,3 +6,4 @@ mod archive;
 mod daemon;
 mod deploy;
 mod health;
+mod package;

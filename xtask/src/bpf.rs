@@ -51,11 +51,18 @@ pub fn compile(toolchain: &Toolchain, arch: Arch) -> Result<PathBuf> {
         .env("CARGO_TARGET_DIR", target_dir())
         .args(["--locked", "--profile", "bpf", "--package", "profiler-ebpf", "--bin", "emberscope-bpf"])
         .args(["--features", "program", "--target", TARGET]);
+    // BTF names the files of lines: as they are called in what is released (xtask/src/package).
+    let remapped = places::remapped()?;
+    let mut flags: Vec<_> =
+        remapped.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())).collect();
     if Arch::own() != Some(arch) {
         // A flag, and not AYA_BPF_TARGET_ARCH: what was compiled for this machine stays as it is.
-        let flags = format!(r#"["--cfg","bpf_target_arch=\"{}\""]"#, arch.rust());
-        cargo.args(["--config", &format!("target.{TARGET}.rustflags={flags}")]);
+        flags.push("--cfg".to_owned());
+        flags.push(format!("bpf_target_arch=\"{}\"", arch.rust()));
     }
+    // JSON's arrays of strings are TOML's.
+    let flags = serde_json::to_string(&flags).context("writing the compiler's flags")?;
+    cargo.args(["--config", &format!("target.{TARGET}.rustflags={flags}")]);
     let what = format!("building the BPF object for {}", arch.debian());
     step::run(&what, &mut cargo, "`./x setup` checks the BPF toolchain")?;
     Ok(target_dir().join(TARGET).join("bpf").join("emberscope-bpf"))

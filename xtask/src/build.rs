@@ -53,7 +53,8 @@ fn other(arch: Arch) -> Result<PathBuf> {
     Ok(binary)
 }
 
-fn daemon(cargo: &mut Command) -> Result<()> {
+/// Runs a cargo that builds the daemon.
+pub fn daemon(cargo: &mut Command) -> Result<()> {
     step::run(
         "building emberscope (the first time: some minutes)",
         cargo,

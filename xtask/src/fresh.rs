@@ -13,23 +13,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 pub mod apt;
+pub mod system;
+
+use system::write;
 
 /// Where the clone is, inside.
 const CLONE: &str = "/root/emberscope";
 /// Where an administrator puts CA certificates of his own: the package ca-certificates takes them in when it is
 /// installed, so that no variable needs to name them (update-ca-certificates(8)).
 const CERTIFICATES: &str = "usr/local/share/ca-certificates";
-/// Variables that say how the network is reached.
-const PROXIES: [&str; 8] = [
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "all_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "ALL_PROXY",
-];
 
 /// What to prove and where.
 #[derive(clap::Args)]
@@ -60,7 +52,7 @@ pub fn run(options: &Options) -> Result<()> {
     let mut times: Vec<(String, Duration)> = Vec::new();
     if !options.reuse {
         remove(&options.dir)?;
-        times.push(("debootstrap".to_owned(), bootstrap(&options.dir)?));
+        times.push(("debootstrap".to_owned(), system::bootstrap(&options.dir)?));
     }
     carry_over(&options.dir)?;
     // HEAD may move while this runs.
@@ -85,19 +77,6 @@ pub fn run(options: &Options) -> Result<()> {
     }
     println!("{:8.1} s  in all", begun.elapsed().as_secs_f64());
     Ok(())
-}
-
-fn bootstrap(dir: &Path) -> Result<Duration> {
-    if places::on_path("debootstrap").is_none() {
-        root::apt_install(&["debootstrap"], "debootstrap")?;
-    }
-    let sources = apt::sources()?;
-    let mut command = Command::new("debootstrap");
-    command.args(["--variant=minbase", "bookworm"]).arg(dir).arg(sources.main());
-    let mend = "its own log is debootstrap/debootstrap.log in that directory";
-    let took = step::run("making a bare bookworm with debootstrap", &mut command, mend)?;
-    write(dir, "etc/apt/sources.list", sources.list().as_bytes())?;
-    Ok(took)
 }
 
 fn carry_over(dir: &Path) -> Result<()> {
@@ -138,33 +117,10 @@ fn clone(dir: &Path) -> Result<()> {
 
 /// Runs `./x COMMAND` in the system, with its output shown.
 fn inside(dir: &Path, command: &str, network: bool) -> Result<Duration> {
-    // The mounts are in a mount namespace that ends with the command, so nothing is left mounted.
-    let script = format!(
-        "set -e\n\
-         mount --bind \"$0\" \"$0\"\n\
-         mount --rbind /dev \"$0/dev\"\n\
-         mount -t proc proc \"$0/proc\"\n\
-         mount --rbind /sys \"$0/sys\"\n\
-         mountpoint -q \"$0/sys/kernel/tracing\" || mount -t tracefs tracefs \"$0/sys/kernel/tracing\"\n\
-         {}\
-         exec chroot \"$0\" /usr/bin/env -i \"$@\"\n",
-        if network { "" } else { "ip link set lo up\n" }
-    );
-    let mut unshare = Command::new("unshare");
-    unshare.args(["--mount", "--propagation", "private"]);
-    if !network {
-        unshare.arg("--net");
-    }
-    unshare.args(["sh", "-c", &script]).arg(dir);
-    unshare.args(["HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]);
-    for variable in PROXIES {
-        if let Ok(value) = std::env::var(variable) {
-            unshare.arg(format!("{variable}={value}"));
-        }
-    }
-    unshare.args(["sh", "-c", &format!("cd {CLONE} && exec ./x {command}")]);
+    let mut system = system::command(dir, network);
+    system.args(["sh", "-c", &format!("cd {CLONE} && exec ./x {command}")]);
     let begun = Instant::now();
-    let status = unshare.stdin(Stdio::null()).status().context("cannot start unshare")?;
+    let status = system.stdin(Stdio::null()).status().context("cannot start unshare")?;
     if !status.success() {
         bail!("`./x {command}` failed in {} ({status}); `--reuse` goes on from there", dir.display());
     }
@@ -189,9 +145,4 @@ fn head() -> Result<String> {
         .args(["rev-parse", "--short", "HEAD"])
         .output();
     Ok(String::from_utf8_lossy(&output.context("cannot start git")?.stdout).trim().to_owned())
-}
-
-fn write(dir: &Path, file: &str, bytes: &[u8]) -> Result<()> {
-    let path = dir.join(file);
-    std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))
 }

@@ -20,6 +20,7 @@ pub mod fuzz;
 pub mod kernels;
 pub mod launch;
 pub mod oracle;
+pub mod package;
 pub mod places;
 pub mod root;
 pub mod said;
@@ -64,6 +65,8 @@ enum Command {
     Fuzz(fuzz::Options),
     /// List what the daemon is made of: target/emberscope.cdx.json (CycloneDX)
     Sbom,
+    /// Make what is released: an archive, a Debian package, debug info, SBOM, checksums
+    Package(package::Options),
     /// Prove the daemon on Debian's kernels in qemu, and on this machine's own
     Kernels(kernels::Options),
 }
@@ -82,6 +85,7 @@ pub fn main() -> ExitCode {
         Command::Fresh(options) => fresh::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Sbom => sbom::run().map(|_| ()),
+        Command::Package(options) => package::run(&options),
         Command::Kernels(options) => kernels::run(&options),
     };
     match result {

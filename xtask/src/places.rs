@@ -37,6 +37,16 @@ pub fn tools() -> Result<PathBuf> {
     Ok(cache()?.join("tools"))
 }
 
+/// Directories of this machine whose names compilers would write into what they make, and what to write instead; the last
+/// that fits holds.
+pub fn remapped() -> Result<Vec<(PathBuf, &'static str)>> {
+    let home = match std::env::var_os("CARGO_HOME") {
+        Some(home) => PathBuf::from(home),
+        None => std::env::home_dir().context("HOME is not set: set it, or CARGO_HOME")?.join(".cargo"),
+    };
+    Ok(vec![(home, "/cargo"), (workspace().to_owned(), "/emberscope"), (target(), "/emberscope/target")])
+}
+
 /// The cargo that runs us, or the one on the PATH.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

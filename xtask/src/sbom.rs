@@ -9,7 +9,7 @@ use crate::places;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is shipped: the daemon, and in it the BPF programs, each for its machines.
 const SHIPPED: [(&str, &[&str]); 2] = [
@@ -18,8 +18,15 @@ const SHIPPED: [(&str, &[&str]); 2] = [
 ];
 const WHOLE: &str = SHIPPED[0].0;
 
-/// Writes it; the file is the answer.
+/// Writes it into the target directory; the file is the answer.
 pub fn run() -> Result<PathBuf> {
+    let path = places::target().join("emberscope.cdx.json");
+    write(&path)?;
+    Ok(path)
+}
+
+/// Writes it into a file.
+pub fn write(path: &Path) -> Result<()> {
     let lock = places::workspace().join("Cargo.lock");
     let lock = std::fs::read_to_string(&lock).with_context(|| format!("reading {}", lock.display()))?;
     let mut crates = Crates::default();
@@ -27,10 +34,9 @@ pub fn run() -> Result<PathBuf> {
         crates.add(&metadata(machines)?, package)?;
     }
     let text = serde_json::to_string_pretty(&document(&crates, &checksums(&lock))?)?;
-    let path = places::target().join("emberscope.cdx.json");
-    std::fs::write(&path, text + "\n").with_context(|| format!("writing {}", path.display()))?;
+    std::fs::write(path, text + "\n").with_context(|| format!("writing {}", path.display()))?;
     println!("wrote {}: {} components", path.display(), crates.packages.len());
-    Ok(path)
+    Ok(())
 }
 
 fn metadata(machines: &[&str]) -> Result<Value> {

@@ -43,6 +43,7 @@ mod text;
 mod top;
 mod unix;
 mod url;
+mod version;
 mod waited;
 
 pub use exit::{CODES_HELP, CliError, code};
@@ -55,7 +56,7 @@ use clap::{Parser, Subcommand};
 ///
 /// The daemon samples every process of the node and keeps what it saw; the other commands ask it.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "emberscope", version, max_term_width = 100, after_help = CODES_HELP)]
+#[command(name = "emberscope", version = version::text(), max_term_width = 100, after_help = CODES_HELP)]
 #[command(disable_help_subcommand = true)]
 pub struct Cli {
     #[command(subcommand)]

@@ -75,6 +75,12 @@ impl Toolchain {
     }
 }
 
+/// LLVM's objcopy, which knows BPF as GNU's does not: that of Debian's compiler, else the one on the PATH.
+pub fn objcopy() -> PathBuf {
+    let versioned = llvm_major().and_then(|major| places::on_path(&format!("llvm-objcopy-{major}")));
+    versioned.unwrap_or_else(|| PathBuf::from("llvm-objcopy"))
+}
+
 /// The toolchain, installed when neither route is there.
 pub fn ensure() -> Result<Toolchain> {
     if let Some(found) = debian().or_else(nightly) {

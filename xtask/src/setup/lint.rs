@@ -1,12 +1,14 @@
 //! The tools of the checks: rustfmt, clippy and cargo-deny. Needed by `test` only.
 
+use super::cargo_tool::CargoTool;
 use crate::{places, root, step};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The cargo-deny that is installed where there is none.
-const CARGO_DENY: &str = "0.20.2";
+/// Installed where there is none.
+const CARGO_DENY: CargoTool =
+    CargoTool { name: "cargo-deny", subcommand: "deny", version: "0.20.2", exact: false, arguments: &[] };
 
 /// Finds or installs them.
 pub fn ensure() -> Result<()> {
@@ -17,20 +19,12 @@ pub fn ensure() -> Result<()> {
     if places::on_path("git").is_none() {
         root::apt_install(&["git"], "git, by which cargo-deny reads advisories")?;
     }
-    if deny()?.is_none() {
-        install_deny()?;
-    }
-    Ok(())
+    CARGO_DENY.ensure()
 }
 
 /// A `cargo deny` command, if there is one.
 pub fn deny() -> Result<Option<Command>> {
-    let tools = places::tools()?.join("bin");
-    let mut command = places::cargo();
-    command.arg("deny").env("PATH", places::path_with(&tools)?);
-    let mut version = places::cargo();
-    version.args(["deny", "--version"]).env("PATH", places::path_with(&tools)?);
-    Ok(succeeds(&mut version).then_some(command))
+    CARGO_DENY.command()
 }
 
 /// Names a clone of [`DATABASE`].
@@ -87,21 +81,6 @@ fn install_components() -> Result<()> {
     let mut add = Command::new("rustup");
     add.args(["component", "add", "rustfmt", "clippy"]);
     step::run("adding rustfmt and clippy", &mut add, "check the network")?;
-    Ok(())
-}
-
-fn install_deny() -> Result<()> {
-    let _lock = places::lock_cache()?;
-    if deny()?.is_some() {
-        return Ok(());
-    }
-    // Unoptimised and without debug info: it compiles in half the time and runs once a test.
-    let mut install = places::cargo();
-    install
-        .args(["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--debug", "--root"])
-        .arg(places::tools()?)
-        .env("CARGO_PROFILE_DEV_DEBUG", "0");
-    step::run("building cargo-deny (once; about a minute)", &mut install, "check the network")?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@
 
 pub mod async_profiler;
 pub mod bpf_toolchain;
+pub mod cargo_tool;
 pub mod chroot;
 pub mod cross;
 pub mod go;
@@ -15,6 +16,7 @@ pub mod lint;
 pub mod new_python;
 pub mod old_java;
 pub mod packages;
+pub mod packaging;
 pub mod peers;
 pub mod python;
 pub mod runtime;

@@ -1,15 +1,15 @@
 //! What tests run on and talk to beside the kernel and a first Spark: Chromium with its WebDriver and node for the page,
-//! npm and Go for servers and panels, elfutils' debuginfod for symbols, other releases of Java, Python and Spark. Needed by
-//! `test` only: what cannot be had is said, and the tests that want it skip.
+//! npm and Go for servers and panels, elfutils' debuginfod for symbols, debootstrap and what makes packages, other releases
+//! of Java, Python and Spark. Needed by `test` only: what cannot be had is said, and the tests that want it skip.
 
 use super::new_python::PYTHON_3_14;
 use super::runtime::{MAJORS, Runtime};
-use super::{go, jdk, packages, python};
+use super::{go, jdk, packages, packaging, python};
 use crate::{places, root};
 use anyhow::Result;
 
 /// Programs and Debian's packages of them.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 9] = [
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
     ("node", "nodejs"),
@@ -18,6 +18,7 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("debuginfod", "debuginfod"),
     ("unshare", "util-linux"),
     ("systemd-analyze", "systemd"),
+    ("debootstrap", "debootstrap"),
 ];
 
 /// Finds or installs them.
@@ -30,6 +31,7 @@ pub fn ensure() -> Result<()> {
     if !gone.is_empty() && places::on_path("apt-get").is_some() {
         root::apt_install(&gone, "a browser and servers, to test with")?;
     }
+    or_said("what makes packages", packaging::ensure());
     or_said("Go", go::ensure().map(drop));
     for major in MAJORS.into_iter().filter(|major| jdk::all().iter().all(|jdk| jdk.major != *major)) {
         // Java 8 runs in a chroot.

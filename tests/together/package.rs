@@ -1,0 +1,174 @@
+//! What `./x package` makes: the same bytes twice; a program that its debug info is found by; a Debian package that comes,
+//! is upgraded, and goes, in a bare bookworm without systemd, and leaves there what docs/deploy.md says.
+
+use anyhow::{Context as _, Result, ensure};
+use emberscope_target::elf::Headers;
+use emberscope_tests::{can_unshare_mounts, is_root, ran, required, skip};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use xtask::fresh::system;
+use xtask::package::{Packages, Source, epoch, make};
+use xtask::setup::packaging;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Another one, as far as the package tells.
+const NEXT: &str = "99.0.0";
+
+/// The daemon, where packages can be made. None after saying why `test` is skipped.
+fn binary_or_skip(test: &str) -> Option<PathBuf> {
+    let binary = required(test, "EMBERSCOPE_BIN")?;
+    match packaging::ensure() {
+        Ok(()) => Some(binary),
+        Err(error) => {
+            skip(test, &format!("no packages can be made: {error:#}"));
+            None
+        }
+    }
+}
+
+fn made(binary: &Path, version: &str, dir: &Path) -> Result<Packages> {
+    make(Source { binary, version, epoch: &epoch()? }, dir)
+}
+
+fn build_id(path: &Path) -> Result<String> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    let id = Headers::read(&file, file.metadata()?.len())?.build_id(&file);
+    let id = id.with_context(|| format!("{} has no build id", path.display()))?;
+    Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[test]
+fn two_packagings_are_the_same_bytes() -> Result<()> {
+    let Some(binary) = binary_or_skip("two_packagings_are_the_same_bytes") else { return Ok(()) };
+    let dir = tempfile::tempdir()?;
+    let first = made(&binary, VERSION, &dir.path().join("first"))?;
+    let second = made(&binary, VERSION, &dir.path().join("second"))?;
+    let sums = std::fs::read_to_string(&first.sums)?;
+    assert_eq!(sums, std::fs::read_to_string(&second.sums)?);
+    assert_eq!(sums.lines().count(), 4, "{sums}");
+    let check = format!("cd {} && sha256sum --check --strict SHA256SUMS", dir.path().join("first").display());
+    ran(["sh", "-c", &check])?.good()?;
+
+    let list = ["tar", "--numeric-owner", "--utc", "--full-time", "-tvf"].map(str::to_owned);
+    let list = ran(list.into_iter().chain([first.archive.display().to_string()]))?.good()?.out;
+    let times: BTreeSet<_> = list
+        .lines()
+        .map(|line| line.split_whitespace().skip(3).take(2))
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|words| words.collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(times.len(), 1, "{times:?}");
+    assert!(list.lines().all(|line| line.split_whitespace().nth(1) == Some("0/0")), "{list}");
+    let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
+    assert!(names.is_sorted_by(|a, b| a.trim_end_matches('/') < b.trim_end_matches('/')), "{names:?}");
+    for part in ["usr/bin/emberscope", "LICENSE-MIT", "docs/deploy.md", "emberscope.service", "fish"] {
+        assert!(names.iter().any(|name| name.contains(part)), "{part} is not in {names:?}");
+    }
+    Ok(())
+}
+
+/// A bare bookworm.
+struct System {
+    dir: PathBuf,
+}
+
+impl System {
+    /// Runs a command in it; no network.
+    fn run(&self, words: &[&str]) -> Result<String> {
+        let mut command = system::command(&self.dir, false);
+        let output = command.arg("DEBIAN_FRONTEND=noninteractive").args(words).output()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let err = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{words:?}: {}: {said}{err}", output.status);
+        Ok(said)
+    }
+
+    /// All files, but for logs and what dpkg keeps of all packages.
+    fn files(&self) -> Result<BTreeSet<String>> {
+        let mut words = vec!["find".to_owned(), self.dir.display().to_string(), "-xdev".to_owned()];
+        for left_out in ["dev", "proc", "sys", "root", "tmp", "var/cache", "var/lib/dpkg", "var/log"] {
+            words.extend(["-path".to_owned(), self.path(left_out).display().to_string()]);
+            words.extend(["-prune", "-o"].map(str::to_owned));
+        }
+        words.extend(["-printf", "%P\n"].map(str::to_owned));
+        Ok(ran(words)?.good()?.out.lines().map(str::to_owned).collect())
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.dir.join(file)
+    }
+
+    fn read(&self, file: &str) -> Result<String> {
+        std::fs::read_to_string(self.path(file)).with_context(|| file.to_owned())
+    }
+
+    fn install(&self, package: &Path) -> Result<()> {
+        std::fs::copy(package, self.path("root/emberscope.deb"))?;
+        self.run(&["dpkg", "--install", "/root/emberscope.deb"]).map(drop)
+    }
+
+    fn state(&self) -> Result<String> {
+        self.run(&["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", "emberscope"])
+    }
+}
+
+const CONFIGURATION: &str = "etc/emberscope/emberscope.toml";
+const DATA: &str = "var/lib/emberscope/store/block";
+const TOKEN: &str = "etc/emberscope/token";
+
+#[test]
+fn the_debian_package_comes_and_goes() -> Result<()> {
+    let test = "the_debian_package_comes_and_goes";
+    if !is_root() || !can_unshare_mounts() {
+        skip(test, "entering another system needs root, and mounts of its own");
+        return Ok(());
+    }
+    let Some(binary) = binary_or_skip(test) else { return Ok(()) };
+    let dir = tempfile::tempdir()?;
+    let system = System { dir: dir.path().join("system") };
+    if let Err(error) = system::copy(&system.dir) {
+        skip(test, &format!("debootstrap made no bare bookworm: {error:#}"));
+        return Ok(());
+    }
+    let packages = made(&binary, VERSION, &dir.path().join("packages"))?;
+    let next = made(&binary, NEXT, &dir.path().join("next"))?;
+    let (before, users) = (system.files()?, system.read("etc/passwd")?);
+
+    system.install(&packages.deb)?;
+    assert_eq!(system.state()?, format!("installed {VERSION}-1"));
+    let version = system.run(&["emberscope", "--version"])?;
+    assert_eq!(version.trim_end(), format!("emberscope {VERSION} (build id {})", build_id(&packages.debug)?));
+    // What the host allows it allows there.
+    let here = ran([binary.as_os_str(), "doctor".as_ref()])?;
+    let there = system.run(&["sh", "-c", "emberscope doctor; echo code $?"])?;
+    assert!(there.ends_with(&format!("code {}\n", here.code)), "{there}\n{here:?}");
+    // Enabled for when systemd boots; nothing runs and no user is made meanwhile.
+    assert!(system.path("etc/systemd/system/multi-user.target.wants/emberscope.service").is_symlink());
+    assert_eq!(system.read("etc/passwd")?, users);
+
+    std::fs::create_dir_all(system.path("var/lib/emberscope/store"))?;
+    std::fs::write(system.path(DATA), "data")?;
+    std::fs::write(system.path(TOKEN), "token")?;
+    let settings = system.read(CONFIGURATION)?.replace("hz = 99", "hz = 49");
+    std::fs::write(system.path(CONFIGURATION), &settings)?;
+    system.install(&next.deb)?;
+    assert_eq!(system.state()?, format!("installed {NEXT}-1"));
+    assert_eq!((system.read(DATA)?.as_str(), system.read(TOKEN)?.as_str()), ("data", "token"));
+    assert_eq!(system.read(CONFIGURATION)?, settings);
+
+    let left = || -> Result<BTreeSet<String>> { Ok(system.files()?.difference(&before).cloned().collect()) };
+    system.run(&["dpkg", "--remove", "emberscope"])?;
+    let removed = left()?;
+    assert!([CONFIGURATION, DATA, TOKEN].iter().all(|file| removed.contains(*file)), "{removed:?}");
+    let state = ["etc/emberscope", "etc/systemd/system", "var/lib/emberscope", "var/lib/systemd"];
+    let other: Vec<_> =
+        removed.iter().filter(|file| !state.iter().any(|dir| file.starts_with(dir))).collect();
+    assert!(other.is_empty(), "{other:?}");
+
+    system.run(&["dpkg", "--purge", "emberscope"])?;
+    assert_eq!(left()?, BTreeSet::from(["etc/emberscope", TOKEN].map(str::to_owned)));
+    assert_eq!(system.read("etc/passwd")?, users);
+    Ok(())
+}

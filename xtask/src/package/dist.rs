@@ -1,0 +1,48 @@
+//! The build that is released: the profile `dist` of Cargo.toml, in which no path of this machine is left, so that the
+//! same commit and the same compilers give the same bytes in any directory.
+
+use crate::arch::Arch;
+use crate::setup::bpf_toolchain;
+use crate::{bpf, build, places, step};
+use anyhow::{Context as _, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Builds the daemon; its path is the answer.
+pub fn build(epoch: &str) -> Result<PathBuf> {
+    let arch = Arch::own().context("the daemon runs on x86-64 and arm64 only")?;
+    let object = programs(arch)?;
+    let paths = places::remapped()?;
+    // The C compiler's flags are split at spaces.
+    if let Some((path, _)) = paths.iter().find(|(path, _)| path.to_string_lossy().contains([' ', '='])) {
+        bail!("{} has a space or a `=` in it, which compilers' flags cannot hold", path.display());
+    }
+    // The id is the linker's, of all that it links.
+    let mut rust = vec!["-Clink-arg=-Wl,--build-id=sha1".to_owned()];
+    rust.extend(paths.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())));
+    let c: Vec<_> =
+        paths.iter().map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display())).collect();
+    let mut cargo = places::cargo();
+    cargo
+        .current_dir(places::workspace())
+        // With a target the flags are not those of build scripts.
+        .args(["build", "--locked", "--profile", "dist", "--target", arch.target()])
+        .args(["--package", "emberscope"])
+        .env("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}"))
+        .env("CFLAGS", c.join(" "))
+        .env("EMBERSCOPE_BPF_OBJECT", &object)
+        .env("SOURCE_DATE_EPOCH", epoch);
+    build::daemon(&mut cargo)?;
+    Ok(places::target().join(arch.target()).join("dist/emberscope"))
+}
+
+/// The BPF object without its DWARF, four fifths of it: the kernel reads BTF alone.
+fn programs(arch: Arch) -> Result<PathBuf> {
+    let built = bpf::build(&bpf_toolchain::ensure()?, arch)?;
+    let object = places::target().join("xtask/dist.bpf.o");
+    let mut strip = Command::new(bpf_toolchain::objcopy());
+    strip.arg("--strip-debug").arg(built).arg(&object);
+    let mend = "Debian's package llvm-22 has llvm-objcopy, another LLVM's will do";
+    step::run("stripping the BPF object", &mut strip, mend)?;
+    Ok(object)
+}

@@ -1,0 +1,33 @@
+//! The tools that make packages: cargo-deb, binutils, zstd, xz and dpkg's own. Needed by `package` only.
+
+use super::cargo_tool::CargoTool;
+use crate::{places, root};
+use anyhow::Result;
+
+/// Without its own xz: that of the system is asked.
+pub const CARGO_DEB: CargoTool = CargoTool {
+    name: "cargo-deb",
+    subcommand: "deb",
+    version: "3.8.0",
+    exact: true,
+    arguments: &["--no-default-features"],
+};
+
+/// Programs and Debian's packages of them.
+const PROGRAMS: [(&str, &str); 5] = [
+    ("objcopy", "binutils"),
+    ("zstd", "zstd"),
+    ("xz", "xz-utils"),
+    ("dpkg-shlibdeps", "dpkg-dev"),
+    ("git", "git"),
+];
+
+/// Finds or installs them.
+pub fn ensure() -> Result<()> {
+    let missing = PROGRAMS.iter().filter(|(program, _)| places::on_path(program).is_none());
+    let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    if !packages.is_empty() {
+        root::apt_install(&packages, "what makes packages")?;
+    }
+    CARGO_DEB.ensure()
+}
