@@ -26,7 +26,9 @@ mod tree;
 
 pub use apps::{App, Apps, Executor, Executors, Jvm};
 pub use basis::{Amount, Answer, Basis, Head, Held, Instant, MissingPart, Quality, Range, Weight};
-pub use diff::{Because, Diff, DiffNode, DiffRow, MethodName, Pair, Side, SideTask, Slow, SlowSide};
+pub use diff::{
+    Because, Diff, DiffNode, DiffRow, LongTask, MethodName, Pair, Side, SideTask, Slow, SlowSide,
+};
 pub use error::{Error, ErrorBody};
 pub use figures::{Exact, Figures, Sampled, Waited};
 pub use labels::{LabelValue, LabelValues, Labels, Ledger, LedgerLine};

@@ -164,6 +164,11 @@ pub static DIFF: Route = Route {
             Kind::Words(&["equal", "absolute", "task"]),
         ),
         own("slow", "A stage's slow tasks against those around the median.", Kind::Flag),
+        own(
+            "by",
+            "What makes tasks slow, only with slow; auto: wall time where that is what they stand out by, else CPU.",
+            Kind::Words(&["auto", "cpu", "wall"]),
+        ),
         own("sort", "Methods by the size of this difference.", SELF_OR_TOTAL),
         limit("Most methods.", 100),
         own("nodes", "The merged tree too.", Kind::Flag),

@@ -17,7 +17,7 @@ mod text;
 mod top;
 mod walk;
 
-pub use cause::{Cause, cause};
+pub use cause::{Cause, SIGNIFICANT, cause};
 pub use columns::render as render_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use top::{Cost, Method, methods, sort};

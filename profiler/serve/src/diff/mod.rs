@@ -7,6 +7,7 @@
 
 mod slow;
 mod table;
+mod times;
 
 use super::ServeState;
 use super::answer::{head, headers, json, summary_of};
@@ -24,7 +25,7 @@ use emberscope_export::{Aligned, DiffOptions, Format, cause, render_diff};
 use emberscope_model::{Answer, Query, SampleKind, Summary, WallTime, sampling_error};
 use emberscope_store::Store;
 use serde_json::json;
-use slow::Group;
+use slow::{By, Group};
 use std::sync::Arc;
 use table::{Compared, Side, whole};
 
@@ -60,6 +61,8 @@ struct Question {
     /// One request for each side; with `slow`, the stage's on both.
     sides: [Asked; 2],
     slow: bool,
+    /// What makes tasks slow; None: what they stand out by.
+    by: Option<By>,
     format: Format,
     scale: Scale,
     by_total: bool,
@@ -82,6 +85,11 @@ fn read(params: &Params) -> Result<Question, ApiError> {
             "Both sides are the same: say what differs, as left.KEY= and right.KEY=, or ask for slow=1.";
         return Err(ApiError { parameter: None, ..ApiError::bad("", message) });
     }
+    let by =
+        params.choice("by", &[("auto", None), ("cpu", Some(By::Cpu)), ("wall", Some(By::Wall))], None)?;
+    if by.is_some() && !slow {
+        return Err(ApiError::bad("by", "`by` says what makes tasks slow: ask for them with `slow=1`."));
+    }
     let formats: Vec<(&str, Format)> = Format::COMPARED.iter().map(|f| (f.slug(), *f)).collect();
     let scales = SCALES.get(..if slow { 3 } else { 2 }).unwrap_or_default();
     let now = WallTime::now();
@@ -95,6 +103,7 @@ fn read(params: &Params) -> Result<Question, ApiError> {
     Ok(Question {
         sides,
         slow,
+        by,
         format: params.choice("format", &formats, Format::Svg)?,
         scale: params.choice("scale", scales, if slow { Scale::Task } else { Scale::Equal })?,
         by_total: params.choice("sort", &[("self", false), ("total", true)], false)?,
@@ -116,7 +125,7 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
     let [left, right] = &question.sides;
     let (queries, slow) = if question.slow {
         let query = right.query(store)?;
-        let slow = slow::groups(store, &query)?;
+        let slow = slow::groups(store, &query, question.by)?;
         ([slow.median.query(&query), slow.slow.query(&query)], Some((query, slow)))
     } else {
         ([left.query(store)?, right.query(store)?], None)
@@ -221,11 +230,16 @@ fn sides(
 /// The whole answer: the cause, the methods, and the tree where it was asked for.
 fn difference<'a>(
     (held, [left, right]): (api::Held, [api::Side; 2]),
-    slow: Option<api::Slow>,
+    mut slow: Option<api::Slow>,
     question: &Question,
     compared: &Compared<'a>,
 ) -> Diff<'a> {
     let mut rows = compared.methods(question.by_total);
+    let significant = compared.significant(&rows);
+    if let Some(slow) = slow.as_mut().filter(|_| !significant) {
+        // What the ledger tells to the nanosecond is no reason either, if no sample bears it out.
+        slow.because.retain(|more| more.of != "cpu");
+    }
     let cause = cause(compared.trees, compared.left.factor, compared.right.factor);
     let place = cause.and_then(|c| rows.iter().position(|row| row.name() == (c.name, c.module)));
     if let Some(place) = place.filter(|_| !question.by_total)
@@ -242,6 +256,7 @@ fn difference<'a>(
         right,
         slow,
         total: compared.total(),
+        significant: Some(significant),
         cause: cause.map(|c| MethodName { name: c.name.into(), module: c.module.into() }),
         sort: if question.by_total { "total" } else { "self" }.into(),
         methods: count as u64,

@@ -50,10 +50,19 @@ struct SidesArgs {
     /// What is compared, in the same form.
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = side)]
     right: Option<Side>,
-    /// A stage's slow tasks, those that used most CPU (above the 90th percentile), against those
-    /// around the median.
+    /// A stage's slow tasks (above the 90th percentile) against those around the median.
     #[arg(long, conflicts_with_all = ["left", "right"], requires_all = ["app", "stage"])]
     slow: bool,
+    /// What makes tasks slow: CPU time, or wall time. Default: wall time with --type wall or off-cpu, and where waits
+    /// were sampled and the longest tasks used hardly more CPU than the others; else CPU time.
+    #[arg(long, value_name = "TIME", requires = "slow")]
+    by: Option<By>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    Cpu,
+    Wall,
 }
 
 /// How the sides are compared and the methods listed.
@@ -143,6 +152,11 @@ fn params(args: &DiffArgs, format: Format) -> Vec<(Cow<'static, str>, String)> {
     let mut put = |name: &'static str, value: &str| params.push((Cow::Borrowed(name), value.to_owned()));
     if args.sides.slow {
         put("slow", "1");
+    }
+    match args.sides.by {
+        None => {}
+        Some(By::Cpu) => put("by", "cpu"),
+        Some(By::Wall) => put("by", "wall"),
     }
     match args.shape.scale {
         None => {}
