@@ -127,8 +127,20 @@ pub static APPS: Route = samples::<Apps>("/api/v1/apps", "apps", "Spark applicat
 /// Executors.
 pub static EXECUTORS: Route = samples::<Executors>("/api/v1/executors", "executors", "Their executors.", &[]);
 /// Stages.
-pub static STAGES: Route =
-    samples::<Stages>("/api/v1/stages", "stages", "Stages: what they used, exactly and by samples.", &[JOIN]);
+pub static STAGES: Route = samples::<Stages>(
+    "/api/v1/stages",
+    "stages",
+    "Stages: what they used, exactly and by samples.",
+    &[
+        own(
+            "sort",
+            "The largest first; stage: by number.",
+            Kind::Words(&["stage", "cpu", "run_delay", "blocked", "wall"]),
+        ),
+        own("limit", "Most rows; all when absent.", Kind::Number(100_000, None)),
+        JOIN,
+    ],
+);
 /// Tasks.
 pub static TASKS: Route = samples::<Tasks>(
     "/api/v1/tasks",

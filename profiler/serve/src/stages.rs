@@ -50,6 +50,17 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// The number that it is sorted by.
+    fn rank(&self, sort: Sort) -> u64 {
+        let cpu = |figures: &Figures| figures.exact.map_or(figures.weight, |sums| sums.accounts.cpu_ns);
+        match sort {
+            Sort::Cpu => {
+                [&self.own, &self.helpers, &self.python].map(cpu).into_iter().fold(0, u64::saturating_add)
+            }
+            other => exact(&self.own, other),
+        }
+    }
+
     fn row(&self, app: &str, stage: &str, attempt: &str) -> api::Stage {
         let mut all = self.own;
         all.add(&self.helpers);
@@ -85,6 +96,8 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
         .select(raw, &route::STAGES, move |store, params, query| {
             of_time(query.kind)?;
             let source = if spark::wanted(params)? { source } else { None };
+            let sort = params.choice("sort", &STAGE_SORTS, None)?;
+            let limit = params.number_of(&route::STAGES, "limit")?;
             let summary = store.summary(query)?;
             let tasks = work::tasks(store, query)?;
             // Tasks come stage by stage.
@@ -100,8 +113,15 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
                     }
                 }
             }
+            if let Some(sort) = sort {
+                // Stable: equal ones stay in the order of their numbers.
+                stages.sort_by_key(|(_, stage)| Reverse(stage.rank(sort)));
+            }
+            let count = stages.len();
+            stages.truncate(limit);
             let rows = stages.iter().map(|([app, id, attempt], stage)| stage.row(app, id, attempt));
-            let content = Stages { count: stages.len() as u64, stages: rows.collect(), spark: None };
+            let cut = (count - stages.len()) as u64;
+            let content = Stages { count: count as u64, cut, stages: rows.collect(), spark: None };
             let mut out = whole(head(&summary, store), content);
             spark::join_stages(&mut out, source.as_deref(), spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
@@ -109,7 +129,7 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
         .await
 }
 
-/// What tasks are sorted by.
+/// What stages and tasks are sorted by.
 #[derive(Clone, Copy)]
 enum Sort {
     Cpu,
@@ -127,11 +147,28 @@ const SORTS: [(&str, Sort); 5] = [
     ("task", Sort::Task),
 ];
 
+/// What stages are sorted by; None: their numbers.
+const STAGE_SORTS: [(&str, Option<Sort>); 5] = [
+    ("stage", None),
+    ("cpu", Some(Sort::Cpu)),
+    ("run_delay", Some(Sort::RunDelay)),
+    ("blocked", Some(Sort::Blocked)),
+    ("wall", Some(Sort::Wall)),
+];
+
 /// The number that a task is sorted by.
 fn rank(task: &Task, sort: Sort) -> u64 {
-    let own = |field: fn(&LedgerSums) -> u64| task.own.exact.as_ref().map_or(0, field);
     match sort {
         Sort::Cpu => task.cpu_ns(),
+        other => exact(&task.own, other),
+    }
+}
+
+/// What the ledger has of a row's own threads.
+fn exact(own: &Figures, sort: Sort) -> u64 {
+    let own = |field: fn(&LedgerSums) -> u64| own.exact.as_ref().map_or(0, field);
+    match sort {
+        Sort::Cpu => own(|sums| sums.accounts.cpu_ns),
         Sort::RunDelay => own(|sums| sums.accounts.run_delay_ns),
         Sort::Blocked => own(LedgerSums::blocked_ns),
         Sort::Wall => own(|sums| sums.wall_ns),

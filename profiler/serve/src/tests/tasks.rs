@@ -234,3 +234,28 @@ async fn wall_time_is_whole() {
     let locks = ask("&wait=lock").await;
     assert_eq!(locks.lines().count(), 1, "{locks}");
 }
+
+#[tokio::test]
+async fn stages_are_sorted_and_cut() {
+    let app = || router(state(jobs::store(true)), Access::LocalHostOnly, Router::new());
+    let ask = |query: &str| format!("/api/v1/stages?app=app-1&{query}&{}", within(0, 30));
+    let numbers = |body: &Value| -> Vec<String> {
+        body["stages"].as_array().unwrap().iter().map(|s| s["stage"].as_str().unwrap().to_owned()).collect()
+    };
+    let body = send(app(), request("GET", &ask(""))).await.json();
+    assert_eq!((numbers(&body), &body["cut"]), (vec!["3".to_owned(), "10".to_owned()], &json!(0)));
+    for sort in ["cpu", "run_delay", "blocked", "wall"] {
+        let body = send(app(), request("GET", &ask(&format!("sort={sort}&limit=1")))).await.json();
+        assert_eq!(
+            (numbers(&body), &body["cut"], &body["count"]),
+            (vec!["3".to_owned()], &json!(1), &json!(2))
+        );
+    }
+    let two = "app=app-2&sort=cpu";
+    let body = send(app(), request("GET", &ask(two))).await.json();
+    assert_eq!(
+        numbers(&body),
+        ["3", "0", "10"],
+        "0.8 s by samples where there is no ledger, 0.25 s by the ledger"
+    );
+}

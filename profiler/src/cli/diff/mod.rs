@@ -8,8 +8,9 @@ mod side;
 
 use super::answer::Basis;
 use super::client::{Client, ClientArgs};
+use super::file_format::{FileFormat, format};
 use super::flamegraph::deliver;
-use super::output::{self, Output, OutputArgs, format};
+use super::output::{self, Output, OutputArgs};
 use super::selection::{KindArgs, SelectArgs, label};
 use super::{CliError, table, text};
 use clap::{Args, ValueEnum};
@@ -78,7 +79,7 @@ struct ShapeArgs {
     #[arg(long, value_name = "ORDER", default_value = "self")]
     sort: Order,
     /// Methods at most.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// Labels put before each stack of the graph as frames such as thread_class=task.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
@@ -107,7 +108,7 @@ struct GraphArgs {
     /// red is more on the right, folded lines of stack, left and right, json the daemon's answer with
     /// the tree. Default: what the file's name ends in; folded on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
-    format: Option<Format>,
+    format: Option<FileFormat>,
     /// Write the graph to this file; - is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -123,7 +124,13 @@ impl GraphArgs {
             return Ok(None);
         }
         let output = self.output.clone().unwrap_or_else(|| "-".into());
-        OutputArgs { format: self.format, output }.decide().map(Some)
+        let output = OutputArgs { format: self.format, output: Some(output) }.decide()?;
+        match output.is_of_two() {
+            true => Ok(Some(output)),
+            false => Err(CliError::Usage(
+                "speedscope's files hold one answer, not two: use svg, html, folded or json".to_owned(),
+            )),
+        }
     }
 }
 
@@ -213,7 +220,8 @@ fn draw(args: &DiffArgs, graph: &Output, client: &Client, err: &mut dyn Write) -
             return Err(nothing(args, side, basis));
         }
     }
-    deliver(graph, &answered.body, &right, &args.select.describe(), err)?;
+    let chosen = args.select.describe();
+    deliver(graph, &graph.made(&answered.body, &chosen, ""), &right, &chosen, err)?;
     Ok(writeln!(err, "{}", text::clean(&format!("against {}", left.line())))?)
 }
 

@@ -196,6 +196,8 @@ fn calls_that_are_wrong_say_what_is_missing() {
     assert!(wrong(&["--left", "stage=3", "--json", "-o", "a.svg"]).contains("cannot be used with"));
     assert!(wrong(&["--left", "stage=3", "--by", "wall"]).contains("--slow"));
     assert!(line(&["--right", "stage=3"]).is_ok());
+    let one = line(&["--left", "stage=3", "-o", "a.speedscope.json"]).unwrap().output.decide().unwrap_err();
+    assert!(one.code() == code::USAGE && one.to_string().contains("hold one answer"), "{one}");
     let ending = line(&["--left", "stage=3", "-o", "a.png"]).unwrap().output.decide().unwrap_err();
     assert_eq!(ending.code(), code::USAGE);
 }
