@@ -174,7 +174,8 @@ mod tests {
         let (_, file) = exported(dir.path(), &[&SPAN[..], &["--unit", "ns"]].concat(), "all.speedscope.json");
         let file: serde_json::Value = serde_json::from_slice(&file.unwrap()).unwrap();
         let profile = &file["profiles"][0];
-        assert_eq!((&profile["type"], &profile["unit"]), (&"sampled".into(), &"nanoseconds".into()));
+        assert_eq!(profile["type"], "sampled");
+        assert_eq!(profile["unit"], "nanoseconds");
         assert!(profile["weights"].as_array().unwrap().len() > 1, "{profile}");
         let (_, page) = exported(dir.path(), &SPAN, "all.html");
         let page = String::from_utf8(page.unwrap()).unwrap();
@@ -188,8 +189,10 @@ mod tests {
             exported(dir.path(), &["--app", "nobody", SPAN[0], SPAN[1], SPAN[2], SPAN[3]], "a.folded");
         let error = none.unwrap_err();
         assert_eq!(error.code(), code::NOTHING, "{error}");
-        let (_, wrong) = exported(dir.path(), &["--from", "soon"], "a.folded");
+        let (_, wrong) = exported(dir.path(), &["--from", "-36500d"], "a.folded");
         assert_eq!(wrong.unwrap_err().code(), code::USAGE);
+        let soon = Line::try_parse_from(["x", "--from", "soon"]).err().unwrap();
+        assert_eq!(soon.exit_code(), i32::from(code::USAGE), "{soon}");
         let lock = DataDirLock::take(dir.path()).unwrap();
         let (_, held) = exported(dir.path(), &SPAN, "a.folded");
         assert!(held.unwrap_err().to_string().contains("another emberscope daemon"));

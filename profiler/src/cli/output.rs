@@ -201,7 +201,8 @@ mod tests {
         let file: serde_json::Value =
             serde_json::from_slice(&output("a.speedscope.json").made(b"a;b 3\n", "app=etl", "nanoseconds"))
                 .unwrap();
-        assert_eq!((&file["name"], &file["profiles"][0]["unit"]), (&"app=etl".into(), &"nanoseconds".into()));
+        assert_eq!(file["name"], "app=etl");
+        assert_eq!(file["profiles"][0]["unit"], "nanoseconds");
         assert!(output("a.html").made(b"<svg/>", "", "count").starts_with(b"<!doctype html>"));
         assert_eq!(&*output("a.svg").made(b"<svg/>", "", "count"), b"<svg/>");
     }
