@@ -144,12 +144,14 @@ async fn bad_input_is_named() {
         ("tasks?sort=name", "sort"),
         ("tasks?limit=0", "limit"),
         ("tasks?limit=100001", "limit"),
+        ("stages?sort=task", "sort"),
+        ("stages?limit=0", "limit"),
     ] {
         ask(true, path).await.refused(400, "bad_parameter", Some(parameter));
     }
     let message = ask(true, "ledger?by=stag").await.refused(400, "bad_parameter", Some("by"));
     assert!(message.contains("did you mean `stage`?"), "{message}");
-    for path in ["stages?limit=1", "ledger?sort=cpu", "tasks?by=stage"] {
+    for path in ["stages?step=1", "ledger?sort=cpu", "tasks?by=stage"] {
         ask(true, path).await.refused(400, "unknown_parameter", path.split(['?', '=']).nth(1));
     }
     let other = ask(true, "stages?app=app-2&stage=3").await.json();
