@@ -132,11 +132,7 @@ pub static STAGES: Route = samples::<Stages>(
     "stages",
     "Stages: what they used, exactly and by samples.",
     &[
-        own(
-            "sort",
-            "The largest first; stage: by number.",
-            Kind::Words(&["stage", "cpu", "run_delay", "blocked", "wall"]),
-        ),
+        own("sort", "The largest first.", Kind::Words(&["stage", "cpu", "run_delay", "blocked", "wall"])),
         own("limit", "Most rows; all when absent.", Kind::Number(100_000, None)),
         JOIN,
     ],
@@ -176,11 +172,7 @@ pub static DIFF: Route = Route {
             Kind::Words(&["equal", "absolute", "task"]),
         ),
         own("slow", "A stage's slow tasks against those around the median.", Kind::Flag),
-        own(
-            "by",
-            "What makes tasks slow, only with slow; auto: wall time where that is what they stand out by, else CPU.",
-            Kind::Words(&["auto", "cpu", "wall"]),
-        ),
+        own("by", "What makes tasks slow; only with slow.", Kind::Words(&["auto", "cpu", "wall"])),
         own("sort", "Methods by the size of this difference.", SELF_OR_TOTAL),
         limit("Most methods.", 100),
         own("nodes", "The merged tree too.", Kind::Flag),
