@@ -26,7 +26,9 @@ pub struct Diff<'a> {
     /// Sums of both sides; the error is null where they were made equal.
     #[serde(default)]
     pub total: Pair,
-    /// The method that most of the difference comes from.
+    /// Whether the sums or any method differ by more than chance explains; null of an older daemon.
+    pub significant: Option<bool>,
+    /// The method that most of the difference comes from; null where none has most of it, or chance may be all of it.
     pub cause: Option<MethodName<'a>>,
     /// What methods are sorted by: `self` or `total`.
     #[serde(default)]
@@ -113,8 +115,29 @@ pub struct Slow {
     #[serde(flatten)]
     #[schemars(with = "BTreeMap<String, Option<f64>>")]
     pub percentiles: Map<String, Value>,
-    /// What a slow task's own thread has more of, the most first.
+    /// What a slow task's own thread has more of, the most first; without what lies within the spread of tasks.
     pub because: Vec<Because>,
+    /// Where tasks are slow by CPU: the one that took longest, if it took twice as long as the usual ones and is none of
+    /// the slow ones.
+    pub long: Option<LongTask>,
+}
+
+/// A task that took long without much CPU time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LongTask {
+    /// Which.
+    #[serde(flatten)]
+    pub task: SideTask,
+    /// From its beginning to its end.
+    pub wall_seconds: f64,
+    /// Of these, waiting for anything but a CPU.
+    pub blocked_seconds: f64,
+    /// Wall time of a usual task.
+    pub usual_wall_seconds: f64,
+    /// Whether waits were sampled. If not, with Spark up to 4.1, the thread's waiting for its next task may be in the
+    /// times.
+    pub waits_sampled: bool,
 }
 
 /// What a slow task has more of than a usual one.

@@ -28,7 +28,9 @@ mod words;
 
 pub use apps::{App, Apps, Executor, Executors, Jvm};
 pub use basis::{Amount, Answer, Basis, Head, Held, Instant, MissingPart, Quality, Range, Weight};
-pub use diff::{Because, Diff, DiffNode, DiffRow, MethodName, Pair, Side, SideTask, Slow, SlowSide};
+pub use diff::{
+    Because, Diff, DiffNode, DiffRow, LongTask, MethodName, Pair, Side, SideTask, Slow, SlowSide,
+};
 pub use error::{Error, ErrorBody};
 pub use figures::{Exact, Figures, Sampled, Waited};
 pub use format::Format;
@@ -45,4 +47,4 @@ pub use status::{
 pub use tax::{Beside, Part, PartOf, Tax, TaxProcess, TaxStage, Who};
 pub use top::{Cost, Method, Top};
 pub use tree::{Columns, Frame, Node, Tree, TreeColumns, TreeHead};
-pub use words::{Join, MethodOrder, Scale, TaskOrder, Word};
+pub use words::{Join, MethodOrder, Scale, SlowBy, StageOrder, TaskOrder, Word};

@@ -3,7 +3,7 @@
 
 use crate::{
     Answer, Apps, Diff, Executors, Format, Join, LabelValues, Labels, Ledger, LoginLink, MethodOrder,
-    Processes, Scale, Series, Stages, Status, TaskOrder, Tasks, Tax, Top, Word,
+    Processes, Scale, Series, SlowBy, StageOrder, Stages, Status, TaskOrder, Tasks, Tax, Top, Word,
 };
 use emberscope_model::{COUNT, SampleKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -131,8 +131,16 @@ pub static APPS: Route = samples::<Apps>("/api/v1/apps", "apps", "Spark applicat
 /// Executors.
 pub static EXECUTORS: Route = samples::<Executors>("/api/v1/executors", "executors", "Their executors.", &[]);
 /// Stages.
-pub static STAGES: Route =
-    samples::<Stages>("/api/v1/stages", "stages", "Stages: what they used, exactly and by samples.", &[JOIN]);
+pub static STAGES: Route = samples::<Stages>(
+    "/api/v1/stages",
+    "stages",
+    "Stages: what they used, exactly and by samples.",
+    &[
+        own(param::SORT, "The largest first.", Kind::Words(StageOrder::WORDS)),
+        own(param::LIMIT, "Most rows; all when absent.", Kind::Number(100_000, None)),
+        JOIN,
+    ],
+);
 /// Tasks.
 pub static TASKS: Route = samples::<Tasks>(
     "/api/v1/tasks",
@@ -160,6 +168,7 @@ pub static DIFF: Route = Route {
         GROUP,
         own(param::SCALE, "What makes the sides comparable; task only with slow.", Kind::Words(Scale::WORDS)),
         own(param::SLOW, "A stage's slow tasks against those around the median.", Kind::Flag),
+        own(param::BY, "What makes tasks slow; only with slow.", Kind::Words(SlowBy::WORDS)),
         own(param::SORT, "Methods by the size of this difference.", METHOD_ORDER),
         limit("Most methods.", 100),
         own(param::NODES, "The merged tree too.", Kind::Flag),

@@ -11,7 +11,10 @@ pub struct Stages {
     /// How many.
     #[serde(default)]
     pub count: u64,
-    /// In the order of app, stage and attempt, as numbers.
+    /// How many of them the limit left out.
+    #[serde(default)]
+    pub cut: u64,
+    /// In the order of app, stage and attempt, as numbers, unless another was asked for.
     pub stages: Vec<Stage>,
     /// Whom Spark's figures are from.
     pub spark: Option<SparkOrigin>,

@@ -65,6 +65,30 @@ words! {
         Task = "task";
     }
 
+    /// By what stages are sorted, the largest first.
+    StageOrder {
+        /// Their numbers.
+        Stage = "stage";
+        /// CPU time, helpers and Python workers counted in.
+        Cpu = "cpu";
+        /// Time in which the tasks' threads wanted to run and did not.
+        RunDelay = "run_delay";
+        /// Time in which the tasks' threads waited for something else than a CPU.
+        Blocked = "blocked";
+        /// The tasks' time that passed.
+        Wall = "wall";
+    }
+
+    /// What makes tasks slow.
+    SlowBy {
+        /// Wall time where the longest tasks used hardly more CPU than the others and waits were sampled, else CPU time.
+        Auto = "auto";
+        /// CPU time.
+        Cpu = "cpu";
+        /// Wall time.
+        Wall = "wall";
+    }
+
     /// Whether Spark is asked for its names and figures.
     Join {
         /// Where Spark can be asked.
@@ -91,6 +115,8 @@ mod tests {
         held::<Scale>();
         held::<MethodOrder>();
         held::<TaskOrder>();
+        held::<StageOrder>();
+        held::<SlowBy>();
         held::<Join>();
     }
 }

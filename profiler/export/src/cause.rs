@@ -4,13 +4,17 @@
 //! methods' own time names leaves (a digest's inner loop, a stub), and one sorted by total time names
 //! `Thread.run`. So: from the root, follow the callee that carries more than half of the whole
 //! difference; of the methods on that way the last one that is somebody's code is the cause. None where
-//! the right side does not take longer, or no such method is on the way.
+//! the right side does not take longer by more than the error, or that method has no time of its own: what it
+//! only hands on to methods of somebody's is not its own, what libraries and the kernel do for it is.
 
 use super::diff::Aligned;
+use super::top::Cost;
 use emberscope_model::{FrameKind, Node};
 
 /// Packages that are everybody's: the JDK's and Scala's.
 const LIBRARIES: [&str; 6] = ["java.", "javax.", "jdk.", "sun.", "com.sun.", "scala."];
+/// Standard errors that a difference must exceed to be one: chance alone exceeds two in 5 of 100 cases.
+pub const SIGNIFICANT: f64 = 2.0;
 
 /// The method that a difference comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,28 +25,75 @@ pub struct Cause<'a> {
     pub module: &'a str,
 }
 
-/// The method that most of a difference comes from; None where none is on the way.
-pub fn cause(trees: &Aligned, left_factor: f64, right_factor: f64) -> Option<Cause<'_>> {
-    let left = |id: usize| trees.left.nodes.get(id).map_or(0.0, |node| node.total_weight as f64);
-    let difference =
-        |id: usize, right: &Node| right.total_weight as f64 * right_factor - left(id) * left_factor;
-    let whole = difference(0, trees.right.nodes.first()?);
-    if whole <= 0.0 {
-        return None;
+/// What both sides are multiplied by, the left one first.
+struct Factors([f64; 2]);
+
+impl Factors {
+    /// The difference of scaled weights; None where it lies within the error. A weight w of n samples has the error
+    /// w/sqrt(n).
+    fn significant(&self, costs: [Cost; 2]) -> Option<f64> {
+        let [left, right] = [0, 1].map(|side: usize| {
+            let factor = self.0.get(side).copied().unwrap_or(1.0);
+            costs.get(side).map_or((0.0, 0.0), |cost| {
+                let weight = cost.weight as f64 * factor;
+                (weight, weight / (cost.count.max(1) as f64).sqrt())
+            })
+        });
+        let difference = right.0 - left.0;
+        (difference > SIGNIFICANT * left.1.hypot(right.1)).then_some(difference)
     }
+}
+
+/// The method that most of a difference comes from; None where none is on the way, or chance may be all of it.
+pub fn cause(trees: &Aligned, left_factor: f64, right_factor: f64) -> Option<Cause<'_>> {
+    let factors = Factors([left_factor, right_factor]);
+    let whole = factors.significant(totals(trees, 0, trees.right.nodes.first()?))?;
     let mut at = 0;
     let mut found = None;
     // Preorder: what carries more than half of the whole stands behind its caller, and it is one of its
     // caller's callees at most.
     for (id, node) in trees.right.nodes.iter().enumerate().skip(1) {
-        if node.parent as usize == at && difference(id, node) > whole / 2.0 {
+        if node.parent as usize != at {
+            continue;
+        }
+        if factors.significant(totals(trees, id, node)).is_some_and(|difference| difference > whole / 2.0) {
             at = id;
             if is_somebodys(node) {
-                found = Some(Cause { name: &node.frame.name, module: &node.frame.module });
+                found = Some((id, node));
             }
         }
     }
-    found
+    let (id, node) = found?;
+    factors.significant(own(trees, id))?;
+    Some(Cause { name: &node.frame.name, module: &node.frame.module })
+}
+
+/// A node's whole time on both sides.
+fn totals(trees: &Aligned, id: usize, right: &Node) -> [Cost; 2] {
+    let total = |node: &Node| Cost { count: node.total_count, weight: node.total_weight };
+    [trees.left.nodes.get(id).map(total).unwrap_or_default(), total(right)]
+}
+
+/// A method's own time on both sides, with that of libraries, native code and the kernel below it, as far as no method of
+/// somebody's stands between.
+fn own(trees: &Aligned, method: usize) -> [Cost; 2] {
+    let mut sums = [Cost::default(); 2];
+    let mut is_its = vec![false; trees.right.nodes.len()];
+    for (id, node) in trees.right.nodes.iter().enumerate().skip(method) {
+        let its = id == method
+            || (!is_somebodys(node) && is_its.get(node.parent as usize).copied().unwrap_or(false));
+        if !its {
+            continue;
+        }
+        if let Some(mark) = is_its.get_mut(id) {
+            *mark = true;
+        }
+        for (sum, node) in sums.iter_mut().zip([trees.left.nodes.get(id), Some(node)]) {
+            sum.count = sum.count.saturating_add(node.map_or(0, |node| node.self_count));
+            sum.weight = sum.weight.saturating_add(node.map_or(0, |node| node.self_weight));
+        }
+    }
+    sums
 }
 
 /// Code that a person could change: Java and Python but for the libraries.
@@ -96,11 +147,30 @@ mod tests {
     }
 
     #[test]
-    fn where_it_branches_the_caller_is_the_cause() {
+    fn where_it_branches_the_caller_is_the_cause_if_it_has_time_of_its_own() {
         let usual: Stack<'_> = (&[RUN, WORK], 10);
         let (a, b): (Stack<'_>, Stack<'_>) =
             ((&[RUN, WORK, SLOW, (J, "Job.a")], 10), (&[RUN, WORK, SLOW, (J, "Job.b")], 10));
-        assert_eq!(found(&[usual], &[usual, a, b]).as_deref(), Some("Job.slow"));
+        let own: Stack<'_> = (&[RUN, WORK, SLOW], 9);
+        assert_eq!(found(&[usual], &[usual, a, b, own]).as_deref(), Some("Job.slow"));
+        let sorted: Stack<'_> = (&[RUN, WORK, SLOW, (J, "java.util.TimSort.sort")], 9);
+        assert_eq!(found(&[usual], &[usual, a, b, sorted]).as_deref(), Some("Job.slow"));
+        // A frame that only calls says nothing.
+        assert_eq!(found(&[usual], &[usual, a, b]), None);
+    }
+
+    #[test]
+    fn what_lies_within_the_error_has_no_cause() {
+        let stack: &[(FrameKind, &str)] =
+            &[RUN, (J, "org.apache.spark.executor.Executor$TaskRunner.run"), WORK];
+        // 120 - 100 of 120 and 100 samples: the error is 14.8.
+        assert_eq!(found(&[(stack, 100)], &[(stack, 120)]), None);
+        assert_eq!(found(&[(stack, 100)], &[(stack, 160)]).as_deref(), Some("Job.work"));
+        // The whole is significant (30 +- 11.4), what the method adds to it is not (20 +- 11.0).
+        assert_eq!(found(&[(stack, 50)], &[(stack, 70), (&[(N, "gc")], 10)]), None);
+        // Sides that were made equal differ by rounding.
+        let trees = Aligned::new(&tree(&[(stack, 3)]), &tree(&[(stack, 10)]));
+        assert_eq!(cause(&trees, 10.0 / 3.0, 1.0), None);
     }
 
     #[test]

@@ -9,18 +9,22 @@ mod columns;
 mod diff;
 mod flat;
 mod folded;
+mod html;
 pub mod jfr;
 mod json;
 pub mod pprof;
+mod speedscope;
 mod svg;
 mod text;
 mod top;
 mod walk;
 
-pub use cause::{Cause, cause};
+pub use cause::{Cause, SIGNIFICANT, cause};
 pub use columns::render as render_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use emberscope_api::Format;
+pub use html::page as render_html;
+pub use speedscope::render as render_speedscope;
 pub use top::{Cost, Method, methods, sort};
 
 use emberscope_model::{Answer, COUNT, Node, SampleKind, ValueFacts};

@@ -1,6 +1,6 @@
-//! Which app is meant: the value of `app=` is an id, else a name.
+//! Which app is meant: the value of `app=` is an id, else a name, of which `run=` takes one of several runs.
 //!
-//! In: the values and the time range. Out: ids, or an error that names those there are. An app that is
+//! In: the values and the time range. Out: ids, or an error that names those there are, of one name with their times. An app that is
 //! not in the range but elsewhere in the store is known: its answer is empty, not an error. Costs one
 //! pass over the range's totals when every value is an id, two more at most when not.
 
@@ -13,8 +13,63 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most apps that an error names.
 const MAX_NAMED: usize = 20;
 
-/// Ids and the names each goes by.
-type Directory = BTreeMap<String, BTreeSet<String>>;
+/// Ids, with what is known of each.
+type Directory = BTreeMap<String, Known>;
+
+/// What is known of an app.
+struct Known {
+    names: BTreeSet<String>,
+    /// In whole windows, as far as they were looked at.
+    seen: TimeRange,
+}
+
+/// Which of the runs of a name: how many before the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run(usize);
+
+impl Run {
+    /// Reads `latest`, `-1` (the same), `-2` (the run before) and so on.
+    ///
+    /// # Errors
+    /// 400 `bad_parameter`: it is none of these.
+    pub fn read(text: &str) -> Result<Self, ApiError> {
+        let back = match text {
+            "latest" => Some(0),
+            _ => text.strip_prefix('-').and_then(|back| back.parse::<usize>().ok()?.checked_sub(1)),
+        };
+        back.map(Self).ok_or_else(|| {
+            let message = format!(
+                "`run={}`: must be latest, -1 (the same), -2 (the run before it) and so on",
+                shown(text)
+            );
+            ApiError::bad("run", message)
+        })
+    }
+}
+
+/// One of the runs of an app's name, and when it was seen; an id is of one run.
+///
+/// # Errors
+/// 404 `unknown_app`: no app has the value as its id or name in the range. 404 `unknown_run`: there are fewer runs. What
+/// the store fails with.
+pub fn run(
+    store: &dyn Store,
+    range: TimeRange,
+    kind: SampleKind,
+    value: &str,
+    run: Run,
+) -> Result<(String, TimeRange), ApiError> {
+    let here = directory(store, range, kind, Selection::all())?;
+    let ids = look_up(&here, value);
+    if ids.is_empty() {
+        return Err(unknown(value, range, &here, None));
+    }
+    let found = ids.len().checked_sub(run.0 + 1).and_then(|place| ids.get(place));
+    match found.and_then(|id| Some((id.clone(), here.get(id)?.seen))) {
+        Some(found) => Ok(found),
+        None => Err(no_such_run(value, run, &here, ids)),
+    }
+}
 
 /// Turns ids and names into ids. An empty value stays: it selects what belongs to no app.
 ///
@@ -51,7 +106,14 @@ pub fn resolve(
         match found.len() {
             0 => return Err(unknown(value, range, &here, everywhere.as_ref())),
             1 => ids.append(&mut found),
-            _ => return Err(ambiguous(value, found)),
+            _ => {
+                let apps = if found.iter().all(|id| here.contains_key(id)) {
+                    Some(&here)
+                } else {
+                    everywhere.as_ref()
+                };
+                return Err(ambiguous(value, apps.unwrap_or(&here), found));
+            }
         }
     }
     Ok(ids)
@@ -69,30 +131,63 @@ fn directory(
     {
         let id = total.labels.get(LabelKey::App);
         if !id.is_empty() {
-            let names = out.entry(id.to_owned()).or_default();
+            let known = out
+                .entry(id.to_owned())
+                .or_insert_with(|| Known { names: BTreeSet::new(), seen: total.seen });
+            known.seen.cover(&total.seen);
             let name = total.labels.get(LabelKey::AppName);
-            if !name.is_empty() && !names.contains(name) {
-                names.insert(name.to_owned());
+            if !name.is_empty() && !known.names.contains(name) {
+                known.names.insert(name.to_owned());
             }
         }
     }
     Ok(out)
 }
 
+/// The app of an id, else those of a name, the first that was seen first.
 fn look_up(apps: &Directory, value: &str) -> Vec<String> {
     if apps.contains_key(value) {
         return vec![value.to_owned()];
     }
-    apps.iter().filter(|(_, names)| names.contains(value)).map(|(id, _)| id.clone()).collect()
+    let mut of_name: Vec<_> = apps.iter().filter(|(_, known)| known.names.contains(value)).collect();
+    of_name.sort_by_key(|(id, known)| (known.seen.from, *id));
+    of_name.into_iter().map(|(id, _)| id.clone()).collect()
 }
 
-fn ambiguous(value: &str, ids: Vec<String>) -> ApiError {
+/// Runs with their times, the last ones.
+fn with_times(apps: &Directory, ids: &[String]) -> String {
+    let last = ids.iter().skip(ids.len().saturating_sub(MAX_NAMED));
+    let each = last.filter_map(|id| {
+        let seen = apps.get(id)?.seen;
+        Some(format!("{} from {} until {}", shown(id), seen.from, seen.until))
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn ambiguous(value: &str, apps: &Directory, ids: Vec<String>) -> ApiError {
     let list: Vec<String> = ids.iter().take(MAX_NAMED).map(|id| shown(id)).collect();
-    let message =
-        format!("{} apps are named `{}`; ask for one by id: {}", ids.len(), shown(value), list.join(", "));
+    let message = format!(
+        "{} apps are named `{}`; ask for one by id: {}; or for the last by run=latest. They were seen: {}",
+        ids.len(),
+        shown(value),
+        list.join(", "),
+        with_times(apps, &ids)
+    );
     ApiError::new(StatusCode::CONFLICT, "ambiguous_app", message)
         .of_parameter("app")
         .with_choices(ids.into_iter().take(MAX_NAMED).collect())
+}
+
+fn no_such_run(value: &str, Run(back): Run, apps: &Directory, ids: Vec<String>) -> ApiError {
+    let message = format!(
+        "`run=-{}`: of `{}` there are fewer runs: {}",
+        back + 1,
+        shown(value),
+        with_times(apps, &ids)
+    );
+    ApiError::new(StatusCode::NOT_FOUND, "unknown_run", message)
+        .of_parameter("run")
+        .with_choices((1..=ids.len().min(MAX_NAMED)).map(|back| format!("-{back}")).collect())
 }
 
 fn unknown(value: &str, range: TimeRange, here: &Directory, everywhere: Option<&Directory>) -> ApiError {
@@ -104,7 +199,7 @@ fn unknown(value: &str, range: TimeRange, here: &Directory, everywhere: Option<&
             return ApiError::new(StatusCode::NOT_FOUND, "unknown_app", message).of_parameter("app");
         }
     };
-    let named = apps.iter().take(MAX_NAMED).map(|(id, names)| match names.first() {
+    let named = apps.iter().take(MAX_NAMED).map(|(id, known)| match known.names.first() {
         Some(name) => format!("{} ({})", shown(id), shown(name)),
         None => shown(id),
     });

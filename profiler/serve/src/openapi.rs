@@ -108,7 +108,9 @@ fn selection() -> Vec<(&'static str, &'static str, Value)> {
     let mut all: Vec<_> = LabelKey::ALL.iter().map(label).collect();
     all.push(("from", when, text.clone()));
     all.push(("until", when, text.clone()));
-    all.push(("query", "A PromQL selector, joined to the other conditions with and.", text));
+    all.push(("query", "A PromQL selector, joined to the other conditions with and.", text.clone()));
+    let run = "Which run of the app that is named: latest, -1 (the same), -2 (the one before). Without times: all of it.";
+    all.push(("run", run, text));
     all.push(("type", "Kind of samples.", json!({ "type": "string", "enum": kinds })));
     all
 }

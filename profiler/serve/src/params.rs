@@ -16,7 +16,7 @@ pub const MAX_QUERY: usize = 32 * 1024;
 pub const MAX_PAIRS: usize = 256;
 
 /// Parameters of every route that answers about samples, beside the labels.
-pub const SELECTION: &[&str] = &["from", "until", "type", "query"];
+pub const SELECTION: &[&str] = &["from", "until", "type", "query", "run"];
 
 /// What stands before a parameter that is for one side of a comparison.
 pub const SIDES: [&str; 2] = ["left.", "right."];

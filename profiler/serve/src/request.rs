@@ -5,7 +5,7 @@
 //! value selects what lacks the label; `query=` adds PromQL conditions, all must hold; absent times mean
 //! the last hour. No I/O here; the app look-up is [`super::app`]'s.
 
-use super::app;
+use super::app::{self, Run};
 use super::error::{ApiError, shown};
 use super::params::{Params, nearest};
 use super::selector::{self, SelectorError, UnknownLabels};
@@ -35,6 +35,10 @@ pub struct Asked {
     selection: Selection,
     /// Ids or names of apps; empty means the whole node.
     apps: Vec<String>,
+    /// Which run of the one app.
+    run: Option<Run>,
+    /// Whether the range was asked for.
+    timed: bool,
 }
 
 impl Asked {
@@ -53,6 +57,12 @@ impl Asked {
         if let Some(text) = params.one("query")? {
             matchers.extend(conditions(text)?);
         }
+        let apps: Vec<String> = params.all(LabelKey::App.name()).map(str::to_owned).collect();
+        let run = params.one("run")?.map(Run::read).transpose()?;
+        if run.is_some() && (apps.len() != 1 || apps.iter().any(String::is_empty)) {
+            let message = "`run` says which run of an application: name one, with `app=`.";
+            return Err(ApiError::bad("run", message));
+        }
         let kind = kind(params)?;
         matchers.extend(unless_idle(kind, &matchers));
         Ok(Self {
@@ -61,27 +71,36 @@ impl Asked {
             group: labels(params, param::GROUP)?,
             detail: Detail { lines: params.flag(param::LINES)?, kinds: params.flag(param::ANNOTATE)? },
             selection: Selection { matchers },
-            apps: params.all(LabelKey::App.name()).map(str::to_owned).collect(),
+            apps,
+            run,
+            timed: params.has("from") || params.has("until"),
         })
     }
 
-    /// The question to the store; looks the apps up there.
+    /// The question to the store; looks the apps up there. Without times that of a run is the run's.
     ///
     /// # Errors
-    /// 404 `unknown_app`, 409 `ambiguous_app`: an app cannot be told by its name. What the store fails with.
+    /// 404 `unknown_app`, 404 `unknown_run`, 409 `ambiguous_app`: an app cannot be told by its name. What the store fails
+    /// with.
     pub fn query(&self, store: &dyn Store) -> Result<Query, ApiError> {
         let mut selection = self.selection.clone();
-        if !self.apps.is_empty() {
-            let ids = app::resolve(store, self.range, self.kind, &self.apps)?;
+        let mut range = self.range;
+        let ids = match (self.run, self.apps.first()) {
+            (_, None) => None,
+            (None, Some(_)) => Some(app::resolve(store, range, self.kind, &self.apps)?),
+            (Some(run), Some(value)) => {
+                let kept = store.span().filter(|_| !self.timed).unwrap_or(range);
+                let (id, seen) = app::run(store, kept, self.kind, value, run)?;
+                if !self.timed {
+                    range = seen;
+                }
+                Some(vec![id])
+            }
+        };
+        if let Some(ids) = ids {
             selection.matchers.push(Matcher { key: LabelKey::App, op: MatchOp::In(ids) });
         }
-        Ok(Query {
-            range: self.range,
-            selection,
-            kind: self.kind,
-            group: self.group.clone(),
-            detail: self.detail,
-        })
+        Ok(Query { range, selection, kind: self.kind, group: self.group.clone(), detail: self.detail })
     }
 }
 

@@ -14,7 +14,7 @@ use super::work::{self, Class, Task, class_at};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_api::{self as api, ClassFigures, Stages, TaskOrder, Tasks, Word as _};
+use emberscope_api::{self as api, ClassFigures, StageOrder, Stages, TaskOrder, Tasks, Word as _};
 use emberscope_model::{LabelKey, LedgerSums};
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -48,6 +48,20 @@ impl<'a> Stage<'a> {
         self.executors.extend((!executor.is_empty()).then_some(executor));
         for (class, figures) in &task.classes {
             self.classes.entry(*class).or_default().add(figures);
+        }
+    }
+
+    /// The number that it is sorted by.
+    fn rank(&self, sort: StageOrder) -> u64 {
+        let cpu = |figures: &Figures| figures.exact.map_or(figures.weight, |sums| sums.accounts.cpu_ns);
+        match sort {
+            StageOrder::Stage => 0,
+            StageOrder::Cpu => {
+                [&self.own, &self.helpers, &self.python].map(cpu).into_iter().fold(0, u64::saturating_add)
+            }
+            StageOrder::RunDelay => exact(&self.own, |sums| sums.accounts.run_delay_ns),
+            StageOrder::Blocked => exact(&self.own, LedgerSums::blocked_ns),
+            StageOrder::Wall => exact(&self.own, |sums| sums.wall_ns),
         }
     }
 
@@ -86,6 +100,8 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
         .select(raw, &route::STAGES, move |store, params, query| {
             of_time(query.kind)?;
             let source = if spark::wanted(params)? { source } else { None };
+            let sort = params.word(param::SORT, StageOrder::Stage)?;
+            let limit = params.number_of(&route::STAGES, param::LIMIT)?;
             let summary = store.summary(query)?;
             let tasks = work::tasks(store, query)?;
             // Tasks come stage by stage.
@@ -101,8 +117,13 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
                     }
                 }
             }
+            // Stable: equal ones stay in the order of their numbers.
+            stages.sort_by_key(|(_, stage)| Reverse(stage.rank(sort)));
+            let count = stages.len();
+            stages.truncate(limit);
             let rows = stages.iter().map(|([app, id, attempt], stage)| stage.row(app, id, attempt));
-            let content = Stages { count: stages.len() as u64, stages: rows.collect(), spark: None };
+            let cut = (count - stages.len()) as u64;
+            let content = Stages { count: count as u64, cut, stages: rows.collect(), spark: None };
             let mut out = whole(head(&summary, store), content);
             spark::join_stages(&mut out, source.as_deref(), spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
@@ -112,14 +133,18 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
 
 /// The number that a task is sorted by.
 fn rank(task: &Task, sort: TaskOrder) -> u64 {
-    let own = |field: fn(&LedgerSums) -> u64| task.own.exact.as_ref().map_or(0, field);
     match sort {
         TaskOrder::Cpu => task.cpu_ns(),
-        TaskOrder::RunDelay => own(|sums| sums.accounts.run_delay_ns),
-        TaskOrder::Blocked => own(LedgerSums::blocked_ns),
-        TaskOrder::Wall => own(|sums| sums.wall_ns),
+        TaskOrder::RunDelay => exact(&task.own, |sums| sums.accounts.run_delay_ns),
+        TaskOrder::Blocked => exact(&task.own, LedgerSums::blocked_ns),
+        TaskOrder::Wall => exact(&task.own, |sums| sums.wall_ns),
         TaskOrder::Task => 0,
     }
+}
+
+/// What the ledger has of a row's own threads.
+fn exact(own: &Figures, field: fn(&LedgerSums) -> u64) -> u64 {
+    own.exact.as_ref().map_or(0, field)
 }
 
 /// Answers `/api/v1/tasks`.

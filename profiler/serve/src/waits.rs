@@ -32,9 +32,14 @@ impl Waits {
         WaitReason::ALL.into_iter().zip(self.0)
     }
 
+    /// All of them together, nanoseconds.
+    pub fn total_ns(&self) -> u64 {
+        self.0.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns))
+    }
+
     /// For a row whose threads used `exact`.
     pub fn answer(&self, exact: Option<&LedgerSums>) -> Option<Waited> {
-        let total = self.0.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
+        let total = self.total_ns();
         let blocked = exact.map(LedgerSums::blocked_ns).filter(|blocked| *blocked > 0);
         let by = self.by_reason().filter(|(_, ns)| *ns > 0);
         (total > 0).then(|| Waited {

@@ -35,9 +35,11 @@ impl Rows for Apps {
             ("EXECUTORS", Align::Right),
             ("SAMPLES", Align::Right),
             (basis.kind().facts().column, Align::Right),
+            ("FIRST SEEN", Align::Left),
             ("LAST SEEN", Align::Left),
         ]);
-        for App { id, name, user, deploy, executors, amount: of, last_seen, .. } in &self.apps {
+        table.give_way(&["DEPLOY", "USER", "SAMPLES", "LAST SEEN"]);
+        for App { id, name, user, deploy, executors, amount: of, first_seen, last_seen, .. } in &self.apps {
             let text = |text: &Option<String>| text.clone().unwrap_or_default();
             table.row([
                 id.clone(),
@@ -47,6 +49,7 @@ impl Rows for Apps {
                 executors.to_string(),
                 of.samples.to_string(),
                 amount(&of.weight, basis.kind()),
+                first_seen.0.clone(),
                 last_seen.0.clone(),
             ]);
         }
@@ -73,8 +76,8 @@ mod tests {
             ask::<Apps>(&["--user", "a n&n", "--from", "-1h"], route::APPS.path, vec![], 200, &body);
         result.unwrap();
         assert_eq!(target, "/api/v1/apps?user=a%20n%26n&from=-1h&type=cpu");
-        let want = "APP    NAME          USER  DEPLOY      EXECUTORS  SAMPLES     CPU  LAST SEEN\n\
-                    app-1  etl\\u{1b}[2J  ann   standalone          3      400  4.04 s  2026-11-21T17:20:00.000Z\n\
+        let want = "APP    NAME          USER  DEPLOY      EXECUTORS  SAMPLES     CPU  FIRST SEEN                LAST SEEN\n\
+                    app-1  etl\\u{1b}[2J  ann   standalone          3      400  4.04 s  2026-11-21T17:10:00.000Z  2026-11-21T17:20:00.000Z\n\
                     360 windows from 2026-11-21T17:00:00.000Z until 2026-11-21T18:00:00.000Z: 400 samples (+- 5.0 %), \
                     0 lost on the node, 0 with a stack cut short\n";
         assert_eq!(printed, want);

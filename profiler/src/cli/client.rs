@@ -33,15 +33,10 @@ pub(super) const WHOLE: Duration = Duration::from_secs(300);
 #[command(next_help_heading = "Daemon")]
 pub struct ClientArgs {
     /// Daemon to ask: unix:/PATH of its socket, or http:// or https:// with HOST:PORT, which want a token. The variable
-    /// SSL_CERT_FILE names certificates to trust in place of the machine's.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "EMBERSCOPE_URL",
-        default_value = "unix:/run/emberscope/emberscope.sock",
-        hide_env_values = true
-    )]
-    pub url: String,
+    /// SSL_CERT_FILE names certificates to trust in place of the machine's. Default: the variable EMBERSCOPE_URL, else
+    /// unix:/run/emberscope/emberscope.sock.
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
     /// File that holds the bearer token, for a URL. Default: the variable EMBERSCOPE_TOKEN, else none.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
@@ -58,8 +53,18 @@ impl ClientArgs {
             Some(path) => Some(read_token(path)?),
             None => std::env::var("EMBERSCOPE_TOKEN").ok().filter(|token| !token.is_empty()),
         };
-        Client::new(&self.url, token)
+        Client::new(&address(self.url.clone(), url_variable()), token)
     }
+}
+
+/// The daemon that the environment names.
+pub fn url_variable() -> Option<String> {
+    std::env::var("EMBERSCOPE_URL").ok()
+}
+
+/// Who is asked: the flag's daemon, else the variable's, else the one of this machine.
+fn address(flag: Option<String>, variable: Option<String>) -> String {
+    flag.or(variable.filter(|url| !url.is_empty())).unwrap_or_else(|| format!("unix:{DEFAULT_SOCKET}"))
 }
 
 /// A daemon to ask: its socket, or its URL with a token.

@@ -4,6 +4,7 @@
 
 use super::serve::hold;
 use super::table::{Align, Table};
+use super::when::{When, range, when};
 use super::{CliError, logging, output, text};
 use clap::Args;
 use emberscope_archive::{CompactConfig, CompactError, Compacted, compact};
@@ -23,11 +24,11 @@ pub struct CompactArgs {
     #[arg(long, value_name = "ID")]
     app: Option<String>,
     /// Hours from this time on.
-    #[arg(long, value_name = "TIME", default_value = "-1d", allow_hyphen_values = true)]
-    from: String,
+    #[arg(long, value_name = "TIME", default_value = "-1d", allow_hyphen_values = true, value_parser = when)]
+    from: When,
     /// Hours until this time; the hour that is running is left for later.
-    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
-    until: String,
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true, value_parser = when)]
+    until: When,
     /// Directory for what is read and written meanwhile.
     #[arg(long, value_name = "DIR", default_value = "/var/cache/emberscope/compact")]
     cache_dir: FilePath,
@@ -52,14 +53,17 @@ pub fn run(args: &CompactArgs) -> Result<(), CliError> {
     logging::start("warn", emberscope_config::LogFormat::Text);
     emberscope_supervise::install_hook();
     let now = WallTime::now();
-    let time = |text: &str| parse_time(text, now).map_err(|error| CliError::Usage(error.to_string()));
+    let time = |text: &Option<String>| {
+        parse_time(text.as_deref().unwrap_or("now"), now).map_err(|error| CliError::Usage(error.to_string()))
+    };
+    let [from, until] = range(Some(&args.from), Some(&args.until), &jiff::Zoned::now());
     let config = CompactConfig {
         url: args.store.get().clone(),
         dir: args.cache_dir.get().to_owned(),
         dir_bytes: args.cache_bytes.0,
         memory_bytes: args.memory.as_usize(),
         app: args.app.clone(),
-        range: TimeRange { from: time(&args.from)?, until: time(&args.until)? },
+        range: TimeRange { from: time(&from)?, until: time(&until)? },
     };
     let _lock = hold(&config.dir)?;
     let mut all = Vec::new();

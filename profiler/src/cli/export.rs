@@ -4,9 +4,10 @@
 //! the store is read in this process, under the lock that a daemon would hold; nothing is removed from it.
 
 use super::answer::Basis;
+use super::client::url_variable;
 use super::flamegraph::{FlamegraphArgs, deliver, show};
 use super::output::Output;
-use super::{CliError, stopped};
+use super::{CliError, stopped, text};
 use clap::Args;
 use emberscope_export::{ExportOptions, Format, render};
 use emberscope_model::{LabelKey, SampleKind, WallTime};
@@ -45,7 +46,7 @@ const FIELDS: [LabelKey; 7] = [
 pub struct ExportArgs {
     #[command(flatten)]
     of: FlamegraphArgs,
-    /// Read this data directory instead of asking a daemon; none may be using it.
+    /// Read this data directory instead of asking a daemon, also one that EMBERSCOPE_URL names; none may be using it.
     #[arg(long, value_name = "DIR", conflicts_with = "url", help_heading = "Daemon")]
     data_dir: Option<PathBuf>,
 }
@@ -56,13 +57,24 @@ pub struct ExportArgs {
 /// As for [`show`]; with `--data-dir` as for [`stopped::open`], [`CliError::Api`] (the choice), [`CliError::Store`]
 /// (the answer is too large, say) and [`CliError::Export`]. The file is not written then.
 pub fn run(args: &ExportArgs) -> Result<(), CliError> {
-    let output = args.of.output.decide()?;
+    let output = args.of.output.decide_named()?;
     let of = with_columns(&args.of, output.format);
     let err = &mut io::stderr().lock();
     match &args.data_dir {
-        Some(dir) => read(&of, &output, dir, err),
+        Some(dir) => {
+            if let Some(note) = url_variable().and_then(|url| not_asked(&url, dir)) {
+                writeln!(err, "{}", text::clean(&note))?;
+            }
+            read(&of, &output, dir, err)
+        }
         None => show(&of, &output, &of.client.client()?, err),
     }
+}
+
+/// What is said where the environment names a daemon, which a flag goes before.
+fn not_asked(url: &str, dir: &Path) -> Option<String> {
+    let note = || format!("reading {}: --data-dir goes before EMBERSCOPE_URL ({url})", dir.display());
+    (!url.is_empty()).then(note)
 }
 
 /// A flat table has columns, and the events of a recording fields; only waits have a cause.
@@ -93,7 +105,8 @@ fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write)
         annotate: args.shape.annotate,
     };
     let bytes = render(output.format, &answer, &options)?;
-    deliver(output, &bytes, &Basis::from(&answer), &args.select.describe(), err)
+    let bytes = output.made(&bytes, &options.title, options.unit.facts(query.kind).unit);
+    deliver(output, &bytes, &Basis::from(&answer), &options.title, err)
 }
 
 #[cfg(test)]
@@ -146,14 +159,40 @@ mod tests {
     }
 
     #[test]
+    fn a_data_directory_goes_before_the_environment_and_not_beside_a_flag() {
+        let note = not_asked("https://node-7:4099", Path::new("/var/tmp/old")).unwrap();
+        assert_eq!(note, "reading /var/tmp/old: --data-dir goes before EMBERSCOPE_URL (https://node-7:4099)");
+        assert_eq!(not_asked("", Path::new("/var/tmp/old")), None);
+        let both = ["x", "--data-dir", "/var/tmp/old", "--url", "http://node-7:4099"];
+        let error = Line::try_parse_from(both).err().unwrap().to_string();
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+
+    #[test]
+    fn pages_and_speedscopes_files_are_made_here() {
+        let dir = fixture();
+        let (_, file) = exported(dir.path(), &[&SPAN[..], &["--unit", "ns"]].concat(), "all.speedscope.json");
+        let file: serde_json::Value = serde_json::from_slice(&file.unwrap()).unwrap();
+        let profile = &file["profiles"][0];
+        assert_eq!(profile["type"], "sampled");
+        assert_eq!(profile["unit"], "nanoseconds");
+        assert!(profile["weights"].as_array().unwrap().len() > 1, "{profile}");
+        let (_, page) = exported(dir.path(), &SPAN, "all.html");
+        let page = String::from_utf8(page.unwrap()).unwrap();
+        assert!(page.starts_with("<!doctype html>") && page.contains("data:image/svg+xml"), "{page}");
+    }
+
+    #[test]
     fn what_cannot_be_read_is_told() {
         let dir = fixture();
         let (_, none) =
             exported(dir.path(), &["--app", "nobody", SPAN[0], SPAN[1], SPAN[2], SPAN[3]], "a.folded");
         let error = none.unwrap_err();
         assert_eq!(error.code(), code::NOTHING, "{error}");
-        let (_, wrong) = exported(dir.path(), &["--from", "soon"], "a.folded");
+        let (_, wrong) = exported(dir.path(), &["--from", "-36500d"], "a.folded");
         assert_eq!(wrong.unwrap_err().code(), code::USAGE);
+        let soon = Line::try_parse_from(["x", "--from", "soon"]).err().unwrap();
+        assert_eq!(soon.exit_code(), i32::from(code::USAGE), "{soon}");
         let lock = DataDirLock::take(dir.path()).unwrap();
         let (_, held) = exported(dir.path(), &SPAN, "a.folded");
         assert!(held.unwrap_err().to_string().contains("another emberscope daemon"));

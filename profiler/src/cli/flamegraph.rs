@@ -46,7 +46,7 @@ pub fn run(args: &FlamegraphArgs) -> Result<(), CliError> {
 /// As [`run`], with what the flags say decided: where to, and whom to ask.
 ///
 /// # Errors
-/// As for [`Client::get`] and [`deliver`].
+/// As for [`Client::get`], [`ShapeArgs::unit_of`] and [`deliver`].
 pub fn show(
     args: &FlamegraphArgs,
     output: &Output,
@@ -56,7 +56,10 @@ pub fn show(
     let mut params = args.params();
     params.push((param::FORMAT, output.format.slug().to_owned()));
     let answered = client.get(route::FLAMEGRAPH.path, &params)?;
-    deliver(output, &answered.body, &Basis::from(&answered), &args.select.describe(), err)
+    let chosen = args.select.describe();
+    let body =
+        output.made(&answered.body, &chosen, args.shape.unit_of(args.kind.kind)?.facts(args.kind.kind).unit);
+    deliver(output, &body, &Basis::from(&answered), &chosen, err)
 }
 
 /// Writes a flame graph and says what it rests on; one of nothing is not written.

@@ -4,6 +4,7 @@
 //! standard output what was imported and what was left out. A file is imported whole or not at all; one that was
 //! imported before is passed over.
 
+use super::when::{self, When, when};
 use super::{CliError, DataDirLock, stopped, text};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -40,13 +41,13 @@ pub struct ImportArgs {
     /// other.
     #[arg(long, value_name = "LABEL=VALUE", value_parser = pair)]
     label: Vec<(LabelKey, String)>,
-    /// When sampling began, for files without times (folded stacks, some pprof): RFC 3339, Unix seconds or
-    /// milliseconds, -15m. Default: ten seconds before --until, or when the file was last written.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    from: Option<String>,
+    /// When sampling began, for files without times (folded stacks, some pprof): 15:00, yesterday 15:00, 2026-11-22 15:00,
+    /// 15m (ago), RFC 3339, Unix seconds or milliseconds. Default: ten seconds before --until, or when the file was last written.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = when)]
+    from: Option<When>,
     /// When it ended. Default: ten seconds after --from.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    until: Option<String>,
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = when)]
+    until: Option<When>,
     /// Samples a second of CPU time, for files that do not say (folded stacks).
     #[arg(long, value_name = "N", value_parser = hz, conflicts_with = "period")]
     hz: Option<Duration>,
@@ -139,7 +140,8 @@ fn range(args: &ImportArgs, now: WallTime) -> Result<Option<TimeRange>, CliError
         let time = text.as_ref().map(|text| parse_time(text, now)).transpose();
         time.map_err(|error| CliError::Usage(error.to_string()))
     };
-    let range = match (time(&args.from)?, time(&args.until)?) {
+    let [from, until] = when::range(args.from.as_ref(), args.until.as_ref(), &jiff::Zoned::now());
+    let range = match (time(&from)?, time(&until)?) {
         (None, None) => return Ok(None),
         (Some(from), None) => TimeRange { from, until: from.plus(WINDOW) },
         (None, Some(until)) => TimeRange { from: until.minus(WINDOW), until },

@@ -17,7 +17,7 @@ pub struct LabelsArgs {
     #[arg(value_name = "LABEL", value_parser = label())]
     name: Option<LabelKey>,
     /// Values at most, the most sampled first.
-    #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]
     ask: AskArgs,

@@ -20,6 +20,7 @@ mod export;
 #[cfg(test)]
 mod fake;
 mod figures;
+mod file_format;
 mod flamegraph;
 mod import;
 mod labels;
@@ -43,8 +44,10 @@ mod text;
 mod top;
 mod unix;
 mod url;
+mod values;
 mod version;
 mod waited;
+mod when;
 
 pub use exit::{CODES_HELP, CliError, code};
 pub use lock::{DataDirLock, Holder};
@@ -57,7 +60,6 @@ use clap::{Parser, Subcommand};
 /// The daemon samples every process of the node and keeps what it saw; the other commands ask it.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "emberscope", version = version::text(), max_term_width = 100, after_help = CODES_HELP)]
-#[command(disable_help_subcommand = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -79,20 +81,22 @@ Needs root, or the capabilities that `emberscope doctor` names. SIGTERM and SIGI
     #[command(after_help = "\
 Examples:
   emberscope apps
-  emberscope apps --from -15m --json
+  emberscope apps --from 15m --json
+  emberscope apps --from yesterday
   emberscope apps --user etl --url https://node-7:4099 --token-file ~/.emberscope.token")]
     Apps(apps::AppsArgs),
     /// List the executors that were sampled.
     #[command(after_help = "\
 Examples:
   emberscope executors --app app-20261121163009-0000
-  emberscope executors --app nightly-etl --from now-2h --until now-1h")]
+  emberscope executors --app nightly-etl --from 14:00 --until 15:00")]
     Executors(executors::ExecutorsArgs),
     /// List the stages that ran, with what their tasks used: exact, and by samples.
     #[command(after_help = "\
 Examples:
   emberscope stages --app nightly-etl
   emberscope stages --app nightly-etl --classes
+  emberscope stages --app nightly-etl --run latest --sort wall -n 10
   emberscope stages --app app-20261121163009-0000 --spark-url http://history:18080 --from -1d
 
 CPU, waiting for a CPU (RUN DELAY) and waiting for anything else (BLOCKED) are the kernel's own
@@ -126,7 +130,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   emberscope top --app nightly-etl
-  emberscope top --app nightly-etl --stage 3 --stage 4 --sort total --limit 50
+  emberscope top --app nightly-etl --stage 3,4 --sort total -n 50
   emberscope top --role driver --from -5m --json")]
     Top(top::TopArgs),
     /// Make a flame graph of the chosen samples.
@@ -138,19 +142,21 @@ Examples:
   emberscope flamegraph --query '{thread_class=~\"gc|jit\"}' --unit ns --format folded | head
   emberscope flamegraph --from 2026-11-21T18:00:00Z --until 2026-11-21T18:05:00Z -o node.json")]
     Flamegraph(flamegraph::FlamegraphArgs),
-    /// Write the chosen samples as a file for other programs: folded stacks, pprof, JFR, or a Parquet table.
+    /// Write the chosen samples as a file for other programs: folded stacks, pprof, JFR, speedscope, HTML, or a Parquet table.
     #[command(after_help = "\
 Examples:
   emberscope export --app nightly-etl -o nightly.pb.gz
   emberscope export --app nightly-etl --group executor,stage -o nightly.parquet
   emberscope export --app nightly-etl -o nightly.jfr
-  emberscope export --data-dir /var/lib/emberscope --from -2d --until -1d -o yesterday.folded
+  emberscope export --app nightly-etl --run latest -o nightly.speedscope.json
+  emberscope export --app nightly-etl --run latest -o nightly.html
+  emberscope export --data-dir /var/lib/emberscope --until yesterday -o yesterday.folded
 
 A Parquet table has a line for each stack, with its labels in columns: those of --group, else node, app,
 app_name, role, executor, stage, stage_attempt and thread_class. A JFR recording has an event for each
 sample, with its labels as fields: those of --group, else executor, stage, stage_attempt, task,
-thread_class, app, and wait with --type off-cpu. With --data-dir no daemon is asked: it reads the files
-of one that does not run.")]
+thread_class, app, and wait with --type off-cpu. With --data-dir no daemon is asked, whatever
+EMBERSCOPE_URL says: it reads the files of one that does not run.")]
     Export(Box<export::ExportArgs>),
     /// Read another profiler's files (folded stacks, pprof, JFR) into a data directory, to ask for them as for our own.
     #[command(after_help = "\
@@ -168,6 +174,7 @@ Examples:
   emberscope diff --app nightly-etl --stage 3 --slow
   emberscope diff --app nightly-etl --stage 3 --slow -o slow.svg
   emberscope diff --left app=app-1 --right app=app-2 --stage 3
+  emberscope diff --app nightly-etl --left run=-2 --right run=latest
   emberscope diff --app nightly-etl --left from=-2h,until=-1h --right from=-1h --thread-class task
   emberscope diff --left executor=1 --right executor=2,3 --app nightly-etl --format folded")]
     Diff(Box<diff::DiffArgs>),

@@ -3,47 +3,36 @@
 //! In: `--format`, `-o`, whether standard output is a terminal. Out: a decision, then the bytes in a file
 //! or on standard output. A picture is not written to a terminal, and text that goes there is cleaned.
 
+use super::file_format::{FileFormat, SPEEDSCOPE, format};
 use super::{CliError, text};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use emberscope_export::Format;
+use emberscope_export::{Format, render_html, render_speedscope};
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-
-/// The format that a file's name tells.
-fn of_file(path: &Path) -> Option<Format> {
-    match path.extension()?.to_str()? {
-        "collapsed" | "txt" => Some(Format::Folded),
-        "gz" if path.to_str()?.ends_with(".pb.gz") => Some(Format::Pprof),
-        ending => Format::from_slug(ending),
-    }
-}
 
 /// Where to, and how.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// svg is a picture for browsers, folded a line for each stack, json the call tree, pprof a profile
-    /// for `go tool pprof`, parquet a table, jfr a recording for JDK Mission Control. Default: what the file's
-    /// name ends in (.svg, .folded, .txt, .json, .pprof, .pb.gz, .parquet, .jfr); folded on standard output.
+    /// for `go tool pprof`, parquet a table, jfr a recording for JDK Mission Control, html the picture in a page, speedscope
+    /// a file for speedscope.app. Default: what the file's name ends in (.svg, .folded, .txt, .json, .pprof, .pb.gz,
+    /// .parquet, .jfr, .html, .speedscope.json); folded on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
-    pub format: Option<Format>,
+    pub format: Option<FileFormat>,
     /// File to write; - is standard output.
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub output: PathBuf,
-}
-
-/// Reads the name of a format.
-pub fn format() -> impl TypedValueParser<Value = Format> {
-    let slugs = Format::ALL.iter().map(|format| format.slug());
-    PossibleValuesParser::new(slugs).try_map(|slug| Format::from_slug(&slug).ok_or("no such format"))
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// A decision where to write, and in which format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// The format of the bytes.
+    /// The format that is asked for.
     pub format: Format,
+    /// What is written of that.
+    made: FileFormat,
     /// The file that is written; None is standard output.
     file: Option<PathBuf>,
 }
@@ -57,34 +46,74 @@ impl OutputArgs {
         self.decide_for(io::stdout().is_terminal())
     }
 
+    /// Decides for a command that makes files for other programs: a terminal gets one only when it is named, by `-o -`.
+    ///
+    /// # Errors
+    /// As for [`Self::decide`], and [`CliError::Usage`] where standard output is a terminal and nothing is named.
+    pub fn decide_named(&self) -> Result<Output, CliError> {
+        self.decide_named_for(io::stdout().is_terminal())
+    }
+
+    fn decide_named_for(&self, terminal: bool) -> Result<Output, CliError> {
+        if self.output.is_none() && terminal {
+            let text = "an export is not for a terminal: name a file with -o, or pipe it on (-o - writes here all the same)";
+            return Err(CliError::Usage(text.to_owned()));
+        }
+        self.decide_for(terminal)
+    }
+
     fn decide_for(&self, terminal: bool) -> Result<Output, CliError> {
-        if self.output.as_os_str() == "-" {
-            let format = self.format.unwrap_or(Format::Folded);
-            if format == Format::Svg && terminal {
-                return Err(CliError::Usage(
-                    "an SVG is not for a terminal: name a file with -o, or pipe it on".to_owned(),
-                ));
-            }
-            if format.is_binary() && terminal {
-                let slug = format.slug();
+        let file = self.output.as_ref().filter(|path| path.as_os_str() != "-");
+        let Some(file) = file else {
+            let made = self.format.unwrap_or(Format::Folded.into());
+            let shown = match made {
+                FileFormat::Plain(format) => format != Format::Svg && !format.is_binary(),
+                FileFormat::Html | FileFormat::Speedscope => false,
+            };
+            if terminal && !shown {
+                let what = if made == Format::Svg.into() { "an SVG" } else { made.slug() };
                 return Err(CliError::Usage(format!(
-                    "{slug} is not for a terminal: name a file with -o, or pipe it on"
+                    "{what} is not for a terminal: name a file with -o, or pipe it on"
                 )));
             }
-            return Ok(Output { format, file: None });
+            return Ok(Output { format: made.source(), made, file: None });
+        };
+        let name = file.display();
+        let named = FileFormat::of_file(file);
+        if let (Some(format), Some(FileFormat::Speedscope)) = (self.format, named)
+            && format != FileFormat::Speedscope
+        {
+            let slug = format.slug();
+            return Err(CliError::Usage(format!(
+                "the name {name} says speedscope, and --format {slug}: end it otherwise, or leave --format out"
+            )));
         }
-        let format = self.format.or_else(|| of_file(&self.output)).ok_or_else(|| {
-            let name = self.output.display();
+        let made = self.format.or(named).ok_or_else(|| {
             CliError::Usage(format!(
-                "the name {name} tells no format: end it in .svg, .folded, .json, .pb.gz, .parquet or .jfr, or \
-                 use --format"
+                "the name {name} tells no format: end it in .svg, .folded, .json, .pb.gz, .parquet, .jfr, .html or \
+                 {SPEEDSCOPE}, or use --format"
             ))
         })?;
-        Ok(Output { format, file: Some(self.output.clone()) })
+        Ok(Output { format: made.source(), made, file: Some(file.clone()) })
     }
 }
 
 impl Output {
+    /// What is written of an answer in [`Self::format`]; `unit` is pprof's name of what it counts.
+    pub fn made<'a>(&self, answer: &'a [u8], title: &str, unit: &str) -> Cow<'a, [u8]> {
+        let title = if title.is_empty() { "whole node" } else { title };
+        match self.made {
+            FileFormat::Plain(_) => answer.into(),
+            FileFormat::Html => render_html(answer, title).into(),
+            FileFormat::Speedscope => render_speedscope(answer, title, unit).into(),
+        }
+    }
+
+    /// Whether one file can hold a difference.
+    pub fn is_of_two(&self) -> bool {
+        self.made != FileFormat::Speedscope
+    }
+
     /// Writes the bytes. Out: a name for messages, None for standard output.
     ///
     /// # Errors
@@ -140,7 +169,7 @@ mod tests {
     use super::*;
 
     fn decide(format: Option<Format>, output: &str, terminal: bool) -> Result<Format, String> {
-        let args = OutputArgs { format, output: output.into() };
+        let args = OutputArgs { format: format.map(Into::into), output: Some(output.into()) };
         args.decide_for(terminal).map(|output| output.format).map_err(|error| error.to_string())
     }
 
@@ -154,6 +183,40 @@ mod tests {
         assert_eq!(decide(Some(Format::Svg), "-", false), Ok(Format::Svg));
         assert!(decide(None, "out.png", true).unwrap_err().contains("out.png tells no format"));
         assert!(decide(None, "out", true).unwrap_err().contains("--format"));
+    }
+
+    #[test]
+    fn a_name_says_what_is_written() {
+        let made = |format: Option<FileFormat>, name: &str| {
+            let args = OutputArgs { format, output: Some(name.into()) };
+            args.decide_for(true).map(|output| output.made).map_err(|error| error.to_string())
+        };
+        assert_eq!(made(None, "a.speedscope.json"), Ok(FileFormat::Speedscope));
+        assert_eq!(made(None, "speedscope.json"), Ok(Format::Json.into()));
+        assert_eq!((made(None, "a.html"), made(None, "a.htm")), (Ok(FileFormat::Html), Ok(FileFormat::Html)));
+        assert_eq!(made(Some(FileFormat::Speedscope), "a.json"), Ok(FileFormat::Speedscope));
+        let other = made(Some(Format::Json.into()), "a.speedscope.json").unwrap_err();
+        assert!(other.contains("says speedscope, and --format json"), "{other}");
+        let output = |name: &str| OutputArgs { format: None, output: Some(name.into()) }.decide().unwrap();
+        let file: serde_json::Value =
+            serde_json::from_slice(&output("a.speedscope.json").made(b"a;b 3\n", "app=etl", "nanoseconds"))
+                .unwrap();
+        assert_eq!(file["name"], "app=etl");
+        assert_eq!(file["profiles"][0]["unit"], "nanoseconds");
+        assert!(output("a.html").made(b"<svg/>", "", "count").starts_with(b"<!doctype html>"));
+        assert_eq!(&*output("a.svg").made(b"<svg/>", "", "count"), b"<svg/>");
+    }
+
+    #[test]
+    fn an_export_goes_onto_a_terminal_only_when_that_is_named() {
+        let decided = |output: Option<&str>, terminal| {
+            OutputArgs { format: None, output: output.map(Into::into) }.decide_named_for(terminal)
+        };
+        let error = decided(None, true).unwrap_err();
+        assert_eq!(error.code(), super::super::code::USAGE);
+        assert!(error.to_string().contains("name a file with -o"), "{error}");
+        assert!(decided(None, false).is_ok() && decided(Some("-"), true).is_ok());
+        assert!(decided(Some("a.folded"), true).is_ok());
     }
 
     #[test]
@@ -172,11 +235,11 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_is_told() {
-        let args = OutputArgs { format: None, output: "/nonexistent/out.svg".into() };
+        let args = OutputArgs { format: None, output: Some("/nonexistent/out.svg".into()) };
         let error = args.decide().unwrap().write(b"x").unwrap_err();
         assert_eq!(error.to_string(), "cannot write /nonexistent/out.svg");
         let dir = tempfile::tempdir().unwrap();
-        let args = OutputArgs { format: None, output: dir.path().join("a.svg") };
+        let args = OutputArgs { format: None, output: Some(dir.path().join("a.svg")) };
         args.decide().unwrap().write(b"<svg/>").unwrap();
         assert_eq!(std::fs::read(dir.path().join("a.svg")).unwrap(), b"<svg/>");
     }

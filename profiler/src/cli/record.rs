@@ -68,6 +68,7 @@ pub fn run(args: RecordArgs) -> Result<(), CliError> {
         annotate: args.shape.annotate,
     };
     let bytes = render(output.format, &answer, &options)?;
+    let bytes = output.made(&bytes, &chosen, unit.facts(args.kind.kind).unit);
     deliver(&output, &bytes, &Basis::from(&answer), &chosen, &mut io::stderr().lock())
 }
 

@@ -36,7 +36,8 @@ fn the_page_of_commands_is_what_the_program_says() {
          ## emberscope\n\n```text\n{}\n```\n",
         help(&program)
     );
-    for command in program.get_subcommands() {
+    // `help` is clap's own, and listed above.
+    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
         let named = command.clone().bin_name(format!("emberscope {}", command.get_name()));
         page.push_str(&format!("\n## emberscope {}\n\n```text\n{}\n```\n", command.get_name(), help(&named)));
     }
@@ -70,6 +71,25 @@ fn every_command_has_examples_that_it_understands() {
         assert!(count > 1, "{}: {count} examples", command.get_name());
     }
     Cli::command().debug_assert();
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let said = |words: &[&str]| Cli::command().try_get_matches_from(words).unwrap_err();
+    let help = said(&["emberscope", "help", "diff"]);
+    assert_eq!(help.kind(), clap::error::ErrorKind::DisplayHelp);
+    assert!(help.to_string().contains("--slow"), "{help}");
+    let typo = said(&["emberscope", "help", "dif"]);
+    assert!(typo.exit_code() == 2 && typo.to_string().contains("dif"), "{typo}");
+}
+
+#[test]
+fn a_limit_has_a_short_flag() {
+    for command in ["top", "tasks", "stages", "labels", "diff --slow --app a --stage 3"] {
+        let words = ["emberscope"].into_iter().chain(command.split(' ')).chain(["-n", "5"]);
+        let parsed = Cli::command().try_get_matches_from(words);
+        assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+    }
 }
 
 #[test]

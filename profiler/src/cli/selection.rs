@@ -4,6 +4,8 @@
 //! a flag of the same name; given twice it means either. The daemon judges the values.
 
 use super::CliError;
+use super::values::{classes, deploys, near, roles, waits};
+use super::when::{When, range, when};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use emberscope_api::Word;
@@ -13,11 +15,11 @@ use emberscope_model::{LabelKey, SampleKind};
 use std::collections::BTreeSet;
 
 macro_rules! label_flags {
-    ($($(#[doc = $doc:literal])+ $field:ident $key:ident $name:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $field:ident $key:ident $name:literal $([$($more:tt)+])?;)+) => {
         /// Labels that samples must have.
         #[derive(Args, Clone, Debug, Default)]
         #[command(next_help_heading = "Choice (a flag given twice means either)")]
-        pub struct LabelArgs { $($(#[doc = $doc])+ #[arg(long, value_name = $name)] pub $field: Vec<String>,)+ }
+        pub struct LabelArgs { $($(#[doc = $doc])+ #[arg(long, value_name = $name $(, $($more)+)?)] pub $field: Vec<String>,)+ }
 
         impl LabelArgs {
             /// The labels that were asked for, each with the values it may have.
@@ -34,25 +36,25 @@ label_flags! {
     app App "ID|NAME";
     /// Application name.
     app_name AppName "NAME";
-    /// Executor id; in local mode `driver`.
-    executor Executor "ID";
+    /// Executor id; in local mode `driver`. Several: 1,2 (so of all numbers, roles and classes).
+    executor Executor "ID" [value_delimiter = ','];
     /// Stage id.
-    stage Stage "ID";
+    stage Stage "ID" [value_delimiter = ','];
     /// Attempt of the stage.
-    stage_attempt StageAttempt "N";
+    stage_attempt StageAttempt "N" [value_delimiter = ','];
     /// Task: Spark's task id (TID).
-    task Task "TID";
+    task Task "TID" [value_delimiter = ','];
     /// Index of the task in its stage.
-    task_index TaskIndex "N";
+    task_index TaskIndex "N" [value_delimiter = ','];
     /// Attempt of the task.
-    task_attempt TaskAttempt "N";
+    task_attempt TaskAttempt "N" [value_delimiter = ','];
     /// driver, executor, python, app-master, shuffle-service, node-manager, master, worker,
     /// history-server or other.
-    role Role "ROLE";
+    role Role "ROLE" [value_delimiter = ',', value_parser = near(roles)];
     /// Class of the thread: task, gc, jit, vm, rpc, shuffle, ...
-    thread_class ThreadClass "CLASS";
+    thread_class ThreadClass "CLASS" [value_delimiter = ',', value_parser = near(classes)];
     /// Of waits, why: python, shuffle, storage, network, lock, gc, sleep, idle or other.
-    wait Wait "REASON";
+    wait Wait "REASON" [value_delimiter = ',', value_parser = near(waits)];
     /// User that runs it, as the kernel knows him.
     user User "NAME";
     /// User that the program itself names.
@@ -60,11 +62,11 @@ label_flags! {
     /// Program name of the process.
     process Process "NAME";
     /// Process id.
-    pid Pid "PID";
+    pid Pid "PID" [value_delimiter = ','];
     /// Container id.
     container Container "ID";
     /// How it was deployed: local, local-cluster, standalone, yarn, kubernetes or unknown.
-    deploy Deploy "KIND";
+    deploy Deploy "KIND" [value_delimiter = ',', value_parser = near(deploys)];
     /// Node.
     node Node "NAME";
     /// Service name, as Grafana shows it.
@@ -82,6 +84,11 @@ pub struct SelectArgs {
     /// PromQL selector on the labels, such as {app="app-1",stage=~"3|4"}.
     #[arg(long, value_name = "SELECTOR", help_heading = "Choice (a flag given twice means either)")]
     pub query: Option<String>,
+    /// Which run of the application that --app names: latest, -1 (the same), -2 (the one before), ... Without times: the
+    /// whole run, however long ago.
+    #[arg(long, value_name = "RUN", allow_hyphen_values = true)]
+    #[arg(help_heading = "Choice (a flag given twice means either)")]
+    pub run: Option<String>,
     #[command(flatten)]
     /// By time.
     pub time: TimeArgs,
@@ -91,13 +98,13 @@ pub struct SelectArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Time")]
 pub struct TimeArgs {
-    /// First instant: RFC 3339, Unix seconds or milliseconds, now, now-15m or -15m. Default: an hour
-    /// before --until.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub from: Option<String>,
-    /// First instant that is out. Default: now.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub until: Option<String>,
+    /// First instant: 5m, -5m or now-5m (ago); 15:00, yesterday, yesterday 15:00, 2026-11-22 or 2026-11-22 15:00, in
+    /// the time zone of this machine; RFC 3339, Unix seconds or milliseconds. Default: an hour before --until.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = when)]
+    pub from: Option<When>,
+    /// First instant that is out; of a day its end. Default: now.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = when)]
+    pub until: Option<When>,
 }
 
 /// Which kind of samples.
@@ -140,17 +147,18 @@ impl SelectArgs {
         for (key, values) in self.labels.chosen() {
             params.extend(values.iter().map(|value| (key.name(), value.clone())));
         }
-        for (name, value) in [("query", &self.query), ("from", &self.time.from), ("until", &self.time.until)]
-        {
-            params.extend(value.iter().map(|value| (name, value.clone())));
-        }
+        let [from, until] = range(self.time.from.as_ref(), self.time.until.as_ref(), &jiff::Zoned::now());
+        let others =
+            [("query", self.query.clone()), ("run", self.run.clone()), ("from", from), ("until", until)];
+        params.extend(others.into_iter().filter_map(|(name, value)| Some((name, value?))));
         params
     }
     /// Labels and selector as words for messages; empty when nothing was chosen.
     pub fn describe(&self) -> String {
         let owned = self.labels.chosen().into_iter().map(|(key, values)| (key, values.to_vec()));
         let labels = describe(&owned.collect::<Vec<_>>());
-        let words = [Some(labels).filter(|labels| !labels.is_empty()), self.query.clone()];
+        let run = self.run.as_ref().map(|run| format!("run={run}"));
+        let words = [Some(labels).filter(|labels| !labels.is_empty()), run, self.query.clone()];
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
@@ -251,6 +259,16 @@ mod tests {
     }
 
     #[test]
+    fn several_values_stand_in_one_flag() {
+        let line = Line::try_parse_from(["x", "--stage", "1,2", "--role", "executor,python", "--app", "a,b"])
+            .unwrap();
+        let want = [("app", "a,b"), ("stage", "1"), ("stage", "2"), ("role", "executor"), ("role", "python")];
+        assert_eq!(line.select.params(), want.map(|(k, v)| (k, v.to_owned())), "a name may hold a comma");
+        let slip = Line::try_parse_from(["x", "--role", "exec"]).err().unwrap().to_string();
+        assert!(slip.contains("'exec' for '--role <ROLE>': did you mean executor?"), "{slip}");
+    }
+
+    #[test]
     fn times_may_begin_with_a_dash() {
         let line =
             Line::try_parse_from(["x", "--from", "-15m", "--until", "now", "--query", "{a=\"b\"}"]).unwrap();
@@ -258,6 +276,22 @@ mod tests {
             [("query", "{a=\"b\"}"), ("from", "-15m"), ("until", "now")].map(|(k, v)| (k, v.to_owned()));
         assert_eq!(line.select.params(), want);
         assert_eq!(line.select.describe(), "{a=\"b\"}");
+    }
+
+    #[test]
+    fn runs_and_times_are_told_as_people_say_them() {
+        let line = Line::try_parse_from(["x", "--app", "etl", "--run", "-1", "--from", "5m"]).unwrap();
+        let want = [("app", "etl"), ("run", "-1"), ("from", "-5m")].map(|(k, v)| (k, v.to_owned()));
+        assert_eq!(line.select.params(), want);
+        assert_eq!(line.select.describe(), "app=etl run=-1");
+        let line = Line::try_parse_from(["x", "--from", "2026-11-22 15:00", "--until", "16:00"]).unwrap();
+        assert!(
+            line.select.params().iter().all(|(_, value)| value.ends_with('Z')),
+            "{:?}",
+            line.select.params()
+        );
+        let error = Line::try_parse_from(["x", "--until", "soon"]).err().unwrap().to_string();
+        assert!(error.contains("'soon' for '--until <TIME>'") && error.contains("yesterday"), "{error}");
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! `emberscope stages`: the stages whose tasks ran, with what their tasks used.
 
 use super::CliError;
-use super::answer::Basis;
+use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
 use super::figures::{Cells, how, known};
-use super::selection::Params;
+use super::selection::{Params, word};
 use super::table::{Align, Table};
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
-use emberscope_api::{ClassFigures, Join, SparkStage, Stage, Stages, Word as _};
+use emberscope_api::{ClassFigures, Join, SparkStage, Stage, StageOrder, Stages, Word as _};
 use emberscope_model::SparkUrl;
 use emberscope_process::{NamesConfig, Places, SparkNames};
 use emberscope_serve::spark::join_stages;
@@ -30,10 +30,28 @@ pub struct StagesArgs {
     /// workers.
     #[arg(long, help_heading = "Output")]
     classes: bool,
+    /// Stages at most. Default: all.
+    #[arg(short = 'n', long, help_heading = "Output", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: Option<u32>,
+    /// By what, the largest first: cpu (helpers and Python workers counted in), run-delay (waiting for a CPU), blocked,
+    /// wall; or stage, by number.
+    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = StageOrder::Stage.word(), value_parser = word::<StageOrder>())]
+    sort: StageOrder,
     #[command(flatten)]
     spark: SparkArgs,
     #[command(flatten)]
     ask: AskArgs,
+}
+
+impl StagesArgs {
+    fn params(&self) -> Params {
+        let mut params = self.spark.params();
+        // What is usual is not said: an older daemon does not know the parameters.
+        let sort = Some(self.sort).filter(|sort| *sort != StageOrder::Stage);
+        params.extend(sort.map(|sort| (param::SORT, sort.word().to_owned())));
+        params.extend(self.limit.map(|limit| (param::LIMIT, limit.to_string())));
+        params
+    }
 }
 
 /// Who is asked for names and Spark's own figures.
@@ -65,7 +83,7 @@ impl SparkArgs {
 /// # Errors
 /// As for [`AskArgs::run`]. A server of Spark's that does not answer is no error: a line says so.
 pub fn run(args: &StagesArgs) -> Result<(), CliError> {
-    let (params, source) = (args.spark.params(), args.spark.source());
+    let (params, source) = (args.params(), args.spark.source());
     let amend = |answer: &mut Map<String, Value>| {
         source.as_ref().map(|source| join_stages(answer, Some(source), PATIENCE)).is_some()
     };
@@ -127,6 +145,9 @@ impl Rows for Stages {
             table.row(shown.cells(stage, basis.range()));
         }
         table.note(how(self.stages.iter().map(|stage| &stage.own)));
+        if self.cut > 0 {
+            table.note(format!("and {}: see them with --limit", counted(self.cut, "more stage")));
+        }
         shown.notes(&mut table);
         table
     }

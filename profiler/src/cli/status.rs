@@ -1,13 +1,14 @@
 //! `emberscope status`: a daemon's own account of itself.
 //!
-//! Prints whatever the daemon tells, as an indented outline, so that a newer daemon's answer is shown
-//! whole. Nothing is judged here.
+//! Prints a verdict, and below it whatever the daemon tells, as an indented outline, so that a newer daemon's answer is shown
+//! whole. The verdict is the daemon's own: what it says of its health, of its disk, and of what it waits for.
 
+use super::answer::counted;
 use super::client::{Client, ClientArgs};
 use super::selection::Params;
 use super::{CliError, output, text};
 use clap::Args;
-use emberscope_api::route;
+use emberscope_api::{Status, route};
 use serde_json::Value;
 use std::io::{self, Write};
 
@@ -34,9 +35,41 @@ fn show(client: &Client, json: bool, out: &mut dyn Write) -> Result<(), CliError
     if json {
         output::write_json(out, &text)?;
     } else {
+        if let Some(verdict) = verdict(&value) {
+            writeln!(out, "{}\n", text::clean(&verdict))?;
+        }
         outline(&value, 0, out)?;
     }
     Ok(out.flush()?)
+}
+
+/// How it goes, in a sentence or two; None of a daemon that does not tell.
+fn verdict(value: &Value) -> Option<String> {
+    value.get("ready")?;
+    let status: Status = serde_json::from_value(value.clone()).ok()?;
+    let health = &status.health;
+    if !status.ready {
+        let what = status.waiting_for.as_deref().unwrap_or("its start");
+        return Some(format!("NOT READY: it waits for {what}"));
+    }
+    if !health.healthy {
+        let why = health.says.as_deref().unwrap_or("no thread says why");
+        return Some(format!("NOT WELL: {why}"));
+    }
+    let mut wrong = health.degraded.clone();
+    if let Some(disk) = &status.store.disk {
+        wrong.extend(disk.failing.iter().map(|failing| format!("{} fails: {}", failing.what, failing.says)));
+        if disk.set_aside > 0 {
+            wrong.push(format!("{} set aside as bad", counted(disk.set_aside, "file")));
+        }
+    }
+    let since = status.store.span.as_ref().map(|span| format!(", windows since {}", span.from.0));
+    let last = health.last_window_seconds.map(|seconds| format!(", the last one closed {seconds:.0} s ago"));
+    let windows = [since, last].into_iter().flatten().collect::<String>();
+    Some(match wrong.is_empty() {
+        true => format!("well{windows}"),
+        false => format!("it goes on{windows}, but: {}", wrong.join("; ")),
+    })
 }
 
 /// `key: value` lines; what is inside stands two spaces further in. JSON nests 128 deep at most
@@ -107,6 +140,33 @@ mod tests {
         ] {
             assert!(out.lines().any(|got| got == line), "{line:?} not in\n{out}");
         }
+    }
+
+    #[test]
+    fn a_verdict_stands_first() {
+        let first = |body: &str| {
+            let fake = Fake::answering(200, &[], body);
+            let mut out = Vec::new();
+            show(&fake.client(None), false, &mut out).unwrap();
+            String::from_utf8(out).unwrap().lines().next().unwrap_or_default().to_owned()
+        };
+        let well =
+            r#""ready":true,"health":{"healthy":true,"last_window_seconds":4.2},"jvms":[],"version":"0.1.0""#;
+        let span = r#""store":{"span":{"from":"2026-11-21T10:00:00.000Z","until":"B"}"#;
+        let said = "well, windows since 2026-11-21T10:00:00.000Z, the last one closed 4 s ago";
+        assert_eq!(first(&format!("{{{well},{span}}}}}")), said);
+        let disk =
+            r#","disk":{"failing":[{"what":"journal","says":"No space\u001b[2J left"}],"set_aside":2}"#;
+        let said = first(&format!("{{{well},{span}{disk}}}}}"));
+        assert!(
+            said.ends_with(", but: journal fails: No space\\u{1b}[2J left; 2 files set aside as bad"),
+            "{said}"
+        );
+        let ill = well.replace(r#""healthy":true"#, r#""healthy":false,"says":"sampler: stuck for 40 s""#);
+        assert_eq!(first(&format!("{{{ill}}}")), "NOT WELL: sampler: stuck for 40 s");
+        let young = r#"{"ready":false,"waiting_for":"BPF programs"}"#;
+        assert_eq!(first(young), "NOT READY: it waits for BPF programs");
+        assert_eq!(first(r#"{"version":"0.0.9"}"#), "version: 0.0.9", "an older one does not tell");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 #[derive(Args, Clone, Debug)]
 pub struct TasksArgs {
     /// Tasks at most.
-    #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// By what, the largest first: cpu (helpers and Python workers counted in), run-delay (waiting for a CPU), blocked,
     /// wall; or task, by Spark's id.

@@ -14,7 +14,7 @@ use emberscope_api::{Cost, Method, MethodOrder, Top, Word as _};
 #[derive(Args, Clone, Debug)]
 pub struct TopArgs {
     /// Methods at most.
-    #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// By what: self (samples that ended in the method) or total (those below it, too).
     #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = MethodOrder::Own.word(), value_parser = word::<MethodOrder>())]

@@ -48,9 +48,12 @@ export function slow(answer, store) {
     class: 'chip', href: store.href({ view: 'flame', labels: { task: [t.task] } }),
     title: `task ${safe(t.task, 20)} on executor ${safe(t.executor, 20)}`,
   }, `#${safe(t.task_index, 12)} ${duration(t.cpu_seconds)}`));
+  const by = facts.by === 'wall' ? 'wall' : 'cpu';
+  const at = (p) => duration(facts[`p${p}_${by}_seconds`]);
+  const each = by === 'wall' ? 'each, from beginning to end' : 'CPU each';
   const side = (name, s, says) => h('section', {}, h('h2', {}, name), h('p', {}, `${count(s.task_count)} of ${count(facts.tasks)} tasks, ${says}`), h('p', { class: 'chips' }, list(s), (s.tasks ?? []).length > 12 ? h('span', { class: 'muted' }, `and ${s.task_count - 12} more`) : null));
   return h('div', { class: 'sides' },
-    side('Usual tasks (left)', left, `${duration(facts.p40_cpu_seconds)} to ${duration(facts.p60_cpu_seconds)} CPU each`),
-    side('Slow tasks (right)', right, `above ${duration(facts.p90_cpu_seconds)} CPU each`),
+    side('Usual tasks (left)', left, `${at(40)} to ${at(60)} ${each}`),
+    side('Slow tasks (right)', right, `above ${at(90)} ${each}`),
     verdict(answer));
 }

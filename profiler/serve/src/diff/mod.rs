@@ -7,6 +7,7 @@
 
 mod slow;
 mod table;
+mod times;
 
 use super::ServeState;
 use super::answer::{head, headers, json, summary_of};
@@ -20,12 +21,14 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_api::{self as api, Amount, Diff, MethodName, MethodOrder, Scale, SlowSide, Word as _};
+use emberscope_api::{
+    self as api, Amount, Diff, MethodName, MethodOrder, Scale, SlowBy, SlowSide, Word as _,
+};
 use emberscope_export::{Aligned, DiffOptions, Format, cause, render_diff};
 use emberscope_model::{Answer, Query, SampleKind, Summary, WallTime, sampling_error};
 use emberscope_store::Store;
 use serde_json::json;
-use slow::Group;
+use slow::{By, Group};
 use std::sync::Arc;
 use table::{Compared, Side, whole};
 
@@ -43,6 +46,8 @@ struct Question {
     /// One request for each side; with `slow`, the stage's on both.
     sides: [Asked; 2],
     slow: bool,
+    /// What makes tasks slow; None: what they stand out by.
+    by: Option<By>,
     format: Format,
     scale: Scale,
     sort: MethodOrder,
@@ -65,6 +70,14 @@ fn read(params: &Params) -> Result<Question, ApiError> {
             "Both sides are the same: say what differs, as left.KEY= and right.KEY=, or ask for slow=1.";
         return Err(ApiError { parameter: None, ..ApiError::bad("", message) });
     }
+    let by = match params.word(param::BY, SlowBy::Auto)? {
+        SlowBy::Auto => None,
+        SlowBy::Cpu => Some(By::Cpu),
+        SlowBy::Wall => Some(By::Wall),
+    };
+    if by.is_some() && !slow {
+        return Err(ApiError::bad(param::BY, "`by` says what makes tasks slow: ask for them with `slow=1`."));
+    }
     let formats: Vec<(&str, Format)> = Format::COMPARED.iter().map(|f| (f.slug(), *f)).collect();
     let scales = Scale::ALL.iter().filter(|scale| slow || **scale != Scale::Task);
     let scales: Vec<(&str, Scale)> = scales.map(|scale| (scale.word(), *scale)).collect();
@@ -79,6 +92,7 @@ fn read(params: &Params) -> Result<Question, ApiError> {
     Ok(Question {
         sides,
         slow,
+        by,
         format: params.choice(param::FORMAT, &formats, Format::Svg)?,
         scale: params.choice(param::SCALE, &scales, if slow { Scale::Task } else { Scale::Equal })?,
         sort: params.word(param::SORT, MethodOrder::Own)?,
@@ -100,7 +114,7 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
     let [left, right] = &question.sides;
     let (queries, slow) = if question.slow {
         let query = right.query(store)?;
-        let slow = slow::groups(store, &query)?;
+        let slow = slow::groups(store, &query, question.by)?;
         ([slow.median.query(&query), slow.slow.query(&query)], Some((query, slow)))
     } else {
         ([left.query(store)?, right.query(store)?], None)
@@ -205,11 +219,16 @@ fn sides(
 /// The whole answer: the cause, the methods, and the tree where it was asked for.
 fn difference<'a>(
     (held, [left, right]): (api::Held, [api::Side; 2]),
-    slow: Option<api::Slow>,
+    mut slow: Option<api::Slow>,
     question: &Question,
     compared: &Compared<'a>,
 ) -> Diff<'a> {
     let mut rows = compared.methods(question.sort);
+    let significant = compared.significant(&rows);
+    if let Some(slow) = slow.as_mut().filter(|_| !significant) {
+        // What the ledger tells to the nanosecond is no reason either, if no sample bears it out.
+        slow.because.retain(|more| more.of != "cpu");
+    }
     let cause = cause(compared.trees, compared.left.factor, compared.right.factor);
     let place = cause.and_then(|c| rows.iter().position(|row| row.name() == (c.name, c.module)));
     if let Some(place) = place.filter(|_| question.sort == MethodOrder::Own)
@@ -226,6 +245,7 @@ fn difference<'a>(
         right,
         slow,
         total: compared.total(),
+        significant: Some(significant),
         cause: cause.map(|c| MethodName { name: c.name.into(), module: c.module.into() }),
         sort: question.sort.word().into(),
         methods: count as u64,

@@ -9,6 +9,8 @@ mod limits;
 mod login;
 mod openapi;
 mod refusals;
+mod runs;
+mod slow;
 mod spark;
 mod tasks;
 mod tax;

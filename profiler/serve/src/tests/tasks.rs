@@ -144,12 +144,14 @@ async fn bad_input_is_named() {
         ("tasks?sort=name", "sort"),
         ("tasks?limit=0", "limit"),
         ("tasks?limit=100001", "limit"),
+        ("stages?sort=task", "sort"),
+        ("stages?limit=0", "limit"),
     ] {
         ask(true, path).await.refused(400, "bad_parameter", Some(parameter));
     }
     let message = ask(true, "ledger?by=stag").await.refused(400, "bad_parameter", Some("by"));
     assert!(message.contains("did you mean `stage`?"), "{message}");
-    for path in ["stages?limit=1", "ledger?sort=cpu", "tasks?by=stage"] {
+    for path in ["stages?step=1", "ledger?sort=cpu", "tasks?by=stage"] {
         ask(true, path).await.refused(400, "unknown_parameter", path.split(['?', '=']).nth(1));
     }
     let other = ask(true, "stages?app=app-2&stage=3").await.json();
@@ -233,4 +235,29 @@ async fn wall_time_is_whole() {
     assert_eq!(of(&by, "wait=(none);thread_class=task;[unknown: wait not sampled]"), 500);
     let locks = ask("&wait=lock").await;
     assert_eq!(locks.lines().count(), 1, "{locks}");
+}
+
+#[tokio::test]
+async fn stages_are_sorted_and_cut() {
+    let app = || router(state(jobs::store(true)), Access::LocalHostOnly, Router::new());
+    let ask = |query: &str| format!("/api/v1/stages?app=app-1&{query}&{}", within(0, 30));
+    let numbers = |body: &Value| -> Vec<String> {
+        body["stages"].as_array().unwrap().iter().map(|s| s["stage"].as_str().unwrap().to_owned()).collect()
+    };
+    let body = send(app(), request("GET", &ask(""))).await.json();
+    assert_eq!((numbers(&body), &body["cut"]), (vec!["3".to_owned(), "10".to_owned()], &json!(0)));
+    for sort in ["cpu", "run_delay", "blocked", "wall"] {
+        let body = send(app(), request("GET", &ask(&format!("sort={sort}&limit=1")))).await.json();
+        assert_eq!(
+            (numbers(&body), &body["cut"], &body["count"]),
+            (vec!["3".to_owned()], &json!(1), &json!(2))
+        );
+    }
+    let two = "app=app-2&sort=cpu";
+    let body = send(app(), request("GET", &ask(two))).await.json();
+    assert_eq!(
+        numbers(&body),
+        ["3", "0", "10"],
+        "0.8 s by samples where there is no ledger, 0.25 s by the ledger"
+    );
 }

@@ -30,6 +30,16 @@ fn an_address_that_is_none_is_a_mistake_of_the_caller() {
 }
 
 #[test]
+fn a_flag_goes_before_the_environment() {
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(address(text("http://a:1"), text("http://b:1")), "http://a:1");
+    assert_eq!(address(None, text("http://b:1")), "http://b:1");
+    for none in [None, text("")] {
+        assert_eq!(address(None, none), "unix:/run/emberscope/emberscope.sock");
+    }
+}
+
+#[test]
 fn parameters_are_escaped() {
     assert_eq!(query(&[]), "");
     let params = [("query", "{a=~\"x|y&z\"}"), ("from", "-5m"), ("n", "ä +")];

@@ -1,9 +1,11 @@
 //! A difference as the API tells it, and its table.
 
 use crate::cli::answer::{Basis, counted};
+use crate::cli::stages::attempt;
 use crate::cli::table::{Align, Table};
 use crate::cli::text::{signed_time, time};
-use emberscope_api::{Diff, Head, MethodName, MethodOrder, Pair, Scale, Side, Slow, Word as _};
+use emberscope_api::{Diff, Head, LongTask, MethodName, MethodOrder, Pair, Scale, Side, Slow, Word as _};
+use emberscope_model::SampleKind;
 
 /// What a slow task's longer wall time went to, the parts over a percent.
 fn why(slow: &Slow) -> String {
@@ -84,25 +86,58 @@ pub fn table(diff: &Diff<'_>) -> Table {
     if diff.cut > 0 {
         table.note(format!("and {}: see them with --limit", counted(diff.cut, "more method")));
     }
-    if let Some(MethodName { name, .. }) = &diff.cause {
-        table.note(format!("most of the difference comes from {name}"));
+    match &diff.cause {
+        _ if diff.significant == Some(false) => table.note(
+            "no significant difference: neither the whole nor a method differs by more than chance explains"
+                .to_owned(),
+        ),
+        Some(MethodName { name, .. }) => table.note(format!("most of the difference comes from {name}")),
+        None => {}
     }
     if let Some(slow) = &diff.slow {
-        let by = if slow.by.is_empty() { "cpu" } else { &slow.by };
-        let at = |p| slow.percentiles.get(&format!("p{p}_{by}_seconds"))?.as_f64();
-        let [p40, p60, p90] = [40, 60, 90].map(at).map(time);
-        let most = if by == "wall" { "took the longest" } else { "used the most CPU" };
-        table.note(format!(
-            "of the stage's {}, right are those that {most} (above the 90th percentile, {p90}), left \
-                 those from the 40th to the 60th ({p40} to {p60})",
-            counted(slow.tasks, "task")
-        ));
-        if !slow.because.is_empty() {
-            table.note(why(slow));
+        for note in slow_notes(slow, diff) {
+            table.note(note);
         }
     }
     table.note(how(diff));
     table
+}
+
+/// Which tasks are compared, and why they are slow.
+fn slow_notes(slow: &Slow, diff: &Diff<'_>) -> Vec<String> {
+    let by = if slow.by.is_empty() { "cpu" } else { &slow.by };
+    let at = |p| slow.percentiles.get(&format!("p{p}_{by}_seconds"))?.as_f64();
+    let [p40, p60, p90] = [40, 60, 90].map(at).map(time);
+    let most = if by == "wall" { "took the longest" } else { "used the most CPU" };
+    let mut notes = vec![format!(
+        "of the stage's {}, right are those that {most} (above the 90th percentile, {p90}), left \
+             those from the 40th to the 60th ({p40} to {p60})",
+        counted(slow.tasks, "task")
+    )];
+    if !slow.because.is_empty() {
+        notes.push(why(slow));
+    }
+    if by == "wall" && basis(&diff.right).kind() == SampleKind::Cpu {
+        notes.push("methods are compared by CPU time: by where tasks wait it is --type wall".to_owned());
+    }
+    notes.extend(slow.long.as_ref().map(long));
+    notes
+}
+
+/// A task that is slow by wall time, where CPU time is compared.
+fn long(of: &LongTask) -> String {
+    let [wall, blocked, usual] = [of.wall_seconds, of.blocked_seconds, of.usual_wall_seconds];
+    let [wall, blocked, usual] = [wall, blocked, usual].map(|seconds| time(Some(seconds)));
+    let index = attempt(&of.task.task_index, &of.task.task_attempt);
+    let executor = of.task.executor.as_ref().map(|id| format!(" on executor {id}")).unwrap_or_default();
+    let maybe = match of.waits_sampled {
+        true => "",
+        false => "; up to Spark 4.1 the thread's wait for its next task may be in that",
+    };
+    format!(
+        "slow by wall time is another: task {index}{executor} took {wall}, {blocked} of it blocked, where the usual ones \
+         took {usual}: compare by --by wall{maybe}"
+    )
 }
 
 /// How times were scaled and errors come about.

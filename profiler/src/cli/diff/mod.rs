@@ -8,13 +8,14 @@ mod side;
 
 use super::answer::Basis;
 use super::client::{Client, ClientArgs};
+use super::file_format::{FileFormat, format};
 use super::flamegraph::deliver;
-use super::output::{self, Output, OutputArgs, format};
+use super::output::{self, Output, OutputArgs};
 use super::selection::{KindArgs, SelectArgs, label, word};
 use super::{CliError, table, text};
 use clap::Args;
 use emberscope_api::route::{self, param};
-use emberscope_api::{Diff, MethodOrder, Scale, Word as _};
+use emberscope_api::{Diff, MethodOrder, Scale, SlowBy, Word as _};
 use emberscope_export::Format;
 use emberscope_model::LabelKey;
 use side::{Side, side};
@@ -51,10 +52,13 @@ struct SidesArgs {
     /// What is compared, in the same form.
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = side)]
     right: Option<Side>,
-    /// A stage's slow tasks, those that used most CPU (above the 90th percentile), against those
-    /// around the median.
+    /// A stage's slow tasks (above the 90th percentile) against those around the median.
     #[arg(long, conflicts_with_all = ["left", "right"], requires_all = ["app", "stage"])]
     slow: bool,
+    /// What makes tasks slow: CPU time, or wall time. Default: wall time with --type wall or off-cpu, and where waits
+    /// were sampled and the longest tasks used hardly more CPU than the others; else CPU time.
+    #[arg(long, value_name = "TIME", requires = "slow", value_parser = word::<SlowBy>())]
+    by: Option<SlowBy>,
 }
 
 /// How the sides are compared and the methods listed.
@@ -70,7 +74,7 @@ struct ShapeArgs {
     #[arg(long, value_name = "ORDER", default_value = MethodOrder::Own.word(), value_parser = word::<MethodOrder>())]
     sort: MethodOrder,
     /// Methods at most.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// Labels put before each stack of the graph as frames such as thread_class=task.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
@@ -85,7 +89,7 @@ struct GraphArgs {
     /// red is more on the right, folded lines of stack, left and right, json the daemon's answer with
     /// the tree. Default: what the file's name ends in; folded on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
-    format: Option<Format>,
+    format: Option<FileFormat>,
     /// Write the graph to this file; - is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -101,7 +105,13 @@ impl GraphArgs {
             return Ok(None);
         }
         let output = self.output.clone().unwrap_or_else(|| "-".into());
-        OutputArgs { format: self.format, output }.decide().map(Some)
+        let output = OutputArgs { format: self.format, output: Some(output) }.decide()?;
+        match output.is_of_two() {
+            true => Ok(Some(output)),
+            false => Err(CliError::Usage(
+                "speedscope's files hold one answer, not two: use svg, html, folded or json".to_owned(),
+            )),
+        }
     }
 }
 
@@ -130,6 +140,9 @@ fn params(args: &DiffArgs, format: Format) -> Vec<(Cow<'static, str>, String)> {
     let mut put = |name: &'static str, value: &str| params.push((Cow::Borrowed(name), value.to_owned()));
     if args.sides.slow {
         put(param::SLOW, "1");
+    }
+    if let Some(by) = args.sides.by {
+        put(param::BY, by.word());
     }
     if let Some(scale) = args.shape.scale {
         put(param::SCALE, scale.word());
@@ -183,7 +196,8 @@ fn draw(args: &DiffArgs, graph: &Output, client: &Client, err: &mut dyn Write) -
             return Err(nothing(args, side, basis));
         }
     }
-    deliver(graph, &answered.body, &right, &args.select.describe(), err)?;
+    let chosen = args.select.describe();
+    deliver(graph, &graph.made(&answered.body, &chosen, ""), &right, &chosen, err)?;
     Ok(writeln!(err, "{}", text::clean(&format!("against {}", left.line())))?)
 }
 

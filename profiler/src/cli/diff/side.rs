@@ -1,14 +1,19 @@
 //! The two selections of `emberscope diff`, as `--left app=a,stage=3`.
 //!
 //! In: text. Out: parameters of the HTTP API, `left.stage=3`. Keys are those of the other commands'
-//! flags: labels, `from`, `until`, and last of all `query`, which takes the rest of the text because
+//! flags: labels, `run`, `from`, `until`, and last of all `query`, which takes the rest of the text because
 //! selectors hold commas. The daemon judges the values.
 
+use crate::cli::values::{near, of};
+use crate::cli::when::{When, range, when};
 use emberscope_model::LabelKey;
 use std::borrow::Cow;
 
 /// Keys that are no labels.
-const OTHERS: &[&str] = &["from", "until", "query"];
+const OTHERS: &[&str] = &["from", "until", "run", "query"];
+
+/// Keys that are times.
+const TIMES: [&str; 2] = ["from", "until"];
 
 /// One selection: keys, as the API calls them, and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +22,16 @@ pub struct Side(Vec<(&'static str, String)>);
 impl Side {
     /// The selection as parameters of the API, `left.stage` or `right.stage`.
     pub fn params(&self, side: &str) -> impl Iterator<Item = (Cow<'static, str>, String)> {
-        self.0.iter().map(move |(key, value)| (Cow::Owned(format!("{side}.{key}")), value.clone()))
+        let time = |name: &str| -> Option<When> {
+            let (_, value) = self.0.iter().find(|(key, _)| *key == name)?;
+            when(value).ok()
+        };
+        let [from, until] = TIMES.map(time);
+        let [from, until] = range(from.as_ref(), until.as_ref(), &jiff::Zoned::now());
+        let others = self.0.iter().filter(|(key, _)| !TIMES.contains(key)).cloned();
+        let times = TIMES.into_iter().zip([from, until]).filter_map(|(name, text)| Some((name, text?)));
+        let all: Vec<_> = others.chain(times).collect();
+        all.into_iter().map(move |(key, value)| (Cow::Owned(format!("{side}.{key}")), value))
     }
     /// The selection as words, for messages.
     pub fn describe(&self) -> String {
@@ -42,7 +56,15 @@ pub fn side(text: &str) -> Result<Side, String> {
                     pairs.push(("query", selector.to_owned()));
                     break;
                 }
-                key => pairs.push((key, value.to_owned())),
+                key => {
+                    if TIMES.contains(&key) {
+                        when(value).map_err(|error| format!("{key}={value}: {error}"))?;
+                    }
+                    if let Some(values) = of(key) {
+                        near(values)(value).map_err(|error| format!("{key}={value}: {error}"))?;
+                    }
+                    pairs.push((key, value.to_owned()));
+                }
             },
             (None, Some(&(key, _))) if !piece.is_empty() && !OTHERS.contains(&key) => {
                 pairs.push((key, piece.to_owned()))
@@ -86,6 +108,7 @@ mod tests {
         assert_eq!(pairs("app=etl,stage=3,4"), ["left.app=etl", "left.stage=3", "left.stage=4"]);
         assert_eq!(pairs("thread-class=gc,from=-1h"), ["left.thread_class=gc", "left.from=-1h"]);
         assert_eq!(pairs("executor="), ["left.executor="]);
+        assert_eq!(pairs("run=-2,from=5m"), ["left.run=-2", "left.from=-5m"]);
         let selector = r#"{app="a=b",stage=~"3|4"}"#;
         assert_eq!(
             pairs(&format!("node=n,query={selector}")),
@@ -101,7 +124,14 @@ mod tests {
         assert!(mistake("colour=red").starts_with("unknown key `colour`: there are service_name, node,"));
         assert_eq!(mistake("3"), "`3` is no key=value such as stage=3");
         assert_eq!(mistake("from=1,2"), "`2` is no key=value such as stage=3");
+        let role = mistake("role=exec");
+        assert!(role.starts_with("role=exec: did you mean executor?"), "{role}");
         assert!(mistake("").contains("key=value"));
+        assert!(
+            mistake("from=soon").starts_with("from=soon: not a time: use 5m"),
+            "{}",
+            mistake("from=soon")
+        );
     }
 
     proptest! {

@@ -59,6 +59,46 @@ fn slow_tasks_against_the_usual_ones() {
 }
 
 #[test]
+fn what_lies_within_the_error_is_no_difference() {
+    let flags = ["--app", "etl", "--stage", "3", "--slow", "--by", "cpu"];
+    let within =
+        SLOW.replace(r#""cause":{"name":"Job.slow","module":""}"#, r#""cause":null,"significant":false"#);
+    let (target, printed, result) = listed(&flags, 200, &within);
+    result.unwrap();
+    assert!(target.contains("&slow=1&by=cpu&"), "{target}");
+    let want =
+        "no significant difference: neither the whole nor a method differs by more than chance explains\n";
+    assert!(printed.contains(want) && !printed.contains("comes from"), "{printed}");
+    // A daemon that says both is not believed about the cause.
+    let both = SLOW.replace(r#""sort":"self""#, r#""sort":"self","significant":false"#);
+    let (_, printed, _) = listed(&flags, 200, &both);
+    assert!(printed.contains(want) && !printed.contains("comes from"), "{printed}");
+}
+
+#[test]
+fn slow_by_wall_time_is_told() {
+    let flags = ["--app", "etl", "--stage", "3", "--slow"];
+    let long = r#""by":"cpu","long":{"task":"77","task_index":"29","task_attempt":"0","executor":"1","cpu_seconds":4.1,
+        "wall_seconds":16.2,"blocked_seconds":12.1,"usual_wall_seconds":4.2,"waits_sampled":false}"#;
+    let (_, printed, result) = listed(&flags, 200, &SLOW.replace(r#""by":"cpu""#, long));
+    result.unwrap();
+    let want = "task 29.0 on executor 1 took 16.20 s, 12.10 s of it blocked, where the usual ones took 4.20 s: compare \
+                by --by wall; up to Spark 4.1";
+    assert!(printed.contains(want), "{printed}");
+    let sampled = long.replace("false", "true");
+    let (_, printed, _) = listed(&flags, 200, &SLOW.replace(r#""by":"cpu""#, &sampled));
+    assert!(printed.contains("compare by --by wall\n"), "{printed}");
+    let wall = SLOW
+        .replace("_cpu_seconds\":0.97", "_wall_seconds\":0.97")
+        .replace(r#""by":"cpu""#, r#""by":"wall""#);
+    let (_, printed, _) = listed(&flags, 200, &wall);
+    assert!(
+        printed.contains("right are those that took the longest") && printed.contains("--type wall"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn two_sides_and_what_holds_for_both() {
     let body = SLOW.replace(r#""sort":"self""#, r#""sort":"total""#).replace("Job.slow", "Job\\u001b[2J");
     let flags = [
@@ -171,7 +211,10 @@ fn calls_that_are_wrong_say_what_is_missing() {
         wrong(&["--slow", "--app", "a", "--stage", "3", "--left", "stage=4"]).contains("cannot be used with")
     );
     assert!(wrong(&["--left", "stage=3", "--json", "-o", "a.svg"]).contains("cannot be used with"));
+    assert!(wrong(&["--left", "stage=3", "--by", "wall"]).contains("--slow"));
     assert!(line(&["--right", "stage=3"]).is_ok());
+    let one = line(&["--left", "stage=3", "-o", "a.speedscope.json"]).unwrap().output.decide().unwrap_err();
+    assert!(one.code() == code::USAGE && one.to_string().contains("hold one answer"), "{one}");
     let ending = line(&["--left", "stage=3", "-o", "a.png"]).unwrap().output.decide().unwrap_err();
     assert_eq!(ending.code(), code::USAGE);
 }

@@ -123,3 +123,20 @@ fn no_stage_is_nothing_found() {
     assert_eq!((printed.as_str(), error.code()), ("", crate::cli::code::NOTHING));
     assert!(error.to_string().starts_with("no stage with stage=99 from 2026-"), "{error}");
 }
+
+#[test]
+fn stages_are_asked_for_in_an_order_and_not_all() {
+    let params = |flags: &[&str]| {
+        let line =
+            Line::try_parse_from(std::iter::once(&"x").chain(flags)).map_err(|error| error.to_string());
+        line.map(|line| line.stages.params())
+    };
+    assert!(params(&["--app", "etl"]).unwrap().is_empty());
+    let want = [("sort", "run_delay"), ("limit", "5")].map(|(name, value)| (name, value.to_owned()));
+    assert_eq!(params(&["--sort", "run-delay", "-n", "5"]).unwrap(), want);
+    let typo = params(&["--sort", "walls"]).unwrap_err();
+    assert!(typo.contains("'wall'"), "{typo}");
+    let body = format!(r#"{{{HEAD},"cut":7,"stages":[{}]}}"#, stage(3, NO_HELPERS));
+    let (_, printed, _) = ask::<Stages>(&["--app", "etl"], route::STAGES.path, vec![], 200, &body);
+    assert!(printed.contains("and 7 more stages: see them with --limit\n"), "{printed}");
+}
