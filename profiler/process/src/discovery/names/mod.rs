@@ -7,6 +7,7 @@
 //! twice; answers are kept for [`RUNNING`] or [`ENDED`], failures back off up to [`SLOWEST`]. Kept:
 //! [`MAX_KEPT`] answers, [`MAX_BYTES`]; the longest unused go first.
 
+mod beside;
 mod client;
 mod fetch;
 #[cfg(debug_assertions)]
@@ -15,6 +16,7 @@ mod kept;
 mod places;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod wire;
 
 pub use places::{Place, Places, Tells};
