@@ -7,7 +7,8 @@ use super::super::read::{Merge, MethodSums, Summing};
 use super::super::values::{LabelValue, LabelledSeries};
 use super::*;
 use emberscope_model::{
-    Answer, LabelKey, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection, Summary,
+    Answer, LabelKey, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection, SparkFact,
+    Summary,
 };
 use std::collections::BTreeMap;
 
@@ -51,6 +52,10 @@ impl Store for DiskStore {
     }
 
     asked_of_parts!(.shared);
+
+    fn learn(&self, facts: &[SparkFact]) -> bool {
+        self.shared.learn(facts)
+    }
 
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
         self.shared.change(Task::Relabel { from: from.clone(), to: to.clone() });

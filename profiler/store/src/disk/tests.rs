@@ -17,6 +17,7 @@ mod kills;
 mod merged;
 mod rolled;
 mod same;
+mod spark;
 
 const S: u64 = 1_000_000_000;
 const BASE: u64 = 1_700_000_000 * S;
