@@ -46,6 +46,8 @@ pub const THREADS: [(&str, CapabilitySet); 19] = [
     // Which sockets a driver listens on; then they ask it.
     ("discovery", TARGETS),
     ("spark-names", TARGETS),
+    // What is asked is asked by the thread above.
+    ("spark-words", FILES),
     // Files and memory of targets.
     ("errand", TARGETS),
     ("unwind-builder", TARGETS.union(FILES)),
