@@ -181,7 +181,9 @@ impl<T> Joined<T> {
         match self {
             Self::Ready(_) => "",
             Self::Asking => "Spark has been asked and has not answered yet: ask again.",
-            Self::Stale(_, says) | Self::Kept(_, says) | Self::Unreachable(says) | Self::NotAsked(says) => says,
+            Self::Stale(_, says) | Self::Kept(_, says) | Self::Unreachable(says) | Self::NotAsked(says) => {
+                says
+            }
         }
     }
 }

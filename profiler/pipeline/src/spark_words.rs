@@ -9,7 +9,9 @@
 //! [`MAX_WRITTEN`] of them, after which all are given to the store once more.
 
 use crate::Lifecycle;
-use emberscope_model::{Detail, Joined, LabelKey, Query, SampleKind, Selection, SparkSource, TimeRange, WallTime};
+use emberscope_model::{
+    Detail, Joined, LabelKey, Query, SampleKind, Selection, SparkSource, TimeRange, WallTime,
+};
 use emberscope_store::Store;
 use emberscope_supervise::Beat;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -55,7 +57,8 @@ impl Recorder {
     /// Asks about those applications that are due, and takes what was answered since.
     pub fn look(&mut self, drivers: &BTreeSet<String>, now: Instant) {
         self.read.retain(|app, _| drivers.contains(app));
-        let is_due = |app: &&String| self.read.get(*app).and_then(|read| read.due).is_none_or(|due| now >= due);
+        let is_due =
+            |app: &&String| self.read.get(*app).and_then(|read| read.due).is_none_or(|due| now >= due);
         let due: Vec<&String> = drivers.iter().take(MAX_APPS).filter(is_due).collect();
         if due.is_empty() {
             return;

@@ -12,7 +12,7 @@ use super::waited;
 use clap::{Args, ValueEnum};
 use emberscope_api::route::{self, Route};
 use emberscope_api::{SparkTask, Task, Tasks};
-use emberscope_serve::spark::join_tasks;
+use emberscope_serve::spark::{Words, join_tasks};
 use serde_json::{Map, Value};
 
 /// Flags of `emberscope tasks`.
@@ -61,7 +61,7 @@ impl Order {
 pub fn run(args: &TasksArgs) -> Result<(), CliError> {
     let source = args.spark.source();
     let amend = |answer: &mut Map<String, Value>| {
-        source.as_ref().map(|source| join_tasks(answer, Some(source), PATIENCE)).is_some()
+        source.as_ref().map(|source| join_tasks(answer, Words { source: Some(source), kept: None }, PATIENCE)).is_some()
     };
     args.ask.run_amended::<Tasks>(route::TASKS.path, params(args), &amend)
 }

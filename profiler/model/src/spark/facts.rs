@@ -109,7 +109,10 @@ impl SparkFact {
     /// Bytes of memory that the fact takes, estimated; a text that several share counts for each.
     pub fn bytes(&self) -> usize {
         let texts = self.id.len() + self.name.len() + self.status.len();
-        size_of::<Self>() + texts + self.description.as_ref().map_or(0, |text| text.len()) + self.refs.len() * 4
+        size_of::<Self>()
+            + texts
+            + self.description.as_ref().map_or(0, |text| text.len())
+            + self.refs.len() * 4
     }
 }
 
