@@ -68,6 +68,22 @@ pub struct SparkStage {
     pub completed: Option<Instant>,
 }
 
+/// What Spark said of an executor, whatever the range.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SparkExecutor {
+    /// `ACTIVE` or `REMOVED`.
+    pub status: String,
+    /// When it was added.
+    pub added: Option<Instant>,
+    /// When it was removed; null where it had not been when Spark was asked.
+    pub removed: Option<Instant>,
+    /// Why it was removed.
+    pub reason: Option<String>,
+    /// When Spark was asked.
+    pub fetched: Option<Instant>,
+}
+
 /// What Spark says of an attempt of a task, whatever the range.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -152,7 +152,8 @@ impl<T: Told> Answered<T> {
         match words.kept.and_then(|kept| T::kept(kept, key)).map(Arc::new) {
             None => Self { joined, kept: Some(None) },
             Some(value) => {
-                let says = format!("As kept with the windows, read at {}. {}", value.origin().1, joined.says());
+                let says =
+                    format!("As kept with the windows, read at {}. {}", value.origin().1, joined.says());
                 Self { joined: Joined::Kept(value, says.trim_end().to_owned()), kept: Some(None) }
             }
         }

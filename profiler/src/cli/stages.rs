@@ -67,7 +67,10 @@ impl SparkArgs {
 pub fn run(args: &StagesArgs) -> Result<(), CliError> {
     let (params, source) = (args.spark.params(), args.spark.source());
     let amend = |answer: &mut Map<String, Value>| {
-        source.as_ref().map(|source| join_stages(answer, Words { source: Some(source), kept: None }, PATIENCE)).is_some()
+        source
+            .as_ref()
+            .map(|source| join_stages(answer, Words { source: Some(source), kept: None }, PATIENCE))
+            .is_some()
     };
     let path = route::STAGES.path;
     match args.classes {

@@ -61,7 +61,10 @@ impl Order {
 pub fn run(args: &TasksArgs) -> Result<(), CliError> {
     let source = args.spark.source();
     let amend = |answer: &mut Map<String, Value>| {
-        source.as_ref().map(|source| join_tasks(answer, Words { source: Some(source), kept: None }, PATIENCE)).is_some()
+        source
+            .as_ref()
+            .map(|source| join_tasks(answer, Words { source: Some(source), kept: None }, PATIENCE))
+            .is_some()
     };
     args.ask.run_amended::<Tasks>(route::TASKS.path, params(args), &amend)
 }

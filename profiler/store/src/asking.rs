@@ -11,8 +11,8 @@ use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
 use super::view::View;
 use emberscope_model::{
-    LabelKey, LabelTotal, LedgerTotal, MatchOp, Matcher, Missing, ProcessRecord, Query, Selection, SparkFacts, Summary,
-    TimeRange,
+    LabelKey, LabelTotal, LedgerTotal, MatchOp, Matcher, Missing, ProcessRecord, Query, Selection,
+    SparkFacts, Summary, TimeRange,
 };
 use std::path::Path;
 use std::sync::Arc;

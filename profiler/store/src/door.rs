@@ -135,4 +135,8 @@ pub struct StoreUsage {
     pub dropped_for_age: u64,
     /// Windows dropped since start because the disk was full.
     pub dropped_for_full: u64,
+    /// Facts of Spark's that were taken since start.
+    pub facts: u64,
+    /// How often a fact of Spark's was turned away since start: it was too long, or there was no room.
+    pub facts_refused: u64,
 }

@@ -38,6 +38,7 @@ struct App {
 pub(super) struct SparkWords {
     apps: BTreeMap<Arc<str>, App>,
     bytes: usize,
+    taken: u64,
     refused: u64,
 }
 
@@ -63,6 +64,7 @@ impl SparkWords {
         app.facts.insert(key, fact.clone());
         app.bytes = app.bytes + new - old;
         self.bytes = self.bytes + new - old;
+        self.taken += 1;
         true
     }
 
@@ -79,6 +81,11 @@ impl SparkWords {
     /// Bytes of memory that the facts take, estimated.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Facts that were taken, one that says something new again too.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Facts that were longer than they may be, or for which there was no room.
@@ -125,7 +132,8 @@ pub(super) mod tests {
         assert!(!words.take(&stage(6), Room::PART), "it is older");
         assert_eq!(words.of_app("app-1").collect::<Vec<_>>(), [&ended]);
         assert_eq!(words.of_app("app-2").count(), 0);
-        assert_eq!((words.iter().count(), words.bytes(), words.refused()), (1, ended.bytes(), 0));
+        assert_eq!((words.iter().count(), words.bytes()), (1, ended.bytes()));
+        assert_eq!((words.taken(), words.refused()), (2, 0));
     }
 
     #[test]
@@ -152,7 +160,8 @@ pub(super) mod tests {
         let room = Room { apps: 1, of_app: small.bytes() + 10, all: small.bytes() + 10 };
         let mut words = SparkWords::default();
         assert!(words.take(&small, room));
-        let large = SparkFact { description: Some("x".repeat(11).into()), fetched: WallTime(2), ..small.clone() };
+        let large =
+            SparkFact { description: Some("x".repeat(11).into()), fetched: WallTime(2), ..small.clone() };
         assert!(!words.take(&large, room));
         assert_eq!(words.iter().collect::<Vec<_>>(), [&small]);
         let fits = SparkFact { description: Some("x".repeat(10).into()), fetched: WallTime(2), ..small };

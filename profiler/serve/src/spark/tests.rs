@@ -196,7 +196,10 @@ fn what_is_kept_stands_in_for_a_driver_that_is_gone() {
         let why = if source.is_some() { "not reachable: it is gone." } else { "Spark was not asked." };
         let when = "As kept with the windows, read at 2026-11-21T18:36:11.979Z.";
         assert!(says.contains(&format!("{when} {why}")), "{says}");
-        assert_eq!((&answer["spark"]["state"], &answer["spark"]["source"]), (&json!("partly"), &json!("http://driver:4040")));
+        assert_eq!(
+            (&answer["spark"]["state"], &answer["spark"]["source"]),
+            (&json!("partly"), &json!("http://driver:4040"))
+        );
     }
 }
 

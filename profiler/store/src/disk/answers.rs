@@ -78,6 +78,8 @@ impl Store for DiskStore {
             dropped_for_bytes: health.dropped_windows_for_bytes,
             dropped_for_age: health.dropped_windows_for_age,
             dropped_for_full: health.dropped_windows_for_full,
+            facts: health.facts,
+            facts_refused: health.facts_refused,
         }
     }
 

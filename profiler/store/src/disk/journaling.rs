@@ -76,8 +76,15 @@ impl Shared {
         if open.part.facts.windows.is_empty() {
             return false;
         }
+        let counts = |part: &Part| (part.spark.taken(), part.spark.refused());
+        let before = counts(&open.part);
         let (number, record) = (open.number, open.part.learn(facts));
+        let after = counts(&open.part);
         drop(open);
+        let mut health = lock(&self.health);
+        health.facts += after.0 - before.0;
+        health.facts_refused += after.1 - before.1;
+        drop(health);
         if let Some(record) = record {
             self.record(&mut journal, number, record, 0);
         }

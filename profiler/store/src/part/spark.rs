@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn facts_are_read_as_they_were_written() {
         let all = SparkFactKind::ALL.map(|kind| fact("app-1", kind, "3", 7));
-        let bare = SparkFact { description: None, refs: [].into(), begun: None, ..fact("é", all[0].kind, "", 8) };
+        let bare =
+            SparkFact { description: None, refs: [].into(), begun: None, ..fact("é", all[0].kind, "", 8) };
         let facts = [&all[..], &[bare]].concat();
         let (mut part, mut again) = (Part::default(), Part::default());
         let record = part.learn(&facts).expect("they are new");

@@ -5,8 +5,8 @@
 //! application of YARN may have several attempts, and the newest is asked for. Everything that is kept
 //! has a limit; what is over it is in the notes.
 
-use super::client::{AskError, Client};
 use super::beside::Beside;
+use super::client::{AskError, Client};
 use super::texts::Texts;
 use super::wire::{App, Execution, Executor, First, Job, Stage, Task};
 use crate::discovery::rest;
@@ -146,18 +146,16 @@ fn jobs_of_stages(
     newest_last.sort_by_key(|job| job.job_id);
     newest_last.dedup_by_key(|job| job.job_id);
     for job in newest_last {
-        beside.push(
-            SparkFact {
-                name: texts.keep(&job.name.0),
-                description: job.description.some().map(|text| texts.keep(text)),
-                status: texts.keep(&job.status.0),
-                refs: job.stage_ids.items.as_slice().into(),
-                count: job.num_tasks,
-                begun: job.submission_time.time(),
-                ended: job.completion_time.time(),
-                ..beside.fact(SparkFactKind::Job, job.job_id.to_string())
-            },
-        );
+        beside.push(SparkFact {
+            name: texts.keep(&job.name.0),
+            description: job.description.some().map(|text| texts.keep(text)),
+            status: texts.keep(&job.status.0),
+            refs: job.stage_ids.items.as_slice().into(),
+            count: job.num_tasks,
+            begun: job.submission_time.time(),
+            ended: job.completion_time.time(),
+            ..beside.fact(SparkFactKind::Job, job.job_id.to_string())
+        });
         for stage in job.stage_ids.items {
             let of_stage = jobs.entry(stage).or_default();
             if of_stage.len() < MAX_JOBS_OF_STAGE && of_stage.last() != Some(&job.job_id) {

@@ -3,7 +3,8 @@
 use super::super::manifest::FileFacts;
 use super::super::table::{Room, TableReader};
 use super::super::{
-    BlockProblem, FRAMES, GROUPS, LABEL_SETS, LEDGER, MERGED, NODES, PROCESSES, SAMPLES, SPARK, STACKS, WINDOWS,
+    BlockProblem, FRAMES, GROUPS, LABEL_SETS, LEDGER, MERGED, NODES, PROCESSES, SAMPLES, SPARK, STACKS,
+    WINDOWS,
 };
 use super::file::Positioned;
 use super::{Block, lock};

@@ -21,11 +21,18 @@ fn driver_lives(store: &dyn Store, settle: impl Fn()) {
     let executor = fact("app-1", SparkFactKind::Executor, "1", 1);
     for (number, window) in (0..).zip(some(4)) {
         store.append(window);
-        assert!(store.learn(&[stage("app-1", number, 1), stage("app-2", 9, 1), sql.clone(), executor.clone()]));
+        assert!(store.learn(&[
+            stage("app-1", number, 1),
+            stage("app-2", 9, 1),
+            sql.clone(),
+            executor.clone()
+        ]));
         if number == 1 {
             settle();
         }
     }
+    let long = SparkFact { name: "x".repeat(1000).into(), ..stage("app-1", 8, 1) };
+    assert!(store.learn(&[long]), "one that is refused is no reason to come again");
     let ended = SparkFact { ended: Some(at(40)), executor_cpu_ns: 99, ..stage("app-1", 0, 2) };
     assert!(store.learn(&[ended]));
 }
@@ -47,6 +54,8 @@ fn names_are_the_same_while_the_driver_lives_and_after_every_start() {
         assert_eq!(store.disk().unwrap().set_aside, 0, "{when}");
     };
     same(&store, "a block and a journal");
+    let usage = store.usage();
+    assert_eq!((usage.facts, usage.facts_refused), (4 + 2 * 3 + 1, 1), "each in both parts");
     drop(store);
     let store = open(dir.path());
     same(&store, "the journal was read again");
