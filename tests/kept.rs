@@ -63,7 +63,11 @@ fn kept(daemon: &Daemon) -> Result<u64> {
     daemon.json("/api/v1/status")?["store"]["spark_facts"].as_u64().context("no count of what is kept")
 }
 
-fn ensure_kept(place: &str, live: &BTreeMap<String, Value>, asked: &(BTreeMap<String, Value>, Value)) -> Result<()> {
+fn ensure_kept(
+    place: &str,
+    live: &BTreeMap<String, Value>,
+    asked: &(BTreeMap<String, Value>, Value),
+) -> Result<()> {
     ensure!(asked.1 == "kept", "{place}: the names are {}", asked.1);
     for (stage, spark) in live {
         let now = asked.0.get(stage);

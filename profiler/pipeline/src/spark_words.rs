@@ -5,12 +5,14 @@
 //! not ended yet, for each part of the store is to have the facts of its own windows. What is not read while the driver
 //! lives stays unknown.
 //!
-//! Limits: [`MAX_APPS`] applications; a driver is asked every [`EVERY`]; a hash of each fact that has ended, at most
+//! One question is under way at most, so that a user's waits for no more than one: who does not answer in
+//! [`PATIENCE`] is asked again after the others. Limits: [`MAX_APPS`] applications; a driver is asked every [`EVERY`]; a hash of each fact that has ended, at most
 //! [`MAX_WRITTEN`] of them, after which all are given to the store once more.
 
 use crate::Lifecycle;
 use emberscope_model::{
-    Detail, Joined, LabelKey, Query, SampleKind, Selection, SparkSource, TimeRange, WallTime,
+    Detail, Joined, LabelKey, Query, SampleKind, Selection, SparkFact, SparkSource, SparkStages, TimeRange,
+    WallTime,
 };
 use emberscope_store::Store;
 use emberscope_supervise::Beat;
@@ -22,10 +24,12 @@ use std::time::{Duration, Instant};
 
 /// How often it looks what is to be asked, and what was answered.
 const LOOK: Duration = Duration::from_secs(5);
+/// How long an answer is waited for: a driver that has answered before takes some tenths of a second.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// From an answer to the next question: as long as an answer holds for users.
 const EVERY: Duration = Duration::from_secs(30);
 /// How far back an application's samples may be.
-const SEEN: Duration = Duration::from_secs(600);
+const SEEN: Duration = Duration::from_secs(120);
 /// Applications that are asked about.
 const MAX_APPS: usize = 64;
 /// Hashes of an application that are remembered: Spark itself keeps 1,000 stages, jobs and executions each.
@@ -39,6 +43,22 @@ struct Read {
     fetched: Option<WallTime>,
     due: Option<Instant>,
     written: HashSet<u64>,
+}
+
+impl Read {
+    /// Gives the store what was told. It comes again soon where the store has no window yet.
+    fn give(&mut self, told: &SparkStages, store: &dyn Store, now: Instant) {
+        if self.written.len() > MAX_WRITTEN {
+            self.written.clear();
+        }
+        let is_new = |fact: &SparkFact| fact.ended.is_none() || !self.written.contains(&fact.digest());
+        let facts: Vec<SparkFact> = told.facts().filter(is_new).collect();
+        if store.learn(&facts) {
+            let ended = facts.iter().filter(|fact| fact.ended.is_some());
+            self.written.extend(ended.map(SparkFact::digest));
+            (self.fetched, self.due) = (Some(told.fetched), Some(now + EVERY));
+        }
+    }
 }
 
 /// Gives the store what Spark says.
@@ -57,32 +77,32 @@ impl Recorder {
     /// Asks about those applications that are due, and takes what was answered since.
     pub fn look(&mut self, drivers: &BTreeSet<String>, now: Instant) {
         self.read.retain(|app, _| drivers.contains(app));
-        let is_due =
-            |app: &&String| self.read.get(*app).and_then(|read| read.due).is_none_or(|due| now >= due);
-        let due: Vec<&String> = drivers.iter().take(MAX_APPS).filter(is_due).collect();
+        let due = |app: &String| self.read.get(app).and_then(|read| read.due);
+        let all = drivers.iter().take(MAX_APPS).map(|app| (due(app), app));
+        let mut due: Vec<_> = all.filter(|(due, _)| due.is_none_or(|due| now >= due)).collect();
         if due.is_empty() {
             return;
         }
+        // Who waits longest comes first, and who was never asked before all.
+        due.sort();
         let seen = self.seen();
-        for app in due.into_iter().filter(|app| seen.contains(app.as_str())) {
+        for (_, app) in due {
             let read = self.read.entry(app.clone()).or_default();
-            match self.source.stages(app, Duration::ZERO) {
+            read.due = Some(now + LOOK);
+            if !seen.contains(app.as_str()) {
+                // Its first window has not closed, or it is not to be kept.
+                read.due = Some(now + 3 * LOOK);
+                continue;
+            }
+            match self.source.stages(app, PATIENCE) {
                 Joined::Ready(told) if read.fetched.is_none_or(|fetched| told.fetched > fetched) => {
-                    if read.written.len() > MAX_WRITTEN {
-                        read.written.clear();
-                    }
-                    let is_new = |fact: &emberscope_model::SparkFact| {
-                        fact.ended.is_none() || !read.written.contains(&fact.digest())
-                    };
-                    let facts: Vec<_> = told.facts().filter(is_new).collect();
-                    if self.store.learn(&facts) {
-                        read.written.extend(facts.iter().map(|fact| fact.digest()));
-                        (read.fetched, read.due) = (Some(told.fetched), Some(now + EVERY));
-                    }
+                    read.give(&told, &*self.store, now);
                 }
+                // It is the answer of before.
+                Joined::Ready(_) => {}
                 // Nobody can be asked, or he does not answer: who asks for users waits as long.
                 Joined::NotAsked(_) | Joined::Unreachable(_) => read.due = Some(now + EVERY),
-                Joined::Ready(_) | Joined::Stale(..) | Joined::Kept(..) | Joined::Asking => {}
+                Joined::Stale(..) | Joined::Kept(..) | Joined::Asking => break,
             }
         }
     }

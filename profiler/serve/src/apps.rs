@@ -146,7 +146,10 @@ fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError>
             amount: Amount::new(query.kind, sum.samples, sum.weight),
             first_seen: sum.seen.from.into(),
             last_seen: sum.seen.until.into(),
-            spark: told.get(&(app.clone(), executor.clone())).filter(|_| role != Role::Python.slug()).cloned(),
+            spark: told
+                .get(&(app.clone(), executor.clone()))
+                .filter(|_| role != Role::Python.slug())
+                .cloned(),
             app,
             executor,
             role,

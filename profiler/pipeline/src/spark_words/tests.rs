@@ -14,8 +14,11 @@ struct Driver(Mutex<(u64, Vec<String>)>);
 impl SparkSource for Driver {
     fn stages(&self, app: &str, _: Duration) -> Joined<SparkStages> {
         let mut state = self.0.lock().unwrap();
-        state.0 += 1;
         state.1.push(app.to_owned());
+        if app.ends_with("slow") {
+            return Joined::Asking;
+        }
+        state.0 += 1;
         let (answer, text): (u64, Arc<str>) = (state.0, "x".into());
         let stage = SparkStage {
             id: 1,
@@ -96,7 +99,7 @@ fn drivers_of_this_node_are_read_while_they_live() {
         assert_eq!(kept(&*store, "app-1"), [want]);
     }
     assert_eq!(driver.0.lock().unwrap().1, ["app-1"; 4], "what has no samples here is not asked about");
-    assert_eq!(recorder.read["app-1"].written.len(), 3);
+    assert_eq!(recorder.read["app-1"].written.len(), 1, "what has not ended is given again and again");
     recorder.look(&apps(&[]), now + EVERY * 4);
     assert!(recorder.read.is_empty(), "the driver is gone");
     assert_eq!(kept(&*store, "app-1"), [3], "and its words stay");
@@ -114,6 +117,21 @@ fn what_the_store_does_not_take_is_given_to_it_again() {
     recorder.look(&apps(&["app-1"]), now);
     assert_eq!(kept(&*store, "app-1"), [0; 0], "there is no window to keep it with");
     store.append(window("app-1"));
-    recorder.look(&apps(&["app-1"]), now);
+    recorder.look(&apps(&["app-1"]), now + LOOK);
     assert_eq!(kept(&*store, "app-1"), [2]);
+}
+
+#[test]
+fn one_question_is_under_way_and_who_does_not_answer_waits_for_the_others() {
+    let store = Arc::new(MemoryStore::new(MemoryStoreConfig::default()));
+    let all = ["a-slow", "b-slow", "c"];
+    all.iter().for_each(|app| store.append(window(app)));
+    let driver = Arc::new(Driver::default());
+    let mut recorder = Recorder::new(store.clone(), driver.clone());
+    let now = Instant::now();
+    for look in 0..4 {
+        recorder.look(&apps(&all), now + LOOK * look);
+    }
+    assert_eq!(driver.0.lock().unwrap().1, ["a-slow", "b-slow", "c", "a-slow", "b-slow"]);
+    assert_eq!(kept(&*store, "c"), [1]);
 }
