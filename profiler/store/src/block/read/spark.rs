@@ -39,7 +39,7 @@ fn words(block: &Block) -> Result<SparkWords, BlockProblem> {
         table.all_texts(column, |text| all.push(text.map(|text| shared.shared(text))))?;
         Ok::<_, BlockProblem>(all.into_iter())
     };
-    let (mut apps, mut kinds, mut ids, mut names) = (text("app")?, text("kind")?, text("id")?, text("name")?);
+    let (apps, mut kinds, mut ids, mut names) = (text("app")?, text("kind")?, text("id")?, text("name")?);
     let (mut descriptions, mut statuses) = (text("description")?, text("status")?);
     let (mut refs, mut sources) = (text("refs")?, text("source")?);
     let number = |column| Ok::<_, BlockProblem>(table.all_longs(column)?.into_iter());
@@ -49,7 +49,7 @@ fn words(block: &Block) -> Result<SparkWords, BlockProblem> {
     let (mut begun, mut ended) = (number("begun_ns")?, number("ended_ns")?);
     let mut words = SparkWords::default();
     // Columns of one table have as many rows each.
-    while let Some(app) = apps.next() {
+    for app in apps {
         let next = |all: &mut std::vec::IntoIter<Option<Arc<str>>>| all.next().flatten();
         let kind = next(&mut kinds).and_then(|slug| SparkFactKind::from_slug(&slug));
         let time = |time: Option<u64>| time.filter(|ns| *ns > 0).map(WallTime);
