@@ -4,8 +4,10 @@
 //! that on the same directory must say the same, to the last byte.
 
 use crate::held::{SMALL, answers, disk, ensure_same, held, kill, now_ms};
-use anyhow::{Result, ensure};
-use emberscope_tests::{Here, wait_visible};
+use anyhow::{Context as _, Result, ensure};
+use emberscope_tests::{Daemon, Here, VISIBLE, WARM_UP, wait_for, wait_visible};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 #[test]
 fn a_kill_and_a_restart_change_no_answer() -> Result<()> {
@@ -38,5 +40,84 @@ fn a_kill_and_a_restart_change_no_answer() -> Result<()> {
         "a stop leaves nothing torn: {disk_after}"
     );
     ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+/// What Spark says of stages that have ended, by number and attempt, but for where its page of each is; and whether it
+/// says so itself or the store does.
+fn names(daemon: &Daemon, question: &str) -> Result<(BTreeMap<String, Value>, Value)> {
+    let answer = daemon.json(question)?;
+    let mut names = BTreeMap::new();
+    for row in answer["stages"].as_array().context("no stages")? {
+        let mut spark = row["spark"].clone();
+        if spark["status"] == "COMPLETE" {
+            spark["page"] = Value::Null;
+            names.insert(format!("{}.{}", row["stage"], row["stage_attempt"]), spark);
+        }
+    }
+    Ok((names, answer["spark"]["state"].clone()))
+}
+
+/// How often something that Spark said was kept.
+fn kept(daemon: &Daemon) -> Result<u64> {
+    daemon.json("/api/v1/status")?["store"]["spark_facts"].as_u64().context("no count of what is kept")
+}
+
+fn ensure_kept(
+    place: &str,
+    live: &BTreeMap<String, Value>,
+    asked: &(BTreeMap<String, Value>, Value),
+) -> Result<()> {
+    ensure!(asked.1 == "kept", "{place}: the names are {}", asked.1);
+    for (stage, spark) in live {
+        let now = asked.0.get(stage);
+        ensure!(now == Some(spark), "{place}: stage {stage} was {spark}, and is {now:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn names_of_stages_outlive_the_driver_the_daemon_and_the_node() -> Result<()> {
+    let Some(here) = Here::or_skip("names_of_stages_outlive_the_driver_the_daemon_and_the_node") else {
+        return Ok(());
+    };
+    let dir = tempfile::tempdir()?;
+    let archive = dir.path().join("archive");
+    std::fs::create_dir(&archive)?;
+    let url = format!("file://{}", archive.display());
+    let arguments = [&SMALL[..], &["--archive", &url]].concat();
+    let daemon = here.daemon(dir.path(), &arguments)?;
+    let from = now_ms()?;
+    // It is killed long before.
+    let mut job = here.spark("demo.py", dir.path()).arg("--seconds").arg("3600").start()?;
+    let app = job.wait_fact("app", WARM_UP)?;
+    let (question, live) = wait_for("names of stages that ended", WARM_UP, || {
+        let question = format!("/api/v1/stages?app={app}&from={from}&until={}", now_ms()?);
+        let (names, state) = names(&daemon, &question)?;
+        Ok((state == "ready" && !names.is_empty()).then_some((question, names)))
+    })?;
+    // What is kept from now on was read after that, or then.
+    let before = kept(&daemon)?;
+    wait_for("what Spark said is kept", VISIBLE, || Ok((kept(&daemon)? > before).then_some(())))?;
+    wait_visible(&daemon, now_ms()?)?;
+    drop(job);
+
+    kill(daemon)?;
+    let daemon = here.daemon(dir.path(), &arguments)?;
+    ensure_kept("after a kill", &live, &names(&daemon, &question)?)?;
+    ensure!(daemon.stop()?.success());
+    let daemon = here.daemon(dir.path(), &arguments)?;
+    ensure_kept("after a stop", &live, &names(&daemon, &question)?)?;
+
+    let cache = dir.path().join("cache");
+    let server = Daemon::serve(&here.binary, &cache, &url, &["--window", "2s", "--refresh", "1s"], &[])?;
+    // The archive is some seconds behind.
+    let asked = wait_for("names from the archive", VISIBLE, || {
+        let reply = server.get(&question)?;
+        let asked = if reply.status == 200 { Some(names(&server, &question)?) } else { None };
+        Ok(asked.filter(|(names, _)| live.keys().all(|stage| names.contains_key(stage))))
+    })?;
+    ensure_kept("from the archive", &live, &asked)?;
+    ensure!(server.stop()?.success() && daemon.stop()?.success());
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `/api/v1/apps` and `/api/v1/executors`.
 
-use crate::{Amount, Instant};
+use crate::{Amount, Instant, SparkExecutor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -80,6 +80,8 @@ pub struct Executor {
     /// End of the last window with a sample.
     #[serde(default)]
     pub last_seen: Instant,
+    /// What Spark said of it, as it is kept with the windows; null where that is nothing, and of Python workers.
+    pub spark: Option<SparkExecutor>,
 }
 
 /// What is known of a JVM.

@@ -39,7 +39,7 @@ pub use login::LoginLink;
 pub use processes::{Process, Processes};
 pub use schema::Schemas;
 pub use series::{Point, Series, SeriesLine};
-pub use spark::{SparkCpu, SparkOrigin, SparkStage, SparkTask};
+pub use spark::{SparkCpu, SparkExecutor, SparkOrigin, SparkStage, SparkTask};
 pub use stages::{ClassFigures, Stage, Stages, Task, Tasks};
 pub use status::{
     Disk, Failing, Health, Quarantine, QuarantineEntry, Resolution, SetAside, Status, Store, ThreadHealth,

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SparkOrigin {
-    /// `ready`, `stale`, `asking`, `unreachable`, `not-asked` or `partly`.
+    /// `ready`, `stale`, `kept` (as it is kept with the windows: Spark tells nothing now), `asking`, `unreachable`, `not-asked` or `partly`.
     pub state: Cow<'static, str>,
     /// Base URLs of the servers that told.
     pub source: Option<String>,
@@ -41,7 +41,7 @@ impl SparkCpu {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SparkStage {
-    /// Spark's page of it, for people.
+    /// Spark's page of it, for people; empty of what is kept: no server is known to have it.
     pub page: String,
     /// The call site, unless the job set a name.
     pub name: String,
@@ -66,6 +66,22 @@ pub struct SparkStage {
     pub submitted: Option<Instant>,
     /// When it ended.
     pub completed: Option<Instant>,
+}
+
+/// What Spark said of an executor, whatever the range.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SparkExecutor {
+    /// `ACTIVE` or `REMOVED`.
+    pub status: String,
+    /// When it was added.
+    pub added: Option<Instant>,
+    /// When it was removed; null where it had not been when Spark was asked.
+    pub removed: Option<Instant>,
+    /// Why it was removed.
+    pub reason: Option<String>,
+    /// When Spark was asked.
+    pub fetched: Option<Instant>,
 }
 
 /// What Spark says of an attempt of a task, whatever the range.

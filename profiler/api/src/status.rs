@@ -45,6 +45,10 @@ pub struct Store {
     pub dropped_for_age: u64,
     /// Windows dropped since the disk is full.
     pub dropped_for_full: u64,
+    /// Times since start that something Spark said was kept with the windows.
+    pub spark_facts: u64,
+    /// The same for what was too long, or for which there was no room.
+    pub spark_facts_refused: u64,
     /// Length of a window.
     pub window_seconds: f64,
     /// From the first window until the last; null where there is none.

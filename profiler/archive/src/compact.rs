@@ -229,7 +229,8 @@ impl Hour<'_> {
 
     /// Adds what a block has to its applications.
     fn add(&self, block: &Cached, mergers: &mut BTreeMap<String, Merger>) -> Result<(), CompactError> {
-        let values = block.volume.values(LabelKey::App)?;
+        let mut values = block.volume.values(LabelKey::App)?;
+        values.extend(block.volume.apps_of_facts()?);
         let mut apps: Vec<String> = values.iter().map(|app| app.to_string()).collect();
         apps.retain(|app| self.config.app.as_ref().is_none_or(|only| only == app));
         for app in apps {

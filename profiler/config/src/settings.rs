@@ -128,8 +128,8 @@ settings! {
     /// Shortest time between two such questions to the same JVM; failures make it longer.
     required ask_interval ("ask-interval", "DURATION"): Interval = "3s";
     /// Ask Spark drivers and standalone Workers over HTTP for an application's id or name where nothing
-    /// else on the node tells it for sure, and drivers and history servers for the names of stages when an
-    /// answer is to show them. When false, an application that nothing tells is called unknown, one whose
+    /// else on the node tells it for sure, drivers for the names of stages while they live, so that these are kept
+    /// with the windows, and drivers and history servers when an answer is to show names. When false, an application that nothing tells is called unknown, one whose
     /// name is not sure keeps it, and only spark-url is asked.
     required ask_drivers ("ask-drivers", "BOOL"): bool = "true";
     /// Users of this node, by name or number, who run Workers, NodeManagers and history servers for others: what

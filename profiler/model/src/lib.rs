@@ -44,7 +44,8 @@ pub use rewrite::LabelRewrite;
 pub use secrets::scrub;
 pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
 pub use spark::{
-    Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,
+    Joined, SparkFact, SparkFactKind, SparkFacts, SparkSource, SparkStage, SparkStages, SparkTask,
+    SparkTasks, SparkUrl, SparkUrlError, SqlRef,
 };
 pub use stack::Stack;
 pub use tenant::{Excess, Refusals, Tenant, cgroup_of};

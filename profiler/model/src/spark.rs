@@ -5,10 +5,13 @@
 //! Fields are Spark's own (`StageData`, `TaskData` in core's status/api/v1/api.scala, Spark 3.5 and 4.x).
 
 use super::WallTime;
+pub use facts::{SparkFact, SparkFactKind, SparkFacts};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+
+mod facts;
 
 /// Longest base URL, in bytes.
 const MAX_URL: usize = 256;
@@ -68,6 +71,8 @@ pub struct SparkStages {
     pub completed: bool,
     /// The stages, sorted by id and attempt; skipped ones are not told: they ran no task.
     pub stages: Vec<SparkStage>,
+    /// Jobs, SQL executions and executors.
+    pub beside: Vec<SparkFact>,
     /// What is missing, a sentence each.
     pub notes: Vec<String>,
 }
@@ -142,6 +147,8 @@ pub enum Joined<T> {
     Ready(Arc<T>),
     /// Spark told earlier, and cannot be asked now, or has not answered yet; the text says which.
     Stale(Arc<T>, String),
+    /// Spark told while the windows were made, which is kept with them, and tells nothing now; the text says why.
+    Kept(Arc<T>, String),
     /// Spark was asked, and has not answered yet.
     Asking,
     /// Spark was asked without success; the text says why. It is asked again later.
@@ -154,7 +161,7 @@ impl<T> Joined<T> {
     /// What Spark told, now or earlier.
     pub fn value(&self) -> Option<&Arc<T>> {
         match self {
-            Self::Ready(value) | Self::Stale(value, _) => Some(value),
+            Self::Ready(value) | Self::Stale(value, _) | Self::Kept(value, _) => Some(value),
             Self::Asking | Self::Unreachable(_) | Self::NotAsked(_) => None,
         }
     }
@@ -163,6 +170,7 @@ impl<T> Joined<T> {
         match self {
             Self::Ready(_) => "ready",
             Self::Stale(..) => "stale",
+            Self::Kept(..) => "kept",
             Self::Asking => "asking",
             Self::Unreachable(_) => "unreachable",
             Self::NotAsked(_) => "not-asked",
@@ -173,7 +181,9 @@ impl<T> Joined<T> {
         match self {
             Self::Ready(_) => "",
             Self::Asking => "Spark has been asked and has not answered yet: ask again.",
-            Self::Stale(_, says) | Self::Unreachable(says) | Self::NotAsked(says) => says,
+            Self::Stale(_, says) | Self::Kept(_, says) | Self::Unreachable(says) | Self::NotAsked(says) => {
+                says
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ mod runtimes;
 mod serving;
 mod settings;
 mod shares;
+mod spark_words;
 mod stacks;
 mod tables;
 mod wait_reasons;
@@ -136,6 +137,15 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         runtime.spawn(archive::tell(archiver.watch(), Arc::clone(&joined.metrics)));
     }
     let copying = archiver.as_ref().map(|archiver| archiver.watch());
+    let places = joined.places.clone();
+    let names = Arc::new(SparkNames::new(names, joined.places));
+    // It ends before the store does, as the archiver does.
+    let recorder = spark_words::Recorder::new(Arc::clone(&store), names.clone());
+    let drivers = move || places.apps_of_drivers();
+    let recording = match config.ask_drivers {
+        true => Some(spark_words::start(recorder, drivers, life.clone()).map_err(PipelineError::Runtime)?),
+        false => None,
+    };
     let (shared, is_ready) = (joined.shared, Arc::clone(&ready));
     let state = ServeState {
         store: Arc::clone(&store),
@@ -156,7 +166,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         node: joined.node,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         queries: Queries::default(),
-        spark: Some(Arc::new(SparkNames::new(names, joined.places))),
+        spark: Some(names),
     };
     runtime.spawn(doors::answer(doors, state, life.clone()));
     tracing::info!(hz = config.hz.get(), "sampling");
@@ -168,6 +178,9 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     let ended = joined.worker.run(|| life.is_stopping());
     life.stop();
     drop(archiver);
+    if let Some(recording) = recording {
+        let _ = recording.join();
+    }
     runtime.shutdown_timeout(LAST_ANSWERS);
     ended
 }

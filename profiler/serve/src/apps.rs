@@ -8,10 +8,13 @@ use super::ServeState;
 use super::answer::{table, text};
 use super::error::ApiError;
 use super::run::Rendered;
+use super::spark;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use emberscope_api::{Amount, App, Apps, Executor, Executors, Jvm, route};
-use emberscope_model::{JvmFacts, LabelKey, LabelTotal, ProcessRecord, Query, Role, Selection, TimeRange};
+use emberscope_api::{Amount, App, Apps, Executor, Executors, Jvm, SparkExecutor, route};
+use emberscope_model::{
+    JvmFacts, LabelKey, LabelTotal, ProcessRecord, Query, Role, Selection, SparkFactKind, TimeRange,
+};
 use emberscope_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -125,6 +128,7 @@ fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError>
     })?;
     // All of them: a condition on a thread's label would leave every process out.
     let processes = store.processes(query.range, &Selection::all());
+    let told = told(store, query, sums.keys().map(|(app, ..)| app.as_str()))?;
     let rows = sums.into_iter().map(|((app, executor, role), sum)| {
         let own: Vec<&Arc<ProcessRecord>> = processes
             .iter()
@@ -142,6 +146,10 @@ fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError>
             amount: Amount::new(query.kind, sum.samples, sum.weight),
             first_seen: sum.seen.from.into(),
             last_seen: sum.seen.until.into(),
+            spark: told
+                .get(&(app.clone(), executor.clone()))
+                .filter(|_| role != Role::Python.slug())
+                .cloned(),
             app,
             executor,
             role,
@@ -149,6 +157,31 @@ fn executor_rows(store: &dyn Store, query: &Query) -> Result<Rendered, ApiError>
         }
     });
     Ok(table(&summary, store, Executors { executors: rows.collect() }))
+}
+
+/// What Spark said of the executors of some applications, by application and executor. Of more than
+/// [`spark::MAX_ASKED`] nothing is told, as Spark is not asked about more of them either.
+fn told<'a>(
+    store: &dyn Store,
+    query: &Query,
+    apps: impl Iterator<Item = &'a str>,
+) -> Result<BTreeMap<(String, String), SparkExecutor>, ApiError> {
+    let apps: BTreeSet<&str> = apps.filter(|app| !app.is_empty()).collect();
+    let mut told = BTreeMap::new();
+    for app in apps.into_iter().take(spark::MAX_ASKED) {
+        let facts = store.spark_facts(app, query.range)?.facts;
+        for fact in facts.into_iter().filter(|fact| fact.kind == SparkFactKind::Executor) {
+            let executor = SparkExecutor {
+                status: (*fact.status).to_owned(),
+                added: fact.begun.map(Into::into),
+                removed: fact.ended.map(Into::into),
+                reason: fact.description.as_deref().map(str::to_owned),
+                fetched: Some(fact.fetched.into()),
+            };
+            told.insert((app.to_owned(), (*fact.id).to_owned()), executor);
+        }
+    }
+    Ok(told)
 }
 
 /// What is known of a JVM.

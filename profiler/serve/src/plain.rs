@@ -76,6 +76,8 @@ fn status_of(state: &ServeState) -> Value {
         dropped_for_bytes: usage.dropped_for_bytes,
         dropped_for_age: usage.dropped_for_age,
         dropped_for_full: usage.dropped_for_full,
+        spark_facts: usage.facts,
+        spark_facts_refused: usage.facts_refused,
         window_seconds: state.store.window_length().as_secs_f64(),
         span: state.store.span().map(Into::into),
         disk: state.store.disk().map(|disk| disk_of(&disk)),

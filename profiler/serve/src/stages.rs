@@ -8,7 +8,7 @@ use super::ServeState;
 use super::answer::{head, headers, json, text, whole};
 use super::figures::Figures;
 use super::request::of_time;
-use super::spark;
+use super::spark::{self, KeptWords, Words};
 use super::waits::Waits;
 use super::work::{self, Class, Task, class_at};
 use axum::extract::{RawQuery, State};
@@ -99,7 +99,8 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
     state
         .select(raw, &route::STAGES, move |store, params, query| {
             of_time(query.kind)?;
-            let source = if spark::wanted(params)? { source } else { None };
+            let joined = spark::wanted(params)?;
+            let source = source.filter(|_| joined);
             let sort = params.word(param::SORT, StageOrder::Stage)?;
             let limit = params.number_of(&route::STAGES, param::LIMIT)?;
             let summary = store.summary(query)?;
@@ -125,7 +126,9 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
             let cut = (count - stages.len()) as u64;
             let content = Stages { count: count as u64, cut, stages: rows.collect(), spark: None };
             let mut out = whole(head(&summary, store), content);
-            spark::join_stages(&mut out, source.as_deref(), spark::WAIT);
+            let kept = KeptWords { store, range: summary.range };
+            let words = Words { source: source.as_deref(), kept: joined.then_some(&kept) };
+            spark::join_stages(&mut out, words, spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
         })
         .await
@@ -153,7 +156,8 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
     state
         .select(raw, &route::TASKS, move |store, params, query| {
             of_time(query.kind)?;
-            let source = if spark::wanted(params)? { source } else { None };
+            let joined = spark::wanted(params)?;
+            let source = source.filter(|_| joined);
             let sort = params.word(param::SORT, TaskOrder::Cpu)?;
             let limit = params.number_of(&route::TASKS, param::LIMIT)?;
             let summary = store.summary(query)?;
@@ -170,7 +174,9 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
                 spark: None,
             };
             let mut out = whole(head(&summary, store), content);
-            spark::join_tasks(&mut out, source.as_deref(), spark::WAIT);
+            let kept = KeptWords { store, range: summary.range };
+            let words = Words { source: source.as_deref(), kept: joined.then_some(&kept) };
+            spark::join_tasks(&mut out, words, spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
         })
         .await

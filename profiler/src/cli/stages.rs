@@ -11,7 +11,7 @@ use emberscope_api::route::{self, Route, param};
 use emberscope_api::{ClassFigures, Join, SparkStage, Stage, StageOrder, Stages, Word as _};
 use emberscope_model::SparkUrl;
 use emberscope_process::{NamesConfig, Places, SparkNames};
-use emberscope_serve::spark::join_stages;
+use emberscope_serve::spark::{Words, join_stages};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -85,7 +85,10 @@ impl SparkArgs {
 pub fn run(args: &StagesArgs) -> Result<(), CliError> {
     let (params, source) = (args.params(), args.spark.source());
     let amend = |answer: &mut Map<String, Value>| {
-        source.as_ref().map(|source| join_stages(answer, Some(source), PATIENCE)).is_some()
+        source
+            .as_ref()
+            .map(|source| join_stages(answer, Words { source: Some(source), kept: None }, PATIENCE))
+            .is_some()
     };
     let path = route::STAGES.path;
     match args.classes {

@@ -12,7 +12,7 @@ use super::waited;
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
 use emberscope_api::{SparkTask, Task, TaskOrder, Tasks, Word as _};
-use emberscope_serve::spark::join_tasks;
+use emberscope_serve::spark::{Words, join_tasks};
 use serde_json::{Map, Value};
 
 /// Flags of `emberscope tasks`.
@@ -38,7 +38,10 @@ pub struct TasksArgs {
 pub fn run(args: &TasksArgs) -> Result<(), CliError> {
     let source = args.spark.source();
     let amend = |answer: &mut Map<String, Value>| {
-        source.as_ref().map(|source| join_tasks(answer, Some(source), PATIENCE)).is_some()
+        source
+            .as_ref()
+            .map(|source| join_tasks(answer, Words { source: Some(source), kept: None }, PATIENCE))
+            .is_some()
     };
     args.ask.run_amended::<Tasks>(route::TASKS.path, params(args), &amend)
 }

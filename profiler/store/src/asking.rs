@@ -6,11 +6,13 @@
 use super::error::StoreError;
 use super::limits::AnswerLimits;
 use super::read::{LedgerLines, Processes, Quantities, Series, Summing, Totals, Values};
+use super::spark::{Room, SparkWords};
 use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
 use super::view::View;
 use emberscope_model::{
-    LabelKey, LabelTotal, LedgerTotal, Missing, ProcessRecord, Query, Selection, Summary, TimeRange,
+    LabelKey, LabelTotal, LedgerTotal, MatchOp, Matcher, Missing, ProcessRecord, Query, Selection,
+    SparkFacts, Summary, TimeRange,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +20,9 @@ use std::time::Duration;
 
 /// Files that a query may find unreadable before it gives up: each is set aside first.
 const MAX_UNREADABLE: usize = 16;
+
+/// Spark is read a while after a stage has ended, and then the next part may be open.
+const READ_LATER: Duration = Duration::from_secs(3600);
 
 /// Takes a part into an answer that is in the making.
 pub(super) type Add<'a> = dyn FnMut(&dyn View) -> Result<(), StoreError> + 'a;
@@ -127,6 +132,23 @@ pub(super) trait Parts {
         })
     }
 
+    /// Answers [`super::Store::spark_facts`].
+    fn ask_spark_facts(&self, app: &str, range: TimeRange) -> Result<SparkFacts, StoreError> {
+        let op = MatchOp::In(vec![app.to_owned()]);
+        let selection = Selection { matchers: vec![Matcher { key: LabelKey::App, op }] };
+        let range = TimeRange { until: range.until.plus(READ_LATER), ..range };
+        self.answer(|| {
+            let mut words = SparkWords::default();
+            self.each(&Touch::within(range, &selection, &[], Needs::Spark), &mut |view| {
+                view.spark()?.of_app(app).for_each(|fact| {
+                    words.take(fact, Room::BLOCK);
+                });
+                Ok(())
+            })?;
+            Ok(SparkFacts { facts: words.iter().cloned().collect(), left_out: words.refused() })
+        })
+    }
+
     /// Answers [`super::Store::processes`].
     fn ask_processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
         let answer = self.answer(|| {
@@ -179,6 +201,13 @@ macro_rules! asked_of_parts {
         }
         fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
             self $($field)*.ask_processes(range, selection)
+        }
+        fn spark_facts(
+            &self,
+            app: &str,
+            range: TimeRange,
+        ) -> Result<emberscope_model::SparkFacts, StoreError> {
+            self $($field)*.ask_spark_facts(app, range)
         }
     };
 }

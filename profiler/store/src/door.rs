@@ -6,7 +6,7 @@ use super::methods;
 use super::values::{LabelValue, LabelledSeries, sort_values};
 use emberscope_model::{
     Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query,
-    Selection, Summary, TimeRange, Window,
+    Selection, SparkFact, SparkFacts, Summary, TimeRange, Window,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -95,6 +95,18 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<LedgerTotal>, StoreError>;
     /// Processes sampled in the range whose labels are selected, each as last known.
     fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>>;
+    /// What Spark says of applications is kept with the newest windows, where it is new to them. False: it is not kept,
+    /// for there is no window yet.
+    fn learn(&self, _: &[SparkFact]) -> bool {
+        false
+    }
+    /// What Spark said of an application while the windows of a range were made, and up to an hour after.
+    ///
+    /// # Errors
+    /// As [`Store::merge`].
+    fn spark_facts(&self, _app: &str, _: TimeRange) -> Result<SparkFacts, StoreError> {
+        Ok(SparkFacts::default())
+    }
     /// Labels became known late (a driver's app id): rows, ledger lines and processes whose labels are
     /// those of the process `from`, whatever their thread's ([`LabelSet::is_of_process`]), get `to`'s and
     /// keep their thread's.
@@ -123,4 +135,8 @@ pub struct StoreUsage {
     pub dropped_for_age: u64,
     /// Windows dropped since start because the disk was full.
     pub dropped_for_full: u64,
+    /// Facts of Spark's that were taken since start.
+    pub facts: u64,
+    /// How often a fact of Spark's was turned away since start: it was too long, or there was no room.
+    pub facts_refused: u64,
 }

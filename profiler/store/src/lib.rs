@@ -24,6 +24,7 @@ mod plain;
 mod pointer;
 mod read;
 mod shelf;
+mod spark;
 mod sums;
 mod touch;
 mod values;

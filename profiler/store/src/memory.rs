@@ -14,7 +14,7 @@ use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
 use emberscope_model::{
     Answer, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, Missing, ProcessRecord, Query,
-    Selection, Summary, TimeRange, Window,
+    Selection, SparkFact, Summary, TimeRange, Window,
 };
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -99,6 +99,11 @@ impl Store for MemoryStore {
     }
 
     asked_of_parts!();
+
+    fn learn(&self, facts: &[SparkFact]) -> bool {
+        self.change().learn(facts);
+        true
+    }
 
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
         self.change().relabel(from, to);

@@ -73,4 +73,12 @@ impl Volume {
             Ok(sets.filter_map(|(set, _)| labels.shared(labels.value(set, key)).cloned()).collect())
         })
     }
+
+    /// Applications that Spark said something of while the windows were made.
+    ///
+    /// # Errors
+    /// As [`Self::values`].
+    pub fn apps_of_facts(&self) -> Result<BTreeSet<Arc<str>>, StoreError> {
+        self.view(|view| Ok(view.spark()?.iter().map(|fact| fact.app.clone()).collect()))
+    }
 }

@@ -12,6 +12,8 @@ pub enum Needs {
     Trees,
     /// Facts, and the ledger.
     Ledger,
+    /// Facts, and what Spark says.
+    Spark,
     /// All files.
     All,
 }
@@ -25,6 +27,7 @@ impl Needs {
             "samples" => false,
             "stacks" | "nodes" | "frames" | "merged" => self == Self::Trees,
             "ledger" => self == Self::Ledger,
+            "spark" => self == Self::Spark,
             _ => true,
         }
     }

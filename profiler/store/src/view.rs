@@ -3,6 +3,7 @@
 use super::error::StoreError;
 use super::facts::{Facts, LedgerLine, Stacks};
 use super::flat::Shape;
+use super::spark::SparkWords;
 use super::sums::Sums;
 use emberscope_model::Detail;
 use std::ops::Deref;
@@ -27,6 +28,8 @@ pub(super) trait View {
     fn rows(&self) -> u64;
     /// The lines of the ledger.
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError>;
+    /// What Spark says of the applications.
+    fn spark(&self) -> Result<SparkRef<'_>, StoreError>;
 }
 
 /// Stacks that are lent, or held together.
@@ -57,6 +60,22 @@ impl Deref for LedgerRef<'_> {
         match self {
             Self::Lent(lines) => lines,
             Self::Read(lines) => lines,
+        }
+    }
+}
+
+/// What Spark says, lent or held together.
+pub(super) enum SparkRef<'a> {
+    Lent(&'a SparkWords),
+    Held(Arc<SparkWords>),
+}
+
+impl Deref for SparkRef<'_> {
+    type Target = SparkWords;
+    fn deref(&self) -> &SparkWords {
+        match self {
+            Self::Lent(words) => words,
+            Self::Held(words) => words,
         }
     }
 }

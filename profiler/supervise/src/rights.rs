@@ -27,7 +27,7 @@ const USERS: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 const NONE: CapabilitySet = CapabilitySet::empty();
 
 /// Threads by name, and what they keep of what the daemon was given.
-pub const THREADS: [(&str, CapabilitySet); 19] = [
+pub const THREADS: [(&str, CapabilitySet); 20] = [
     // Waits for signals.
     ("signals", NONE),
     // Clients. The socket was bound before; the store's files are the daemon's own.
@@ -46,6 +46,8 @@ pub const THREADS: [(&str, CapabilitySet); 19] = [
     // Which sockets a driver listens on; then they ask it.
     ("discovery", TARGETS),
     ("spark-names", TARGETS),
+    // What is asked is asked by the thread above.
+    ("spark-words", FILES),
     // Files and memory of targets.
     ("errand", TARGETS),
     ("unwind-builder", TARGETS.union(FILES)),

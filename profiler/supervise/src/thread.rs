@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Long-lived threads, as metrics name them. `sampler` is the main thread; `other` are all that are not listed.
-pub const THREADS: [&str; 18] = [
+pub const THREADS: [&str; 19] = [
     "sampler",
     "http",
     "query",
@@ -24,6 +24,7 @@ pub const THREADS: [&str; 18] = [
     "reader",
     "discovery",
     "spark-names",
+    "spark-words",
     "archive",
     "push",
     "push-otlp",

@@ -20,6 +20,7 @@ mod copying;
 mod hostile;
 mod merging;
 mod reading;
+mod words;
 
 const S: u64 = 1_000_000_000;
 /// The beginning of an hour.

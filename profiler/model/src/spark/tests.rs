@@ -69,6 +69,7 @@ fn rows_are_found_by_number() {
         fetched: WallTime(0),
         completed: false,
         stages: vec![stage(1, 0), stage(2, 0), stage(2, 1)],
+        beside: vec![],
         notes: vec![],
     };
     assert_eq!(stages.get(2, 1), Some(&stage(2, 1)));
@@ -80,13 +81,14 @@ fn every_case_says_its_state() {
     let value = Arc::new(1);
     let all = [
         (Joined::Ready(value.clone()), "ready", ""),
-        (Joined::Stale(value, "old".into()), "stale", "old"),
+        (Joined::Stale(value.clone(), "old".into()), "stale", "old"),
+        (Joined::Kept(value, "gone".into()), "kept", "gone"),
         (Joined::Unreachable("why".into()), "unreachable", "why"),
         (Joined::NotAsked("so".into()), "not-asked", "so"),
     ];
     for (joined, state, says) in all {
         assert_eq!((joined.state(), joined.says()), (state, says));
-        assert_eq!(joined.value().is_some(), ["ready", "stale"].contains(&state));
+        assert_eq!(joined.value().is_some(), ["ready", "stale", "kept"].contains(&state));
     }
     assert!(Joined::<u8>::Asking.says().contains("ask again"));
 }

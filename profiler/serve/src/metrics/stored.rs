@@ -9,6 +9,7 @@ pub(super) struct Stored {
     windows: IntGauge,
     bytes: IntGauge,
     dropped: IntCounterVec,
+    facts: IntCounterVec,
 }
 
 impl Stored {
@@ -25,6 +26,11 @@ impl Stored {
                 "Windows dropped from the store because of its limits.",
                 &["reason"],
             )?,
+            facts: b.counters(
+                "emberscope_store_spark_facts_total",
+                "What Spark said of its applications: kept with the windows, and refused for want of room.",
+                &["outcome"],
+            )?,
         };
         stored.set(&StoreUsage::default());
         Ok(stored)
@@ -37,5 +43,7 @@ impl Stored {
         raise_to(&self.dropped.with_label_values(&["bytes"]), usage.dropped_for_bytes);
         raise_to(&self.dropped.with_label_values(&["age"]), usage.dropped_for_age);
         raise_to(&self.dropped.with_label_values(&["full"]), usage.dropped_for_full);
+        raise_to(&self.facts.with_label_values(&["kept"]), usage.facts);
+        raise_to(&self.facts.with_label_values(&["refused"]), usage.facts_refused);
     }
 }

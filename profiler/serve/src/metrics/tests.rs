@@ -59,12 +59,14 @@ fn totals_from_elsewhere_only_rise() {
     metrics.sampling.lost.raise_to(DropReason::RingFullSample, 3);
     metrics.sampling.lost.add(DropReason::RingFullSample, 2);
     assert_eq!(metrics.sampling.lost.get(DropReason::RingFullSample), 7);
-    let usage = StoreUsage { windows: 3, bytes: 9, dropped_for_age: 4, ..StoreUsage::default() };
+    let usage = StoreUsage { windows: 3, bytes: 9, dropped_for_age: 4, facts: 5, ..StoreUsage::default() };
     let text = metrics.text(&usage, None, true).unwrap();
     for line in [
         "emberscope_store_windows 3",
         "emberscope_store_bytes 9",
         "emberscope_store_dropped_windows_total{reason=\"age\"} 4",
+        "emberscope_store_spark_facts_total{outcome=\"kept\"} 5",
+        "emberscope_store_spark_facts_total{outcome=\"refused\"} 0",
         "emberscope_ready 1",
         "# TYPE process_cpu_seconds_total counter",
     ] {

@@ -1,7 +1,8 @@
 //! Rows that Spark tells of, and what is said where it does not.
 
 use super::*;
-use emberscope_model::SqlRef;
+use emberscope_model::{SparkFact, SparkFactKind, SqlRef};
+use emberscope_store::{MemoryStore, MemoryStoreConfig};
 use std::sync::{Arc, Mutex};
 
 /// Tells of one application, and remembers what it was asked.
@@ -43,6 +44,7 @@ impl SparkSource for Fake {
             fetched: WallTime::from_millis(1_795_286_171_979),
             completed: false,
             stages: vec![stage],
+            beside: vec![],
             notes: vec!["Jobs are not joined: HTTP 500.".into()],
         };
         self.tell(app, app.to_owned(), told)
@@ -75,6 +77,11 @@ impl SparkSource for Fake {
     }
 }
 
+/// Spark alone, with nothing that is kept.
+fn asked(fake: &Fake) -> Words<'_> {
+    Words { source: Some(fake), kept: None }
+}
+
 fn stages_of(rows: &[(&str, &str, &str)]) -> Map<String, Value> {
     let row = |(app, stage, attempt): &(&str, &str, &str)| json!({"app": app, "stage": stage, "stage_attempt": attempt});
     Map::from_iter([("stages".to_owned(), rows.iter().map(row).collect())])
@@ -84,7 +91,7 @@ fn stages_of(rows: &[(&str, &str, &str)]) -> Map<String, Value> {
 fn stages_are_joined_by_number_and_attempt() {
     let fake = Fake::default();
     let mut answer = stages_of(&[("app-1", "3", "0"), ("app-1", "3", "1"), ("app-1", "unknown", "")]);
-    join_stages(&mut answer, Some(&fake), WAIT);
+    join_stages(&mut answer, asked(&fake), WAIT);
     let stages = &answer["stages"];
     assert_eq!((&stages[0]["spark"], &stages[2]["spark"]), (&Value::Null, &Value::Null));
     assert_eq!(
@@ -108,7 +115,7 @@ fn tasks_are_joined_by_their_id() {
     let rows = json!([row("app-1", "3", "77"), row("app-1", "3", "78"), row("app-1", "unknown", "77")]);
     let mut answer = Map::from_iter([("tasks".to_owned(), rows)]);
     let fake = Fake::default();
-    join_tasks(&mut answer, Some(&fake), WAIT);
+    join_tasks(&mut answer, asked(&fake), WAIT);
     let tasks = &answer["tasks"];
     assert_eq!(
         tasks[0]["spark"],
@@ -123,7 +130,7 @@ fn tasks_are_joined_by_their_id() {
 fn what_could_not_be_told_is_said() {
     let said = |rows: &[(&str, &str, &str)]| {
         let mut answer = stages_of(rows);
-        join_stages(&mut answer, Some(&Fake::default()), WAIT);
+        join_stages(&mut answer, asked(&Fake::default()), WAIT);
         (answer["spark"]["state"].clone(), answer["spark"]["says"].as_str().unwrap().to_owned())
     };
     assert_eq!(said(&[]), ("not-asked".into(), String::new()));
@@ -140,7 +147,7 @@ fn what_could_not_be_told_is_said() {
 #[test]
 fn nobody_is_asked_where_nobody_is_to_be() {
     let mut answer = stages_of(&[("app-1", "3", "1")]);
-    join_stages(&mut answer, None, WAIT);
+    join_stages(&mut answer, Words::default(), WAIT);
     assert_eq!(answer["stages"][0]["spark"], Value::Null);
     assert_eq!(answer["spark"]["state"], "not-asked");
     let params = |raw| Params::of(Some(raw), &["join"]).unwrap();
@@ -148,4 +155,65 @@ fn nobody_is_asked_where_nobody_is_to_be() {
     assert_eq!(wanted(&params("join=auto")), Ok(true));
     assert_eq!(wanted(&params("join=no")), Ok(false));
     assert_eq!(wanted(&params("join=yes")).unwrap_err().parameter.as_deref(), Some("join"));
+}
+
+/// Stage 3 of attempt 1 as `fake` tells it of an application, as it is kept with a window, and stage 2 as well.
+fn kept(fake: &Fake, app: &str) -> MemoryStore {
+    let Joined::Ready(told) = fake.stages("app-1", WAIT) else { unreachable!() };
+    let mut told = SparkStages { app: app.into(), ..(*told).clone() };
+    told.stages.insert(0, SparkStage { id: 2, attempt: 0, ..told.stages[0].clone() });
+    let fact = |fact: SparkFact| SparkFact { app: app.into(), ..fact };
+    let stage = told.facts().next().unwrap();
+    let sql = SparkFact {
+        kind: SparkFactKind::Sql,
+        id: "7".into(),
+        name: "select 1".into(),
+        refs: [1, 2].into(),
+        ..stage.clone()
+    };
+    let store = MemoryStore::new(MemoryStoreConfig::default());
+    store.learn(&told.facts().chain([sql]).map(fact).collect::<Vec<_>>());
+    store
+}
+
+#[test]
+fn what_is_kept_stands_in_for_a_driver_that_is_gone() {
+    let fake = Fake::default();
+    let store = kept(&fake, "app-2");
+    let range = TimeRange { from: WallTime(0), until: WallTime(1) };
+    let kept = KeptWords { store: &store, range };
+    let mut live = stages_of(&[("app-1", "3", "1")]);
+    join_stages(&mut live, asked(&fake), WAIT);
+    let mut live = live["stages"][0]["spark"].clone();
+    live["page"] = "".into();
+    for source in [Some(&fake as &dyn SparkSource), None] {
+        let mut answer = stages_of(&[("app-2", "3", "1"), ("app-2", "4", "0"), ("app-9", "3", "1")]);
+        join_stages(&mut answer, Words { source, kept: Some(&kept) }, WAIT);
+        assert_eq!(answer["stages"][0]["spark"], live, "as the driver said it, but for its pages");
+        assert_eq!(answer["stages"][1]["spark"], Value::Null, "not known");
+        assert_eq!(answer["stages"][2]["spark"], Value::Null, "nothing is kept");
+        let says = answer["spark"]["says"].as_str().unwrap();
+        let why = if source.is_some() { "not reachable: it is gone." } else { "Spark was not asked." };
+        let when = "As kept with the windows, read at 2026-11-21T18:36:11.979Z.";
+        assert!(says.contains(&format!("{when} {why}")), "{says}");
+        assert_eq!(
+            (&answer["spark"]["state"], &answer["spark"]["source"]),
+            (&json!("partly"), &json!("http://driver:4040"))
+        );
+    }
+}
+
+#[test]
+fn what_spark_no_longer_has_is_told_beside_what_it_has() {
+    let fake = Fake::default();
+    let store = kept(&fake, "app-1");
+    let kept = KeptWords { store: &store, range: TimeRange { from: WallTime(0), until: WallTime(1) } };
+    let mut answer = stages_of(&[("app-1", "3", "1"), ("app-1", "2", "0")]);
+    join_stages(&mut answer, Words { source: Some(&fake), kept: Some(&kept) }, WAIT);
+    let [new, old] = [0, 1].map(|row| answer["stages"][row]["spark"].clone());
+    assert_eq!((&new["name"], &old["name"]), (&json!("collect at <b>"), &json!("collect at <b>")));
+    assert_eq!(new["page"], "http://driver:4040/stages/stage/?id=3&attempt=1");
+    assert_eq!(old["page"], "");
+    assert_eq!(answer["spark"]["state"], "ready");
+    assert!(answer["spark"]["says"].as_str().unwrap().contains("What Spark no longer has is as kept"));
 }

@@ -159,6 +159,7 @@ impl Store for FakeStore {
             dropped_for_bytes: 2,
             dropped_for_age: 3,
             dropped_for_full: 0,
+            ..StoreUsage::default()
         }
     }
 }

@@ -3,16 +3,18 @@
 use super::super::spark::tests::Fake;
 use super::*;
 use emberscope_model::{
-    Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Row, SampleKind, Stack, StackEnd, TimeRange,
-    WallTime, Window,
+    Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Row, SampleKind, SparkFact, SparkFactKind,
+    SparkSource, Stack, StackEnd, TimeRange, WallTime, Window,
 };
-use emberscope_store::Store;
+use emberscope_store::{MemoryStore, MemoryStoreConfig, Store};
+use std::time::Duration;
 
 /// One task of stage 3.1 in the first window.
-fn store() -> FakeStore {
+fn fill(store: &dyn Store) {
     let labels = [
         (LabelKey::App, "app-1"),
         (LabelKey::Role, "executor"),
+        (LabelKey::Executor, "1"),
         (LabelKey::Stage, "3"),
         (LabelKey::StageAttempt, "1"),
         (LabelKey::Task, "77"),
@@ -21,7 +23,6 @@ fn store() -> FakeStore {
     let labels = labels.iter().fold(LabelSetBuilder::new(), |set, (key, value)| set.set(*key, *value));
     let frames = [Arc::new(Frame::new(FrameKind::JavaCompiled, "Main.run", ""))].into();
     let from = WallTime::from_millis(START * 1000);
-    let store = FakeStore::default();
     store.append(Window {
         range: TimeRange { from, until: from.plus(10 * SECOND) },
         rows: vec![Row {
@@ -36,7 +37,51 @@ fn store() -> FakeStore {
         lost: LostCounts::default(),
         partial: false,
     });
+}
+
+fn store() -> FakeStore {
+    let store = FakeStore::default();
+    fill(&store);
     store
+}
+
+async fn answer(store: Arc<MemoryStore>, source: Option<Arc<Fake>>, path: &str) -> Value {
+    let spark = source.map(|fake| fake as Arc<dyn SparkSource>);
+    let state = ServeState { store, spark, ..state(FakeStore::default()) };
+    let app = router(state, Access::LocalHostOnly, Router::new());
+    send(app, request("GET", &format!("{path}?app=app-1&{}", within(0, 10)))).await.json()
+}
+
+#[tokio::test]
+async fn names_are_the_same_with_the_driver_gone() {
+    let fake = Arc::new(Fake::default());
+    let told = fake.stages("app-1", Duration::ZERO);
+    let stage = told.value().and_then(|told| told.facts().next()).expect("a stage");
+    let of = |kind, id: &str| SparkFact { kind, id: id.into(), ..stage.clone() };
+    let sql = SparkFact { name: "select 1".into(), ..of(SparkFactKind::Sql, "7") };
+    let removed = SparkFact {
+        status: "REMOVED".into(),
+        description: Some("killed <b>".into()),
+        ended: Some(WallTime::from_millis(START * 1000)),
+        ..of(SparkFactKind::Executor, "1")
+    };
+    let store = Arc::new(MemoryStore::new(MemoryStoreConfig::default()));
+    fill(&*store);
+    store.learn(&[stage, sql, removed]);
+    let live = answer(store.clone(), Some(fake), "/api/v1/stages").await;
+    let mut kept = answer(store.clone(), None, "/api/v1/stages").await;
+    assert_eq!((&live["spark"]["state"], &kept["spark"]["state"]), (&json!("ready"), &json!("kept")));
+    assert_eq!(kept["stages"][0]["spark"]["page"], "", "no server has it");
+    kept["stages"][0]["spark"]["page"] = live["stages"][0]["spark"]["page"].clone();
+    assert_eq!(kept["stages"], live["stages"]);
+    assert_eq!(kept["spark"]["source"], live["spark"]["source"]);
+    let tasks = answer(store.clone(), None, "/api/v1/tasks").await;
+    assert_eq!(tasks["tasks"][0]["spark"], Value::Null, "tasks are not kept");
+    assert_eq!(tasks["spark"]["says"], "Spark was not asked.");
+    let executors = answer(store, None, "/api/v1/executors").await;
+    let told = &executors["executors"][0]["spark"];
+    assert_eq!((&told["status"], &told["reason"]), (&json!("REMOVED"), &json!("killed <b>")));
+    assert_eq!(told["removed"], "2026-11-21T10:00:00.000Z");
 }
 
 async fn ask(path: &str) -> (Got, Vec<String>) {

@@ -41,6 +41,7 @@ const FRAMES: &str = "frames";
 const PROCESSES: &str = "processes";
 const PROCESS_WINDOWS: &str = "process_windows";
 const LEDGER: &str = "ledger";
+const SPARK: &str = "spark";
 
 /// What is wrong with a block's files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,6 +7,7 @@
 use super::super::error::StoreError;
 use super::super::facts::Stacks;
 use super::super::flat::Shapes;
+use super::super::spark::SparkWords;
 use super::fetch::Fetch;
 use super::manifest::ImportFacts;
 use super::table::Room;
@@ -20,6 +21,7 @@ mod file;
 mod files;
 mod index;
 mod pool;
+mod spark;
 mod stacks;
 mod tables;
 mod view;
@@ -50,6 +52,7 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, BlockProblem>) -> Resu
 struct Kept {
     index: Option<Arc<Index>>,
     stacks: Option<Arc<Stacks>>,
+    spark: Option<Arc<SparkWords>>,
     /// Bytes of memory that `index` takes, estimated.
     index_bytes: usize,
     stack_bytes: usize,
@@ -203,7 +206,8 @@ impl Block {
     /// Bytes of memory that tables of the block take, estimated.
     pub fn kept_bytes(&self) -> usize {
         let kept = lock(&self.kept);
-        kept.index_bytes + kept.stack_bytes + self.shapes.bytes()
+        let spark = kept.spark.as_ref().map_or(0, |words| words.bytes());
+        kept.index_bytes + kept.stack_bytes + spark + self.shapes.bytes()
     }
 
     /// Opens the block for a query, which is the `asked`-th.

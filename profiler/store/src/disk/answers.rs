@@ -7,7 +7,8 @@ use super::super::read::{Merge, MethodSums, Summing};
 use super::super::values::{LabelValue, LabelledSeries};
 use super::*;
 use emberscope_model::{
-    Answer, LabelKey, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection, Summary,
+    Answer, LabelKey, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query, Selection, SparkFact,
+    Summary,
 };
 use std::collections::BTreeMap;
 
@@ -52,6 +53,10 @@ impl Store for DiskStore {
 
     asked_of_parts!(.shared);
 
+    fn learn(&self, facts: &[SparkFact]) -> bool {
+        self.shared.learn(facts)
+    }
+
     fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
         self.shared.change(Task::Relabel { from: from.clone(), to: to.clone() });
     }
@@ -73,6 +78,8 @@ impl Store for DiskStore {
             dropped_for_bytes: health.dropped_windows_for_bytes,
             dropped_for_age: health.dropped_windows_for_age,
             dropped_for_full: health.dropped_windows_for_full,
+            facts: health.facts,
+            facts_refused: health.facts_refused,
         }
     }
 

@@ -108,6 +108,9 @@ pub(super) struct Health {
     pub dropped_windows_for_bytes: u64,
     pub dropped_windows_for_age: u64,
     pub dropped_windows_for_full: u64,
+    /// Facts of Spark's that were taken, and how often one was turned away.
+    pub facts: u64,
+    pub facts_refused: u64,
     set_aside: u64,
     files: VecDeque<SetAside>,
     /// What answers lack, by time.

@@ -8,6 +8,7 @@
 use super::super::journal::Segment;
 use super::health::Failing;
 use super::*;
+use emberscope_model::SparkFact;
 use emberscope_supervise::Beat;
 use std::fs::File;
 
@@ -66,6 +67,28 @@ impl Shared {
         drop(journal);
         lock(&self.tasks).push_back(task);
         self.wake.notify_all();
+    }
+
+    /// Keeps what Spark says with the windows of the open part. False: it has none, and a journal begins with a window.
+    pub(super) fn learn(&self, facts: &[SparkFact]) -> bool {
+        let mut journal = lock(&self.journal);
+        let mut open = write(&self.open);
+        if open.part.facts.windows.is_empty() {
+            return false;
+        }
+        let counts = |part: &Part| (part.spark.taken(), part.spark.refused());
+        let before = counts(&open.part);
+        let (number, record) = (open.number, open.part.learn(facts));
+        let after = counts(&open.part);
+        drop(open);
+        let mut health = lock(&self.health);
+        health.facts += after.0 - before.0;
+        health.facts_refused += after.1 - before.1;
+        drop(health);
+        if let Some(record) = record {
+            self.record(&mut journal, number, record, 0);
+        }
+        true
     }
 
     /// Whether a window belongs to another stretch of time than the open part, or that is large.

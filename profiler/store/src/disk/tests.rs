@@ -18,6 +18,7 @@ mod kills;
 mod merged;
 mod rolled;
 mod same;
+mod spark;
 mod threads;
 
 const S: u64 = 1_000_000_000;

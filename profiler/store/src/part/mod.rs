@@ -12,6 +12,7 @@ mod gather;
 mod names;
 mod record;
 mod replay;
+mod spark;
 mod view;
 
 pub(super) use codec::Malformed;
@@ -20,6 +21,7 @@ pub(super) use record::{name_source, numbers};
 
 use super::facts::{Facts, Flaw, FlawCount, Group, LedgerLine, Stacks, WindowFacts};
 use super::flat::Shapes;
+use super::spark::SparkWords;
 use codec::{Reader, put, put_signed};
 use emberscope_model::{LabelSet, SampleKind, StackEnd, Window};
 use names::{ByAddress, Names};
@@ -31,6 +33,8 @@ pub(super) struct Part {
     pub stacks: Stacks,
     pub shapes: Shapes,
     pub ledger: Vec<LedgerLine>,
+    /// What Spark says of the applications.
+    pub spark: SparkWords,
     /// Rows of each window, group after group.
     rows: Vec<Box<[u8]>>,
     /// Where each group's rows begin in those of its window, and how many they are.
@@ -244,6 +248,7 @@ impl Part {
             + self.facts.windows.len() * (size_of::<WindowFacts>() + 16)
             + self.ledger.len() * size_of::<LedgerLine>()
             + self.named_bytes()
+            + self.spark.bytes()
     }
 }
 

@@ -50,7 +50,7 @@ impl Part {
             FORGET => {
                 let places = self.read_places(&mut reader)?;
                 self.drop_processes(&places);
-                Ok(())
+                self.read_facts(&mut reader)
             }
             _ => Err(Malformed("a record is of an unknown kind")),
         }

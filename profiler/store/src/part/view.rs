@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::facts::Facts;
 use crate::flat::Shape;
 use crate::sums::Sums;
-use crate::view::{LedgerRef, StacksRef, UNSELECTED, View};
+use crate::view::{LedgerRef, SparkRef, StacksRef, UNSELECTED, View};
 use emberscope_model::Detail;
 use std::sync::Arc;
 
@@ -33,5 +33,8 @@ impl View for Part {
     }
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError> {
         Ok(LedgerRef::Lent(&self.ledger))
+    }
+    fn spark(&self) -> Result<SparkRef<'_>, StoreError> {
+        Ok(SparkRef::Lent(&self.spark))
     }
 }

@@ -5,17 +5,23 @@
 //! application of YARN may have several attempts, and the newest is asked for. Everything that is kept
 //! has a limit; what is over it is in the notes.
 
+use super::beside::Beside;
 use super::client::{AskError, Client};
-use super::wire::{App, Execution, First, Job, Stage, Task};
+use super::texts::Texts;
+use super::wire::{App, Execution, Executor, First, Job, Stage, Task};
 use crate::discovery::rest;
-use emberscope_model::{SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SqlRef, WallTime};
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use emberscope_model::{
+    SparkFact, SparkFactKind, SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SqlRef, WallTime,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 /// Stage attempts kept, the newest; Spark itself keeps 1,000 (spark.ui.retainedStages).
 pub const MAX_STAGES: usize = 2000;
 /// Jobs looked at, the newest; Spark itself keeps 1,000 (spark.ui.retainedJobs).
 pub const MAX_JOBS: usize = 2000;
+/// Executors kept; Spark itself keeps 100 dead ones (spark.ui.retainedDeadExecutors).
+pub const MAX_EXECUTORS: usize = 2000;
 /// Executions a page, and pages; Spark itself keeps 1,000 (spark.sql.ui.retainedExecutions).
 const SQL_PAGE: usize = 500;
 const SQL_PAGES: usize = 4;
@@ -54,21 +60,6 @@ fn find(client: &Client, base: &SparkUrl, app: &str) -> Result<Found, AskError> 
     Ok(Found { path, completed })
 }
 
-/// One copy of each text.
-#[derive(Default)]
-struct Texts(HashSet<Arc<str>>);
-
-impl Texts {
-    fn keep(&mut self, text: &str) -> Arc<str> {
-        if let Some(kept) = self.0.get(text) {
-            return kept.clone();
-        }
-        let kept: Arc<str> = text.into();
-        self.0.insert(kept.clone());
-        kept
-    }
-}
-
 /// The stages of an application, with jobs and SQL executions where these can be had.
 ///
 /// # Errors
@@ -82,17 +73,21 @@ pub fn stages(client: &Client, base: &SparkUrl, app: &str) -> Result<SparkStages
     if told.left_off > 0 {
         notes.push(format!("Of the stages the newest {MAX_STAGES} are joined, {} are not.", told.left_off));
     }
-    let jobs = jobs_of_stages(client, base, &path).unwrap_or_else(|error| {
+    let mut beside = Beside::new(app, base, fetched);
+    let jobs = jobs_of_stages(client, base, &path, &mut texts, &mut beside).unwrap_or_else(|error| {
         notes.push(format!("Jobs are not joined: {error}."));
         HashMap::new()
     });
-    let sql = sql_of_jobs(client, base, &path, &mut texts).unwrap_or_else(|error| {
+    let sql = sql_of_jobs(client, base, &path, &mut texts, &mut beside).unwrap_or_else(|error| {
         // A driver without Spark SQL has no such page, nor has Spark before 3.0.
         if error != AskError::NotFound {
             notes.push(format!("SQL executions are not joined: {error}."));
         }
         HashMap::new()
     });
+    if let Err(error) = executors(client, base, &path, &mut texts, &mut beside) {
+        notes.push(format!("Executors are not read: {error}."));
+    }
     // One that comes twice is kept once.
     let mut stages = BTreeMap::new();
     for stage in told.items.into_iter().filter(|stage| stage.status.0 != "SKIPPED") {
@@ -124,6 +119,7 @@ pub fn stages(client: &Client, base: &SparkUrl, app: &str) -> Result<SparkStages
         fetched,
         completed,
         stages,
+        beside: beside.facts,
         notes,
     })
 }
@@ -137,13 +133,29 @@ fn pages(base: &SparkUrl, path: &str, completed: bool) -> String {
     format!("{base}/history/{path}")
 }
 
-fn jobs_of_stages(client: &Client, base: &SparkUrl, path: &str) -> Result<HashMap<u32, Vec<u32>>, AskError> {
+fn jobs_of_stages(
+    client: &Client,
+    base: &SparkUrl,
+    path: &str,
+    texts: &mut Texts,
+    beside: &mut Beside,
+) -> Result<HashMap<u32, Vec<u32>>, AskError> {
     let told: First<Job, MAX_JOBS> = client.get(base, &format!("{path}/jobs"))?;
     let mut jobs: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut newest_last = told.items;
     newest_last.sort_by_key(|job| job.job_id);
     newest_last.dedup_by_key(|job| job.job_id);
     for job in newest_last {
+        beside.push(SparkFact {
+            name: texts.keep(&job.name.0),
+            description: job.description.some().map(|text| texts.keep(text)),
+            status: texts.keep(&job.status.0),
+            refs: job.stage_ids.items.as_slice().into(),
+            count: job.num_tasks,
+            begun: job.submission_time.time(),
+            ended: job.completion_time.time(),
+            ..beside.fact(SparkFactKind::Job, job.job_id.to_string())
+        });
         for stage in job.stage_ids.items {
             let of_stage = jobs.entry(stage).or_default();
             if of_stage.len() < MAX_JOBS_OF_STAGE && of_stage.last() != Some(&job.job_id) {
@@ -159,6 +171,7 @@ fn sql_of_jobs(
     base: &SparkUrl,
     path: &str,
     texts: &mut Texts,
+    beside: &mut Beside,
 ) -> Result<HashMap<u32, SqlRef>, AskError> {
     let mut sql = HashMap::new();
     for page in 0..SQL_PAGES {
@@ -169,15 +182,51 @@ fn sql_of_jobs(
         for execution in told.items {
             let description = texts.keep(&execution.description.0);
             let lists = [execution.running_job_ids, execution.success_job_ids, execution.failed_job_ids];
-            for job in lists.into_iter().flat_map(|list| list.items) {
-                sql.insert(job, SqlRef { id: execution.id, description: description.clone() });
+            let mut jobs: Vec<u32> = lists.into_iter().flat_map(|list| list.items).collect();
+            jobs.sort_unstable();
+            for job in &jobs {
+                sql.insert(*job, SqlRef { id: execution.id, description: description.clone() });
             }
+            let begun = execution.submission_time.time();
+            let is_running = execution.status.0 == "RUNNING";
+            let ended = begun.map(|time| time.plus(Duration::from_millis(execution.duration)));
+            beside.push(SparkFact {
+                name: description,
+                status: texts.keep(&execution.status.0),
+                refs: jobs.into(),
+                begun,
+                ended: ended.filter(|_| !is_running),
+                ..beside.fact(SparkFactKind::Sql, execution.id.to_string())
+            });
         }
         if last {
             break;
         }
     }
     Ok(sql)
+}
+
+/// Executors, those that are gone too.
+fn executors(
+    client: &Client,
+    base: &SparkUrl,
+    path: &str,
+    texts: &mut Texts,
+    beside: &mut Beside,
+) -> Result<(), AskError> {
+    let told: First<Executor, MAX_EXECUTORS> = client.get(base, &format!("{path}/allexecutors"))?;
+    for executor in told.items {
+        beside.push(SparkFact {
+            name: texts.keep(&executor.host_port.0),
+            description: executor.remove_reason.some().map(|text| texts.keep(text)),
+            status: texts.keep(if executor.is_active { "ACTIVE" } else { "REMOVED" }),
+            count: executor.total_cores,
+            begun: executor.add_time.time(),
+            ended: executor.remove_time.time(),
+            ..beside.fact(SparkFactKind::Executor, executor.id.0)
+        });
+    }
+    Ok(())
 }
 
 /// The tasks of one attempt of a stage.

@@ -1,13 +1,13 @@
 //! The door of the fuzz target `driver_rest` to the readers of Spark's answers. Fuzz targets are compiled with debug
 //! assertions, as tests are; the daemon is not, and has none of this.
 
-use super::fetch::{MAX_JOBS, MAX_STAGES};
-use super::wire::{App, Execution, First, Job, MAX_WORDS, Stage, Task, Words};
+use super::fetch::{MAX_EXECUTORS, MAX_JOBS, MAX_STAGES};
+use super::wire::{App, Execution, Executor, First, Job, MAX_WORDS, Stage, Task, Words};
 use crate::discovery::rest::{MAX_APPS, Server, parse};
 use serde::de::DeserializeOwned;
 
 /// What is read, by the number that [`read`] takes.
-pub const KINDS: [&str; 7] = ["applications", "worker", "app", "stages", "jobs", "sql", "tasks"];
+pub const KINDS: [&str; 8] = ["applications", "worker", "app", "stages", "jobs", "sql", "tasks", "executors"];
 
 /// Reads a body as one of [`KINDS`]; what is kept of it is within the limits.
 pub fn read(kind: usize, body: &[u8]) {
@@ -23,10 +23,17 @@ pub fn read(kind: usize, body: &[u8]) {
             let kept = [&stage.name, &stage.description, &stage.status, &stage.submission_time];
             kept.into_iter().for_each(short);
         }),
-        4 => each::<Job, MAX_JOBS>(body, |job| assert!(job.stage_ids.items.len() <= 1000)),
+        4 => each::<Job, MAX_JOBS>(body, |job| {
+            assert!(job.stage_ids.items.len() <= 1000);
+            [&job.name, &job.description, &job.status].into_iter().for_each(short);
+        }),
         5 => each::<Execution, 500>(body, |execution| short(&execution.description)),
-        _ => each::<Task, 1000>(body, |task| {
+        6 => each::<Task, 1000>(body, |task| {
             [&task.host, &task.executor_id, &task.launch_time].into_iter().for_each(short);
+        }),
+        _ => each::<Executor, MAX_EXECUTORS>(body, |executor| {
+            let kept = [&executor.id, &executor.host_port, &executor.remove_reason];
+            kept.into_iter().for_each(short);
         }),
     }
 }

@@ -70,7 +70,8 @@ impl Value {
                     let words = s.name.len() + s.description.as_ref().map_or(0, |d| d.len()) + sql;
                     size_of_val(s) + words + s.job_ids.len() * 4
                 };
-                told.stages.iter().map(row).sum()
+                let beside: usize = told.beside.iter().map(emberscope_model::SparkFact::bytes).sum();
+                told.stages.iter().map(row).sum::<usize>() + beside
             }
             Self::Tasks(told) => told.tasks.iter().map(size_of_val).sum(),
         }

@@ -3,10 +3,11 @@
 //! In: questions ([`SparkSource`]) of any thread; the configured servers, and those that the registry
 //! found ([`Places`]). Out: [`Joined`], at once or after a bounded wait. The first GET of all costs a
 //! driver 3 s of CPU (it loads its servlets; Spark 3.5.9, JDK 17), so nothing is asked unless a user's
-//! question needs it. One thread asks, one question at a time; the same question is never under way
-//! twice; answers are kept for [`RUNNING`] or [`ENDED`], failures back off up to [`SLOWEST`]. Kept:
+//! question needs it, or a driver here is to be read while it lives. One thread asks, one question at a
+//! time; the same question is never under way twice; answers are kept for [`RUNNING`] or [`ENDED`], failures back off up to [`SLOWEST`]. Kept:
 //! [`MAX_KEPT`] answers, [`MAX_BYTES`]; the longest unused go first.
 
+mod beside;
 mod client;
 mod fetch;
 #[cfg(debug_assertions)]
@@ -15,6 +16,7 @@ mod kept;
 mod places;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod wire;
 
 pub use places::{Place, Places, Tells};

@@ -8,6 +8,7 @@
 use crate::discovery::{Candidate, listens_at, own_netns, rest};
 use crate::procfs::ProcRoot;
 use emberscope_model::{ProcessKey, SparkUrl};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -57,6 +58,16 @@ impl Places {
         if **held != *places {
             *held = places.into();
         }
+    }
+
+    /// Applications whose drivers are on this node, each once.
+    pub fn apps_of_drivers(&self) -> BTreeSet<String> {
+        let all = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let app = |place: &Place| match &place.tells {
+            Tells::App(app) => Some(app.clone()),
+            Tells::History | Tells::HistoryOf(_) => None,
+        };
+        all.iter().filter_map(app).collect()
     }
 
     /// Who may know an application: its driver, the oldest first, then history servers, the youngest first.
@@ -149,6 +160,7 @@ mod tests {
             place(5, 50, Tells::HistoryOf(vec!["app-3".into(), "app-4".into()]), None),
         ]);
         let pids = |app| places.of(app).iter().map(|p| p.process.key.pid).collect::<Vec<_>>();
+        assert_eq!(places.apps_of_drivers().into_iter().collect::<Vec<_>>(), ["app-1", "app-2"]);
         assert_eq!(pids("app-1"), [2, 3, 1]);
         assert_eq!(pids("app-4"), [5, 1], "its own user's");
         assert_eq!(pids("app-9"), [1]);

@@ -3,6 +3,7 @@
 
 use super::client::{AskError, Client};
 use super::*;
+use emberscope_model::{SparkFactKind, SparkFacts};
 use serde_json::{Value as Json, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,6 +15,11 @@ mod hostile;
 const RECORDED: [(&str, &str); 2] =
     [("3.5.9", include_str!("recorded/3.5.9.json")), ("4.3.0", include_str!("recorded/4.3.0.json"))];
 const APP: &str = "app-20261121214208-0000";
+/// Of the shape of `ExecutorSummary` (core's status/api/v1/api.scala): the driver, and an executor that was removed.
+const EXECUTORS: &str = r#"[
+    {"id": "driver", "hostPort": "127.0.0.1:40001", "isActive": true, "totalCores": 0, "addTime": "2026-11-21T21:42:02.347GMT"},
+    {"id": "1", "hostPort": "127.0.0.1:40002", "isActive": false, "totalCores": 2, "addTime": "2026-11-21T21:42:05.001GMT",
+     "removeTime": "2026-11-21T21:43:05.002GMT", "removeReason": "Executor killed by driver."}]"#;
 
 /// A server on loopback that answers each request by `answer`, given its path and query.
 pub(super) struct Server {
@@ -62,6 +68,7 @@ fn spark(recorded: &'static str) -> Server {
             Some("") => app(APP, false),
             Some("/stages?details=false") => told["stages"].to_string(),
             Some("/jobs") => told["jobs"].to_string(),
+            Some("/allexecutors") => EXECUTORS.to_owned(),
             Some("/sql?details=false&planDescription=false&offset=0&length=500") => told["sql"].to_string(),
             Some("/stages/13/0/taskList?offset=0&length=1000&sortBy=ID") => told["tasks"].to_string(),
             _ => return reply(stream, 404, "no such app: x"),
@@ -96,6 +103,29 @@ fn recorded_stages_are_joined_with_jobs_and_sql() {
         let sql = query.sql.as_ref().unwrap();
         assert_eq!((sql.id, &*sql.description), (1, "collect at /jobs/sales.py:10"));
         assert_eq!(query.description, None);
+    }
+}
+
+#[test]
+fn what_is_told_beside_stages_becomes_facts() {
+    for (version, recorded) in RECORDED {
+        let spark = spark(recorded);
+        let told = fetch::stages(&Client::default(), &spark.url, APP).unwrap();
+        let of = |kind| told.beside.iter().filter(move |fact| fact.kind == kind);
+        let job = of(SparkFactKind::Job).find(|job| &*job.id == "2").unwrap();
+        assert_eq!((&*job.refs, &*job.status, job.count), (&[3, 4][..], "SUCCEEDED", 5), "{version}");
+        assert!(job.ended.unwrap() > job.begun.unwrap());
+        let sql = of(SparkFactKind::Sql).find(|sql| &*sql.id == "1").unwrap();
+        assert_eq!((&*sql.name, sql.ended.is_some()), ("collect at /jobs/sales.py:10", true));
+        assert!(sql.refs.contains(&2), "{sql:?}");
+        let executors: Vec<_> = of(SparkFactKind::Executor).collect();
+        let gone = executors.iter().find(|executor| &*executor.id == "1").unwrap();
+        assert_eq!(gone.description.as_deref(), Some("Executor killed by driver."));
+        assert_eq!((&*gone.status, gone.count, gone.ended.is_some()), ("REMOVED", 2, true));
+        assert_eq!(executors.iter().map(|executor| executor.ended).filter(Option::is_none).count(), 1);
+        let kept = SparkFacts { facts: told.facts().collect(), left_out: 0 };
+        let again = SparkStages::of_facts(APP, kept).unwrap();
+        assert_eq!(again.stages, told.stages, "{version}: the same from facts");
     }
 }
 
@@ -172,7 +202,7 @@ fn a_question_is_asked_once_and_its_answer_kept() {
         assert_eq!(asker.join().unwrap().value().unwrap().stages.len(), 4);
     }
     assert!(matches!(names.stages(APP, Duration::ZERO), Joined::Ready(_)));
-    assert_eq!(spark.requests.load(Ordering::SeqCst), 4, "application, stages, jobs, SQL");
+    assert_eq!(spark.requests.load(Ordering::SeqCst), 5, "application, stages, jobs, SQL, executors");
     assert_eq!(names.tasks(APP, 13, 0, WAIT).value().unwrap().tasks.len(), 3);
     let counters = names.counters();
     assert_eq!((counters.asked, counters.failed, counters.kept), (2, 0, 2));
@@ -243,6 +273,7 @@ fn what_was_told_is_told_again_when_spark_is_gone() {
         fetched: emberscope_model::WallTime::from_millis(1_795_286_171_979),
         completed: false,
         stages: vec![],
+        beside: vec![],
         notes: vec![],
     };
     let mut kept = Kept::default();

@@ -150,6 +150,18 @@ pub struct Stage {
 pub struct Job {
     pub job_id: u32,
     #[serde(default)]
+    pub name: Words,
+    #[serde(default)]
+    pub description: Words,
+    #[serde(default)]
+    pub status: Words,
+    #[serde(default, deserialize_with = "count")]
+    pub num_tasks: u64,
+    #[serde(default)]
+    pub submission_time: Words,
+    #[serde(default)]
+    pub completion_time: Words,
+    #[serde(default)]
     pub stage_ids: First<u32, 1000>,
 }
 
@@ -161,11 +173,36 @@ pub struct Execution {
     #[serde(default)]
     pub description: Words,
     #[serde(default)]
+    pub status: Words,
+    #[serde(default)]
+    pub submission_time: Words,
+    #[serde(default, deserialize_with = "count")]
+    pub duration: u64,
+    #[serde(default)]
     pub running_job_ids: First<u32, 1000>,
     #[serde(default)]
     pub success_job_ids: First<u32, 1000>,
     #[serde(default)]
     pub failed_job_ids: First<u32, 1000>,
+}
+
+/// `ExecutorSummary`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Executor {
+    pub id: Words,
+    #[serde(default)]
+    pub host_port: Words,
+    #[serde(default)]
+    pub is_active: bool,
+    #[serde(default, deserialize_with = "count")]
+    pub total_cores: u64,
+    #[serde(default)]
+    pub add_time: Words,
+    #[serde(default)]
+    pub remove_time: Words,
+    #[serde(default)]
+    pub remove_reason: Words,
 }
 
 /// `TaskData`.

@@ -8,7 +8,7 @@ use super::super::super::facts::{Facts, LedgerLine};
 use super::super::super::flat::Shape;
 use super::super::super::part::numbers;
 use super::super::super::sums::Sums;
-use super::super::super::view::{LedgerRef, StacksRef, UNSELECTED, View};
+use super::super::super::view::{LedgerRef, SparkRef, StacksRef, UNSELECTED, View};
 use super::super::table::{Room, Stretch, TableReader};
 use super::super::write::LEDGER_COLUMNS;
 use super::super::*;
@@ -221,6 +221,10 @@ impl View for OpenBlock<'_> {
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError> {
         let lines = self.read_ledger().map_err(|problem| self.block.unreadable(problem))?;
         Ok(LedgerRef::Read(lines))
+    }
+
+    fn spark(&self) -> Result<SparkRef<'_>, StoreError> {
+        self.block.spark().map(SparkRef::Held).map_err(|problem| self.block.unreadable(problem))
     }
 }
 

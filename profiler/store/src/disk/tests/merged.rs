@@ -13,12 +13,12 @@ mod measure;
 
 const DIR: &str = "EMBERSCOPE_TEST_MERGED";
 
-fn merging(dir: &Path) -> DiskStoreConfig {
+pub(super) fn merging(dir: &Path) -> DiskStoreConfig {
     DiskStoreConfig { merge_after: Duration::ZERO, ..config(dir) }
 }
 
 /// Opens a store and merges what is to be.
-fn merged(config: DiskStoreConfig) -> DiskStore {
+pub(super) fn merged(config: DiskStoreConfig) -> DiskStore {
     let store = DiskStore::open(config).unwrap();
     for _ in 0..=store.disk().unwrap().blocks {
         store.settle();

@@ -7,10 +7,11 @@ mod names;
 
 use super::super::error::StoreError;
 use super::super::facts::{LedgerLine, Record, WindowFacts};
+use super::super::spark::Room;
 use super::super::view::{UNSELECTED, View};
 use super::codec::put;
 use super::{GroupHead, Part, PartRow, Taken, put_row};
-use emberscope_model::{SampleKind, Selection, WallTime};
+use emberscope_model::{LabelKey, SampleKind, Selection, WallTime};
 use names::Places;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -110,6 +111,7 @@ impl Part {
             self.gather_rows(&from, &stretch, &mut places, &mut windows)?;
         }
         self.gather_ledger(&from, &mut places, &mut windows)?;
+        let words = view.spark()?;
         for gathering in windows {
             let Gathering { window: Some(window), heads, rows, mut ledger } = gathering else { continue };
             let number = self.facts.windows.len() as u32;
@@ -118,6 +120,11 @@ impl Part {
             let pushed = self.push(Taken { window, heads, rows, ledger });
             debug_assert!(pushed.is_ok());
         }
+        let of_apps = selection.matchers.iter().filter(|matcher| matcher.key == LabelKey::App);
+        let facts = words.iter().filter(|fact| of_apps.clone().all(|matcher| matcher.accepts(&fact.app)));
+        facts.for_each(|fact| {
+            self.spark.take(fact, Room::BLOCK);
+        });
         Ok(())
     }
 

@@ -1,0 +1,148 @@
+//! Reads what Spark says of its applications while their drivers live, so that it is kept with their windows.
+//!
+//! In: applications whose drivers are on this node and that the store has samples of; Spark's answers, by the thread
+//! that asks for users too, so that nothing is asked twice. Out: facts for the store: what has changed, and what has
+//! not ended yet, for each part of the store is to have the facts of its own windows. What is not read while the driver
+//! lives stays unknown.
+//!
+//! One question is under way at most, so that a user's waits for no more than one: who does not answer in
+//! [`PATIENCE`] is asked again after the others. Limits: [`MAX_APPS`] applications; a driver is asked every [`EVERY`]; a hash of each fact that has ended, at most
+//! [`MAX_WRITTEN`] of them, after which all are given to the store once more.
+
+use crate::Lifecycle;
+use emberscope_model::{
+    Detail, Joined, LabelKey, Query, SampleKind, Selection, SparkFact, SparkSource, SparkStages, TimeRange,
+    WallTime,
+};
+use emberscope_store::Store;
+use emberscope_supervise::Beat;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often it looks what is to be asked, and what was answered.
+const LOOK: Duration = Duration::from_secs(5);
+/// How long an answer is waited for: a driver that has answered before takes some tenths of a second.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// From an answer to the next question: as long as an answer holds for users.
+const EVERY: Duration = Duration::from_secs(30);
+/// How far back an application's samples may be.
+const SEEN: Duration = Duration::from_secs(120);
+/// Applications that are asked about.
+const MAX_APPS: usize = 64;
+/// Hashes of an application that are remembered: Spark itself keeps 1,000 stages, jobs and executions each.
+const MAX_WRITTEN: usize = 16_384;
+/// Longest for one look, which waits for the store's disk.
+const STUCK: Duration = Duration::from_secs(60);
+
+/// What of an application was given to the store.
+#[derive(Default)]
+struct Read {
+    fetched: Option<WallTime>,
+    due: Option<Instant>,
+    written: HashSet<u64>,
+}
+
+impl Read {
+    /// Gives the store what was told. It comes again soon where the store has no window yet.
+    fn give(&mut self, told: &SparkStages, store: &dyn Store, now: Instant) {
+        if self.written.len() > MAX_WRITTEN {
+            self.written.clear();
+        }
+        let is_new = |fact: &SparkFact| fact.ended.is_none() || !self.written.contains(&fact.digest());
+        let facts: Vec<SparkFact> = told.facts().filter(is_new).collect();
+        if store.learn(&facts) {
+            let ended = facts.iter().filter(|fact| fact.ended.is_some());
+            self.written.extend(ended.map(SparkFact::digest));
+            (self.fetched, self.due) = (Some(told.fetched), Some(now + EVERY));
+        }
+    }
+}
+
+/// Gives the store what Spark says.
+pub(super) struct Recorder {
+    store: Arc<dyn Store>,
+    source: Arc<dyn SparkSource>,
+    read: BTreeMap<String, Read>,
+}
+
+impl Recorder {
+    /// Nothing was read yet.
+    pub fn new(store: Arc<dyn Store>, source: Arc<dyn SparkSource>) -> Self {
+        Self { store, source, read: BTreeMap::new() }
+    }
+
+    /// Asks about those applications that are due, and takes what was answered since.
+    pub fn look(&mut self, drivers: &BTreeSet<String>, now: Instant) {
+        self.read.retain(|app, _| drivers.contains(app));
+        let due = |app: &String| self.read.get(app).and_then(|read| read.due);
+        let all = drivers.iter().take(MAX_APPS).map(|app| (due(app), app));
+        let mut due: Vec<_> = all.filter(|(due, _)| due.is_none_or(|due| now >= due)).collect();
+        if due.is_empty() {
+            return;
+        }
+        // Who waits longest comes first, and who was never asked before all.
+        due.sort();
+        let seen = self.seen();
+        for (_, app) in due {
+            let read = self.read.entry(app.clone()).or_default();
+            read.due = Some(now + LOOK);
+            if !seen.contains(app.as_str()) {
+                // Its first window has not closed, or it is not to be kept.
+                read.due = Some(now + 3 * LOOK);
+                continue;
+            }
+            match self.source.stages(app, PATIENCE) {
+                Joined::Ready(told) if read.fetched.is_none_or(|fetched| told.fetched > fetched) => {
+                    read.give(&told, &*self.store, now);
+                }
+                // It is the answer of before.
+                Joined::Ready(_) => {}
+                // Nobody can be asked, or he does not answer: who asks for users waits as long.
+                Joined::NotAsked(_) | Joined::Unreachable(_) => read.due = Some(now + EVERY),
+                Joined::Stale(..) | Joined::Kept(..) | Joined::Asking => break,
+            }
+        }
+    }
+
+    /// Applications that the store has samples of: what is not to be kept has none.
+    fn seen(&self) -> BTreeSet<String> {
+        let now = WallTime::now();
+        let query = Query {
+            range: TimeRange { from: now.minus(SEEN), until: now },
+            selection: Selection::all(),
+            kind: SampleKind::Cpu,
+            group: Vec::new(),
+            detail: Detail::default(),
+        };
+        let values = self.store.values(&query, LabelKey::App).unwrap_or_else(|error| {
+            tracing::debug!(%error, "the store does not tell its applications");
+            Vec::new()
+        });
+        values.into_iter().map(|value| value.value.to_string()).collect()
+    }
+}
+
+/// Starts the thread; it ends with the daemon. `drivers` tells of the applications whose drivers are on this node.
+///
+/// # Errors
+/// The kernel starts no thread.
+pub(super) fn start(
+    mut recorder: Recorder,
+    drivers: impl Fn() -> BTreeSet<String> + Send + 'static,
+    life: Lifecycle,
+) -> io::Result<JoinHandle<()>> {
+    emberscope_supervise::spawn("spark-words", STUCK, move |beat: &Beat| {
+        while !life.sleep(LOOK) {
+            // After a panic what was read is read again.
+            if beat.work(|| recorder.look(&drivers(), Instant::now())).is_err() {
+                recorder.read.clear();
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! A driver that lives, one that is elsewhere, and a store that has no window yet.
+
+use super::*;
+use emberscope_model::{
+    LabelSetBuilder, LostCounts, Row, SparkStage, SparkStages, SparkTasks, Stack, StackEnd, Window,
+};
+use emberscope_store::{MemoryStore, MemoryStoreConfig};
+use std::sync::Mutex;
+
+/// A driver with one stage, which ends at the third answer.
+#[derive(Default)]
+struct Driver(Mutex<(u64, Vec<String>)>);
+
+impl SparkSource for Driver {
+    fn stages(&self, app: &str, _: Duration) -> Joined<SparkStages> {
+        let mut state = self.0.lock().unwrap();
+        state.1.push(app.to_owned());
+        if app.ends_with("slow") {
+            return Joined::Asking;
+        }
+        state.0 += 1;
+        let (answer, text): (u64, Arc<str>) = (state.0, "x".into());
+        let stage = SparkStage {
+            id: 1,
+            attempt: 0,
+            name: "count at App.scala:7".into(),
+            description: None,
+            job_ids: [3].into(),
+            sql: None,
+            status: text,
+            tasks: 4,
+            executor_cpu_ns: answer.min(3),
+            deserialize_cpu_ns: 0,
+            run_time_ms: 0,
+            submitted: None,
+            completed: Some(WallTime(9)).filter(|_| answer >= 3),
+        };
+        Joined::Ready(Arc::new(SparkStages {
+            app: app.into(),
+            source: "http://driver:4040".into(),
+            pages: String::new(),
+            fetched: WallTime(answer),
+            completed: false,
+            stages: vec![stage],
+            beside: vec![],
+            notes: vec![],
+        }))
+    }
+    fn tasks(&self, _: &str, _: u32, _: u32, _: Duration) -> Joined<SparkTasks> {
+        Joined::NotAsked("tasks are not read".into())
+    }
+}
+
+fn window(app: &str) -> Window {
+    let until = WallTime::now();
+    let row = Row {
+        labels: Arc::new(LabelSetBuilder::new().set(LabelKey::App, app).build()),
+        stack: Arc::new(Stack { frames: [].into(), end: StackEnd::Root }),
+        kind: SampleKind::Cpu,
+        count: 1,
+        weight: 1,
+    };
+    Window {
+        range: TimeRange { from: until.minus(Duration::from_secs(10)), until },
+        rows: vec![row],
+        ledger: Vec::new(),
+        processes: Vec::new(),
+        lost: LostCounts::default(),
+        partial: false,
+    }
+}
+
+fn apps(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// CPU of the stage as it is kept.
+fn kept(store: &dyn Store, app: &str) -> Vec<u64> {
+    let now = WallTime::now();
+    let range = TimeRange { from: now.minus(SEEN), until: now };
+    store.spark_facts(app, range).unwrap().facts.iter().map(|fact| fact.executor_cpu_ns).collect()
+}
+
+#[test]
+fn drivers_of_this_node_are_read_while_they_live() {
+    let store = Arc::new(MemoryStore::new(MemoryStoreConfig::default()));
+    store.append(window("app-1"));
+    store.append(window("app-elsewhere"));
+    let driver = Arc::new(Driver::default());
+    let mut recorder = Recorder::new(store.clone(), driver.clone());
+    let now = Instant::now();
+    let drivers = apps(&["app-1", "app-not-kept"]);
+    recorder.look(&drivers, now);
+    assert_eq!(kept(&*store, "app-1"), [1]);
+    recorder.look(&drivers, now + EVERY / 2);
+    assert_eq!(kept(&*store, "app-1"), [1], "not due yet");
+    for (answer, want) in [(1, 2), (2, 3), (3, 3)] {
+        recorder.look(&drivers, now + EVERY * answer);
+        assert_eq!(kept(&*store, "app-1"), [want]);
+    }
+    assert_eq!(driver.0.lock().unwrap().1, ["app-1"; 4], "what has no samples here is not asked about");
+    assert_eq!(recorder.read["app-1"].written.len(), 1, "what has not ended is given again and again");
+    recorder.look(&apps(&[]), now + EVERY * 4);
+    assert!(recorder.read.is_empty(), "the driver is gone");
+    assert_eq!(kept(&*store, "app-1"), [3], "and its words stay");
+}
+
+#[test]
+fn what_the_store_does_not_take_is_given_to_it_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = emberscope_store::DiskStoreConfig::new(dir.path());
+    let store = Arc::new(emberscope_store::DiskStore::open(config).unwrap());
+    store.append(window("app-1"));
+    store.settle();
+    let mut recorder = Recorder::new(store.clone(), Arc::new(Driver::default()));
+    let now = Instant::now();
+    recorder.look(&apps(&["app-1"]), now);
+    assert_eq!(kept(&*store, "app-1"), [0; 0], "there is no window to keep it with");
+    store.append(window("app-1"));
+    recorder.look(&apps(&["app-1"]), now + LOOK);
+    assert_eq!(kept(&*store, "app-1"), [2]);
+}
+
+#[test]
+fn one_question_is_under_way_and_who_does_not_answer_waits_for_the_others() {
+    let store = Arc::new(MemoryStore::new(MemoryStoreConfig::default()));
+    let all = ["a-slow", "b-slow", "c"];
+    all.iter().for_each(|app| store.append(window(app)));
+    let driver = Arc::new(Driver::default());
+    let mut recorder = Recorder::new(store.clone(), driver.clone());
+    let now = Instant::now();
+    for look in 0..4 {
+        recorder.look(&apps(&all), now + LOOK * look);
+    }
+    assert_eq!(driver.0.lock().unwrap().1, ["a-slow", "b-slow", "c", "a-slow", "b-slow"]);
+    assert_eq!(kept(&*store, "c"), [1]);
+}
