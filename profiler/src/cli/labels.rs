@@ -3,8 +3,9 @@
 use super::CliError;
 use super::answer::{Basis, amount, counted};
 use super::ask::{AskArgs, Rows};
-use super::selection::{Params, label};
+use super::selection::Params;
 use super::table::{Align, Table};
+use super::words::label;
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
 use emberscope_api::{LabelValues, Labels};

@@ -48,6 +48,7 @@ mod values;
 mod version;
 mod waited;
 mod when;
+mod words;
 
 pub use exit::{CODES_HELP, CliError, code};
 pub use lock::{DataDirLock, Holder};

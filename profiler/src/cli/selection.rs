@@ -6,9 +6,9 @@
 use super::CliError;
 use super::values::{classes, deploys, near, roles, waits};
 use super::when::{When, range, when};
+use super::words::label;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use emberscope_api::Word;
 use emberscope_api::route::param;
 use emberscope_export::Unit;
 use emberscope_model::{LabelKey, SampleKind};
@@ -218,19 +218,6 @@ fn kind() -> impl TypedValueParser<Value = SampleKind> {
 fn unit() -> impl TypedValueParser<Value = String> {
     let all = SampleKind::ASKED.iter().flat_map(|&kind| Unit::ALL.map(|unit| unit.slug(kind)));
     PossibleValuesParser::new(all.collect::<BTreeSet<_>>())
-}
-
-/// Reads one of the words of a parameter; `run-delay` stands for `run_delay`, as in names of flags.
-pub fn word<T: Word>() -> impl TypedValueParser<Value = T> {
-    let typed = T::WORDS.iter().map(|word| word.replace('_', "-"));
-    PossibleValuesParser::new(typed)
-        .try_map(|typed| T::from_word(&typed.replace('-', "_")).ok_or("no such word"))
-}
-
-/// Reads the name of a label.
-pub fn label() -> impl TypedValueParser<Value = LabelKey> {
-    let names = LabelKey::ALL.iter().map(|key| key.name());
-    PossibleValuesParser::new(names).try_map(|name| LabelKey::from_name(&name).ok_or("no such label"))
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use super::CliError;
 use super::answer::{Basis, amount, counted};
 use super::ask::{AskArgs, Rows};
-use super::selection::{Params, word};
+use super::selection::Params;
 use super::table::{Align, Table};
 use super::text::percent_within;
+use super::words::word;
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
 use emberscope_api::{Cost, Method, MethodOrder, Top, Word as _};
