@@ -20,6 +20,11 @@ const NEXT: &str = "99.0.0";
 /// The daemon, where packages can be made. None after saying why `test` is skipped.
 fn binary_or_skip(test: &str) -> Option<PathBuf> {
     let binary = required(test, "EMBERSCOPE_BIN")?;
+    let listed = ran(["git", "-C", concat!(env!("CARGO_MANIFEST_DIR"), "/.."), "ls-files"]);
+    if !listed.is_ok_and(|listed| listed.code == 0) {
+        skip(test, "the source tree is none of git's, which tells what is shipped of it");
+        return None;
+    }
     match packaging::ensure() {
         Ok(()) => Some(binary),
         Err(error) => {
