@@ -93,6 +93,10 @@ fn names_of_stages_outlive_the_driver_the_daemon_and_the_node() -> Result<()> {
     let app = job.wait_fact("app", WARM_UP)?;
     let (question, live) = wait_for("names of stages that ended", WARM_UP, || {
         let question = format!("/api/v1/stages?app={app}&from={from}&until={}", now_ms()?);
+        // An application is there once a window has it.
+        if daemon.get(&question)?.status != 200 {
+            return Ok(None);
+        }
         let (names, state) = names(&daemon, &question)?;
         Ok((state == "ready" && !names.is_empty()).then_some((question, names)))
     })?;
