@@ -1,4 +1,4 @@
-//! A file for speedscope (https://www.speedscope.app): its JSON, with a sampled profile.
+//! A file for speedscope (<https://www.speedscope.app>): its JSON, with a sampled profile.
 //!
 //! In: folded stacks, a name, and what the counts are. Out: frames by name, each once, and a sample with its weight for each
 //! stack. Fields as in speedscope's own schema (`file-format-schema.json` of 1.x).

@@ -1,4 +1,4 @@
-//! The archive: the tree below a directory of the release's name, by GNU tar as https://reproducible-builds.org/docs/archives/
+//! The archive: the tree below a directory of the release's name, by GNU tar as <https://reproducible-builds.org/docs/archives/>
 //! says, compressed by zstd.
 
 use crate::step;

@@ -1,6 +1,6 @@
 //! `package`: what is released, into target/package. The same commit and the same tools give the same bytes.
 //!
-//! In: the daemon, built by the profile `dist` ([`dist`]) unless a program is given, files of deploy/ and docs/. Out: an
+//! In: the daemon, built by the profile `dist` unless a program is given, files of deploy/ and docs/. Out: an
 //! archive (tar.zst) and a Debian package with the stripped program and the same files, its debug info, the SBOM, and
 //! SHA256SUMS of all. Times are the commit's (SOURCE_DATE_EPOCH), owners are root, entries are sorted. Of this machine's
 //! architecture alone.
