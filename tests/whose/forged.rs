@@ -109,7 +109,11 @@ pub fn strangers_take_nothing_of_an_application(scene: &Scene) -> Result<()> {
     let stages = wait_for("Spark's names of stages", WARM_UP, || {
         let stages = daemon.json(&format!("/api/v1/stages?{range}&app={app}"))?;
         let ready = ["ready", "stale"].contains(&stages["spark"]["state"].as_str().unwrap_or_default());
-        Ok(ready.then_some(stages))
+        // What was read before the first stage began has none of them; what is read next has.
+        let named = stages["stages"]
+            .as_array()
+            .is_some_and(|rows| rows.iter().any(|row| row["spark"]["page"].is_string()));
+        Ok((ready && named).then_some(stages))
     })?;
     let source = stages["spark"]["source"].as_str().context("no source")?;
     println!("stages are named by {source}; the forged driver is at {port}");
