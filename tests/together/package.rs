@@ -3,6 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_target::elf::Headers;
+use emberscope_target::text::hex;
 use emberscope_tests::{can_unshare_mounts, is_root, ran, required, skip};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -42,7 +43,7 @@ fn build_id(path: &Path) -> Result<String> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     let id = Headers::read(&file, file.metadata()?.len())?.build_id(&file);
     let id = id.with_context(|| format!("{} has no build id", path.display()))?;
-    Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&id))
 }
 
 #[test]

@@ -19,7 +19,7 @@ mod text;
 mod top;
 mod walk;
 
-pub use cause::{Cause, SIGNIFICANT, cause};
+pub use cause::{Cause, SIGNIFICANT, cause, error_of_both};
 pub use columns::render as render_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use emberscope_api::Format;

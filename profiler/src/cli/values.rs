@@ -4,11 +4,10 @@
 //! passes: the daemon may be newer, and answers that there is nothing.
 
 use emberscope_model::{Deploy, LabelKey, Role, ThreadClass, WaitReason};
+use emberscope_serve::nearest;
 
 /// Fewest characters that a value may be cut down to.
 const SHORTEST: usize = 3;
-/// Distance is quadratic in length, and no value is long.
-const MAX_TYPED: usize = 64;
 
 /// The values of a label.
 pub type Values = fn() -> Vec<&'static str>;
@@ -48,7 +47,7 @@ pub fn of(key: &str) -> Option<Values> {
 pub fn near(values: Values) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static {
     move |typed| {
         let values = values();
-        match nearest(typed, &values) {
+        match meant(typed, &values) {
             Some(near) if !values.contains(&typed) => {
                 Err(format!("did you mean {near}? There are {}", values.join(", ")))
             }
@@ -58,17 +57,13 @@ pub fn near(values: Values) -> impl Fn(&str) -> Result<String, String> + Clone +
 }
 
 /// The value that begins so, or that differs least, when it differs little enough to be meant.
-fn nearest(typed: &str, values: &[&'static str]) -> Option<&'static str> {
-    if typed.is_empty() || typed.len() > MAX_TYPED {
+fn meant(typed: &str, values: &[&'static str]) -> Option<&'static str> {
+    if typed.is_empty() {
         return None;
     }
     let typed = typed.to_lowercase().replace('_', "-");
     let cut = values.iter().find(|value| typed.len() >= SHORTEST && value.starts_with(&typed));
-    let scored = values.iter().map(|value| (strsim::damerau_levenshtein(&typed, value), *value));
-    cut.copied().or_else(|| {
-        let (distance, near) = scored.min_by_key(|(distance, _)| *distance)?;
-        (distance <= 1 + near.len() / 3).then_some(near)
-    })
+    cut.copied().or_else(|| nearest(&typed, values))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! found. The linker makes the id of what it linked, so the program can only read it from its own file.
 
 use emberscope_target::elf::Headers;
+use emberscope_target::text::hex;
 use std::fs::File;
 
 /// As the manifest has it.
@@ -18,8 +19,7 @@ pub(super) fn text() -> String {
 fn build_id() -> Option<String> {
     let file = File::open("/proc/self/exe").ok()?;
     let size = file.metadata().ok()?.len();
-    let id = Headers::read(&file, size).ok()?.build_id(&file)?;
-    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+    Headers::read(&file, size).ok()?.build_id(&file).map(|id| hex(&id))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) trait View {
     /// What is known of the windows.
     fn facts(&self) -> &Facts;
     /// The stacks of its rows.
-    fn stacks(&self) -> Result<StacksRef<'_>, StoreError>;
+    fn stacks(&self) -> Result<Shared<'_, Stacks>, StoreError>;
     /// The tree of all its stacks.
     fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
         Ok(Arc::new(Shape::of(&*self.stacks()?, detail)))
@@ -29,21 +29,21 @@ pub(super) trait View {
     /// The lines of the ledger.
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError>;
     /// What Spark says of the applications.
-    fn spark(&self) -> Result<SparkRef<'_>, StoreError>;
+    fn spark(&self) -> Result<Shared<'_, SparkWords>, StoreError>;
 }
 
-/// Stacks that are lent, or held together.
-pub(super) enum StacksRef<'a> {
-    Lent(&'a Stacks),
-    Held(Arc<Stacks>),
+/// What is lent, or held together.
+pub(super) enum Shared<'a, T> {
+    Lent(&'a T),
+    Held(Arc<T>),
 }
 
-impl Deref for StacksRef<'_> {
-    type Target = Stacks;
-    fn deref(&self) -> &Stacks {
+impl<T> Deref for Shared<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
         match self {
-            Self::Lent(stacks) => stacks,
-            Self::Held(stacks) => stacks,
+            Self::Lent(lent) => lent,
+            Self::Held(held) => held,
         }
     }
 }
@@ -60,22 +60,6 @@ impl Deref for LedgerRef<'_> {
         match self {
             Self::Lent(lines) => lines,
             Self::Read(lines) => lines,
-        }
-    }
-}
-
-/// What Spark says, lent or held together.
-pub(super) enum SparkRef<'a> {
-    Lent(&'a SparkWords),
-    Held(Arc<SparkWords>),
-}
-
-impl Deref for SparkRef<'_> {
-    type Target = SparkWords;
-    fn deref(&self) -> &SparkWords {
-        match self {
-            Self::Lent(words) => words,
-            Self::Held(words) => words,
         }
     }
 }

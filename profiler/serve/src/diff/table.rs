@@ -6,7 +6,7 @@
 
 use crate::answer::share_error;
 use emberscope_api::{DiffNode, DiffRow, MethodName, MethodOrder, Pair, Scale};
-use emberscope_export::{Aligned, Cost, Method, SIGNIFICANT, methods};
+use emberscope_export::{Aligned, Cost, Method, SIGNIFICANT, error_of_both, methods};
 use emberscope_model::{Node, Tree};
 use std::cmp::Ordering;
 
@@ -57,9 +57,7 @@ impl Row<'_> {
 impl<'a> Compared<'a> {
     /// Two scaled times and their difference.
     fn pair(&self, left: Cost, right: Cost) -> Pair {
-        // Not `hypot`: of all that is linked only that asks for glibc 2.35, and RHEL 9 and Amazon Linux 2023 have 2.34.
-        let error =
-            (self.left.error(left, self.scale).powi(2) + self.right.error(right, self.scale).powi(2)).sqrt();
+        let error = error_of_both(self.left.error(left, self.scale), self.right.error(right, self.scale));
         Pair {
             left_seconds: Some(self.left.seconds(left)),
             right_seconds: Some(self.right.seconds(right)),

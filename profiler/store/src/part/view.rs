@@ -2,10 +2,11 @@
 
 use super::Part;
 use crate::error::StoreError;
-use crate::facts::Facts;
+use crate::facts::{Facts, Stacks};
 use crate::flat::Shape;
+use crate::spark::SparkWords;
 use crate::sums::Sums;
-use crate::view::{LedgerRef, SparkRef, StacksRef, UNSELECTED, View};
+use crate::view::{LedgerRef, Shared, UNSELECTED, View};
 use emberscope_model::Detail;
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ impl View for Part {
     fn facts(&self) -> &Facts {
         &self.facts
     }
-    fn stacks(&self) -> Result<StacksRef<'_>, StoreError> {
-        Ok(StacksRef::Lent(&self.stacks))
+    fn stacks(&self) -> Result<Shared<'_, Stacks>, StoreError> {
+        Ok(Shared::Lent(&self.stacks))
     }
     fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
         Ok(self.shapes.of(&self.stacks, detail))
@@ -34,7 +35,7 @@ impl View for Part {
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError> {
         Ok(LedgerRef::Lent(&self.ledger))
     }
-    fn spark(&self) -> Result<SparkRef<'_>, StoreError> {
-        Ok(SparkRef::Lent(&self.spark))
+    fn spark(&self) -> Result<Shared<'_, SparkWords>, StoreError> {
+        Ok(Shared::Lent(&self.spark))
     }
 }

@@ -4,11 +4,12 @@
 //! sums in `merged`; what is left is read from `samples`, in stretches.
 
 use super::super::super::error::StoreError;
-use super::super::super::facts::{Facts, LedgerLine};
+use super::super::super::facts::{Facts, LedgerLine, Stacks};
 use super::super::super::flat::Shape;
 use super::super::super::part::numbers;
+use super::super::super::spark::SparkWords;
 use super::super::super::sums::Sums;
-use super::super::super::view::{LedgerRef, SparkRef, StacksRef, UNSELECTED, View};
+use super::super::super::view::{LedgerRef, Shared, UNSELECTED, View};
 use super::super::table::{Room, Stretch, TableReader};
 use super::super::write::LEDGER_COLUMNS;
 use super::super::*;
@@ -198,9 +199,9 @@ impl View for OpenBlock<'_> {
         &self.index.facts
     }
 
-    fn stacks(&self) -> Result<StacksRef<'_>, StoreError> {
+    fn stacks(&self) -> Result<Shared<'_, Stacks>, StoreError> {
         let stacks = self.block.stacks().map_err(|problem| self.block.unreadable(problem))?;
-        Ok(StacksRef::Held(stacks))
+        Ok(Shared::Held(stacks))
     }
 
     fn shape(&self, detail: Detail) -> Result<Arc<Shape>, StoreError> {
@@ -223,8 +224,8 @@ impl View for OpenBlock<'_> {
         Ok(LedgerRef::Read(lines))
     }
 
-    fn spark(&self) -> Result<SparkRef<'_>, StoreError> {
-        self.block.spark().map(SparkRef::Held).map_err(|problem| self.block.unreadable(problem))
+    fn spark(&self) -> Result<Shared<'_, SparkWords>, StoreError> {
+        self.block.spark().map(Shared::Held).map_err(|problem| self.block.unreadable(problem))
     }
 }
 
