@@ -144,7 +144,7 @@ settings! {
     optional debuginfod ("debuginfod", "URLS"): DebuginfodUrls = "https://debuginfod.debian.net";
     /// Memory for windows that are not in a block on the disk yet: when half of it is used a block is made
     /// before its hour is over.
-    required store_bytes ("store-bytes", "SIZE"): ByteSize = "16MiB";
+    required store_bytes ("store-bytes", "SIZE"): ByteSize = "12MiB";
     /// When the journal is flushed to the disk: window (a power cut costs at most the open window) or never
     /// (it may cost what the kernel had not written yet; a kill costs nothing).
     required fsync ("fsync", "WHEN"): FsyncWhen = "window";

@@ -4,7 +4,6 @@ use super::figures::{Line, Times, lines};
 use super::hour::{EXECUTORS, Random, STAGES, at};
 use super::ingest::{config, seconds};
 use emberscope_model::{Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange};
-use emberscope_serve::cut::cut;
 use emberscope_store::{DiskStore, DiskStoreConfig, Store};
 use rustix::fs::{Advice, fadvise};
 use rustix::time::ClockId;
@@ -68,9 +67,8 @@ fn evict(dir: &Path) {
 
 /// A flame graph as it is drawn: its largest nodes.
 fn flame(store: &DiskStore, query: Query) -> Result<(), String> {
-    let answer = store.merge(&query).map_err(|error| error.to_string())?;
-    let shown = cut(&answer.tree, NODES).map_or(answer.tree, |(tree, _)| tree);
-    if shown.nodes.len() < 2 { Err("the answer is empty".to_owned()) } else { Ok(()) }
+    let (shown, _) = store.merge_largest(&query, NODES).map_err(|error| error.to_string())?;
+    if shown.tree.nodes.len() < 2 { Err("the answer is empty".to_owned()) } else { Ok(()) }
 }
 
 /// Asks.

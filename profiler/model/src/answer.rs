@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub type NodeId = u32;
 
 /// One function in one calling context.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The frame. A prefix frame of `group` is named `key=value` and, as the root, of kind Label.
     pub frame: Arc<Frame>,

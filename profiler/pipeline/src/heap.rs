@@ -66,7 +66,7 @@ pub fn settle() {
     // SAFETY: mallopt sets parameters of malloc under malloc's own lock; it has no other precondition.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 2);
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 64 << 10);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
     }
 }

@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// no real node comes near.
 pub const MAX_STACKS: usize = 150_000;
 /// Their bytes: 512 frames are 8 KiB, and 64 cores of such stacks, all different, would be a gigabyte. A stack of 60
-/// frames is 1 KiB, of which a busy node has some ten thousand in two epochs: twice that.
-pub const MAX_BYTES: usize = 20 << 20;
+/// frames is 1 KiB, of which a busy node has some ten thousand in two epochs: half as much again.
+pub const MAX_BYTES: usize = 14 << 20;
 /// What one takes besides its frames: itself, its place in the table, and its allocations.
 const STACK_BYTES: usize = size_of::<RawStack>() + 48;
 /// Processes with a token for lost stacks; over it they are made anew.

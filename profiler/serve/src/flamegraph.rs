@@ -7,7 +7,6 @@
 
 use super::ServeState;
 use super::answer::{head_of_tree, headers, summary_of};
-use super::cut::cut;
 use super::error::ApiError;
 use super::params::Params;
 use super::run::Rendered;
@@ -17,8 +16,8 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
 use emberscope_export::{ExportError, ExportOptions, Format, Unit, render, render_columns};
-use emberscope_model::{LabelKey, MatchOp, Query, SampleKind};
-use emberscope_store::Store;
+use emberscope_model::{Answer, LabelKey, MatchOp, Query, SampleKind};
+use emberscope_store::{Store, cut};
 use std::sync::Arc;
 
 /// inferno's picture has its script, style and event attributes inline.
@@ -45,15 +44,15 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
     if columns && format != Format::Json {
         return Err(ApiError::bad(param::COLUMNS, "`columns=1` goes with `format=json` only"));
     }
-    let mut answer = store.merge(query)?;
-    if query.kind == SampleKind::Wall {
-        wall::complete(store, query, &mut answer.tree)?;
-    }
-    let cut = cut(&answer.tree, max_nodes);
-    let mut gone = 0;
-    if let Some((tree, count)) = cut {
-        (answer.tree, gone) = (tree, count);
-    }
+    let (answer, gone) = match query.kind {
+        SampleKind::Wall => {
+            let mut answer = store.merge(query)?;
+            wall::complete(store, query, &mut answer.tree)?;
+            let (tree, gone) = cut(answer.tree, max_nodes);
+            (Answer { tree, ..answer }, gone)
+        }
+        _ => store.merge_largest(query, max_nodes)?,
+    };
     let mut body = match columns {
         true => render_columns(&answer, options.unit)?,
         false => render(format, &answer, &options)?,

@@ -16,8 +16,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// Most bytes of answers that lie unread: three or four large flame graphs. The kernel's socket buffers come on top.
-pub const MOST: usize = 16 << 20;
+/// Most bytes of answers that lie unread: two large flame graphs. The kernel's socket buffers come on top.
+pub const MOST: usize = 8 << 20;
 /// How long nothing may be taken of an answer while others wait.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// How often one that waits looks for answers to give up.

@@ -1,5 +1,6 @@
 //! [`Store`], the room's door: what is asked of it, wherever it keeps its windows.
 
+use super::cut::cut;
 use super::disk::DiskUsage;
 use super::error::StoreError;
 use super::methods;
@@ -30,6 +31,17 @@ pub trait Store: Send + Sync {
     /// what has the files does not answer ([`StoreError::Away`]). Files that cannot be read are set aside, and the
     /// answer tells what it lacks; only where more and more of them turn up it is [`StoreError::Unreadable`].
     fn merge(&self, query: &Query) -> Result<Answer, StoreError>;
+    /// As [`Store::merge`], with the largest nodes only, one at the least: what goes from under a node is one node `other`
+    /// there, which counts to none. And how many nodes went.
+    ///
+    /// # Errors
+    /// As [`Store::merge`].
+    fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
+        let mut answer = self.merge(query)?;
+        let (tree, gone) = cut(answer.tree, max_nodes);
+        answer.tree = tree;
+        Ok((answer, gone))
+    }
     /// The methods of all selected samples, over the same windows as [`Store::merge`]; `group` does not matter. What
     /// it holds grows with the methods, so it answers where a tree would be too large.
     ///

@@ -5,6 +5,7 @@
 
 mod asking;
 mod block;
+mod cut;
 mod disk;
 mod door;
 mod error;
@@ -31,6 +32,7 @@ mod values;
 mod view;
 
 pub use block::{Fetch, ImportFacts};
+pub use cut::cut;
 pub use disk::{
     Chain, DiskStore, DiskStoreConfig, DiskStoreError, DiskUsage, KeepFree, RollUp, SetAside, WhenFull,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Blocks that are read at once on a large machine: each takes some 10 MB while it is read.
+/// Blocks that are read at once on a large machine, one for two CPUs: each takes some 10 MB while it is read.
 const MAX_THREADS: usize = 4;
 
 /// How large an answer may be, and what it may cost.
@@ -24,7 +24,8 @@ pub struct AnswerLimits {
 
 impl Default for AnswerLimits {
     fn default() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, |cpus| cpus.get().min(MAX_THREADS));
+        let threads =
+            std::thread::available_parallelism().map_or(1, |cpus| (cpus.get() / 2).clamp(1, MAX_THREADS));
         Self {
             nodes: 1_000_000,
             label_sets: 100_000,

@@ -9,7 +9,7 @@ use super::door::{Store, StoreUsage};
 use super::error::StoreError;
 use super::limits::AnswerLimits;
 use super::part::Part;
-use super::read::{Merge, MethodSums};
+use super::read::{Merge, Merged, MethodSums};
 use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
 use emberscope_model::{
@@ -80,6 +80,12 @@ impl Parts for MemoryStore {
     }
 }
 
+impl MemoryStore {
+    fn merged(&self, query: &Query) -> Result<Merged, StoreError> {
+        self.ask_summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
+    }
+}
+
 // What a part gives back for its journal is dropped: there is none.
 impl Store for MemoryStore {
     fn append(&self, window: Window) {
@@ -91,7 +97,11 @@ impl Store for MemoryStore {
     }
 
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        self.ask_summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
+        Ok(self.merged(query)?.whole())
+    }
+
+    fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
+        Ok(self.merged(query)?.largest(max_nodes))
     }
 
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {

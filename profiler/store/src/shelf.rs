@@ -12,7 +12,7 @@ use super::files::BlockFacts;
 use super::journal;
 use super::limits::AnswerLimits;
 use super::part::Part;
-use super::read::{Merge, MethodSums};
+use super::read::{Merge, Merged, MethodSums};
 use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
 use super::view::View;
@@ -170,6 +170,10 @@ impl<S: Shelf> ShelfStore<S> {
     pub fn shelf(&self) -> &S {
         &self.shelf
     }
+
+    fn merged(&self, query: &Query) -> Result<Merged, StoreError> {
+        self.ask_summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
+    }
 }
 
 impl<S: Shelf> Parts for ShelfStore<S> {
@@ -210,7 +214,11 @@ impl<S: Shelf> Store for ShelfStore<S> {
     }
 
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        self.ask_summed::<Merge<'_>>(query, &Touch::of(query, &query.group, Needs::Trees))
+        Ok(self.merged(query)?.whole())
+    }
+
+    fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
+        Ok(self.merged(query)?.largest(max_nodes))
     }
 
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {

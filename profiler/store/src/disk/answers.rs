@@ -3,7 +3,7 @@
 use super::super::asking::{Parts, asked_of_parts};
 use super::super::door::{Store, StoreUsage};
 use super::super::facts;
-use super::super::read::{Merge, MethodSums, Summing};
+use super::super::read::{Merge, Merged, MethodSums, Summing};
 use super::super::values::{LabelValue, LabelledSeries};
 use super::*;
 use emberscope_model::{
@@ -30,6 +30,12 @@ fn summed<'q, S: Summing<'q>>(shared: &Shared, query: &'q Query) -> Result<S::An
     Ok(answer)
 }
 
+impl DiskStore {
+    fn merged(&self, query: &Query) -> Result<Merged, StoreError> {
+        summed::<Merge<'_>>(&self.shared, query)
+    }
+}
+
 impl Store for DiskStore {
     fn append(&self, window: Window) {
         self.shared.append(&window);
@@ -44,7 +50,11 @@ impl Store for DiskStore {
     }
 
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
-        summed::<Merge<'_>>(&self.shared, query)
+        Ok(self.merged(query)?.whole())
+    }
+
+    fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
+        Ok(self.merged(query)?.largest(max_nodes))
     }
 
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {

@@ -85,8 +85,8 @@ impl DiskStoreConfig {
         Self {
             dir: dir.into(),
             window_length: Duration::from_secs(10),
-            memory_bytes: 16 << 20,
-            cache_bytes: 12 << 20,
+            memory_bytes: 12 << 20,
+            cache_bytes: 6 << 20,
             block_length: Duration::from_secs(3600),
             merge_after: Duration::from_secs(300),
             fsync: Fsync::Window,

@@ -5,13 +5,14 @@
 
 mod growing;
 
-use super::{Flat, Symbol, hands_on, kind, preorder, told};
+use super::order::Callees;
+use super::{Flat, Symbol, hands_on, kind, told};
 use crate::error::StoreError;
 use crate::facts::{StackNode, Stacks};
-use crate::pointer::PairMap;
 use crate::sums::SlotSum;
 use emberscope_model::{Detail, FrameKind};
 use growing::Growing;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// A symbol that is a prefix frame's.
@@ -46,32 +47,38 @@ impl Own {
 
     /// The same nodes in that order, those of one parent and symbol as one.
     fn ordered(self) -> Self {
-        let mut nodes: Vec<(u32, u32)> = vec![(0, 0)];
-        let mut merged: Vec<u32> = vec![0];
-        let mut known: PairMap<(u32, u32), u32> = PairMap::default();
-        for (parent, symbol) in self.nodes.into_iter().skip(1) {
-            let key = (merged.get(parent as usize).copied().unwrap_or_default(), symbol);
-            let place = *known.entry(key).or_insert_with(|| {
-                nodes.push(key);
-                nodes.len() as u32 - 1
-            });
-            merged.push(place);
-        }
-        drop(known);
-        let order = preorder(&nodes);
-        let mut place_of = vec![0_u32; nodes.len()];
-        for (new, old) in order.iter().enumerate() {
-            if let Some(place) = place_of.get_mut(*old as usize) {
-                *place = new as u32;
+        let Self { nodes: listed, of_node } = self;
+        let callees = Callees::of(&listed);
+        let symbol = |place: u32| listed.get(place as usize).map_or(0, |(_, symbol)| *symbol);
+        let mut nodes: Vec<(u32, u32)> = Vec::with_capacity(listed.len());
+        let mut place_of = vec![0_u32; listed.len()];
+        // Nodes still to come, each some of the listed ones, which lie side by side in `members`: the first, and the parent.
+        let mut members: Vec<u32> = vec![0];
+        let mut pending: Vec<(usize, u32)> = vec![(0, 0)];
+        let mut below: Vec<u32> = Vec::new();
+        while let Some((first, parent)) = pending.pop() {
+            let place = nodes.len() as u32;
+            let same = members.get(first..).unwrap_or_default();
+            nodes.push((parent, same.first().map_or(0, |member| symbol(*member))));
+            below.clear();
+            for member in same {
+                if let Some(slot) = place_of.get_mut(*member as usize) {
+                    *slot = place;
+                }
+                below.extend_from_slice(callees.below(*member));
+            }
+            if same.len() > 1 {
+                below.sort_by_key(|callee| Reverse(symbol(*callee)));
+            }
+            members.truncate(first);
+            // The last symbol first: what is pushed last comes next.
+            for one in below.chunk_by(|a, b| symbol(*a) == symbol(*b)) {
+                pending.push((members.len(), place));
+                members.extend_from_slice(one);
             }
         }
-        let place = |old: u32| place_of.get(old as usize).copied().unwrap_or_default();
-        let moved = order.iter().filter_map(|old| nodes.get(*old as usize));
-        let of = |listed: u32| place(merged.get(listed as usize).copied().unwrap_or_default());
-        Self {
-            nodes: moved.map(|(parent, symbol)| (place(*parent), *symbol)).collect(),
-            of_node: self.of_node.into_iter().map(of).collect(),
-        }
+        let of = |listed: u32| place_of.get(listed as usize).copied().unwrap_or_default();
+        Self { nodes, of_node: of_node.into_iter().map(of).collect() }
     }
 }
 
@@ -146,8 +153,11 @@ impl Shape {
     /// The stacks' nodes as they are listed, without those that are one with their caller: parent and symbol of each, and
     /// the node of each of the stacks'. Of a recursion through a bridge each round stays.
     fn listed(&self, stacks: &Stacks) -> Own {
-        let mut nodes: Vec<(u32, u32)> = vec![(0, 0)];
-        let mut of_node: Vec<u32> = vec![0];
+        // Most of them stay: lists that grow would take twice as much.
+        let mut nodes: Vec<(u32, u32)> = Vec::with_capacity(stacks.nodes.len());
+        let mut of_node: Vec<u32> = Vec::with_capacity(stacks.nodes.len());
+        nodes.push((0, 0));
+        of_node.push(0);
         let mut one = vec![false; stacks.nodes.len()];
         for (at, node) in stacks.nodes.iter().enumerate().skip(1) {
             let parent = of_node.get(node.parent as usize).copied().unwrap_or_default();

@@ -9,7 +9,7 @@ use super::{Covered, Summing};
 use crate::error::StoreError;
 use crate::limits::{AnswerLimits, NO_VALUE};
 use crate::view::{UNSELECTED, View};
-use emberscope_model::{Answer, LabelKey, Quality, Query, StackEnd, Summary};
+use emberscope_model::{Answer, LabelKey, Quality, Query, StackEnd, Summary, Tree};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,8 +121,32 @@ pub(crate) struct Merge<'q> {
     quantities: Quantities<'q>,
 }
 
+/// A tree that is made, and what it rests on.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    tree: Flat,
+    summary: Summary,
+}
+
+impl Merged {
+    fn answer(tree: Tree, Summary { range, windows, quality }: Summary) -> Answer {
+        Answer { tree, range, windows, quality }
+    }
+
+    /// The answer with the whole tree.
+    pub fn whole(self) -> Answer {
+        Self::answer(self.tree.finish(), self.summary)
+    }
+
+    /// The answer with the tree's largest nodes, and how many went.
+    pub fn largest(self, max_nodes: usize) -> (Answer, usize) {
+        let (tree, gone) = self.tree.largest(max_nodes);
+        (Self::answer(tree, self.summary), gone)
+    }
+}
+
 impl<'q> Summing<'q> for Merge<'q> {
-    type Answer = Answer;
+    type Answer = Merged;
 
     fn new(query: &'q Query, limits: &AnswerLimits) -> Self {
         Self { query, max_nodes: limits.nodes, tree: Flat::default(), quantities: Quantities::new(query) }
@@ -149,13 +173,12 @@ impl<'q> Summing<'q> for Merge<'q> {
         Ok(())
     }
 
-    fn finish(self, length: Duration) -> Answer {
-        let Summary { range, windows, quality } = self.quantities.finish(length);
-        Answer { tree: self.tree.finish(), range, windows, quality }
+    fn finish(self, length: Duration) -> Merged {
+        Merged { tree: self.tree, summary: self.quantities.finish(length) }
     }
 
-    fn quality(answer: &mut Answer) -> &mut Quality {
-        &mut answer.quality
+    fn quality(answer: &mut Merged) -> &mut Quality {
+        &mut answer.summary.quality
     }
 }
 

@@ -12,7 +12,7 @@ mod values;
 
 pub(super) use budget::{Budget, was_read};
 pub(super) use lists::{LedgerLines, Processes, Series, Totals};
-pub(super) use merge::{Merge, Quantities};
+pub(super) use merge::{Merge, Merged, Quantities};
 pub(super) use methods::MethodSums;
 pub(super) use values::Values;
 

@@ -7,8 +7,8 @@
 use super::Table;
 use super::build::MAX_WORDS;
 use profiler_ebpf::UnwindRule;
-use std::hash::Hasher;
-use std::io::Write;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -48,11 +48,13 @@ impl Disk {
     /// The table, if it is there and sound.
     pub fn get(&self, key: u64) -> Option<Table> {
         let path = self.path(key);
+        let file = std::fs::File::open(&path).ok()?;
+        let length = file.metadata().ok()?.len();
         let most = (HEAD * 8 + 8 + MAX_WORDS * 8) as u64;
-        if std::fs::metadata(&path).ok()?.len() > most {
+        if length > most {
             return None;
         }
-        let table = decode(&std::fs::read(&path).ok()?, key)?;
+        let table = decode(file, length, key)?;
         // Its use: what is longest unused goes first.
         let _ =
             std::fs::File::options().append(true).open(&path).and_then(|f| f.set_modified(SystemTime::now()));
@@ -68,12 +70,10 @@ impl Disk {
         if table.rows.len() < MIN_ROWS {
             return Ok(());
         }
-        let bytes = encode(key, table);
-        self.make_room(bytes.len() as u64)?;
+        self.make_room(length_of(table))?;
         let new = self.dir.join(format!("{key:016x}.new"));
-        let mut file =
-            std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&bytes)?;
+        let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        encode(file, key, table)?;
         std::fs::rename(&new, self.path(key))
     }
 
@@ -104,51 +104,93 @@ impl Disk {
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hash = std::hash::DefaultHasher::new();
-    hash.write(bytes);
-    hash.finish()
+/// Bytes of a table's file.
+fn length_of(table: &Table) -> u64 {
+    ((HEAD + table.rules.len() + 1) * 8 + (table.index.len() + table.rows.len()) * 4) as u64
 }
 
-fn encode(key: u64, table: &Table) -> Vec<u8> {
+/// A file that is written or read once, piece by piece: a whole one beside its table would be twice as much memory.
+struct Summed<F> {
+    file: F,
+    hash: DefaultHasher,
+}
+
+impl<F> Summed<F> {
+    fn new(file: F) -> Self {
+        Self { file, hash: DefaultHasher::new() }
+    }
+}
+
+impl<F: Write> Summed<F> {
+    /// Writes words of `N` bytes.
+    fn put<const N: usize>(&mut self, words: impl Iterator<Item = [u8; N]>) -> std::io::Result<()> {
+        words.into_iter().try_for_each(|word| {
+            self.hash.write(&word);
+            self.file.write_all(&word)
+        })
+    }
+}
+
+impl<F: Read> Summed<F> {
+    /// The next word; None: the file ends or cannot be read.
+    fn word<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let mut word = [0; N];
+        self.file.read_exact(&mut word).ok()?;
+        self.hash.write(&word);
+        Some(word)
+    }
+
+    /// So many words of four bytes.
+    fn words(&mut self, count: usize) -> Option<Vec<u32>> {
+        let mut words = Vec::with_capacity(count);
+        for _ in 0..count {
+            words.push(u32::from_le_bytes(self.word()?));
+        }
+        Some(words)
+    }
+}
+
+fn encode(file: impl Write, key: u64, table: &Table) -> std::io::Result<()> {
+    let mut file = Summed::new(BufWriter::new(file));
     let (index, rows, rules) = (table.index.len(), table.rows.len(), table.rules.len());
-    let mut bytes = Vec::with_capacity((HEAD + rules + 1) * 8 + (index + rows) * 4);
     let head = [index as u64, rows as u64, rules as u64, table.read as u64, table.functions as u64];
-    for word in [MAGIC, key, table.page].into_iter().chain(head) {
-        bytes.extend_from_slice(&word.to_le_bytes());
-    }
-    bytes.extend(table.rules.iter().flat_map(|rule| rule.word().to_le_bytes()));
-    bytes.extend(table.index.iter().chain(&table.rows).flat_map(|word| word.to_le_bytes()));
-    let sum = hash(&bytes);
-    bytes.extend_from_slice(&sum.to_le_bytes());
-    bytes
+    file.put([MAGIC, key, table.page].into_iter().chain(head).map(u64::to_le_bytes))?;
+    file.put(table.rules.iter().map(|rule| rule.word().to_le_bytes()))?;
+    file.put(table.index.iter().chain(&table.rows).map(|word| word.to_le_bytes()))?;
+    let sum = file.hash.finish();
+    file.file.write_all(&sum.to_le_bytes())?;
+    file.file.flush()
 }
 
-fn decode(bytes: &[u8], key: u64) -> Option<Table> {
-    let (body, sum) = bytes.split_last_chunk::<8>()?;
-    if hash(body) != u64::from_le_bytes(*sum) {
+/// The table of a file of so many bytes.
+fn decode(file: impl Read, length: u64, key: u64) -> Option<Table> {
+    let mut file = Summed::new(BufReader::new(file));
+    let mut head = [0; HEAD];
+    for word in &mut head {
+        *word = u64::from_le_bytes(file.word()?);
+    }
+    let [magic, own_key, page, numbers @ ..] = head;
+    if (magic, own_key) != (MAGIC, key) {
         return None;
     }
-    let (head, body) = body.split_at_checked(HEAD * 8)?;
-    let mut head = head.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-    let mut next = || head.next();
-    if next()? != MAGIC || next()? != key {
+    // Before anything is allocated.
+    let number = |n: u64| usize::try_from(n).ok().filter(|n| *n <= MAX_WORDS);
+    let [Some(index), Some(rows), Some(rules), Some(read), Some(functions)] = numbers.map(number) else {
+        return None;
+    };
+    if length != ((HEAD + rules + 1) * 8 + (index + rows) * 4) as u64 {
         return None;
     }
-    let page = next()?;
-    let mut number = || next().and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= MAX_WORDS);
-    let (index, rows, rules) = (number()?, number()?, number()?);
-    let (read, functions) = (number()?, number()?);
-    if body.len() != rules * 8 + (index + rows) * 4 {
+    let mut known = Vec::with_capacity(rules);
+    for _ in 0..rules {
+        known.push(UnwindRule::from_word(u64::from_le_bytes(file.word()?))?);
+    }
+    let table =
+        Table { page, index: file.words(index)?, rows: file.words(rows)?, rules: known, read, functions };
+    let sum = file.hash.finish();
+    if u64::from_le_bytes(file.word()?) != sum {
         return None;
     }
-    let (rule_bytes, body) = body.split_at_checked(rules * 8)?;
-    let rules = rule_bytes.as_chunks::<8>().0.iter();
-    let rules =
-        rules.map(|word| UnwindRule::from_word(u64::from_le_bytes(*word))).collect::<Option<Vec<_>>>()?;
-    let (first, second) = body.split_at_checked(index * 4)?;
-    let words = |bytes: &[u8]| bytes.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect();
-    let table = Table { page, index: words(first), rows: words(second), rules, read, functions };
     // The walker bounds all; this is against a file of another build with the right hash.
     let sound = table.index.is_sorted() && table.index.last().is_none_or(|end| *end as usize == rows);
     sound.then_some(table)
@@ -175,6 +217,7 @@ mod tests {
         assert_eq!(disk.get(key).as_ref(), Some(&table));
         let path = disk.path(key);
         let whole = std::fs::read(&path).unwrap();
+        let decode = |bytes: &[u8], key| decode(bytes, bytes.len() as u64, key);
         assert_eq!(decode(&whole, key + 1), None, "another file's");
         for at in [0, 9, 30, HEAD * 8 + 3, whole.len() / 2, whole.len() - 1] {
             let mut bytes = whole.clone();
@@ -190,7 +233,9 @@ mod tests {
         for word in 3..HEAD {
             let mut bytes = whole[..whole.len() - 8].to_vec();
             bytes[word * 8..word * 8 + 8].copy_from_slice(&u64::MAX.to_le_bytes());
-            let sum = hash(&bytes);
+            let mut hash = DefaultHasher::new();
+            hash.write(&bytes);
+            let sum = hash.finish();
             bytes.extend_from_slice(&sum.to_le_bytes());
             assert_eq!(decode(&bytes, key), None, "word {word}");
         }

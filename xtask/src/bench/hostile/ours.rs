@@ -30,8 +30,9 @@ const POINTS: [&str; 10] = [
 const ANSWERED: usize = 2;
 /// How often each panics.
 const TIMES: usize = 100;
-/// The most windows that are waited for the last of them: what finds drivers has work every few seconds.
-const MOST_WINDOWS: u64 = 90;
+/// The most windows that are waited for the last of them: who finds drivers is asked each 10 s after it failed often
+/// (`registry/turn.rs`), and only then there are names to ask Spark for.
+const MOST_WINDOWS: u64 = 150;
 /// Between two questions about names of stages and tasks.
 const PAUSE: Duration = Duration::from_millis(250);
 

@@ -52,7 +52,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 24 << 20, processes: MAX_TABLED as usize, in_use: Duration::from_secs(30) }
+        Self { bytes: 16 << 20, processes: MAX_TABLED as usize, in_use: Duration::from_secs(30) }
     }
 }
 

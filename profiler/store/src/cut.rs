@@ -1,0 +1,193 @@
+//! Cuts a call tree down to its largest nodes (`max_nodes`).
+//!
+//! In: a tree and a number. Out: a tree with at most that many of its nodes, the largest totals first, and
+//! under each node whose callees were cut one leaf `other` with their sum: nothing is lost from any total.
+//! A node is never kept without its callers: a caller's total is never smaller, and it stands before.
+
+use emberscope_model::{FastMap, Frame, FrameKind, Node, NodeId, Tree};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// A tree's nodes by their places, callers before callees, the root first.
+pub(crate) trait Nodes {
+    /// How many there are, the root counted in.
+    fn count(&self) -> usize;
+    /// The caller of the node at a place; of the root whatever.
+    fn parent(&self, at: NodeId) -> NodeId;
+    /// Samples of the node and all below it: count and weight.
+    fn total(&self, at: NodeId) -> (u64, u64);
+    /// The node's frame.
+    fn frame(&self, at: NodeId) -> Arc<Frame>;
+}
+
+impl Nodes for Tree {
+    fn count(&self) -> usize {
+        self.nodes.len()
+    }
+    fn parent(&self, at: NodeId) -> NodeId {
+        self.nodes.get(at as usize).map_or(0, |node| node.parent)
+    }
+    fn total(&self, at: NodeId) -> (u64, u64) {
+        self.nodes.get(at as usize).map_or((0, 0), |node| (node.total_count, node.total_weight))
+    }
+    fn frame(&self, at: NodeId) -> Arc<Frame> {
+        self.nodes.get(at as usize).map_or_else(other, |node| node.frame.clone())
+    }
+}
+
+/// What stands for the callees that were cut.
+fn other() -> Arc<Frame> {
+    Arc::new(Frame::new(FrameKind::Label, "other", ""))
+}
+
+/// A tree's largest nodes, and how many nodes went.
+pub fn cut(tree: Tree, max_nodes: usize) -> (Tree, usize) {
+    match tree.nodes.len().saturating_sub(max_nodes.max(1)) {
+        0 => (tree, 0),
+        gone => (largest(&tree, max_nodes), gone),
+    }
+}
+
+/// Which of a tree's nodes are kept, by their places. Which they are, not in which order, so they are not sorted.
+fn kept(tree: &impl Nodes, max_nodes: usize) -> Vec<bool> {
+    // A tree may have a million nodes: a few bytes of each, beside it.
+    let mut order: Vec<NodeId> = (0..tree.count() as NodeId).collect();
+    let mut kept = vec![false; order.len()];
+    if order.len() > max_nodes {
+        // The root first whatever it weighs; of equals, the caller stands before its callee.
+        let rank = |at: &NodeId| (*at != 0, Reverse(tree.total(*at).1), *at);
+        order.select_nth_unstable_by_key(max_nodes - 1, rank);
+    }
+    for at in order.iter().take(max_nodes) {
+        if let Some(slot) = kept.get_mut(*at as usize) {
+            *slot = true;
+        }
+    }
+    kept
+}
+
+/// The tree of the largest nodes, one at the least.
+pub(crate) fn largest(tree: &impl Nodes, max_nodes: usize) -> Tree {
+    let kept = kept(tree, max_nodes.max(1));
+    let other = other();
+    let mut out: Vec<Node> = Vec::with_capacity(tree.count().min(max_nodes.max(1).saturating_mul(2)));
+    // Where each node that is kept went, and the `other` under it once there is one.
+    let mut place: FastMap<NodeId, NodeId> = FastMap::default();
+    let mut others: FastMap<NodeId, NodeId> = FastMap::default();
+    for (at, kept) in (0..).zip(kept) {
+        let above = tree.parent(at);
+        let Some(parent) = (if at == 0 { Some(0) } else { place.get(&above).copied() }) else { continue };
+        let id = match kept {
+            true => {
+                place.insert(at, out.len() as NodeId);
+                out.push(Node::below(parent, tree.frame(at)));
+                out.len() as NodeId - 1
+            }
+            false => *others.entry(above).or_insert_with(|| {
+                out.push(Node::below(parent, Arc::clone(&other)));
+                out.len() as NodeId - 1
+            }),
+        };
+        if let Some(node) = out.get_mut(id as usize) {
+            let (count, weight) = tree.total(at);
+            node.total_count = node.total_count.saturating_add(count);
+            node.total_weight = node.total_weight.saturating_add(weight);
+        }
+    }
+    own(&mut out);
+    Tree { nodes: out }
+}
+
+/// Gives each node what its callees have not of its total.
+fn own(nodes: &mut [Node]) {
+    for node in nodes.iter_mut() {
+        (node.self_count, node.self_weight) = (node.total_count, node.total_weight);
+    }
+    for at in 1..nodes.len() {
+        let (before, rest) = nodes.split_at_mut(at);
+        if let Some(node) = rest.first()
+            && let Some(parent) = before.get_mut(node.parent as usize)
+        {
+            parent.self_count = parent.self_count.saturating_sub(node.total_count);
+            parent.self_weight = parent.self_weight.saturating_sub(node.total_weight);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flat::{Flat, FlatNode, Symbol};
+    use proptest::prelude::*;
+
+    /// A tree of (parent, self weight), totals summed up.
+    fn tree(shape: &[(usize, u64)]) -> Tree {
+        let mut nodes: Vec<Node> = Vec::new();
+        for (at, (parent, own)) in shape.iter().enumerate() {
+            let frame = Arc::new(Frame::new(FrameKind::Native, format!("f{at}"), ""));
+            let parent = (*parent).min(at.saturating_sub(1)) as NodeId;
+            nodes.push(Node {
+                frame,
+                parent,
+                self_count: *own,
+                self_weight: *own,
+                total_count: *own,
+                total_weight: *own,
+            });
+        }
+        Tree::with_totals(nodes)
+    }
+
+    #[test]
+    fn the_small_ones_become_other() {
+        let whole = tree(&[(0, 0), (0, 10), (1, 5), (1, 1), (1, 2), (0, 3)]);
+        let (less, gone) = cut(whole.clone(), 3);
+        assert_eq!(gone, 3);
+        let shown: Vec<_> = less.nodes.iter().map(|n| (&*n.frame.name, n.parent, n.total_weight)).collect();
+        assert_eq!(shown, [("f0", 0, 21), ("f1", 0, 18), ("f2", 1, 5), ("other", 1, 3), ("other", 0, 3)]);
+        let (all, gone) = cut(whole.clone(), 6);
+        assert_eq!((all.nodes, gone), (whole.nodes, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost(
+            shape in proptest::collection::vec((0usize..40, 0u64..5), 1..40),
+            max in 0usize..45,
+        ) {
+            let whole = tree(&shape);
+            let (less, gone) = cut(whole.clone(), max);
+            prop_assert_eq!(gone, whole.nodes.len().saturating_sub(max.max(1)));
+            let own: u64 = less.nodes.iter().map(|n| n.self_weight).sum();
+            prop_assert_eq!(own, whole.nodes[0].total_weight);
+            let real = less.nodes.iter().filter(|n| &*n.frame.name != "other").count();
+            prop_assert_eq!(real, max.max(1).min(whole.nodes.len()));
+            for (at, node) in less.nodes.iter().enumerate().skip(1) {
+                prop_assert!((node.parent as usize) < at);
+                let below: u64 = less.nodes.iter().enumerate().skip(1)
+                    .filter(|(_, n)| n.parent as usize == at).map(|(_, n)| n.total_weight).sum();
+                prop_assert_eq!(node.total_weight, node.self_weight + below);
+            }
+        }
+
+        /// Whether it is cut before it is a tree or after.
+        #[test]
+        fn lists_are_cut_as_trees_are(
+            shape in proptest::collection::vec((1_u32..6, 0_u32..3, 0_u64..5), 0..40),
+            root in 0_u64..5,
+            max in 0usize..45,
+        ) {
+            let flat = || {
+                let mut depth = 0;
+                let nodes = shape.iter().map(|(deep, symbol, own)| {
+                    depth = (*deep).min(depth + 1);
+                    FlatNode { depth, symbol: *symbol, count: *own, weight: own * 10 }
+                });
+                let symbols = ["a", "b", "c"].map(Symbol::label).into();
+                Flat { nodes: nodes.collect(), symbols, root: (root, root * 10) }
+            };
+            let (of_list, of_tree) = (flat().largest(max), cut(flat().finish(), max));
+            prop_assert_eq!((of_list.0.nodes, of_list.1), (of_tree.0.nodes, of_tree.1));
+        }
+    }
+}
