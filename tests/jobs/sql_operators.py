@@ -1,10 +1,10 @@
 """A Spark job of queries of which most is one operator's work.
 
-Each query runs again and again on twice as many rows until it took so long: an execution of Spark SQL each time, with
-the query's name as description. Prints the facts `app`, `NAME.ended` (Unix milliseconds) of each query, and `done`;
-ends when a file `stop` is there.
+Each query runs as often as --rows has numbers, on that many times its rows: an execution of Spark SQL each, described
+by its name and that number. Prints the facts `app`, `NAME.ended` (Unix milliseconds) of each query, and `done`; ends when
+a file `stop` is there.
 
-    sql_operators.py [--seconds 4] [--only NAME]...
+    sql_operators.py [--rows 1 64] [--only NAME]...
 """
 
 import argparse
@@ -26,7 +26,7 @@ def text(column):
 
 
 class Queries:
-    """The queries. Each works on a number of rows that doubles, without a result."""
+    """The queries. Each works on so many times its rows, without a result."""
 
     def __init__(self, spark, base):
         self.spark, self.base = spark, base
@@ -46,7 +46,7 @@ class Queries:
 
     def hash_aggregate(self, n):
         key = (F.col("id") * 7919 % 1000).alias("k")
-        self.noop(self.rows(n * 2_000_000).groupBy(key).agg(F.sum("id"), F.max("id"), F.avg("id"), F.stddev("id")))
+        self.noop(self.rows(n * 1_000_000).groupBy(key).agg(F.sum("id"), F.max("id"), F.avg("id"), F.stddev("id")))
 
     def sort(self, n):
         self.noop(self.rows(n * 60_000).select(text(F.col("id")).alias("k")).sortWithinPartitions("k"))
@@ -95,7 +95,7 @@ NAMES = [name for name in vars(Queries) if not name.startswith("_") and name not
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, nargs="+", default=[1, 16], help="how often so many rows, one after the other")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--only", action="append", choices=NAMES)
     arguments = parser.parse_args()
 

@@ -10,6 +10,7 @@ use super::{Frame, FrameKind};
 use rules::{Claim, of_class, of_method};
 use std::borrow::Cow;
 
+mod nodes;
 mod rules;
 
 /// What a sample works for.
@@ -42,7 +43,7 @@ impl Operator {
 
     /// Whether a name is that of an operator that sends rows to Python workers.
     pub fn is_python(name: &str) -> bool {
-        rules::PYTHON.contains(&name)
+        nodes::PYTHON.contains(&name)
     }
 }
 

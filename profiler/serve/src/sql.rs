@@ -233,22 +233,18 @@ fn kind_of(operator: &str) -> &'static str {
     }
 }
 
+/// The value of a prefix frame of this label.
+fn value(node: &Node, key: LabelKey) -> Option<&str> {
+    node.frame.name.strip_prefix(key.name())?.strip_prefix('=')
+}
+
 /// The two levels of labels of a tree: stages, and in each of them operators with their sums.
 fn by_stage(tree: &Tree) -> BTreeMap<&str, BTreeMap<String, Sum>> {
     let mut stages: BTreeMap<&str, BTreeMap<String, Sum>> = BTreeMap::new();
-    let value = |node: &'_ Node, key: LabelKey| -> Option<usize> {
-        node.frame.name.strip_prefix(key.name())?.strip_prefix('=').map(str::len)
-    };
-    for node in tree.nodes.iter().skip(1) {
-        let Some(above) = tree.nodes.get(node.parent as usize) else { continue };
-        if node.parent == 0 || above.parent != 0 {
-            continue;
-        }
-        let names = (value(above, LabelKey::Stage), value(node, LabelKey::Operator));
-        let (Some(stage), Some(operator)) = names else { continue };
-        let tail = |node: &'_ Node, length: usize| node.frame.name.len().saturating_sub(length);
-        let stage = above.frame.name.get(tail(above, stage)..).unwrap_or_default();
-        let operator = node.frame.name.get(tail(node, operator)..).unwrap_or_default();
+    for node in tree.nodes.iter().filter(|node| node.parent != 0) {
+        let above = tree.nodes.get(node.parent as usize).filter(|above| above.parent == 0);
+        let stage = above.and_then(|above| value(above, LabelKey::Stage));
+        let (Some(stage), Some(operator)) = (stage, value(node, LabelKey::Operator)) else { continue };
         let sum = stages.entry(stage).or_default().entry(operator.to_owned()).or_default();
         sum.add(node.total_count, node.total_weight);
     }

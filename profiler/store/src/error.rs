@@ -27,7 +27,7 @@ pub enum StoreError {
     },
     /// The question names operators, which stacks tell, and is answered without these.
     #[error(
-        "`operator` is told by stacks: flame graphs, top, diff, sql and labels can be asked for it, this cannot"
+        "`operator` is told by stacks: flame graphs, top, diff and the values of labels can be asked for it, this cannot"
     )]
     WithoutStacks,
     /// The client left, or its time was up: the work was not finished.

@@ -189,3 +189,6 @@ impl Store for ByOperator<'_> {
         self.0.disk()
     }
 }
+
+#[cfg(test)]
+mod tests;

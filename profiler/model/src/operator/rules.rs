@@ -1,10 +1,11 @@
 //! The rules: prefixes of generated methods, and classes.
 //!
-//! Prefixes are those of `CodegenSupport.variablePrefix` (WholeStageCodegenExec.scala, Spark 2.4 to 4.3): a short word for
+//! Prefixes are those of `CodegenSupport.variablePrefix` (WholeStageCodegenExec.scala): a short word for
 //! some, for others the node's name in lower case. Classes are Spark's own; a plan node's name is that of its class
 //! without `Exec` (`TreeNode.nodeName`), so that is what its iterators and readers are called here, too.
 
 use super::Operator;
+use super::nodes::node;
 
 /// How much a class says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,30 +34,9 @@ const READ: &str = "Exchange (read)";
 const CODE: &str = "(code generation)";
 const TASK: &str = "(task)";
 
-/// Operators that send rows to Python workers.
-pub const PYTHON: &[&str] = &[
-    "AggregateInPandas",
-    "ArrowAggregatePython",
-    "ArrowEvalPython",
-    "ArrowEvalPythonUDTF",
-    "ArrowWindowPython",
-    "BatchEvalPython",
-    "BatchEvalPythonUDTF",
-    "FlatMapCoGroupsInArrow",
-    "FlatMapCoGroupsInPandas",
-    "FlatMapGroupsInArrow",
-    "FlatMapGroupsInPandas",
-    "FlatMapGroupsInPandasWithState",
-    "MapInArrow",
-    "MapInPandas",
-    "PythonMapInArrow",
-    "TransformWithStateInPySpark",
-    "WindowInPandas",
-];
-
 /// By the prefix of a generated method, up to its first `_`; sorted.
 const PREFIXES: &[(&str, &str)] = &[
-    // Spark up to 2.x.
+    // Of older versions.
     ("agg", "HashAggregate"),
     ("appendcolumns", "AppendColumns"),
     ("bhj", "BroadcastHashJoin"),
@@ -99,86 +79,6 @@ pub fn of_method(name: &str) -> Option<&'static str> {
     let word = rest.split('_').next()?;
     WORDS.iter().find(|(known, _)| *known == word).map(|(_, operator)| *operator)
 }
-
-/// Operators of `org.apache.spark.sql.execution` whose class is their name with `Exec`, beside those in [`CLASSES`].
-const NODES: &[&str] = &[
-    "AggregateInPandas",
-    "AppendColumns",
-    "ArrowAggregatePython",
-    "ArrowEvalPython",
-    "ArrowEvalPythonUDTF",
-    "ArrowWindowPython",
-    "AttachDistributedSequence",
-    "BatchEvalPython",
-    "BatchEvalPythonUDTF",
-    "BroadcastHashJoin",
-    "BroadcastNestedLoopJoin",
-    "CartesianProduct",
-    "CoGroup",
-    "Coalesce",
-    "CollectLimit",
-    "CollectMetrics",
-    "CollectTail",
-    "ColumnarToRow",
-    "DeserializeToObject",
-    "EventTimeWatermark",
-    "Expand",
-    "Filter",
-    "FlatMapCoGroupsInArrow",
-    "FlatMapCoGroupsInPandas",
-    "FlatMapGroupsInArrow",
-    "FlatMapGroupsInPandas",
-    "FlatMapGroupsInPandasWithState",
-    "FlatMapGroupsInR",
-    "FlatMapGroupsInRWithArrow",
-    "FlatMapGroupsWithState",
-    "Generate",
-    "GlobalLimit",
-    "HashAggregate",
-    "InMemoryTableScan",
-    "LocalLimit",
-    "LocalTableScan",
-    "MapElements",
-    "MapGroups",
-    "MapInArrow",
-    "MapInPandas",
-    "MapPartitions",
-    "MapPartitionsInRWithArrow",
-    "MergingSessions",
-    "ObjectHashAggregate",
-    "Project",
-    "PythonMapInArrow",
-    "Range",
-    "RowToColumnar",
-    "Sample",
-    "SerializeFromObject",
-    "SessionWindowStateStoreRestore",
-    "SessionWindowStateStoreSave",
-    "ShuffledHashJoin",
-    "Sort",
-    "SortAggregate",
-    "SortMergeAsOfJoin",
-    "SortMergeJoin",
-    "StateStoreRestore",
-    "StateStoreSave",
-    "StreamingDeduplicate",
-    "StreamingGlobalLimit",
-    "StreamingLocalLimit",
-    "StreamingSymmetricHashJoin",
-    "Subquery",
-    "SubqueryBroadcast",
-    "TakeOrderedAndProject",
-    "TransformWithState",
-    "TransformWithStateInPySpark",
-    "Union",
-    "UpdatingSessions",
-    "Window",
-    "WindowGroupLimit",
-    "WindowInPandas",
-    "WriteFiles",
-];
-
-const EXECUTION: &str = "org.apache.spark.sql.execution.";
 
 /// Classes below `org.apache.spark.`, without that, and packages (with a dot at the end); sorted. The longest holds.
 const CLASSES: &[(&str, &str, Claim)] = &[
@@ -278,7 +178,7 @@ const CLASSES: &[(&str, &str, Claim)] = &[
 /// What a class says: the class itself, then the one that it stands in, then its package.
 pub fn of_class(class: &str) -> Option<(&'static str, Claim)> {
     let below = class.strip_prefix("org.apache.spark.")?;
-    let found = listed(below).or_else(|| node(class)).or_else(|| {
+    let found = listed(below).or_else(|| node(class).map(|name| (name, Own))).or_else(|| {
         let package = below.get(..=below.rfind('.')?)?;
         exactly(package).or_else(|| {
             let shorter = package.get(..=package.get(..package.len() - 1)?.rfind('.')?)?;
@@ -304,14 +204,6 @@ fn listed(class: &str) -> Option<(&'static str, Claim)> {
     }
 }
 
-/// `org.apache.spark.sql.execution.joins.SortMergeJoinExec$$anon$1`
-fn node(class: &str) -> Option<(&'static str, Claim)> {
-    let outer = class.split('$').next()?.strip_prefix(EXECUTION)?;
-    let name = outer.rsplit('.').next()?.strip_suffix("Exec")?;
-    let at = NODES.binary_search(&name).ok()?;
-    NODES.get(at).map(|name| (*name, Own))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,9 +211,7 @@ mod tests {
     #[test]
     fn lists_are_sorted_for_the_search() {
         assert!(PREFIXES.is_sorted_by(|a, b| a.0 < b.0));
-        assert!(NODES.is_sorted_by(|a, b| a < b));
         let wrong = CLASSES.windows(2).find(|pair| pair[0].0 >= pair[1].0);
         assert_eq!(wrong, None);
-        assert!(PYTHON.iter().all(|name| NODES.contains(name)));
     }
 }
