@@ -8,5 +8,6 @@ mod kept;
 mod page_on_spark;
 mod python_tasks;
 mod spark_sql;
+mod sql_operators;
 mod waits;
 mod whose;

@@ -11,8 +11,10 @@ use serde_json::{Map, Value, json};
 
 pub mod param;
 mod pyroscope;
+mod sql;
 
 pub use pyroscope::{CALLS, RENDER_DIFF};
+pub use sql::SQL;
 
 /// A route that is asked by `GET`.
 pub struct Route {
@@ -236,7 +238,7 @@ pub static SERIES: Route = samples::<Series>(
 );
 
 /// All routes of `GET`, in the order of the index.
-pub static ROUTES: [&Route; 19] = [
+pub static ROUTES: [&Route; 20] = [
     &PAGE,
     &HEALTHZ,
     &READYZ,
@@ -247,6 +249,7 @@ pub static ROUTES: [&Route; 19] = [
     &EXECUTORS,
     &STAGES,
     &TASKS,
+    &SQL,
     &LEDGER,
     &TAX,
     &DIFF,

@@ -5,62 +5,72 @@ use std::fmt;
 use std::sync::Arc;
 
 macro_rules! label_keys {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal;)+) => {
+    (kept { $($(#[$doc:meta])* $variant:ident = $name:literal;)+ } told { $($(#[$says:meta])* $told:ident = $word:literal;)+ }) => {
         /// The closed list of label names, in the order in which sets are kept.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum LabelKey { $($(#[$doc])* $variant,)+ }
+        pub enum LabelKey { $($(#[$doc])* $variant,)+ $($(#[$says])* $told,)+ }
         impl LabelKey {
-            /// All keys, in the order in which sets are kept.
+            /// All keys that sets of labels have, in the order in which they are kept.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// All keys that a question may name: those, and what a sample's stack tells when it is asked.
+            pub const ASKED: &'static [Self] = &[$(Self::$variant,)+ $(Self::$told,)+];
             /// The name in queries, answers and the store.
-            pub const fn name(self) -> &'static str { match self { $(Self::$variant => $name,)+ } }
+            pub const fn name(self) -> &'static str { match self { $(Self::$variant => $name,)+ $(Self::$told => $word,)+ } }
             /// The key of this name.
-            pub fn from_name(name: &str) -> Option<Self> { match name { $($name => Some(Self::$variant),)+ _ => None } }
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)+ $($word => Some(Self::$told),)+ _ => None }
+            }
         }
     };
 }
 
 label_keys! {
-    /// The app's name, or the process's: the label Grafana groups by.
-    ServiceName = "service_name";
-    /// Host name of the node.
-    Node = "node";
-    /// How the process was deployed: a [`super::Deploy`] slug.
-    Deploy = "deploy";
-    /// Spark application id; `unknown` for a driver whose id is not known yet.
-    App = "app";
-    /// Spark application name.
-    AppName = "app_name";
-    /// User that runs the process: the kernel's user id, by its name on the node.
-    User = "user";
-    /// User that the program itself names (SPARK_USER, its web server's `sparkUser`): nobody checks it.
-    SparkUser = "spark_user";
-    /// What the process is to Spark: a [`super::Role`] slug.
-    Role = "role";
-    /// Executor id; `driver` in local mode.
-    Executor = "executor";
-    /// Container id from the cgroup or environment.
-    Container = "container";
-    /// Id of the stage whose task the thread runs.
-    Stage = "stage";
-    /// Attempt of the stage, from 0.
-    StageAttempt = "stage_attempt";
-    /// Index of the task in its task set.
-    TaskIndex = "task_index";
-    /// Attempt of the task, from 0.
-    TaskAttempt = "task_attempt";
-    /// Spark's task id (TID), unique in the application.
-    Task = "task";
-    /// Class of the thread: a [`super::ThreadClass`] slug.
-    ThreadClass = "thread_class";
-    /// Why the thread waited, of a sample of a wait: a [`super::WaitReason`] slug.
-    Wait = "wait";
-    /// Program name of the process (comm).
-    Process = "process";
-    /// Process id in the initial PID namespace.
-    Pid = "pid";
-    /// Who took the sample, where that was not Emberscope: of an imported profile.
-    Source = "source";
+    kept {
+        /// The app's name, or the process's: the label Grafana groups by.
+        ServiceName = "service_name";
+        /// Host name of the node.
+        Node = "node";
+        /// How the process was deployed: a [`super::Deploy`] slug.
+        Deploy = "deploy";
+        /// Spark application id; `unknown` for a driver whose id is not known yet.
+        App = "app";
+        /// Spark application name.
+        AppName = "app_name";
+        /// User that runs the process: the kernel's user id, by its name on the node.
+        User = "user";
+        /// User that the program itself names (SPARK_USER, its web server's `sparkUser`): nobody checks it.
+        SparkUser = "spark_user";
+        /// What the process is to Spark: a [`super::Role`] slug.
+        Role = "role";
+        /// Executor id; `driver` in local mode.
+        Executor = "executor";
+        /// Container id from the cgroup or environment.
+        Container = "container";
+        /// Id of the stage whose task the thread runs.
+        Stage = "stage";
+        /// Attempt of the stage, from 0.
+        StageAttempt = "stage_attempt";
+        /// Index of the task in its task set.
+        TaskIndex = "task_index";
+        /// Attempt of the task, from 0.
+        TaskAttempt = "task_attempt";
+        /// Spark's task id (TID), unique in the application.
+        Task = "task";
+        /// Class of the thread: a [`super::ThreadClass`] slug.
+        ThreadClass = "thread_class";
+        /// Why the thread waited, of a sample of a wait: a [`super::WaitReason`] slug.
+        Wait = "wait";
+        /// Program name of the process (comm).
+        Process = "process";
+        /// Process id in the initial PID namespace.
+        Pid = "pid";
+        /// Who took the sample, where that was not Emberscope: of an imported profile.
+        Source = "source";
+    }
+    told {
+        /// The operator of Spark SQL that a sample works for, by its stack ([`super::Operator`]). No set of labels has it.
+        Operator = "operator";
+    }
 }
 
 impl LabelKey {

@@ -40,7 +40,7 @@ use emberscope_process::{KeepError, NamesConfig, Places, Registry, RegistryConfi
 use emberscope_runtime::{Readers, Runtimes};
 use emberscope_serve::{Metrics, Queries, ServeError, ServeState};
 use emberscope_store::{
-    AnswerLimits, DiskStore, DiskStoreError, MemoryStore, MemoryStoreConfig, Store, StoreError,
+    AnswerLimits, ByOperator, DiskStore, DiskStoreError, MemoryStore, MemoryStoreConfig, Store, StoreError,
 };
 use emberscope_supervise::Panicked;
 use emberscope_supervise::rights;
@@ -213,7 +213,7 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
     };
     let seen = store.totals(&query(Selection::all()))?;
     let selection = config.selection(seen.iter().map(|total| &*total.labels))?;
-    Ok(store.merge(&query(selection))?)
+    Ok(ByOperator::new(store.as_ref()).merge(&query(selection))?)
 }
 
 /// The rooms, joined but not yet running.

@@ -58,6 +58,7 @@ impl From<StoreError> for ApiError {
             StoreError::TooLong { .. } => {
                 return Self::new(StatusCode::GATEWAY_TIMEOUT, "query_timeout", error.to_string());
             }
+            StoreError::WithoutStacks => return Self::bad("operator", error.to_string()),
             StoreError::Unreadable { .. } | StoreError::Unwanted => {
                 return Self::internal(error.to_string());
             }

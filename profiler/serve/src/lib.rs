@@ -41,6 +41,7 @@ pub mod selector;
 mod series;
 mod socket;
 pub mod spark;
+mod sql;
 mod stages;
 mod tax;
 #[cfg(test)]
@@ -73,8 +74,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 use emberscope_api::route::{self, Route};
-use emberscope_model::{Query, SparkSource, WallTime};
-use emberscope_store::Store;
+use emberscope_model::{LabelKey, Query, SparkSource, WallTime};
+use emberscope_store::{ByOperator, Store};
 use emberscope_supervise::faults;
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -118,7 +119,10 @@ impl ServeState {
     {
         let now = WallTime::now();
         let read = move |params: &Params| Asked::read(params, now);
-        let size = if route.path == route::FLAMEGRAPH.path { Size::Tree } else { Size::Sums };
+        // Operators are told by trees.
+        let of_operators = raw.as_ref().is_some_and(|raw| raw.contains(LabelKey::Operator.name()));
+        let trees = [route::FLAMEGRAPH.path, route::SQL.path].contains(&route.path);
+        let size = if trees || of_operators { Size::Tree } else { Size::Sums };
         self.ask(Params::of_route(raw.as_deref(), route), size, read, |store, params, asked| {
             work(store, params, &asked.query(store)?)
         })
@@ -143,7 +147,7 @@ impl ServeState {
         };
         let store = Arc::clone(&self.store);
         let key = Key::of(&work, &params, WallTime::now().floor(store.window_length()));
-        let work = move || work(store.as_ref(), &params, &read(&params)?);
+        let work = move || work(&ByOperator::new(store.as_ref()), &params, &read(&params)?);
         match key {
             Some(key) => self.queries.run_once(key, size, work).await,
             None => self.queries.run(size, work).await,
@@ -185,6 +189,7 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .route(route::EXECUTORS.path, get(apps::executors))
         .route(route::STAGES.path, get(stages::stages))
         .route(route::TASKS.path, get(stages::tasks))
+        .route(route::SQL.path, get(sql::sql))
         .route(route::LEDGER.path, get(ledger::ledger))
         .route(route::TAX.path, get(tax::tax))
         .route(route::DIFF.path, get(diff::diff))

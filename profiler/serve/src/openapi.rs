@@ -105,7 +105,7 @@ fn selection() -> Vec<(&'static str, &'static str, Value)> {
         _ => (key.name(), "A label's value. Given twice: either; empty: without the label.", list.clone()),
     };
     let when = "RFC 3339, Unix seconds or milliseconds, now, now-15m or -15m. Absent: the last hour.";
-    let mut all: Vec<_> = LabelKey::ALL.iter().map(label).collect();
+    let mut all: Vec<_> = LabelKey::ASKED.iter().map(label).collect();
     all.push(("from", when, text.clone()));
     all.push(("until", when, text.clone()));
     all.push(("query", "A PromQL selector, joined to the other conditions with and.", text.clone()));
@@ -132,7 +132,7 @@ fn own(own: &Own) -> Value {
         Kind::Text => json!({ "type": "string" }),
         // With commas, or several times.
         Kind::Labels => {
-            let names: Vec<&str> = LabelKey::ALL.iter().map(|key| key.name()).collect();
+            let names: Vec<&str> = LabelKey::ASKED.iter().map(|key| key.name()).collect();
             json!({ "type": "array", "items": { "type": "string", "enum": names } })
         }
     };

@@ -22,7 +22,7 @@ pub const SELECTION: &[&str] = &["from", "until", "type", "query", "run"];
 pub const SIDES: [&str; 2] = ["left.", "right."];
 
 fn selecting<'a>() -> impl Iterator<Item = &'a str> {
-    LabelKey::ALL.iter().map(|key| key.name()).chain(SELECTION.iter().copied())
+    LabelKey::ASKED.iter().map(|key| key.name()).chain(SELECTION.iter().copied())
 }
 
 /// Decoded pairs of known names, in order.

@@ -48,7 +48,7 @@ impl Asked {
     /// 400 `bad_parameter`: a parameter has a value that it cannot have, or is given more often than it may.
     pub fn read(params: &Params, now: WallTime) -> Result<Self, ApiError> {
         let mut matchers = Vec::new();
-        for &key in LabelKey::ALL.iter().filter(|key| **key != LabelKey::App) {
+        for &key in LabelKey::ASKED.iter().filter(|key| **key != LabelKey::App) {
             let values: Vec<String> = params.all(key.name()).map(str::to_owned).collect();
             if !values.is_empty() {
                 matchers.push(Matcher { key, op: MatchOp::In(values) });
@@ -178,7 +178,7 @@ pub fn labels(params: &Params, parameter: &str) -> Result<Vec<LabelKey>, ApiErro
 /// 400 `bad_parameter`: there is no such label; the error names the nearest.
 pub fn label(name: &str, parameter: &str) -> Result<LabelKey, ApiError> {
     LabelKey::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = LabelKey::ALL.iter().map(|key| key.name()).collect();
+        let names: Vec<&str> = LabelKey::ASKED.iter().map(|key| key.name()).collect();
         let hint = match nearest(name, &names) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are: {}.", names.join(", ")),
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_label_selects_and_twice_means_either() {
-        for key in LabelKey::ALL.iter().filter(|k| **k != LabelKey::App) {
+        for key in LabelKey::ASKED.iter().filter(|k| **k != LabelKey::App) {
             let selection = asked(&format!("{key}=a&{key}=b")).unwrap().selection;
             for (value, want) in [("a", true), ("b", true), ("c", false), ("", false)] {
                 let set = LabelSetBuilder::new().set(*key, value).build();

@@ -85,9 +85,9 @@ fn events() -> impl TypedValueParser<Value = Events> {
 
 fn pair(text: &str) -> Result<(LabelKey, String), String> {
     let (name, value) = text.split_once('=').ok_or("write LABEL=VALUE, such as app=nightly-etl")?;
-    let key = LabelKey::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = LabelKey::ALL.iter().map(|key| key.name()).collect();
-        format!("{name} is no label; there are: {}", names.join(", "))
+    let key = LabelKey::from_name(name).filter(|key| LabelKey::ALL.contains(key)).ok_or_else(|| {
+        let names = LabelKey::ALL.iter().map(|key| key.name());
+        format!("{name} is no label; there are: {}", names.collect::<Vec<_>>().join(", "))
     })?;
     match value {
         _ if key == LabelKey::Source => Err("source is told by the file: who sampled".to_owned()),

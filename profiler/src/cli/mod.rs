@@ -34,6 +34,7 @@ mod recorded;
 mod reference;
 mod selection;
 mod serve;
+mod sql;
 mod stages;
 mod status;
 mod stopped;
@@ -103,6 +104,16 @@ Examples:
 CPU, waiting for a CPU (RUN DELAY) and waiting for anything else (BLOCKED) are the kernel's own
 accounts of each task's thread, whether it was sampled or not.")]
     Stages(stages::StagesArgs),
+    /// List the queries of Spark SQL that ran, by CPU; or the operators of one.
+    #[command(after_help = "\
+Examples:
+  emberscope sql --app nightly-etl
+  emberscope sql --app nightly-etl --execution 12
+  emberscope sql --app nightly-etl --run latest --execution 12 --json
+
+A sample is put to an operator by the frames of its stack: generated code by the prefix of its method,
+other code by its class. What no frame tells is the row unknown.")]
+    Sql(sql::SqlArgs),
     /// List the tasks that ran, each with what its thread used.
     #[command(after_help = "\
 Examples:
@@ -253,6 +264,7 @@ impl Cli {
             Command::Apps(args) => apps::run(&args)?,
             Command::Executors(args) => executors::run(&args)?,
             Command::Stages(args) => stages::run(&args)?,
+            Command::Sql(args) => sql::run(&args)?,
             Command::Tasks(args) => tasks::run(&args)?,
             Command::Tax(args) => tax::run(&args)?,
             Command::Labels(args) => labels::run(&args)?,

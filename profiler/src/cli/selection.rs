@@ -73,6 +73,9 @@ label_flags! {
     service_name ServiceName "NAME";
     /// Who sampled it: jfr, async-profiler, pprof, ... of imported samples; empty: Emberscope.
     source Source "NAME";
+    /// Operator of Spark SQL that a sample's stack tells: SortMergeJoin, "Exchange (write)", unknown, ... Of flamegraph,
+    /// export, top, diff and labels.
+    operator Operator "NAME";
 }
 
 /// What a stored answer is chosen by: labels, a selector, time.
@@ -237,7 +240,7 @@ mod tests {
 
     #[test]
     fn every_label_is_a_flag_of_its_name() {
-        for key in LabelKey::ALL {
+        for key in LabelKey::ASKED {
             let flag = format!("--{}", key.name().replace('_', "-"));
             let line = Line::try_parse_from(["x", flag.as_str(), "a", flag.as_str(), "b"]).unwrap();
             let twice = vec![(key.name(), "a".to_owned()), (key.name(), "b".to_owned())];

@@ -13,6 +13,6 @@ pub fn word<T: Word>() -> impl TypedValueParser<Value = T> {
 
 /// Reads the name of a label.
 pub fn label() -> impl TypedValueParser<Value = LabelKey> {
-    let names = LabelKey::ALL.iter().map(|key| key.name());
+    let names = LabelKey::ASKED.iter().map(|key| key.name());
     PossibleValuesParser::new(names).try_map(|name| LabelKey::from_name(&name).ok_or("no such label"))
 }

@@ -25,6 +25,11 @@ pub enum StoreError {
         /// How many bytes a query may read.
         limit: u64,
     },
+    /// The question names operators, which stacks tell, and is answered without these.
+    #[error(
+        "`operator` is told by stacks: flame graphs, top, diff and the values of labels can be asked for it, this cannot"
+    )]
+    WithoutStacks,
     /// The client left, or its time was up: the work was not finished.
     #[error("nobody waits for the answer any more")]
     Unwanted,

@@ -19,6 +19,7 @@ mod limits;
 mod memory;
 mod merger;
 mod methods;
+mod operators;
 mod part;
 #[cfg(test)]
 mod plain;
@@ -44,6 +45,7 @@ pub use journal::Fsync;
 pub use limits::{AnswerLimits, NO_VALUE};
 pub use memory::{MemoryStore, MemoryStoreConfig};
 pub use merger::{MergeError, Merger};
+pub use operators::ByOperator;
 pub use shelf::{Shelf, ShelfStore, Volume};
 pub use touch::{Needs, Touch};
 pub use values::{LabelValue, LabelledSeries};

@@ -6,6 +6,8 @@ pub const ANNOTATE: &str = "annotate";
 pub const BY: &str = "by";
 /// JSON by columns.
 pub const COLUMNS: &str = "columns";
+/// An execution of Spark SQL.
+pub const EXECUTION: &str = "execution";
 /// Form of the answer.
 pub const FORMAT: &str = "format";
 /// Labels as prefix frames.

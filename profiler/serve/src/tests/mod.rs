@@ -12,6 +12,7 @@ mod refusals;
 mod runs;
 mod slow;
 mod spark;
+mod sql;
 mod tasks;
 mod tax;
 mod tls;

@@ -79,7 +79,7 @@ pub fn side(text: &str) -> Result<Side, String> {
 /// A key's name in the API, for what was typed: `thread-class` and `thread_class`.
 fn key(typed: &str) -> Result<&'static str, String> {
     let typed = typed.trim().replace('-', "_");
-    let known = || LabelKey::ALL.iter().map(|key| key.name()).chain(OTHERS.iter().copied());
+    let known = || LabelKey::ASKED.iter().map(|key| key.name()).chain(OTHERS.iter().copied());
     if let Some(name) = known().find(|name| *name == typed) {
         return Ok(name);
     }

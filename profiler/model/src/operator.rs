@@ -1,0 +1,160 @@
+//! Which operator of Spark SQL a sample works for: a pure function of its stack's frames.
+//!
+//! In: the frames of a stack, from the root to the leaf. Out: an [`Operator`]. Frames of generated code tell it by the
+//! number of their codegen stage and the prefix of the generated method, others by their class ([`rules`]); of all that
+//! tell, the one nearest to the leaf holds, since an operator's iterator calls that of its child. Nothing but names is
+//! read, so that stacks of any age can be asked. Names are anybody's words: what no rule knows is `unknown`, and values
+//! are from closed lists but for the number of a codegen stage.
+
+use super::{Frame, FrameKind};
+use rules::{Claim, of_class, of_method};
+use std::borrow::Cow;
+
+mod nodes;
+mod rules;
+
+/// What a sample works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operator {
+    /// An operator, by its name in Spark's plans.
+    Named(&'static str),
+    /// Generated code that several operators of a plan share; the number is that of Spark's codegen stage.
+    Codegen(u32),
+    /// Work of Spark's around operators, in parentheses.
+    Around(&'static str),
+    /// No frame tells.
+    Unknown,
+}
+
+impl Operator {
+    /// What work of no operator that frames tell is called.
+    pub const UNKNOWN: &'static str = "unknown";
+    /// What is done in Python workers, and for them: frames tell that a stage has such an operator, not which.
+    pub const PYTHON: &'static str = "(python)";
+
+    /// Its name: that of Spark's plan node, `WholeStageCodegen (3)`, a word in parentheses, or `unknown`.
+    pub fn name(self) -> Cow<'static, str> {
+        match self {
+            Self::Named(name) | Self::Around(name) => name.into(),
+            Self::Codegen(stage) => format!("WholeStageCodegen ({stage})").into(),
+            Self::Unknown => Self::UNKNOWN.into(),
+        }
+    }
+
+    /// Whether a name is that of an operator that sends rows to Python workers.
+    pub fn is_python(name: &str) -> bool {
+        nodes::PYTHON.contains(&name)
+    }
+}
+
+/// What the frames say so far, from the root on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperatorWalk {
+    told: Option<&'static str>,
+    around: Option<&'static str>,
+    stage: Option<u32>,
+}
+
+impl OperatorWalk {
+    /// After one frame more.
+    pub fn then(self, sign: FrameSign) -> Self {
+        match sign.0 {
+            Sign::Nothing => self,
+            // A method without an operator's prefix is called by one of the same stage: that holds.
+            Sign::Generated(stage, None) if self.stage == Some(stage) && self.around.is_none() => self,
+            Sign::Generated(stage, told) => Self { told, around: None, stage: Some(stage) },
+            Sign::Class(name, Claim::Around) => Self { around: Some(name), ..self },
+            Sign::Class(name, Claim::Ground) if self == Self::default() => {
+                Self { around: Some(name), ..self }
+            }
+            Sign::Class(name, Claim::Python) => match self.told {
+                Some(told) if Operator::is_python(told) => self,
+                _ => Self { around: Some(name), ..self },
+            },
+            Sign::Class(name, Claim::Own) => Self { told: Some(name), around: None, stage: None },
+            Sign::Class(name, Claim::Shared) if self.told.is_none() => {
+                Self { told: Some(name), around: None, ..self }
+            }
+            Sign::Class(name, Claim::Unless(other)) if self.told != Some(other) => {
+                Self { told: Some(name), around: None, stage: None }
+            }
+            Sign::Class(..) => self,
+        }
+    }
+
+    /// What a sample that ends here works for.
+    pub fn operator(self) -> Operator {
+        match self {
+            Self { around: Some(name), .. } => Operator::Around(name),
+            Self { told: Some(name), .. } => Operator::Named(name),
+            Self { stage: Some(stage), .. } => Operator::Codegen(stage),
+            _ => Operator::Unknown,
+        }
+    }
+}
+
+/// What one frame says, whatever stands above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameSign(Sign);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Nothing,
+    /// Generated code of a codegen stage, and the operator that its method's prefix tells.
+    Generated(u32, Option<&'static str>),
+    Class(&'static str, Claim),
+}
+
+/// Where generated classes are, up to Spark 4.x.
+const GENERATED: &str = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$";
+const OF_STAGE: &str = "GeneratedIteratorForCodegenStage";
+/// Highest number of a codegen stage.
+const MAX_STAGE: u32 = 999;
+/// Functions that Python workers begin with.
+const WORKERS: [&str; 3] =
+    ["invoke_udf (pyspark/worker.py)", "main (pyspark/worker.py)", "worker (pyspark/daemon.py)"];
+
+impl FrameSign {
+    /// What a frame says by its name. A line behind the name (`name:123`) does not matter.
+    pub fn of(frame: &Frame) -> Self {
+        Self(match frame.kind {
+            FrameKind::Kernel | FrameKind::Label | FrameKind::Class | FrameKind::Unknown => Sign::Nothing,
+            _ => sign(&frame.name),
+        })
+    }
+}
+
+fn sign(name: &str) -> Sign {
+    let name = match name.rsplit_once(':') {
+        Some((before, line)) if !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()) => before,
+        _ => name,
+    };
+    if WORKERS.contains(&name) {
+        return Sign::Class(Operator::PYTHON, Claim::Python);
+    }
+    // `Class.<init>` and `Class.method`.
+    let Some((class, method)) = name.rsplit_once('.') else { return Sign::Nothing };
+    match class.strip_prefix(GENERATED).and_then(|inner| inner.strip_prefix(OF_STAGE)) {
+        Some(rest) => generated(rest, method),
+        None => match of_class(class) {
+            Some((name, claim)) => Sign::Class(name, claim),
+            None => Sign::Nothing,
+        },
+    }
+}
+
+/// Of `3` and `processNext`, or of `3$hashAgg_FastHashMap_0` and `findOrInsert`.
+fn generated(rest: &str, method: &str) -> Sign {
+    let (number, inner) = rest.split_once('$').unwrap_or((rest, ""));
+    match number.parse() {
+        // A class within it is of its operator: a fast hash map; or of none: one of the parts of code that is large. A
+        // plan has tens of codegen stages; what has more is no plan, and each would be a value of the label.
+        Ok(stage) if stage <= MAX_STAGE => {
+            Sign::Generated(stage, of_method(inner).or_else(|| of_method(method)))
+        }
+        _ => Sign::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests;

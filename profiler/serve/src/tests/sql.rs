@@ -1,0 +1,133 @@
+//! Queries and their operators, through the router.
+
+use super::super::spark::tests::Fake;
+use super::*;
+use emberscope_model::{
+    Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Row, SampleKind, SparkFact, SparkFactKind,
+    SparkSource, Stack, StackEnd, TimeRange, WallTime, Window,
+};
+use emberscope_store::{MemoryStore, MemoryStoreConfig};
+
+const STAGE_2: &str =
+    "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage2";
+
+/// Tasks of stage 3.1, which is the execution 7's, and of stage 4, of which nothing is told.
+fn store() -> Arc<MemoryStore> {
+    let store = MemoryStore::new(MemoryStoreConfig::default());
+    let row = |stage: &str, attempt: &str, role: &str, names: &[&str], count: u64| {
+        let labels = [
+            (LabelKey::App, "app-1"),
+            (LabelKey::AppName, "nightly"),
+            (LabelKey::Role, role),
+            (LabelKey::Stage, stage),
+            (LabelKey::StageAttempt, attempt),
+        ];
+        let labels = labels.iter().fold(LabelSetBuilder::new(), |set, (key, value)| set.set(*key, *value));
+        let frame = |name: &&str| Arc::new(Frame::new(FrameKind::JavaCompiled, *name, ""));
+        Row {
+            labels: Arc::new(labels.build()),
+            stack: Arc::new(Stack { frames: names.iter().map(frame).collect(), end: StackEnd::Root }),
+            kind: SampleKind::Cpu,
+            count,
+            weight: count * 10_000_000,
+        }
+    };
+    let next = format!("{STAGE_2}.processNext");
+    let sort = format!("{STAGE_2}.sort_addToSorter_0$");
+    let python = "org.apache.spark.sql.execution.python.BatchEvalPythonExec.x";
+    let from = WallTime::from_millis(START * 1000);
+    store.append(Window {
+        range: TimeRange { from, until: from.plus(10 * SECOND) },
+        rows: vec![
+            row("3", "1", "executor", &["run", &next, &sort], 6),
+            row("3", "1", "executor", &["run", &next], 2),
+            row("3", "1", "executor", &["run", python], 1),
+            row("3", "1", "python", &["main (pyspark/worker.py)", "f (job.py)"], 3),
+            row("4", "0", "executor", &["run"], 4),
+            row("", "", "driver", &["main"], 9),
+        ],
+        ledger: Vec::new(),
+        processes: Vec::new(),
+        lost: LostCounts::default(),
+        partial: false,
+    });
+    let fake = Fake::default();
+    let told = fake.stages("app-1", Duration::ZERO);
+    let stage = told.value().and_then(|told| told.facts().next()).expect("a stage");
+    let sql =
+        SparkFact { kind: SparkFactKind::Sql, id: "7".into(), name: "select 1".into(), ..stage.clone() };
+    store.learn(&[stage, sql]);
+    Arc::new(store)
+}
+
+async fn ask(path: &str) -> Got {
+    let state = ServeState { store: store(), ..state(FakeStore::default()) };
+    let app = router(state, Access::LocalHostOnly, Router::new());
+    send(app, request("GET", &format!("/api/v1/{path}&{}", within(0, 10)))).await
+}
+
+#[tokio::test]
+async fn queries_by_what_their_tasks_did_from_what_is_kept() {
+    let answer = ask("sql?app=app-1").await.json();
+    let rows = answer["queries"].as_array().expect("queries");
+    let brief = |row: &Value| {
+        json!([row["execution"], row["description"], row["stages"], row["samples"], row["share"]])
+    };
+    let want = [json!([7, "select 1", [3], 12, 0.75]), json!([null, null, [4], 4, 0.25])];
+    assert_eq!(rows.iter().map(brief).collect::<Vec<_>>(), want);
+    assert_eq!((&answer["operators"], &answer["spark"]["state"]), (&Value::Null, &json!("kept")));
+    assert_eq!(rows[0]["app_name"], "nightly");
+    let cut = ask("sql?app=app-1&limit=1").await.json();
+    assert_eq!(
+        (&cut["count"], &cut["cut"], cut["queries"].as_array().map(Vec::len)),
+        (&json!(2), &json!(1), Some(1))
+    );
+    let unknown = ask("sql?app=app-1&join=no").await.json();
+    assert_eq!(brief(&unknown["queries"][0]), json!([null, null, [3, 4], 16, 1.0]));
+}
+
+#[tokio::test]
+async fn operators_of_a_query() {
+    let answer = ask("sql?app=app-1&execution=7").await.json();
+    let rows = answer["operators"].as_array().expect("operators");
+    let brief = |row: &Value| json!([row["operator"], row["of"], row["samples"], row["stages"]]);
+    let want = [
+        json!(["Sort", "operator", 6, [3]]),
+        // With the half in the Python worker.
+        json!(["BatchEvalPython", "operator", 4, [3]]),
+        json!(["WholeStageCodegen (2)", "codegen", 2, [3]]),
+        json!(["unknown", "unknown", 0, []]),
+    ];
+    assert_eq!(rows.iter().map(brief).collect::<Vec<_>>(), want);
+    assert_eq!((&rows[0]["share"], &answer["queries"][0]["samples"]), (&json!(0.5), &json!(12)));
+    let told = ask("sql?app=app-1&execution=8").await.refused(404, "unknown_execution", Some("execution"));
+    assert!(told.contains("there are: 7."), "{told}");
+    ask("sql?execution=x").await.refused(400, "bad_parameter", Some("execution"));
+}
+
+#[tokio::test]
+async fn operators_select_and_group() {
+    let folded = ask("flamegraph?format=folded&app=app-1&stage=3&group=operator").await;
+    let lines: Vec<&str> = folded.text().lines().collect();
+    assert!(
+        lines.iter().any(|line| line.starts_with("operator=Sort;run;") && line.ends_with(" 6")),
+        "{lines:?}"
+    );
+    assert!(
+        lines.iter().any(|line| line.starts_with("operator=(python);main (pyspark/worker.py);")),
+        "{lines:?}"
+    );
+    let sort = ask("flamegraph?format=folded&operator=Sort").await;
+    assert_eq!((sort.text().lines().count(), sort.header("x-emberscope-samples")), (1, "6"));
+    let either = ask("flamegraph?format=folded&query=%7Boperator%3D~%22Sort%7CBatch.*%22%7D").await;
+    assert_eq!(either.text().lines().count(), 2);
+    let top = ask("top?operator=Sort").await.json();
+    assert_eq!(top["top"][0]["self"]["samples"], 6);
+    let values = ask("labels/operator/values?app=app-1").await.json();
+    assert_eq!(values["values"][0]["value"], "unknown");
+    let diff = ask("diff?format=json&left.operator=Sort&right.operator=unknown").await.json();
+    assert_eq!((&diff["left"]["samples"], &diff["right"]["samples"]), (&json!(6), &json!(13)));
+    for path in ["stages?operator=Sort", "series?by=operator", "ledger?by=operator", "tax?operator=Sort"] {
+        ask(path).await.refused(400, "bad_parameter", Some("operator"));
+    }
+}
