@@ -248,6 +248,7 @@ impl Gather {
                 range: own,
                 rows,
                 ledger: Vec::new(),
+                pauses: Vec::new(),
                 processes: Vec::new(),
                 lost: LostCounts::default(),
                 partial: false,

@@ -93,7 +93,7 @@ pub fn window(
     processes: Vec<Arc<ProcessRecord>>,
 ) -> Window {
     let range = TimeRange { from: at(number * 10_000), until: at(number * 10_000 + 10_000) };
-    Window { range, rows, ledger, processes, lost: LostCounts::default(), partial: false }
+    Window { range, rows, ledger, pauses: Vec::new(), processes, lost: LostCounts::default(), partial: false }
 }
 
 /// Three windows; the stages of app-1 are in the second one. `with_ledger` false leaves the ledgers empty.
