@@ -91,7 +91,7 @@ fn pauses(here: &Here, home: &Path, collectors: &[&str]) -> Result<()> {
         wait_visible(&daemon, until)?;
         let range = format!("pid={pid}&from={from}&until={until}");
         let answer = daemon.json(&format!("/api/v1/pauses?{range}&limit=100000"))?;
-        let compared = compare(dir.path(), &answer)?;
+        let compared = compare(dir.path(), &answer, until)?;
         let ((begin, worst_begin), (end, worst_end)) =
             (median_and_worst(&compared.begin), median_and_worst(&compared.end));
         println!(

@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_worker_comes_with_its_tasks_thread() {
-        let bytes = Bytes::new(RecordKind::WorkerBound, 0).u64s(&[1, 2]).u32s(&[3, 3, 5, 6]).u64s(&[7; 12]);
+        let bytes = Bytes::new(RecordKind::WorkerBound, 0).u64s(&[1, 2]).u32s(&[3, 3, 5, 6]).u64s(&[7; 13]);
         let bytes = bytes.u32s(&[0, ThreadRecord::FLAG_ACCOUNTS, 70, 71]).done();
         let Ok(RawEvent::Thread(worker)) = decode(&bytes) else { panic!("not decoded") };
         assert_eq!(worker.cause, ThreadCause::Bound { tid: 70, seq: 71 });

@@ -48,16 +48,18 @@ pub struct Compared {
     pub end: Vec<f64>,
 }
 
-/// Compares the answer of `/api/v1/pauses` of the program with what its log in `dir` has.
+/// Compares the answer of `/api/v1/pauses` of the program with what its log in `dir` has up to a time, in milliseconds since
+/// 1970.
 ///
 /// # Errors
 /// The log cannot be read, or the answer has no pauses.
-pub fn compare(dir: &Path, answer: &Value) -> Result<Compared> {
+pub fn compare(dir: &Path, answer: &Value, until: u64) -> Result<Compared> {
+    let until = until as i64 * 1_000_000 - wall_after_monotonic();
     let log = std::fs::read_to_string(dir.join(LOG)).context("reading the JVM's log")?;
     let (found, mut out) = (of_answer(answer)?, Compared::default());
     let first = found.iter().map(|pause| pause.began).min().context("no pause was seen")?;
     for pause in of_log(&log) {
-        if pause.began < first - LEAST_NS || pause.ended - pause.began < LEAST_NS {
+        if !(first - LEAST_NS..until).contains(&pause.began) || pause.ended - pause.began < LEAST_NS {
             continue;
         }
         out.logged += 1;
@@ -119,7 +121,7 @@ fn of_log(log: &str) -> Vec<Pause> {
                 pauses.push(Pause { began: ended - (seconds * 1e9) as i64, ended, cause: region.take() });
             }
         } else if let Some((_, rest)) = line.split_once("Safepoint \"") {
-            let total = rest.rsplit_once("Total:").and_then(|(_, rest)| rest.trim().strip_suffix(" ns"));
+            let total = rest.rsplit_once("Total:").and_then(|(_, rest)| rest.trim().split(' ').next());
             if let (Some((name, _)), Some(Ok(total))) = (rest.split_once('"'), total.map(str::parse::<i64>)) {
                 pauses.push(Pause { began: ended - total, ended, cause: Some(name.to_owned()) });
             }
@@ -135,7 +137,7 @@ mod tests {
     #[test]
     fn both_forms_of_the_log_are_read() {
         let log = "[5000ns][safepoint] Safepoint \"G1CollectForAllocation\", Time since last: 7 ns, Reaching safepoint: 1 ns, \
-                   At safepoint: 2 ns, Total: 3000 ns\n\
+                   At safepoint: 2 ns, Total: 3000 ns, Threads: 2 runnable, 13 total\n\
                    [6000ns][safepoint] Entering safepoint region: RevokeBias\n[6500ns][safepoint] Leaving safepoint region\n\
                    [7000ns][safepoint] Total time for which application threads were stopped: 0.0000010 seconds, Stopping \
                    threads took: 0.0000001 seconds\nnothing\n";

@@ -16,6 +16,7 @@ mod fixture;
 mod imported;
 mod kills;
 mod merged;
+mod pauses;
 mod rolled;
 mod same;
 mod spark;

@@ -75,11 +75,12 @@ fn of_jvm(bench: &Bench, home: &Path, name: &str, flag: &str) -> Result<Compared
     let from = now();
     std::fs::write(work.join("go"), "").context("starting the work")?;
     java.wait_fact("done", TIMEOUT)?;
-    let until = sleep_until_visible(now());
+    let done = now();
+    let until = sleep_until_visible(done);
     let query = format!("pid={}&from={from}&until={until}&limit=100000", java.pid());
     let answer = daemon.json(&format!("/api/v1/pauses?{query}"))?;
     std::fs::write(work.join("stop"), "").context("stopping the program")?;
     java.wait(TIMEOUT)?;
     ensure!(daemon.stop()?.success(), "the daemon failed");
-    compare(&work, &answer)
+    compare(&work, &answer, done)
 }
