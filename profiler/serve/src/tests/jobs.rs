@@ -58,6 +58,7 @@ pub fn line(labels: &Arc<LabelSet>, cpu: u64, from: u64, until: u64) -> LedgerRo
         written_bytes: 512,
         python_wait_ns: 20 * MS,
         throttled_ns: 30 * MS,
+        paused_ns: 40 * MS,
     };
     let sums = LedgerSums { accounts, wall_ns: (cpu + 150) * MS, begun: 1 };
     LedgerRow { labels: labels.clone(), sums, seen: TimeRange { from: at(from), until: at(until) } }
