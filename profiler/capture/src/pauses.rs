@@ -13,8 +13,11 @@ use emberscope_model::{FileId, PauseProbe};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+/// Where a program's function is; None: another program is for it.
+type At = fn(&PauseProbe) -> Option<u64>;
+
 /// The programs, with the function that each is for; the end first, so that no pause begins that is not seen ending.
-pub(super) const PROGRAMS: [(&str, fn(&PauseProbe) -> Option<u64>); 4] = [
+pub(super) const PROGRAMS: [(&str, At); 4] = [
     ("pause_ends", |probe| Some(probe.end)),
     ("pause_operation", |probe| Some(probe.operation)),
     ("pause_begins", |probe| (!probe.since).then_some(probe.begin)),

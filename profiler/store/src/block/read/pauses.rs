@@ -27,12 +27,16 @@ impl OpenBlock<'_> {
         let (after, lengths) = (table.all_longs("began_after_ns")?, table.all_longs("length_ns")?);
         let (mut shared, mut causes) = (Texts::default(), Vec::<Arc<str>>::new());
         table.all_texts("cause", |text| causes.push(shared.shared(text.unwrap_or_default())))?;
-        let whose = sets.into_iter().zip(windows);
-        let when = after.into_iter().zip(lengths);
-        let line = |(((set, window), (after, length_ns)), cause): (((u32, u32), (u64, u64)), Arc<str>)| {
+        let (mut after, mut lengths, mut causes) =
+            (after.into_iter(), lengths.into_iter(), causes.into_iter());
+        let mut lines = Vec::with_capacity(sets.len());
+        // Columns of one table have as many rows each.
+        for (set, window) in sets.into_iter().zip(windows) {
             let from = facts.windows.get(window as usize).map_or(0, |window| window.range.from.0);
-            PauseLine { window, set, began: WallTime(from.wrapping_add(after)), length_ns, cause }
-        };
-        Ok(whose.zip(when).zip(causes).map(line).collect())
+            let began = WallTime(from.wrapping_add(after.next().unwrap_or_default()));
+            let (length_ns, cause) = (lengths.next().unwrap_or_default(), causes.next().unwrap_or_default());
+            lines.push(PauseLine { window, set, began, length_ns, cause });
+        }
+        Ok(lines)
     }
 }
