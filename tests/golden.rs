@@ -96,7 +96,15 @@ fn window(value: &Value) -> Result<Window> {
     for reason in DropReason::ALL {
         lost.0[*reason as usize] = value["lost"][reason.slug()].as_u64().unwrap_or(0);
     }
-    Ok(Window { range: range(value)?, rows, ledger: Vec::new(), processes: Vec::new(), lost, partial: false })
+    Ok(Window {
+        range: range(value)?,
+        rows,
+        ledger: Vec::new(),
+        pauses: Vec::new(),
+        processes: Vec::new(),
+        lost,
+        partial: false,
+    })
 }
 
 /// `[labels, count, end, [[kind, name, module], ...]]`, the root first.

@@ -8,6 +8,7 @@ mod killed;
 mod launchers;
 mod layouts;
 mod native;
+mod pauses;
 mod python;
 mod quotas;
 mod stacks;

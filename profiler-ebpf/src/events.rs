@@ -6,7 +6,7 @@ use crate::globals::{SIGNAL_LIVE, TASK_PID, TASK_SIGNAL, TASK_TGID};
 use crate::maps::PROCESSES;
 use crate::output::{WAKE_NOW, lost_event, room_for_events, send, waiting, wake_flags};
 use crate::walk::runtime;
-use crate::{shares, threads, workers};
+use crate::{pauses, shares, threads, workers};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
@@ -44,6 +44,7 @@ pub fn task_exit(ctx: RawTracePointContext) -> i32 {
 fn forget_code(pid: u32) {
     runtime::forget(pid);
     workers::forget(pid);
+    pauses::forget(pid);
     let _ = PROCESSES.remove(pid);
 }
 

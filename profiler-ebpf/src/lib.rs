@@ -10,6 +10,7 @@ mod allocation;
 pub mod arch;
 mod counter;
 mod party;
+mod pause;
 mod reason;
 mod record;
 mod runtime;
@@ -20,9 +21,10 @@ mod waiter;
 pub use allocation::allocation_weight;
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use party::{MAX_PARTIES, MAX_SPARK_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
+pub use pause::{MAX_PAUSES_A_SECOND, Standing};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
-    BoundRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
+    BoundRecord, PauseRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
     ThreadRecord, UserFrame, WaitRecord,
 };
 pub use runtime::{

@@ -14,7 +14,7 @@ use profiler_ebpf::{
     COUNTER_SLOTS, FILTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_RULES, MAX_SLABS,
     MAX_SPARK_PYTHONS, MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES,
     MAX_WAITERS, MAX_WATCHED, Party, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share,
-    StackRecord, Waiter,
+    StackRecord, Standing, Waiter,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -85,6 +85,10 @@ pub static SPARK_USERS: HashMap<u32, u8> = HashMap::with_max_entries(MAX_SPARK_U
 /// Processes whose threads the daemon wants to hear of, by pid.
 #[map]
 pub static WATCHED: HashMap<u32, u8> = HashMap::with_max_entries(MAX_WATCHED + MAX_SPARK_PYTHONS, 0);
+
+/// Pauses of the JVMs that are watched, by pid (see `pauses`).
+#[map]
+pub static PAUSES: HashMap<u32, Standing> = HashMap::with_max_entries(MAX_WATCHED, 0);
 
 /// PySpark's processes, by pid (see `workers`).
 #[map]

@@ -78,5 +78,6 @@ reasons! {
         WaitersFull = 11, "waiters_full", "The table of threads whose waits are watched was full: a thread's waits are not counted.";
         RingFullWait = 12, "ring_full_wait", "The ring buffer was half full: a wait is not counted.";
         ProbesMet = 13, "probes_met", "A thread allocated while another one's allocation was being sampled on the same CPU, in its middle: the allocation is not counted.";
+        PauseLost = 14, "pause_lost", "A JVM's pause is not told one by one, though its tasks' sums have it: it had over 1,000 in a second, or the ring buffer or the table of JVMs had no room.";
     }
 }

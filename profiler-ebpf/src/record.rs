@@ -27,6 +27,8 @@ pub enum RecordKind {
     WorkerBound = 9,
     /// A [`WaitRecord`]: a thread stood still.
     Wait = 10,
+    /// A [`PauseRecord`]: a JVM stopped its threads and let them go on.
+    Pause = 11,
 }
 
 /// The head of every record.
@@ -219,6 +221,8 @@ pub struct ThreadRecord {
     pub python_wait_ns: u64,
     /// How long it wanted to run while its cgroup was throttled, while it ran tasks: a part of the run delay.
     pub throttled_ns: u64,
+    /// How long its JVM stood still at safepoints, since that is seen; of all its threads the same.
+    pub paused_ns: u64,
     /// Bytes of the name that follow.
     pub name_len: u32,
     /// Bit 0: the accounts above are there; bit 1: the name was longer than [`crate::MAX_NAME`]; bits 2
@@ -264,10 +268,29 @@ impl WaitRecord {
     pub const FLAG_SEVERAL: u16 = 2;
 }
 
+/// A pause of a JVM, when it is over.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseRecord {
+    /// kind = Pause.
+    pub header: RecordHeader,
+    /// When it ended.
+    pub time_ns: u64,
+    /// When it began.
+    pub began_ns: u64,
+    /// Address of the virtual table of its first operation, in the process; 0: there was none, or it could not be read.
+    pub operation: u64,
+    /// Process.
+    pub pid: u32,
+    /// The VM thread.
+    pub tid: u32,
+}
+
 const _: () = {
+    assert!(size_of::<PauseRecord>() == 40);
     assert!(size_of::<WaitRecord>() == 64);
-    assert!(size_of::<ThreadRecord>() == 144);
-    assert!(size_of::<BoundRecord>() == 152);
+    assert!(size_of::<ThreadRecord>() == 152);
+    assert!(size_of::<BoundRecord>() == 160);
     assert!(size_of::<RecordHeader>() == 8);
     assert!(size_of::<SampleRecord>() == 56);
     assert!(size_of::<StackRecord>() == 48);

@@ -43,11 +43,14 @@ pub enum Loss {
     Place = 4,
     /// A name that was one too many in its second.
     Name = 5,
+    /// A pause of a JVM.
+    Pause = 6,
 }
 
 impl Loss {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 6] = [Self::Stack, Self::Sample, Self::Task, Self::Thread, Self::Place, Self::Name];
+    pub const ALL: [Self; 7] =
+        [Self::Stack, Self::Sample, Self::Task, Self::Thread, Self::Place, Self::Name, Self::Pause];
 }
 
 /// What a user, or a cgroup of his, has in the ring and in the table of threads. Positions are those of the ring, which

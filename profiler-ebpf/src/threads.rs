@@ -10,6 +10,7 @@ use crate::accounts;
 use crate::maps::{EVENTS, THREADS, WATCHED};
 use crate::off_cpu;
 use crate::output::{Counts, room_for_events, waiting, wake_flags};
+use crate::pauses;
 use crate::shares;
 use crate::walk::recent;
 use crate::workers;
@@ -104,6 +105,7 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
         accounts::fill(thread, bpf_get_current_task() as *const u8);
         (*thread).python_wait_ns = workers::python_wait(tid);
         (*thread).throttled_ns = off_cpu::throttled(tid, bpf_get_current_task() as *const u8);
+        (*thread).paused_ns = pauses::paused(pid, now);
         (*thread).header = RecordHeader {
             kind: RecordKind::ThreadNamed as u16,
             flags: 0,
@@ -281,10 +283,12 @@ pub fn report(kind: RecordKind, task: *const u8, (pid, tid): (u32, u32), name_se
     unsafe {
         accounts::fill(record, task);
         (*record).python_wait_ns = workers::python_wait(tid);
+        let now = bpf_ktime_get_ns();
         (*record).throttled_ns = off_cpu::throttled(tid, task);
+        (*record).paused_ns = pauses::paused(pid, now);
         (*record).header =
             RecordHeader { kind: kind as u16, flags: 0, len: size_of::<ThreadRecord>() as u32 };
-        (*record).time_ns = bpf_ktime_get_ns();
+        (*record).time_ns = now;
         (*record).pid = pid;
         (*record).tid = tid;
         (*record).name_seq = name_seq;

@@ -63,7 +63,8 @@ fn a_quiet_ring_wakes_nobody_and_a_filling_one_does() {
         let wakes = events.iter().any(|event| match event {
             RawEvent::Task(task) => task.event == TaskEvent::Exec,
             RawEvent::Mmap { .. } => true,
-            RawEvent::Sample(_) | RawEvent::Wait(_) | RawEvent::Stack(_) | RawEvent::Thread(_) => false,
+            RawEvent::Sample(_) | RawEvent::Wait(_) | RawEvent::Pause(_) => false,
+            RawEvent::Stack(_) | RawEvent::Thread(_) => false,
         });
         let waited = begin.elapsed() >= Duration::from_millis(650);
         assert!(waited || wakes, "woken for nothing after {:?}", begin.elapsed());

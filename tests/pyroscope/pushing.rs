@@ -37,6 +37,7 @@ fn window(until: WallTime) -> Window {
         range,
         rows,
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,

@@ -111,7 +111,7 @@ unsafe fn announce<C: EbpfContext>(ctx: &C, (pid, main): (u32, *const u8), task:
         let thread = addr_of_mut!((*record).thread);
         accounts::fill(thread, main);
         // It runs no task.
-        ((*thread).python_wait_ns, (*thread).throttled_ns) = (0, 0);
+        ((*thread).python_wait_ns, (*thread).throttled_ns, (*thread).paused_ns) = (0, 0, 0);
         (*thread).header = RecordHeader {
             kind: RecordKind::WorkerBound as u16,
             flags: 0,

@@ -4,7 +4,7 @@
 //! stacks in and makes the [`Window`] that the store keeps.
 
 use emberscope_model::{
-    FastMap, LabelSet, LedgerRow, LostCounts, ProcessRecord, Row, SampleKind, Stack, TimeRange, Window,
+    FastMap, LabelSet, LedgerRow, LostCounts, Pause, ProcessRecord, Row, SampleKind, Stack, TimeRange, Window,
 };
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub struct ClosedWindow<S> {
     pub rows: Vec<CountedRow<S>>,
     /// No two with the same labels.
     pub ledger: Vec<LedgerRow>,
+    /// Pauses of JVMs that began in the window, by their begin.
+    pub pauses: Vec<Pause>,
     /// The window was cut short (start, stop, or a step of the clock).
     pub partial: bool,
 }
@@ -60,6 +62,7 @@ impl<S> ClosedWindow<S> {
             }
         }
         rows.shrink_to_fit();
-        Window { range: self.range, rows, ledger: self.ledger, processes, lost, partial: self.partial }
+        let (range, ledger, pauses, partial) = (self.range, self.ledger, self.pauses, self.partial);
+        Window { range, rows, ledger, pauses, processes, lost, partial }
     }
 }

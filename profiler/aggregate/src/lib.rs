@@ -9,6 +9,7 @@ mod clock;
 mod closed;
 mod intern;
 mod lines;
+mod pauses;
 mod rows;
 mod stack_key;
 mod windows;

@@ -18,8 +18,9 @@ pub use config::{WindowCounters, WindowsConfig};
 use super::clock::{ClockMap, ClockReading, ClockStep, Located};
 use super::closed::{ClosedWindow, CountedRow};
 use super::lines::Lines;
+use super::pauses::WindowPauses;
 use super::rows::{Kept, Overflow, Rows};
-use emberscope_model::{LabelSet, LedgerSums, Refusals, SampleKind, TimeRange, WallTime};
+use emberscope_model::{LabelSet, LedgerSums, Pause, Refusals, SampleKind, TimeRange, WallTime};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -47,6 +48,7 @@ struct Open<S> {
     era_ended_ns: Option<u64>,
     rows: Rows<S>,
     ledger: Lines,
+    pauses: WindowPauses,
 }
 
 impl<S> Open<S> {
@@ -151,6 +153,16 @@ impl<S: Clone + Eq + Hash> Windows<S> {
         }
     }
 
+    /// Lists a pause of a JVM between two stamps of CLOCK_MONOTONIC, in the window in which it began.
+    pub fn pause(&mut self, (from_ns, until_ns): (u64, u64), labels: &Arc<LabelSet>, cause: Arc<str>) {
+        let (slot, began) = self.slot(from_ns);
+        let (labels, length_ns) = (labels.clone(), until_ns.saturating_sub(from_ns));
+        let Some(window) = self.open.get_mut(&slot) else { return };
+        if !window.pauses.add(Pause { labels, began, length_ns, cause }) {
+            self.counters.unlisted_pauses += 1;
+        }
+    }
+
     /// The open window of a stamp, made if need be, and the stamp's wall time.
     fn slot(&mut self, time_ns: u64) -> (Key, WallTime) {
         let now_ns = self.clock.last_reading().monotonic_ns;
@@ -245,6 +257,7 @@ fn open<S: Clone + Eq + Hash>(at: &Located, length_ns: u64) -> Open<S> {
         era_ended_ns: at.era.end.map(|end| end.monotonic_ns),
         rows: Rows::new(),
         ledger: Lines::default(),
+        pauses: WindowPauses::default(),
     }
 }
 
@@ -260,6 +273,7 @@ fn close<S: Clone + Eq + Hash>(window: Open<S>) -> ClosedWindow<S> {
         range: TimeRange { from: WallTime(window.from), until: WallTime(window.until) },
         rows: window.rows.into_iter().map(row).collect(),
         ledger: window.ledger.into_rows(),
+        pauses: window.pauses.into_list(),
         partial: (window.from, window.until) != window.slot,
     }
 }

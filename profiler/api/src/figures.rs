@@ -21,6 +21,9 @@ pub struct Exact {
     pub run_delay_seconds: f64,
     /// Of the run delay, in which the cgroup had used up its quota of CPU time; 0 where waits are not sampled.
     pub throttled_seconds: f64,
+    /// Time in which the JVM of these threads stood still: garbage collections and other safepoints. A thread that runs no
+    /// Java code goes on meanwhile.
+    pub paused_seconds: f64,
     /// Wall time less CPU time and run delay.
     pub blocked_seconds: f64,
     /// Of the blocked time, until a Python worker woke the thread.

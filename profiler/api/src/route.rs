@@ -2,7 +2,7 @@
 //! take them from here. Tests of `serve` ask the routes whether it is so.
 
 use crate::{
-    Answer, Apps, Diff, Executors, Format, Join, LabelValues, Labels, Ledger, LoginLink, MethodOrder,
+    Answer, Apps, Diff, Executors, Format, Join, LabelValues, Labels, Ledger, LoginLink, MethodOrder, Pauses,
     Processes, Scale, Series, SlowBy, StageOrder, Stages, Status, TaskOrder, Tasks, Tax, Top, Word,
 };
 use emberscope_model::{COUNT, SampleKind};
@@ -226,6 +226,9 @@ pub static TOP: Route = samples::<Top<'_>>(
 /// Processes.
 pub static PROCESSES: Route =
     samples::<Processes>("/api/v1/processes", "processes", "Who ran on the node.", &[]);
+const LONGEST: &[Own] = &[limit("Most pauses, the longest.", 1000)];
+/// Pauses of JVMs.
+pub static PAUSES: Route = samples::<Pauses>("/api/v1/pauses", "pauses", "When JVMs stood still.", LONGEST);
 /// Samples over time.
 pub static SERIES: Route = samples::<Series>(
     "/api/v1/series",
@@ -259,6 +262,7 @@ pub static ROUTES: [&Route; 20] = [
     &TOP,
     &PROCESSES,
     &SERIES,
+    &PAUSES,
 ];
 
 /// What makes a link that logs a browser in, asked by `POST`.

@@ -15,6 +15,8 @@ pub struct CaptureConfig {
     pub ring_bytes: Option<u32>,
     /// Threads whose names are kept, at most: [`MAX_THREADS`], 88 bytes each.
     pub max_threads: u32,
+    /// Whether pauses of JVMs may be seen, where their files are given ([`super::Capture::watch_pauses`]).
+    pub pauses: bool,
     /// Let the kernel time the programs (some 20 ns a run). Needs CAP_SYS_ADMIN; without it the times
     /// stay 0 unless `kernel.bpf_stats_enabled` is set.
     pub measure: bool,
@@ -22,7 +24,14 @@ pub struct CaptureConfig {
 
 impl Default for CaptureConfig {
     fn default() -> Self {
-        Self { hz: 99, others: Vec::new(), ring_bytes: None, max_threads: MAX_THREADS, measure: false }
+        Self {
+            hz: 99,
+            others: Vec::new(),
+            ring_bytes: None,
+            max_threads: MAX_THREADS,
+            pauses: true,
+            measure: false,
+        }
     }
 }
 

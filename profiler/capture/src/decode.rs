@@ -4,7 +4,7 @@
 //! error value, which the reader counts. Limits are those of the records (`profiler_ebpf`).
 
 use super::decode_thread::{bound, thread};
-use super::decode_wait::wait;
+use super::decode_wait::{pause, wait};
 use emberscope_model::{
     RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause,
 };
@@ -50,6 +50,7 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
     const BOUND: u16 = RecordKind::WorkerBound as u16;
     const WAIT: u16 = RecordKind::Wait as u16;
     match kind {
+        kind if kind == RecordKind::Pause as u16 => pause(bytes).map(RawEvent::Pause),
         WAIT => wait(bytes).map(RawEvent::Wait),
         SAMPLE => sample(bytes).map(RawEvent::Sample),
         STACK => stack(bytes).map(RawEvent::Stack),

@@ -31,6 +31,7 @@ pub(super) fn thread(bytes: &[u8], cause: ThreadCause) -> Result<RawThread, Deco
         written_bytes: u64_of(offset_of!(ThreadRecord, written_bytes))?,
         python_wait_ns: u64_of(offset_of!(ThreadRecord, python_wait_ns))?,
         throttled_ns: u64_of(offset_of!(ThreadRecord, throttled_ns))?,
+        paused_ns: u64_of(offset_of!(ThreadRecord, paused_ns))?,
     };
     Ok(RawThread {
         time_ns: u64_of(offset_of!(ThreadRecord, time_ns))?,
@@ -83,7 +84,7 @@ mod tests {
         let mut bytes = Bytes::new(RecordKind::ThreadNamed, 0)
             .u64s(&[1, 2])
             .u32s(&[3, 4, 5, 6])
-            .u64s(&[10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21])
+            .u64s(&[10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22])
             .u32s(&[name.len() as u32, flags]);
         bytes.0.extend(name);
         bytes.done()
@@ -104,6 +105,7 @@ mod tests {
             written_bytes: 19,
             python_wait_ns: 20,
             throttled_ns: 21,
+            paused_ns: 22,
         };
         let want = RawThread {
             time_ns: 1,
@@ -128,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_worker_comes_with_its_tasks_thread() {
-        let bytes = Bytes::new(RecordKind::WorkerBound, 0).u64s(&[1, 2]).u32s(&[3, 3, 5, 6]).u64s(&[7; 12]);
+        let bytes = Bytes::new(RecordKind::WorkerBound, 0).u64s(&[1, 2]).u32s(&[3, 3, 5, 6]).u64s(&[7; 13]);
         let bytes = bytes.u32s(&[0, ThreadRecord::FLAG_ACCOUNTS, 70, 71]).done();
         let Ok(RawEvent::Thread(worker)) = decode(&bytes) else { panic!("not decoded") };
         assert_eq!(worker.cause, ThreadCause::Bound { tid: 70, seq: 71 });

@@ -1,8 +1,8 @@
-//! Turns the bytes of a wait's record into an event, as [`super::decode`] does with the others.
+//! Turns the bytes of a wait's or a pause's record into an event, as [`super::decode`] does with the others.
 
-use super::decode::{DecodeError, sample, u16_at, u64_at};
-use emberscope_model::RawWait;
-use profiler_ebpf::{RecordHeader, WaitRecord};
+use super::decode::{DecodeError, sample, u16_at, u32_at, u64_at};
+use emberscope_model::{RawPause, RawWait};
+use profiler_ebpf::{PauseRecord, RecordHeader, WaitRecord};
 use std::mem::offset_of;
 
 pub(super) fn wait(bytes: &[u8]) -> Result<RawWait, DecodeError> {
@@ -11,6 +11,15 @@ pub(super) fn wait(bytes: &[u8]) -> Result<RawWait, DecodeError> {
         sample: sample(bytes)?,
         began_ns: u64_at(bytes, offset_of!(WaitRecord, began_ns))?,
         several: flags & WaitRecord::FLAG_SEVERAL != 0,
+    })
+}
+
+pub(super) fn pause(bytes: &[u8]) -> Result<RawPause, DecodeError> {
+    Ok(RawPause {
+        began_ns: u64_at(bytes, offset_of!(PauseRecord, began_ns))?,
+        ended_ns: u64_at(bytes, offset_of!(PauseRecord, time_ns))?,
+        operation: u64_at(bytes, offset_of!(PauseRecord, operation))?,
+        pid: u32_at(bytes, offset_of!(PauseRecord, pid))?,
     })
 }
 
@@ -37,5 +46,13 @@ mod tests {
         let several = decode(&of(WaitRecord::FLAG_SEVERAL));
         assert!(matches!(several, Ok(RawEvent::Wait(RawWait { several: true, .. }))));
         assert_eq!(decode(&of(0)[..63]), Err(DecodeError::Short));
+    }
+
+    #[test]
+    fn a_pause_comes_out_as_it_went_in() {
+        let bytes = Bytes::new(RecordKind::Pause, 0).u64s(&[50, 20, 0x7f00]).u32s(&[5, 6]).done();
+        let want = RawPause { began_ns: 20, ended_ns: 50, operation: 0x7f00, pid: 5 };
+        assert_eq!(decode(&bytes), Ok(RawEvent::Pause(want)));
+        assert_eq!(decode(&bytes[..35]), Err(DecodeError::Short));
     }
 }

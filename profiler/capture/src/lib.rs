@@ -22,6 +22,7 @@ mod loader;
 mod mapped;
 mod names;
 mod off_cpu;
+mod pauses;
 mod perf_ring;
 mod probe;
 mod proc_threads;

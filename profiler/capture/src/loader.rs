@@ -9,7 +9,7 @@ use super::off_cpu::{self, OffCpuSource};
 use super::probe::{ACCOUNTS, THROTTLE};
 use super::source::{PerfSource, Programs, Source, perf_event};
 use super::workers::{self, Binder};
-use super::{alloc, asked, names};
+use super::{alloc, asked, names, pauses};
 use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
@@ -118,7 +118,8 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
         programs.push(*name);
     }
     if features.uprobes.is_ok() {
-        for name in names::PROGRAMS {
+        let pauses = pauses::PROGRAMS.into_iter().filter(|_| config.pauses).map(|(name, _)| name);
+        for name in names::PROGRAMS.into_iter().chain(pauses) {
             let program: &mut UProbe = self::program(&mut ebpf, name)?;
             program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
             programs.push(name);
@@ -240,8 +241,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         .chain(throttle)
         .map(|(name, at)| (name, at.unwrap_or(0)))
         .collect();
-    let possible_cpus = cpus as u32;
-    let ring = u64::from(ring_bytes);
+    let (possible_cpus, ring) = (cpus as u32, u64::from(ring_bytes));
     let thread_room = u64::from(config.max_threads.max(1));
     // Random, as keys of the standard library's hash tables are.
     let share_seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0u8);

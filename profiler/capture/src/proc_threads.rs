@@ -100,6 +100,7 @@ impl ProcThreads {
             // /proc tells neither who woke it nor when its cgroup was throttled.
             python_wait_ns: 0,
             throttled_ns: 0,
+            paused_ns: 0,
         })
     }
 }
@@ -155,6 +156,7 @@ mod tests {
             written_bytes: 8192,
             python_wait_ns: 0,
             throttled_ns: 0,
+            paused_ns: 0,
         };
         assert_eq!(thread.accounts, Some(want));
     }

@@ -14,6 +14,7 @@ use super::loader::{self, Loaded, Walk};
 use super::mapped::MappedCode;
 use super::names::NameProbes;
 use super::off_cpu::Waiters;
+use super::pauses::PauseProbes;
 use super::perf_ring::PerfRing;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
@@ -49,6 +50,7 @@ pub struct Capture {
     mapped: MappedCode,
     pub(super) names: NameProbes,
     pub(super) allocations: AllocProbes,
+    pub(super) pauses: PauseProbes,
     pub(super) threads: Threads,
     pub(super) runtimes: RuntimeMaps,
     pub(super) tables: Option<TableMaps>,
@@ -126,6 +128,7 @@ impl Capture {
             mapped: MappedCode::default(),
             names: NameProbes::default(),
             allocations: AllocProbes::default(),
+            pauses: PauseProbes::new(config.pauses && features.uprobes.is_ok()),
             threads,
             runtimes,
             tables: Some(tables),

@@ -112,6 +112,8 @@ settings! {
     required hz ("hz", "N"): Hz = "99";
     /// Kinds of samples: cpu, and with commas between others: page-faults (a sample each 256 faults; page-faults=N: each N), off-cpu (where and why threads of tasks wait), alloc (what JVMs allocate: a sample each 512 KiB; alloc=N: each N bytes).
     required events ("events", "LIST"): Events = "cpu";
+    /// See when JVMs stop all their threads (garbage collections and other safepoints), and what for.
+    required pauses ("pauses", "BOOL"): bool = "true";
     /// Length of a window: the grain of time in every answer. It divides a minute.
     required window ("window", "DURATION"): WindowLength = "10s";
     /// Spark applications that are kept, by id or name: a comma list, in which * stands for any text

@@ -204,6 +204,7 @@ impl Iterator for Hour {
             range: TimeRange { from: at(second), until: at(second + 10) },
             rows: counts.into_iter().map(row).collect(),
             ledger: Vec::new(),
+            pauses: Vec::new(),
             processes: Vec::new(),
             lost: LostCounts::default(),
             partial: false,

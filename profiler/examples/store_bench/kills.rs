@@ -46,7 +46,7 @@ fn nth(n: u64) -> (Window, u64) {
     let from = BASE + n * 10 * SECOND;
     let range = TimeRange { from: WallTime(from), until: WallTime(from + 10 * SECOND) };
     let (ledger, processes, lost) = (Vec::new(), Vec::new(), LostCounts::default());
-    (Window { range, rows, ledger, processes, lost, partial: false }, samples)
+    (Window { range, rows, ledger, pauses: Vec::new(), processes, lost, partial: false }, samples)
 }
 
 fn busy(dir: &Path) -> DiskStoreConfig {

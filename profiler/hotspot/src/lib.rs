@@ -15,6 +15,7 @@ mod flags;
 mod heap;
 mod libjvm;
 mod names;
+mod operations;
 mod problem;
 mod runtime;
 mod strings;

@@ -4,10 +4,11 @@
 //! container or deleted. What the symbols tell is kept by file ([`LibjvmFiles`]), for the copies of one
 //! library in many processes; what the process's memory tells is never shared, as each process could lie.
 
+use super::operations::{self, Operations};
 use super::problem::JvmProblem;
 use super::stub_fields::{self, StubField};
 use super::vm_structs::SYMBOLS;
-use emberscope_model::{AllocProbe, FileId, NameProbe};
+use emberscope_model::{AllocProbe, FileId, NameProbe, PauseProbe};
 use emberscope_target::ByFile;
 use emberscope_target::elf::{
     ElfError, Headers, Segment, bias, file_offset, find_symbols, find_symbols_starting,
@@ -36,6 +37,15 @@ const OUTSIDE_TLAB: [&str; 3] = [
     "_ZN11AllocTracer28send_allocation_outside_tlabEP5KlassPP12HeapWordImplmP6Thread",
     "_ZN11AllocTracer28send_allocation_outside_tlabEP5KlassP8HeapWordmP6Thread",
 ];
+/// Functions that are run once a pause: local; those of the service with an argument from JDK 14 on, and without before
+/// (runtimeService.hpp).
+const SAFEPOINT_BEGIN: [&str; 2] =
+    ["_ZN14RuntimeService22record_safepoint_beginEl", "_ZN14RuntimeService22record_safepoint_beginEv"];
+/// See [`SAFEPOINT_BEGIN`].
+const SAFEPOINT_END: [&str; 2] =
+    ["_ZN14RuntimeService20record_safepoint_endEl", "_ZN14RuntimeService20record_safepoint_endEv"];
+/// `VM_Operation::evaluate()`: local; JDK 8 to 25 (vmOperations.cpp).
+const EVALUATE: [&str; 1] = ["_ZN12VM_Operation8evaluateEv"];
 /// Exported for Thread.setName (jvm.cpp); its third argument is a handle of the String.
 const EXPORTED: &str = "JVM_SetNativeThreadName";
 
@@ -50,6 +60,8 @@ pub const CONT_ENTRY_RETURN: &str = "_ZN17ContinuationEntry10_return_pcE";
 struct Facts {
     probe: Option<NameProbe>,
     allocations: Option<AllocProbe>,
+    pauses: Option<PauseProbe>,
+    operations: Operations,
     tables: HashMap<&'static str, u64>,
     /// Addresses of local symbols, from .symtab.
     local: HashMap<&'static str, u64>,
@@ -75,6 +87,8 @@ pub struct Libjvm {
     pub probe: Option<NameProbe>,
     /// Where to see allocations; None: the file has not both symbols.
     pub allocations: Option<AllocProbe>,
+    /// Where to see pauses; None: the file has not all symbols.
+    pub pauses: Option<PauseProbe>,
     facts: Arc<Facts>,
 }
 
@@ -105,8 +119,8 @@ impl Libjvm {
         let facts = facts.map_err(|e| JvmProblem::Elf(e.to_string()))?;
         let bias =
             bias(&facts.segments, mapping).ok_or_else(|| JvmProblem::Elf(ElfError::Malformed.to_string()))?;
-        let (probe, allocations) = (facts.probe, facts.allocations);
-        Ok(Self { id, file: Held::new(file, process_dir), bias, probe, allocations, facts })
+        let (probe, allocations, pauses) = (facts.probe, facts.allocations, facts.pauses);
+        Ok(Self { id, file: Held::new(file, process_dir), bias, probe, allocations, pauses, facts })
     }
 
     /// Where a symbol of [`SYMBOLS`] is in this process.
@@ -118,6 +132,11 @@ impl Libjvm {
     /// release has none.
     pub fn local_address(&self, symbol: &str) -> Option<u64> {
         self.facts.local.get(symbol).map(|linked| linked.wrapping_add(self.bias))
+    }
+
+    /// Operations for which the JVM stops its threads, by the addresses of their virtual tables in this process.
+    pub(crate) fn operations(&self) -> Operations {
+        self.facts.operations.moved(self.bias)
     }
 
     /// Where this process has the addresses of its stubs; none where the file's .symtab was stripped.
@@ -132,7 +151,7 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
     let headers = Headers::read(file, size)?;
     let segments = headers.segments(file)?;
     let (mut native, mut exported, mut tables, mut local) = (None, None, HashMap::new(), HashMap::new());
-    let mut stubs = Vec::new();
+    let (mut stubs, mut operations) = (Vec::new(), Operations::default());
     for table in headers.symbol_tables() {
         if table.dynamic {
             let names: Vec<_> = SYMBOLS.into_iter().chain([EXPORTED]).collect();
@@ -140,11 +159,14 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
             exported = tables.remove(EXPORTED);
         } else {
             let names = [NATIVE, CONT_RETURN_BARRIER, CONT_ENTRY_RETURN];
-            let names: Vec<_> = names.into_iter().chain(IN_NEW_TLAB).chain(OUTSIDE_TLAB).collect();
+            let names = names.into_iter().chain(IN_NEW_TLAB).chain(OUTSIDE_TLAB);
+            let names: Vec<_> = names.chain(SAFEPOINT_BEGIN).chain(SAFEPOINT_END).chain(EVALUATE).collect();
             local = find_symbols(file, &table, &names)?;
             native = local.remove(NATIVE);
             let fields = find_symbols_starting(file, &table, stub_fields::CLASS, stub_fields::MAX_NAMES)?;
             stubs = fields.iter().filter_map(|(name, symbol)| StubField::of_symbol(name, *symbol)).collect();
+            let tables = find_symbols_starting(file, &table, operations::TABLES, operations::MAX_NAMES)?;
+            operations = Operations::of_symbols(&tables);
         }
     }
     let in_code = |address: Option<u64>| file_offset(&segments, address?);
@@ -153,12 +175,20 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
         (None, Some(offset)) => Some(NameProbe::JavaName { offset }),
         (None, None) => None,
     };
+    let since = local.contains_key(SAFEPOINT_BEGIN[0]);
     let mut first =
-        |names: [&str; 3]| in_code(names.into_iter().filter_map(|name| local.remove(name)).next());
-    let allocations = first(IN_NEW_TLAB)
-        .zip(first(OUTSIDE_TLAB))
+        |names: &[&'static str]| in_code(names.iter().filter_map(|name| local.remove(name)).next());
+    let (begin, operation, end) = (first(&SAFEPOINT_BEGIN), first(&EVALUATE), first(&SAFEPOINT_END));
+    let pauses = begin.zip(operation).zip(end).map(|((begin, operation), end)| PauseProbe {
+        begin,
+        since,
+        operation,
+        end,
+    });
+    let allocations = first(&IN_NEW_TLAB)
+        .zip(first(&OUTSIDE_TLAB))
         .map(|(in_new_tlab, outside_tlab)| AllocProbe { in_new_tlab, outside_tlab });
-    Ok(Facts { probe, allocations, tables, local, stubs, segments })
+    Ok(Facts { probe, allocations, pauses, operations, tables, local, stubs, segments })
 }
 
 #[cfg(test)]
@@ -191,6 +221,10 @@ mod tests {
             let facts = read_facts(&file, file.metadata().unwrap().len()).unwrap();
             assert!(matches!(whole.probe, Some(NameProbe::NativeName { .. })));
             assert!(whole.allocations.is_some_and(|found| found.in_new_tlab != found.outside_tlab));
+            let (pauses, operations) = (whole.pauses.unwrap(), &whole.operations);
+            assert!(pauses.begin != pauses.end && pauses.operation != pauses.begin);
+            assert!(operations.names().any(|name| name == "G1CollectForAllocation"));
+            assert_eq!((facts.pauses, facts.operations), (None, Operations::default()));
             assert_eq!((facts.allocations, facts.stubs), (None, Vec::new()));
             let has = |stub: &str| whole.stubs.iter().any(|field| &*field.name == stub);
             assert!(["call_stub", "dsin", "jbyte_arraycopy"].into_iter().all(has), "{:?}", whole.stubs);

@@ -39,6 +39,10 @@ const SILENT: &str = "its libjvm has neither os::set_native_thread_name nor JVM_
 const NO_TRACER: &str = "its libjvm has no symbol table with the AllocTracer functions of JDK 11 to 25: where it was stripped, \
     a package of debug symbols does not help, a build that keeps .symtab (Temurin's, Debian's from 11 on) does";
 
+/// Why nothing tells when a JVM's threads are stopped.
+const NO_PAUSES: &str = "its libjvm has no symbol table with RuntimeService::record_safepoint_begin, its end and \
+    VM_Operation::evaluate of JDK 11 to 25: where it was stripped, as Debian's 8 is, a package of debug symbols does not help";
+
 /// What is known of all JVMs.
 #[derive(Debug, Default)]
 pub struct HotSpot {
@@ -157,6 +161,7 @@ impl Opened for OpenJvm {
     fn library(&mut self) -> Result<Library, Problem> {
         let libjvm = self.jvm.libjvm();
         let (id, probe, allocations) = (libjvm.id, libjvm.probe, libjvm.allocations);
+        let (pauses, operations) = (libjvm.pauses, libjvm.operations());
         let file = libjvm.file.fd().and_then(|file| file.try_clone_to_owned().ok());
         let file = File::from(file.ok_or(JvmProblem::Exhausted)?);
         let strings = match probe {
@@ -165,13 +170,15 @@ impl Opened for OpenJvm {
         };
         let names = probe.map(|(NameProbe::NativeName { offset } | NameProbe::JavaName { offset })| offset);
         let tracer = allocations.into_iter().flat_map(|probe| [probe.in_new_tlab, probe.outside_tlab]);
-        for offset in names.into_iter().chain(tracer) {
+        let stops = pauses.into_iter().flat_map(|probe| [probe.begin, probe.operation, probe.end]);
+        for offset in names.into_iter().chain(tracer).chain(stops) {
             // The kernel reads the page that gets the probe, on the thread that asks for it (copy_insn,
             // kernel/events/uprobes.c): it comes here, or that thread never asks.
             file.read_exact_at(&mut [0], offset).map_err(|_| JvmProblem::File("its code cannot be read"))?;
         }
         let (probe, allocations) = (probe.ok_or(SILENT), allocations.ok_or(NO_TRACER));
-        Ok(Library { id, file: Held::new(file, &self.dir), probe, strings, allocations })
+        let pauses = pauses.map(|probe| (probe, operations.by_address().collect())).ok_or(NO_PAUSES);
+        Ok(Library { id, file: Held::new(file, &self.dir), probe, strings, allocations, pauses })
     }
 
     fn thread_names(&mut self) -> Result<Vec<(Tid, String)>, Problem> {

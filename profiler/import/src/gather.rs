@@ -230,9 +230,8 @@ impl Gather {
         for ((from, until), sums) in self.windows {
             let own = TimeRange { from: WallTime(from), until: WallTime(until) };
             range.cover(&own);
-            let mut sums: Vec<(Place, Sampled)> = sums.into_iter().collect();
+            let (mut sums, mut rows) = (sums.into_iter().collect::<Vec<(Place, Sampled)>>(), Vec::new());
             sums.sort_unstable_by_key(|(place, _)| *place);
-            let mut rows = Vec::with_capacity(sums.len());
             for ((set, stack), Sampled { count, weight }) in sums {
                 let (Some(labels), Some(stack)) = (sets.get(set as usize), stacks.get(stack as usize)) else {
                     continue;
@@ -241,13 +240,14 @@ impl Gather {
                 sampled.weight = sampled.weight.saturating_add(weight);
                 truncated += if stack.truncated() { count } else { 0 };
                 stackless += if stack.frames.is_empty() { count } else { 0 };
-                let (labels, stack) = (labels.clone(), stack.clone());
-                rows.push(Row { labels, stack, kind: SampleKind::Cpu, count, weight });
+                let (labels, stack, kind) = (labels.clone(), stack.clone(), SampleKind::Cpu);
+                rows.push(Row { labels, stack, kind, count, weight });
             }
             windows.push(Window {
                 range: own,
                 rows,
                 ledger: Vec::new(),
+                pauses: Vec::new(),
                 processes: Vec::new(),
                 lost: LostCounts::default(),
                 partial: false,

@@ -1,4 +1,4 @@
-//! Where in a libjvm file threads can be seen naming themselves, and allocating.
+//! Where in a libjvm file threads can be seen naming themselves, allocating, and being stopped.
 
 /// A file, wherever it is mounted: as `fstat` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,4 +34,18 @@ pub struct AllocProbe {
     pub in_new_tlab: u64,
     /// Offset of `AllocTracer::send_allocation_outside_tlab`.
     pub outside_tlab: u64,
+}
+
+/// Functions that HotSpot's VM thread runs once a pause, by their offsets in the file in bytes (not addresses): in the
+/// symbol table (.symtab) only. JDK 11 to 25, runtimeService.cpp and vmOperations.cpp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseProbe {
+    /// Offset of `RuntimeService::record_safepoint_begin`.
+    pub begin: u64,
+    /// Its argument is for how long threads ran since the last pause, nanoseconds (JDK 14 on).
+    pub since: bool,
+    /// Offset of `VM_Operation::evaluate`.
+    pub operation: u64,
+    /// Offset of `RuntimeService::record_safepoint_end`.
+    pub end: u64,
 }

@@ -37,6 +37,19 @@ pub struct RawWait {
     pub several: bool,
 }
 
+/// A pause of a JVM that is over: its threads were stopped at a safepoint and went on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawPause {
+    /// When it began, nanoseconds of CLOCK_MONOTONIC.
+    pub began_ns: u64,
+    /// When it ended, nanoseconds of CLOCK_MONOTONIC.
+    pub ended_ns: u64,
+    /// Address of the virtual table of its first operation, in the process; 0: not known.
+    pub operation: u64,
+    /// Process of the JVM.
+    pub pid: Pid,
+}
+
 /// A stack of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawStack {
@@ -92,6 +105,8 @@ pub enum RawEvent {
     Sample(RawSample),
     /// A wait that is over.
     Wait(RawWait),
+    /// A pause of a JVM that is over.
+    Pause(RawPause),
     /// A stack, before the first sample of an epoch that has it.
     Stack(RawStack),
     /// A task replaced its program, was made, or ended.

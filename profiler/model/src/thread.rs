@@ -93,6 +93,9 @@ accounts! {
     /// Time that a task's thread was runnable while its cgroup had used up its quota of CPU time, nanoseconds: a part
     /// of `run_delay_ns`. 0 where waits are not sampled, or the kernel does not tell.
     throttled_ns;
+    /// Time in which the thread's JVM stood still at safepoints, nanoseconds, whatever the thread did then: code that is
+    /// not Java's goes on. 0 where pauses are not seen.
+    paused_ns;
 }
 
 /// Why a [`RawThread`] came up.
@@ -155,11 +158,16 @@ impl LedgerSums {
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
         self.begun = self.begun.saturating_add(other.begun);
     }
-    /// All but the wall time in which the threads were blocked, and that wall time.
+    /// All but the wall time in which the threads were blocked, and that wall time; pauses of their JVM are of the latter.
     pub fn without_waiting(&self) -> (Self, Self) {
         let waited = self.blocked_ns();
-        let busy = Self { wall_ns: self.wall_ns - waited, ..*self };
-        (busy, Self { wall_ns: waited, ..Self::default() })
+        let paused = Accounts { paused_ns: self.accounts.paused_ns, ..Accounts::default() };
+        let busy = Self {
+            wall_ns: self.wall_ns - waited,
+            accounts: Accounts { paused_ns: 0, ..self.accounts },
+            begun: self.begun,
+        };
+        (busy, Self { wall_ns: waited, accounts: paused, begun: 0 })
     }
     /// Wall time neither on a CPU nor waiting for one, nanoseconds.
     pub fn blocked_ns(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Windows: what was counted in ten seconds.
 
-use super::{DropReason, LabelSet, LedgerRow, ProcessRecord, SampleKind, Stack, TimeRange};
+use super::{DropReason, LabelSet, LedgerRow, Pause, ProcessRecord, SampleKind, Stack, TimeRange};
 use std::sync::Arc;
 
 /// One line of a window: the same labels and the same stack.
@@ -54,6 +54,8 @@ pub struct Window {
     /// What threads used in the window, exactly, whether sampled or not; no two lines with the same labels. Empty
     /// where the kernel does not tell.
     pub ledger: Vec<LedgerRow>,
+    /// Pauses of JVMs that began in the window, as far as they are listed.
+    pub pauses: Vec<Pause>,
     /// Processes that were sampled in the window.
     pub processes: Vec<Arc<ProcessRecord>>,
     /// What was lost on the node during the window.

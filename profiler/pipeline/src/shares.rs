@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 /// A table for each [`Loss`], in its order.
 const TABLES: [&str; Loss::ALL.len()] =
-    ["ring_stacks", "ring_samples", "ring_events", "ring_names", "named_threads", "names_a_second"];
+    ["ring_stacks", "ring_samples", "ring_events", "ring_names", "named_threads", "names_a_second", "pauses"];
 
 /// Refusals of the kernel's tables, by user.
 #[derive(Debug, Default)]
@@ -58,8 +58,8 @@ mod tests {
             uid == 8
         });
         let totals: Vec<u64> = shares.refusals().map(|(_, refused)| refused.total()).collect();
-        assert_eq!(totals, [101, 0, 0, 0, 3, 0]);
-        let (table, stacks) = shares.refusals().next().expect("six");
+        assert_eq!(totals, [101, 0, 0, 0, 3, 0, 0]);
+        let (table, stacks) = shares.refusals().next().expect("seven");
         let mut by: Vec<_> = stacks.by_tenant().map(|(who, count)| (who.uid, who.spark, count)).collect();
         by.sort_unstable();
         assert_eq!((table, by), ("ring_stacks", vec![(7, false, 100), (8, true, 1)]));

@@ -159,6 +159,7 @@ impl Worker {
             RawEvent::Stack(raw) => self.stacks.insert(raw, |pid| self.registry.tenant(pid)),
             RawEvent::Sample(sample) => self.count(&sample),
             RawEvent::Wait(wait) => self.count_wait(&wait),
+            RawEvent::Pause(raw) => self.pause(&raw),
             RawEvent::Thread(raw) => self.book(&raw),
             RawEvent::Mmap { pid, .. } => {
                 self.registry.on_mmap(pid);

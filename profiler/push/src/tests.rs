@@ -76,6 +76,7 @@ fn window(ago: Duration) -> Window {
         range,
         rows,
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,

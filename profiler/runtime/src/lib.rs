@@ -14,7 +14,9 @@ mod readers;
 mod registry;
 
 pub use deferred::{Answer, DeferredFrame, Meaning};
-use emberscope_model::{AllocProbe, FileId, NameProbe, StackEnd, StringLayout, Tid, UnknownReason};
+use emberscope_model::{
+    AllocProbe, FileId, NameProbe, PauseProbe, StackEnd, StringLayout, Tid, UnknownReason,
+};
 use emberscope_target::errand::Held;
 pub use facts::{Fact, Facts};
 pub use layout::Layout;
@@ -23,7 +25,9 @@ pub use profiler_ebpf::RuntimeId;
 use profiler_ebpf::UserFrame;
 pub use readers::{Again, Readers};
 pub use registry::Runtimes;
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A runtime. One value for all its processes; used by several threads.
 pub trait Runtime: Send + Sync {
@@ -134,4 +138,7 @@ pub struct Library {
     pub strings: Option<StringLayout>,
     /// Where its threads can be seen allocating; or why the file does not tell.
     pub allocations: Result<AllocProbe, &'static str>,
+    /// Where its threads can be seen being stopped, and what is done then: names by the words that tell it; or why the file
+    /// does not tell.
+    pub pauses: Result<(PauseProbe, HashMap<u64, Arc<str>>), &'static str>,
 }

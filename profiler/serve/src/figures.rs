@@ -80,6 +80,7 @@ pub fn exact(sums: &LedgerSums) -> Exact {
         wall_seconds: seconds(sums.wall_ns),
         run_delay_seconds: seconds(accounts.run_delay_ns),
         throttled_seconds: seconds(sums.queued_and_throttled_ns().1),
+        paused_seconds: seconds(accounts.paused_ns),
         blocked_seconds: seconds(sums.blocked_ns()),
         python_wait_seconds: seconds(accounts.python_wait_ns),
         voluntary_switches: accounts.voluntary_switches,

@@ -30,6 +30,7 @@ mod openapi;
 mod own;
 mod page;
 mod params;
+mod pauses;
 mod peer;
 mod plain;
 mod processes;
@@ -199,6 +200,7 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .route(route::TOP.path, get(top::top))
         .route(route::PROCESSES.path, get(processes::processes))
         .route(route::SERIES.path, get(series::series))
+        .route(route::PAUSES.path, get(pauses::pauses))
         .with_state(Arc::clone(&state));
     api.merge(logins)
         .merge(more)

@@ -45,6 +45,7 @@ fn window() -> Window {
         range,
         rows: Vec::new(),
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,

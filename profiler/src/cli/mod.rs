@@ -27,6 +27,7 @@ mod labels;
 mod lock;
 mod logging;
 mod output;
+mod pauses;
 mod record;
 #[cfg(test)]
 mod recorded;
@@ -121,6 +122,15 @@ Examples:
   emberscope tasks --app nightly-etl --stage 3 --sort run-delay --limit 10
   emberscope tasks --app nightly-etl --executor 2 --from -5m --json")]
     Tasks(tasks::TasksArgs),
+    /// List the pauses of JVMs: when all threads stood still, for how long, and what for.
+    #[command(after_help = "\
+Examples:
+  emberscope pauses --app nightly-etl
+  emberscope pauses --app nightly-etl --executor 2 -n 200 --json
+
+A pause is of a whole JVM: garbage collections and all else for which HotSpot stops its threads at a
+safepoint. How much of a stage's time fell into them is its column GC.")]
+    Pauses(pauses::PausesArgs),
     /// Show how the CPU time of JVMs splits by class of thread: tasks, GC, JIT, ...
     #[command(after_help = "\
 Examples:
@@ -266,6 +276,7 @@ impl Cli {
             Command::Stages(args) => stages::run(&args)?,
             Command::Sql(args) => sql::run(&args)?,
             Command::Tasks(args) => tasks::run(&args)?,
+            Command::Pauses(args) => pauses::run(&args)?,
             Command::Tax(args) => tax::run(&args)?,
             Command::Labels(args) => labels::run(&args)?,
             Command::Top(args) => top::run(&args)?,

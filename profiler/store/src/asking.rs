@@ -5,13 +5,13 @@
 
 use super::error::StoreError;
 use super::limits::AnswerLimits;
-use super::read::{LedgerLines, Processes, Quantities, Series, Summing, Totals, Values};
+use super::read::{LedgerLines, PauseLines, Processes, Quantities, Series, Summing, Totals, Values};
 use super::spark::{Room, SparkWords};
 use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
 use super::view::View;
 use emberscope_model::{
-    LabelKey, LabelTotal, LedgerTotal, MatchOp, Matcher, Missing, ProcessRecord, Query, Selection,
+    LabelKey, LabelTotal, LedgerTotal, MatchOp, Matcher, Missing, Pauses, ProcessRecord, Query, Selection,
     SparkFacts, Summary, TimeRange,
 };
 use std::path::Path;
@@ -132,6 +132,15 @@ pub(super) trait Parts {
         })
     }
 
+    /// Answers [`super::Store::pauses`].
+    fn ask_pauses(&self, range: TimeRange, selection: &Selection) -> Result<Pauses, StoreError> {
+        self.answer(|| {
+            let mut lines = PauseLines::new(range, selection, self.limits().label_sets);
+            self.each(&Touch::within(range, selection, &[], Needs::Pauses), &mut |view| lines.add(view))?;
+            Ok(lines.finish())
+        })
+    }
+
     /// Answers [`super::Store::spark_facts`].
     fn ask_spark_facts(&self, app: &str, range: TimeRange) -> Result<SparkFacts, StoreError> {
         let op = MatchOp::In(vec![app.to_owned()]);
@@ -198,6 +207,13 @@ macro_rules! asked_of_parts {
             by: &[LabelKey],
         ) -> Result<Vec<LedgerTotal>, StoreError> {
             self $($field)*.ask_ledger(range, selection, by)
+        }
+        fn pauses(
+            &self,
+            range: TimeRange,
+            selection: &Selection,
+        ) -> Result<emberscope_model::Pauses, StoreError> {
+            self $($field)*.ask_pauses(range, selection)
         }
         fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
             self $($field)*.ask_processes(range, selection)

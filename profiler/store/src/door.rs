@@ -6,7 +6,7 @@ use super::error::StoreError;
 use super::methods;
 use super::values::{LabelValue, LabelledSeries, sort_values};
 use emberscope_model::{
-    Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, ProcessRecord, Query,
+    Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, Pauses, ProcessRecord, Query,
     Selection, SparkFact, SparkFacts, Summary, TimeRange, Window,
 };
 use std::collections::HashMap;
@@ -105,6 +105,14 @@ pub trait Store: Send + Sync {
         selection: &Selection,
         by: &[LabelKey],
     ) -> Result<Vec<LedgerTotal>, StoreError>;
+    /// Pauses of JVMs whose process is selected, in windows that share an instant with the range: the longest, where there
+    /// are more than may be.
+    ///
+    /// # Errors
+    /// As [`Store::merge`].
+    fn pauses(&self, _: TimeRange, _: &Selection) -> Result<Pauses, StoreError> {
+        Ok(Pauses::default())
+    }
     /// Processes sampled in the range whose labels are selected, each as last known.
     fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>>;
     /// What Spark says of applications is kept with the newest windows, where it is new to them. False: it is not kept,

@@ -12,6 +12,8 @@ pub enum Needs {
     Trees,
     /// Facts, and the ledger.
     Ledger,
+    /// Facts, and pauses.
+    Pauses,
     /// Facts, and what Spark says.
     Spark,
     /// All files.
@@ -27,6 +29,7 @@ impl Needs {
             "samples" => false,
             "stacks" | "nodes" | "frames" | "merged" => self == Self::Trees,
             "ledger" => self == Self::Ledger,
+            "pauses" => self == Self::Pauses,
             "spark" => self == Self::Spark,
             _ => true,
         }

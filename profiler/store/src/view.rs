@@ -1,11 +1,12 @@
 //! What holds windows, as a query reads it: a part in memory, a block on the disk.
 
 use super::error::StoreError;
-use super::facts::{Facts, LedgerLine, Stacks};
+use super::facts::{Facts, LedgerLine, PauseLine, Stacks};
 use super::flat::Shape;
 use super::spark::SparkWords;
 use super::sums::Sums;
 use emberscope_model::Detail;
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub(super) trait View {
     fn rows(&self) -> u64;
     /// The lines of the ledger.
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError>;
+    /// Pauses of JVMs.
+    fn pauses(&self) -> Result<Pauses<'_>, StoreError>;
     /// What Spark says of the applications.
     fn spark(&self) -> Result<Shared<'_, SparkWords>, StoreError>;
 }
@@ -47,6 +50,9 @@ impl<T> Deref for Shared<'_, T> {
         }
     }
 }
+
+/// Pauses that are lent, or were read for this query.
+pub(super) type Pauses<'a> = Cow<'a, [PauseLine]>;
 
 /// A ledger that is lent, or was read for this query.
 pub(super) enum LedgerRef<'a> {

@@ -11,6 +11,7 @@ pub mod event_log;
 pub mod gs;
 pub mod hdfs;
 pub mod java;
+pub mod pauses;
 pub mod s3;
 pub mod spark;
 pub mod standalone;

@@ -38,6 +38,8 @@ pub struct WindowCounters {
     pub folded_labels: u64,
     /// Lines of the ledger that lost their labels to the limit of rows.
     pub folded_ledger: u64,
+    /// Pauses of JVMs that are not listed for want of room.
+    pub unlisted_pauses: u64,
     /// Steps of the wall clock, suspends included.
     pub clock_steps: u64,
 }

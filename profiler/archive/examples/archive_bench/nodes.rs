@@ -103,7 +103,7 @@ impl Node {
             }
         }
         let (ledger, processes, lost) = (Vec::new(), Vec::new(), LostCounts::default());
-        (Window { range, rows, ledger, processes, lost, partial: false }, CORES * SAMPLES)
+        (Window { range, rows, ledger, pauses: Vec::new(), processes, lost, partial: false }, CORES * SAMPLES)
     }
 
     fn stack(&mut self, number: u64) -> Arc<Stack> {

@@ -146,6 +146,7 @@ fn window(node: &str, from: u64) -> Window {
         range: range(from, from + 10),
         rows: Vec::new(),
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,

@@ -101,6 +101,7 @@ impl<'a> Counted<'a> {
             ("perf_map_ends", names.perf_maps_cut),
             ("symbol_tables", names.native.tables_evicted),
             ("ledger_lines", rooms.windows.counters().folded_ledger),
+            ("pauses", rooms.windows.counters().unlisted_pauses),
         ] {
             raise_to(&m.bounded.refused.with_label_values(&[queue]), refused);
         }

@@ -1,6 +1,6 @@
 //! What is shown of JVMs: where their names come from, how their stacks are walked, what of their threads is known.
 
-use crate::runtimes::{Allocations, Naming, Processes, Walking};
+use crate::runtimes::{Allocations, Naming, Pauses, Processes, Walking};
 use crate::tables::TableCounts;
 use emberscope_model::NameSource;
 use emberscope_process::{Process, Registry};
@@ -40,6 +40,7 @@ fn jvm(
     let naming = probes.naming(record.key).unwrap_or(&Naming::Opening);
     let walking = probes.walking(record.key).unwrap_or(&Walking::Opening);
     let allocations = probes.allocations(record.key).unwrap_or(&Allocations::Opening);
+    let pauses = probes.pauses(record.key).unwrap_or(&Pauses::Opening);
     let mut status = json!({
         "pid": record.key.pid,
         "program": record.program,
@@ -53,6 +54,8 @@ fn jvm(
         "threads_say": naming.says(),
         "allocations": allocations.slug(),
         "allocations_say": allocations.says(),
+        "pauses": pauses.slug(),
+        "pauses_say": pauses.says(),
         "unwind_files": unwind_files,
         "unwind_bytes": unwind_bytes,
     });

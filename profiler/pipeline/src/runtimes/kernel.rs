@@ -1,7 +1,7 @@
 //! What a runtime's processes need of the kernel side: [`Capture`], or a stand-in in tests.
 
 use emberscope_capture::{Capture, CaptureError, MAX_PROBES};
-use emberscope_model::{AllocProbe, FileId, NameProbe, Pid, StringLayout};
+use emberscope_model::{AllocProbe, FileId, NameProbe, PauseProbe, Pid, StringLayout};
 use emberscope_runtime::RuntimeId;
 use std::os::fd::BorrowedFd;
 
@@ -57,6 +57,23 @@ pub trait Kernel {
     /// # Errors
     /// A probe stays.
     fn unwatch_allocations(&mut self, id: FileId) -> Result<(), CaptureError>;
+    /// Whether pauses are to be seen.
+    fn sees_pauses(&self) -> bool;
+    /// Sees pauses of processes that map this file.
+    ///
+    /// # Errors
+    /// The probes are refused.
+    fn watch_pauses(
+        &mut self,
+        id: FileId,
+        file: BorrowedFd<'_>,
+        probe: PauseProbe,
+    ) -> Result<(), CaptureError>;
+    /// Sees no more pauses of this file.
+    ///
+    /// # Errors
+    /// A probe stays.
+    fn unwatch_pauses(&mut self, id: FileId) -> Result<(), CaptureError>;
     /// Whether no other file can be probed.
     fn probes_are_full(&self) -> bool;
 }
@@ -104,6 +121,20 @@ impl Kernel for Capture {
     }
     fn unwatch_allocations(&mut self, id: FileId) -> Result<(), CaptureError> {
         Capture::unwatch_allocations(self, id)
+    }
+    fn sees_pauses(&self) -> bool {
+        self.has_pauses()
+    }
+    fn watch_pauses(
+        &mut self,
+        id: FileId,
+        file: BorrowedFd<'_>,
+        probe: PauseProbe,
+    ) -> Result<(), CaptureError> {
+        Capture::watch_pauses(self, id, file, probe)
+    }
+    fn unwatch_pauses(&mut self, id: FileId) -> Result<(), CaptureError> {
+        Capture::unwatch_pauses(self, id)
     }
     fn probes_are_full(&self) -> bool {
         self.name_probes() >= MAX_PROBES

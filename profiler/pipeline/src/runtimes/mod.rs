@@ -12,6 +12,7 @@ mod fair;
 mod kernel;
 mod layouts;
 mod names;
+mod pauses;
 mod reader;
 mod states;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use emberscope_process::threads::Threads;
 use emberscope_runtime::{Layout, Readers, RuntimeId, Words};
 use emberscope_symbolize::Symbolizer;
 pub use kernel::Kernel;
+pub use pauses::Pauses;
 use reader::{Found, Job, Reader};
 use states::Tries;
 pub use states::{Allocations, Naming, Walking};
@@ -38,6 +40,7 @@ struct Watched {
     naming: Naming,
     walking: Walking,
     allocations: Allocations,
+    pauses: Pauses,
     file: Option<FileId>,
     /// Tries at finding where names are given.
     library: Tries,
@@ -196,6 +199,7 @@ impl Watched {
             naming: if names_threads { Naming::Opening } else { Naming::None },
             walking: Walking::Opening,
             allocations: Allocations::Opening,
+            pauses: Pauses::Opening,
             file: None,
             library: Tries::default(),
             layout: Tries::at_once(),

@@ -5,7 +5,7 @@
 use super::kernel::Kernel;
 use super::reader::{Job, Names};
 use super::states::{Allocations, Naming};
-use super::{Processes, fair};
+use super::{Pauses, Processes, fair};
 use emberscope_capture::MAX_PROBES;
 use emberscope_model::{FileId, Pid, ProcessKey};
 use emberscope_process::Registry;
@@ -37,6 +37,7 @@ impl Processes {
                     self.probed.insert(library.id);
                     (process.naming, process.file) = (naming, Some(library.id));
                     process.allocations = watch_allocations(&library, kernel);
+                    process.pauses = Pauses::watch(&library, kernel);
                     if let Allocations::None(problem) = &process.allocations {
                         tracing::warn!(pid = key.pid, %problem, "allocations of this process are not sampled");
                     }
@@ -53,6 +54,7 @@ impl Processes {
             tracing::warn!(pid = key.pid, %problem, "threads of this process are known by their comm only");
         }
         process.allocations = Allocations::None(problem.clone());
+        process.pauses = Pauses::None(problem.clone());
         process.naming = Naming::Comm(problem);
     }
 
@@ -92,6 +94,7 @@ impl Processes {
             let why = "its user has more copies of libjvm than his share";
             (process.file, process.naming) = (None, Naming::Comm(why.into()));
             process.allocations = Allocations::None(why.into());
+            process.pauses = Pauses::None(why.into());
         }
         self.drop_probes(kernel);
     }
@@ -100,7 +103,8 @@ impl Processes {
     pub(super) fn drop_probes(&mut self, kernel: &mut dyn Kernel) {
         let used: HashSet<FileId> = self.known.values().filter_map(|process| process.file).collect();
         for id in self.probed.extract_if(|id| !used.contains(id)) {
-            if let Err(error) = kernel.unwatch_names(id).and(kernel.unwatch_allocations(id)) {
+            let gone = [kernel.unwatch_names(id), kernel.unwatch_allocations(id), kernel.unwatch_pauses(id)];
+            for error in gone.into_iter().filter_map(Result::err) {
                 tracing::warn!(?id, %error, "a probe stays although no process needs it");
             }
         }

@@ -6,8 +6,8 @@ use crate::stacks::{Entry, StackCache, StackToken};
 use emberscope_capture::{CaptureError, decode};
 use emberscope_hotspot::HotSpot;
 use emberscope_model::{
-    AllocProbe, FileId, Frame, FrameKind, NameProbe, Pid, RawEvent, StackEnd, StringLayout, Tenant,
-    UnknownReason,
+    AllocProbe, FileId, Frame, FrameKind, NameProbe, PauseProbe, Pid, RawEvent, StackEnd, StringLayout,
+    Tenant, UnknownReason,
 };
 use emberscope_process::RegistryConfig;
 use emberscope_process::threads::Limits;

@@ -64,6 +64,7 @@ fn window(app: &str) -> Window {
         range: TimeRange { from: until.minus(Duration::from_secs(10)), until },
         rows: vec![row],
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,

@@ -3,7 +3,7 @@
 use super::{Worker, quarantined};
 use crate::runtimes;
 use crate::stacks::{Entry, StackToken};
-use emberscope_model::{LabelSet, RawSample, Role, StackEnd};
+use emberscope_model::{LabelSet, RawPause, RawSample, Role, StackEnd};
 use emberscope_process::Process;
 use emberscope_process::identity::PythonSide;
 use emberscope_process::threads::{Owner, OwnerKind};
@@ -50,6 +50,17 @@ impl Worker {
         let token = known.unwrap_or_else(|| self.stacks.lost_token(key, || Arc::new(target)));
         self.health.sample(sample.kind);
         Some((labels, token))
+    }
+}
+
+impl Worker {
+    /// A pause of a JVM is listed, with the labels of its process.
+    pub(in super::super) fn pause(&mut self, pause: &RawPause) {
+        let process = self.registry.get(pause.pid);
+        if process.kept {
+            let cause = self.runtimes.cause(process.key, pause.operation).unwrap_or_default();
+            self.windows.pause((pause.began_ns, pause.ended_ns), &process.labels, cause);
+        }
     }
 }
 

@@ -35,6 +35,7 @@ impl Worker {
         let mut relabels = self.relabels.apply();
         window.rows.retain_mut(|row| relabels.keeps(&mut row.labels));
         window.ledger.retain_mut(|line| relabels.keeps(&mut line.labels));
+        window.pauses.retain_mut(|pause| relabels.keeps(&mut pause.labels));
         let processes = self.processes_of(&window);
         let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
         let (mut idle, mut reasons) = (Idle::default(), Reasons::default());

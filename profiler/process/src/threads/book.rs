@@ -123,11 +123,10 @@ impl Threads {
         lines: &mut Vec<Booking>,
     ) {
         if let (Some(accounts), Some((base, from_ns))) = (raw.accounts, was.booked) {
-            let used = LedgerSums {
-                accounts: accounts.since(&base),
-                wall_ns: raw.time_ns.saturating_sub(from_ns),
-                begun: 0,
-            };
+            let wall_ns = raw.time_ns.saturating_sub(from_ns);
+            let mut used = LedgerSums { accounts: accounts.since(&base), wall_ns, begun: 0 };
+            // The JVM's sum is older than a thread that just began.
+            used.accounts.paused_ns = used.accounts.paused_ns.min(wall_ns);
             for (label, sums) in self.split((owner, raw), (was, now), stretch, used) {
                 if sums != LedgerSums::default() {
                     let labels = self.shared(owner, label);

@@ -223,6 +223,7 @@ async fn a_reused_pid_has_no_time_of_its_own() {
     let (rows, lost) = (Vec::new(), Default::default());
     store.append(emberscope_model::Window {
         ledger: Vec::new(),
+        pauses: Vec::new(),
         range,
         rows,
         processes: vec![Arc::new(again)],

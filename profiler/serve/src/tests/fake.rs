@@ -247,6 +247,7 @@ pub fn three_windows() -> FakeStore {
         lost.0[DropReason::RingFullSample as usize] = 1;
         store.append(Window {
             ledger: Vec::new(),
+            pauses: Vec::new(),
             range: TimeRange { from, until: from.plus(LENGTH) },
             rows: vec![
                 row(&task, &[java("Main.run"), java("Main.sort"), java("Main.run")], StackEnd::Root, 40),

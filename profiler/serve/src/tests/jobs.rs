@@ -58,6 +58,7 @@ pub fn line(labels: &Arc<LabelSet>, cpu: u64, from: u64, until: u64) -> LedgerRo
         written_bytes: 512,
         python_wait_ns: 20 * MS,
         throttled_ns: 30 * MS,
+        paused_ns: 40 * MS,
     };
     let sums = LedgerSums { accounts, wall_ns: (cpu + 150) * MS, begun: 1 };
     LedgerRow { labels: labels.clone(), sums, seen: TimeRange { from: at(from), until: at(until) } }
@@ -93,7 +94,7 @@ pub fn window(
     processes: Vec<Arc<ProcessRecord>>,
 ) -> Window {
     let range = TimeRange { from: at(number * 10_000), until: at(number * 10_000 + 10_000) };
-    Window { range, rows, ledger, processes, lost: LostCounts::default(), partial: false }
+    Window { range, rows, ledger, pauses: Vec::new(), processes, lost: LostCounts::default(), partial: false }
 }
 
 /// Three windows; the stages of app-1 are in the second one. `with_ledger` false leaves the ledgers empty.

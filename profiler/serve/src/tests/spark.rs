@@ -33,6 +33,7 @@ fn fill(store: &dyn Store) {
             weight: 50_000_000,
         }],
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,

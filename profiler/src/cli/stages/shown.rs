@@ -17,6 +17,8 @@ pub(super) struct Shown {
     helped: bool,
     /// Tasks have Python workers.
     python: bool,
+    /// Pauses of JVMs fell into tasks.
+    gc: bool,
     /// It is known what tasks waited for.
     waits: bool,
 }
@@ -30,6 +32,7 @@ impl Shown {
             joined: stages.iter().any(|stage| stage.spark.is_some()),
             helped: stages.iter().any(|stage| !stage.helpers.is_empty()),
             python: stages.iter().any(|stage| !stage.python.is_empty()),
+            gc: stages.iter().any(|stage| paused(stage) > 0.0),
             waits: stages.iter().any(|stage| stage.waited.is_some()),
         }
     }
@@ -43,6 +46,7 @@ impl Shown {
             columns.extend([("SPARK'S CPU", Align::Right), ("OVERHEAD A TASK", Align::Right)]);
         }
         columns.extend(["USER", "KERNEL", "RUN DELAY", "BLOCKED"].map(|name| (name, Align::Right)));
+        columns.extend(self.gc.then_some(("GC", Align::Right)));
         if self.helped {
             columns.push(("HELPERS", Align::Right));
         }
@@ -74,6 +78,7 @@ impl Shown {
             stage.own.exact_time(|exact| exact.run_delay_seconds),
             stage.own.exact_time(|exact| exact.blocked_seconds),
         ]);
+        row.extend(self.gc.then(|| stage.own.exact_time(|exact| exact.paused_seconds)));
         if self.helped {
             row.push(stage.helpers.exact_time(|exact| exact.cpu_seconds));
         }
@@ -95,6 +100,11 @@ impl Shown {
 
     /// What the columns mean.
     pub(super) fn notes(&self, table: &mut Table) {
+        if self.gc {
+            table.note(
+                "GC: time of the tasks in which their JVM stood still, by all its pauses: emberscope pauses lists them".to_owned(),
+            );
+        }
         if self.waits {
             table.note(waited::NOTE.to_owned());
         }
@@ -116,4 +126,8 @@ impl Shown {
             );
         }
     }
+}
+
+fn paused(stage: &Stage) -> f64 {
+    stage.own.exact.as_ref().map_or(0.0, |exact| exact.paused_seconds)
 }

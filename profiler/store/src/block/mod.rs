@@ -41,6 +41,7 @@ const FRAMES: &str = "frames";
 const PROCESSES: &str = "processes";
 const PROCESS_WINDOWS: &str = "process_windows";
 const LEDGER: &str = "ledger";
+const PAUSES: &str = "pauses";
 const SPARK: &str = "spark";
 
 /// What is wrong with a block's files.

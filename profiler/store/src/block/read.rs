@@ -20,6 +20,7 @@ use std::time::Duration;
 mod file;
 mod files;
 mod index;
+mod pauses;
 mod pool;
 mod spark;
 mod stacks;

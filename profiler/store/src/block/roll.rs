@@ -7,15 +7,15 @@
 
 mod coarse;
 
-use super::super::facts::{FlawCount, Group, Groups, LedgerLine};
+use super::super::facts::{FlawCount, Group, Groups, LedgerLine, PauseLine};
 use super::change::next_suffix;
 use super::order::Lane;
 use super::read::{Block, Index, OpenBlock, lock, read_rows};
 use super::rows::Row;
 use super::table::TableWriter;
 use super::write::{
-    Files, ROW_GROUP, group_tables, lanes, ledger_lines, process_windows, row_columns, sync_dir, windows,
-    write_manifest,
+    Files, ROW_GROUP, group_tables, lanes, ledger_lines, pause_lines, process_windows, row_columns, sync_dir,
+    windows, write_manifest,
 };
 use super::*;
 use coarse::Coarse;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The tables that are written anew.
-const TABLES: [&str; 8] = [WINDOWS, LOST, GROUPS, FLAWS, LANES, SAMPLES, PROCESS_WINDOWS, LEDGER];
+const TABLES: [&str; 9] = [WINDOWS, LOST, GROUPS, FLAWS, LANES, SAMPLES, PROCESS_WINDOWS, LEDGER, PAUSES];
 
 /// Groups that became one, and where each went.
 #[derive(Default)]
@@ -138,11 +138,13 @@ impl Block {
         let damaged = |says: String| BlockError::Damaged { path: self.dir().to_owned(), says };
         let problem = |problem: BlockProblem| damaged(problem.to_string());
         let index = self.index().map_err(problem)?;
-        let ledger = OpenBlock::new(self, index.clone()).read_ledger().map_err(problem)?;
+        let open = OpenBlock::new(self, index.clone());
+        let ledger = open.read_ledger().map_err(problem)?;
+        let pauses = open.read_pauses().map_err(problem)?;
         let manifest = lock(self.manifest()).clone();
         let mut files =
             Files { dir: self.dir(), suffix: next_suffix(&manifest), sync, files: BTreeMap::new() };
-        let written = self.write_coarse(&index, ledger, length, &mut files);
+        let written = self.write_coarse(&index, (ledger, pauses), length, &mut files);
         let undo = |files: &Files<'_>| {
             for name in files.files.keys() {
                 let _ = std::fs::remove_file(self.dir().join(name));
@@ -182,7 +184,7 @@ impl Block {
     fn write_coarse(
         &self,
         index: &Arc<Index>,
-        mut ledger: Vec<LedgerLine>,
+        (mut ledger, mut pauses): (Vec<LedgerLine>, Vec<PauseLine>),
         length: Duration,
         files: &mut Files<'_>,
     ) -> Result<(u64, u64), BlockError> {
@@ -209,6 +211,10 @@ impl Block {
         });
         ledger_lines(&ledger, &coarse.windows, files)?;
         drop(ledger);
+        for pause in &mut pauses {
+            pause.window = coarse.place(pause.window);
+        }
+        pause_lines(pauses, &coarse.windows, files)?;
         let merged = Merged::of(index, &coarse);
         group_tables(&merged.groups, &merged.lane_of, merged.flaws(&index.facts.flaws), files)?;
         let new = self.write_rows(index, &merged, files)?;

@@ -15,11 +15,13 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 mod names;
+mod pauses;
 mod people;
 mod samples;
 mod spark;
 
 pub(super) use names::label_set_columns;
+pub(super) use pauses::pause_lines;
 pub(super) use people::{LEDGER_COLUMNS, ledger_lines, process_windows, windows};
 pub(super) use samples::{ROW_GROUP, group_tables, lanes, row_columns};
 
@@ -215,6 +217,7 @@ fn tables(part: &Part, files: &mut Files<'_>) -> Result<(u64, u64), BlockError> 
     names::stacks(part, &order, files)?;
     people::processes(part, &order, files)?;
     people::ledger(part, &order, files)?;
+    pauses::pauses(part, &order, files)?;
     spark::facts(part, files)?;
     let samples = order.groups.iter().filter_map(|place| part.facts.groups.get(*place as usize));
     Ok((order.lanes.iter().map(|lane| lane.rows).sum(), samples.map(|group| group.count).sum()))

@@ -16,6 +16,7 @@ mod fixture;
 mod imported;
 mod kills;
 mod merged;
+mod pauses;
 mod rolled;
 mod same;
 mod spark;
@@ -75,6 +76,7 @@ fn window(from: u64, rows: &[(u64, u64, u64, u64, u64)]) -> Window {
         range: range(from, from + 10),
         rows: Vec::new(),
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: from.is_multiple_of(3),

@@ -15,8 +15,9 @@ pub(super) use packed::Packed;
 pub(super) use stacks::{StackLine, StackNode, Stacks};
 
 use emberscope_model::{
-    LedgerSums, LostCounts, ProcessRecord, SampleKind, StackEnd, TimeRange, UnknownReason,
+    LedgerSums, LostCounts, ProcessRecord, SampleKind, StackEnd, TimeRange, UnknownReason, WallTime,
 };
+use std::sync::Arc;
 
 /// A closed window.
 #[derive(Clone, Debug)]
@@ -78,6 +79,18 @@ pub(super) struct LedgerLine {
     pub set: u32,
     pub sums: LedgerSums,
     pub seen: TimeRange,
+}
+
+/// A pause of a JVM.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PauseLine {
+    /// The window in which it began.
+    pub window: u32,
+    pub set: u32,
+    pub began: WallTime,
+    pub length_ns: u64,
+    /// Empty: not known.
+    pub cause: Arc<str>,
 }
 
 /// All that is known of a stretch of time, but for the ledger and the rows.

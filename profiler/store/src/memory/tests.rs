@@ -43,6 +43,7 @@ fn window(from: u64, until: u64, rows: Vec<Row>) -> Window {
         range,
         rows,
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,

@@ -10,6 +10,7 @@
 mod codec;
 mod gather;
 mod names;
+mod pauses;
 mod record;
 mod replay;
 mod spark;
@@ -19,7 +20,7 @@ pub(super) use codec::Malformed;
 pub(super) use gather::Keep;
 pub(super) use record::{name_source, numbers};
 
-use super::facts::{Facts, Flaw, FlawCount, Group, LedgerLine, Stacks, WindowFacts};
+use super::facts::{Facts, Flaw, FlawCount, Group, LedgerLine, PauseLine, Stacks, WindowFacts};
 use super::flat::Shapes;
 use super::spark::SparkWords;
 use codec::{Reader, put, put_signed};
@@ -33,6 +34,8 @@ pub(super) struct Part {
     pub stacks: Stacks,
     pub shapes: Shapes,
     pub ledger: Vec<LedgerLine>,
+    /// Pauses of JVMs.
+    pub pauses: Vec<PauseLine>,
     /// What Spark says of the applications.
     pub spark: SparkWords,
     /// Rows of each window, group after group.
@@ -68,6 +71,7 @@ struct Taken {
     heads: Vec<GroupHead>,
     rows: Vec<u8>,
     ledger: Vec<LedgerLine>,
+    pauses: Vec<PauseLine>,
 }
 
 impl Part {
@@ -157,9 +161,11 @@ impl Part {
             }
         }
         let ledger = window.ledger.iter().map(|row| self.line(row, &mut known)).collect();
+        let pauses = window.pauses.iter().map(|pause| self.pause(pause, &mut known)).collect();
         let records = window.processes.iter().map(|record| self.record(record, &mut known)).collect();
         let (range, partial, lost) = (window.range, window.partial, window.lost);
-        Taken { window: WindowFacts { range, partial, lost, records }, heads, rows: bytes, ledger }
+        let window = WindowFacts { range, partial, lost, records };
+        Taken { window, heads, rows: bytes, ledger, pauses }
     }
 
     /// Adds a window whose names are all known; refuses one whose rows make no sense.
@@ -187,6 +193,7 @@ impl Part {
         self.facts.windows.push(taken.window);
         self.rows.push(taken.rows.into());
         self.ledger.extend(taken.ledger);
+        self.pauses.extend(taken.pauses);
         Ok(())
     }
 
@@ -247,6 +254,7 @@ impl Part {
             + self.facts.flaws.len() * size_of::<FlawCount>()
             + self.facts.windows.len() * (size_of::<WindowFacts>() + 16)
             + self.ledger.len() * size_of::<LedgerLine>()
+            + self.pauses.len() * size_of::<PauseLine>()
             + self.named_bytes()
             + self.spark.bytes()
     }

@@ -11,7 +11,7 @@ use super::{Part, Taken};
 use emberscope_model::{Accounts, DropReason, Frame, LedgerSums, NameSource, WallTime};
 
 /// Kinds of records: the first byte. This one is a window.
-pub(super) const WINDOW: u8 = 6;
+pub(super) const WINDOW: u8 = 7;
 pub(super) const RELABEL: u8 = 5;
 pub(super) const FORGET: u8 = 3;
 /// A window in journals of 0.1: their label sets have no `wait`, and their ledger does not say what tasks waited for
@@ -27,6 +27,11 @@ pub(super) const OLD_NUMBERS: usize = 12;
 pub(super) const UNTHROTTLED_WINDOW: u8 = 4;
 /// Numbers of a line of the ledger in such a window.
 pub(super) const UNTHROTTLED_NUMBERS: usize = 13;
+
+/// A window whose ledger does not say for how long JVMs stood still, and that lists no pauses.
+pub(super) const UNPAUSED_WINDOW: u8 = 6;
+/// Numbers of a line of the ledger in such a window.
+pub(super) const UNPAUSED_NUMBERS: usize = 14;
 
 /// How long a part's lists were before a change: what is behind is new.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +84,7 @@ impl Part {
         for line in &taken.ledger {
             put_line(out_ref, line, window.range.from);
         }
+        self.put_pauses(out_ref, &taken.pauses, window.range.from);
         put(out_ref, taken.heads.len() as u64);
         for (head, kind) in taken.heads.iter().zip(kinds) {
             for number in [head.set.into(), kind.into(), head.period, head.rows.into()] {
@@ -102,7 +108,7 @@ impl Part {
         out
     }
 
-    fn known(&self, word: &str) -> TextId {
+    pub(super) fn known(&self, word: &str) -> TextId {
         self.names.text_id(word)
     }
 
@@ -207,7 +213,7 @@ pub(crate) fn name_source(slug: &str, says: String) -> Option<NameSource> {
 }
 
 /// The numbers of a ledger's sums, in the order in which they are stored.
-pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 14] {
+pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 15] {
     let LedgerSums { accounts, wall_ns, begun } = sums;
     let Accounts {
         cpu_ns,
@@ -222,6 +228,7 @@ pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 14] {
         written_bytes,
         python_wait_ns,
         throttled_ns,
+        paused_ns,
     } = accounts;
     [
         cpu_ns,
@@ -238,5 +245,6 @@ pub(crate) fn numbers(sums: &mut LedgerSums) -> [&mut u64; 14] {
         begun,
         python_wait_ns,
         throttled_ns,
+        paused_ns,
     ]
 }

@@ -6,8 +6,8 @@ use super::super::facts::THREAD_KEYS;
 use super::super::facts::{LedgerLine, Record, Set, StackNode, TextId, WindowFacts};
 use super::codec::{Malformed, Reader};
 use super::record::{
-    FORGET, OLD_NUMBERS, OLD_RELABEL, OLD_THREAD_KEYS, OLD_WINDOW, RELABEL, UNTHROTTLED_NUMBERS,
-    UNTHROTTLED_WINDOW, WINDOW, name_source, numbers,
+    FORGET, OLD_NUMBERS, OLD_RELABEL, OLD_THREAD_KEYS, OLD_WINDOW, RELABEL, UNPAUSED_NUMBERS,
+    UNPAUSED_WINDOW, UNTHROTTLED_NUMBERS, UNTHROTTLED_WINDOW, WINDOW, name_source, numbers,
 };
 use super::{GroupHead, Part, Taken};
 use emberscope_model::{
@@ -32,10 +32,11 @@ impl Part {
         let old = matches!(*kind, OLD_WINDOW | OLD_RELABEL);
         self.read_new(&mut reader, if old { OLD_THREAD_KEYS } else { THREAD_KEYS.len() })?;
         match *kind {
-            WINDOW | UNTHROTTLED_WINDOW | OLD_WINDOW => {
+            WINDOW | UNPAUSED_WINDOW | UNTHROTTLED_WINDOW | OLD_WINDOW => {
                 let told = match *kind {
                     OLD_WINDOW => OLD_NUMBERS,
                     UNTHROTTLED_WINDOW => UNTHROTTLED_NUMBERS,
+                    UNPAUSED_WINDOW => UNPAUSED_NUMBERS,
                     _ => usize::MAX,
                 };
                 let taken = self.read_window(&mut reader, told)?;
@@ -126,6 +127,8 @@ impl Part {
         for _ in 0..reader.count()? {
             ledger.push(self.read_line(reader, from, told)?);
         }
+        let listed = told > UNPAUSED_NUMBERS;
+        let pauses = if listed { self.read_pauses(reader, from)? } else { Vec::new() };
         let mut heads = Vec::new();
         for _ in 0..reader.count()? {
             let set = reader.place(self.facts.labels.sets.len())?;
@@ -133,7 +136,7 @@ impl Part {
             heads.push(GroupHead { set, kind, period: reader.number()?, rows: reader.small()? });
         }
         let window = WindowFacts { range: TimeRange { from, until }, partial, lost, records };
-        Ok(Taken { window, heads, rows: std::mem::take(&mut reader.0).into(), ledger })
+        Ok(Taken { window, heads, rows: std::mem::take(&mut reader.0).into(), ledger, pauses })
     }
 
     fn read_text(&self, reader: &mut Reader<'_>) -> Result<TextId, Malformed> {
@@ -225,9 +228,12 @@ mod tests {
         ["pid", "7", "stage", "3"].iter().for_each(|text| put_text(&mut out, text));
         // A process with a label; a set; no frames, nodes, stacks, records.
         [1, 1, 1, 2, 1, 0].iter().chain(values).chain(&[0; 4]).for_each(|number| put(&mut out, *number));
-        // From, length, whole; nothing lost, no processes, a line, no groups.
+        // From, length, whole; nothing lost, no processes, a line, no pauses where such are told, no groups.
         [10, 10, 0, 0, 0, 1, 0].iter().for_each(|number| put(&mut out, *number));
         (1..=told).chain([0, 10, 0]).for_each(|number| put(&mut out, number));
+        if kind == WINDOW {
+            put(&mut out, 0);
+        }
         out
     }
 
@@ -237,7 +243,8 @@ mod tests {
         let kinds = [
             (OLD_WINDOW, six, OLD_NUMBERS),
             (UNTHROTTLED_WINDOW, seven, UNTHROTTLED_NUMBERS),
-            (WINDOW, seven, 14),
+            (UNPAUSED_WINDOW, seven, UNPAUSED_NUMBERS),
+            (WINDOW, seven, 15),
         ];
         for (kind, values, told) in kinds {
             let mut part = Part::default();
@@ -248,7 +255,7 @@ mod tests {
             assert_eq!(part.facts.windows.len(), 1);
             let sums = &mut part.ledger[0].sums.clone();
             let read: Vec<u64> = numbers(sums).into_iter().map(|number| *number).collect();
-            let want: Vec<u64> = (1..=14).map(|n| if n <= told as u64 { n } else { 0 }).collect();
+            let want: Vec<u64> = (1..=15).map(|n| if n <= told as u64 { n } else { 0 }).collect();
             assert_eq!(read, want, "{kind}");
         }
     }

@@ -6,7 +6,7 @@ use crate::facts::{Facts, Stacks};
 use crate::flat::Shape;
 use crate::spark::SparkWords;
 use crate::sums::Sums;
-use crate::view::{LedgerRef, Shared, UNSELECTED, View};
+use crate::view::{LedgerRef, Pauses, Shared, UNSELECTED, View};
 use emberscope_model::Detail;
 use std::sync::Arc;
 
@@ -34,6 +34,9 @@ impl View for Part {
     }
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError> {
         Ok(LedgerRef::Lent(&self.ledger))
+    }
+    fn pauses(&self) -> Result<Pauses<'_>, StoreError> {
+        Ok(self.pauses.as_slice().into())
     }
     fn spark(&self) -> Result<Shared<'_, SparkWords>, StoreError> {
         Ok(Shared::Lent(&self.spark))

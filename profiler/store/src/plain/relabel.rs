@@ -4,7 +4,7 @@
 //! processes that become equal become one, and equal label sets one allocation), or without the process.
 //! Threads' labels stay as they are. No limits of its own: a window is never larger than before.
 
-use emberscope_model::{LabelRewrite, LabelSet, LedgerRow, ProcessRecord, Row, Window};
+use emberscope_model::{LabelRewrite, LabelSet, LedgerRow, Pause, ProcessRecord, Row, Window};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ pub(super) fn without(window: &Window, process: &LabelSet) -> Window {
     Window {
         rows: window.rows.iter().filter(|row| other(&row.labels)).cloned().collect(),
         ledger: window.ledger.iter().filter(|line| other(&line.labels)).cloned().collect(),
+        pauses: window.pauses.iter().filter(|pause| other(&pause.labels)).cloned().collect(),
         processes: window.processes.iter().filter(|record| other(&record.labels)).cloned().collect(),
         range: window.range,
         lost: window.lost,
@@ -74,6 +75,11 @@ impl<'a> Moves<'a> {
             range: window.range,
             rows,
             ledger: self.ledger(&window.ledger),
+            pauses: window
+                .pauses
+                .iter()
+                .map(|pause| Pause { labels: self.labels(&pause.labels), ..pause.clone() })
+                .collect(),
             processes: window.processes.iter().map(|record| self.process(record)).collect(),
             lost: window.lost,
             partial: window.partial,

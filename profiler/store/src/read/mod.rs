@@ -8,12 +8,14 @@ mod budget;
 mod lists;
 mod merge;
 mod methods;
+mod pauses;
 mod values;
 
 pub(super) use budget::{Budget, was_read};
 pub(super) use lists::{LedgerLines, Processes, Series, Totals};
 pub(super) use merge::{Merge, Merged, Quantities};
 pub(super) use methods::MethodSums;
+pub(super) use pauses::PauseLines;
 pub(super) use values::Values;
 
 use super::error::StoreError;

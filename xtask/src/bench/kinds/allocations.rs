@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// Of the first class, a thread: in all 3.5 times as much in each of two threads.
 const MB: u32 = 1024;
 /// How a JVM is run; ZGC needs no other flag from JDK 15 on.
-const COLLECTORS: [(&str, &str, u32); 3] =
+pub const COLLECTORS: [(&str, &str, u32); 3] =
     [("G1", "-XX:+UseG1GC", 11), ("Parallel", "-XX:+UseParallelGC", 11), ("ZGC", "-XX:+UseZGC", 15)];
 /// The sampling period, bytes.
 const EVERY: f64 = 524_288.0;
@@ -40,7 +40,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// JAVA_HOME of a JDK of the machine, or of what was installed for measurements.
-fn home(major: u32) -> Option<PathBuf> {
+pub fn home(major: u32) -> Option<PathBuf> {
     let java = Runtime::ensure(major).ok()?.command.pop()?;
     Some(Path::new(&java).parent()?.parent()?.to_owned())
 }

@@ -1,7 +1,8 @@
 //! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]), and what watching switches costs
-//! ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]).
+//! ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]); pauses against its log ([`gc`]).
 
 mod allocations;
+mod gc;
 mod rates;
 mod switches;
 mod waits;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(
     name = "kinds",
-    about = "Waits against what tasks measure, what a switch costs, and allocations against the JVM's account"
+    about = "Waits against what tasks measure, what a switch costs, allocations against the JVM's account, pauses against its log"
 )]
 struct KindsOptions {
     #[command(flatten)]
@@ -40,6 +41,7 @@ enum Rows {
     Switches,
     Rates,
     Allocations,
+    Gc,
 }
 
 /// What all need.
@@ -61,7 +63,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let _ = std::fs::remove_dir_all(&work);
     let wants = |rows| options.rows.is_empty() || options.rows.contains(&rows);
     let (waits, switches, rates) = (wants(Rows::Waits), wants(Rows::Switches), wants(Rows::Rates));
-    let allocations = wants(Rows::Allocations);
+    let (allocations, gc) = (wants(Rows::Allocations), wants(Rows::Gc));
     let bench = Bench { options, binary, work };
     let mut rows = Vec::new();
     if waits {
@@ -75,6 +77,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if allocations {
         rows.extend(allocations::rows(&bench)?);
+    }
+    if gc {
+        rows.extend(gc::rows(&bench)?);
     }
     row::print(&rows);
     match rows.iter().filter(|row| row.fails()).count() {

@@ -43,6 +43,15 @@ impl Kernel for FakeKernel {
     fn watch_allocations(&mut self, _: FileId, _: BorrowedFd<'_>, _: AllocProbe) -> Result<(), CaptureError> {
         panic!("it tells no allocations");
     }
+    fn sees_pauses(&self) -> bool {
+        false
+    }
+    fn watch_pauses(&mut self, _: FileId, _: BorrowedFd<'_>, _: PauseProbe) -> Result<(), CaptureError> {
+        panic!("it tells no pauses");
+    }
+    fn unwatch_pauses(&mut self, _: FileId) -> Result<(), CaptureError> {
+        Ok(())
+    }
     fn unwatch_allocations(&mut self, _: FileId) -> Result<(), CaptureError> {
         Ok(())
     }

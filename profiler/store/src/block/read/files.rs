@@ -3,8 +3,8 @@
 use super::super::manifest::FileFacts;
 use super::super::table::{Room, TableReader};
 use super::super::{
-    BlockProblem, FRAMES, GROUPS, LABEL_SETS, LEDGER, MERGED, NODES, PROCESSES, SAMPLES, SPARK, STACKS,
-    WINDOWS,
+    BlockProblem, FRAMES, GROUPS, LABEL_SETS, LEDGER, MERGED, NODES, PAUSES, PROCESSES, SAMPLES, SPARK,
+    STACKS, WINDOWS,
 };
 use super::file::Positioned;
 use super::{Block, lock};
@@ -28,6 +28,7 @@ fn row_bytes(table: &str) -> u64 {
         FRAMES => 250,
         STACKS => 60,
         NODES => 24,
+        PAUSES => 120,
         SPARK => 300,
         _ => 40,
     }

@@ -9,7 +9,7 @@ use super::super::super::flat::Shape;
 use super::super::super::part::numbers;
 use super::super::super::spark::SparkWords;
 use super::super::super::sums::Sums;
-use super::super::super::view::{LedgerRef, Shared, UNSELECTED, View};
+use super::super::super::view::{LedgerRef, Pauses, Shared, UNSELECTED, View};
 use super::super::table::{Room, Stretch, TableReader};
 use super::super::write::LEDGER_COLUMNS;
 use super::super::*;
@@ -23,8 +23,8 @@ const CHUNK: usize = 8192;
 
 /// A block during a query.
 pub(crate) struct OpenBlock<'a> {
-    block: &'a Block,
-    index: Arc<Index>,
+    pub(super) block: &'a Block,
+    pub(super) index: Arc<Index>,
 }
 
 impl<'a> OpenBlock<'a> {
@@ -222,6 +222,11 @@ impl View for OpenBlock<'_> {
     fn ledger(&self) -> Result<LedgerRef<'_>, StoreError> {
         let lines = self.read_ledger().map_err(|problem| self.block.unreadable(problem))?;
         Ok(LedgerRef::Read(lines))
+    }
+
+    fn pauses(&self) -> Result<Pauses<'_>, StoreError> {
+        let lines = self.read_pauses().map_err(|problem| self.block.unreadable(problem))?;
+        Ok(lines.into())
     }
 
     fn spark(&self) -> Result<Shared<'_, SparkWords>, StoreError> {

@@ -126,7 +126,7 @@ pub(in super::super) fn ledger_lines(
 }
 
 /// Columns of the ledger's numbers, in the order of [`numbers`].
-pub(in super::super) const LEDGER_COLUMNS: [&str; 14] = [
+pub(in super::super) const LEDGER_COLUMNS: [&str; 15] = [
     "cpu_ns",
     "run_delay_ns",
     "user_ns",
@@ -141,4 +141,5 @@ pub(in super::super) const LEDGER_COLUMNS: [&str; 14] = [
     "begun",
     "python_wait_ns",
     "throttled_ns",
+    "paused_ns",
 ];

@@ -6,7 +6,7 @@
 mod names;
 
 use super::super::error::StoreError;
-use super::super::facts::{LedgerLine, Record, WindowFacts};
+use super::super::facts::{LedgerLine, PauseLine, Record, WindowFacts};
 use super::super::spark::Room;
 use super::super::view::{UNSELECTED, View};
 use super::codec::put;
@@ -35,6 +35,7 @@ struct Gathering {
     heads: Vec<GroupHead>,
     rows: Vec<u8>,
     ledger: Vec<LedgerLine>,
+    pauses: Vec<PauseLine>,
 }
 
 /// What is taken of a view, and where to.
@@ -111,13 +112,17 @@ impl Part {
             self.gather_rows(&from, &stretch, &mut places, &mut windows)?;
         }
         self.gather_ledger(&from, &mut places, &mut windows)?;
+        self.gather_pauses(&from, &mut places, &mut windows)?;
         let words = view.spark()?;
         for gathering in windows {
-            let Gathering { window: Some(window), heads, rows, mut ledger } = gathering else { continue };
+            let Gathering { window: Some(window), heads, rows, mut ledger, mut pauses } = gathering else {
+                continue;
+            };
             let number = self.facts.windows.len() as u32;
             ledger.iter_mut().for_each(|line| line.window = number);
+            pauses.iter_mut().for_each(|pause| pause.window = number);
             // What was written just now can be read.
-            let pushed = self.push(Taken { window, heads, rows, ledger });
+            let pushed = self.push(Taken { window, heads, rows, ledger, pauses });
             debug_assert!(pushed.is_ok());
         }
         let of_apps = selection.matchers.iter().filter(|matcher| matcher.key == LabelKey::App);
@@ -248,6 +253,22 @@ impl Part {
         for ((window, _), line) in sums {
             if let Some(into) = windows.get_mut(window as usize) {
                 into.ledger.push(line);
+            }
+        }
+        Ok(())
+    }
+
+    fn gather_pauses(
+        &mut self,
+        from: &Source<'_>,
+        places: &mut Places,
+        windows: &mut [Gathering],
+    ) -> Result<(), StoreError> {
+        for pause in from.view.pauses()?.iter().filter(|pause| from.is(pause.set)) {
+            let Some(window) = from.window(pause.window) else { continue };
+            let set = self.gather_set(from.view, pause.set, places);
+            if let Some(into) = windows.get_mut(window as usize) {
+                into.pauses.push(PauseLine { set, ..pause.clone() });
             }
         }
         Ok(())
