@@ -241,7 +241,7 @@ pub static SERIES: Route = samples::<Series>(
 );
 
 /// All routes of `GET`, in the order of the index.
-pub static ROUTES: [&Route; 20] = [
+pub static ROUTES: [&Route; 21] = [
     &PAGE,
     &HEALTHZ,
     &READYZ,

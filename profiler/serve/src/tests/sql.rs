@@ -47,6 +47,7 @@ fn store() -> Arc<MemoryStore> {
             row("", "", "driver", &["main"], 9),
         ],
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,

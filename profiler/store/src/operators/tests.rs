@@ -39,6 +39,7 @@ fn store() -> MemoryStore {
             row("", &[], 7),
         ],
         ledger: Vec::new(),
+        pauses: Vec::new(),
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,
