@@ -7,14 +7,15 @@
 //! store's tree is held. How walks ended is not in a tree: `ends` and `truncated` of an answer that selects by
 //! operator are those of the selection without that condition.
 
+use super::cut::cut;
 use super::disk::DiskUsage;
 use super::door::{Store, StoreUsage};
 use super::error::StoreError;
 use super::methods;
 use super::values::{LabelValue, LabelledSeries, sort_values};
 use emberscope_model::{
-    Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, Matcher, MethodAnswer, Node, ProcessRecord,
-    Quality, Query, Selection, SparkFact, SparkFacts, Summary, TimeRange, Tree, Window,
+    Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, Matcher, MethodAnswer, Node, Pauses,
+    ProcessRecord, Quality, Query, Selection, SparkFact, SparkFacts, Summary, TimeRange, Tree, Window,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -110,6 +111,14 @@ impl Store for ByOperator<'_> {
         }
         Ok(answer)
     }
+    fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
+        if Parted::of(query).is_none() {
+            return self.0.merge_largest(query, max_nodes);
+        }
+        let answer = self.merge(query)?;
+        let (tree, gone) = cut(answer.tree, max_nodes);
+        Ok((Answer { tree, ..answer }, gone))
+    }
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
         let query = Query { group: Vec::new(), ..query.clone() };
         if Parted::of(&query).is_none() {
@@ -166,6 +175,10 @@ impl Store for ByOperator<'_> {
     ) -> Result<Vec<LedgerTotal>, StoreError> {
         Self::without_stacks(selection, by)?;
         self.0.ledger(range, selection, by)
+    }
+    fn pauses(&self, range: TimeRange, selection: &Selection) -> Result<Pauses, StoreError> {
+        Self::without_stacks(selection, &[])?;
+        self.0.pauses(range, selection)
     }
     fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
         self.0.processes(range, selection)

@@ -1,8 +1,8 @@
 use super::*;
 use crate::{MemoryStore, MemoryStoreConfig};
 use emberscope_model::{
-    Frame, FrameKind, LabelSetBuilder, LostCounts, MatchOp, Row, SampleKind, Stack, StackEnd, UnknownReason,
-    WallTime,
+    Frame, FrameKind, LabelSetBuilder, LostCounts, MatchOp, Pause, Row, SampleKind, Stack, StackEnd,
+    UnknownReason, WallTime,
 };
 
 const RUN: &str = "org.apache.spark.executor.Executor$TaskRunner.run";
@@ -39,7 +39,12 @@ fn store() -> MemoryStore {
             row("", &[], 7),
         ],
         ledger: Vec::new(),
-        pauses: Vec::new(),
+        pauses: vec![Pause {
+            labels: Arc::new(LabelSetBuilder::new().set(LabelKey::App, "a").build()),
+            began: from,
+            length_ns: 5_000_000,
+            cause: "G1CollectForAllocation".into(),
+        }],
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,
@@ -176,4 +181,24 @@ fn what_is_answered_without_stacks_says_so() {
     assert!(matches!(store.series(&query(&[], &[]), step, &by), Err(StoreError::WithoutStacks)));
     assert!(matches!(store.ledger(asked.range, &asked.selection, &[]), Err(StoreError::WithoutStacks)));
     assert!(store.totals(&query(&[], &[])).is_ok());
+}
+
+/// What is not asked by operator is the store's own answer.
+#[test]
+fn the_rest_is_passed_on() {
+    let store = store();
+    let asked = query(&[LabelKey::Stage], &[]);
+    let of_operators = ByOperator::new(&store);
+    let pauses = of_operators.pauses(asked.range, &asked.selection).unwrap();
+    assert_eq!(pauses, store.pauses(asked.range, &asked.selection).unwrap());
+    assert_eq!(pauses.pauses.len(), 1);
+    let (cut, gone) = of_operators.merge_largest(&asked, 3).unwrap();
+    let (own, gone_there) = store.merge_largest(&asked, 3).unwrap();
+    assert_eq!((cut.tree.nodes, gone), (own.tree.nodes, gone_there));
+    let by_operator = query(&[LabelKey::Operator], &[]);
+    let (cut, gone) = of_operators.merge_largest(&by_operator, 4).unwrap();
+    assert_eq!(gone, of_operators.merge(&by_operator).unwrap().tree.nodes.len() - 4);
+    assert_eq!(cut.tree.nodes.first().map(|root| root.total_count), Some(22));
+    let refused = of_operators.pauses(asked.range, &query(&[], &["Sort"]).selection);
+    assert!(matches!(refused, Err(StoreError::WithoutStacks)));
 }
