@@ -14,14 +14,15 @@ const DEAF_FOR: Duration = Duration::from_secs(10);
 /// that in the file of that name.
 const BUSY: &str = "import java.nio.file.*;
 public class Busy {
-    static long work(long x, int n) {
-        for (int i = 0; i < n; i++) { x = x * 6364136223846793005L + 1442695040888963407L; x ^= x >>> 29; x *= x | 1; x ^= x >>> 31; x *= x | 3; }
+    static long work(long x, int rounds, int n) {
+        for (int round = 0; round < rounds; round++)
+            for (int i = 0; i < n; i++) { x = x * 6364136223846793005L + 1442695040888963407L; x ^= x >>> 29; x *= x | 1; x ^= x >>> 31; x *= x | 3; }
         return x;
     }
     public static void main(String[] args) {
         System.out.println(\"fact started=\" + ProcessHandle.current().pid());
         long x = 1;
-        for (int i = 0; i < 20_000; i++) { x = work(x, 1000); }
+        for (int i = 0; i < 20_000; i++) { x = work(x, 1, 1000); }
         if (args.length > 0) {
             Thread collects = new Thread(() -> {
                 for (long tick = 0; ; tick++) {
@@ -32,12 +33,14 @@ public class Busy {
             });
             collects.start();
         }
-        while (x != 0) { x = work(x, args.length > 0 ? Integer.MAX_VALUE : 100_000) | 1; }
+        boolean deaf = args.length > 0;
+        while (x != 0) { x = work(x, deaf ? 100_000 : 1, deaf ? Integer.MAX_VALUE : 100_000) | 1; }
     }
 }";
 
 /// A loop that never looks whether the JVM wants its threads to halt: while a collection waits for it, all
-/// the JVM's other threads do, those that answer us among them. Only C2 compiles such a loop. A run of it takes seconds.
+/// the JVM's other threads do, those that answer us among them. Only C2 compiles such a loop. A run of it takes days: one
+/// that ended while the daemon starts would let the JVM answer.
 const DEAF: [&str; 4] =
     ["-Xbatch", "-XX:-TieredCompilation", "-XX:-UseCountedLoopSafepoints", "-XX:LoopStripMiningIter=0"];
 
