@@ -16,11 +16,9 @@ const SHARE: f64 = 0.05;
 const MOMENT: f64 = 0.15;
 /// Seconds of work.
 const WORK: u32 = 8;
-/// Of begin and end, microseconds, at the median: the rest is a VM thread that had to wait for a CPU between the JVM's
-/// own look at the clock and the probe.
+/// Of begin and end, microseconds, at the median. A VM thread that had to wait for a CPU between the JVM's own look at the
+/// clock and the probe is off by as long: `xtask bench kinds --rows gc` tells how many are.
 const WITHIN: f64 = 200.0;
-/// Pauses of which this is so, beyond [`WITHIN`], at most: the machine has other work.
-const BEYOND: f64 = 0.10;
 
 #[test]
 fn pauses_of_jdk_17() -> Result<()> {
@@ -106,10 +104,8 @@ fn pauses(here: &Here, home: &Path, collectors: &[&str]) -> Result<()> {
         ensure!(compared.logged >= 3, "the JVM's log has {} pauses", compared.logged);
         ensure!(compared.missing.is_empty(), "{collector}: {:?}", compared.missing);
         ensure!(compared.otherwise == 0, "{collector}: {} have another cause", compared.otherwise);
-        for all in [&compared.begin, &compared.end] {
-            let beyond = all.iter().filter(|us| us.abs() > WITHIN).count();
-            ensure!(beyond as f64 <= all.len() as f64 * BEYOND, "{collector}: {all:?}");
-        }
+        ensure!(begin <= WITHIN, "{collector}: {:?}", compared.begin);
+        ensure!(end <= WITHIN, "{collector}: {:?}", compared.end);
         let kept = answer["seconds"].as_f64().context("seconds")?;
         share_of_the_task(&daemon, &range, kept, collector)?;
         std::fs::write(dir.path().join("stop"), "")?;
