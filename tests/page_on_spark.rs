@@ -101,21 +101,22 @@ fn harmless(seen: &Seen) -> Result<()> {
 fn stages(seen: &Seen, app: &str, stage: &str) -> Result<String> {
     seen.see(&format!("#view=stages&app={app}"))?;
     seen.text(&format!("Stage {stage}"))?;
-    // Spark's first answer may take longer than one of ours waits for it.
+    // Spark's first answer may take longer than one of ours waits for it, and one from before the stage began holds for 30 s.
     let begun = Instant::now();
-    let link = "[...document.querySelectorAll('tbody a.outside')].map((a) => a.href)";
-    while seen.browser.js(&format!("return {link}.length"))? == 0 {
-        ensure!(begun.elapsed() < Duration::from_secs(120), "no link to Spark");
+    let links = "return [...document.querySelectorAll('tbody a.outside')].map((a) => a.href)";
+    let part = format!("/stages/stage/?id={stage}&attempt=0");
+    let page = loop {
+        let pages = seen.browser.js(links)?;
+        let all = pages.as_array().into_iter().flatten().filter_map(Value::as_str);
+        if let Some(page) = all.into_iter().find(|href| href.ends_with(&part)) {
+            break page.to_owned();
+        }
+        ensure!(begun.elapsed() < Duration::from_secs(120), "no link to stage {stage} in {pages}");
         seen.press("#refresh")?;
         std::thread::sleep(Duration::from_secs(1));
         seen.browser.wait(READY)?;
-    }
-    let pages = seen.browser.js(&format!("return {link}"))?;
-    let part = format!("/stages/stage/?id={stage}&attempt=0");
-    let page =
-        pages.as_array().into_iter().flatten().filter_map(Value::as_str).find(|href| href.ends_with(&part));
-    let page = page.with_context(|| format!("no link to stage {stage} in {pages}"))?;
-    let told = ureq::get(page).call()?.body_mut().read_to_string()?;
+    };
+    let told = ureq::get(&page).call()?.body_mut().read_to_string()?;
     ensure!(told.contains(&format!("Details for Stage {stage}")), "{page} is no page of the stage");
     // From the graph too.
     seen.press(&format!("tbody a[href*='stage={stage}']"))?;
