@@ -2,17 +2,19 @@
 //! take them from here. Tests of `serve` ask the routes whether it is so.
 
 use crate::{
-    Answer, Apps, Diff, Executors, Format, Join, LabelValues, Labels, Ledger, LoginLink, MethodOrder, Pauses,
+    Apps, Diff, Executors, Format, Join, LabelValues, Labels, Ledger, LoginLink, MethodOrder, Pauses,
     Processes, Scale, Series, SlowBy, StageOrder, Stages, Status, TaskOrder, Tasks, Tax, Top, Word,
 };
 use emberscope_model::{COUNT, SampleKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+mod making;
 pub mod param;
 mod pyroscope;
 mod sql;
 
+use making::{plain, samples, text};
 pub use pyroscope::{CALLS, RENDER_DIFF};
 pub use sql::SQL;
 
@@ -282,21 +284,4 @@ fn object(fields: &[&str]) -> Schema {
     let properties: Map<String, Value> =
         fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
     json_schema!({ "type": "object", "required": fields, "properties": properties })
-}
-
-const fn plain(path: &'static str, id: &'static str, says: &'static str, answers: Answers) -> Route {
-    Route { path, id, says, selects: Selects::Nothing, own: &[], answers }
-}
-
-const fn text(path: &'static str, id: &'static str, says: &'static str, kind: &'static str) -> Route {
-    plain(path, id, says, Answers::Text(kind))
-}
-
-const fn samples<T: JsonSchema>(
-    path: &'static str,
-    id: &'static str,
-    says: &'static str,
-    own: &'static [Own],
-) -> Route {
-    Route { path, id, says, selects: Selects::Samples, own, answers: Answers::json::<Answer<T>>() }
 }
