@@ -1,10 +1,9 @@
 //! What a JVM's threads allocate, by class and method, against what the JVM has on their accounts
 //! (tests/jobs/Allocates.java); and a JVM whose libjvm does not tell.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use emberscope_model::WallTime;
-use emberscope_tests::{Daemon, Here, jdk, own_libjvm, skip, wait_for, wait_visible};
-use serde_json::Value;
+use emberscope_tests::{Here, jdk, skip, stripped_libjvm, wait_for, wait_visible};
 use std::path::Path;
 use std::time::Duration;
 use xtask::launch::allocates::{PARTS, program};
@@ -38,30 +37,21 @@ fn a_stripped_jvm_says_that_its_allocations_are_not_known() -> Result<()> {
     let test = "a_stripped_jvm_says_that_its_allocations_are_not_known";
     let Some(here) = Here::or_skip(test) else { return Ok(()) };
     let dir = tempfile::tempdir()?;
-    let server = own_libjvm(&here.java, &dir.path().join("jdk"))?;
-    let stripped = std::process::Command::new("strip").arg(server.join("libjvm.so")).status();
-    if !stripped.is_ok_and(|status| status.success()) {
+    let Some(server) = stripped_libjvm(&here.java, &dir.path().join("jdk"))? else {
         skip(test, "strip of binutils is not there");
         return Ok(());
-    }
+    };
     let daemon = here.daemon(dir.path(), &["--events", "cpu,alloc"])?;
     let stripped = program(&here.java, 1).flag(format!("-XXaltjvm={}", server.display()));
     let mut java = stripped.start(dir.path())?;
     java.wait_fact("ready", SOON)?;
     let says = wait_for("its state", SOON, || {
-        let jvm = jvm(&daemon, java.pid())?;
+        let jvm = daemon.jvm(java.pid())?;
         Ok((jvm["allocations"] == "none").then(|| jvm["allocations_say"].to_string()))
     })?;
     ensure!(says.contains("AllocTracer"), "{says}");
     ensure!(daemon.stop()?.success());
     Ok(())
-}
-
-/// The process in the daemon's status; null where it is not known.
-fn jvm(daemon: &Daemon, pid: u32) -> Result<Value> {
-    let status = daemon.json("/api/v1/status")?;
-    let jvms = status["jvms"].as_array().context("jvms")?;
-    Ok(jvms.iter().find(|jvm| jvm["pid"] == pid).cloned().unwrap_or_default())
 }
 
 fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
@@ -71,7 +61,7 @@ fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
     java.wait_fact("ready", SOON)?;
     let pid = java.pid();
     wait_for("probes on its libjvm", SOON, || {
-        let jvm = jvm(&daemon, pid)?;
+        let jvm = daemon.jvm(pid)?;
         Ok((jvm["allocations"] == "probe" && jvm["stacks"] == "code_tables").then_some(()))
     })?;
     let from = WallTime::now().as_millis();

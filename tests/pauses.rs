@@ -3,8 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_model::WallTime;
-use emberscope_tests::{Daemon, Here, jdk, own_libjvm, skip, wait_for, wait_visible};
-use serde_json::Value;
+use emberscope_tests::{Daemon, Here, jdk, skip, stripped_libjvm, wait_for, wait_visible};
 use std::path::Path;
 use std::time::Duration;
 use xtask::launch::pauses::{compare, median_and_worst, program};
@@ -45,18 +44,16 @@ fn a_stripped_jvm_says_that_its_pauses_are_not_known() -> Result<()> {
     let test = "a_stripped_jvm_says_that_its_pauses_are_not_known";
     let Some(here) = Here::or_skip(test) else { return Ok(()) };
     let dir = tempfile::tempdir()?;
-    let server = own_libjvm(&here.java, &dir.path().join("jdk"))?;
-    let stripped = std::process::Command::new("strip").arg(server.join("libjvm.so")).status();
-    if !stripped.is_ok_and(|status| status.success()) {
+    let Some(server) = stripped_libjvm(&here.java, &dir.path().join("jdk"))? else {
         skip(test, "strip of binutils is not there");
         return Ok(());
-    }
+    };
     let daemon = here.daemon(dir.path(), &[])?;
     let stripped = program(&here.java, 1, 1).flag(format!("-XXaltjvm={}", server.display()));
     let mut java = stripped.start(dir.path())?;
     java.wait_fact("ready", SOON)?;
     let says = wait_for("its state", SOON, || {
-        let jvm = jvm(&daemon, java.pid())?;
+        let jvm = daemon.jvm(java.pid())?;
         let says = jvm["pauses_say"].to_string();
         // Before, it was still starting.
         Ok((jvm["pauses"] == "none" && says.contains("record_safepoint_begin")).then_some(says))
@@ -64,13 +61,6 @@ fn a_stripped_jvm_says_that_its_pauses_are_not_known() -> Result<()> {
     println!("{says}");
     ensure!(daemon.stop()?.success());
     Ok(())
-}
-
-/// The process in the daemon's status; null where it is not known.
-fn jvm(daemon: &Daemon, pid: u32) -> Result<Value> {
-    let status = daemon.json("/api/v1/status")?;
-    let jvms = status["jvms"].as_array().context("jvms")?;
-    Ok(jvms.iter().find(|jvm| jvm["pid"] == pid).cloned().unwrap_or_default())
 }
 
 fn pauses(here: &Here, home: &Path, collectors: &[&str]) -> Result<()> {
@@ -81,9 +71,7 @@ fn pauses(here: &Here, home: &Path, collectors: &[&str]) -> Result<()> {
         let mut java = program.start(dir.path())?;
         java.wait_fact("ready", SOON)?;
         let pid = java.pid();
-        wait_for("probes on its libjvm", SOON, || {
-            Ok((jvm(&daemon, pid)?["pauses"] == "probe").then_some(()))
-        })?;
+        wait_for("probes on its libjvm", SOON, || Ok((daemon.jvm(pid)?["pauses"] == "probe").then_some(())))?;
         let from = WallTime::now().as_millis();
         std::fs::write(dir.path().join("go"), "")?;
         java.wait_fact("done", SOON)?;

@@ -101,11 +101,8 @@ fn a_quota_throttles_a_task() -> Result<()> {
     java.wait_fact("ready", SOON)?;
     let pid = java.pid();
     wait_for("probes on its libjvm", SOON, || {
-        let status = daemon.json("/api/v1/status")?;
-        // Null until the first was looked at.
-        let jvms = status["jvms"].as_array().cloned().unwrap_or_default();
-        let jvm = jvms.into_iter().find(|jvm| jvm["pid"] == pid);
-        Ok(jvm.filter(|jvm| jvm["threads"] == "probe"))
+        let jvm = daemon.jvm(pid)?;
+        Ok((jvm["threads"] == "probe").then_some(jvm))
     })?;
     let from = WallTime::now().as_millis();
     for (task, has_quota) in [true, false].into_iter().enumerate() {

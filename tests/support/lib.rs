@@ -40,7 +40,7 @@ pub use fake_store::FakeStore;
 pub use here::{Here, WARM_UP, jdk, required};
 pub use kernel::{host, walking_host};
 pub use server::{BEHIND_A_PROXY, Server};
-pub use silent::{own_libjvm, silent_libjvm};
+pub use silent::{silent_libjvm, stripped_libjvm};
 pub use visible::{VISIBLE, wait_for, wait_visible};
 pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};
 

@@ -1,8 +1,9 @@
-//! A JVM that does not describe itself: HotSpot as it is, but for the name of one symbol.
+//! JVMs that do not describe themselves: HotSpot as it is, but for the name of one symbol, or for all that are not exported.
 
 use anyhow::{Context as _, Result, ensure};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The tables that tell where a JVM keeps what (vmStructs.cpp).
 const TABLES: &[u8] = b"\0gHotSpotVMStructs\0";
@@ -27,6 +28,13 @@ pub fn own_libjvm(java: &Path, dir: &Path) -> Result<PathBuf> {
     link_all(&java.join("lib/server"), &server, "libjvm.so")?;
     std::fs::copy(java.join("lib/server/libjvm.so"), server.join("libjvm.so"))?;
     Ok(server)
+}
+
+/// The same, of a libjvm without symbols but those that it exports; None: there is no strip.
+pub fn stripped_libjvm(java: &Path, dir: &Path) -> Result<Option<PathBuf>> {
+    let server = own_libjvm(java, dir)?;
+    let stripped = Command::new("strip").arg(server.join("libjvm.so")).status();
+    Ok(stripped.is_ok_and(|status| status.success()).then_some(server))
 }
 
 /// The same, of a libjvm that exports no tables. The JVM itself never looks the symbol up.

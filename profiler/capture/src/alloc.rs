@@ -6,15 +6,12 @@
 
 use super::error::CaptureError;
 use super::features::HostFeatures;
-use super::loader;
 use super::session::Capture;
 use super::source::{Source, SourceState};
 use aya::Ebpf;
-use aya::programs::UProbe;
-use aya::programs::uprobe::{UProbeAttachLocation, UProbeLinkId, UProbeScope};
 use emberscope_model::{AllocProbe, FileId, SampleKind};
-use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::collections::BTreeSet;
+use std::os::fd::BorrowedFd;
 
 /// The program of both functions: what it reads of their arguments is in the same place.
 pub(super) const PROGRAM: &str = "allocated";
@@ -60,10 +57,6 @@ impl Source for AllocSource {
     }
 }
 
-/// Links of the probes that are attached, by file.
-#[derive(Default)]
-pub(super) struct AllocProbes(BTreeMap<FileId, Vec<UProbeLinkId>>);
-
 impl Capture {
     /// Whether allocations are sampled.
     pub fn has_allocations(&self) -> bool {
@@ -81,24 +74,8 @@ impl Capture {
         file: BorrowedFd<'_>,
         probe: AllocProbe,
     ) -> Result<(), CaptureError> {
-        if self.allocations.0.contains_key(&id) {
-            return Ok(());
-        }
-        let program: &mut UProbe = loader::program(&mut self.ebpf, PROGRAM)?;
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let mut links = Vec::new();
-        for offset in [probe.in_new_tlab, probe.outside_tlab] {
-            let location = UProbeAttachLocation::AbsoluteOffset(offset);
-            match program.attach(location, &path, UProbeScope::AllProcesses) {
-                Ok(link) => links.push(link),
-                Err(error) => {
-                    detach(program, links)?;
-                    return Err(CaptureError::attach(PROGRAM, error));
-                }
-            }
-        }
-        self.allocations.0.insert(id, links);
-        Ok(())
+        let probes = [probe.in_new_tlab, probe.outside_tlab].map(|offset| (PROGRAM, offset));
+        self.allocations.attach(&mut self.ebpf, id, file, probes)
     }
 
     /// Takes the file's probes away; a file without is fine.
@@ -106,16 +83,11 @@ impl Capture {
     /// # Errors
     /// A probe stays.
     pub fn unwatch_allocations(&mut self, id: FileId) -> Result<(), CaptureError> {
-        let Some(links) = self.allocations.0.remove(&id) else { return Ok(()) };
-        detach(loader::program(&mut self.ebpf, PROGRAM)?, links)
+        self.allocations.detach(&mut self.ebpf, id)
     }
 
     /// Files whose allocations are sampled.
     pub fn alloc_probes(&self) -> usize {
-        self.allocations.0.len()
+        self.allocations.len()
     }
-}
-
-fn detach(program: &mut UProbe, links: Vec<UProbeLinkId>) -> Result<(), CaptureError> {
-    links.into_iter().try_for_each(|link| program.detach(link).map_err(|e| CaptureError::attach(PROGRAM, e)))
 }

@@ -17,6 +17,7 @@ mod decode_thread;
 mod decode_wait;
 mod error;
 mod features;
+mod file_probes;
 mod kernel_log;
 mod loader;
 mod mapped;

@@ -5,13 +5,10 @@
 //! their number is bounded with those.
 
 use super::error::CaptureError;
-use super::loader;
+use super::file_probes::FileProbes;
 use super::session::Capture;
-use aya::programs::UProbe;
-use aya::programs::uprobe::{UProbeAttachLocation, UProbeLinkId, UProbeScope};
 use emberscope_model::{FileId, PauseProbe};
-use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 /// Where a program's function is; None: another program is for it.
 type At = fn(&PauseProbe) -> Option<u64>;
@@ -24,16 +21,16 @@ pub(super) const PROGRAMS: [(&str, At); 4] = [
     ("pause_begins_since", |probe| probe.since.then_some(probe.begin)),
 ];
 
-/// Links of the probes that are attached, by file: each with its program.
+/// The probes, and whether there are to be any.
 pub(super) struct PauseProbes {
     wanted: bool,
-    links: BTreeMap<FileId, Vec<(&'static str, UProbeLinkId)>>,
+    probes: FileProbes,
 }
 
 impl PauseProbes {
     /// None yet.
     pub(super) fn new(wanted: bool) -> Self {
-        Self { wanted, links: BTreeMap::new() }
+        Self { wanted, probes: FileProbes::default() }
     }
 }
 
@@ -54,24 +51,8 @@ impl Capture {
         file: BorrowedFd<'_>,
         probe: PauseProbe,
     ) -> Result<(), CaptureError> {
-        if self.pauses.links.contains_key(&id) {
-            return Ok(());
-        }
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let mut links = Vec::new();
-        for (name, offset) in PROGRAMS.into_iter().filter_map(|(name, at)| Some((name, at(&probe)?))) {
-            let program: &mut UProbe = loader::program(&mut self.ebpf, name)?;
-            let location = UProbeAttachLocation::AbsoluteOffset(offset);
-            match program.attach(location, &path, UProbeScope::AllProcesses) {
-                Ok(link) => links.push((name, link)),
-                Err(error) => {
-                    self.detach_pauses(links)?;
-                    return Err(CaptureError::attach(name, error));
-                }
-            }
-        }
-        self.pauses.links.insert(id, links);
-        Ok(())
+        let probes = PROGRAMS.into_iter().filter_map(|(name, at)| Some((name, at(&probe)?)));
+        self.pauses.probes.attach(&mut self.ebpf, id, file, probes)
     }
 
     /// Takes the file's probes away; a file without is fine.
@@ -79,14 +60,6 @@ impl Capture {
     /// # Errors
     /// A probe stays.
     pub fn unwatch_pauses(&mut self, id: FileId) -> Result<(), CaptureError> {
-        let Some(links) = self.pauses.links.remove(&id) else { return Ok(()) };
-        self.detach_pauses(links)
-    }
-
-    fn detach_pauses(&mut self, links: Vec<(&'static str, UProbeLinkId)>) -> Result<(), CaptureError> {
-        links.into_iter().try_for_each(|(name, link)| {
-            let program: &mut UProbe = loader::program(&mut self.ebpf, name)?;
-            program.detach(link).map_err(|e| CaptureError::attach(name, e))
-        })
+        self.pauses.probes.detach(&mut self.ebpf, id)
     }
 }

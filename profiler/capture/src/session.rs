@@ -4,11 +4,11 @@ mod smoke;
 
 pub use smoke::SmokeReport;
 
-use super::alloc::AllocProbes;
 use super::config::CaptureConfig;
 use super::cpus::{CpuChange, CpuSet};
 use super::error::CaptureError;
 use super::features::HostFeatures;
+use super::file_probes::FileProbes;
 use super::kernel_log::KernelLog;
 use super::loader::{self, Loaded, Walk};
 use super::mapped::MappedCode;
@@ -49,7 +49,7 @@ pub struct Capture {
     cpus: CpuSet<Watch>,
     mapped: MappedCode,
     pub(super) names: NameProbes,
-    pub(super) allocations: AllocProbes,
+    pub(super) allocations: FileProbes,
     pub(super) pauses: PauseProbes,
     pub(super) threads: Threads,
     pub(super) runtimes: RuntimeMaps,
@@ -127,7 +127,7 @@ impl Capture {
             cpus: CpuSet::new(Duration::from_nanos(config.period_ns())),
             mapped: MappedCode::default(),
             names: NameProbes::default(),
-            allocations: AllocProbes::default(),
+            allocations: FileProbes::default(),
             pauses: PauseProbes::new(config.pauses && features.uprobes.is_ok()),
             threads,
             runtimes,

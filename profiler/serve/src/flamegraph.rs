@@ -16,7 +16,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
 use emberscope_export::{ExportError, ExportOptions, Format, Unit, render, render_columns};
-use emberscope_model::{Answer, LabelKey, MatchOp, Query, SampleKind};
+use emberscope_model::{LabelKey, MatchOp, Query, SampleKind};
 use emberscope_store::{Store, cut};
 use std::sync::Arc;
 
@@ -48,8 +48,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         SampleKind::Wall => {
             let mut answer = store.merge(query)?;
             wall::complete(store, query, &mut answer.tree)?;
-            let (tree, gone) = cut(answer.tree, max_nodes);
-            (Answer { tree, ..answer }, gone)
+            cut(answer, max_nodes)
         }
         _ => store.merge_largest(query, max_nodes)?,
     };

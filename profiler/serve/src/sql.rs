@@ -14,8 +14,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use emberscope_api::route::{self, param};
 use emberscope_api::{self as api, Amount, Cost, SparkOrigin, SparkStage, SqlOperator, SqlQuery};
-use emberscope_model::{LabelKey, MatchOp, Matcher, Node, Operator, Query, SampleKind, SparkSource, Tree};
-use emberscope_store::Store;
+use emberscope_model::{LabelKey, MatchOp, Matcher, Operator, Query, SampleKind, SparkSource, Tree};
+use emberscope_store::{Store, prefix_value};
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,18 +233,15 @@ fn kind_of(operator: &str) -> &'static str {
     }
 }
 
-/// The value of a prefix frame of this label.
-fn value(node: &Node, key: LabelKey) -> Option<&str> {
-    node.frame.name.strip_prefix(key.name())?.strip_prefix('=')
-}
-
 /// The two levels of labels of a tree: stages, and in each of them operators with their sums.
 fn by_stage(tree: &Tree) -> BTreeMap<&str, BTreeMap<String, Sum>> {
     let mut stages: BTreeMap<&str, BTreeMap<String, Sum>> = BTreeMap::new();
     for node in tree.nodes.iter().filter(|node| node.parent != 0) {
         let above = tree.nodes.get(node.parent as usize).filter(|above| above.parent == 0);
-        let stage = above.and_then(|above| value(above, LabelKey::Stage));
-        let (Some(stage), Some(operator)) = (stage, value(node, LabelKey::Operator)) else { continue };
+        let stage = above.and_then(|above| prefix_value(&above.frame, LabelKey::Stage));
+        let (Some(stage), Some(operator)) = (stage, prefix_value(&node.frame, LabelKey::Operator)) else {
+            continue;
+        };
         let sum = stages.entry(stage).or_default().entry(operator.to_owned()).or_default();
         sum.add(node.total_count, node.total_weight);
     }

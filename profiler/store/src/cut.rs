@@ -4,7 +4,7 @@
 //! under each node whose callees were cut one leaf `other` with their sum: nothing is lost from any total.
 //! A node is never kept without its callers: a caller's total is never smaller, and it stands before.
 
-use emberscope_model::{FastMap, Frame, FrameKind, Node, NodeId, Tree};
+use emberscope_model::{Answer, FastMap, Frame, FrameKind, Node, NodeId, Tree};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -40,12 +40,13 @@ fn other() -> Arc<Frame> {
     Arc::new(Frame::new(FrameKind::Label, "other", ""))
 }
 
-/// A tree's largest nodes, and how many nodes went.
-pub fn cut(tree: Tree, max_nodes: usize) -> (Tree, usize) {
-    match tree.nodes.len().saturating_sub(max_nodes.max(1)) {
-        0 => (tree, 0),
-        gone => (largest(&tree, max_nodes), gone),
+/// The answer with its tree's largest nodes, and how many nodes went.
+pub fn cut(mut answer: Answer, max_nodes: usize) -> (Answer, usize) {
+    let gone = answer.tree.nodes.len().saturating_sub(max_nodes.max(1));
+    if gone > 0 {
+        answer.tree = largest(&answer.tree, max_nodes);
     }
+    (answer, gone)
 }
 
 /// Which of a tree's nodes are kept, by their places. Which they are, not in which order, so they are not sorted.
@@ -118,6 +119,7 @@ fn own(nodes: &mut [Node]) {
 mod tests {
     use super::*;
     use crate::flat::{Flat, FlatNode, Symbol};
+    use emberscope_model::{Quality, TimeRange, WallTime};
     use proptest::prelude::*;
 
     /// A tree of (parent, self weight), totals summed up.
@@ -138,14 +140,21 @@ mod tests {
         Tree::with_totals(nodes)
     }
 
+    /// An answer's tree, cut.
+    fn cut_tree(tree: Tree, max_nodes: usize) -> (Tree, usize) {
+        let range = TimeRange { from: WallTime(0), until: WallTime(1) };
+        let (answer, gone) = cut(Answer { tree, range, windows: 1, quality: Quality::default() }, max_nodes);
+        (answer.tree, gone)
+    }
+
     #[test]
     fn the_small_ones_become_other() {
         let whole = tree(&[(0, 0), (0, 10), (1, 5), (1, 1), (1, 2), (0, 3)]);
-        let (less, gone) = cut(whole.clone(), 3);
+        let (less, gone) = cut_tree(whole.clone(), 3);
         assert_eq!(gone, 3);
         let shown: Vec<_> = less.nodes.iter().map(|n| (&*n.frame.name, n.parent, n.total_weight)).collect();
         assert_eq!(shown, [("f0", 0, 21), ("f1", 0, 18), ("f2", 1, 5), ("other", 1, 3), ("other", 0, 3)]);
-        let (all, gone) = cut(whole.clone(), 6);
+        let (all, gone) = cut_tree(whole.clone(), 6);
         assert_eq!((all.nodes, gone), (whole.nodes, 0));
     }
 
@@ -156,7 +165,7 @@ mod tests {
             max in 0usize..45,
         ) {
             let whole = tree(&shape);
-            let (less, gone) = cut(whole.clone(), max);
+            let (less, gone) = cut_tree(whole.clone(), max);
             prop_assert_eq!(gone, whole.nodes.len().saturating_sub(max.max(1)));
             let own: u64 = less.nodes.iter().map(|n| n.self_weight).sum();
             prop_assert_eq!(own, whole.nodes[0].total_weight);
@@ -186,7 +195,7 @@ mod tests {
                 let symbols = ["a", "b", "c"].map(Symbol::label).into();
                 Flat { nodes: nodes.collect(), symbols, root: (root, root * 10) }
             };
-            let (of_list, of_tree) = (flat().largest(max), cut(flat().finish(), max));
+            let (of_list, of_tree) = (flat().largest(max), cut_tree(flat().finish(), max));
             prop_assert_eq!((of_list.0.nodes, of_list.1), (of_tree.0.nodes, of_tree.1));
         }
     }

@@ -37,10 +37,7 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As [`Store::merge`].
     fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
-        let mut answer = self.merge(query)?;
-        let (tree, gone) = cut(answer.tree, max_nodes);
-        answer.tree = tree;
-        Ok((answer, gone))
+        Ok(cut(self.merge(query)?, max_nodes))
     }
     /// The methods of all selected samples, over the same windows as [`Store::merge`]; `group` does not matter. What
     /// it holds grows with the methods, so it answers where a tree would be too large.

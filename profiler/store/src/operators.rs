@@ -12,7 +12,7 @@ use super::disk::DiskUsage;
 use super::door::{Store, StoreUsage};
 use super::error::StoreError;
 use super::methods;
-use super::values::{LabelValue, LabelledSeries, sort_values};
+use super::values::{LabelValue, LabelledSeries, prefix_value, sort_values};
 use emberscope_model::{
     Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, Matcher, MethodAnswer, Node, Pauses,
     ProcessRecord, Quality, Query, Selection, SparkFact, SparkFacts, Summary, TimeRange, Tree, Window,
@@ -112,12 +112,10 @@ impl Store for ByOperator<'_> {
         Ok(answer)
     }
     fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
-        if Parted::of(query).is_none() {
-            return self.0.merge_largest(query, max_nodes);
+        match Parted::of(query) {
+            None => self.0.merge_largest(query, max_nodes),
+            Some(_) => Ok(cut(self.merge(query)?, max_nodes)),
         }
-        let answer = self.merge(query)?;
-        let (tree, gone) = cut(answer.tree, max_nodes);
-        Ok((Answer { tree, ..answer }, gone))
     }
     fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
         let query = Query { group: Vec::new(), ..query.clone() };
@@ -146,7 +144,7 @@ impl Store for ByOperator<'_> {
         }
         let tree = self.merge(&asked)?.tree;
         let of_key = |node: &Node| {
-            let value = node.frame.name.strip_prefix(key.name())?.strip_prefix('=')?;
+            let value = prefix_value(&node.frame, key)?;
             (value != super::limits::NO_VALUE).then(|| LabelValue {
                 value: value.into(),
                 count: node.total_count,

@@ -1,5 +1,6 @@
 //! What a question touches: when, whose, and which files of a block.
 
+use super::block::table_of;
 use emberscope_model::{LabelKey, Query, Selection, TimeRange};
 use std::time::Duration;
 
@@ -23,8 +24,7 @@ pub enum Needs {
 impl Needs {
     /// Whether a block's file is surely read.
     pub fn file(self, file: &str) -> bool {
-        let table = file.split(['.', '-']).next().unwrap_or_default();
-        match table {
+        match table_of(file) {
             _ if self == Self::All => true,
             "samples" => false,
             "stacks" | "nodes" | "frames" | "merged" => self == Self::Trees,

@@ -1,6 +1,6 @@
 //! Values of labels, with what samples have them, and series by label.
 
-use emberscope_model::{LabelKey, SeriesPoint};
+use emberscope_model::{Frame, LabelKey, SeriesPoint};
 use std::sync::Arc;
 
 /// A time series with its labels: those of `by`, in that order.
@@ -15,6 +15,11 @@ pub struct LabelValue {
     pub count: u64,
     /// Weight of these samples.
     pub weight: u64,
+}
+
+/// What a prefix frame of this label says (see [`crate::Store::merge`]); None: the frame is none.
+pub fn prefix_value(frame: &Frame, key: LabelKey) -> Option<&str> {
+    frame.name.strip_prefix(key.name())?.strip_prefix('=')
 }
 
 /// Most samples first, then by text.

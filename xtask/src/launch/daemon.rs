@@ -235,6 +235,13 @@ impl Daemon {
         serde_json::from_str(&reply.body).with_context(|| format!("GET {path} was not answered with JSON"))
     }
 
+    /// What the status says of the JVM of this pid; null where it is not known, or none was looked at yet.
+    pub fn jvm(&self, pid: u32) -> Result<serde_json::Value> {
+        let status = self.json("/api/v1/status")?;
+        let mut jvms = status["jvms"].as_array().into_iter().flatten();
+        Ok(jvms.find(|jvm| jvm["pid"] == pid).cloned().unwrap_or_default())
+    }
+
     /// Asks it to stop (SIGTERM) and waits; one that does not is killed, which is an error.
     pub fn stop(mut self) -> Result<ExitStatus> {
         match self.terminate()? {

@@ -44,6 +44,11 @@ const LEDGER: &str = "ledger";
 const PAUSES: &str = "pauses";
 const SPARK: &str = "spark";
 
+/// The table of a block's file, which may have been written anew since: that of `label_sets-2.parquet` is `label_sets`.
+pub(super) fn table_of(file: &str) -> &str {
+    file.split(['.', '-']).next().unwrap_or_default()
+}
+
 /// What is wrong with a block's files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file} {says}")]

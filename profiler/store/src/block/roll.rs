@@ -158,10 +158,7 @@ impl Block {
             }
         };
         let mut next = manifest.clone();
-        let is_old = |name: &String| {
-            let table = name.split(['-', '.']).next().unwrap_or_default();
-            TABLES.contains(&table)
-        };
+        let is_old = |name: &String| TABLES.contains(&table_of(name));
         next.files.retain(|name, _| !is_old(name));
         next.files.extend(files.files.iter().map(|(name, facts)| (name.clone(), *facts)));
         (next.windows, next.rows) = (count, rows);

@@ -70,7 +70,7 @@ impl Disk {
         if table.rows.len() < MIN_ROWS {
             return Ok(());
         }
-        self.make_room(length_of(table))?;
+        self.make_room(length_of(table.index.len(), table.rows.len(), table.rules.len()))?;
         let new = self.dir.join(format!("{key:016x}.new"));
         let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         encode(file, key, table)?;
@@ -104,9 +104,9 @@ impl Disk {
     }
 }
 
-/// Bytes of a table's file.
-fn length_of(table: &Table) -> u64 {
-    ((HEAD + table.rules.len() + 1) * 8 + (table.index.len() + table.rows.len()) * 4) as u64
+/// Bytes of a file with so many words of the index, rows and rules.
+fn length_of(index: usize, rows: usize, rules: usize) -> u64 {
+    ((HEAD + rules + 1) * 8 + (index + rows) * 4) as u64
 }
 
 /// A file that is written or read once, piece by piece: a whole one beside its table would be twice as much memory.
@@ -178,7 +178,7 @@ fn decode(file: impl Read, length: u64, key: u64) -> Option<Table> {
     let [Some(index), Some(rows), Some(rules), Some(read), Some(functions)] = numbers.map(number) else {
         return None;
     };
-    if length != ((HEAD + rules + 1) * 8 + (index + rows) * 4) as u64 {
+    if length != length_of(index, rows, rules) {
         return None;
     }
     let mut known = Vec::with_capacity(rules);

@@ -54,10 +54,8 @@ fn run(bench: &Bench, home: &Path, (name, flag): (&str, &str), words: &[&str]) -
     java.wait_fact("ready", TIMEOUT)?;
     let begun = Instant::now();
     loop {
-        let status = daemon.json("/api/v1/status")?;
-        let jvms = status["jvms"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let known = jvms.iter().find(|jvm| jvm["pid"] == java.pid());
-        if known.is_some_and(|jvm| jvm["allocations"] != "opening" && jvm["stacks"] == "code_tables") {
+        let jvm = daemon.jvm(java.pid())?;
+        if !jvm.is_null() && jvm["allocations"] != "opening" && jvm["stacks"] == "code_tables" {
             break;
         }
         ensure!(begun.elapsed() < TIMEOUT, "the daemon does not know {name}");

@@ -63,12 +63,7 @@ fn of_jvm(bench: &Bench, home: &Path, name: &str, flag: &str) -> Result<Compared
     let mut java = program(home, WORK.0, WORK.1).flag(flag).flag("-Xmx256m").start(&work)?;
     java.wait_fact("ready", TIMEOUT)?;
     let begun = Instant::now();
-    loop {
-        let status = daemon.json("/api/v1/status")?;
-        let jvms = status["jvms"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if jvms.iter().any(|jvm| jvm["pid"] == java.pid() && jvm["pauses"] == "probe") {
-            break;
-        }
+    while daemon.jvm(java.pid())?["pauses"] != "probe" {
         ensure!(begun.elapsed() < TIMEOUT, "the daemon sees no pauses of {name}");
         std::thread::sleep(Duration::from_millis(200));
     }

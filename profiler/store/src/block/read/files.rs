@@ -4,7 +4,7 @@ use super::super::manifest::FileFacts;
 use super::super::table::{Room, TableReader};
 use super::super::{
     BlockProblem, FRAMES, GROUPS, LABEL_SETS, LEDGER, MERGED, NODES, PAUSES, PROCESSES, SAMPLES, SPARK,
-    STACKS, WINDOWS,
+    STACKS, WINDOWS, table_of,
 };
 use super::file::Positioned;
 use super::{Block, lock};
@@ -50,6 +50,11 @@ impl Block {
             fetch.fetch(&found.0).map_err(|error| BlockProblem::io(&self.dir.join(&found.0), &error))?;
         }
         Ok(found)
+    }
+
+    /// Whether the block has a table: not all blocks have all of them.
+    pub(super) fn has(&self, table: &str) -> bool {
+        lock(&self.manifest).files.keys().any(|name| table_of(name) == table)
     }
 
     /// A small table, checked. Its rows take of `room`.

@@ -3,9 +3,9 @@
 use super::super::super::facts::PauseLine;
 use super::super::table::Room;
 use super::super::*;
+use super::guarded;
 use super::tables::Texts;
 use super::view::OpenBlock;
-use super::{guarded, lock};
 use emberscope_model::WallTime;
 use std::sync::Arc;
 
@@ -14,9 +14,7 @@ const PAUSE_ROOM: u64 = 64 << 20;
 
 impl OpenBlock<'_> {
     pub(in super::super) fn read_pauses(&self) -> Result<Vec<PauseLine>, BlockProblem> {
-        let there =
-            lock(&self.block.manifest).files.keys().any(|name| name.split(['.', '-']).next() == Some(PAUSES));
-        if there { guarded(|| self.pause_lines()) } else { Ok(Vec::new()) }
+        if self.block.has(PAUSES) { guarded(|| self.pause_lines()) } else { Ok(Vec::new()) }
     }
 
     fn pause_lines(&self) -> Result<Vec<PauseLine>, BlockProblem> {

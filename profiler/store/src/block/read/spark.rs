@@ -22,9 +22,7 @@ impl Block {
         if let Some(words) = lock(&self.kept).spark.clone() {
             return Ok(words);
         }
-        let there =
-            lock(&self.manifest).files.keys().any(|name| name.split(['.', '-']).next() == Some(SPARK));
-        let words = if there { guarded(|| words(self))? } else { SparkWords::default() };
+        let words = if self.has(SPARK) { guarded(|| words(self))? } else { SparkWords::default() };
         let words = Arc::new(words);
         lock(&self.kept).spark = Some(words.clone());
         Ok(words)

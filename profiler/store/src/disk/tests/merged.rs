@@ -26,6 +26,27 @@ pub(super) fn merged(config: DiskStoreConfig) -> DiskStore {
     store
 }
 
+/// A store that has a block and a journal, wherever what it holds may be: looked at there, read again from the journal, in two
+/// blocks, in one, and with coarser windows, as which it is given back.
+pub(super) fn after_every_start(dir: &Path, store: DiskStore, same: impl Fn(&DiskStore, &str)) -> DiskStore {
+    same(&store, "a block and a journal");
+    drop(store);
+    let store = open(dir);
+    same(&store, "the journal was read again");
+    store.settle();
+    same(&store, "two blocks");
+    drop(store);
+    let store = merged(merging(dir));
+    assert_eq!(store.disk().unwrap().blocks, 1);
+    same(&store, "one block of two");
+    drop(store);
+    let roll_ups = vec![RollUp { after: Duration::ZERO, window: Duration::from_secs(60) }];
+    let store = DiskStore::open(DiskStoreConfig { roll_ups, ..config(dir) }).unwrap();
+    store.settle();
+    same(&store, "with coarser windows");
+    store
+}
+
 /// A block of each of some windows, and the same in plain.
 fn written(dir: &Path, windows: u64) -> PlainStore {
     let plain = PlainStore::default();

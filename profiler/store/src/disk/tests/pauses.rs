@@ -1,6 +1,6 @@
 //! Pauses of JVMs: the same answer wherever they are kept, whoever's they turn out to be, and the longest where not all fit.
 
-use super::merged::{merged, merging};
+use super::merged::after_every_start;
 use super::*;
 use emberscope_model::Pause;
 
@@ -45,21 +45,7 @@ fn pauses_are_the_same_after_every_start() {
         assert_eq!(answer(store, &[]), live, "{when}");
         assert_eq!(store.disk().unwrap().set_aside, 0, "{when}");
     };
-    same(&store, "a block and a journal");
-    drop(store);
-    let store = open(dir.path());
-    same(&store, "the journal was read again");
-    store.settle();
-    same(&store, "two blocks");
-    drop(store);
-    let store = merged(merging(dir.path()));
-    assert_eq!(store.disk().unwrap().blocks, 1);
-    same(&store, "one block of two");
-    drop(store);
-    let roll_ups = vec![RollUp { after: Duration::ZERO, window: Duration::from_secs(60) }];
-    let store = DiskStore::open(DiskStoreConfig { roll_ups, ..config(dir.path()) }).unwrap();
-    store.settle();
-    same(&store, "with coarser windows");
+    let store = after_every_start(dir.path(), store, same);
     store.relabel(&process(0), &process(1));
     store.forget(&process(2));
     store.settle();

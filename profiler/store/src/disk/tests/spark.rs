@@ -1,7 +1,7 @@
 //! What Spark says of applications: the same answer wherever it is kept, and gone with the last windows that need it.
 
 use super::super::super::spark::tests::fact;
-use super::merged::{merged, merging};
+use super::merged::after_every_start;
 use super::*;
 use emberscope_model::{SparkFact, SparkFactKind, SparkStages};
 use std::fs;
@@ -53,23 +53,9 @@ fn names_are_the_same_while_the_driver_lives_and_after_every_start() {
         assert_eq!(answer(store, "app-3"), None, "{when}: nobody said anything");
         assert_eq!(store.disk().unwrap().set_aside, 0, "{when}");
     };
-    same(&store, "a block and a journal");
     let usage = store.usage();
     assert_eq!((usage.facts, usage.facts_refused), (4 + 2 * 3 + 1, 1), "each in both parts");
-    drop(store);
-    let store = open(dir.path());
-    same(&store, "the journal was read again");
-    store.settle();
-    same(&store, "two blocks");
-    drop(store);
-    let store = merged(merging(dir.path()));
-    assert_eq!(store.disk().unwrap().blocks, 1);
-    same(&store, "one block of two");
-    drop(store);
-    let roll_ups = vec![RollUp { after: Duration::ZERO, window: Duration::from_secs(60) }];
-    let store = DiskStore::open(DiskStoreConfig { roll_ups, ..config(dir.path()) }).unwrap();
-    store.settle();
-    same(&store, "with coarser windows");
+    let store = after_every_start(dir.path(), store, same);
     store.relabel(&process(0), &process(1));
     store.settle();
     drop(store);
