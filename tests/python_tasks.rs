@@ -31,23 +31,25 @@ fn python_workers_of_spark_3() -> Result<()> {
 fn python_workers_of_pandas_on_spark_3() -> Result<()> {
     let test = "python_workers_of_pandas_on_spark_3";
     let Some(here) = Here::or_skip(test) else { return Ok(()) };
-    python_workers_of_pandas(test, &here)
+    python_workers_of_pandas(test, &here, "")
 }
 
 #[test]
 fn python_workers_of_pandas_on_the_newest_spark() -> Result<()> {
     let test = "python_workers_of_pandas_on_the_newest_spark";
     let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
-    python_workers_of_pandas(test, &here)
+    // Data sources in Python came with Spark 4.0.
+    python_workers_of_pandas(test, &here, ",source")
 }
 
-/// Functions that get Arrow's batches: pandas_udf, mapInPandas, applyInPandas.
-fn python_workers_of_pandas(test: &str, here: &Here) -> Result<()> {
+/// Functions that get Arrow's batches: pandas_udf, mapInPandas, applyInPandas of one and of two data frames and with a state.
+fn python_workers_of_pandas(test: &str, here: &Here, more: &str) -> Result<()> {
     let Some(packages) = packages::pandas_installed(&here.venv) else {
         skip(test, "no pandas for Spark's Python: ./x setup fetches it from PyPI");
         return Ok(());
     };
-    python_workers_with(here, "arrow,map,apply,foreach", &[], Some(packages))
+    let kinds = format!("arrow,map,apply,cogroup,state,foreach{more}");
+    python_workers_with(here, &kinds, &[], Some(packages))
 }
 
 #[test]

@@ -50,6 +50,10 @@ pub use waiter::{
 /// [`StackEnd::DepthLimit`].
 pub const MAX_USER_FRAMES: usize = 512;
 
+/// The same with the functions of Python behind the physical frames: CPython lets a program recurse a thousand calls deep
+/// (`sys.getrecursionlimit()`), and half of that is seen in programs that work.
+pub const MAX_FRAMES_WITH_PYTHON: usize = 1_024;
+
 /// Deepest user stack on a kernel without `bpf_loop` (before 5.17), where the walk is a bounded loop
 /// that the verifier unrolls.
 pub const MAX_USER_FRAMES_BOUNDED: usize = 127;

@@ -11,8 +11,8 @@ use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, FILTER_SLOTS, GRANULE_WORDS, MAX_KERNEL_FRAMES, MAX_PARTIES, MAX_RULES, MAX_SLABS,
-    MAX_SPARK_PYTHONS, MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_USER_FRAMES,
+    COUNTER_SLOTS, FILTER_SLOTS, GRANULE_WORDS, MAX_FRAMES_WITH_PYTHON, MAX_KERNEL_FRAMES, MAX_PARTIES,
+    MAX_RULES, MAX_SLABS, MAX_SPARK_PYTHONS, MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS,
     MAX_WAITERS, MAX_WATCHED, Party, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share,
     StackRecord, Standing, Waiter,
 };
@@ -21,7 +21,7 @@ use profiler_ebpf::{
 pub const FETCH_BYTES: usize = 4096;
 
 /// Words of a stack record after its head: kernel addresses, then two a user frame.
-pub const BODY_WORDS: usize = MAX_KERNEL_FRAMES + 2 * MAX_USER_FRAMES;
+pub const BODY_WORDS: usize = MAX_KERNEL_FRAMES + 2 * MAX_FRAMES_WITH_PYTHON;
 
 /// Words of a sample's record.
 pub const SAMPLE_WORDS: usize = size_of::<SampleRecord>() / 8;

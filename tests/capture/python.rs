@@ -11,7 +11,7 @@ use emberscope_target::memory::ProcessMemory;
 use emberscope_target::text::MAX_NAME;
 use emberscope_tests::walking_host;
 use profiler_ebpf::{
-    EvalRange, Grouping, InstructionKind, MAX_USER_FRAMES, PythonFrameTag, PythonLayout, PythonPlace,
+    EvalRange, Grouping, InstructionKind, MAX_FRAMES_WITH_PYTHON, PythonFrameTag, PythonLayout, PythonPlace,
     RuntimeHead, RuntimeId,
 };
 
@@ -171,7 +171,7 @@ struct Seen {
 impl Seen {
     fn look(&mut self, hostile: &Hostile, stack: &RawStack) {
         let frames = &stack.user;
-        assert!(frames.len() <= MAX_USER_FRAMES, "{} frames", frames.len());
+        assert!(frames.len() <= MAX_FRAMES_WITH_PYTHON, "{} frames", frames.len());
         let native = frames.iter().take_while(|frame| frame.is_native()).count();
         let (native, python) = frames.split_at(native);
         let tags: Vec<PythonFrameTag> = python
@@ -195,7 +195,7 @@ impl Seen {
         self.right += usize::from(inner == [0, 1, 2]);
         let functions = tags.iter().filter(|tag| order(tag) == 1).count();
         self.python += usize::from(functions > 0);
-        self.full += usize::from(frames.len() >= MAX_USER_FRAMES - 1);
+        self.full += usize::from(frames.len() >= MAX_FRAMES_WITH_PYTHON - 1);
         self.rooted += usize::from(tags.last() == Some(&PythonFrameTag::Root));
         let merged = CPython::default().arranged(frames, stack.end).expect("Python's");
         assert!(merged.len() <= frames.len(), "{} of {} frames", merged.len(), frames.len());
@@ -274,6 +274,6 @@ fn a_pythons_memory_that_is_all_wrong() {
     assert!(seen.inside > 20 && seen.right * 100 >= seen.inside * 95, "{seen:?}");
     assert!(seen.python > 10 && seen.full > 0, "chains are followed, and end: {seen:?}");
     // Two reads a frame, and one a frame of another.
-    let most = stats.samples * (2 * MAX_USER_FRAMES as u64 + 64);
+    let most = stats.samples * (2 * MAX_FRAMES_WITH_PYTHON as u64 + 64);
     assert!(stats.stack_reads <= most, "{} reads for {} samples", stats.stack_reads, stats.samples);
 }

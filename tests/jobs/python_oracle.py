@@ -1,6 +1,7 @@
 """Tells its own stacks: each scene burns CPU in one place, and says when that was and what sys._getframe saw there.
 
-Usage: python_oracle.py SCENE[,SCENE..] SECONDS WINDOW_MS. A scene begins and ends with a window. A line of JSON each:
+Usage: python_oracle.py SCENE[,SCENE..] SECONDS WINDOW_MS. A scene's time begins and ends with a window; one of stacks is
+entered before and left after it, so that all of its time is in one place. A line of JSON each:
 {"scene", "from", "until" (Unix milliseconds), "stack" (root first)}; of a split {"shares"} of thread CPU time instead, by
 function, by function and line (`lines`), or of Python code and numpy's (`numpy`, which wants numpy).
 Runs on Python 3.8 and newer.
@@ -40,7 +41,7 @@ def recursion(until, depth=100):
     return recursion(until, depth - 1) if depth else burn(until)
 
 
-def deep(until, depth=330):
+def deep(until, depth=500):
     return deep(until, depth - 1) if depth else burn(until)
 
 
@@ -104,6 +105,23 @@ class Base:
 class Derived(Base):
     def __init__(self, until):
         super().__init__(until)
+
+
+def decorated(until):
+    def logged(function):
+        @functools.wraps(function)
+        def wrapper(*arguments, **named):
+            return function(*arguments, **named)
+
+        return wrapper
+
+    @logged
+    @functools.lru_cache(maxsize=None)
+    @logged
+    def inner(until):
+        return burn(until)
+
+    return inner(until)
 
 
 def classes(until):
@@ -199,15 +217,16 @@ def main():
     seconds, window = float(sys.argv[2]), int(sys.argv[3]) / 1000
     sys.setrecursionlimit(5000)
     for name in sys.argv[1].split(","):
-        start = (time.time() // window + 1) * window
-        # Whoever lost its CPU meanwhile begins late, which is not negative.
-        time.sleep(max(0.0, start - time.time()))
+        shared = name in ("split", "lines", "numpy")
+        early, late = (0.0, -0.005) if shared else (0.4 * window, 0.1 * window)
+        start = ((time.time() + early) // window + 1) * window
+        time.sleep(max(0.0, start - early - time.time()))
         until = start + seconds
         told.clear()
-        # Not to the window's last instant: what comes after the scene is not in it.
-        shares = globals()[name](until - 0.005)
+        # Shares end before the window's last instant: what comes after the scene is not in them.
+        shares = globals()[name](until + late)
         line = {"scene": name, "from": int(start * 1000), "until": int(until * 1000)}
-        if name in ("split", "lines", "numpy"):
+        if shared:
             line["shares"] = shares
         else:
             line["stack"] = told[0]

@@ -4,7 +4,8 @@ Each call of a function burns CPU time in a C library's function that is the par
 zlib, sha512 of OpenSSL, BZ2_bzCompress of bzip2, lzma_code of xz), and notes
 in `calls/PID` whose it was: kind, stage, partition, attempt, TID, and the CPU time in nanoseconds. A phase is a kind of
 function: `udf` pickled, `arrow`, `map` (mapInPandas), `apply` (applyInPandas, after a shuffle), `rdd` (mapPartitions), `foreach`
-(foreachPartition of a data frame), `two` (two Python functions in one task, an RDD's below a pickled one). Prints the facts `app`, `started` and `ended` (Unix
+(foreachPartition of a data frame), `cogroup` (applyInPandas of two data frames), `state` (applyInPandasWithState, one micro-batch
+of a stream), `source` (a data source in Python, Spark 4.0), `two` (two Python functions in one task, an RDD's below a pickled one). Prints the facts `app`, `started` and `ended` (Unix
 milliseconds), `stages` and `done`; ends when a file `stop` is there.
 
     python_tasks.py [--kinds udf,arrow,..] [--partitions 8] [--calls 40] [--ms 25]
@@ -79,6 +80,53 @@ def main():
         for _ in rows:
             burn("foreach")
 
+    def of_cogroup(left, right):
+        for _ in range(len(left)):
+            burn("cogroup")
+        return left
+
+    def of_state(key, groups, state):
+        import pandas
+
+        n = sum(burn("state") for group in groups for _ in range(len(group)))
+        state.update((n,))
+        yield pandas.DataFrame({"n": [n]})
+
+    def of_source():
+        from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+        class Reader(DataSourceReader):
+            def partitions(self):
+                return [InputPartition(which) for which in range(partitions)]
+
+            def read(self, partition):
+                for row in range(calls):
+                    burn("source")
+                    yield (row,)
+
+        class Source(DataSource):
+            @classmethod
+            def name(cls):
+                return "burns"
+
+            def schema(self):
+                return "id long"
+
+            def reader(self, schema):
+                return Reader()
+
+        spark.dataSource.register(Source)
+        spark.read.format("burns").load().agg(F.sum("id")).collect()
+
+    def of_stream():
+        from pyspark.sql.streaming.state import GroupStateTimeout
+
+        stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows).load()
+        groups = stream.withColumnRenamed("value", "id").select("id").groupBy("id")
+        counted = groups.applyInPandasWithState(of_state, "n long", "n long", "update", GroupStateTimeout.NoTimeout)
+        writer = counted.writeStream.format("noop").outputMode("update").trigger(once=True)
+        writer.option("checkpointLocation", os.path.abspath("checkpoint")).start().awaitTermination()
+
     def of_inner(rows):
         for row in rows:
             burn("inner")
@@ -98,6 +146,14 @@ def main():
         "map": lambda: ids().mapInPandas(of_map, "id long").agg(F.sum("id")).collect(),
         "apply": lambda: ids().groupBy("id").applyInPandas(of_apply, "id long").agg(F.sum("id")).collect(),
         "rdd": lambda: spark.sparkContext.range(rows, numSlices=partitions).mapPartitions(of_rdd).sum(),
+        "cogroup": lambda: ids()
+        .groupBy("id")
+        .cogroup(ids().groupBy("id"))
+        .applyInPandas(of_cogroup, "id long")
+        .agg(F.sum("id"))
+        .collect(),
+        "state": of_stream,
+        "source": of_source,
         "foreach": lambda: ids().foreachPartition(of_foreach),
         "two": lambda: spark.createDataFrame(
             spark.sparkContext.range(rows, numSlices=partitions).mapPartitions(of_inner), "id long"

@@ -114,7 +114,8 @@ pub struct EvalRange {
 /// Pieces of the eval loop: compilers put what is rarely run into a second one.
 pub const MAX_EVAL_RANGES: usize = 2;
 
-/// Native frames of a thread that may run Python, at most: what is left of [`crate::MAX_USER_FRAMES`] is for the chain.
+/// Native frames of a thread that may run Python, at most: what is left of
+/// [`crate::MAX_FRAMES_WITH_PYTHON`] is for the chain.
 pub const MAX_NATIVE_BESIDE_PYTHON: usize = 384;
 
 /// Bytes of a Python frame and of a code object that are read at once, at most: where all of [`PythonLayout`]'s fields

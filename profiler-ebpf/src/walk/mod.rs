@@ -28,14 +28,14 @@ use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
 use profiler_ebpf::arch::Start;
-use profiler_ebpf::{MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
+use profiler_ebpf::{MAX_FRAMES_WITH_PYTHON, MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
 use stack::FIRST_FETCH_BYTES;
 pub use stack::{at_most, checked};
 
 /// Steps between two calls of the callback, whose call and look-up of the scratch cost as much as a step.
 const STEPS_A_ROUND: usize = 8;
 /// Callbacks at most: a frame each at least, but for a few that only change the pc.
-const MAX_ROUNDS: u32 = MAX_USER_FRAMES as u32 + 64;
+const MAX_ROUNDS: u32 = MAX_FRAMES_WITH_PYTHON as u32 + 64;
 /// Rounds of a program that is called again and again: what the verifier of Linux 5.10 looks at.
 const ROUNDS_A_CALL: usize = 4;
 /// Second word of a [`UserFrame`] that holds a return address.

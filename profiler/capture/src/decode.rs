@@ -9,8 +9,8 @@ use emberscope_model::{
     RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause,
 };
 use profiler_ebpf::{
-    MAX_KERNEL_FRAMES, MAX_USER_FRAMES, RecordHeader, RecordKind, SampleRecord, StackRecord, TaskRecord,
-    UserFrame,
+    MAX_FRAMES_WITH_PYTHON, MAX_KERNEL_FRAMES, RecordHeader, RecordKind, SampleRecord, StackRecord,
+    TaskRecord, UserFrame,
 };
 use std::mem::offset_of;
 
@@ -101,7 +101,7 @@ pub(super) fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
 fn stack(bytes: &[u8]) -> Result<RawStack, DecodeError> {
     let kernel_frames = usize::from(u16_at(bytes, offset_of!(StackRecord, kernel_frames))?);
     let user_frames = usize::from(u16_at(bytes, offset_of!(StackRecord, user_frames))?);
-    if kernel_frames > MAX_KERNEL_FRAMES || user_frames > MAX_USER_FRAMES {
+    if kernel_frames > MAX_KERNEL_FRAMES || user_frames > MAX_FRAMES_WITH_PYTHON {
         return Err(DecodeError::TooManyFrames);
     }
     let end = *bytes.get(offset_of!(StackRecord, end)).ok_or(DecodeError::Short)?;

@@ -183,7 +183,7 @@ impl HostFeatures {
                 "bpf_loop",
                 self.bpf_loop,
                 Degraded,
-                "User stacks are taken to 512 frames.",
+                "User stacks are taken to 512 frames, with the functions of Python to 1,024.",
                 "No bpf_loop: user stacks are walked in pieces, 130 to 512 frames deep; Linux 5.17 mends it.",
             ),
             flag(

@@ -16,12 +16,13 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Scenes whose stack stays as it is for all of their time.
-pub const SCENES: [&str; 10] = [
+pub const SCENES: [&str; 11] = [
     "recursion",
     "deep",
     "generators",
     "comprehensions",
     "callbacks",
+    "decorated",
     "exceptions",
     "classes",
     "evaluated",
@@ -126,7 +127,8 @@ pub fn run(python: &Python, scenes: &[&str], seconds: u64, window_ms: u64, log: 
     let shown = step::shown(&command);
     let mut running = Running::start("the Python oracle", &mut command, log)?;
     let pid = running.pid();
-    running.wait(SLACK + Duration::from_secs(seconds + window_ms.div_ceil(1000)) * scenes.len() as u32)?;
+    running
+        .wait(SLACK + Duration::from_secs(seconds + 2 * window_ms.div_ceil(1000)) * scenes.len() as u32)?;
     let text = std::fs::read_to_string(log).with_context(|| format!("reading {}", log.display()))?;
     let told: Vec<Scene> = text.lines().filter_map(scene).collect();
     ensure!(told.len() == scenes.len(), "{shown} told {} of {} scenes:\n{text}", told.len(), scenes.len());

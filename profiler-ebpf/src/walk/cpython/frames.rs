@@ -13,7 +13,7 @@ use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{
-    CodeFields, Grouping, InstructionKind, MAX_PYTHON_CODE, MAX_PYTHON_FRAME, MAX_USER_FRAMES,
+    CodeFields, Grouping, InstructionKind, MAX_FRAMES_WITH_PYTHON, MAX_PYTHON_CODE, MAX_PYTHON_FRAME,
     PythonFrameTag, PythonLayout, PythonPlace,
 };
 
@@ -50,7 +50,7 @@ unsafe fn step(scratch: *mut Scratch) -> bool {
         let walk = &(*scratch).walk;
         let frame = walk.python.frame;
         // Without room for the mark of the end the chain is cut.
-        if walk.frames >= MAX_USER_FRAMES as u64 {
+        if walk.frames >= MAX_FRAMES_WITH_PYTHON as u64 {
             return false;
         }
         if frame == 0 {

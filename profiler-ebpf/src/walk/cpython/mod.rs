@@ -14,7 +14,7 @@ use super::{push, stack};
 use crate::maps::Scratch;
 use crate::regs;
 use maps::PYTHONS;
-use profiler_ebpf::{MAX_EVAL_RANGES, MAX_USER_FRAMES, PythonFrameTag, PythonLayout, RuntimeHead};
+use profiler_ebpf::{MAX_EVAL_RANGES, MAX_FRAMES_WITH_PYTHON, PythonFrameTag, PythonLayout, RuntimeHead};
 
 pub use frames::steps;
 
@@ -64,7 +64,7 @@ pub unsafe fn after(scratch: *mut Scratch) -> bool {
             }
         }
         let walk = &mut (*scratch).walk;
-        walk.most = MAX_USER_FRAMES as u64;
+        walk.most = MAX_FRAMES_WITH_PYTHON as u64;
         // What was fetched of the stack gives way to what is read here.
         (walk.base, walk.limit) = (0, 0);
         (walk.python.follows, walk.python.open) = (1, 0);

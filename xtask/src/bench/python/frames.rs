@@ -17,8 +17,6 @@ const EQUAL: f64 = 99.5;
 const SPLIT_BAR: f64 = 1.0;
 /// A scene that is run once more, before all others.
 const WARM_UP: &str = "generators";
-/// Up to 3.10 a Python call is three native ones, and 330 of them are more than the walker goes.
-const DEEP_FROM: u32 = 11;
 
 /// Measures.
 pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
@@ -67,7 +65,7 @@ fn one(bench: &Bench, daemon: &Daemon, python: &Python) -> Result<Vec<Row>> {
     // Until the interpreter is known: the first scene is not judged.
     let mut scenes = vec![WARM_UP];
     if bench.wants(Rows::Frames) {
-        scenes.extend(SCENES.iter().filter(|scene| **scene != "deep" || python.minor >= DEEP_FROM));
+        scenes.extend(SCENES);
     }
     scenes.extend(splits.iter().filter(|split| wanted(split.0)).flat_map(|split| split.1));
     let before = Kernel::read(daemon)?;
