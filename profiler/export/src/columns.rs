@@ -12,12 +12,13 @@
 //! parent.
 
 use super::json::frame_json;
-use super::{Bounded, ExportError, Unit};
+use super::{Bounded, ExportError, Format, Unit};
 use emberscope_api::{Columns, TreeColumns};
 use emberscope_model::{Answer, Frame, Node};
 use serde::Serialize;
 use serde::ser::Serializer;
 use std::collections::HashMap;
+use std::io::Write;
 
 /// A number of every node.
 struct Column<'a>(&'a [Node], Box<dyn Fn(&Node) -> u64>);
@@ -37,8 +38,8 @@ impl Serialize for Column<'_> {
 /// Writes an answer as columns.
 ///
 /// # Errors
-/// [`ExportError::TooLarge`] over [`super::MAX_BYTES`].
-pub fn render(answer: &Answer, unit: Unit) -> Result<Vec<u8>, ExportError> {
+/// [`ExportError::TooLarge`] over [`super::MAX_BYTES`]; [`ExportError::Write`] for what the writer says.
+pub fn write(answer: &Answer, unit: Unit, out: &mut impl Write) -> Result<(), ExportError> {
     let nodes = &answer.tree.nodes;
     let mut places: HashMap<&Frame, u32, foldhash::fast::FixedState> = HashMap::default();
     let mut frames = Vec::new();
@@ -66,12 +67,9 @@ pub fn render(answer: &Answer, unit: Unit) -> Result<Vec<u8>, ExportError> {
         },
         frames,
     };
-    let mut out = Bounded::new();
-    match serde_json::to_writer(&mut out, &json) {
-        Ok(()) => Ok(out.bytes),
-        Err(_) if out.full => Err(ExportError::TooLarge { limit: out.limit }),
-        Err(source) => Err(ExportError::Write { format: "json", source: source.into() }),
-    }
+    let mut out = Bounded::new(out);
+    let written = serde_json::to_writer(&mut out, &json).map_err(Into::into);
+    out.end(Format::Json, written)
 }
 
 #[cfg(test)]
@@ -90,7 +88,9 @@ mod tests {
             (&[run, (K, "futex")], 2),
             (&[run, run], 1),
         ]));
-        let columns: Value = serde_json::from_slice(&render(&answer, Unit::Weight).unwrap()).unwrap();
+        let mut columns = Vec::new();
+        write(&answer, Unit::Weight, &mut columns).unwrap();
+        let columns: Value = serde_json::from_slice(&columns).unwrap();
         let options = ExportOptions { unit: Unit::Weight, ..ExportOptions::default() };
         let nodes = crate::render(Format::Json, &answer, &options).unwrap();
         let nodes: Value = serde_json::from_slice(&nodes).unwrap();

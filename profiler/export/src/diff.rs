@@ -7,7 +7,7 @@
 
 use super::text::{clean, one_line};
 use super::walk::{Below, Path, preorder};
-use super::{Bounded, ExportError, Format, MAX_BYTES};
+use super::{Bounded, ExportError, Format};
 use emberscope_model::{Frame, FrameKind, Node, NodeId, Tree};
 use inferno::flamegraph::{Direction, Options, TextTruncateDirection, from_lines};
 use std::collections::HashMap;
@@ -142,7 +142,8 @@ impl DiffOptions {
 /// [`ExportError::TooLarge`] over [`MAX_BYTES`]. [`ExportError::Write`]: inferno cannot draw it, or the format holds
 /// one answer only, or is JSON, which only who compares can write: it says what the sides rest on.
 pub fn render(format: Format, trees: &Aligned, options: &DiffOptions) -> Result<Vec<u8>, ExportError> {
-    let mut out = Bounded { bytes: Vec::new(), limit: MAX_BYTES, full: false };
+    let mut bytes = Vec::new();
+    let mut out = Bounded::new(&mut bytes);
     let written = match format {
         Format::Svg => svg(trees, options, &mut out),
         Format::Folded => folded(trees, options, &mut out),
@@ -151,11 +152,7 @@ pub fn render(format: Format, trees: &Aligned, options: &DiffOptions) -> Result<
             Err(io::Error::other("it holds one answer, not two"))
         }
     };
-    match written {
-        Ok(()) => Ok(out.bytes),
-        Err(_) if out.full => Err(ExportError::TooLarge { limit: out.limit }),
-        Err(source) => Err(ExportError::Write { format: format.slug(), source }),
-    }
+    out.end(format, written).map(|()| bytes)
 }
 
 fn folded(trees: &Aligned, options: &DiffOptions, out: &mut impl Write) -> io::Result<()> {

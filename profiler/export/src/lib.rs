@@ -20,7 +20,7 @@ mod top;
 mod walk;
 
 pub use cause::{Cause, SIGNIFICANT, cause, error_of_both};
-pub use columns::render as render_columns;
+pub use columns::write as write_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use emberscope_api::Format;
 pub use html::page as render_html;
@@ -126,7 +126,21 @@ pub enum ExportError {
 /// [`ExportError::TooLarge`] over [`MAX_BYTES`]. [`ExportError::Frames`]: pprof and JFR, over [`pprof::MAX_FRAMES`]
 /// frames. [`ExportError::Write`]: the format's writer failed, or nobody waits for the answer any more.
 pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Result<Vec<u8>, ExportError> {
-    let mut out = Bounded::new();
+    let mut bytes = Vec::new();
+    write(format, answer, options, &mut bytes).map(|()| bytes)
+}
+
+/// As [`render`], to a writer.
+///
+/// # Errors
+/// As [`render`]'s, and [`ExportError::Write`] for what the writer says.
+pub fn write(
+    format: Format,
+    answer: &Answer,
+    options: &ExportOptions,
+    out: &mut (impl Write + Send),
+) -> Result<(), ExportError> {
+    let mut out = Bounded::new(out);
     let written = match format {
         Format::Folded => folded::write(&answer.tree, options, &mut out),
         Format::Svg => svg::write(answer, options, &mut out),
@@ -137,39 +151,46 @@ pub fn render(format: Format, answer: &Answer, options: &ExportOptions) -> Resul
             Ok(()) => Ok(()),
         },
         Format::Parquet => flat::write(answer, options, &mut out),
-        Format::Jfr => return jfr::file(answer, options),
+        Format::Jfr => jfr::file(answer, options).map(|file| out.write_all(&file))?,
     };
-    match written {
-        Ok(()) => Ok(out.bytes),
-        Err(_) if out.full => Err(ExportError::TooLarge { limit: out.limit }),
-        Err(source) => Err(ExportError::Write { format: format.slug(), source }),
-    }
+    out.end(format, written)
 }
 
-/// Bytes up to a limit.
-struct Bounded {
-    bytes: Vec<u8>,
+/// A writer of bytes up to a limit.
+struct Bounded<W> {
+    out: W,
+    written: usize,
     limit: usize,
     full: bool,
 }
 
-impl Bounded {
-    fn new() -> Self {
-        Self { bytes: Vec::new(), limit: MAX_BYTES, full: false }
+impl<W: Write> Bounded<W> {
+    fn new(out: W) -> Self {
+        Self { out, written: 0, limit: MAX_BYTES, full: false }
+    }
+
+    /// How writing in a format ended.
+    fn end(self, format: Format, written: io::Result<()>) -> Result<(), ExportError> {
+        match written {
+            Ok(()) => Ok(()),
+            Err(_) if self.full => Err(ExportError::TooLarge { limit: self.limit }),
+            Err(source) => Err(ExportError::Write { format: format.slug(), source }),
+        }
     }
 }
 
-impl Write for Bounded {
+impl<W: Write> Write for Bounded<W> {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        if self.bytes.len().saturating_add(part.len()) > self.limit {
+        if self.written.saturating_add(part.len()) > self.limit {
             self.full = true;
             return Err(io::Error::other("too large"));
         }
-        self.bytes.extend_from_slice(part);
+        self.out.write_all(part)?;
+        self.written += part.len();
         Ok(part.len())
     }
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.out.flush()
     }
 }
 

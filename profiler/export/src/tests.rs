@@ -88,10 +88,10 @@ fn slugs_round_trip() {
 
 #[test]
 fn an_export_over_the_limit_is_refused() {
-    let mut out = Bounded { bytes: Vec::new(), limit: 4, full: false };
+    let mut out = Bounded { limit: 4, ..Bounded::new(Vec::new()) };
     assert!(out.write_all(b"1234").is_ok());
     assert!(out.write_all(b"5").is_err() && out.full);
-    assert_eq!(out.bytes, b"1234");
+    assert_eq!(out.out, b"1234");
 }
 
 #[test]

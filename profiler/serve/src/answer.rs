@@ -7,7 +7,6 @@
 
 use super::run::Rendered;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-use bytes::Bytes;
 use emberscope_api as api;
 use emberscope_model::{Answer, LabelKey, Summary, TimeRange};
 use emberscope_store::Store;
@@ -51,19 +50,14 @@ fn surroundings(summary: &Summary, store: &dyn Store) -> (api::Held, Option<Stri
     (api::Held { window_seconds: store.window_length().as_secs_f64(), span: span.map(Into::into) }, note)
 }
 
-/// Puts the surroundings of an answer and `cut_nodes` in front of an exported tree, a JSON object of some megabytes:
-/// as text, in the tree's own memory.
-pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize, mut tree: Vec<u8>) -> Vec<u8> {
+/// What stands in front of an exported tree, a JSON object of some megabytes, in place of its brace: the surroundings of
+/// the answer, and `cut_nodes`.
+pub fn head_of_tree(store: &dyn Store, summary: &Summary, cut_nodes: usize) -> String {
     let (held, note) = surroundings(summary, store);
-    let mut head = json!(api::TreeHead { held, note, cut_nodes: cut_nodes as u64 }).to_string().into_bytes();
-    if tree.first() == Some(&b'{') {
-        head.pop();
-        head.push(b',');
-        tree.splice(..1, head);
-    }
-    // It may wait for its reader for a while: not with the room that it grew into.
-    tree.shrink_to_fit();
-    tree
+    let mut head = json!(api::TreeHead { held, note, cut_nodes: cut_nodes as u64 }).to_string();
+    head.pop();
+    head.push(',');
+    head
 }
 
 /// Why this answer holds no window.
@@ -131,7 +125,7 @@ fn header_text(name: &str) -> String {
 /// A JSON answer.
 pub fn json(mut headers: HeaderMap, body: &Value) -> Rendered {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Rendered { headers, body: Bytes::from(body.to_string()) }
+    Rendered { headers, body: body.to_string().into() }
 }
 
 /// A JSON answer about samples.

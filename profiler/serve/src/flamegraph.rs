@@ -10,12 +10,13 @@ use super::answer::{head_of_tree, headers, summary_of};
 use super::error::ApiError;
 use super::params::Params;
 use super::run::Rendered;
+use super::text::Writer;
 use super::wall;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_export::{ExportError, ExportOptions, Format, Unit, render, render_columns};
+use emberscope_export::{ExportError, ExportOptions, Format, Unit, write, write_columns};
 use emberscope_model::{LabelKey, MatchOp, Query, SampleKind};
 use emberscope_store::{Store, cut};
 use std::sync::Arc;
@@ -52,13 +53,14 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         }
         _ => store.merge_largest(query, max_nodes)?,
     };
-    let mut body = match columns {
-        true => render_columns(&answer, options.unit)?,
-        false => render(format, &answer, &options)?,
-    };
     let summary = summary_of(&answer);
-    if format == Format::Json {
-        body = head_of_tree(store, &summary, gone, body);
+    let mut text = match format {
+        Format::Json => Writer::after(&head_of_tree(store, &summary, gone)),
+        _ => Writer::default(),
+    };
+    match columns {
+        true => write_columns(&answer, options.unit, &mut text)?,
+        false => write(format, &answer, &options, &mut text)?,
     }
     let mut headers = headers(&summary, store);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
@@ -66,7 +68,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
     if format == Format::Svg {
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SVG_POLICY));
     }
-    Ok(Rendered { headers, body: body.into() })
+    Ok(Rendered { headers, body: text.finish() })
 }
 
 impl From<ExportError> for ApiError {

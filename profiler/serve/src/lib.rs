@@ -47,6 +47,7 @@ mod stages;
 mod tax;
 #[cfg(test)]
 mod tests;
+mod text;
 pub mod time;
 mod tls;
 mod together;

@@ -8,11 +8,11 @@
 //! ([`Together`]).
 
 use super::error::ApiError;
+use super::text::Text;
 use super::together::{Key, Together};
 use super::unread::{self, Held, Unread};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use emberscope_model::Waits;
 use emberscope_supervise::faults;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct Rendered {
     /// Content type and what else is said in headers.
     pub headers: HeaderMap,
     /// Body of the response.
-    pub body: Bytes,
+    pub body: Text,
 }
 
 /// An answer that is worked out, and its part of the limit for answers that are not read yet.
@@ -120,7 +120,7 @@ impl Queries {
         match tokio::time::timeout(self.time, task).await {
             Ok(Ok(result)) => {
                 let (rendered, _place) = result?;
-                let room = self.unread.hold(rendered.body.len());
+                let room = self.unread.hold(rendered.body.held());
                 match tokio::time::timeout(self.wait, room).await {
                     Ok(held) => Ok((rendered, Arc::new(held))),
                     Err(_) => Err(busy("Too many answers wait to be read: try again.")),

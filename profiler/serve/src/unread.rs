@@ -1,14 +1,16 @@
 //! Answers that are worked out and not read yet: how much memory they may take together.
 //!
-//! In: the bytes of an answer. Out: bodies that hold its part of the limit until the last piece of the last is taken. A
+//! In: the text of an answer, and the bytes that it takes. Out: bodies that hold its part of the limit until the last piece of the last is taken. A
 //! query keeps its place while it waits here, so that slow readers cannot pile up answers. While there is no room, the
 //! answers of which nothing was taken for [`PATIENCE`] are given up, the longest untaken first, as many as are needed:
 //! their memory is freed, and their connections end in an error. So those who do not read never stop those who do.
 
+use super::text::Text;
 use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use std::collections::HashMap;
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
@@ -16,16 +18,15 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// Most bytes of answers that lie unread: two large flame graphs. The kernel's socket buffers come on top.
-pub const MOST: usize = 8 << 20;
+/// Most bytes of answers that lie unread, compressed: two or three of the largest flame graphs. The kernel's socket buffers
+/// come on top.
+pub const MOST: usize = 4 << 20;
 /// How long nothing may be taken of an answer while others wait.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// How often one that waits looks for answers to give up.
 const LOOK: Duration = Duration::from_millis(250);
 /// Bytes of a unit in which room is counted.
 const UNIT: usize = 1024;
-/// Bytes that are handed to the connection at a time.
-const CHUNK: usize = 64 * 1024;
 
 /// The limit that the whole process has.
 static ALL: LazyLock<Unread> = LazyLock::new(|| Unread::new(MOST));
@@ -56,7 +57,7 @@ struct Slot(Mutex<Option<Rest>>);
 
 #[derive(Debug)]
 struct Rest {
-    bytes: Bytes,
+    text: Text,
     taken: Instant,
     /// The part of the limit, one for all bodies of an answer.
     held: Arc<Held>,
@@ -122,11 +123,11 @@ impl Unread {
 }
 
 /// A body in pieces, which holds the answer's part of the limit until the last is taken.
-pub fn body(bytes: Bytes, held: impl Into<Arc<Held>>) -> Body {
+pub fn body(text: Text, held: impl Into<Arc<Held>>) -> Body {
     let held = held.into();
     let all = Arc::clone(&held.all);
-    let length = bytes.len() as u64;
-    let slot = Arc::new(Slot(Mutex::new(Some(Rest { bytes, taken: Instant::now(), held }))));
+    let length = text.len();
+    let slot = Arc::new(Slot(Mutex::new(Some(Rest { text, taken: Instant::now(), held }))));
     let mut all = locked(&all);
     // Bounded by the connections: those that ended are thrown out.
     all.retain(|slot| slot.strong_count() > 0);
@@ -143,25 +144,35 @@ struct Answer {
 
 /// Why a body ends early.
 #[derive(Debug, thiserror::Error)]
-#[error("the answer was not read for too long, and others waited")]
-pub struct GivenUp;
+pub enum Ended {
+    /// Others waited.
+    #[error("the answer was not read for too long, and others waited")]
+    GivenUp,
+    /// What was compressed cannot be read.
+    #[error("the answer's rest cannot be read: {0}")]
+    Unreadable(io::Error),
+}
 
 impl HttpBody for Answer {
     type Data = Bytes;
-    type Error = GivenUp;
+    type Error = Ended;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, GivenUp>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Ended>>> {
         if self.length == 0 {
             return Poll::Ready(None);
         }
         let piece = locked(&self.slot.0).as_mut().map(|rest| {
             rest.taken = Instant::now();
-            rest.bytes.split_to(rest.bytes.len().min(CHUNK))
+            rest.text.take()
         });
-        let Some(piece) = piece else { return Poll::Ready(Some(Err(GivenUp))) };
+        let piece = match piece.flatten() {
+            Some(Ok(piece)) => piece,
+            Some(Err(error)) => return Poll::Ready(Some(Err(Ended::Unreadable(error)))),
+            None => return Poll::Ready(Some(Err(Ended::GivenUp))),
+        };
         self.length = self.length.saturating_sub(piece.len() as u64);
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
@@ -248,8 +259,8 @@ mod tests {
     async fn an_answer_that_one_of_several_reads_is_kept() {
         let unread = Unread::new(300 * KIB);
         let held = Arc::new(unread.hold(300 * KIB).await);
-        let bytes = Bytes::from(vec![0; 300 * KIB]);
-        let [mut idle, mut reads] = [body(bytes.clone(), held.clone()), body(bytes, held)];
+        let text = Text::from(vec![0; 300 * KIB]);
+        let [mut idle, mut reads] = [body(text.clone(), held.clone()), body(text, held)];
         let waiting = unread.hold(KIB);
         let mut waiting = pin!(waiting);
         for _ in 0..4 {
