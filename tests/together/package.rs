@@ -1,5 +1,5 @@
-//! What `./x package` makes: the same bytes twice; a program that its debug info is found by; a Debian package that comes,
-//! is upgraded, and goes, in a bare bookworm without systemd, and leaves there what docs/deploy.md says.
+//! What `./x package` makes: the same bytes twice; a program that its debug info is found by; a Debian and an RPM package that
+//! come, are upgraded, and go, in a bare bookworm without systemd, and leave there what docs/deploy.md says.
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_target::elf::Headers;
@@ -54,7 +54,7 @@ fn two_packagings_are_the_same_bytes() -> Result<()> {
     let second = made(&binary, VERSION, &dir.path().join("second"))?;
     let sums = std::fs::read_to_string(&first.sums)?;
     assert_eq!(sums, std::fs::read_to_string(&second.sums)?);
-    assert_eq!(sums.lines().count(), 4, "{sums}");
+    assert_eq!(sums.lines().count(), 5, "{sums}");
     let check = format!("cd {} && sha256sum --check --strict SHA256SUMS", dir.path().join("first").display());
     ran(["sh", "-c", &check])?.good()?;
 
@@ -96,7 +96,9 @@ impl System {
     /// All files, but for logs and what dpkg keeps of all packages.
     fn files(&self) -> Result<BTreeSet<String>> {
         let mut words = vec!["find".to_owned(), self.dir.display().to_string(), "-xdev".to_owned()];
-        for left_out in ["dev", "proc", "sys", "root", "tmp", "var/cache", "var/lib/dpkg", "var/log"] {
+        for left_out in
+            ["dev", "proc", "sys", "root", "tmp", "var/cache", "var/lib/dpkg", "var/lib/rpm", "var/log"]
+        {
             words.extend(["-path".to_owned(), self.path(left_out).display().to_string()]);
             words.extend(["-prune", "-o"].map(str::to_owned));
         }
@@ -117,8 +119,42 @@ impl System {
         self.run(&["dpkg", "--install", "/root/emberscope.deb"]).map(drop)
     }
 
+    /// What a daemon and an administrator leave; the settings.
+    fn used(&self) -> Result<String> {
+        std::fs::create_dir_all(self.path("var/lib/emberscope/store"))?;
+        std::fs::write(self.path(DATA), "data")?;
+        std::fs::write(self.path(TOKEN), "token")?;
+        let settings = self.read(CONFIGURATION)?.replace("hz = 99", "hz = 49");
+        std::fs::write(self.path(CONFIGURATION), &settings)?;
+        Ok(settings)
+    }
+
+    /// RPM of this machine, on that system.
+    fn rpm(&self, words: &[&str]) -> Result<String> {
+        let root = self.dir.display().to_string();
+        let mut all = vec!["rpm", "--root", &root];
+        all.extend(words);
+        Ok(ran(all)?.good()?.out)
+    }
+
     fn state(&self) -> Result<String> {
         self.run(&["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", "emberscope"])
+    }
+}
+
+/// A bare bookworm in `dir`. None after saying why `test` is skipped.
+fn system_or_skip(test: &str, dir: PathBuf) -> Option<System> {
+    if !is_root() || !can_unshare_mounts() {
+        skip(test, "entering another system needs root, and mounts of its own");
+        return None;
+    }
+    let system = System { dir };
+    match system::copy(&system.dir) {
+        Ok(()) => Some(system),
+        Err(error) => {
+            skip(test, &format!("debootstrap made no bare bookworm: {error:#}"));
+            None
+        }
     }
 }
 
@@ -129,17 +165,9 @@ const TOKEN: &str = "etc/emberscope/token";
 #[test]
 fn the_debian_package_comes_and_goes() -> Result<()> {
     let test = "the_debian_package_comes_and_goes";
-    if !is_root() || !can_unshare_mounts() {
-        skip(test, "entering another system needs root, and mounts of its own");
-        return Ok(());
-    }
-    let Some(binary) = binary_or_skip(test) else { return Ok(()) };
     let dir = tempfile::tempdir()?;
-    let system = System { dir: dir.path().join("system") };
-    if let Err(error) = system::copy(&system.dir) {
-        skip(test, &format!("debootstrap made no bare bookworm: {error:#}"));
-        return Ok(());
-    }
+    let Some(system) = system_or_skip(test, dir.path().join("system")) else { return Ok(()) };
+    let Some(binary) = binary_or_skip(test) else { return Ok(()) };
     let packages = made(&binary, VERSION, &dir.path().join("packages"))?;
     let next = made(&binary, NEXT, &dir.path().join("next"))?;
     let (before, users) = (system.files()?, system.read("etc/passwd")?);
@@ -156,11 +184,7 @@ fn the_debian_package_comes_and_goes() -> Result<()> {
     assert!(system.path("etc/systemd/system/multi-user.target.wants/emberscope.service").is_symlink());
     assert_eq!(system.read("etc/passwd")?, users);
 
-    std::fs::create_dir_all(system.path("var/lib/emberscope/store"))?;
-    std::fs::write(system.path(DATA), "data")?;
-    std::fs::write(system.path(TOKEN), "token")?;
-    let settings = system.read(CONFIGURATION)?.replace("hz = 99", "hz = 49");
-    std::fs::write(system.path(CONFIGURATION), &settings)?;
+    let settings = system.used()?;
     system.install(&next.deb)?;
     assert_eq!(system.state()?, format!("installed {NEXT}-1"));
     assert_eq!((system.read(DATA)?.as_str(), system.read(TOKEN)?.as_str()), ("data", "token"));
@@ -177,6 +201,63 @@ fn the_debian_package_comes_and_goes() -> Result<()> {
 
     system.run(&["dpkg", "--purge", "emberscope"])?;
     assert_eq!(left()?, BTreeSet::from(["etc/emberscope", TOKEN].map(str::to_owned)));
+    assert_eq!(system.read("etc/passwd")?, users);
+    Ok(())
+}
+
+#[test]
+fn the_rpm_package_comes_and_goes() -> Result<()> {
+    let test = "the_rpm_package_comes_and_goes";
+    let dir = tempfile::tempdir()?;
+    let Some(system) = system_or_skip(test, dir.path().join("system")) else { return Ok(()) };
+    let Some(binary) = binary_or_skip(test) else { return Ok(()) };
+    if let Err(error) = packaging::ensure_rpm() {
+        skip(test, &format!("no RPM to install with: {error:#}"));
+        return Ok(());
+    }
+    let packages = made(&binary, VERSION, &dir.path().join("packages"))?;
+    let next = made(&binary, NEXT, &dir.path().join("next"))?;
+    let file = |package: &Path| package.display().to_string();
+    let (before, users) = (system.files()?, system.read("etc/passwd")?);
+
+    // What it needs is told in the names that distributions of RPM have; here Debian's packages have it.
+    let needs = system.rpm(&["-qp", "--requires", &file(&packages.rpm)])?;
+    let glibc = format!("libc.so.6(GLIBC_{})(64bit)", packages.glibc);
+    ensure!(needs.lines().any(|line| line == glibc), "{glibc}: {needs}");
+    system.rpm(&["--install", "--nodeps", &file(&packages.rpm)])?;
+    assert_eq!(
+        system.rpm(&["-q", "emberscope"])?.trim_end(),
+        format!("emberscope-{VERSION}-1.{}", std::env::consts::ARCH)
+    );
+    let version = system.run(&["emberscope", "--version"])?;
+    assert_eq!(version.trim_end(), format!("emberscope {VERSION} (build id {})", build_id(&packages.debug)?));
+    let changed = system.rpm(&["--verify", "--nodeps", "emberscope"])?;
+    assert_eq!(changed, "", "as it was packed");
+    let listed = system.rpm(&["-ql", "emberscope"])?;
+    for part in [
+        "emberscope.service",
+        "emberscope.socket",
+        "sysusers.d/emberscope.conf",
+        "zsh/site-functions",
+        "docs/deploy.md",
+    ] {
+        ensure!(listed.contains(part), "{part} is not in {listed}");
+    }
+
+    let settings = system.used()?;
+    system.rpm(&["--upgrade", "--nodeps", &file(&next.rpm)])?;
+    assert_eq!(
+        system.rpm(&["-q", "emberscope"])?.trim_end(),
+        format!("emberscope-{NEXT}-1.{}", std::env::consts::ARCH)
+    );
+    assert_eq!((system.read(DATA)?.as_str(), system.read(TOKEN)?.as_str()), ("data", "token"));
+    assert_eq!(system.read(CONFIGURATION)?, settings);
+
+    system.rpm(&["--erase", "emberscope"])?;
+    let left: BTreeSet<String> = system.files()?.difference(&before).cloned().collect();
+    let kept = format!("{CONFIGURATION}.rpmsave");
+    let stays = ["etc/emberscope", &kept, TOKEN, "var/lib/emberscope", "var/lib/emberscope/store", DATA];
+    assert_eq!(left, BTreeSet::from(stays.map(str::to_owned)));
     assert_eq!(system.read("etc/passwd")?, users);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `package`: what is released, into target/package. The same commit and the same tools give the same bytes.
 //!
 //! In: the daemon, built by the profile `dist` unless a program is given, files of deploy/ and docs/. Out: an
-//! archive (tar.zst) and a Debian package with the stripped program and the same files, its debug info, the SBOM, and
+//! archive (tar.zst), a Debian and an RPM package with the stripped program and the same files, its debug info, the SBOM, and
 //! SHA256SUMS of all. Times are the commit's (SOURCE_DATE_EPOCH), owners are root, entries are sorted. Of this machine's
 //! architecture alone.
 
@@ -9,6 +9,7 @@ mod archive;
 mod deb;
 mod dist;
 mod program;
+mod rpm;
 mod tree;
 
 use crate::arch::Arch;
@@ -44,6 +45,8 @@ pub struct Packages {
     pub archive: PathBuf,
     /// The Debian package.
     pub deb: PathBuf,
+    /// The RPM package.
+    pub rpm: PathBuf,
     /// The debug info.
     pub debug: PathBuf,
     /// The SBOM.
@@ -69,7 +72,7 @@ pub fn run(options: &Options) -> Result<()> {
     };
     let made = make(Source { binary: &binary, version: env!("CARGO_PKG_VERSION"), epoch: &epoch }, &dir)?;
     println!();
-    for path in [&made.archive, &made.deb, &made.debug, &made.sbom, &made.sums] {
+    for path in [&made.archive, &made.deb, &made.rpm, &made.debug, &made.sbom, &made.sums] {
         let bytes = path.metadata().with_context(|| format!("reading {}", path.display()))?.len();
         println!("{bytes:12} {}", path.display());
     }
@@ -93,6 +96,7 @@ pub fn make(source: Source<'_>, dir: &Path) -> Result<Packages> {
     let made = Packages {
         archive: dir.join(format!("{name}.tar.zst")),
         deb: dir.join(format!("emberscope_{version}-1_{}.deb", arch.debian())),
+        rpm: dir.join(format!("emberscope-{version}-1.{}.rpm", arch.rust())),
         debug: dir.join(format!("{name}.debug")),
         sbom: dir.join(format!("emberscope-{version}.cdx.json")),
         sums: dir.join("SHA256SUMS"),
@@ -104,10 +108,11 @@ pub fn make(source: Source<'_>, dir: &Path) -> Result<Packages> {
     tree::lay(&root, &stripped)?;
     archive::pack(&root, &name, epoch, &made.archive)?;
     deb::pack(&stage, &format!("{version}-1"), epoch, &made.deb)?;
-    sbom::write(&made.sbom)?;
-    sum(dir, &[&made.archive, &made.deb, &made.debug, &made.sbom], &made.sums)?;
-    let bytes = stripped.metadata().context("reading the stripped program")?.len();
     let glibc = program::glibc(&stripped)?;
+    rpm::pack(&root, version, (arch, glibc), epoch, &made.rpm)?;
+    sbom::write(&made.sbom)?;
+    sum(dir, &[&made.archive, &made.deb, &made.rpm, &made.debug, &made.sbom], &made.sums)?;
+    let bytes = stripped.metadata().context("reading the stripped program")?.len();
     std::fs::remove_dir_all(&stage).with_context(|| format!("removing {}", stage.display()))?;
     Ok(Packages { stripped: bytes, glibc, ..made })
 }

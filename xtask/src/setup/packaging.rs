@@ -24,10 +24,20 @@ const PROGRAMS: [(&str, &str); 5] = [
 
 /// Finds or installs them.
 pub fn ensure() -> Result<()> {
-    let missing = PROGRAMS.iter().filter(|(program, _)| places::on_path(program).is_none());
+    programs(&PROGRAMS, "what makes packages")?;
+    CARGO_DEB.ensure()
+}
+
+/// RPM itself, to try its package.
+pub fn ensure_rpm() -> Result<()> {
+    programs(&[("rpm", "rpm")], "what installs RPM packages")
+}
+
+fn programs(wanted: &[(&str, &str)], what: &str) -> Result<()> {
+    let missing = wanted.iter().filter(|(program, _)| places::on_path(program).is_none());
     let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
     if !packages.is_empty() {
-        root::apt_install(&packages, "what makes packages")?;
+        root::apt_install(&packages, what)?;
     }
-    CARGO_DEB.ensure()
+    Ok(())
 }
