@@ -45,7 +45,7 @@ pub use journal::Fsync;
 pub use limits::{AnswerLimits, NO_VALUE};
 pub use memory::{MemoryStore, MemoryStoreConfig};
 pub use merger::{MergeError, Merger};
-pub use operators::ByOperator;
+pub use operators::{ByOperator, OperatorSum, operator_sums};
 pub use shelf::{Shelf, ShelfStore, Volume};
 pub use touch::{Needs, Touch};
 pub use values::{LabelValue, LabelledSeries, prefix_value};
