@@ -8,6 +8,7 @@
 //! different stages of a plan have (subqueries and cached tables count anew), stays the codegen stage's.
 
 use super::Operator;
+use super::nodes::PYTHON;
 use crate::{PlanNode, SparkPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -140,6 +141,15 @@ impl<'p> PlanOperators<'p> {
         let mut parts = self.plan.nodes().iter().filter(is_there).filter_map(|node| self.parts.get(&node.id));
         let first = parts.next()?;
         parts.all(|part| part == first).then_some(*first)
+    }
+
+    /// The operator of a part, or of the plan, that sends rows to Python workers, where it is one alone.
+    pub fn python(&self, part: Option<u32>) -> Option<&'static str> {
+        let is_in = |node: &&PlanNode| part.is_none() || self.parts.get(&node.id).copied() == part;
+        let names = self.plan.nodes().iter().filter(is_in);
+        let mut names = names.filter_map(|node| PYTHON.iter().find(|name| **name == operator_of(node)));
+        let first = names.next()?;
+        names.all(|name| name == first).then_some(first)
     }
 
     /// What samples are put to of which frames tell `operator`, with code of this codegen stage next to the leaf, in this

@@ -234,7 +234,10 @@ mod tests {
         assert_eq!(plan.edges(), [(3, 0), (4, 3)]);
         assert_eq!((plan.parents(4).collect(), plan.children(0).collect()), (vec![3], vec![3]));
         let fact = SparkPlan::fact(Ok(&plan), &execution());
-        assert_eq!(fact.description.as_deref(), Some("0 - Exchange\n3 1 Project\n4 1 Scan parquet db.sales\n"));
+        assert_eq!(
+            fact.description.as_deref(),
+            Some("0 - Exchange\n3 1 Project\n4 1 Scan parquet db.sales\n")
+        );
         assert!(fact.is_bounded() && fact.ended.is_some());
         assert_eq!(SparkPlan::of_fact(&fact), Some((7, plan)));
         assert_eq!(SparkPlan::of_fact(&execution()), None);

@@ -207,9 +207,12 @@ fn the_rest_is_passed_on() {
 fn sums_tell_the_codegen_stage_too() {
     let store = store();
     let tree = store.merge(&query(&[LabelKey::Stage], &[])).unwrap().tree;
-    let brief = |sum: OperatorSum| (sum.value, sum.operator.name().into_owned(), sum.codegen, sum.count, sum.weight);
+    let brief =
+        |sum: OperatorSum| (sum.value, sum.operator.name().into_owned(), sum.codegen, sum.count, sum.weight);
     let sums: Vec<_> = operator_sums(&tree, LabelKey::Stage).into_iter().map(brief).collect();
-    let sum = |stage: &str, name: &str, codegen, count| (stage.to_owned(), name.to_owned(), codegen, count, 10 * count);
+    let sum = |stage: &str, name: &str, codegen, count| {
+        (stage.to_owned(), name.to_owned(), codegen, count, 10 * count)
+    };
     for want in [
         sum("1", "Sort", Some(1), 7),
         sum("1", "Exchange (read)", Some(1), 2),

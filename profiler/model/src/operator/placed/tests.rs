@@ -21,7 +21,20 @@ fn broadcast_hash_join() -> SparkPlan {
         "15 1 Range\n14 1 Project\n12 - BroadcastExchange\n11 2 Range\n10 2 Filter\n9 2 Project
          8 2 BroadcastHashJoin\n7 2 Project\n6 2 HashAggregate\n4 - Exchange\n3 3 HashAggregate
          1 - AdaptiveSparkPlan\n0 - OverwriteByExpression noop-table",
-        &[(1, 0), (3, 1), (4, 3), (6, 4), (7, 6), (8, 7), (9, 8), (10, 9), (11, 10), (12, 8), (14, 12), (15, 14)],
+        &[
+            (1, 0),
+            (3, 1),
+            (4, 3),
+            (6, 4),
+            (7, 6),
+            (8, 7),
+            (9, 8),
+            (10, 9),
+            (11, 10),
+            (12, 8),
+            (14, 12),
+            (15, 14),
+        ],
     )
 }
 
@@ -62,7 +75,10 @@ fn what_is_large_or_has_a_number_twice_stays_the_codegen_stage_s() {
     assert_eq!(in_loop(&five, 1).0, PlacedAs::Codegen);
     // A subquery counts anew.
     let twice = |other: &str| {
-        plan(&format!("5 1 Range\n4 1 Filter\n3 - Exchange\n2 1 {other}\n1 - Subquery"), &[(5, 4), (4, 3), (2, 1)])
+        plan(
+            &format!("5 1 Range\n4 1 Filter\n3 - Exchange\n2 1 {other}\n1 - Subquery"),
+            &[(5, 4), (4, 3), (2, 1)],
+        )
     };
     let plans = twice("Project");
     assert_eq!(in_loop(&plans, 1).0, PlacedAs::Codegen);
@@ -91,8 +107,10 @@ fn names_are_of_nodes_as_far_as_stage_and_part_tell() {
     assert_eq!(of("WriteToDataSourceV2", None, &[3]), [0]);
     assert_eq!(of("Window", None, &[2]), [0; 0]);
     // Two exchanges in a row: who reads the one writes the other.
-    let chain = plan("5 1 Range\n4 - Exchange\n3 - AQEShuffleRead\n2 2 Project\n1 - Exchange\n0 3 Project",
-        &[(5, 4), (4, 3), (3, 2), (2, 1), (1, 0)]);
+    let chain = plan(
+        "5 1 Range\n4 - Exchange\n3 - AQEShuffleRead\n2 2 Project\n1 - Exchange\n0 3 Project",
+        &[(5, 4), (4, 3), (3, 2), (2, 1), (1, 0)],
+    );
     let operators = PlanOperators::new(&chain);
     let part = operators.part(&[2].into());
     let node = |name| operators.place(Operator::Named(name), Some(2), part).nodes;
@@ -108,4 +126,16 @@ fn what_is_of_no_operator_stays_so() {
         assert_eq!((placed.of.slug(), placed.nodes.len()), (of, 0));
         assert_eq!(placed, Placed::by_frames(operator));
     }
+}
+
+#[test]
+fn a_python_operator_that_is_alone_is_known() {
+    let two = plan("3 - BatchEvalPython\n2 - Exchange\n1 - MapInPandas", &[(3, 2), (2, 1)]);
+    let operators = PlanOperators::new(&two);
+    let part = |id| operators.parts.get(&id).copied();
+    assert_eq!(
+        [None, part(3), part(1)].map(|part| operators.python(part)),
+        [None, Some("BatchEvalPython"), Some("MapInPandas")]
+    );
+    assert_eq!(PlanOperators::new(&broadcast_hash_join()).python(None), None);
 }

@@ -74,10 +74,7 @@ fn plans_of_many_executions_come_answer_by_answer_the_newest_first() {
     let (count, newest) = (plans(&first).len(), plans(&first)[0].id.clone());
     assert!(count > 0 && count <= 64, "{count}");
     assert_eq!(&*newest, "99");
-    assert_eq!(
-        first.notes,
-        [format!("Of {} SQL executions the plan is not read, or not yet.", 100 - count)]
-    );
+    assert_eq!(first.notes, [format!("Of {} SQL executions the plan is not read, or not yet.", 100 - count)]);
     assert!(plans(&ask(&many, Some(&first))).len() > count);
 }
 
