@@ -1,13 +1,13 @@
 //! Queries of Spark SQL and their operators, on real Spark: queries of which most is one operator's work.
 //!
 //! One application (tests/jobs/sql_operators.py) under one daemon. Of each query the large execution is asked, whose
-//! code is compiled: which operator comes first, and how much is put to operators at all. Then again with application and
-//! daemon gone, from the data directory.
+//! code is compiled: which operator comes first, how much is put to operators at all, and the plan. Then again with application
+//! and daemon gone, from the data directory.
 
 use crate::held::now_ms;
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here, VISIBLE, WARM_UP, ran, wait_for, wait_visible};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -56,9 +56,16 @@ fn each_query_is_its_operators(here: &Here) -> Result<()> {
     let until = now_ms()?;
     wait_visible(&daemon, until)?;
     let range = format!("app={app}&from={from}&until={until}");
-    let largest = wait_for("names of all queries", VISIBLE, || {
+    let largest = wait_for("names and plans of all queries", KEPT + VISIBLE, || {
         let found = largest(&daemon, &range)?;
-        Ok(QUERIES.iter().all(|(name, _)| found.contains_key(*name)).then_some(found))
+        let ids: Vec<u64> = QUERIES.iter().filter_map(|(name, _)| found.get(*name).copied()).collect();
+        for id in &ids {
+            let answer = daemon.json(&format!("/api/v1/sql?{range}&execution={id}"))?;
+            if answer["plan"]["says"] != "" {
+                return Ok(None);
+            }
+        }
+        Ok((ids.len() == QUERIES.len()).then_some(found))
     })?;
     let mut whole: BTreeMap<String, u64> = BTreeMap::new();
     let mut known: BTreeMap<u64, Value> = BTreeMap::new();
@@ -87,7 +94,7 @@ fn each_query_is_its_operators(here: &Here) -> Result<()> {
             wrong.push(format!("{name} is mostly {first}"));
         }
         ensure!(operators.iter().any(|row| row["operator"] == "unknown"), "{name}: unknown has no row");
-        known.insert(id, answer["operators"].clone());
+        known.insert(id, json!([answer["operators"], answer["plan"]]));
     }
     let all: u64 = whole.values().sum();
     let share = |of: &str| whole.get(of).copied().unwrap_or(0) as f64 / all as f64;
@@ -118,15 +125,22 @@ fn each_query_is_its_operators(here: &Here) -> Result<()> {
     drop(job);
     ensure!(daemon.stop()?.success());
     let server = Daemon::serve_data_dir(&here.binary, &dir.path().join("data"))?;
-    for (id, operators) in &known {
+    for (id, told) in &known {
         let answer = server.json(&format!("/api/v1/sql?{range}&execution={id}"))?;
         ensure!(answer["spark"]["state"] == "kept", "the names are {}", answer["spark"]);
-        ensure!(
-            answer["operators"] == *operators,
-            "query {id} was {operators} and is {}",
-            answer["operators"]
-        );
+        let now = json!([answer["operators"], answer["plan"]]);
+        ensure!(now == *told, "query {id} was {told} and is {now}");
     }
+    let id = largest.get("broadcast_hash_join").map(u64::to_string).unwrap_or_default();
+    let words =
+        ["--app", &app, "--from", &from, "--until", &until, "--execution", &id, "--url", server.url()];
+    let plan = ran([&[binary, "sql", "--plan"], &words[..]].concat())?.good()?.out;
+    println!("{plan}");
+    ensure!(
+        plan.contains("*(2) HashAggregate\n")
+            && plan.contains("*(2) BroadcastHashJoin (in HashAggregate's code)"),
+        "{plan}"
+    );
     ensure!(server.stop()?.success());
     Ok(())
 }

@@ -131,9 +131,10 @@ mod tests {
     fn a_plan_is_a_tree_with_what_its_operators_cost() {
         let nodes = r#"
             {"id":0,"name":"SortMergeJoin","codegen":3,"samples":5,"cpu_seconds":0.05,"share":0.625},
-            {"id":1,"name":"Sort","codegen":1,"waited_seconds":1.5},
-            {"id":2,"name":"Range","codegen":1,"in_method_of":1},
-            {"id":3,"name":"Project","codegen":2,"shared":{"samples":1,"cpu_seconds":0.01,"share":0.125}},
+            {"id":1,"name":"Sort","codegen":1,"samples":0,"cpu_seconds":0.0,"waited_seconds":1.5},
+            {"id":2,"name":"Range","codegen":1,"samples":0,"cpu_seconds":0.0,"in_method_of":1},
+            {"id":3,"name":"Project","codegen":2,"samples":0,"cpu_seconds":0.0,
+             "shared":{"samples":1,"cpu_seconds":0.01,"share":0.125}},
             {"id":4,"name":"Exchange","samples":0,"cpu_seconds":0.0,"share":0.0}"#;
         let edge = |(from, to): (u32, u32)| format!(r#"{{"from":{from},"to":{to}}}"#);
         let edges = [(1, 0), (2, 1), (3, 0), (4, 3), (4, 2)].map(edge).join(",");
@@ -156,9 +157,11 @@ mod tests {
 
     #[test]
     fn what_goes_in_a_circle_or_is_not_told_ends() {
-        let nodes = r#"{"id":1,"name":"A"},{"id":2,"name":"B"},{"id":3,"name":"C"}"#;
+        let node =
+            |id: u32, name: &str| format!(r#"{{"id":{id},"name":"{name}","samples":0,"cpu_seconds":0.0}}"#);
+        let nodes = [node(1, "A"), node(2, "B"), node(3, "C")].join(",");
         let edges = r#"{"from":1,"to":3},{"from":2,"to":1},{"from":1,"to":2},{"from":9,"to":3}"#;
-        let printed = printed(&answer(nodes, edges, ""));
+        let printed = printed(&answer(&nodes, edges, ""));
         assert!(printed.contains("C") && printed.contains("A (as above)"), "{printed}");
         let none = self::printed(&answer("", "", "The plan is not kept: it is large."));
         assert!(none.contains("(The plan is not kept: it is large.)"), "{none}");
