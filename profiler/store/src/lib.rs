@@ -48,4 +48,4 @@ pub use merger::{MergeError, Merger};
 pub use operators::{ByOperator, OperatorSum, operator_sums};
 pub use shelf::{Shelf, ShelfStore, Volume};
 pub use touch::{Needs, Touch};
-pub use values::{LabelValue, LabelledSeries, prefix_value};
+pub use values::{LabelValue, LabelledSeries};

@@ -143,8 +143,8 @@ mod tests {
         let lines: Vec<String> = printed.lines().take(7).map(cells).collect();
         let want = [
             "CPU SHARE SHARED WAITED PLAN",
-            "0.05s 62.50 % - - *(3) SortMergeJoin",
-            "- - - 1.50s *(1) Sort",
+            "0.05 s 62.50 % - - *(3) SortMergeJoin",
+            "- - - 1.50 s *(1) Sort",
             "- - - - *(1) Range (in Sort's code)",
             "- - - - Exchange",
             "- - 12.50 % - *(2) Project",
