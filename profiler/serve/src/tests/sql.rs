@@ -41,6 +41,7 @@ fn store(plan: Option<(&str, &[u32])>) -> Arc<MemoryStore> {
         range: TimeRange { from, until: from.plus(10 * SECOND) },
         rows: vec![
             row("3", "1", "executor", &["run", &next, &sort], 6),
+            Row { kind: SampleKind::OffCpu, ..row("3", "1", "executor", &["run", &next, &sort], 5) },
             row("3", "1", "executor", &["run", &next], 2),
             row("3", "1", "executor", &["run", python], 1),
             row("3", "1", "python", &["main (pyspark/worker.py)", "f (job.py)"], 3),
@@ -151,6 +152,9 @@ async fn a_plan_tells_the_operators_of_a_loop() {
     assert_eq!(nodes, want);
     assert_eq!((plan["edges"].as_array().map(Vec::len), &plan["says"]), (Some(4), &json!("")));
     assert_eq!(plan["nodes"][3]["share"], 0.5);
+    let waited = |row: &Value| row["waited_seconds"].clone();
+    assert_eq!((waited(&rows[0]), waited(&rows[1])), (json!(0.05), Value::Null));
+    assert_eq!((waited(&plan["nodes"][3]), waited(&plan["nodes"][2])), (json!(0.05), Value::Null));
 }
 
 #[tokio::test]
