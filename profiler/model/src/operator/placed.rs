@@ -188,7 +188,7 @@ impl<'p> PlanOperators<'p> {
         narrow(&mut tops, |id| part.is_some() && self.parts.get(&id).copied() == part);
         let mut loops: Vec<(Vec<&str>, Vec<u32>)> = Vec::new();
         for top in tops {
-            let nodes = self.from_its_top(top);
+            let nodes = self.loop_below(top);
             let mut names: Vec<&str> = Vec::new();
             for name in nodes.iter().filter_map(|id| self.plan.node(*id)).map(operator_of) {
                 if !names.contains(&name) {
@@ -213,7 +213,7 @@ impl<'p> PlanOperators<'p> {
     }
 
     /// The operators of a loop, those that give rows first: from its top down.
-    fn from_its_top(&self, top: u32) -> Vec<u32> {
+    fn loop_below(&self, top: u32) -> Vec<u32> {
         let codegen = self.plan.node(top).and_then(|node| node.codegen);
         let (mut found, mut todo) = (Vec::new(), vec![top]);
         while let Some(node) = todo.pop().and_then(|id| self.plan.node(id)) {
@@ -235,8 +235,8 @@ impl<'p> PlanOperators<'p> {
         let codegen = self.plan.node(id)?.codegen?;
         let mut at = id;
         loop {
-            let above = self.plan.parents(at).filter_map(|parent| self.plan.node(parent));
-            let above = above.into_iter().find(|node| node.codegen == Some(codegen))?;
+            let mut above = self.plan.parents(at).filter_map(|parent| self.plan.node(parent));
+            let above = above.find(|node| node.codegen == Some(codegen))?;
             if BLOCKING.contains(&&*above.name) {
                 return Some(above.id);
             }
