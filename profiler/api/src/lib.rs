@@ -43,7 +43,7 @@ pub use processes::{Process, Processes};
 pub use schema::Schemas;
 pub use series::{Point, Series, SeriesLine};
 pub use spark::{SparkCpu, SparkExecutor, SparkOrigin, SparkStage, SparkTask};
-pub use sql::{Sql, SqlOperator, SqlQuery};
+pub use sql::{Sql, SqlOperator, SqlPlan, SqlPlanEdge, SqlPlanNode, SqlQuery};
 pub use stages::{ClassFigures, Stage, Stages, Task, Tasks};
 pub use status::{
     Disk, Failing, Health, Quarantine, QuarantineEntry, Resolution, SetAside, Status, Store, ThreadHealth,

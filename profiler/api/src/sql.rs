@@ -18,6 +18,9 @@ pub struct Sql {
     pub queries: Vec<SqlQuery>,
     /// With `execution`: the query's operators, the largest first. Null without.
     pub operators: Option<Vec<SqlOperator>>,
+    /// With `execution`: the query's physical plan, with what its operators cost. Null without.
+    #[serde(default)]
+    pub plan: Option<SqlPlan>,
     /// Whom the names are from.
     pub spark: Option<SparkOrigin>,
 }
@@ -47,17 +50,67 @@ pub struct SqlQuery {
     pub cost: Cost,
 }
 
-/// What of a query is put to one operator.
+/// What of a query is put to one operator, or to some in one loop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SqlOperator {
-    /// The value of the label `operator`.
+    /// The operator, or those in one loop in the order in which rows go through: `Range+Project (codegen 1)`.
     pub operator: String,
-    /// `operator`; `codegen`: generated code that several share; `around`: Spark's own work; `unknown`.
+    /// `operator`; `fused`: some operators of the plan in one loop; `codegen`: generated code of which the plan does not
+    /// tell the operators, or too many; `around`: Spark's own work; `unknown`.
     pub of: Cow<'static, str>,
     /// Stages in which it has samples.
     pub stages: Vec<u32>,
+    /// Operators of the plan that it may be, or that it is together: `id` of `plan.nodes`.
+    pub nodes: Vec<u32>,
+    /// Values of the label `operator` that its samples have in these stages: flame graphs are chosen by them.
+    pub labels: Vec<String>,
     /// What its samples weigh, and their part of the query's.
     #[serde(flatten)]
     pub cost: Cost,
+    /// Time in which its threads stood still, where that was sampled.
+    pub waited_seconds: Option<f64>,
+}
+
+/// The physical plan of a query: of AQE the last that Spark told.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SqlPlan {
+    /// Its operators, by number.
+    pub nodes: Vec<SqlPlanNode>,
+    /// Who takes rows of whom.
+    pub edges: Vec<SqlPlanEdge>,
+    /// Why there are no operators; empty where there are.
+    pub says: String,
+}
+
+/// An operator of a plan.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SqlPlanNode {
+    /// Its number in the plan.
+    pub id: u32,
+    /// Its name in Spark's plans, with its table where it has one.
+    pub name: String,
+    /// The codegen stage that it is compiled into; null of one that is not.
+    pub codegen: Option<u32>,
+    /// The operator in whose generated method its code stands, and with it its samples, but for those in methods of its own.
+    pub in_method_of: Option<u32>,
+    /// What the samples weigh that are its alone.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// What the samples weigh that are its or those of others: of one loop, or of one name. Each of them has all of it.
+    pub shared: Cost,
+    /// Time in which threads stood still for it alone, where that was sampled.
+    pub waited_seconds: Option<f64>,
+}
+
+/// Rows go from one operator of a plan to another.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SqlPlanEdge {
+    /// Number of the operator that gives rows.
+    pub from: u32,
+    /// Number of the operator that takes them.
+    pub to: u32,
 }

@@ -11,7 +11,11 @@ static RECORDED: LazyLock<Vec<(usize, String)>> = LazyLock::new(|| {
     let text = include_str!("../../process/src/discovery/names/recorded/4.3.0.json");
     let all: serde_json::Value = serde_json::from_str(text).expect("the recorded answers");
     let kinds = spark_rest::KINDS.iter().enumerate();
-    kinds.filter_map(|(kind, name)| Some((kind, all.get(*name)?.to_string()))).collect()
+    let mut told: Vec<_> =
+        kinds.filter_map(|(kind, name)| Some((kind, all.get(*name)?.to_string()))).collect();
+    let plan = include_str!("../../process/src/discovery/names/recorded/plan-4.3.0.json");
+    told.push((spark_rest::KINDS.len() - 1, plan.to_owned()));
+    told
 });
 
 fuzz_target!(|input: (u8, bool, &[u8])| {

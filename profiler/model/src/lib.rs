@@ -38,7 +38,7 @@ pub use ids::{Pid, ProcessKey, Tid};
 pub use kind::{Amount, COUNT, KindFacts, Pace, SampleKind, Scale, ValueFacts};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use missing::{Missing, MissingPart};
-pub use operator::{FrameSign, Operator, OperatorWalk};
+pub use operator::{FrameSign, Operator, OperatorWalk, Placed, PlacedAs, PlanOperators};
 pub use pause::{Pause, Pauses};
 pub use probe::{AllocProbe, FileId, NameProbe, PauseProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
@@ -48,8 +48,8 @@ pub use rewrite::LabelRewrite;
 pub use secrets::scrub;
 pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
 pub use spark::{
-    Joined, SparkFact, SparkFactKind, SparkFacts, SparkSource, SparkStage, SparkStages, SparkTask,
-    SparkTasks, SparkUrl, SparkUrlError, SqlRef,
+    Joined, PlanNode, PlanProblem, SparkFact, SparkFactKind, SparkFacts, SparkPlan, SparkSource, SparkStage,
+    SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,
 };
 pub use stack::Stack;
 pub use tenant::{Excess, Refusals, Tenant, cgroup_of};

@@ -10,7 +10,10 @@ use super::{Frame, FrameKind};
 use rules::{Claim, of_class, of_method};
 use std::borrow::Cow;
 
+pub use placed::{Placed, PlacedAs, PlanOperators};
+
 mod nodes;
+mod placed;
 mod rules;
 
 /// What a sample works for.
@@ -53,6 +56,8 @@ pub struct OperatorWalk {
     told: Option<&'static str>,
     around: Option<&'static str>,
     stage: Option<u32>,
+    /// The codegen stage whose code stands nearest to the leaf.
+    nearest: Option<u32>,
 }
 
 impl OperatorWalk {
@@ -62,7 +67,9 @@ impl OperatorWalk {
             Sign::Nothing => self,
             // A method without an operator's prefix is called by one of the same stage: that holds.
             Sign::Generated(stage, None) if self.stage == Some(stage) && self.around.is_none() => self,
-            Sign::Generated(stage, told) => Self { told, around: None, stage: Some(stage) },
+            Sign::Generated(stage, told) => {
+                Self { told, around: None, stage: Some(stage), nearest: Some(stage) }
+            }
             Sign::Class(name, Claim::Around) => Self { around: Some(name), ..self },
             Sign::Class(name, Claim::Ground) if self == Self::default() => {
                 Self { around: Some(name), ..self }
@@ -71,15 +78,20 @@ impl OperatorWalk {
                 Some(told) if Operator::is_python(told) => self,
                 _ => Self { around: Some(name), ..self },
             },
-            Sign::Class(name, Claim::Own) => Self { told: Some(name), around: None, stage: None },
+            Sign::Class(name, Claim::Own) => Self { told: Some(name), around: None, stage: None, ..self },
             Sign::Class(name, Claim::Shared) if self.told.is_none() => {
                 Self { told: Some(name), around: None, ..self }
             }
             Sign::Class(name, Claim::Unless(other)) if self.told != Some(other) => {
-                Self { told: Some(name), around: None, stage: None }
+                Self { told: Some(name), around: None, stage: None, ..self }
             }
             Sign::Class(..) => self,
         }
+    }
+
+    /// The codegen stage whose code stands nearest to the leaf: the operator is of it, or called by it.
+    pub fn codegen(self) -> Option<u32> {
+        self.nearest
     }
 
     /// What a sample that ends here works for.

@@ -6,12 +6,14 @@
 
 use super::WallTime;
 pub use facts::{SparkFact, SparkFactKind, SparkFacts};
+pub use plan::{PlanNode, PlanProblem, SparkPlan};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 mod facts;
+mod plan;
 
 /// Longest base URL, in bytes.
 const MAX_URL: usize = 256;

@@ -12,13 +12,17 @@ use super::params::Params;
 use emberscope_api::route::param;
 use emberscope_api::{self as api, Join};
 use emberscope_model::{
-    Joined, SparkSource, SparkStage, SparkStages, SparkTask, SparkTasks, TimeRange, WallTime,
+    Joined, SparkFact, SparkFactKind, SparkSource, SparkStages, SparkTasks, TimeRange, WallTime,
 };
 use emberscope_store::Store;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+mod told;
+
+use told::Told;
 
 const NOT_ASKED: &str = "Spark was not asked.";
 /// How long an answer waits for Spark.
@@ -73,70 +77,10 @@ pub fn join_tasks(answer: &mut Map<String, Value>, words: Words<'_>, wait: Durat
     join::<SparkTasks>(answer, words, wait);
 }
 
-/// What Spark told that belongs to rows of one kind.
-trait Told: Sized {
-    /// What Spark is asked about.
-    type Key: Ord + Clone;
-    /// Key of the answer's rows in JSON.
-    const ROWS: &'static str;
-    /// What the keys are, for people, in the plural.
-    const KEYS: &'static str;
-    fn key(row: &Value) -> Option<Self::Key>;
-    fn ask(source: &dyn SparkSource, key: &Self::Key, wait: Duration) -> Joined<Self>;
-    /// What is kept about a key.
-    fn kept(kept: &KeptWords<'_>, key: &Self::Key) -> Option<Self>;
-    fn of_row(&self, row: &Value) -> Option<Value>;
-    fn origin(&self) -> (&str, WallTime, &[String]);
-}
-
-impl Told for SparkStages {
-    type Key = String;
-    const ROWS: &'static str = "stages";
-    const KEYS: &'static str = "applications";
-    fn key(row: &Value) -> Option<String> {
-        // A stage without a number is none that Spark knows.
-        number::<u32>(row, "stage").and_then(|_| text(row, "app"))
-    }
-    fn ask(source: &dyn SparkSource, app: &String, wait: Duration) -> Joined<Self> {
-        source.stages(app, wait)
-    }
-    fn kept(kept: &KeptWords<'_>, app: &String) -> Option<Self> {
-        kept.stages(app)
-    }
-    fn of_row(&self, row: &Value) -> Option<Value> {
-        self.get(number(row, "stage")?, number(row, "stage_attempt")?)
-            .map(|told| json!(stage(told, &self.pages)))
-    }
-    fn origin(&self) -> (&str, WallTime, &[String]) {
-        (&self.source, self.fetched, &self.notes)
-    }
-}
-
-impl Told for SparkTasks {
-    type Key = (String, u32, u32);
-    const ROWS: &'static str = "tasks";
-    const KEYS: &'static str = "stages";
-    fn key(row: &Value) -> Option<Self::Key> {
-        Some((text(row, "app")?, number(row, "stage")?, number(row, "stage_attempt")?))
-    }
-    fn ask(source: &dyn SparkSource, (app, stage, attempt): &Self::Key, wait: Duration) -> Joined<Self> {
-        source.tasks(app, *stage, *attempt, wait)
-    }
-    fn kept(_: &KeptWords<'_>, _: &Self::Key) -> Option<Self> {
-        None
-    }
-    fn of_row(&self, row: &Value) -> Option<Value> {
-        self.get(number(row, "task")?).map(|told| json!(task(told)))
-    }
-    fn origin(&self) -> (&str, WallTime, &[String]) {
-        (&self.source, self.fetched, &self.notes)
-    }
-}
-
 /// What is told about one key.
 struct Answered<T> {
     joined: Joined<T>,
-    /// What is kept, read when a row is asked for that Spark does not tell of.
+    /// What is kept, read when something is asked for that Spark does not tell.
     kept: Option<Option<Arc<T>>>,
 }
 
@@ -160,48 +104,88 @@ impl<T: Told> Answered<T> {
         }
     }
 
-    /// The row's value, and whether it is one that only the store has.
-    fn of_row(&mut self, words: Words<'_>, key: &T::Key, row: &Value) -> (Option<Value>, bool) {
-        if let Some(value) = self.joined.value().and_then(|told| told.of_row(row)) {
+    /// What `of` finds in what Spark told, else in what is kept, and whether only the store has it.
+    fn find<V>(&mut self, words: Words<'_>, key: &T::Key, of: impl Fn(&T) -> Option<V>) -> (Option<V>, bool) {
+        if let Some(value) = self.joined.value().and_then(|told| of(told)) {
             return (Some(value), false);
         }
         let read = || words.kept.and_then(|kept| T::kept(kept, key)).map(Arc::new);
-        let value = self.kept.get_or_insert_with(read).as_ref().and_then(|kept| kept.of_row(row));
+        let value = self.kept.get_or_insert_with(read).as_ref().and_then(|kept| of(kept));
         let is_kept = value.is_some();
         (value, is_kept)
     }
 }
 
-/// Asks about each key of the rows, at most [`MAX_ASKED`], and adds what was told.
+/// What is told about the keys of one answer: each is asked about when it is first needed, at most [`MAX_ASKED`] of them.
+pub struct Asking<'w, T: Told> {
+    words: Words<'w>,
+    until: Instant,
+    told: BTreeMap<T::Key, Answered<T>>,
+    left_out: bool,
+    some_kept: bool,
+}
+
+impl<'w, T: Told> Asking<'w, T> {
+    /// Nothing was asked yet. All answers together are waited for at most `wait`.
+    pub fn new(words: Words<'w>, wait: Duration) -> Self {
+        let (told, until) = (BTreeMap::new(), Instant::now() + wait);
+        Self { words, until, told, left_out: false, some_kept: false }
+    }
+
+    fn is_asked(&self) -> bool {
+        self.words.source.is_some() || self.words.kept.is_some()
+    }
+
+    /// What `of` finds in what is told about a key.
+    fn find<V>(&mut self, key: &T::Key, of: impl Fn(&T) -> Option<V>) -> Option<V> {
+        if !self.is_asked() {
+            return None;
+        }
+        if self.told.len() < MAX_ASKED && !self.told.contains_key(key) {
+            let left = self.until.saturating_duration_since(Instant::now());
+            self.told.insert(key.clone(), Answered::ask(self.words, key, left));
+        }
+        let Some(answered) = self.told.get_mut(key) else {
+            self.left_out = true;
+            return None;
+        };
+        let (value, is_kept) = answered.find(self.words, key, of);
+        self.some_kept |= is_kept;
+        value
+    }
+
+    /// What is told of a row.
+    pub fn row(&mut self, key: &T::Key, row: &T::Row) -> Option<T::Value> {
+        self.find(key, |told| told.of_row(row))
+    }
+
+    /// Whom it is all from.
+    pub fn origin(&self) -> api::SparkOrigin {
+        let joined = self.told.values().map(|answered| &answered.joined);
+        origin(self.is_asked(), joined, self.left_out, self.some_kept)
+    }
+}
+
+impl Asking<'_, SparkStages> {
+    /// The fact of an execution's plan.
+    pub fn plan(&mut self, app: &str, execution: u64) -> Option<SparkFact> {
+        let id = execution.to_string();
+        let is_it = |fact: &&SparkFact| fact.kind == SparkFactKind::Plan && *fact.id == *id;
+        self.find(&app.to_owned(), |told| told.beside.iter().find(is_it).cloned())
+    }
+}
+
+/// Adds what is told to the rows of an answer.
 fn join<T: Told>(answer: &mut Map<String, Value>, words: Words<'_>, wait: Duration) {
     let Some(Value::Array(rows)) = answer.get_mut(T::ROWS) else { return };
-    let until = Instant::now() + wait;
-    let is_asked = words.source.is_some() || words.kept.is_some();
-    let mut told: BTreeMap<T::Key, Answered<T>> = BTreeMap::new();
-    let (mut left_out, mut some_kept) = (false, false);
+    let mut asking = Asking::<T>::new(words, wait);
     for row in rows {
-        let mut value = Value::Null;
-        if let (true, Some(key)) = (is_asked, T::key(row)) {
-            if told.len() < MAX_ASKED && !told.contains_key(&key) {
-                let left = until.saturating_duration_since(Instant::now());
-                let answered = Answered::ask(words, &key, left);
-                told.insert(key.clone(), answered);
-            }
-            match told.get_mut(&key) {
-                Some(answered) => {
-                    let (of_row, is_kept) = answered.of_row(words, &key, row);
-                    value = of_row.unwrap_or_default();
-                    some_kept |= is_kept;
-                }
-                None => left_out = true,
-            }
-        }
+        let told = T::key(row).and_then(|(key, of)| asking.row(&key, &of));
         if let Value::Object(row) = row {
-            row.insert("spark".into(), value);
+            row.insert("spark".into(), told.map_or(Value::Null, |told| json!(told)));
         }
     }
-    let joined = told.values().map(|answered| &answered.joined);
-    answer.insert("spark".into(), json!(origin(is_asked, joined, left_out, some_kept)));
+    answer.insert("spark".into(), json!(asking.origin()));
 }
 
 /// Whom the figures are from, and what is to be said of them.
@@ -239,50 +223,6 @@ fn origin<'a, T: Told + 'a>(
         fetched: fetched.map(Into::into),
         says: list(says, " "),
     }
-}
-
-fn text(row: &Value, key: &str) -> Option<String> {
-    row.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
-/// A label that is a number.
-fn number<N: std::str::FromStr>(row: &Value, key: &str) -> Option<N> {
-    row.get(key)?.as_str()?.parse().ok()
-}
-
-fn stage(stage: &SparkStage, pages: &str) -> api::SparkStage {
-    let page = |pages: &str| format!("{pages}/stages/stage/?id={}&attempt={}", stage.id, stage.attempt);
-    api::SparkStage {
-        // What is kept has no server behind it any more.
-        page: if pages.is_empty() { String::new() } else { page(pages) },
-        name: (*stage.name).to_owned(),
-        description: stage.description.as_deref().map(str::to_owned),
-        job_ids: stage.job_ids.to_vec(),
-        sql_id: stage.sql.as_ref().map(|sql| sql.id),
-        sql_description: stage.sql.as_ref().map(|sql| (*sql.description).to_owned()),
-        status: (*stage.status).to_owned(),
-        tasks: stage.tasks,
-        cpu: cpu(stage.executor_cpu_ns, stage.deserialize_cpu_ns),
-        run_time_ms: stage.run_time_ms,
-        submitted: stage.submitted.map(Into::into),
-        completed: stage.completed.map(Into::into),
-    }
-}
-
-fn task(task: &SparkTask) -> api::SparkTask {
-    api::SparkTask {
-        duration_ms: task.duration_ms,
-        cpu: cpu(task.executor_cpu_ns, task.deserialize_cpu_ns),
-        status: (*task.status).to_owned(),
-        speculative: task.speculative,
-        attempt: task.attempt,
-        host: (*task.host).to_owned(),
-        launched: task.launched.map(Into::into),
-    }
-}
-
-fn cpu(executor_ns: u64, deserialize_ns: u64) -> api::SparkCpu {
-    api::SparkCpu { executor_cpu_ns: Some(executor_ns), deserialize_cpu_ns: Some(deserialize_ns) }
 }
 
 #[cfg(test)]

@@ -1,25 +1,27 @@
 //! `/api/v1/sql`: queries of Spark SQL by what their tasks did, and the operators of one.
 //!
 //! In: sums of samples by stage, and what Spark says of these stages ([`super::spark`]), now or as it was kept. Out: a row
-//! for each execution, and one for tasks of which no query is told; with `execution` that row alone, and one for each
-//! operator that its samples are put to ([`emberscope_model::Operator`]). What a Python worker did is its stage's Python
-//! operator's where the stage has one alone. Limits: `limit` rows; [`spark::MAX_ASKED`] applications of which Spark is asked.
+//! for each execution, and one for tasks of which no query is told; with `execution` that row alone, its operators and its
+//! plan ([`operators`]). Limits: `limit` rows; [`spark::MAX_ASKED`] applications of which Spark is asked.
 
 use super::ServeState;
 use super::answer::{head, headers, json, share, share_error, text, whole};
 use super::error::ApiError;
-use super::spark::{self, KeptWords, Words};
+use super::spark::{self, Asking, KeptWords, Words};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_api::{self as api, Amount, Cost, SparkOrigin, SparkStage, SqlOperator, SqlQuery};
-use emberscope_model::{LabelKey, MatchOp, Matcher, Operator, Query, SampleKind, SparkSource, Tree};
-use emberscope_store::{Store, prefix_value};
-use serde_json::{Map, Value, json};
+use emberscope_api::{self as api, Amount, Cost, SparkStage, SqlQuery};
+use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind, SparkStages};
+use emberscope_store::Store;
+use operators::PlanTold;
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+mod operators;
 
 /// Most executions that an error names.
 const MAX_NAMED: usize = 20;
@@ -68,19 +70,24 @@ pub async fn sql(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) 
         query.selection.matchers.push(in_stages);
         let summary = store.summary(&query)?;
         let kept = KeptWords { store, range: summary.range };
-        let (stages, spark) = stages(store, &query, source, joined.then_some(&kept))?;
+        let words = Words { source, kept: joined.then_some(&kept) };
+        let mut asking = Asking::<SparkStages>::new(words, spark::WAIT);
+        let stages = stages(store, &query, &mut asking)?;
         let all: u64 = stages.iter().map(|stage| stage.sum.count).fold(0, u64::saturating_add);
         let mut queries = queries(&stages, query.kind, all);
-        let mut operators = None;
+        let (mut operators, mut plan) = (None, None);
         if let Some(id) = execution {
             let found = one(&queries, id, &stages)?;
-            operators = Some(operators_of(store, &query, found)?);
+            let told = asking.plan(found.app.as_deref().unwrap_or_default(), id);
+            let costs = operators::costs(store, &query, found, PlanTold::of(told.as_ref()))?;
+            (operators, plan) = (Some(costs.0), Some(costs.1));
             queries.retain(|query| query.execution == Some(id));
         }
         let count = queries.len();
         queries.truncate(limit);
         let cut = (count - queries.len()) as u64;
-        let content = api::Sql { count: count as u64, cut, queries, operators, spark };
+        let content =
+            api::Sql { count: count as u64, cut, queries, operators, plan, spark: Some(asking.origin()) };
         Ok(json(headers(&summary, store), &Value::Object(whole(head(&summary, store), content))))
     });
     answered.await
@@ -95,9 +102,8 @@ fn number(text: &str) -> Result<u64, ApiError> {
 fn stages(
     store: &dyn Store,
     query: &Query,
-    source: Option<&dyn SparkSource>,
-    kept: Option<&KeptWords<'_>>,
-) -> Result<(Vec<Stage>, Option<SparkOrigin>), ApiError> {
+    asking: &mut Asking<'_, SparkStages>,
+) -> Result<Vec<Stage>, ApiError> {
     let mut sums: BTreeMap<[String; 3], (String, Sum)> = BTreeMap::new();
     for total in store.totals(query)? {
         let key = [LabelKey::App, LabelKey::Stage, LabelKey::StageAttempt];
@@ -107,19 +113,13 @@ fn stages(
             total.labels.get(LabelKey::AppName).clone_into(name);
         }
     }
-    let rows = sums
-        .keys()
-        .map(|[app, stage, attempt]| json!({ "app": app, "stage": stage, "stage_attempt": attempt }));
-    let mut told = Map::from_iter([("stages".to_owned(), Value::Array(rows.collect()))]);
-    spark::join_stages(&mut told, Words { source, kept }, spark::WAIT);
-    let origin = told.remove("spark").and_then(|origin| serde_json::from_value(origin).ok());
-    let Some(Value::Array(rows)) = told.remove("stages") else { return Ok((Vec::new(), origin)) };
-    let stages = sums.into_iter().zip(rows).map(|(([app, stage, _], (app_name, sum)), mut row)| {
-        let spark = row.get_mut("spark").map(Value::take);
-        let spark = spark.and_then(|spark| serde_json::from_value(spark).ok());
+    let stage = |([app, stage, attempt], (app_name, sum)): ([String; 3], (String, Sum))| {
+        // One without a number is none that Spark knows.
+        let row = stage.parse().ok().zip(attempt.parse().ok()).filter(|_| !app.is_empty());
+        let spark = row.and_then(|row| asking.row(&app, &row));
         Stage { app, app_name, stage, sum, spark }
-    });
-    Ok((stages.collect(), origin))
+    };
+    Ok(sums.into_iter().map(stage).collect())
 }
 
 /// A row for each execution, the largest first.
@@ -191,69 +191,5 @@ fn one<'q>(queries: &'q [SqlQuery], id: u64, stages: &[Stage]) -> Result<&'q Sql
             let message = format!("Several applications have an execution {id}: name one, with `app=`.");
             Err(error(StatusCode::CONFLICT, "ambiguous_execution", message))
         }
-    }
-}
-
-/// The operators of a query, the largest first. `unknown` is always told.
-fn operators_of(store: &dyn Store, query: &Query, of: &SqlQuery) -> Result<Vec<SqlOperator>, ApiError> {
-    let mut query = Query { group: vec![LabelKey::Stage, LabelKey::Operator], ..query.clone() };
-    let is = |key, values| Matcher { key, op: MatchOp::In(values) };
-    query.selection.matchers.push(is(LabelKey::App, vec![of.app.clone().unwrap_or_default()]));
-    query.selection.matchers.push(is(LabelKey::Stage, of.stages.iter().map(u32::to_string).collect()));
-    let mut sums: BTreeMap<String, (Sum, BTreeSet<u32>)> = BTreeMap::new();
-    sums.entry(Operator::UNKNOWN.to_owned()).or_default();
-    let mut all = 0_u64;
-    for (stage, mut operators) in by_stage(&store.merge(&query)?.tree) {
-        python_to_its_operator(&mut operators);
-        for (operator, sum) in operators {
-            let (of_all, stages) = sums.entry(operator).or_default();
-            of_all.add(sum.count, sum.weight);
-            stages.extend(stage.parse::<u32>().ok());
-            all = all.saturating_add(sum.count);
-        }
-    }
-    let row = |(operator, (sum, stages)): (String, (Sum, BTreeSet<u32>))| SqlOperator {
-        of: kind_of(&operator).into(),
-        operator,
-        stages: stages.into_iter().collect(),
-        cost: sum.cost(query.kind, all),
-    };
-    let mut rows: Vec<SqlOperator> = sums.into_iter().map(row).collect();
-    rows.sort_by_key(|row| Reverse(row.cost.amount.samples));
-    Ok(rows)
-}
-
-/// What kind of value of the label an operator is.
-fn kind_of(operator: &str) -> &'static str {
-    match operator {
-        Operator::UNKNOWN => "unknown",
-        _ if operator.starts_with('(') => "around",
-        _ if operator.starts_with("WholeStageCodegen (") => "codegen",
-        _ => "operator",
-    }
-}
-
-/// The two levels of labels of a tree: stages, and in each of them operators with their sums.
-fn by_stage(tree: &Tree) -> BTreeMap<&str, BTreeMap<String, Sum>> {
-    let mut stages: BTreeMap<&str, BTreeMap<String, Sum>> = BTreeMap::new();
-    for node in tree.nodes.iter().filter(|node| node.parent != 0) {
-        let above = tree.nodes.get(node.parent as usize).filter(|above| above.parent == 0);
-        let stage = above.and_then(|above| prefix_value(&above.frame, LabelKey::Stage));
-        let (Some(stage), Some(operator)) = (stage, prefix_value(&node.frame, LabelKey::Operator)) else {
-            continue;
-        };
-        let sum = stages.entry(stage).or_default().entry(operator.to_owned()).or_default();
-        sum.add(node.total_count, node.total_weight);
-    }
-    stages
-}
-
-/// What a stage's Python workers did is its Python operator's, where it has one alone.
-fn python_to_its_operator(operators: &mut BTreeMap<String, Sum>) {
-    let mut names = operators.keys().filter(|name| Operator::is_python(name)).cloned();
-    let (Some(name), None) = (names.next(), names.next()) else { return };
-    drop(names);
-    if let Some(workers) = operators.remove(Operator::PYTHON) {
-        operators.entry(name).or_default().add(workers.count, workers.weight);
     }
 }

@@ -1,4 +1,4 @@
-//! `emberscope sql`: queries of Spark SQL by what their tasks did, and the operators of one.
+//! `emberscope sql`: queries of Spark SQL by what their tasks did, and the operators and the plan of one.
 
 use super::CliError;
 use super::answer::{Basis, amount, counted};
@@ -11,7 +11,10 @@ use clap::Args;
 use emberscope_api::route::{self, Route, param};
 use emberscope_api::{Cost, Sql, SqlQuery};
 use emberscope_model::SampleKind;
+use plan::Plan;
 use serde::Deserialize;
+
+mod plan;
 
 /// Flags of `emberscope sql`.
 #[derive(Args, Clone, Debug)]
@@ -19,6 +22,9 @@ pub struct SqlArgs {
     /// The operators of the query of this number: Spark's id of the execution.
     #[arg(long, value_name = "ID", help_heading = "Output")]
     execution: Option<u64>,
+    /// The query's physical plan, with what its operators cost.
+    #[arg(long, requires = "execution", help_heading = "Output")]
+    plan: bool,
     /// Queries at most, the largest first.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
@@ -26,12 +32,13 @@ pub struct SqlArgs {
     ask: AskArgs,
 }
 
-/// Prints a row for each query, or for each operator of one.
+/// Prints a row for each query, for each operator of one, or its plan.
 ///
 /// # Errors
 /// As for [`AskArgs::run`].
 pub fn run(args: &SqlArgs) -> Result<(), CliError> {
     match args.execution {
+        Some(_) if args.plan => args.ask.run::<Plan>(params(args)),
         Some(_) => args.ask.run::<Operators>(params(args)),
         None => args.ask.run::<Sql>(params(args)),
     }
@@ -153,8 +160,10 @@ impl Rows for Operators {
             Some(shares.fold(0.0, |sum, share| sum + share))
         };
         table.note(format!(
-            "put to operators {}, to generated code that several share {}, to Spark's work around them {}, unknown {}",
+            "put to operators {}, to some in one loop {}, to generated code of which none is known {}, to Spark's work \
+             around them {}, unknown {}",
             percent(part("operator")),
+            percent(part("fused")),
             percent(part("codegen")),
             percent(part("around")),
             percent(part("unknown")),
@@ -201,7 +210,8 @@ mod tests {
         };
         let rows = [
             row("Sort", "operator", 6),
-            row("WholeStageCodegen (1)", "codegen", 2),
+            row("Range+Project (codegen 1)", "fused", 1),
+            row("WholeStageCodegen (2)", "codegen", 1),
             row("unknown", "unknown", 0),
         ];
         let body = format!(
@@ -213,8 +223,8 @@ mod tests {
         let (_, printed, result) = ask::<Operators>(&[], route::SQL.path, id, 200, &body);
         result.unwrap();
         assert!(printed.contains("query 12: nightly: 8 samples"), "{printed}");
-        let note = "put to operators 75.00 %, to generated code that several share 25.00 %, to Spark's work around them \
-                    0.00 %, unknown 0.00 %";
+        let note = "put to operators 75.00 %, to some in one loop 12.50 %, to generated code of which none is known \
+                    12.50 %, to Spark's work around them 0.00 %, unknown 0.00 %";
         assert!(printed.contains(note), "{printed}");
     }
 }

@@ -22,7 +22,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tree::parted;
 
+mod sums;
 mod tree;
+
+pub use sums::{OperatorSum, operator_sums};
 
 /// A store that can be asked for operators, too.
 pub struct ByOperator<'a>(&'a dyn Store);

@@ -13,24 +13,28 @@ use std::sync::Arc;
 pub(super) struct Room {
     /// Applications.
     apps: usize,
-    /// Bytes of one application's facts.
+    /// Bytes of one application's facts, without plans.
     of_app: usize,
+    /// Bytes of one application's plans.
+    plans: usize,
     /// Bytes of all facts.
     all: usize,
 }
 
 impl Room {
-    /// Of an open part: Spark keeps 1,000 stages, jobs and executions, which are some 900 KB when they are read at once.
-    pub const PART: Self = Self { apps: 64, of_app: 1 << 20, all: 4 << 20 };
+    /// Of an open part: Spark keeps 1,000 stages, jobs and executions, which are some 900 KB when they are read at once;
+    /// plans are read as many at once as half of that is.
+    pub const PART: Self = Self { apps: 64, of_app: 1 << 20, plans: 512 << 10, all: 4 << 20 };
     /// Of a block that is made of others, of one that is read, and of an answer.
-    pub const BLOCK: Self = Self { apps: 1024, of_app: 4 << 20, all: 8 << 20 };
+    pub const BLOCK: Self = Self { apps: 1024, of_app: 4 << 20, plans: 2 << 20, all: 8 << 20 };
 }
 
 /// The facts of one application.
 #[derive(Debug, Default)]
 struct App {
     facts: BTreeMap<(SparkFactKind, Arc<str>, u32), SparkFact>,
-    bytes: usize,
+    /// Of facts without plans, and of plans.
+    bytes: [usize; 2],
 }
 
 /// Facts that are kept.
@@ -52,9 +56,12 @@ impl SparkWords {
             return false;
         }
         let (new, old) = (fact.bytes(), known.map_or(0, SparkFact::bytes));
+        // So plans take nothing from what all else rests on.
+        let is_plan = fact.kind == SparkFactKind::Plan;
+        let of_kind = |app: &App| app.bytes[usize::from(is_plan)];
         let fits = fact.is_bounded()
             && (app.is_some() || self.apps.len() < room.apps)
-            && app.map_or(0, |app| app.bytes) + new - old.min(new) <= room.of_app
+            && app.map_or(0, of_kind) + new - old.min(new) <= if is_plan { room.plans } else { room.of_app }
             && self.bytes + new - old.min(new) <= room.all;
         if !fits {
             self.refused += 1;
@@ -62,7 +69,8 @@ impl SparkWords {
         }
         let app = self.apps.entry(fact.app.clone()).or_default();
         app.facts.insert(key, fact.clone());
-        app.bytes = app.bytes + new - old;
+        let bytes = &mut app.bytes[usize::from(is_plan)];
+        *bytes = *bytes + new - old;
         self.bytes = self.bytes + new - old;
         self.taken += 1;
         true
@@ -138,7 +146,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_and_counted() {
-        let room = Room { apps: 2, of_app: 2000, all: 3000 };
+        let room = Room { apps: 2, of_app: 2000, plans: 0, all: 3000 };
         let mut words = SparkWords::default();
         for app in ["a", "b", "c"] {
             for id in 0..1000 {
@@ -155,9 +163,26 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn plans_have_a_room_of_their_own() {
+        let room = Room { apps: 2, of_app: 2000, plans: 1000, all: 9000 };
+        let mut words = SparkWords::default();
+        for id in 0..1000 {
+            for kind in [SparkFactKind::Plan, SparkFactKind::Job] {
+                words.take(&fact("a", kind, &id.to_string(), 1), room);
+            }
+        }
+        let bytes = |is_plan: bool| -> usize {
+            let facts = words.iter().filter(|fact| (fact.kind == SparkFactKind::Plan) == is_plan);
+            facts.map(SparkFact::bytes).sum()
+        };
+        assert!(bytes(true) > 500 && bytes(true) <= 1000 && bytes(false) > 1500 && bytes(false) <= 2000);
+        assert_eq!((words.bytes(), words.refused()), (bytes(true) + bytes(false), 2000 - words.taken()));
+    }
+
+    #[test]
     fn a_fact_may_grow_only_within_the_room() {
         let small = SparkFact { description: None, ..fact("a", SparkFactKind::Job, "1", 1) };
-        let room = Room { apps: 1, of_app: small.bytes() + 10, all: small.bytes() + 10 };
+        let room = Room { apps: 1, of_app: small.bytes() + 10, plans: 0, all: small.bytes() + 10 };
         let mut words = SparkWords::default();
         assert!(words.take(&small, room));
         let large =

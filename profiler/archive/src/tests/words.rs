@@ -2,7 +2,7 @@
 
 use super::*;
 use LabelKey::App;
-use emberscope_model::{SparkFact, SparkFactKind, SparkStages};
+use emberscope_model::{SparkFact, SparkFactKind, SparkPlan, SparkStages};
 
 fn stage(id: u64, fetched: u64) -> SparkFact {
     SparkFact {
@@ -44,10 +44,15 @@ fn names_are_answered_from_open_parts_blocks_and_whole_hours() {
     let (driver, other) = (place.open("a"), place.open("b"));
     fill(&driver, "a", 0, 60);
     let sql = SparkFact { kind: SparkFactKind::Sql, name: "select 1".into(), ..stage(7, 5) };
-    assert!(driver.learn(&[stage(3, 5), stage(4, 5), sql]));
+    let operators = Some("0 - WriteFiles\n1 1 Project\n2 1 Range\n".into());
+    let kind = SparkFactKind::Plan;
+    let plan = SparkFact { kind, description: operators, refs: [1, 0, 2, 1].into(), ..sql.clone() };
+    assert!(driver.learn(&[stage(3, 5), stage(4, 5), sql, plan]));
     fill(&other, "b", 0, 60);
     let live = answer(&driver, 0, 60).expect("the driver was asked");
     assert_eq!(live.stages[0].sql.as_ref().map(|sql| sql.id), Some(7));
+    let plan = live.beside.iter().find_map(SparkPlan::of_fact).expect("its plan");
+    assert_eq!((plan.0, plan.1.edges()), (7, &[(1, 0), (2, 1)][..]));
     let same = |when: &str| {
         let reader = place.reader();
         assert_eq!(answer(&reader, 0, 60).as_ref(), Some(&live), "{when}");

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// Bytes of one text of a fact.
 const MAX_TEXT: usize = 256;
+/// Bytes of the text of a plan: 400 operators with their names.
+const MAX_PLAN: usize = 32 << 10;
 /// Ids that a fact refers to.
 const MAX_REFS: usize = 1000;
 
@@ -25,11 +27,13 @@ pub enum SparkFactKind {
     Sql,
     /// An executor.
     Executor,
+    /// The physical plan of an execution ([`super::SparkPlan`]).
+    Plan,
 }
 
 impl SparkFactKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Stage, Self::Job, Self::Sql, Self::Executor];
+    pub const ALL: [Self; 5] = [Self::Stage, Self::Job, Self::Sql, Self::Executor, Self::Plan];
 
     /// Stable name of the kind.
     pub const fn slug(self) -> &'static str {
@@ -38,6 +42,7 @@ impl SparkFactKind {
             Self::Job => "job",
             Self::Sql => "sql",
             Self::Executor => "executor",
+            Self::Plan => "plan",
         }
     }
 
@@ -58,15 +63,15 @@ pub struct SparkFact {
     pub id: Arc<str>,
     /// Attempt of a stage, from 0; of the others 0.
     pub attempt: u32,
-    /// Name of a stage or job, description of an execution, host and port of an executor.
+    /// Name of a stage or job, description of an execution, host and port of an executor, why a plan is not kept.
     pub name: Arc<str>,
-    /// Description of a stage or job, why an executor was removed.
+    /// Description of a stage or job, why an executor was removed, a plan's operators.
     pub description: Option<Arc<str>>,
     /// Spark's word for how it stands; of an executor `ACTIVE` or `REMOVED`.
     pub status: Arc<str>,
-    /// Jobs of a stage or an execution, stages of a job.
+    /// Jobs of a stage or an execution, stages of a job, pairs of operators of a plan.
     pub refs: Box<[u32]>,
-    /// Tasks of a stage or job, cores of an executor.
+    /// Tasks of a stage or job, cores of an executor, operators of a plan.
     pub count: u64,
     /// CPU time inside a stage's tasks, nanoseconds.
     pub executor_cpu_ns: u64,
@@ -107,7 +112,9 @@ impl SparkFact {
     /// Whether texts and lists are as long as they may be.
     pub fn is_bounded(&self) -> bool {
         let texts = [&self.app, &self.id, &self.name, &self.status, &self.source];
-        texts.into_iter().chain(&self.description).all(|text| text.len() <= MAX_TEXT)
+        let described = if self.kind == SparkFactKind::Plan { MAX_PLAN } else { MAX_TEXT };
+        texts.into_iter().all(|text| text.len() <= MAX_TEXT)
+            && self.description.as_ref().is_none_or(|text| text.len() <= described)
             && self.refs.len() <= MAX_REFS
     }
 
@@ -267,6 +274,6 @@ mod tests {
         for kind in SparkFactKind::ALL {
             assert_eq!(SparkFactKind::from_slug(kind.slug()), Some(kind));
         }
-        assert_eq!(SparkFactKind::from_slug("plan"), None);
+        assert_eq!(SparkFactKind::from_slug("later"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Rows that Spark tells of, and what is said where it does not.
 
 use super::*;
-use emberscope_model::{SparkFact, SparkFactKind, SqlRef};
+use emberscope_model::{SparkFact, SparkFactKind, SparkStage, SparkTask, SqlRef};
 use emberscope_store::{MemoryStore, MemoryStoreConfig};
 use std::sync::{Arc, Mutex};
 

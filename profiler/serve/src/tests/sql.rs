@@ -12,7 +12,8 @@ const STAGE_2: &str =
     "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage2";
 
 /// Tasks of stage 3.1, which is the execution 7's, and of stage 4, of which nothing is told.
-fn store() -> Arc<MemoryStore> {
+/// With a plan of that text and these edges.
+fn store(plan: Option<(&str, &[u32])>) -> Arc<MemoryStore> {
     let store = MemoryStore::new(MemoryStoreConfig::default());
     let row = |stage: &str, attempt: &str, role: &str, names: &[&str], count: u64| {
         let labels = [
@@ -40,6 +41,7 @@ fn store() -> Arc<MemoryStore> {
         range: TimeRange { from, until: from.plus(10 * SECOND) },
         rows: vec![
             row("3", "1", "executor", &["run", &next, &sort], 6),
+            Row { kind: SampleKind::OffCpu, ..row("3", "1", "executor", &["run", &next, &sort], 5) },
             row("3", "1", "executor", &["run", &next], 2),
             row("3", "1", "executor", &["run", python], 1),
             row("3", "1", "python", &["main (pyspark/worker.py)", "f (job.py)"], 3),
@@ -57,12 +59,21 @@ fn store() -> Arc<MemoryStore> {
     let stage = told.value().and_then(|told| told.facts().next()).expect("a stage");
     let sql =
         SparkFact { kind: SparkFactKind::Sql, id: "7".into(), name: "select 1".into(), ..stage.clone() };
-    store.learn(&[stage, sql]);
+    store.learn(&[stage.clone(), sql.clone()]);
+    if let Some((text, edges)) = plan {
+        let kind = SparkFactKind::Plan;
+        let (name, description) = ("".into(), Some(text.into()));
+        store.learn(&[SparkFact { kind, name, description, refs: edges.into(), ..sql }]);
+    }
     Arc::new(store)
 }
 
 async fn ask(path: &str) -> Got {
-    let state = ServeState { store: store(), ..state(FakeStore::default()) };
+    ask_of(store(None), path).await
+}
+
+async fn ask_of(store: Arc<MemoryStore>, path: &str) -> Got {
+    let state = ServeState { store, ..state(FakeStore::default()) };
     let app = router(state, Access::LocalHostOnly, Router::new());
     send(app, request("GET", &format!("/api/v1/{path}&{}", within(0, 10)))).await
 }
@@ -101,9 +112,58 @@ async fn operators_of_a_query() {
     ];
     assert_eq!(rows.iter().map(brief).collect::<Vec<_>>(), want);
     assert_eq!((&rows[0]["share"], &answer["queries"][0]["samples"]), (&json!(0.5), &json!(12)));
+    assert_eq!(rows[1]["labels"], json!(["(python)", "BatchEvalPython"]));
+    let none =
+        json!({"nodes": [], "edges": [], "says": "Spark told no plan of this query, or it is not read yet."});
+    assert_eq!(answer["plan"], none);
     let told = ask("sql?app=app-1&execution=8").await.refused(404, "unknown_execution", Some("execution"));
     assert!(told.contains("there are: 7."), "{told}");
     ask("sql?execution=x").await.refused(400, "bad_parameter", Some("execution"));
+}
+
+#[tokio::test]
+async fn a_plan_tells_the_operators_of_a_loop() {
+    let text = "0 - WriteFiles\n1 - BatchEvalPython\n2 2 Project\n3 2 Sort\n4 2 Range\n";
+    let with_plan = store(Some((text, &[1, 0, 2, 1, 3, 2, 4, 3])));
+    let answer = ask_of(with_plan, "sql?app=app-1&execution=7").await.json();
+    let rows = answer["operators"].as_array().expect("operators");
+    let brief =
+        |row: &Value| json!([row["operator"], row["of"], row["samples"], row["nodes"], row["labels"]]);
+    let want = [
+        json!(["Sort", "operator", 6, [3], ["Sort"]]),
+        json!(["BatchEvalPython", "operator", 4, [1], ["(python)", "BatchEvalPython"]]),
+        json!(["Sort+Project (codegen 2)", "fused", 2, [2, 3], ["WholeStageCodegen (2)"]]),
+        json!(["unknown", "unknown", 0, [], []]),
+    ];
+    assert_eq!(rows.iter().map(brief).collect::<Vec<_>>(), want);
+    let plan = &answer["plan"];
+    let node = |node: &Value| {
+        let shared = &node["shared"];
+        json!([node["name"], node["codegen"], node["in_method_of"], node["samples"], shared["samples"]])
+    };
+    let nodes: Vec<Value> = plan["nodes"].as_array().expect("nodes").iter().map(node).collect();
+    let want = [
+        json!(["WriteFiles", null, null, 0, 0]),
+        json!(["BatchEvalPython", null, null, 4, 0]),
+        json!(["Project", 2, null, 0, 2]),
+        json!(["Sort", 2, null, 6, 2]),
+        json!(["Range", 2, 3, 0, 0]),
+    ];
+    assert_eq!(nodes, want);
+    assert_eq!((plan["edges"].as_array().map(Vec::len), &plan["says"]), (Some(4), &json!("")));
+    assert_eq!(plan["nodes"][3]["share"], 0.5);
+    let waited = |row: &Value| row["waited_seconds"].clone();
+    assert_eq!((waited(&rows[0]), waited(&rows[1])), (json!(0.05), Value::Null));
+    assert_eq!((waited(&plan["nodes"][3]), waited(&plan["nodes"][2])), (json!(0.05), Value::Null));
+}
+
+#[tokio::test]
+async fn a_plan_that_is_none_says_so() {
+    for (text, edges) in [("1 1 Sort\n1 1 Sort", &[][..]), ("1 1 Sort", &[1, 1]), ("x", &[])] {
+        let answer = ask_of(store(Some((text, edges))), "sql?app=app-1&execution=7").await.json();
+        assert_eq!(answer["plan"]["says"], "The plan that is kept is none.");
+        assert_eq!(answer["operators"][2]["of"], "codegen");
+    }
 }
 
 #[tokio::test]

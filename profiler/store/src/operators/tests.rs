@@ -202,3 +202,24 @@ fn the_rest_is_passed_on() {
     let refused = of_operators.pauses(asked.range, &query(&[], &["Sort"]).selection);
     assert!(matches!(refused, Err(StoreError::WithoutStacks)));
 }
+
+#[test]
+fn sums_tell_the_codegen_stage_too() {
+    let store = store();
+    let tree = store.merge(&query(&[LabelKey::Stage], &[])).unwrap().tree;
+    let brief =
+        |sum: OperatorSum| (sum.value, sum.operator.name().into_owned(), sum.codegen, sum.count, sum.weight);
+    let sums: Vec<_> = operator_sums(&tree, LabelKey::Stage).into_iter().map(brief).collect();
+    let sum = |stage: &str, name: &str, codegen, count| {
+        (stage.to_owned(), name.to_owned(), codegen, count, 10 * count)
+    };
+    for want in [
+        sum("1", "Sort", Some(1), 7),
+        sum("1", "Exchange (read)", Some(1), 2),
+        sum("1", "WholeStageCodegen (1)", Some(1), 5),
+        sum("2", "unknown", None, 1),
+    ] {
+        assert!(sums.contains(&want), "{want:?} of {sums:?}");
+    }
+    assert_eq!(sums.iter().map(|sum| sum.3).sum::<u64>(), 22, "{sums:?}");
+}

@@ -24,7 +24,7 @@ struct Ending {
 }
 
 /// What each node's frames tell from the root on, and the node of its path that is so many labels deep.
-fn walk(tree: &Tree, labels: usize, place: usize) -> Vec<(OperatorWalk, NodeId)> {
+pub fn walk(tree: &Tree, labels: usize, place: usize) -> Vec<(OperatorWalk, NodeId)> {
     let mut signs: FastMap<*const Frame, FrameSign> = FastMap::default();
     let mut walked: Vec<(OperatorWalk, NodeId, usize)> = Vec::with_capacity(tree.nodes.len());
     for (at, node) in tree.nodes.iter().enumerate() {

@@ -3,8 +3,14 @@
 //! In: one entry of an answer after the other. Out: facts. A fact whose texts or lists are longer than they may be is
 //! left out: an application's or executor's id is as long as its driver likes.
 
+use super::client::{AskError, Client};
+use super::texts::Texts;
+use super::wire::{Executor, First};
 use emberscope_model::{SparkFact, SparkFactKind, SparkUrl, WallTime};
 use std::sync::Arc;
+
+/// Executors kept; Spark itself keeps 100 dead ones (spark.ui.retainedDeadExecutors).
+pub const MAX_EXECUTORS: usize = 2000;
 
 /// The facts of one answer.
 pub struct Beside {
@@ -49,4 +55,30 @@ impl Beside {
             self.facts.push(fact);
         }
     }
+}
+
+/// Reads executors, those that are gone too.
+///
+/// # Errors
+/// An [`AskError`]: the server does not tell them.
+pub fn executors(
+    client: &Client,
+    base: &SparkUrl,
+    path: &str,
+    texts: &mut Texts,
+    beside: &mut Beside,
+) -> Result<(), AskError> {
+    let told: First<Executor, MAX_EXECUTORS> = client.get(base, &format!("{path}/allexecutors"))?;
+    for executor in told.items {
+        beside.push(SparkFact {
+            name: texts.keep(&executor.host_port.0),
+            description: executor.remove_reason.some().map(|text| texts.keep(text)),
+            status: texts.keep(if executor.is_active { "ACTIVE" } else { "REMOVED" }),
+            count: executor.total_cores,
+            begun: executor.add_time.time(),
+            ended: executor.remove_time.time(),
+            ..beside.fact(SparkFactKind::Executor, executor.id.0)
+        });
+    }
+    Ok(())
 }

@@ -1,14 +1,15 @@
 //! Which requests make one answer, and how Spark's jobs and SQL executions are joined to its stages.
 //!
 //! In: a [`Client`], a base URL, an application id. Out: [`SparkStages`] or [`SparkTasks`]. Stages are
-//! needed, jobs and SQL executions only wished for: without them a note says so. On a history server an
+//! needed, jobs, SQL executions and their plans only wished for: without them a note says so. On a history server an
 //! application of YARN may have several attempts, and the newest is asked for. Everything that is kept
 //! has a limit; what is over it is in the notes.
 
-use super::beside::Beside;
+use super::beside::{Beside, executors};
 use super::client::{AskError, Client};
+use super::plans;
 use super::texts::Texts;
-use super::wire::{App, Execution, Executor, First, Job, Stage, Task};
+use super::wire::{App, Execution, First, Job, Stage, Task};
 use crate::discovery::rest;
 use emberscope_model::{
     SparkFact, SparkFactKind, SparkStage, SparkStages, SparkTask, SparkTasks, SparkUrl, SqlRef, WallTime,
@@ -20,8 +21,6 @@ use std::time::Duration;
 pub const MAX_STAGES: usize = 2000;
 /// Jobs looked at, the newest; Spark itself keeps 1,000 (spark.ui.retainedJobs).
 pub const MAX_JOBS: usize = 2000;
-/// Executors kept; Spark itself keeps 100 dead ones (spark.ui.retainedDeadExecutors).
-pub const MAX_EXECUTORS: usize = 2000;
 /// Executions a page, and pages; Spark itself keeps 1,000 (spark.sql.ui.retainedExecutions).
 const SQL_PAGE: usize = 500;
 const SQL_PAGES: usize = 4;
@@ -60,11 +59,17 @@ fn find(client: &Client, base: &SparkUrl, app: &str) -> Result<Found, AskError> 
     Ok(Found { path, completed })
 }
 
-/// The stages of an application, with jobs and SQL executions where these can be had.
+/// The stages of an application, with jobs, SQL executions and plans where these can be had. `before`: the answer before,
+/// of which plans are taken that do not change any more.
 ///
 /// # Errors
 /// An [`AskError`] of the application or its stages. Where only jobs or SQL executions fail, a note says so.
-pub fn stages(client: &Client, base: &SparkUrl, app: &str) -> Result<SparkStages, AskError> {
+pub fn stages(
+    client: &Client,
+    base: &SparkUrl,
+    app: &str,
+    before: Option<&SparkStages>,
+) -> Result<SparkStages, AskError> {
     let fetched = WallTime::now();
     let Found { path, completed } = find(client, base, app)?;
     let mut texts = Texts::default();
@@ -88,6 +93,7 @@ pub fn stages(client: &Client, base: &SparkUrl, app: &str) -> Result<SparkStages
     if let Err(error) = executors(client, base, &path, &mut texts, &mut beside) {
         notes.push(format!("Executors are not read: {error}."));
     }
+    notes.extend(plans::read(client, base, &path, before, &mut beside));
     // One that comes twice is kept once.
     let mut stages = BTreeMap::new();
     for stage in told.items.into_iter().filter(|stage| stage.status.0 != "SKIPPED") {
@@ -204,29 +210,6 @@ fn sql_of_jobs(
         }
     }
     Ok(sql)
-}
-
-/// Executors, those that are gone too.
-fn executors(
-    client: &Client,
-    base: &SparkUrl,
-    path: &str,
-    texts: &mut Texts,
-    beside: &mut Beside,
-) -> Result<(), AskError> {
-    let told: First<Executor, MAX_EXECUTORS> = client.get(base, &format!("{path}/allexecutors"))?;
-    for executor in told.items {
-        beside.push(SparkFact {
-            name: texts.keep(&executor.host_port.0),
-            description: executor.remove_reason.some().map(|text| texts.keep(text)),
-            status: texts.keep(if executor.is_active { "ACTIVE" } else { "REMOVED" }),
-            count: executor.total_cores,
-            begun: executor.add_time.time(),
-            ended: executor.remove_time.time(),
-            ..beside.fact(SparkFactKind::Executor, executor.id.0)
-        });
-    }
-    Ok(())
 }
 
 /// The tasks of one attempt of a stage.

@@ -1,13 +1,16 @@
 //! The door of the fuzz target `driver_rest` to the readers of Spark's answers. Fuzz targets are compiled with debug
 //! assertions, as tests are; the daemon is not, and has none of this.
 
-use super::fetch::{MAX_EXECUTORS, MAX_JOBS, MAX_STAGES};
-use super::wire::{App, Execution, Executor, First, Job, MAX_WORDS, Stage, Task, Words};
+use super::beside::MAX_EXECUTORS;
+use super::fetch::{MAX_JOBS, MAX_STAGES};
+use super::plans::plan;
+use super::wire::{App, Execution, Executor, First, Job, MAX_WORDS, Plan, Stage, Task, Words};
 use crate::discovery::rest::{MAX_APPS, Server, parse};
 use serde::de::DeserializeOwned;
 
 /// What is read, by the number that [`read`] takes.
-pub const KINDS: [&str; 8] = ["applications", "worker", "app", "stages", "jobs", "sql", "tasks", "executors"];
+pub const KINDS: [&str; 9] =
+    ["applications", "worker", "app", "stages", "jobs", "sql", "tasks", "executors", "plan"];
 
 /// Reads a body as one of [`KINDS`]; what is kept of it is within the limits.
 pub fn read(kind: usize, body: &[u8]) {
@@ -31,10 +34,16 @@ pub fn read(kind: usize, body: &[u8]) {
         6 => each::<Task, 1000>(body, |task| {
             [&task.host, &task.executor_id, &task.launch_time].into_iter().for_each(short);
         }),
-        _ => each::<Executor, MAX_EXECUTORS>(body, |executor| {
+        7 => each::<Executor, MAX_EXECUTORS>(body, |executor| {
             let kept = [&executor.id, &executor.host_port, &executor.remove_reason];
             kept.into_iter().for_each(short);
         }),
+        _ => {
+            if let Some(plan) = serde_json::from_slice::<Plan>(body).ok().and_then(|told| plan(told).ok()) {
+                assert!(plan.nodes().iter().all(|node| node.name.len() <= MAX_WORDS));
+                assert!(plan.nodes().len() <= 400 && plan.edges().len() <= 500);
+            }
+        }
     }
 }
 

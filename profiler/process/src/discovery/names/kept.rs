@@ -105,6 +105,11 @@ impl Kept {
         self.entries.values().filter_map(|e| e.value.as_ref()).map(Value::bytes).sum()
     }
 
+    /// The answer to a question, if there was one.
+    pub fn value(&self, question: &Question) -> Option<Value> {
+        self.entries.get(question).and_then(|entry| entry.value.clone())
+    }
+
     /// Whether it is time to ask, and nobody is asking.
     pub fn is_due(&self, question: &Question) -> bool {
         self.entries.get(question).is_none_or(|e| !e.pending && Instant::now() >= e.due)

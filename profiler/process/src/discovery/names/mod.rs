@@ -14,6 +14,7 @@ mod fetch;
 pub mod fuzzed;
 mod kept;
 mod places;
+mod plans;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -213,8 +214,9 @@ impl Shared {
                 }
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             };
+            let before = state.kept.value(&question);
             drop(state);
-            let told = beat.work(|| self.answer(&question, &Client::default()));
+            let told = beat.work(|| self.answer(&question, before.as_ref(), &Client::default()));
             let told = told.unwrap_or_else(|panicked| Err(format!("{panicked}.")));
             let mut state = self.lock();
             state.counters.failed += u64::from(told.is_err());
@@ -224,15 +226,21 @@ impl Shared {
         }
     }
 
-    /// Asks one server after another until one knows: the driver, those named, history servers here.
-    fn answer(&self, question: &Question, client: &Client) -> Result<kept::Value, String> {
+    /// Asks one server after another until one knows: the driver, those named, history servers here. `before`: the answer
+    /// before.
+    fn answer(
+        &self,
+        question: &Question,
+        before: Option<&kept::Value>,
+        client: &Client,
+    ) -> Result<kept::Value, String> {
         let mut failures = Vec::new();
         for (who, urls) in self.servers(&question.app) {
             for url in urls.unwrap_or_else(|why| {
                 failures.push(format!("{who} {why}"));
                 Vec::new()
             }) {
-                match question.at(&url, client) {
+                match question.at(&url, before, client) {
                     Ok(value) => return Ok(value),
                     Err(error) => failures.push(format!("{who} at {url}: {error}")),
                 }
@@ -257,9 +265,17 @@ impl Shared {
 }
 
 impl Question {
-    fn at(&self, url: &SparkUrl, client: &Client) -> Result<kept::Value, AskError> {
+    fn at(
+        &self,
+        url: &SparkUrl,
+        before: Option<&kept::Value>,
+        client: &Client,
+    ) -> Result<kept::Value, AskError> {
         match self.tasks {
-            None => fetch::stages(client, url, &self.app).map(|told| told.keep()),
+            None => {
+                let before = before.and_then(SparkStages::kept);
+                fetch::stages(client, url, &self.app, before.as_deref()).map(|told| told.keep())
+            }
             Some((stage, attempt)) => {
                 fetch::tasks(client, url, &self.app, stage, attempt).map(|told| told.keep())
             }

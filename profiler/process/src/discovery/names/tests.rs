@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 mod hostile;
+mod plans;
 
 const RECORDED: [(&str, &str); 2] =
     [("3.5.9", include_str!("recorded/3.5.9.json")), ("4.3.0", include_str!("recorded/4.3.0.json"))];
@@ -70,6 +71,7 @@ fn spark(recorded: &'static str) -> Server {
             Some("/jobs") => told["jobs"].to_string(),
             Some("/allexecutors") => EXECUTORS.to_owned(),
             Some("/sql?details=false&planDescription=false&offset=0&length=500") => told["sql"].to_string(),
+            Some("/sql/1?details=true&planDescription=false") => plans::PLANS[0].1.to_owned(),
             Some("/stages/13/0/taskList?offset=0&length=1000&sortBy=ID") => told["tasks"].to_string(),
             _ => return reply(stream, 404, "no such app: x"),
         };
@@ -81,7 +83,7 @@ fn spark(recorded: &'static str) -> Server {
 fn recorded_stages_are_joined_with_jobs_and_sql() {
     for (version, recorded) in RECORDED {
         let spark = spark(recorded);
-        let told = fetch::stages(&Client::default(), &spark.url, APP).unwrap();
+        let told = fetch::stages(&Client::default(), &spark.url, APP, None).unwrap();
         assert_eq!((told.app.as_str(), told.completed, &told.notes), (APP, false, &vec![]), "{version}");
         assert_eq!(told.source, spark.url.as_str());
         let ids: Vec<u32> = told.stages.iter().map(|s| s.id).collect();
@@ -110,7 +112,7 @@ fn recorded_stages_are_joined_with_jobs_and_sql() {
 fn what_is_told_beside_stages_becomes_facts() {
     for (version, recorded) in RECORDED {
         let spark = spark(recorded);
-        let told = fetch::stages(&Client::default(), &spark.url, APP).unwrap();
+        let told = fetch::stages(&Client::default(), &spark.url, APP, None).unwrap();
         let of = |kind| told.beside.iter().filter(move |fact| fact.kind == kind);
         let job = of(SparkFactKind::Job).find(|job| &*job.id == "2").unwrap();
         assert_eq!((&*job.refs, &*job.status, job.count), (&[3, 4][..], "SUCCEEDED", 5), "{version}");
@@ -159,7 +161,7 @@ fn the_newest_attempt_of_an_application_is_asked_for() {
         path if path.starts_with(&format!("{id}/2/sql")) => reply(stream, 404, ""),
         _ => reply(stream, 404, ""),
     });
-    let told = fetch::stages(&Client::default(), &history.url, id).unwrap();
+    let told = fetch::stages(&Client::default(), &history.url, id, None).unwrap();
     assert!(told.completed && told.stages.is_empty() && told.notes.is_empty());
     assert_eq!(fetch::tasks(&Client::default(), &history.url, id, 1, 0).unwrap().tasks, []);
 }
@@ -174,7 +176,7 @@ fn without_jobs_and_sql_stages_stand_alone_and_say_so() {
         path if path.contains("/sql") => reply(stream, 500, ""),
         _ => reply(stream, 200, r#"{"not": "a list"}"#),
     });
-    let told = fetch::stages(&Client::default(), &half.url, APP).unwrap();
+    let told = fetch::stages(&Client::default(), &half.url, APP, None).unwrap();
     assert_eq!((told.stages.len(), told.stages[0].tasks, told.stages[0].submitted), (1, 0, None));
     assert!(told.notes[0].starts_with("Jobs are not joined: its answer is not Spark's"), "{:?}", told.notes);
     assert_eq!(told.notes[1], "SQL executions are not joined: HTTP 500.");
@@ -202,7 +204,7 @@ fn a_question_is_asked_once_and_its_answer_kept() {
         assert_eq!(asker.join().unwrap().value().unwrap().stages.len(), 4);
     }
     assert!(matches!(names.stages(APP, Duration::ZERO), Joined::Ready(_)));
-    assert_eq!(spark.requests.load(Ordering::SeqCst), 5, "application, stages, jobs, SQL, executors");
+    assert_eq!(spark.requests.load(Ordering::SeqCst), 6, "application, stages, jobs, SQL, executors, a plan");
     assert_eq!(names.tasks(APP, 13, 0, WAIT).value().unwrap().tasks.len(), 3);
     let counters = names.counters();
     assert_eq!((counters.asked, counters.failed, counters.kept), (2, 0, 2));

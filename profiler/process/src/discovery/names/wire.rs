@@ -186,6 +186,35 @@ pub struct Execution {
     pub failed_job_ids: First<u32, 1000>,
 }
 
+/// `ExecutionData` with details, as its plan: metrics, and Spark 4's `desc` with columns and conditions, are not read.
+#[derive(Debug, Deserialize)]
+pub struct Plan {
+    #[serde(default)]
+    pub nodes: First<Node, 1000>,
+    #[serde(default)]
+    pub edges: First<Edge, 1000>,
+}
+
+/// `Node`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    pub node_id: u32,
+    #[serde(default)]
+    pub node_name: Words,
+    /// Any number: one that is none of a codegen stage is no reason to have no plan.
+    #[serde(default)]
+    pub whole_stage_codegen_id: Option<serde_json::Number>,
+}
+
+/// `SparkPlanGraphEdge`: from who gives rows to who takes them.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Edge {
+    pub from_id: u32,
+    pub to_id: u32,
+}
+
 /// `ExecutorSummary`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

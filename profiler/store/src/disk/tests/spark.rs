@@ -3,7 +3,7 @@
 use super::super::super::spark::tests::fact;
 use super::merged::after_every_start;
 use super::*;
-use emberscope_model::{SparkFact, SparkFactKind, SparkStages};
+use emberscope_model::{SparkFact, SparkFactKind, SparkPlan, SparkStages};
 use std::fs;
 
 /// What is kept of an application's stages, asked for over all windows.
@@ -19,13 +19,17 @@ fn stage(app: &str, id: u64, fetched: u64) -> SparkFact {
 fn driver_lives(store: &dyn Store, settle: impl Fn()) {
     let sql = SparkFact { refs: [2].into(), ..fact("app-1", SparkFactKind::Sql, "7", 1) };
     let executor = fact("app-1", SparkFactKind::Executor, "1", 1);
+    let operators = Some("0 - Exchange\n1 1 Project\n2 1 Scan parquet db.sales\n".into());
+    let refs = [1, 0, 2, 1].into();
+    let plan = SparkFact { description: operators, refs, ..fact("app-1", SparkFactKind::Plan, "7", 1) };
     for (number, window) in (0..).zip(some(4)) {
         store.append(window);
         assert!(store.learn(&[
             stage("app-1", number, 1),
             stage("app-2", 9, 1),
             sql.clone(),
-            executor.clone()
+            executor.clone(),
+            plan.clone()
         ]));
         if number == 1 {
             settle();
@@ -44,7 +48,9 @@ fn names_are_the_same_while_the_driver_lives_and_after_every_start() {
     driver_lives(&memory, || ());
     driver_lives(&store, || store.settle());
     let live = answer(&memory, "app-1").expect("the driver was asked");
-    assert_eq!((live.stages.len(), live.stages[0].executor_cpu_ns, live.beside.len()), (4, 99, 2));
+    assert_eq!((live.stages.len(), live.stages[0].executor_cpu_ns, live.beside.len()), (4, 99, 3));
+    let plan = live.beside.iter().find_map(SparkPlan::of_fact).expect("a plan");
+    assert_eq!((plan.0, plan.1.nodes().len(), plan.1.edges()), (7, 3, &[(1, 0), (2, 1)][..]));
     assert_eq!(live.stages[0].sql.as_ref().map(|sql| sql.id), Some(7));
     let other = answer(&memory, "app-2");
     let same = |store: &DiskStore, when: &str| {
@@ -54,7 +60,7 @@ fn names_are_the_same_while_the_driver_lives_and_after_every_start() {
         assert_eq!(store.disk().unwrap().set_aside, 0, "{when}");
     };
     let usage = store.usage();
-    assert_eq!((usage.facts, usage.facts_refused), (4 + 2 * 3 + 1, 1), "each in both parts");
+    assert_eq!((usage.facts, usage.facts_refused), (4 + 2 * 4 + 1, 1), "each in both parts");
     let store = after_every_start(dir.path(), store, same);
     store.relabel(&process(0), &process(1));
     store.settle();

@@ -9,7 +9,7 @@ fn error_of(answer: impl Fn(&mut TcpStream) + Send + 'static) -> AskError {
         false => answer(stream),
     });
     let client = Client::new(Duration::from_millis(700), Duration::from_secs(3));
-    fetch::stages(&client, &hostile.url, APP).unwrap_err()
+    fetch::stages(&client, &hostile.url, APP, None).unwrap_err()
 }
 
 #[test]

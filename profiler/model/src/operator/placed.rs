@@ -1,0 +1,256 @@
+//! Samples put to the operators of a plan: what frames tell, and what the plan tells where they do not.
+//!
+//! In: a [`SparkPlan`], an [`Operator`] that frames told, and the codegen stage whose code stands nearest to the leaf. Out:
+//! a [`Placed`]. The loop of a codegen stage is in `processNext`; by Spark's code generation it holds the operators from
+//! the one that gives the stage's rows away down to the first that takes in all rows before it gives one (its input has
+//! a method of its own, which frames tell), or to the stage's inputs. One operator there has the loop's samples;
+//! up to [`MAX_FUSED`] are told together, since no frame and no plan can part them. What is more, and a number that two
+//! different stages of a plan have (subqueries and cached tables count anew), stays the codegen stage's.
+
+use super::Operator;
+use super::nodes::PYTHON;
+use crate::{PlanNode, SparkPlan};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Operators of one loop that are told together: of more it is not said any more what a sample works for.
+const MAX_FUSED: usize = 4;
+/// Operators that take in all rows before they give one, in a method of their own: `doAggregateWithKeys`,
+/// `doAggregateWithoutKey` (AggregateCodegenSupport.scala), `addToSorter` (SortExec.scala).
+const BLOCKING: [&str; 3] = ["HashAggregate", "Sort", "SortAggregate"];
+/// Nodes of version 2 sinks, which write as `WriteToDataSourceV2` (V2TableWriteExec, WriteToDataSourceV2Exec.scala).
+const SINKS: [&str; 10] = [
+    "AppendData",
+    "AtomicCreateTableAsSelect",
+    "AtomicReplaceTableAsSelect",
+    "CreateTableAsSelect",
+    "OverwriteByExpression",
+    "OverwritePartitionsDynamic",
+    "ReplaceData",
+    "ReplaceTableAsSelect",
+    "WriteDelta",
+    "WriteToDataSourceV2",
+];
+
+/// What kind of thing samples are put to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlacedAs {
+    /// One operator.
+    Operator,
+    /// Some operators of a plan in one loop.
+    Fused,
+    /// Generated code of which the plan does not tell the operators, or too many.
+    Codegen,
+    /// Spark's work around operators.
+    Around,
+    /// Nothing.
+    Unknown,
+}
+
+impl PlacedAs {
+    /// Stable name.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Fused => "fused",
+            Self::Codegen => "codegen",
+            Self::Around => "around",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What samples are put to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placed {
+    /// What it is.
+    pub of: PlacedAs,
+    /// Name of the operator, or of all in the loop, in the order in which rows go through: `Range+Project (codegen 1)`.
+    pub name: String,
+    /// Numbers of the plan's nodes that it may be, or that it is together.
+    pub nodes: Vec<u32>,
+}
+
+impl Placed {
+    /// What frames alone tell.
+    pub fn by_frames(operator: Operator) -> Self {
+        let of = match operator {
+            Operator::Named(_) => PlacedAs::Operator,
+            Operator::Codegen(_) => PlacedAs::Codegen,
+            Operator::Around(_) => PlacedAs::Around,
+            Operator::Unknown => PlacedAs::Unknown,
+        };
+        Self { of, name: operator.name().into_owned(), nodes: Vec::new() }
+    }
+}
+
+/// A plan whose operators are looked for.
+#[derive(Debug)]
+pub struct PlanOperators<'p> {
+    plan: &'p SparkPlan,
+    /// The part between exchanges in which a node is, by the number of one of its nodes.
+    parts: BTreeMap<u32, u32>,
+}
+
+/// The operator of a node, without its table: `Scan parquet` of `Scan parquet db.sales`.
+fn operator_of(node: &PlanNode) -> &str {
+    let words = if node.name.starts_with("Scan ") { 2 } else { 1 };
+    let end = node.name.match_indices(' ').nth(words - 1).map(|(end, _)| end);
+    end.and_then(|end| node.name.get(..end)).unwrap_or(&node.name)
+}
+
+/// Whether rows leave a Spark stage here.
+fn is_exchange(node: &PlanNode) -> bool {
+    operator_of(node).ends_with("Exchange")
+}
+
+/// Whether samples that are put to an operator of this name may be of the node.
+fn is_of(node: &PlanNode, operator: &str) -> bool {
+    let begins = |word: &str| {
+        node.name.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    match operator {
+        "Exchange (write)" | "Exchange (read)" => &*node.name == "Exchange",
+        "HashJoin" => begins("BroadcastHashJoin") || begins("ShuffledHashJoin"),
+        "WriteToDataSourceV2" => SINKS.into_iter().any(begins),
+        operator => begins(operator),
+    }
+}
+
+impl<'p> PlanOperators<'p> {
+    /// The operators of a plan.
+    pub fn new(plan: &'p SparkPlan) -> Self {
+        let mut parts = BTreeMap::new();
+        for node in plan.nodes() {
+            let mut todo = vec![node.id];
+            while let Some(id) = todo.pop() {
+                if parts.contains_key(&id) {
+                    continue;
+                }
+                parts.insert(id, node.id);
+                let ends_here = |id: u32| plan.node(id).is_some_and(is_exchange);
+                todo.extend(plan.children(id).filter(|child| !ends_here(*child)));
+                todo.extend(plan.parents(id).filter(|_| !ends_here(id)));
+            }
+        }
+        Self { plan, parts }
+    }
+
+    /// The part of the plan that a Spark stage runs whose samples are of these codegen stages. None: that is not told.
+    pub fn part(&self, codegen: &BTreeSet<u32>) -> Option<u32> {
+        let is_there = |node: &&PlanNode| node.codegen.is_some_and(|stage| codegen.contains(&stage));
+        let mut parts = self.plan.nodes().iter().filter(is_there).filter_map(|node| self.parts.get(&node.id));
+        let first = parts.next()?;
+        parts.all(|part| part == first).then_some(*first)
+    }
+
+    /// The operator of a part, or of the plan, that sends rows to Python workers, where it is one alone.
+    pub fn python(&self, part: Option<u32>) -> Option<&'static str> {
+        let is_in = |node: &&PlanNode| part.is_none() || self.parts.get(&node.id).copied() == part;
+        let names = self.plan.nodes().iter().filter(is_in);
+        let mut names = names.filter_map(|node| PYTHON.iter().find(|name| **name == operator_of(node)));
+        let first = names.next()?;
+        names.all(|name| name == first).then_some(first)
+    }
+
+    /// What samples are put to of which frames tell `operator`, with code of this codegen stage next to the leaf, in this
+    /// part of the plan.
+    pub fn place(&self, operator: Operator, codegen: Option<u32>, part: Option<u32>) -> Placed {
+        let told = Placed::by_frames(operator);
+        match operator {
+            Operator::Named(name) => Placed { nodes: self.nodes_of(name, codegen, part), ..told },
+            Operator::Codegen(stage) => self.in_loop(stage, part).unwrap_or(told),
+            Operator::Around(_) | Operator::Unknown => told,
+        }
+    }
+
+    /// Nodes that an operator may be: those of the codegen stage and of the part, where there are any.
+    fn nodes_of(&self, operator: &str, codegen: Option<u32>, part: Option<u32>) -> Vec<u32> {
+        let nodes = self.plan.nodes().iter().filter(|node| is_of(node, operator));
+        let mut found: Vec<u32> = nodes.map(|node| node.id).collect();
+        let of = |id: u32| self.parts.get(&id).copied();
+        narrow(&mut found, |id| match (part, operator) {
+            (None, _) => false,
+            // AQE reads it by a node of its own, which is in the part.
+            (part, "Exchange (read)") => self.plan.parents(id).any(|parent| of(parent) == part),
+            (part, _) => of(id) == part,
+        });
+        if codegen.is_some() {
+            narrow(&mut found, |id| self.plan.node(id).is_some_and(|node| node.codegen == codegen));
+        }
+        found
+    }
+
+    /// What has the samples of a codegen stage's loop.
+    fn in_loop(&self, stage: u32, part: Option<u32>) -> Option<Placed> {
+        let is_in = |id: u32| self.plan.node(id).is_some_and(|node| node.codegen == Some(stage));
+        let nodes = self.plan.nodes().iter().map(|node| node.id).filter(|id| is_in(*id));
+        let mut tops: Vec<u32> = nodes.filter(|id| !self.plan.parents(*id).any(is_in)).collect();
+        narrow(&mut tops, |id| part.is_some() && self.parts.get(&id).copied() == part);
+        let mut loops: Vec<(Vec<&str>, Vec<u32>)> = Vec::new();
+        for top in tops {
+            let nodes = self.loop_below(top);
+            let mut names: Vec<&str> = Vec::new();
+            for name in nodes.iter().filter_map(|id| self.plan.node(*id)).map(operator_of) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            match loops.first_mut() {
+                Some((other, all)) if *other == names => all.extend(nodes),
+                _ => loops.push((names, nodes)),
+            }
+        }
+        let (names, nodes) = loops.pop().filter(|_| loops.is_empty())?;
+        match names.as_slice() {
+            [] => None,
+            [name] => Some(Placed { of: PlacedAs::Operator, name: (*name).to_owned(), nodes }),
+            names if names.len() > MAX_FUSED => None,
+            names => {
+                let name = format!("{} (codegen {stage})", names.join("+"));
+                Some(Placed { of: PlacedAs::Fused, name, nodes })
+            }
+        }
+    }
+
+    /// The operators of a loop, those that give rows first: from its top down.
+    fn loop_below(&self, top: u32) -> Vec<u32> {
+        let codegen = self.plan.node(top).and_then(|node| node.codegen);
+        let (mut found, mut todo) = (Vec::new(), vec![top]);
+        while let Some(node) = todo.pop().and_then(|id| self.plan.node(id)) {
+            if node.codegen != codegen || found.contains(&node.id) {
+                continue;
+            }
+            found.push(node.id);
+            if !BLOCKING.contains(&&*node.name) {
+                todo.extend(self.plan.children(node.id));
+            }
+        }
+        found.reverse();
+        found
+    }
+
+    /// The operator that takes in all rows in whose method a compiled node's code stands. None: it stands in a loop of the
+    /// stage, or is not compiled.
+    pub fn method_of(&self, id: u32) -> Option<u32> {
+        let codegen = self.plan.node(id)?.codegen?;
+        let mut at = id;
+        loop {
+            let mut above = self.plan.parents(at).filter_map(|parent| self.plan.node(parent));
+            let above = above.find(|node| node.codegen == Some(codegen))?;
+            if BLOCKING.contains(&&*above.name) {
+                return Some(above.id);
+            }
+            at = above.id;
+        }
+    }
+}
+
+/// Those of the nodes that are so, where any is.
+fn narrow(nodes: &mut Vec<u32>, is_so: impl Fn(u32) -> bool) {
+    if nodes.iter().any(|id| is_so(*id)) {
+        nodes.retain(|id| is_so(*id));
+    }
+}
+
+#[cfg(test)]
+mod tests;
