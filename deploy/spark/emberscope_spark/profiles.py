@@ -7,7 +7,8 @@ samples, weights are in the unit of the kind (nanoseconds for `cpu`), windows ar
 from pyspark.sql import functions as F
 
 from . import blocks as found
-from . import stacks, tables, views
+from . import drawing, stacks, tables, views
+from .flame import NODES
 from .selection import LABELS, Selection
 
 _WHOLE = "decimal(38, 0)"
@@ -47,6 +48,7 @@ class Profiles:
     def _groups(self, blocks, selection):
         """Groups of rows with labels and window."""
         groups = tables.read(self.spark, blocks, "groups").where(F.col("kind") == selection.kind)
+        groups = groups.drop("frames", "approximate")
         sets = selection.of_labels(tables.label_sets(self.spark, blocks))
         windows = self._windows(blocks, selection)
         return groups.join(windows, ["block", "window"]).join(sets, ["block", "label_set"])
@@ -88,6 +90,11 @@ class Profiles:
         return whole.groupBy(text.alias("stack")).agg(
             F.sum("count").alias("count"), F.sum("weight").cast(_WHOLE).alias("weight")
         )
+
+    def flamegraph(self, selection=None, group=(), max_nodes=NODES, title="", **keywords):
+        """Draws it: a FlameGraph, which a notebook shows. It is in the driver's memory, and its smallest nodes are taken together."""
+        selection, group = Selection.of(selection, keywords), _labels(group)
+        return drawing.draw(self, self._blocks_of(selection), selection, group, max_nodes, title)
 
     def top_methods(self, selection=None, **keywords):
         """Methods by the samples that ended in them (`self_*`) and in or below them (`total_*`)."""

@@ -96,8 +96,12 @@ def _frames(frames, _):
     return [frame[:4] for frame in frames]
 
 
+def _drawn(frames, _):
+    return [(frame[0], name, frame[2]) for name, frame in _calls(frames)]
+
+
 #: What a path is made into.
-FORMS = {"folded": _folded, "methods": _methods, "frames": _frames}
+FORMS = {"folded": _folded, "methods": _methods, "frames": _frames, "drawn": _drawn}
 
 
 def paths(lines, form, suffixes):

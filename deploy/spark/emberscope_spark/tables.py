@@ -36,7 +36,9 @@ LEDGER = (
 #: Columns that are read, by table (docs/store.md).
 SCHEMAS = {
     "samples": "group INT, stack INT, count BIGINT, rest BIGINT",
-    "groups": "group INT, label_set INT, window INT, kind STRING, period BIGINT, count BIGINT, rest BIGINT",
+    "groups": "group INT, label_set INT, window INT, kind STRING, period BIGINT, count BIGINT, rest BIGINT, "
+    "frames BIGINT, approximate BIGINT",
+    "flaws": "group INT, flaw STRING, reason STRING, count BIGINT",
     "label_sets": "label_set INT, forgotten BOOLEAN, " + ", ".join(label + " STRING" for label in LABELS),
     "windows": "window INT, from_ns BIGINT, until_ns BIGINT, partial BOOLEAN",
     "lost": "window INT, reason STRING, count BIGINT",
@@ -56,6 +58,7 @@ _PATH = {
     "folded": "STRING",
     "methods": "ARRAY<STRUCT<name: STRING, module: STRING, own: BOOLEAN>>",
     "frames": "ARRAY<STRUCT<kind: STRING, name: STRING, module: STRING, line: INT>>",
+    "drawn": "ARRAY<STRUCT<kind: STRING, name: STRING, module: STRING>>",
 }
 
 
