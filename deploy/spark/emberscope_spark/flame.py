@@ -54,7 +54,8 @@ class FlameGraph:
         unit = self.answer["unit"]
         total = self.answer["total"]
         amount = "%.2f s" % (total / 1e9) if unit == "ns" else "%s %s" % (format(total, ","), unit)
-        return "<FlameGraph %r: %s, %s samples>" % (self.title, amount, format(self.samples, ","))
+        head = "<FlameGraph %r: %s, %s samples>" % (self.title, amount, format(self.samples, ","))
+        return "\n".join([head, *self.lines])
 
     def paths(self):
         """(frames from the root, own value, own samples) of each node that has any."""

@@ -23,8 +23,6 @@ const store = {
   },
   href(change) { return format(patched(this.state, change)); },
 };
-// A method of the table leads to its sandwich, by a link of this document.
-window.addEventListener('hashchange', () => store.set(parse(window.location.hash)));
 
 const view = new FlameView({ store, link: () => {} });
 const asTable = h('button', {
@@ -32,7 +30,16 @@ const asTable = h('button', {
   on: { click: () => store.set({ view: store.state.view === 'methods' ? 'flame' : 'methods' }) },
 }, 'Methods');
 view.element.querySelector('.toolbar .row.small').append(asTable);
+// A method of the table leads to its sandwich. Its link must not be followed: in a cell it would lead to the notebook's address.
+view.table.addEventListener('click', (event) => {
+  const link = event.target.closest('tr.goes')?.querySelector('a[href^="#"]');
+  if (!link || String(getSelection())) return;
+  event.preventDefault();
+  event.stopPropagation();
+  store.set(parse(link.getAttribute('href')));
+}, true);
 view.about(h('h2', {}, safe(given.title, 300)), given.lines.map((line) => h('p', { class: 'note' }, safe(line, 600))));
+document.documentElement.style.setProperty('--lines', given.lines.length);
 document.getElementById('app').append(view.element, h('p', { id: 'say', class: 'quiet', role: 'status' }));
 listenKeys({ '/': () => view.element.querySelector('#search').focus() });
 view.take(store.state, given.answer).then(() => { document.documentElement.dataset.drawn = '1'; });
