@@ -82,6 +82,10 @@ fn judge_words(cells: &BTreeMap<String, Shown>) -> Result<()> {
         "{:?}",
         fails.errors
     );
+    let broken = &cells["broken"].errors;
+    ensure!(broken.len() == 2 && broken[1].contains("SyntaxError"), "{broken:?}");
+    let awaits = &cells["awaits"];
+    ensure!(awaits.streams.contains("does not run under a magic"), "{} {:?}", awaits.streams, awaits.errors);
     ensure!(fails.html.contains("<iframe") && fails.text.contains("<FlameGraph"), "{}", fails.streams);
     let (blocks, cut) = (&cells["blocks"], &cells["cut"]);
     ensure!(blocks.text.contains("'a block': 15.76 s, 1,560 samples"), "{}", blocks.text);
@@ -107,8 +111,11 @@ fn judge_numbers(cells: &BTreeMap<String, Shown>, daemon: &Daemon, dir: &Path) -
         range[0], range[1]
     );
     let again = daemon.json(&question)?;
-    for same in ["total", "cut_nodes", "columns", "frames"] {
+    for same in ["total", "cut_nodes", "quality"] {
         ensure!(answer[same] == again[same], "{same} is not what the daemon says of {question}");
+    }
+    for same in ["parent", "frame", "self", "self_samples"] {
+        ensure!(answer["columns"][same] == again["columns"][same], "{same}: not what the daemon says");
     }
     let samples = again["quality"]["samples"].as_u64().context("no samples")?;
     ensure!(samples > 0 && cells["numbers"].streams.starts_with(&format!("{samples} ")), "{samples}");
@@ -118,10 +125,13 @@ fn judge_numbers(cells: &BTreeMap<String, Shown>, daemon: &Daemon, dir: &Path) -
     ensure!(folded.contains("onerror=parent.evil"), "the UDF is not in the profile");
     // The name is in the cell, and nowhere as HTML.
     ensure!(profiled.html.contains(EVIL), "the cell does not name the UDF");
-    let attribute = profiled.html.split_once("srcdoc=\"").context("no document")?.1;
-    let (document, _) = attribute.split_once('"').context("the document does not end")?;
+    let attribute = profiled.html.split_once("srcdoc='").context("no document")?.1;
+    let (document, _) = attribute.split_once('\'').context("the document does not end")?;
     ensure!(!document.contains('<') && !document.contains("&lt;/script&gt;&lt;img"), "a name is HTML");
-    ensure!(!profiled.html.contains("http://127") && !profiled.html.contains("https://"), "it loads something");
+    ensure!(
+        !profiled.html.contains("http://127") && !profiled.html.contains("https://"),
+        "it loads something"
+    );
     Ok(())
 }
 
@@ -171,9 +181,9 @@ fn a_notebook_draws_what_its_cells_did() -> Result<()> {
     let daemon = Daemon::start_guarded(&here.binary, &data, &["--window", "2s"])?;
     let out = dir.path().join("spark/notebook.ipynb");
     let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/store-1");
-    let job = here.spark("notebook.py", dir.path()).master("local[2]").conf("spark.sql.shuffle.partitions", "2");
-    let arguments =
-        [package.as_path(), &data.join("emberscope.sock"), Path::new(daemon.url()), &store, &out];
+    let job =
+        here.spark("notebook.py", dir.path()).master("local[2]").conf("spark.sql.shuffle.partitions", "2");
+    let arguments = [package.as_path(), &data.join("emberscope.sock"), Path::new(daemon.url()), &store, &out];
     let job = arguments.into_iter().fold(job, |job, path| job.arg(path.to_string_lossy()));
     let mut job = job.packages(std::env::join_paths([kernel, pandas])?).start()?;
     job.wait_fact("ran", WARM_UP)?;

@@ -36,7 +36,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     info = "%s-%s.dist-info" % (PACKAGE, project["version"])
     files = {}
     for name in sorted(os.listdir(os.path.join(HERE, PACKAGE))):
-        if name.endswith((".py", ".js", ".css")):
+        if name.endswith((".py", ".js", ".css", ".json")):
             with open(os.path.join(HERE, PACKAGE, name), "rb") as file:
                 files["%s/%s" % (PACKAGE, name)] = file.read()
     scripts = runpy.run_path(os.path.join(HERE, PACKAGE, "scripts.py"))

@@ -52,6 +52,8 @@ CELLS = [
     ("no-token", "%%emberscope --url {url}\nprint('it ran, too')"),
     ("short", "%%emberscope\n40 + 2"),
     ("fails", "%%emberscope\nspark.range(1_000_000).selectExpr('sum(hash(id))').collect()\nraise KeyError('the cell fails')"),
+    ("broken", "%%emberscope\n1 +"),
+    ("awaits", "%%emberscope\nimport asyncio\nawait asyncio.sleep(0)"),
     ("bad-option", "%%emberscope --typ nothing\nprint('it ran as well')"),
     (
         "blocks",

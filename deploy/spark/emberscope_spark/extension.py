@@ -6,6 +6,7 @@ In: an IPython shell. Out: `%emberscope OPTIONS` (what later cells begin with, a
 import shlex
 import sys
 
+from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.display import display
 
@@ -42,6 +43,8 @@ class Emberscope(Magics):
     @cell_magic("emberscope")
     def profiled(self, line, cell):
         """Runs the cell, and shows the flame graph of the Spark application meanwhile."""
+        if self.shell.should_run_async(cell, transformed_cell=self.shell.transform_cell(cell)):
+            raise UsageError("%%emberscope: a cell with `await` at its top does not run under a magic: await it in a function")
         watch = None
         try:
             options = magic.words(line, self.defaults)
@@ -60,7 +63,7 @@ class Emberscope(Magics):
             apps = {options.app} if options.app else {app for app in apps | {magic.application()} if app}
         if watch and result.error_before_exec is None:
             self._show(watch, apps, options)
-        error = result.error_before_exec or result.error_in_exec
+        error = result.error_in_exec if result.error_before_exec is None else result.error_before_exec
         if error is not None:
             raise _once(error)
 
@@ -80,6 +83,9 @@ class Emberscope(Magics):
 
 def _once(error):
     """The cell's error, so that the notebook stops at it; its traceback has been shown."""
+    if isinstance(error, SyntaxError):
+        # IPython shows these in a way of its own, whatever they say.
+        error = type(type(error).__name__, (Exception,), {})(str(error))
     try:
         error._render_traceback_ = lambda *_: ["%s: %s (its traceback is above)" % (type(error).__name__, error)]
     except AttributeError:

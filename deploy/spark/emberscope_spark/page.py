@@ -33,10 +33,17 @@ def as_json(value):
     return text
 
 
+def _needed(answer):
+    """What the view reads of an answer: sums are made there."""
+    columns = {name: answer["columns"][name] for name in ("parent", "frame", "self", "self_samples")}
+    frames = [{name: value for name, value in frame.items() if name != "signature"} for frame in answer["frames"]]
+    return {**answer, "columns": columns, "frames": frames}
+
+
 def document(answer, title, lines, state):
     """The whole page. `lines` are sentences above the graph, `state` what the view begins with."""
     script, styles = _joined()
-    given = as_json({"answer": answer, "title": title, "lines": list(lines), "state": state})
+    given = as_json({"answer": _needed(answer), "title": title, "lines": list(lines), "state": state})
     return (
         '<!doctype html>\n<html lang="en" data-theme="light"><head><meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" content="%s">\n<title>%s</title>\n<style>\n%s</style></head>\n'
@@ -47,6 +54,8 @@ def document(answer, title, lines, state):
 
 def cell(page, title, height):
     """The page in a frame, `height` pixels high, for a notebook's output."""
+    # In single quotes, for JSON is full of the others.
+    attribute = page.replace("&", "&amp;").replace("<", "&lt;").replace("'", "&#39;")
     return (
-        '<iframe title="%s" sandbox="allow-scripts allow-downloads" style="width:100%%;height:%dpx;border:0" srcdoc="%s"></iframe>'
-    ) % (html.escape(title), height, html.escape(page))
+        '<iframe title="%s" sandbox="allow-scripts allow-downloads" style="width:100%%;height:%dpx;border:0" srcdoc=\'%s\'></iframe>'
+    ) % (html.escape(title), height, attribute)
