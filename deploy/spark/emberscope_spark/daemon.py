@@ -123,7 +123,7 @@ class Daemon:
         try:
             said = json.loads(body)
             refused = said.get("error") if status != 200 else None
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise DaemonError("what answers at %s is no Emberscope daemon (status %d)" % (self.url, status)) from error
         if status != 200:
             raise self._refused(status, refused if isinstance(refused, dict) else {})

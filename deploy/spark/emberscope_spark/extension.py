@@ -13,6 +13,9 @@ from IPython.display import display
 from . import magic
 from .daemon import DaemonError
 
+#: What may go wrong with a profile: nobody answers, a file cannot be written, an answer has not the shape of one.
+_EXPECTED = (DaemonError, OSError, ValueError, LookupError, TypeError, AttributeError)
+
 
 def _say(text):
     print("Emberscope: %s" % text, file=sys.stderr)
@@ -35,7 +38,7 @@ class Emberscope(Magics):
             watch = magic.begin(options)
         except magic._Told:
             return
-        except (DaemonError, OSError, ValueError) as error:
+        except _EXPECTED as error:
             _say(error)
             return
         print("Emberscope: the daemon of %s answers; a window has %g s." % (watch.node, watch.windows))
@@ -51,7 +54,7 @@ class Emberscope(Magics):
             watch = magic.begin(options)
         except magic._Told:
             return
-        except (DaemonError, OSError, ValueError) as error:
+        except _EXPECTED as error:
             _say("%s. The cell runs without a profile." % error)
         apps = {magic.application()}
         if watch:
@@ -77,7 +80,7 @@ class Emberscope(Magics):
             display(graph)
         except KeyboardInterrupt:
             _say("interrupted while it waited for the window; there is no profile of this cell.")
-        except (DaemonError, OSError, ValueError) as error:
+        except _EXPECTED as error:
             _say("there is no profile of this cell: %s" % error)
 
 

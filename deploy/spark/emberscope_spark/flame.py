@@ -86,7 +86,7 @@ class FlameGraph:
 
     def save(self, path):
         """Writes a file: folded stacks where the name ends in `.folded` or `.txt`, else the page."""
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", errors="replace") as file:
             file.write(self.folded() if str(path).endswith((".folded", ".txt")) else self.html())
 
 
