@@ -5,6 +5,7 @@ mod applications;
 mod attribution;
 mod held;
 mod kept;
+mod notebook;
 mod page_on_spark;
 mod python_tasks;
 mod spark_sql;

@@ -1,6 +1,6 @@
 """Makes the wheel, for pip (PEP 517): a zip of the package and what the wheel's format asks for (PEP 427).
 
-In: pyproject.toml and emberscope_spark/. Out: a wheel. It needs nothing but Python, so `pip install ./deploy/spark` works
+In: pyproject.toml, emberscope_spark/, and the modules of the page that notebooks draw with (profiler/ui). Out: a wheel. It needs nothing but Python, so `pip install ./deploy/spark` works
 without a network.
 """
 
@@ -8,6 +8,7 @@ import base64
 import hashlib
 import os
 import re
+import runpy
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,9 +36,12 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     info = "%s-%s.dist-info" % (PACKAGE, project["version"])
     files = {}
     for name in sorted(os.listdir(os.path.join(HERE, PACKAGE))):
-        if name.endswith(".py"):
+        if name.endswith((".py", ".js", ".css", ".json")):
             with open(os.path.join(HERE, PACKAGE, name), "rb") as file:
                 files["%s/%s" % (PACKAGE, name)] = file.read()
+    scripts = runpy.run_path(os.path.join(HERE, PACKAGE, "scripts.py"))
+    for name, text in scripts["carried"]():
+        files["%s/ui/%s" % (PACKAGE, name)] = text.encode()
     files[info + "/METADATA"] = _metadata(project).encode()
     wheel = "Wheel-Version: 1.0\nGenerator: wheel_of\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files[info + "/WHEEL"] = wheel.encode()

@@ -33,6 +33,13 @@ def answer(profiles, question):
         return rows(profiles.flame_graph(group=question.get("group", []), annotate=question.get("annotate", False), **selection))
     if what == "write_folded":
         return profiles.write_folded(profiles.flame_graph(**selection), question["file"])
+    if what == "flamegraph":
+        graph = profiles.flamegraph(**selection)
+        return {"answer": graph.answer, "folded": graph.folded(), "lines": graph.lines}
+    if what == "by_operator":
+        return rows(profiles.by_operator(**selection))
+    if what == "run":
+        return profiles.run(question["app_name"])
     if what == "top_methods":
         return rows(profiles.top_methods(**selection))
     if what == "cpu_by_stage":

@@ -192,3 +192,33 @@ pub fn same_ledger(spark: &Value, name: &str, http: &Value, by: &[&str]) -> Resu
     }
     Ok(of_spark.len())
 }
+
+/// Asserts that both have the same samples of each operator.
+pub fn same_operators(spark: &Value, name: &str, http: &Value) -> Result<()> {
+    let values = http["values"].as_array().context("no operators by HTTP")?;
+    let of_http: BTreeMap<&str, Option<u64>> = values
+        .iter()
+        .map(|row| (row["value"].as_str().unwrap_or_default(), row["samples"].as_u64()))
+        .collect();
+    let of_spark = rows(spark, name)?;
+    ensure!(of_spark.len() == of_http.len() && of_spark.len() > 3, "{of_spark:?} {of_http:?}");
+    for row in of_spark {
+        let operator = row["operator"].as_str().context("an operator is no text")?;
+        ensure!(of_http.get(operator) == Some(&row["count"].as_u64()), "{row} {of_http:?}");
+    }
+    Ok(())
+}
+
+/// Asserts that a drawing has the samples and the figures of the API's answer; `counts` are its folded stacks.
+pub fn same_drawing(drawn: &Value, http: &Value, counts: &BTreeMap<String, u128>) -> Result<()> {
+    let answer = &drawn["answer"];
+    for same in ["total", "type", "unit"] {
+        ensure!(answer[same] == http[same], "{same}: {} {}", answer[same], http[same]);
+    }
+    for (figure, value) in answer["quality"].as_object().context("no figures")? {
+        ensure!(*value == http["quality"][figure], "{figure}: {value} {}", http["quality"][figure]);
+    }
+    let samples: u128 = folded(drawn["folded"].as_str().context("no stacks")?)?.values().sum();
+    ensure!(samples == counts.values().sum::<u128>(), "{samples} samples are drawn; {}", drawn["lines"]);
+    Ok(())
+}

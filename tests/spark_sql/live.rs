@@ -55,6 +55,9 @@ impl Live {
         let selection = json!({ "app": self.app });
         let ask = vec![
             json!({"name": "grouped", "what": "flame_graph", "selection": selection, "group": ["executor", "stage"]}),
+            json!({"name": "operators", "what": "flame_graph", "selection": selection, "group": ["operator", "stage"]}),
+            json!({"name": "by-operator", "what": "by_operator", "selection": selection}),
+            json!({"name": "drawn", "what": "flamegraph", "selection": selection}),
             json!({"name": "top", "what": "top_methods", "selection": selection}),
             json!({"name": "stages", "what": "cpu_by_stage"}),
             json!({"name": "ledger", "what": "ledger", "by": ["stage", "task"], "selection": selection}),
@@ -69,9 +72,9 @@ impl Live {
         let (from, until) = self.span;
         let range = format!("from={from}&until={until}");
         let of_app = format!("app={}&{range}", self.app);
-        let graph = |unit: &str| {
-            let what = "flamegraph?format=folded&group=executor,stage";
-            asked::folded(&get(&self.server, &format!("/api/v1/{what}&unit={unit}&{of_app}"))?)
+        let graph = |group: &str, unit: &str| {
+            let what = format!("flamegraph?format=folded&group={group}&unit={unit}");
+            asked::folded(&get(&self.server, &format!("/api/v1/{what}&{of_app}"))?)
         };
         let json_of = |path: &str| -> Result<Value> { Ok(serde_json::from_str(&get(&self.server, path)?)?) };
         let top = json_of(&format!("/api/v1/top?limit=100000&{of_app}"))?;
@@ -79,12 +82,14 @@ impl Live {
         let ledger = json_of(&format!("/api/v1/ledger?by=stage,task&{of_app}"))?;
         let samples = json_of(&format!("/api/v1/series?step=10m&{range}"))?["quality"]["samples"].as_u64();
 
-        asked::same_stacks(
-            "grouped",
-            &asked::flame_graph(said, "grouped")?,
-            &graph("samples")?,
-            &graph("ns")?,
-        )?;
+        for (name, group) in [("grouped", "executor,stage"), ("operators", "operator,stage")] {
+            let (counts, weights) = (graph(group, "samples")?, graph(group, "ns")?);
+            asked::same_stacks(name, &asked::flame_graph(said, name)?, &counts, &weights)?;
+        }
+        let operators = json_of(&format!("/api/v1/labels/operator/values?{of_app}"))?;
+        asked::same_operators(said, "by-operator", &operators)?;
+        let drawn = json_of(&format!("/api/v1/flamegraph?columns=1&unit=ns&{of_app}"))?;
+        asked::same_drawing(&said["drawn"], &drawn, &graph("", "samples")?)?;
         let several = asked::same_methods(said, "top", &top)?;
         let methods = top["methods"].as_u64().unwrap_or_default();
         ensure!((several as u64) * 20 < methods, "{several} of {methods} methods could not be compared");

@@ -8,6 +8,8 @@ mod asked;
 mod fixture;
 mod live;
 
+pub use asked::install;
+
 use crate::held;
 use anyhow::{Context as _, Result};
 use emberscope_tests::Here;

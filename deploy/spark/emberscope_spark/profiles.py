@@ -4,10 +4,12 @@ In: a Spark session and paths. Out: DataFrames; the driver holds no sample. Numb
 samples, weights are in the unit of the kind (nanoseconds for `cpu`), windows are taken whole.
 """
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import blocks as found
-from . import stacks, tables, views
+from . import drawing, operators, stacks, tables, views
+from .flame import NODES
 from .selection import LABELS, Selection
 
 _WHOLE = "decimal(38, 0)"
@@ -47,16 +49,22 @@ class Profiles:
     def _groups(self, blocks, selection):
         """Groups of rows with labels and window."""
         groups = tables.read(self.spark, blocks, "groups").where(F.col("kind") == selection.kind)
+        groups = groups.drop("frames", "approximate")
         sets = selection.of_labels(tables.label_sets(self.spark, blocks))
         windows = self._windows(blocks, selection)
         return groups.join(windows, ["block", "window"]).join(sets, ["block", "label_set"])
 
     def _sums(self, blocks, selection, by):
-        """Sums by block, stack and labels."""
+        """Sums by block, stack and labels; `operator` is told by the stack."""
+        of_stacks, by = operators.LABEL in by, [label for label in by if label != operators.LABEL]
         groups = self._groups(blocks, selection).select("block", "group", "period", *by)
         rows = tables.read(self.spark, blocks, "samples").join(groups, ["block", "group"])
         sums = rows.groupBy("block", "stack", *by)
-        return sums.agg(F.sum("count").alias("count"), tables.sum_of_weights().alias("weight"))
+        sums = sums.agg(F.sum("count").alias("count"), tables.sum_of_weights().alias("weight"))
+        if not of_stacks:
+            return sums
+        told = tables.paths(self.spark, blocks, "operator").select("block", "stack", F.col("path").alias(operators.LABEL))
+        return sums.join(told, ["block", "stack"])
 
     def samples(self, selection=None, **keywords):
         """Rows with their labels: a stack, in a window, by a label set. `weight` is a decimal."""
@@ -74,8 +82,8 @@ class Profiles:
         return tables.paths(self.spark, self._blocks_of(selection), "folded", annotate)
 
     def flame_graph(self, selection=None, group=(), annotate=False, **keywords):
-        """Folded stacks with `count` and `weight`. `group`: labels whose values stand before each stack."""
-        selection, group = Selection.of(selection, keywords), _labels(group)
+        """Folded stacks with `count` and `weight`. `group`: labels whose values stand before each stack, `operator` too."""
+        selection, group = Selection.of(selection, keywords), _labels(group, operators.LABEL)
         blocks = self._blocks_of(selection)
         sums = self._sums(blocks, selection, group)
         whole = sums.join(tables.paths(self.spark, blocks, "folded", annotate), ["block", "stack"])
@@ -88,6 +96,11 @@ class Profiles:
         return whole.groupBy(text.alias("stack")).agg(
             F.sum("count").alias("count"), F.sum("weight").cast(_WHOLE).alias("weight")
         )
+
+    def flamegraph(self, selection=None, group=(), max_nodes=NODES, title="", **keywords):
+        """Draws it: a FlameGraph, which a notebook shows. It is in the driver's memory, and its smallest nodes are taken together."""
+        selection, group = Selection.of(selection, keywords), _labels(group, operators.LABEL)
+        return drawing.draw(self, self._blocks_of(selection), selection, group, max_nodes, title)
 
     def top_methods(self, selection=None, **keywords):
         """Methods by the samples that ended in them (`self_*`) and in or below them (`total_*`)."""
@@ -121,6 +134,43 @@ class Profiles:
         of_stages = self.totals(("app", "stage", "stage_attempt"), selection, **keywords).where("stage IS NOT NULL")
         seconds = (F.col("weight") / F.lit(10**9)).cast("double").alias("cpu_seconds")
         return of_stages.select("*", seconds).orderBy(F.desc("weight"), "app", "stage", "stage_attempt")
+
+    def by_operator(self, by=(), selection=None, **keywords):
+        """Sampled CPU time of operators of Spark SQL, the most first, and by labels: docs/operators.md."""
+        selection, by = Selection.of(selection, keywords), ("operator", *_labels(by))
+        sums = self._sums(self._blocks_of(selection), selection, by).groupBy(*by)
+        whole = sums.agg(F.sum("count").alias("count"), F.sum("weight").cast(_WHOLE).alias("weight"))
+        return whole.orderBy(F.desc("weight"), *by)
+
+    def runs(self, selection=None, **keywords):
+        """The runs of applications: a line for each id, `run` counting back from the newest of its name, which is -1."""
+        selection = Selection.of(selection, keywords)
+        groups = self._groups(self._blocks_of(selection), selection).where("app != 'unknown'")
+        sums = groups.groupBy("block", "app").agg(
+            F.max("app_name").alias("app_name"),
+            F.min("from_ns").alias("begin"),
+            F.max("until_ns").alias("end"),
+            F.sum("count").alias("count"),
+            tables.sum_of_weights().alias("weight"),
+        )
+        time = lambda column: F.timestamp_seconds(column / 1e9)
+        whole = sums.groupBy("app").agg(
+            F.max("app_name").alias("app_name"),
+            time(F.min("begin")).alias("first"),
+            time(F.max("end")).alias("last"),
+            F.sum("count").alias("count"),
+            F.sum("weight").cast(_WHOLE).alias("weight"),
+        )
+        newest = Window.partitionBy(F.coalesce("app_name", "app")).orderBy(F.desc("first"), F.desc("app"))
+        return whole.select("app_name", "app", (-F.row_number().over(newest)).alias("run"), *whole.columns[2:])
+
+    def run(self, app_name, number=-1):
+        """The id of a run of an application: -1 is the newest, -2 the one before it."""
+        lines = self.runs(app_name=app_name).select("app", "run").collect()
+        found = [line["app"] for line in lines if line["run"] == number]
+        if not found:
+            raise ValueError("of %r there are %d runs here, and %r is none of them" % (app_name, len(lines), number))
+        return found[0]
 
     def series(self, step, by=(), selection=None, **keywords):
         """Sums by steps of so many seconds and by labels; a window counts in the step in which it begins."""
@@ -196,11 +246,11 @@ class Profiles:
 _NUMBERS = ("self_count", "self_weight", "total_count", "total_weight")
 
 
-def _labels(names):
+def _labels(names, *more):
     names = (names,) if isinstance(names, str) else tuple(names)
-    unknown = [name for name in names if name not in LABELS]
+    unknown = [name for name in names if name not in LABELS + more]
     if unknown:
-        raise ValueError("%r is no label; there are: %s" % (unknown[0], ", ".join(LABELS)))
+        raise ValueError("%r is no label; there are: %s" % (unknown[0], ", ".join(LABELS + more)))
     return names
 
 

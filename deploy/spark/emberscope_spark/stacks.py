@@ -96,18 +96,21 @@ def _frames(frames, _):
     return [frame[:4] for frame in frames]
 
 
+def _drawn(frames, _):
+    return [(frame[0], name, frame[2]) for name, frame in _calls(frames)]
+
+
 #: What a path is made into.
-FORMS = {"folded": _folded, "methods": _methods, "frames": _frames}
+FORMS = {"folded": _folded, "methods": _methods, "frames": _frames, "drawn": _drawn}
 
 
-def paths(lines, form, suffixes):
-    """(block, stack, end, path) for each stack, the path in a form of FORMS.
+def paths(lines, made, more):
+    """(block, stack, end, path) for each stack, the path as `made` makes it of its frames and `more`.
 
     `lines` are (block, tag, id, a, b, text, module, kind, line, signature). A frame has its name in `text`; a node how many levels
     up from the node before its caller is in `a` and its frame in `b`; a stack stands at its leaf's node, with its number
     in `a` and how it ended in `text`.
     """
-    made = FORMS[form]
     block, at, frames, path = None, 0, {}, []
     for own, tag, number, a, b, text, module, kind, line, signature in lines:
         if own != block:
@@ -124,4 +127,4 @@ def paths(lines, form, suffixes):
             # Stacks of node 0 have no frame; they come before all nodes.
             if number != at:
                 raise Broken("stack %d of block %s has no node" % (a, block))
-            yield block, a, text, made(path, suffixes)
+            yield block, a, text, made(path, more)

@@ -9,12 +9,13 @@ import re
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
-from . import stacks
+from . import operators, stacks
 from .blocks import BlockError, directory_of
 from .selection import LABELS
 
 # Executors that do not have this package get what they run with the job.
 cloudpickle.register_pickle_by_value(stacks)
+cloudpickle.register_pickle_by_value(operators)
 
 #: Numbers of a line of the ledger.
 LEDGER = (
@@ -36,7 +37,9 @@ LEDGER = (
 #: Columns that are read, by table (docs/store.md).
 SCHEMAS = {
     "samples": "group INT, stack INT, count BIGINT, rest BIGINT",
-    "groups": "group INT, label_set INT, window INT, kind STRING, period BIGINT, count BIGINT, rest BIGINT",
+    "groups": "group INT, label_set INT, window INT, kind STRING, period BIGINT, count BIGINT, rest BIGINT, "
+    "frames BIGINT, approximate BIGINT",
+    "flaws": "group INT, flaw STRING, reason STRING, count BIGINT",
     "label_sets": "label_set INT, forgotten BOOLEAN, " + ", ".join(label + " STRING" for label in LABELS),
     "windows": "window INT, from_ns BIGINT, until_ns BIGINT, partial BOOLEAN",
     "lost": "window INT, reason STRING, count BIGINT",
@@ -54,8 +57,10 @@ SUFFIXES = {"java": "_[j]", "java-inlined": "_[i]", "java-interpreted": "_[0]", 
 
 _PATH = {
     "folded": "STRING",
+    "operator": "STRING",
     "methods": "ARRAY<STRUCT<name: STRING, module: STRING, own: BOOLEAN>>",
     "frames": "ARRAY<STRUCT<kind: STRING, name: STRING, module: STRING, line: INT>>",
+    "drawn": "ARRAY<STRUCT<kind: STRING, name: STRING, module: STRING>>",
 }
 
 
@@ -146,12 +151,13 @@ def paths(spark, blocks, form="folded", annotate=False):
     partitions = max(1, min(len(blocks), int(spark.conf.get("spark.sql.shuffle.partitions"))))
     # A block's lines in one partition, in the order in which they are walked.
     every = every.repartition(partitions, "block").sortWithinPartitions("block", "phase", "id", "tag").drop("phase")
-    suffixes = SUFFIXES if annotate else {}
+    more = operators.rules() if form == "operator" else SUFFIXES if annotate else {}
+    made = operators.of_frames if form == "operator" else stacks.FORMS[form]
     schema = "block BIGINT, stack INT, end STRING, path " + _PATH[form]
-    return spark.createDataFrame(_walked(spark, every, form, suffixes), schema, verifySchema=False)
+    return spark.createDataFrame(_walked(spark, every, made, more), schema, verifySchema=False)
 
 
-def _walked(spark, every, form, suffixes):
+def _walked(spark, every, made, more):
     # With adaptive execution an RDD's shuffles run when it is made; here nothing shall run before it is asked for.
     adaptive = spark.conf.get("spark.sql.adaptive.enabled")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
@@ -160,4 +166,4 @@ def _walked(spark, every, form, suffixes):
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     walk = stacks.paths
-    return lines.mapPartitions(lambda part: walk(part, form, suffixes))
+    return lines.mapPartitions(lambda part: walk(part, made, more))

@@ -169,4 +169,6 @@ fn generated(rest: &str, method: &str) -> Sign {
 }
 
 #[cfg(test)]
+mod table;
+#[cfg(test)]
 mod tests;

@@ -78,6 +78,11 @@ impl Browser {
         self.call("url", &json!({ "url": url })).map(drop)
     }
 
+    /// Goes into the page's frame of this number, or with None back to the page; scripts and places are of it then.
+    pub fn frame(&self, number: Option<u32>) -> Result<()> {
+        self.call("frame", &json!({ "id": number })).map(drop)
+    }
+
     /// Runs a function's body; what it returns. A promise is waited for.
     pub fn js(&self, script: &str) -> Result<Value> {
         self.call("execute/sync", &json!({ "script": script, "args": [] })).with_context(|| script.to_owned())

@@ -56,9 +56,9 @@ impl Daemon {
     }
 
     /// The same of one that asks for a token over TCP, as it does by default.
-    pub fn start_guarded(binary: &Path, data_dir: &Path) -> Result<Self> {
+    pub fn start_guarded(binary: &Path, data_dir: &Path, arguments: &[&str]) -> Result<Self> {
         let mut command = root::command(binary, "profiling")?;
-        command.arg("daemon").arg("--data-dir").arg(data_dir).args(socket(data_dir));
+        command.arg("daemon").arg("--data-dir").arg(data_dir).args(socket(data_dir)).args(arguments);
         let door = Door::Guarded(data_dir.join("token"));
         let mut daemon = Self::begin(command, data_dir, free_port()?, true, &door)?;
         daemon.wait_ready()?;

@@ -11,6 +11,8 @@ use std::process::Command;
 const PY_SPY: &str = "py-spy==0.4.1";
 /// What PySpark's Arrow and pandas functions want: releases that Spark 3.5 and 4.3 both take.
 const PANDAS: [&str; 3] = ["pandas==2.2.3", "pyarrow==18.1.0", "numpy==1.26.4"];
+/// What runs notebooks without a browser: releases that take all of Spark 3.5's Pythons from 3.9 on.
+const NOTEBOOK: [&str; 2] = ["nbclient==0.10.2", "ipykernel==6.29.5"];
 /// Written last: a directory without it was cut short.
 const STAMP: &str = "emberscope-stamp";
 
@@ -30,7 +32,21 @@ pub fn pandas(venv: &Path) -> Result<PathBuf> {
 
 /// The same, where it has been fetched.
 pub fn pandas_installed(venv: &Path) -> Option<PathBuf> {
-    let dir = in_cache(minor(venv).ok()?, &PANDAS).ok()?;
+    installed(venv, &PANDAS)
+}
+
+/// A PYTHONPATH with a Jupyter kernel and its client (100 MB) for the Python of one of Spark's environments.
+pub fn notebook(venv: &Path) -> Result<PathBuf> {
+    ensure(minor(venv)?, &NOTEBOOK, None)
+}
+
+/// The same, where it has been fetched.
+pub fn notebook_installed(venv: &Path) -> Option<PathBuf> {
+    installed(venv, &NOTEBOOK)
+}
+
+fn installed(venv: &Path, packages: &[&str]) -> Option<PathBuf> {
+    let dir = in_cache(minor(venv).ok()?, packages).ok()?;
     dir.join(STAMP).is_file().then_some(dir)
 }
 

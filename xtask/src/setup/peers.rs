@@ -45,6 +45,7 @@ pub fn ensure() -> Result<()> {
     or_said("the newest Spark", python::ensure_version(python::NEWEST_PYSPARK).map(drop));
     for venv in [python::PYSPARK, python::NEWEST_PYSPARK].into_iter().filter_map(python::installed) {
         or_said("pandas for PySpark", packages::pandas(&venv).map(drop));
+        or_said("a Jupyter kernel", packages::notebook(&venv).map(drop));
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub const PYTHON: &[&str] = &[
 ];
 
 /// Operators of `org.apache.spark.sql.execution` whose class is their name with `Exec`; sorted.
-const NODES: &[&str] = &[
+pub(super) const NODES: &[&str] = &[
     "AggregateInPandas",
     "AppendColumns",
     "ArrowAggregatePython",

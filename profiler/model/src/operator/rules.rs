@@ -35,7 +35,7 @@ const CODE: &str = "(code generation)";
 const TASK: &str = "(task)";
 
 /// By the prefix of a generated method, up to its first `_`; sorted.
-const PREFIXES: &[(&str, &str)] = &[
+pub(super) const PREFIXES: &[(&str, &str)] = &[
     // Of older versions.
     ("agg", "HashAggregate"),
     ("appendcolumns", "AppendColumns"),
@@ -67,7 +67,7 @@ const PREFIXES: &[(&str, &str)] = &[
 ];
 
 /// Methods that one operator alone makes, whatever their prefix: it is the stage's where the operator is its first.
-const WORDS: &[(&str, &str)] =
+pub(super) const WORDS: &[(&str, &str)] =
     &[("consumeFullOuterJoinRow", "SortMergeJoin"), ("findNextJoinRows", "SortMergeJoin")];
 
 /// Of `hashAgg_doAggregateWithKeys_0$` (Janino's name of a private method has a `$` behind it).
@@ -81,7 +81,7 @@ pub fn of_method(name: &str) -> Option<&'static str> {
 }
 
 /// Classes below `org.apache.spark.`, without that, and packages (with a dot at the end); sorted. The longest holds.
-const CLASSES: &[(&str, &str, Claim)] = &[
+pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("api.python.BasePythonRunner", Operator::PYTHON, Python),
     ("executor.Executor", TASK, Ground),
     ("executor.Executor$TaskRunner", "", Silent),

@@ -128,7 +128,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
 
 /// With default settings, and a limit to its memory.
 fn start(binary: &Path, work: &Path) -> Result<Daemon> {
-    let daemon = Daemon::start_guarded(binary, &work.join("daemon"))?;
+    let daemon = Daemon::start_guarded(binary, &work.join("daemon"), &[])?;
     let limit = Rlimit { current: Some(MEMORY_LIMIT), maximum: Some(MEMORY_LIMIT) };
     let pid = i32::try_from(daemon.pid()).ok().and_then(Pid::from_raw);
     prlimit(pid, Resource::Data, limit).context("limiting the daemon's memory")?;
