@@ -29,7 +29,7 @@ fn python_stacks_are_as_their_threads_tell_them() -> Result<()> {
         return Ok(());
     }
     let dir = tempfile::tempdir()?;
-    let daemon = here.daemon(dir.path(), &["--window", "1s", "--hz", "997", "--store-bytes", "256MiB"])?;
+    let daemon = here.daemon(dir.path(), &["--window", "1s", "--hz", "997"])?;
     for python in &pythons {
         let scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).chain(SPLIT).collect();
         let ran = python::run(python, &scenes, WINDOW_MS / 1000, WINDOW_MS, &dir.path().join("oracle.log"))?;

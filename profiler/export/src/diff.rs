@@ -139,7 +139,7 @@ impl DiffOptions {
 /// A difference as bytes: folded stacks or a picture.
 ///
 /// # Errors
-/// [`ExportError::TooLarge`] over [`MAX_BYTES`]. [`ExportError::Write`]: inferno cannot draw it, or the format holds
+/// [`ExportError::TooLarge`] over [`super::MAX_BYTES`]. [`ExportError::Write`]: inferno cannot draw it, or the format holds
 /// one answer only, or is JSON, which only who compares can write: it says what the sides rest on.
 pub fn render(format: Format, trees: &Aligned, options: &DiffOptions) -> Result<Vec<u8>, ExportError> {
     let mut bytes = Vec::new();
