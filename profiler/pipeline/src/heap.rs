@@ -60,12 +60,12 @@ fn resident() -> u64 {
     statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
 }
 
-/// To be called before there are threads: one arena, and large blocks mapped alone.
+/// To be called before there are threads: two arenas, and large blocks mapped alone.
 pub fn settle() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt sets parameters of malloc under malloc's own lock; it has no other precondition.
     unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_ARENA_MAX, 2);
         libc::mallopt(libc::M_MMAP_THRESHOLD, 64 << 10);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
     }

@@ -17,6 +17,8 @@ const MAX_FUSED: usize = 4;
 /// Operators that take in all rows before they give one, in a method of their own: `doAggregateWithKeys`,
 /// `doAggregateWithoutKey` (AggregateCodegenSupport.scala), `addToSorter` (SortExec.scala).
 const BLOCKING: [&str; 3] = ["HashAggregate", "Sort", "SortAggregate"];
+/// Names that classes have together which several operators use: readers of files, tables of hashed rows.
+const KINDS: [&str; 2] = ["HashJoin", "Scan"];
 /// Nodes of version 2 sinks, which write as `WriteToDataSourceV2` (V2TableWriteExec, WriteToDataSourceV2Exec.scala).
 const SINKS: [&str; 10] = [
     "AppendData",
@@ -157,10 +159,21 @@ impl<'p> PlanOperators<'p> {
     pub fn place(&self, operator: Operator, codegen: Option<u32>, part: Option<u32>) -> Placed {
         let told = Placed::by_frames(operator);
         match operator {
-            Operator::Named(name) => Placed { nodes: self.nodes_of(name, codegen, part), ..told },
+            Operator::Named(name) => {
+                let nodes = self.nodes_of(name, codegen, part);
+                let name = self.closer(name, &nodes).map_or(told.name, str::to_owned);
+                Placed { of: told.of, name, nodes }
+            }
             Operator::Codegen(stage) => self.in_loop(stage, part).unwrap_or(told),
             Operator::Around(_) | Operator::Unknown => told,
         }
+    }
+
+    /// The name that the plan has for an operator of which frames tell the kind alone, where it has one.
+    fn closer(&self, operator: &str, nodes: &[u32]) -> Option<&str> {
+        let mut names = nodes.iter().filter_map(|id| self.plan.node(*id)).map(operator_of);
+        let first = names.next().filter(|_| KINDS.contains(&operator))?;
+        names.all(|name| name == first).then_some(first)
     }
 
     /// Nodes that an operator may be: those of the codegen stage and of the part, where there are any.

@@ -106,6 +106,17 @@ fn names_are_of_nodes_as_far_as_stage_and_part_tell() {
     assert_eq!(of("HashJoin", Some(2), &[2]), [8]);
     assert_eq!(of("WriteToDataSourceV2", None, &[3]), [0]);
     assert_eq!(of("Window", None, &[2]), [0; 0]);
+    // Frames tell the kind alone; the plan has one of it, or two that differ.
+    let name = |operators: &PlanOperators<'_>, name| operators.place(Operator::Named(name), None, None).name;
+    assert_eq!(
+        ["HashJoin", "Exchange (write)"].map(|kind| name(&operators, kind)),
+        ["BroadcastHashJoin", "Exchange (write)"]
+    );
+    let scans = |other: &str| {
+        plan(&format!("3 1 Scan parquet db.a\n2 2 Scan {other} db.b\n1 - Union"), &[(3, 1), (2, 1)])
+    };
+    let named = ["parquet", "orc"].map(|other| name(&PlanOperators::new(&scans(other)), "Scan"));
+    assert_eq!(named, ["Scan parquet", "Scan"]);
     // Two exchanges in a row: who reads the one writes the other.
     let chain = plan(
         "5 1 Range\n4 - Exchange\n3 - AQEShuffleRead\n2 2 Project\n1 - Exchange\n0 3 Project",
