@@ -39,7 +39,11 @@ pub fn write(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn metadata(machines: &[&str]) -> Result<Value> {
+/// What `cargo metadata` says of the workspace, as it is for these machines; of none: for all.
+///
+/// # Errors
+/// cargo cannot be started, or fails.
+pub fn metadata(machines: &[&str]) -> Result<Value> {
     let mut cargo = places::cargo();
     cargo.current_dir(places::workspace()).args(["metadata", "--format-version", "1", "--locked"]);
     for machine in machines {

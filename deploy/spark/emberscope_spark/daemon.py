@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 from .drawing import UNITS
 from .flame import MOST_NODES, NODES, FlameGraph
+from .selection import texts
 
 SOCKET = "/run/emberscope/emberscope.sock"
 #: Most bytes of an answer: a graph of MOST_NODES nodes has some MB.
@@ -151,8 +152,7 @@ class Daemon:
         params += [("until", until)] if until is not None else []
         params += [("group", ",".join(group))] if group else []
         for label, values in labels.items():
-            several = values if isinstance(values, (list, tuple, set, frozenset)) else [values]
-            params += [(label, value) for value in several]
+            params += [(label, value) for value in texts(values)]
         answer = self.get("/api/v1/flamegraph", params)
         named = " · ".join("%s %s" % pair for pair in params if pair[0] in labels)
         return FlameGraph(answer, title or named or "whole node", lines)

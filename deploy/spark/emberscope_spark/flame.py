@@ -71,7 +71,7 @@ class FlameGraph:
         """Folded stacks, a line each, sorted: samples, or with `weight` what they weigh."""
         sums = {}
         for frames, own, samples in self.paths():
-            text = ";".join(clean(frame["name"]) for frame in frames) or "(no frames)"
+            text = _text(frames)
             sums[text] = sums.get(text, 0) + (own if weight else samples)
         return "".join("%s %d\n" % line for line in sorted(sums.items()) if line[1])
 
@@ -79,8 +79,7 @@ class FlameGraph:
         """A pandas DataFrame with `stack` (folded), `samples` and `weight`."""
         import pandas
 
-        text = lambda frames: ";".join(clean(frame["name"]) for frame in frames) or "(no frames)"
-        rows = [(text(frames), samples, own) for frames, own, samples in self.paths()]
+        rows = [(_text(frames), samples, own) for frames, own, samples in self.paths()]
         frame = pandas.DataFrame(rows, columns=["stack", "samples", "weight"])
         return frame.groupby("stack", as_index=False).sum().sort_values("weight", ascending=False, ignore_index=True)
 
@@ -88,6 +87,10 @@ class FlameGraph:
         """Writes a file: folded stacks where the name ends in `.folded` or `.txt`, else the page."""
         with open(path, "w", encoding="utf-8", errors="replace") as file:
             file.write(self.folded() if str(path).endswith((".folded", ".txt")) else self.html())
+
+
+def _text(frames):
+    return ";".join(clean(frame["name"]) for frame in frames) or "(no frames)"
 
 
 class _Tree:

@@ -14,6 +14,7 @@ import time
 from .daemon import Daemon, DaemonError, token_of
 from .drawing import UNITS, instant
 from .flame import NODES
+from .selection import nanoseconds
 
 #: Seconds that are waited for the cell's last window, unless told.
 WAIT = 60.0
@@ -72,11 +73,8 @@ def _local():
 
 
 def seconds_of(text):
-    """Unix seconds of the API's RFC 3339 text, which is in UTC."""
-    from datetime import datetime, timezone
-
-    moment = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
-    return moment.timestamp() + float("0." + (text[20:-1] or "0") if text[19:20] == "." else 0.0)
+    """Unix seconds of a time as the API writes it."""
+    return nanoseconds(text) / 1e9
 
 
 class Watch:

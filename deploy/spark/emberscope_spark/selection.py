@@ -55,6 +55,12 @@ def nanoseconds(time):
     return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
+def texts(value):
+    """The values of a label, of one or of several of them."""
+    several = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
+    return sorted(str(one) for one in several)
+
+
 class Selection:
     """Samples of some labels, in a span of time.
 
@@ -71,12 +77,7 @@ class Selection:
         self.until_ns = nanoseconds(until)
         self.kind = kind
         self.where = where
-        self.labels = {key: self._values(value) for key, value in labels.items() if value is not None}
-
-    @staticmethod
-    def _values(value):
-        several = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
-        return sorted(str(one) for one in several)
+        self.labels = {key: texts(value) for key, value in labels.items() if value is not None}
 
     @classmethod
     def of(cls, selection, keywords):

@@ -2,16 +2,12 @@
 
 use super::program::Version;
 use crate::arch::Arch;
-use crate::places;
+use crate::{places, sbom};
 use anyhow::{Context as _, Result};
 use rpm::{BuildConfig, CompressionWithLevel, Dependency, FileOptions, PackageBuilder};
-use std::os::unix::fs::PermissionsExt as _;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-const SUMMARY: &str = "Always-on profiler for machines that run Apache Spark";
-const DESCRIPTION: &str = "A daemon samples every process of a machine with eBPF, knows Spark's applications, executors, stages and \
-tasks, names Java, Python, native and kernel frames, and answers with flame graphs for any time that it keeps. Nothing is added \
-to a job.";
 /// Of gzip, its best.
 const LEVEL: u32 = 9;
 /// Where Debian's zsh looks, and others'.
@@ -37,8 +33,17 @@ pub fn pack(
     let epoch: u32 =
         epoch.parse().with_context(|| format!("the time {epoch:?} is no number of seconds since 1970"))?;
     let config = BuildConfig::v4().compression(CompressionWithLevel::Gzip(LEVEL)).source_date(epoch);
-    let mut package = PackageBuilder::new("emberscope", version, "MIT OR Apache-2.0", arch.rust(), SUMMARY);
-    package.using_config(config).release("1").description(DESCRIPTION).vendor("The Emberscope authors");
+    let manifest = manifest()?;
+    let said = |at: &str| {
+        manifest
+            .pointer(at)
+            .and_then(Value::as_str)
+            .with_context(|| format!("profiler/Cargo.toml has no {at}"))
+    };
+    let (licence, summary) = (said("/license")?, said("/description")?);
+    let mut package = PackageBuilder::new("emberscope", version, licence, arch.rust(), summary);
+    package.using_config(config).release("1").vendor("The Emberscope authors");
+    package.description(said("/metadata/deb/extended-description")?);
     // What rpmbuild would find: the names by which distributions' glibc and libgcc say what they have.
     for library in [format!("libc.so.6(GLIBC_{glibc})(64bit)"), "libgcc_s.so.1()(64bit)".to_owned()] {
         package.requires(Dependency::any(library));
@@ -51,6 +56,14 @@ pub fn pack(
     add(&mut package, root)?;
     let written = package.build().and_then(|package| package.write_file(to));
     written.with_context(|| format!("writing {}", to.display()))
+}
+
+/// What cargo says of the package `emberscope`: the words are the Debian package's, too.
+fn manifest() -> Result<Value> {
+    let mut metadata = sbom::metadata(&[])?;
+    let packages = metadata["packages"].as_array_mut().context("cargo metadata has no packages")?;
+    let own = packages.iter_mut().find(|package| package["name"] == "emberscope");
+    own.map(Value::take).context("cargo metadata has no package emberscope")
 }
 
 fn script(name: &str) -> Result<String> {
@@ -68,9 +81,6 @@ fn add(package: &mut PackageBuilder, root: &Path) -> Result<()> {
         entries.sort_unstable();
         for path in entries {
             let installed = format!("/{}", path.strip_prefix(root)?.display()).replace(ZSH.0, ZSH.1);
-            let mode =
-                path.metadata().with_context(|| format!("reading {}", path.display()))?.permissions().mode();
-            let permissions = (mode & 0o7777) as u16;
             if path.is_dir() {
                 if OWN.iter().any(|own| Path::new(&installed).starts_with(own)) {
                     package.with_dir_entry(FileOptions::dir(installed).permissions(0o755))?;
@@ -78,7 +88,8 @@ fn add(package: &mut PackageBuilder, root: &Path) -> Result<()> {
                 open.push(path);
                 continue;
             }
-            let options = FileOptions::new(&installed).permissions(permissions);
+            // With the mode that the file has in the tree.
+            let options = FileOptions::new(&installed);
             let options = match installed.as_str() {
                 settings if settings.starts_with("/etc/") => options.config().noreplace(),
                 document if document.starts_with("/usr/share/doc/") => options.doc(),

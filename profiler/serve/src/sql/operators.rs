@@ -115,8 +115,12 @@ impl Shares {
     }
 
     /// The plan's nodes, with what is put to each.
-    fn nodes(&self, plan: &SparkPlan, kind: SampleKind, all: u64) -> Vec<SqlPlanNode> {
-        let operators = PlanOperators::new(plan);
+    fn nodes(
+        &self,
+        (plan, operators): (&SparkPlan, &PlanOperators<'_>),
+        kind: SampleKind,
+        all: u64,
+    ) -> Vec<SqlPlanNode> {
         let node = |node: &emberscope_model::PlanNode| {
             let (mut own, mut shared) = (Share::default(), Share::default());
             for (placed, share) in self.0.iter().filter(|(placed, _)| placed.nodes.contains(&node.id)) {
@@ -193,7 +197,7 @@ pub fn costs(
     let all = shares.0.values().map(|share| share.sum.count).fold(0, u64::saturating_add);
     let edge = |(from, to): &(u32, u32)| SqlPlanEdge { from: *from, to: *to };
     let drawn = SqlPlan {
-        nodes: told.plan.iter().flat_map(|plan| shares.nodes(plan, query.kind, all)).collect(),
+        nodes: told.plan.iter().zip(&plan).flat_map(|plan| shares.nodes(plan, query.kind, all)).collect(),
         edges: told.plan.iter().flat_map(|plan| plan.edges()).map(edge).collect(),
         says: told.says,
     };
