@@ -16,6 +16,7 @@ mod heap;
 mod libjvm;
 mod names;
 mod operations;
+mod probe_place;
 mod problem;
 mod runtime;
 mod strings;

@@ -5,6 +5,7 @@
 //! library in many processes; what the process's memory tells is never shared, as each process could lie.
 
 use super::operations::{self, Operations};
+use super::probe_place;
 use super::problem::JvmProblem;
 use super::stub_fields::{self, StubField};
 use super::vm_structs::SYMBOLS;
@@ -18,6 +19,7 @@ use emberscope_target::maps;
 use emberscope_target::open;
 use std::collections::HashMap;
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -169,7 +171,13 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
             operations = Operations::of_symbols(&tables);
         }
     }
-    let in_code = |address: Option<u64>| file_offset(&segments, address?);
+    // Where a probe is best, from the function's begin.
+    let in_code = |address: Option<u64>| {
+        let offset = file_offset(&segments, address?)?;
+        let mut code = [0; probe_place::LOOKED_AT];
+        let read = file.read_at(&mut code, offset).unwrap_or(0);
+        offset.checked_add(probe_place::cheapest(code.get(..read)?))
+    };
     let probe = match (in_code(native), in_code(exported)) {
         (Some(offset), _) => Some(NameProbe::NativeName { offset }),
         (None, Some(offset)) => Some(NameProbe::JavaName { offset }),

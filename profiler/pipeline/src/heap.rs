@@ -15,8 +15,11 @@ use std::time::{Duration, Instant};
 pub const EVERY: Duration = Duration::from_secs(60);
 /// How often one looks whether it is to be given back before: reading a file of 30 bytes.
 const LOOK: Duration = Duration::from_secs(2);
-/// Pages by which the process grew since, so that it is: a large answer leaves that much.
+/// Pages of its own by which the process grew since, so that it is: a large answer leaves that much.
 const GROWN: u64 = (8 << 20) / PAGE;
+/// Pages of files, the program's above all, so that those are given back before: the kernel maps 64 KiB around each that is
+/// used (`fault_around_bytes`), so that twice as many are there as run.
+const MAPPED: u64 = (12 << 20) / PAGE;
 const PAGE: u64 = 4096;
 
 /// When that is next.
@@ -24,15 +27,15 @@ const PAGE: u64 = 4096;
 pub struct Trim {
     next: Instant,
     look: Instant,
-    /// Resident after the last time.
-    resident: u64,
+    /// Pages of its own after the last time.
+    own: u64,
 }
 
 impl Trim {
     /// The first time comes soon: reading the node and the first symbols takes the most.
     pub fn soon() -> Self {
         let now = Instant::now();
-        Self { next: now + Duration::from_secs(15), look: now, resident: u64::MAX }
+        Self { next: now + Duration::from_secs(15), look: now, own: u64::MAX }
     }
 
     /// Gives free memory back, when it is time.
@@ -42,22 +45,36 @@ impl Trim {
             return;
         }
         self.look = now + LOOK;
-        if now >= self.next {
+        let (due, pages) = (now >= self.next, Pages::now());
+        if due {
             self.next = now + EVERY;
-            give_back();
+        }
+        if due || pages.of_files > MAPPED {
             unmap_code(unmap_code as *const () as u64);
-            self.resident = resident();
-        } else if resident() > self.resident.saturating_add(GROWN) {
+        }
+        if due || pages.own > self.own.saturating_add(GROWN) {
             give_back();
-            self.resident = resident();
+            self.own = Pages::now().own;
         }
     }
 }
 
 /// Resident pages of this process (proc_pid_statm(5)); 0 where the kernel does not tell.
-fn resident() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
+#[derive(Clone, Copy, Debug, Default)]
+struct Pages {
+    /// Anonymous ones.
+    own: u64,
+    /// Of files, and of memory that is shared with the kernel.
+    of_files: u64,
+}
+
+impl Pages {
+    fn now() -> Self {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let mut fields = statm.split(' ').skip(1).map(|pages| pages.parse::<u64>().unwrap_or(0));
+        let (resident, of_files) = (fields.next().unwrap_or(0), fields.next().unwrap_or(0));
+        Self { own: resident.saturating_sub(of_files), of_files }
+    }
 }
 
 /// To be called before there are threads: two arenas, and large blocks mapped alone.
@@ -116,18 +133,18 @@ mod tests {
 
     #[test]
     fn what_was_freed_goes_back() {
-        let resident = || resident() as usize * PAGE as usize;
+        let resident = || Pages::now().own as usize * PAGE as usize;
         // Small blocks, of which the last stays: nothing at the top of the heap is free.
         let mut blocks: Vec<Box<[u8]>> = (0..64_000).map(|_| vec![1u8; 1024].into()).collect();
         let last = blocks.pop();
         let before = resident();
         drop(blocks);
         // Grown since the last time, which is why it does not wait for the next.
-        let mut trim = Trim { resident: 0, ..Trim::soon() };
+        let mut trim = Trim { own: 0, ..Trim::soon() };
         trim.tick();
         let after = resident();
         assert!(after + (32 << 20) < before, "{before} to {after}");
-        assert!(trim.look > Instant::now() && trim.resident > 0 && last.is_some());
+        assert!(trim.look > Instant::now() && trim.own > 0 && last.is_some());
     }
 
     #[test]
