@@ -1,7 +1,8 @@
 //! What grafana/ holds is well formed, and asks only for what the query API has.
 //!
-//! Every profile type, label, selector and metric in a dashboard is looked up in the daemon's own lists; every
-//! panel and variable uses a data source that a provisioning file makes; links carry what the page understands.
+//! Every profile type, label, selector and metric in a dashboard or an alert is looked up in the daemon's own lists; every
+//! panel and variable uses the data source that is chosen on its dashboard, at first one that a provisioning file makes; links
+//! carry what the page understands.
 
 use anyhow::{Context, Result};
 use emberscope_model::LabelKey;
@@ -76,11 +77,59 @@ fn the_metrics_come_from_grafanas_bundled_prometheus_source() -> Result<()> {
 }
 
 fn profiles() -> Value {
-    serde_json::json!({"type": "grafana-pyroscope-datasource", "uid": "emberscope"})
+    serde_json::json!({"type": "grafana-pyroscope-datasource", "uid": "${source}"})
 }
 
 fn metrics_source() -> Value {
-    serde_json::json!({"type": "prometheus", "uid": "emberscope-prometheus"})
+    serde_json::json!({"type": "prometheus", "uid": "${source}"})
+}
+
+/// Clusters have data sources of their own: each dashboard has a choice of them, first of all its choices.
+#[test]
+fn a_dashboard_is_of_the_data_source_that_is_chosen() -> Result<()> {
+    for (path, dashboard) in dashboards()? {
+        let path = path.display();
+        let first = list(&dashboard["templating"], "list").first().context("no variable")?;
+        assert_eq!((&first["name"], &first["type"]), (&"source".into(), &"datasource".into()), "{path}");
+        let (kind, uid) = match dashboard["uid"].as_str() {
+            Some("emberscope-health") => ("prometheus", "emberscope-prometheus"),
+            _ => ("grafana-pyroscope-datasource", "emberscope"),
+        };
+        assert_eq!((&first["query"], &first["current"]["value"]), (&kind.into(), &uid.into()), "{path}");
+        let text = dashboard.to_string();
+        assert_eq!(
+            text.matches(&format!("\"uid\":\"{uid}\"")).count(),
+            0,
+            "{path}: a panel of one data source alone"
+        );
+    }
+    Ok(())
+}
+
+/// Alerts ask for metrics that there are, and say what to do.
+#[test]
+fn alerts_ask_for_what_there_is() -> Result<()> {
+    let file = yaml("prometheus/emberscope-rules.yaml")?;
+    let [group] = list(&file, "groups") else { anyhow::bail!("one group") };
+    let mut names = std::collections::BTreeSet::new();
+    for rule in list(group, "rules") {
+        let name = rule["alert"].as_str().context("an alert")?;
+        assert!(names.insert(name), "two alerts {name}");
+        let expression = rule["expr"].as_str().context("an expression")?;
+        let found = metrics_of(expression).with_context(|| name.to_owned())?;
+        assert!(found > 0 || expression.starts_with("up{"), "{name}: {expression}");
+        for annotation in ["summary", "description"] {
+            assert!(
+                rule["annotations"][annotation].as_str().is_some_and(|text| !text.is_empty()),
+                "{name}: {annotation}"
+            );
+        }
+        assert!(rule["labels"]["severity"].is_string(), "{name}");
+    }
+    assert!(names.len() > 5, "{names:?}");
+    let classes: Vec<&str> = emberscope_model::ThreadClass::ALL.iter().map(|class| class.slug()).collect();
+    assert!(classes.contains(&"gc"), "{classes:?}");
+    Ok(())
 }
 
 fn known_type(id: &Value) -> bool {
@@ -112,7 +161,7 @@ fn dashboards_ask_for_what_there_is() -> Result<()> {
             .collect();
         for variable in list(&dashboard["templating"], "list") {
             match variable["type"].as_str() {
-                Some("textbox") => {}
+                Some("textbox" | "datasource") => {}
                 Some("query") if variable["datasource"] == metrics_source() => {
                     metrics_of(variable["query"]["query"].as_str().context("query")?)?;
                 }
@@ -192,7 +241,8 @@ fn links_lead_to_the_page_and_to_spark() -> Result<()> {
                     ["view", "query", "range", "group"].contains(&key) || LabelKey::from_name(key).is_some();
                 assert!(known, "{path}: {url}");
                 if key == "view" {
-                    let views = ["apps", "stages", "executors", "processes", "flame", "slow"];
+                    let views =
+                        ["apps", "queries", "stages", "tasks", "executors", "processes", "flame", "slow"];
                     assert!(views.contains(&value), "{path}: {url}");
                 }
                 if key == "query" {

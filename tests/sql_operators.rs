@@ -4,6 +4,8 @@
 //! code is compiled: which operator comes first, how much is put to operators at all, and the plan. Then again with application
 //! and daemon gone, from the data directory.
 
+mod page;
+
 use crate::held::now_ms;
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here, VISIBLE, WARM_UP, ran, wait_for, wait_visible};
@@ -115,6 +117,7 @@ fn each_query_is_its_operators(here: &Here) -> Result<()> {
     graphs_say_the_same(&daemon, &range, *largest.get("sort").context("sort")?)?;
     let binary = here.binary.to_str().context("the binary's path")?;
     let id = largest.get("sort").map(u64::to_string).unwrap_or_default();
+    let span = (from, until);
     let (from, until) = (from.to_string(), until.to_string());
     let words =
         ["--app", &app, "--from", &from, "--until", &until, "--execution", &id, "--url", daemon.url()];
@@ -141,6 +144,8 @@ fn each_query_is_its_operators(here: &Here) -> Result<()> {
             && plan.contains("*(2) BroadcastHashJoin (in HashAggregate's code)"),
         "{plan}"
     );
+    let id = *largest.get("sort_merge_join").context("its number")?;
+    page::leads_to_an_operator(&server, &app, id, span)?;
     ensure!(server.stop()?.success());
     Ok(())
 }

@@ -19,15 +19,19 @@ import { qualityLine } from './quality.js';
 import * as apps from './views/apps.js';
 import * as stages from './views/stages.js';
 import * as executors from './views/executors.js';
+import * as queries from './views/queries.js';
+import * as tasks from './views/tasks.js';
+import * as tax from './views/tax.js';
 import * as source from './views/source.js';
 import * as compare from './views/compare.js';
 import { FlameView } from './views/flame.js';
 import { chips, filterForm } from './views/filters.js';
 import { nothing } from './trouble.js';
 
-const VIEWS = [['apps', 'Applications'], ['stages', 'Stages'], ['executors', 'Executors'], ['flame', 'Flame graph'], ['methods', 'Methods'], ['compare', 'Compare'], ['slow', 'Slow tasks'], ['processes', 'Processes']];
+const VIEWS = [['apps', 'Applications'], ['queries', 'Queries'], ['stages', 'Stages'], ['tasks', 'Tasks'], ['executors', 'Executors'], ['tax', 'Tax'], ['flame', 'Flame graph'], ['methods', 'Methods'], ['compare', 'Compare'], ['slow', 'Slow tasks'], ['processes', 'Processes']];
 const TABLES = {
   apps: [apps.ask, apps.show], stages: [stages.ask, stages.show],
+  queries: [queries.ask, queries.show], tasks: [tasks.ask, tasks.show], tax: [tax.ask, tax.show],
   executors: [executors.ask, executors.show], processes: [executors.ask, executors.showProcesses],
 };
 
@@ -61,7 +65,7 @@ function showNav(state) {
   for (const [key, name] of VIEWS) {
     let link = links.get(key);
     if (!link) { links.set(key, link = h('a', {}, name)); nav.append(link); }
-    link.setAttribute('href', store.href(key === 'apps' ? { view: key, ...FRESH, labels: null, right: null } : { view: key, ...FRESH }));
+    link.setAttribute('href', store.href(key === 'apps' ? { view: key, ...FRESH, labels: null, right: null } : { view: key, ...FRESH, execution: '' }));
     link.hidden = key === 'slow' && !state.labels.stage?.length && state.view !== 'slow';
     if (key === state.view) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
@@ -164,7 +168,8 @@ function unasked(state) {
   closeFlame();
   busy.hidden = true;
   view.removeAttribute('aria-busy');
-  place(state.view === 'compare' ? h('div', {}, compare.sides(state, store, null), nothing('What is to be compared?', 'The left side is what the filters and the timeline select. Add above what is different on the right: another stage, executor or application, or another time.'))
+  place(state.view === 'queries' ? nothing('Queries of which application?', h('span', {}, 'Choose one in the ', h('a', { href: store.href({ view: 'apps', ...FRESH }) }, 'table of applications'), '.'))
+    : state.view === 'compare' ? h('div', {}, compare.sides(state, store, null), nothing('What is to be compared?', 'The left side is what the filters and the timeline select. Add above what is different on the right: another stage, executor or application, or another time.'))
     : nothing('Slow tasks of which stage?', h('span', {}, 'Choose an application, then a stage in the ', h('a', { href: store.href({ view: 'stages', ...FRESH }) }, 'table of stages'), '.')));
 }
 

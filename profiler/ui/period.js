@@ -17,6 +17,14 @@ export function fieldTime(ms) {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}T${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
+/** The time zone in which the page says times: `Europe/Berlin, UTC+02:00`. */
+function zone(now = new Date()) {
+  const minutes = -now.getTimezoneOffset();
+  const offset = `UTC${minutes < 0 ? '−' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return name && name !== 'UTC' ? `${name}, ${offset}` : 'UTC';
+}
+
 /** The controls. */
 export class Period {
   constructor({ store, refresh }) {
@@ -41,6 +49,7 @@ export class Period {
     this.live = toggle('Live', false, (on) => store.set({ live: on ? '1' : '' }), { id: 'live', title: 'Ask again whenever a window closes' });
     this.element = h('div', { class: 'period' }, this.range,
       h('form', { class: 'window', on: { submit } }, this.from, h('span', { class: 'muted' }, 'to'), this.until, h('button', { type: 'submit' }, 'Set'), this.clear),
+      h('span', { class: 'muted zone', title: 'All times on this page are of this time zone' }, zone()),
       this.live, button('Refresh', refresh, { id: 'refresh' }));
   }
 

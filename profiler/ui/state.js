@@ -9,17 +9,18 @@ import { KINDS } from './kinds.js';
 /** Labels of the daemon that select samples. */
 export const LABELS = ['app', 'executor', 'stage', 'stage_attempt', 'task', 'role', 'thread_class', 'task_index',
   'task_attempt', 'user', 'deploy', 'container', 'process', 'pid', 'service_name', 'app_name', 'node', 'source',
-  'spark_user'];
+  'spark_user', 'operator', 'wait'];
 
 /** Everything else, with what it is when the address does not say. */
 export const DEFAULTS = {
   type: KINDS[0].type, // what samples count
-  view: 'apps', // apps, stages, executors, processes, flame, methods, slow, compare
+  view: 'apps', // apps, queries, stages, tasks, tax, executors, processes, flame, methods, slow, compare
   range: '-1h', // what the timeline shows: -1h, or FROM..UNTIL in milliseconds
   from: '', until: '', // a window in it, milliseconds
   live: '', // 1: follow the newest window
   by: '', // what the timeline splits by
   query: '', // a PromQL selector
+  execution: '', // of Spark SQL, in the view of queries
   unit: 'weight', // weight or samples
   order: 'icicle', // icicle (root on top) or flame
   invert: '', // 1: callers, the leaf first
@@ -27,6 +28,8 @@ export const DEFAULTS = {
   zoom: '', // a node, by the hash of its path
   q: '', // search
   hide: '', // kernel, jvm; with a comma both
+  only: '', // beginnings of names, with commas: whose code is shown alone
+  fold: '', // 0: the frames that all tasks share one by one
   colour: 'kind', // kind, package, or self
   sort: 'weight', // weight or name
   detail: '', // 1: compiled, inlined and interpreted code apart
@@ -86,6 +89,11 @@ export function patched(state, change) {
 
 /** What is of one graph only, and is dropped when something else is looked at. */
 export const FRESH = { zoom: '', focus: '', ts: '', tq: '' };
+
+/** What is selected but for operators: stacks tell these, so that only graphs and methods are of one. */
+export function whole(state) {
+  return { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => name !== 'operator')) };
+}
 
 /** The times that are asked for: the window, else the whole range. */
 export function times(state) {

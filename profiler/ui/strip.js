@@ -1,6 +1,6 @@
 // The strip above every view: the timeline, and for one stage where its time went.
 //
-// In: the state. Out: `/series` and `/stages` drawn. A trouble here is said in a line: the view below has its own.
+// In: the state. Out: `/series`, `/stages` and `/pauses` drawn. A trouble here is said in a line: the view below has its own.
 
 import { get } from './api.js';
 import { h, select } from './dom.js';
@@ -10,6 +10,17 @@ import { Timeline } from './timeline.js';
 import * as stages from './views/stages.js';
 
 const BY = [['thread_class', 'thread class'], ['role', 'role'], ['executor', 'executor'], ['stage', 'stage'], ['app_name', 'application'], ['process', 'process']];
+
+/** Labels that say of which JVMs pauses are shown. */
+const WHOSE = ['app', 'executor', 'role', 'pid', 'node'];
+
+const of = (state, names) => Object.fromEntries(names.filter((name) => state.labels[name]).map((name) => [name, state.labels[name]]));
+
+/** A pause as the timeline has it. */
+const pause = (p) => ({
+  from: Date.parse(p.began), until: Date.parse(p.began) + p.seconds * 1000,
+  name: `${p.cause ?? 'cause not known'} of ${p.executor ? `executor ${p.executor}` : (p.role ?? `pid ${p.pid}`)}`,
+});
 
 /** The strip. */
 export class Strip {
@@ -33,8 +44,9 @@ export class Strip {
   async follow(state, again = false) {
     const by = state.by || (state.labels.app || state.labels.pid ? 'thread_class' : 'app_name');
     this.by.querySelector('select').value = by;
-    // A task's stage is not what the timeline is of: it shows when the stage ran in its application.
-    const seen = { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => !['task', 'task_index', 'task_attempt'].includes(name))) };
+    // A task's stage is not what the timeline is of: it shows when the stage ran in its application. Nor are operators, which
+    // only stacks tell.
+    const seen = { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => !['task', 'task_index', 'task_attempt', 'operator'].includes(name))) };
     const pairs = [...selection(seen), ...Object.entries(outer(state.range)), ['type', state.type]];
     const key = JSON.stringify([pairs, by]);
     if (key === this.asked && !again) { this.#show(state, by); return; }
@@ -43,16 +55,20 @@ export class Strip {
     const mine = (this.asking = new AbortController());
     try {
       const apps = state.labels.app?.length ? get('stages', [...selection({ ...state, labels: { app: state.labels.app }, query: '' }), ...Object.entries(outer(state.range)), ['join', 'no']], { signal: mine.signal }) : null;
-      const [answer, list] = await Promise.all([get('series', [...pairs, ['by', by]], { signal: mine.signal }), apps?.catch(() => null)]);
+      const paused = state.labels.app?.length ? get('pauses', [...selection({ ...state, labels: of(state, WHOSE), query: '' }), ...Object.entries(outer(state.range)), ['limit', '1000']], { signal: mine.signal }) : null;
+      const [answer, list, stood] = await Promise.all([get('series', [...pairs, ['by', by]], { signal: mine.signal }), apps?.catch(() => null), paused?.catch(() => null)]);
       if (this.asking !== mine) return;
       this.answer = answer;
       this.stages = list?.stages ?? [];
+      this.pauses = (stood?.pauses ?? []).map(pause);
       this.note.textContent = '';
       this.#show(this.store.state, by);
       this.known();
     } catch (error) {
       if (error.name === 'AbortError' || this.asking !== mine) return;
       this.asked = null;
+      this.answer = null;
+      this.timeline.clear();
       this.note.textContent = error.code === 'unauthorized' ? '' : `No timeline: ${safe(error.message, 300)}`;
     }
   }
@@ -65,7 +81,7 @@ export class Strip {
       from: Date.parse(s.first_seen), until: Date.parse(s.last_seen), on: on(s), name: `${stages.title(s)}: ${duration(stages.cpuOf(s))} CPU`,
       labels: { app: [s.app], stage: [s.stage], stage_attempt: s.stage_attempt ? [s.stage_attempt] : [] },
     }));
-    this.timeline.show(this.answer, by, window, spans);
+    this.timeline.show(this.answer, by, window, { spans, pauses: this.pauses });
   }
 
   /** Where the window goes when the newest has closed; null where none is chosen. */

@@ -1,7 +1,7 @@
 // CPU time over time, or what else samples count, stacked; a window of it can be dragged.
 //
-// In: an answer of `/series`, its range, the window that is selected, and lanes (stages and when they ran). Out: a
-// canvas, and `choose(from, until)` in milliseconds. Keys: arrows move the window, Shift and arrows its end, Escape
+// In: an answer of `/series`, its range, the window that is selected, lanes (stages and when they ran), and pauses of
+// JVMs, which are marks under the bands. Out: a canvas, and `choose(from, until)` in milliseconds. Keys: arrows move the window, Shift and arrows its end, Escape
 // drops it. The two time fields beside it say and take the same.
 
 import { h } from './dom.js';
@@ -11,6 +11,8 @@ import { amount, kindOf } from './units.js';
 
 const HEIGHT = 92;
 const LANE = 7;
+/** Height of the marks of pauses. */
+const MARKS = 6;
 const LANES = 6;
 /** Hues of the bands below the first, told apart by those who see few colours too: their lightness differs. */
 const BANDS = [[250, 0.09, 0.66], [160, 0.1, 0.74], [320, 0.09, 0.62], [95, 0.11, 0.8], [200, 0.07, 0.56], [20, 0.1, 0.6], [280, 0.05, 0.78]];
@@ -74,12 +76,22 @@ export class Timeline {
     this.#listen();
   }
 
-  /** Takes an answer. `window` is `{from, until}` in milliseconds, or null. */
-  show(answer, by, window, spans) {
+  /** Takes an answer. `window` is `{from, until}` in milliseconds, or null; `pauses` are `{from, until, name}`. */
+  show(answer, by, window, { spans = [], pauses = [] } = {}) {
     this.data = bands(answer, by);
-    this.lanes = lanes(spans ?? []);
+    this.lanes = lanes(spans);
+    this.pauses = pauses;
+    this.base = HEIGHT + (pauses.length > 0 ? MARKS + 1 : 0);
     this.legend.replaceChildren(...this.data.rows.map((row, at) => h('li', {}, h('i', { style: { background: bandColour(at, this.data.kind) } }), safe(row.name, 40))));
     this.select(window);
+  }
+
+  /** Of nothing: what it showed is no longer asked for. */
+  clear() {
+    this.data = null;
+    this.legend.replaceChildren();
+    this.readout.textContent = '';
+    this.canvas.getContext('2d').clearRect(0, 0, this.canvas.width, this.canvas.height);
   }
 
   select(window) {
@@ -105,7 +117,7 @@ export class Timeline {
     if (!this.data || this.box.clientWidth === 0) return;
     const { data, canvas } = this;
     const depth = this.lanes.reduce((a, l) => Math.max(a, l.lane + 1), 0);
-    const height = HEIGHT + depth * LANE + 18;
+    const height = this.base + depth * LANE + 18;
     const ratio = devicePixelRatio || 1;
     this.width = this.box.clientWidth;
     canvas.width = Math.round(this.width * ratio);
@@ -127,6 +139,8 @@ export class Timeline {
       });
     });
     c.font = `11px ${colour('--font')}`;
+    this.#scale(c, colour);
+    this.#pauses(c, colour);
     this.#lanes(c, colour);
     this.#axis(c, colour, height);
     if (this.window) {
@@ -140,12 +154,39 @@ export class Timeline {
     }
   }
 
+  /** How much the highest step is. */
+  #scale(c, colour) {
+    const { kind, most, step } = this.data;
+    if (!(most > 0)) return;
+    const seconds = step / 1000;
+    const text = kind.unit === 'ns' ? `${(most / seconds).toFixed(most / seconds < 10 ? 2 : 0)} ${kind.type === 'cpu' ? 'cores' : 'threads'}` : `${amount(most / seconds, kind)}/s`;
+    c.fillStyle = colour('--line-strong');
+    c.fillRect(0, 8, 6, 1);
+    c.fillStyle = colour('--muted');
+    c.textBaseline = 'middle';
+    c.fillText(text, 9, 9);
+  }
+
+  #pauses(c, colour) {
+    c.fillStyle = colour('--delay');
+    // A short one is drawn as wide as can be seen: it is a mark, not a length.
+    for (const { from, until } of this.pauses) c.fillRect(this.#x(from), HEIGHT + 1, Math.max(1, this.#x(until) - this.#x(from)), MARKS);
+  }
+
+  /** What stood still at a place, in words; empty where nothing did. */
+  #pausesAt(x) {
+    const near = this.pauses.filter((p) => this.#x(p.from) - 2 <= x && x <= Math.max(this.#x(p.until), this.#x(p.from)) + 2);
+    if (near.length === 0) return '';
+    const longest = near.reduce((a, p) => (p.until - p.from > a.until - a.from ? p : a));
+    return `${near.length === 1 ? 'a pause' : `${near.length} pauses, the longest`} of ${duration((longest.until - longest.from) / 1000)} at ${clock(longest.from)}: ${safe(longest.name, 80)}`;
+  }
+
   #lanes(c, colour) {
     for (const { from, until, lane, on } of this.lanes) {
       const x = this.#x(from);
       const width = Math.max(2, this.#x(until) - x - 1);
       c.fillStyle = on ? colour('--accent') : colour('--line-strong');
-      c.fillRect(x, HEIGHT + 3 + lane * LANE, width, LANE - 2);
+      c.fillRect(x, this.base + 3 + lane * LANE, width, LANE - 2);
     }
   }
 
@@ -160,7 +201,7 @@ export class Timeline {
     for (let at = Math.ceil((from - shift) / step) * step + shift; at < until; at += step) {
       const x = this.#x(at);
       if (x > this.width - 30) break;
-      c.fillRect(x, HEIGHT, 1, 3);
+      c.fillRect(x, this.base, 1, 3);
       c.fillText(step < 60_000 ? clock(at) : clock(at).slice(0, 5), x + 3, height - 4);
     }
   }
@@ -195,13 +236,15 @@ export class Timeline {
   }
 
   #laneAt(x, y) {
-    return this.lanes.find((l) => Math.floor((y - HEIGHT - 3) / LANE) === l.lane && x >= this.#x(l.from) - 1 && x <= Math.max(this.#x(l.until), this.#x(l.from) + 2));
+    return this.lanes.find((l) => Math.floor((y - this.base - 3) / LANE) === l.lane && x >= this.#x(l.from) - 1 && x <= Math.max(this.#x(l.until), this.#x(l.from) + 2));
   }
 
   #read(x, y) {
     const { kind, rows, step } = this.data;
     const lane = this.#laneAt(x, y);
     if (lane) { this.readout.textContent = `${safe(lane.name, 80)} · ${clock(lane.from)} to ${clock(lane.until)}`; return; }
+    const paused = y >= HEIGHT && y <= this.base ? this.#pausesAt(x) : '';
+    if (paused) { this.readout.textContent = paused; return; }
     const { floor } = this.#time(x);
     const i = Math.min(this.data.n - 1, Math.max(0, Math.round((floor - this.data.from) / step)));
     const sum = rows.reduce((a, r) => a + r.values[i], 0);

@@ -34,7 +34,14 @@ function tokenForm(error, again) {
     h('form', { class: 'row', on: { submit } }, field, h('button', { type: 'submit', class: 'primary' }, 'Use it')));
 }
 
+/** A longer time to look at, where there is one: a button. */
+export function longer(store) {
+  const { range, from } = store.state;
+  if (!from && ['-1d', '-7d'].includes(range)) return null;
+  return button('Look at the last day', () => store.set({ range: '-1d', from: '', until: '' }), { class: 'primary' });
+}
+
 /** Where there is nothing to show: what to do. */
 export function nothing(title, ...lines) {
-  return h('section', { class: 'nothing' }, h('h2', {}, title), lines.map((line) => h('p', {}, line)));
+  return h('section', { class: 'nothing' }, h('h2', {}, title), lines.filter(Boolean).map((line) => h('p', {}, line)));
 }

@@ -23,6 +23,7 @@ pub fn all(seen: &Seen) -> Result<()> {
     seen.browser.wait("document.querySelectorAll('tbody tr').length === 2")?;
     seen.press("tbody a")?;
     seen.hash_has("view=flame")?;
+    spark_words(seen)?;
     seen.see("#view=flame&app=nobody")?;
     seen.text("There is no app `nobody`")?;
     seen.browser.console()?;
@@ -30,12 +31,40 @@ pub fn all(seen: &Seen) -> Result<()> {
     seen.text("No samples here")
 }
 
+/// Queries want an application; of these nothing is told, so that all tasks are of no known query. Tasks and the tax.
+fn spark_words(seen: &Seen) -> Result<()> {
+    seen.see("#view=queries")?;
+    seen.text("Queries of which application?")?;
+    seen.see("#view=queries&app=app-2")?;
+    seen.text("no query known")?;
+    seen.press("tbody a")?;
+    seen.hash_has("stage=0")?;
+    seen.hash_has("stage=1")?;
+    seen.drawn()?;
+    seen.see("#view=queries&app=app-2&execution=3")?;
+    seen.text("execution")?;
+    seen.browser.console()?;
+    seen.see("#view=tasks&app=app-2")?;
+    seen.text("Tasks")?;
+    seen.see("#view=tax&app=app-2")?;
+    seen.text("CPU of JVMs by class of thread")?;
+    seen.press("tbody a")?;
+    seen.hash_has("thread_class=task")
+}
+
 /// At 400 pixels nothing makes the page wider than its window.
 pub fn narrow(seen: &Seen) -> Result<()> {
     seen.browser.size(400, 800)?;
-    for hash in
-        ["", "#view=stages&app=app-2", "#view=executors", "#view=flame&app=app-2", "#view=methods&app=app-2"]
-    {
+    for hash in [
+        "",
+        "#view=stages&app=app-2",
+        "#view=queries&app=app-2",
+        "#view=tasks&app=app-2",
+        "#view=tax",
+        "#view=executors",
+        "#view=flame&app=app-2",
+        "#view=methods&app=app-2",
+    ] {
         seen.see(hash)?;
         let widths = seen.browser.js("return [document.documentElement.scrollWidth, innerWidth]")?;
         ensure!(widths[0].as_u64() <= widths[1].as_u64(), "{hash}: {widths}");

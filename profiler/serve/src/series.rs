@@ -1,6 +1,7 @@
 //! `/api/v1/series`: a selection over time.
 //!
-//! In: `step` (a length of time, rounded up to whole windows; absent, what gives about 120 points) and
+//! In: `step` (a length of time, rounded up to whole windows; absent, what gives about 120 points over the windows
+//! that there are) and
 //! `by` (labels). Out: a series for each combination of those labels' values. A step in which no
 //! window was kept has no point. Limit: [`MAX_STEPS`] steps.
 
@@ -29,8 +30,8 @@ pub async fn series(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
     state
         .select(raw, &route::SERIES, |store, params, query| {
             let by = request::labels(params, param::BY)?;
-            let step = step(store, params, query)?;
             let summary = store.summary(query)?;
+            let step = step(store, params, query, summary.range.duration())?;
             let series = store.series(query, step, &by)?.into_iter().map(|(of, points)| {
                 let points = points.into_iter().map(|point| Point {
                     time: WallTime::from_millis(point.time_ms).into(),
@@ -44,9 +45,10 @@ pub async fn series(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
         .await
 }
 
-fn step(store: &dyn Store, params: &Params, query: &Query) -> Result<Duration, ApiError> {
+/// `answered` is the length of what the answer is over, which may be far less than is asked for.
+fn step(store: &dyn Store, params: &Params, query: &Query, answered: Duration) -> Result<Duration, ApiError> {
     let asked = match params.one(param::STEP)? {
-        None => query.range.duration() / DEFAULT_STEPS,
+        None => query.range.duration().min(answered) / DEFAULT_STEPS,
         Some(text) => {
             let step = parse_length(text);
             step.map_err(|e| ApiError::bad(param::STEP, format!("`step={}`: {e}", shown(text))))?

@@ -20,6 +20,7 @@ export const KINDS = [
   ['class', 'Java class', 95, 0.12],
   ['unknown', 'no name', 60, 0.004],
   ['label', 'group', 60, 0.012],
+  ['fold', 'frames that all tasks share', 60, 0.03],
 ];
 
 /** Steps of lightness within one colour: neighbours can be told apart. */

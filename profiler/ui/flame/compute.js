@@ -3,6 +3,7 @@
 // In: a tree and options. Out: `{tree, layout, missing}`; `missing` where a sandwich's method is not in the tree,
 // which is then shown whole. Runs in a worker when the tree is large (worker.js), else where it is called. Pure.
 
+import { fold } from './fold.js';
 import { callees, callers, invert, merge } from './shape.js';
 import { layout, sandwich } from './layout.js';
 
@@ -14,6 +15,6 @@ export function compute(source, options) {
     if (below) return sandwich(callers(merged, options.focus), below, options);
     return { tree: merged, layout: layout(merged, options), missing: true };
   }
-  const shaped = options.invert ? invert(merged) : merged;
+  const shaped = options.invert ? invert(merged) : options.fold ? fold(merged) : merged;
   return { tree: shaped, layout: layout(shaped, options) };
 }

@@ -1,7 +1,7 @@
 // The flame graph as a thing on the page: canvas, scroll, zoom, tooltip, focus.
 //
 // In: `show(result)` of compute.js with options, then what the user does. Out: pixels, and calls to `hooks`: `zoom`
-// (the path's hash), `menu` (a node and a place), `say`. It keeps the zoom over a new answer by the path's hash. The
+// (the path's hash), `menu` (a node and a place), `unfold`, `say`. It keeps the zoom over a new answer by the path's hash. The
 // canvas is as large as what is in sight, whatever the depth; it is drawn at most once a frame.
 
 import { h } from '../dom.js';
@@ -133,6 +133,12 @@ export class Graph {
     }
   }
 
+  /** What a click or Enter does: a fold opens, anything else is shown over the whole width. */
+  choose(node) {
+    if (node >= 0 && this.tree.frames[this.tree.frame[node]].kind === 'fold') this.hooks.unfold?.();
+    else this.zoomTo(node);
+  }
+
   /** Shows the node whose path has this hash, where there is one. */
   setZoom(hash, tell = false) {
     const node = hash ? this.find(hash) : 0;
@@ -189,6 +195,21 @@ export class Graph {
     this.inSight(node);
     this.tellCursor();
     this.paint();
+  }
+
+  /** Scrolls to the widest box that a search found, where none is in sight. */
+  seek(found) {
+    if (!found?.frames || !this.layout) return;
+    const { tree, layout, box, view } = this;
+    const seen = (node) => { const top = rowTop(layout.row[node], layout.rows, { ...view, top: 0 }) + (view.pad ?? 0); return top >= box.scrollTop && top + ROW <= box.scrollTop + box.clientHeight; };
+    let widest = -1;
+    for (let i = 1; i < tree.parent.length; i += 1) {
+      if (!found.frames[tree.frame[i]] || layout.x1[i] <= view.x0 || layout.x0[i] >= view.x1) continue;
+      const width = layout.x1[i] - layout.x0[i];
+      if (seen(i) && (width / (view.x1 - view.x0)) * view.width >= 1) return;
+      if (widest < 0 || width > layout.x1[widest] - layout.x0[widest]) widest = i;
+    }
+    if (widest > 0) this.inSight(widest);
   }
 
   /** Goes to the next node that a search found; -1 goes back. */

@@ -38,7 +38,7 @@ export function listen(graph) {
     press = null;
     if (moved || event.type === 'pointercancel') return;
     const node = graph.at(...place(event));
-    if (node >= 0) graph.zoomTo(node);
+    if (node >= 0) graph.choose(node);
   };
   canvas.addEventListener('pointerup', release);
   canvas.addEventListener('pointercancel', release);
@@ -74,7 +74,7 @@ function key(graph, event) {
   graph.view.focused = true;
   const { cursor } = graph.view;
   if (MOVES[event.key]) graph.go(MOVES[event.key]);
-  else if (event.key === 'Enter' || event.key === ' ') graph.zoomTo(cursor);
+  else if (event.key === 'Enter' || event.key === ' ') graph.choose(cursor);
   else if (event.key === 'Escape' || event.key === '0') graph.zoomTo(0);
   else if (event.key === 'Backspace') graph.out();
   else if (event.key === '+') graph.scale(0.7, 0.5);

@@ -1,6 +1,6 @@
 // Other shapes of a call tree: frames left out or taken together, callers first, one method's sandwich.
 //
-// In: a tree and `{hide, detail, invert, focus}`. Out: a new tree; its total is the old one's, but for a sandwich,
+// In: a tree and `{hide, only, detail, invert, focus}`. Out: a new tree; its total is the old one's, but for a sandwich,
 // whose total is the method's. What is hidden goes to its caller, so that no time is lost. Pure. Limit: MOST nodes
 // (a deeper part then counts for its caller), which is beyond what a store's answer holds.
 
@@ -26,8 +26,11 @@ export function keyOf(frame, detail) {
   return `${detail ? frame.kind : ''}\u0000${frame.name}\u0000${frame.module ?? ''}\u0000${line}`;
 }
 
+/** Whether a frame is somebody's own code: its name begins with one of these. Groups are nobody's code and stay. */
+export const isOwn = (frame, only) => frame.kind === 'label' || only.some((prefix) => frame.name.startsWith(prefix));
+
 /** Frames taken together and left out: for each old frame its new one, or -1. */
-export function frameMap(t, { hide = [], detail = false }) {
+export function frameMap(t, { hide = [], only = [], detail = false }) {
   const weight = new Float64Array(t.frames.length);
   for (let i = 0; i < t.frame.length; i += 1) for (const column of t.sum) weight[t.frame[i]] += column[i];
   const places = new Map();
@@ -35,7 +38,7 @@ export function frameMap(t, { hide = [], detail = false }) {
   const best = [];
   const map = new Int32Array(t.frames.length);
   t.frames.forEach((frame, i) => {
-    if (hide.includes(layer(frame)) && layer(frame)) { map[i] = -1; return; }
+    if ((hide.includes(layer(frame)) && layer(frame)) || (only.length > 0 && i !== t.frame[0] && !isOwn(frame, only))) { map[i] = -1; return; }
     const key = keyOf(frame, detail);
     let at = places.get(key);
     if (at === undefined) {

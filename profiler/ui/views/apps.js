@@ -5,11 +5,11 @@
 import { h } from '../dom.js';
 import { count, duration, instant, plusMinus, safe, seconds } from '../format.js';
 import { table } from '../table.js';
-import { nothing } from '../trouble.js';
-import { FRESH, times, selection } from '../state.js';
+import { longer, nothing } from '../trouble.js';
+import { FRESH, times, selection, whole } from '../state.js';
 
 /** What to ask. */
-export const ask = (state) => ['apps', [...selection(state), ...Object.entries(times(state))]];
+export const ask = (state) => ['apps', [...selection(whole(state)), ...Object.entries(times(state))]];
 
 /** What to show. */
 export function show(answer, { state, store }) {
@@ -19,7 +19,7 @@ export function show(answer, { state, store }) {
     return nothing('No Spark application in this time',
       answer.windows === 0 ? answer.note : 'The node was sampled, and nothing on it was Spark.',
       'Start a Spark job on this machine: nothing is added to it, no flag, no jar. Ten seconds later it is here; with Live on, by itself.',
-      h('span', {}, 'If one ran earlier, choose a longer time above. Or see ', h('a', { href: node }, 'all processes of this node'), '.'));
+      h('span', {}, 'If one ran earlier, choose a longer time. Or see ', h('a', { href: node }, 'all processes of this node'), '.'), longer(store));
   }
   const most = Math.max(...apps.map((a) => a.cpu_seconds));
   const columns = [

@@ -6,10 +6,10 @@ import { h } from '../dom.js';
 import { instant, plusMinus, safe, seconds } from '../format.js';
 import { table } from '../table.js';
 import { nothing } from '../trouble.js';
-import { FRESH, selection, times } from '../state.js';
+import { FRESH, selection, times, whole } from '../state.js';
 
 /** What to ask. */
-export const ask = (state) => [state.view, [...selection(state), ...Object.entries(times(state))]];
+export const ask = (state) => [state.view, [...selection(whole(state)), ...Object.entries(times(state))]];
 
 const cpu = (rows) => {
   const most = Math.max(...rows.map((r) => r.cpu_seconds ?? 0));

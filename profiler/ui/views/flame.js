@@ -6,6 +6,7 @@
 import { anew, h, say } from '../dom.js';
 import { count, duration, percent, safe } from '../format.js';
 import { colours, legend } from '../flame/colour.js';
+import { compute } from '../flame/compute.js';
 import { Engine } from '../flame/engine.js';
 import { Graph } from '../flame/graph.js';
 import { widths } from '../flame/layout.js';
@@ -14,12 +15,14 @@ import { search } from '../flame/search.js';
 import { save } from '../export/save.js';
 import { qualityLine } from '../quality.js';
 import { renew } from '../table.js';
-import { nothing } from '../trouble.js';
+import { longer, nothing } from '../trouble.js';
 import { methodsTable } from './methods.js';
 import { span, title, treeOf } from './source.js';
 import { Toolbar } from './toolbar.js';
 import { kindOf, unitOf } from '../units.js';
 
+const list = (text) => text.split(',').map((word) => word.trim()).filter(Boolean);
+const asTable = (state) => state.view === 'methods' || (['compare', 'slow'].includes(state.view) && state.table === '1');
 const isDark = () => document.documentElement.dataset.theme === 'dark';
 
 /** The view. */
@@ -38,6 +41,7 @@ export class FlameView {
       zoom: (zoom) => store.set({ zoom }),
       whole: (is) => this.toolbar.whole(is),
       menu: (node, x, y) => this.#menu(node, x, y),
+      unfold: () => store.set({ fold: '0', zoom: '' }),
       say,
     });
     this.head = h('div', { class: 'graph-head' });
@@ -65,10 +69,11 @@ export class FlameView {
     this.toolbar.sync(state);
     if (!this.source) return;
     const empty = this.source.parent.length <= 1 && !this.source.sum.some((column) => column[0] > 0);
-    const options = { hide: state.hide.split(',').filter(Boolean), detail: Boolean(state.detail || state.lines), invert: Boolean(state.invert), focus: state.focus, sort: state.sort, basis: state.width };
+    const options = { hide: list(state.hide), only: list(state.only), fold: !state.fold && !asTable(state), detail: Boolean(state.detail || state.lines), invert: Boolean(state.invert), focus: state.focus, sort: state.sort, basis: state.width };
     const key = JSON.stringify(options);
     if (key !== this.shaped) {
       this.shaped = key;
+      this.options = options;
       let result;
       try {
         result = await this.engine.shape(options);
@@ -87,16 +92,15 @@ export class FlameView {
   #show(state, empty) {
     if (!this.result) return; // the first shape is under way
     const { tree } = this.result;
-    const pair = tree.kind === 'diff';
-    const asTable = state.view === 'methods' || (pair && state.table === '1');
-    this.graph.element.hidden = asTable || empty;
-    this.legend.hidden = asTable || empty;
-    this.table.hidden = !asTable || empty;
+    const table = asTable(state);
+    this.graph.element.hidden = table || empty;
+    this.legend.hidden = table || empty;
+    this.table.hidden = !table || empty;
     this.note.replaceChildren(...(empty ? [this.#empty()] : this.result.missing ? [h('p', { class: 'note' }, `${safe(state.focus, 120)} is not in this answer.`)] : []));
     if (state.focus) this.toolbar.sandwich(safe(state.focus, 80), () => this.store.set({ focus: '', zoom: '' }));
     const look = { colour: state.colour, contrast: state.contrast, dark: isDark() };
     const key = JSON.stringify([look, state.order, state.zoom, unitOf(state)]);
-    if (this.drawn !== key && !asTable) {
+    if (this.drawn !== key && !table) {
       this.drawn = key;
       this.graph.show(this.result, { ...look, order: state.order, zoom: state.zoom, unit: unitOf(state), shape: JSON.stringify([this.shaped, state.view, state.labels, state.right, state.group]) });
       this.legend.replaceChildren(...legend(tree, look).map(([colour, name]) => h('li', {}, h('i', { style: { background: colour } }), safe(name, 40))));
@@ -104,12 +108,14 @@ export class FlameView {
     const found = search(tree, state.q, widths(tree, state.width));
     this.toolbar.found(found);
     this.graph.mark(found);
-    if (asTable) renew(this.table, () => this.table.replaceChildren(methodsTable(this.result, state, this.store)));
+    if (state.q !== this.sought && !table) this.graph.seek(found);
+    this.sought = state.q;
+    if (table) renew(this.table, () => this.table.replaceChildren(methodsTable(this.result, state, this.store)));
   }
 
   #empty() {
     const note = this.answer.note ?? this.answer.right?.note ?? this.answer.left?.note;
-    return nothing('No samples here', note ?? kindOf(this.store.state).none, 'Choose a longer time, or take a filter away.');
+    return nothing('No samples here', note ?? kindOf(this.store.state).none, 'Choose a longer time, or take a filter away.', longer(this.store));
   }
 
   /** The theme has changed. */
@@ -139,8 +145,9 @@ export class FlameView {
 
   async #save(format) {
     const { state } = this.store;
-    const { tree, layout } = this.result ?? {};
-    if (!tree) return;
+    if (!this.result) return;
+    // A fold is for eyes: files of data have all frames.
+    const { tree, layout } = format === 'svg' || !this.options.fold ? this.result : compute(this.source, { ...this.options, fold: false });
     const quality = (this.answer.right ?? this.answer).quality;
     const range = (this.answer.right ?? this.answer).range;
     try {

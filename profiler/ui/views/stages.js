@@ -6,11 +6,11 @@
 import { h } from '../dom.js';
 import { count, duration, instant, percent, plusMinus, safe, seconds } from '../format.js';
 import { table } from '../table.js';
-import { nothing } from '../trouble.js';
-import { FRESH, selection, times } from '../state.js';
+import { longer, nothing } from '../trouble.js';
+import { FRESH, selection, times, whole } from '../state.js';
 
 /** What to ask. */
-export const ask = (state) => ['stages', [...selection(state), ...Object.entries(times(state))]];
+export const ask = (state) => ['stages', [...selection(whole(state)), ...Object.entries(times(state))]];
 
 /** CPU of one side; exact where it can be. */
 const of = (side) => side?.exact?.cpu_seconds ?? side?.sampled?.cpu_seconds ?? 0;
@@ -57,6 +57,9 @@ export function split(stage) {
 /** A stage's name in words. */
 export const title = (s) => `Stage ${s.stage}${s.stage_attempt && s.stage_attempt !== '0' ? ` (attempt ${s.stage_attempt})` : ''}`;
 
+/** When it began: Spark's word, else what was seen of it. Milliseconds. */
+const began = (s) => Date.parse(s.spark?.submitted ?? s.first_seen);
+
 /** What to show. */
 export function show(answer, { state, store, pages }) {
   const rows = answer.stages;
@@ -64,9 +67,11 @@ export function show(answer, { state, store, pages }) {
   if (rows.length === 0) {
     return nothing('No stage was seen in this time',
       answer.windows === 0 ? answer.note : 'What ran here was no task: a driver, a JVM that starts, or a job that waits.',
-      app ? h('a', { href: store.href({ view: 'flame', ...FRESH }) }, 'See the flame graph of all that it did') : 'Choose an application first.');
+      app ? h('a', { href: store.href({ view: 'flame', ...FRESH }) }, 'See the flame graph of all that it did') : 'Choose an application first.', longer(store));
   }
   const most = Math.max(...rows.map(cpuOf));
+  const waited = rows.some((s) => s.waited);
+  const took = (s) => (Date.parse(s.last_seen) - Date.parse(s.first_seen)) / 1000;
   const labels = (s) => ({ app: [s.app], stage: [s.stage], stage_attempt: s.stage_attempt ? [s.stage_attempt] : [] });
   const columns = [
     { key: 'stage', label: 'Stage', text: true, value: (s) => `${s.stage} ${s.stage_attempt ?? ''}`, show: (s) => title(s) },
@@ -80,8 +85,12 @@ export function show(answer, { state, store, pages }) {
     { key: 'delay', label: 'Waited, s', value: (s) => s.exact?.run_delay_seconds, show: (s) => seconds(s.exact?.run_delay_seconds), hint: 'Runnable, and waiting for a CPU' },
     { key: 'blocked', label: 'Blocked, s', value: (s) => s.exact?.blocked_seconds, show: (s) => seconds(s.exact ? Math.max(0, s.exact.blocked_seconds) : NaN) },
     ...(rows.some((s) => pythonWait(s) > 0) ? [{ key: 'pywait', label: 'For Python, s', value: pythonWait, show: (s) => seconds(s.exact ? pythonWait(s) : NaN), hint: 'Asleep until a Python worker had read or sent something: a part of the blocked time' }] : []),
-    { key: 'tasks', label: 'Tasks', value: (s) => s.tasks, show: (s) => count(s.tasks) },
-    { key: 'first', label: 'Began', value: (s) => Date.parse(s.first_seen), show: (s) => instant(Date.parse(s.first_seen)) },
+    ...(rows.some((s) => s.exact?.paused_seconds > 0) ? [{ key: 'paused', label: 'In pauses, s', value: (s) => s.exact?.paused_seconds, show: (s) => seconds(s.exact?.paused_seconds), hint: 'The part of the tasks’ time in which their JVMs stood still: garbage collections and other safepoints' }] : []),
+    ...(waited ? [{ key: 'waited', label: 'Waited for', text: true, value: waitedFor, show: (s) => waitedFor(s) || '–' }] : []),
+    { key: 'tasks', label: 'Tasks', value: (s) => s.tasks, show: (s) => h('a', { href: store.href({ ...FRESH, view: 'tasks', labels: labels(s) }) }, count(s.tasks)) },
+    ...(rows.some((s) => s.spark?.sql_id != null) ? [{ key: 'query', label: 'Query', value: (s) => s.spark?.sql_id, show: (s) => (s.spark?.sql_id == null ? '–' : h('a', { href: store.href({ ...FRESH, view: 'queries', execution: String(s.spark.sql_id), labels: { app: [s.app] } }), title: safe(s.spark.sql_description ?? '', 200) }, String(s.spark.sql_id))) }] : []),
+    { key: 'took', label: 'Took', value: took, show: (s) => duration(took(s)), hint: 'From its first task’s begin to its last one’s end, as far as they lie in this time' },
+    { key: 'first', label: 'Began', value: began, show: (s) => instant(began(s)), hint: 'By Spark’s word where it told; else when its first task was seen in this time' },
     { key: 'slow', label: 'Skew', plain: true, text: true, value: () => '', show: (s) => (s.tasks >= 4 && s.stage !== 'unknown' ? h('a', { href: store.href({ ...FRESH, view: 'slow', labels: labels(s) }) }, 'slow tasks') : '') },
   ];
   return h('div', {}, table({

@@ -39,6 +39,8 @@ export class Toolbar {
       unit: select('Count', [['weight', 'amount'], ['samples', 'samples']], 'weight', (unit) => set({ unit }), { id: 'unit' }),
       detail: toggle('Kinds apart', false, (on) => set({ detail: on ? '1' : '', zoom: '' }), { id: 'detail', title: 'Compiled, inlined and interpreted code of one method are boxes of their own' }),
       lines: toggle('Lines', false, (on) => store.set({ lines: on ? '1' : '', zoom: '' }), { id: 'lines', title: 'Source lines are told apart' }),
+      fold: toggle('Task frames', false, (on) => set({ fold: on ? '0' : '', zoom: '' }), { id: 'task-frames', title: 'The frames from a thread’s start to Task.run, which all tasks share, one by one instead of as one box' }),
+      only: this.#only(set),
       table: toggle('As a table', false, (on) => set({ table: on ? '1' : '' }), { id: 'as-table' }),
     };
     const download = h('select', { id: 'download', aria: { label: 'Download what is shown' }, on: { change: (e) => { const format = e.target.value; e.target.value = ''; if (format) save(format); } } },
@@ -48,7 +50,13 @@ export class Toolbar {
     const c = this.controls;
     this.element = h('div', { class: 'toolbar', role: 'group', aria: { label: 'Controls of the graph' } },
       h('div', { class: 'row' }, h('span', { class: 'search' }, this.search, this.result), this.focus, this.zoomOut, h('span', { class: 'gap' }), download, button('Copy link', copy, { id: 'copy-link' })),
-      h('div', { class: 'row small' }, c.table, c.scale, c.width, c.contrast, c.order, c.invert, c.kernel, c.jvm, c.colour, c.sort, c.group, c.type, c.unit, c.detail, c.lines));
+      h('div', { class: 'row small' }, c.table, c.scale, c.width, c.contrast, c.order, c.invert, c.kernel, c.jvm, c.fold, c.only, c.colour, c.sort, c.group, c.type, c.unit, c.detail, c.lines));
+  }
+
+  /** A field for the beginnings of names whose code is shown alone. */
+  #only(set) {
+    this.own = h('input', { type: 'search', id: 'only', placeholder: 'com.example', maxlength: '500', spellcheck: 'false', autocomplete: 'off', on: { change: (e) => set({ only: e.target.value.trim(), zoom: '' }) } });
+    return h('label', { class: 'field', title: 'Only frames whose names begin so, with commas several; the time of what they call is theirs' }, h('span', {}, 'Only code of'), this.own);
   }
 
   #hide(name, on) {
@@ -69,12 +77,14 @@ export class Toolbar {
     press('detail', state.detail);
     press('lines', state.lines);
     press('table', state.table);
+    press('fold', state.fold);
+    if (this.own.value !== state.only && document.activeElement !== this.own) this.own.value = state.only;
     for (const name of ['order', 'colour', 'contrast', 'width', 'scale', 'sort', 'group', 'type', 'unit']) c[name].querySelector('select').value = state[name];
     const hide = (names, hidden) => { for (const name of names) c[name].hidden = hidden; };
     hide(['colour', 'group', 'type', 'unit', 'lines'], pair);
     hide(['contrast', 'width', 'table'], !pair);
     hide(['scale'], state.view !== 'compare');
-    hide(['order', 'sort', 'invert'], table);
+    hide(['order', 'sort', 'invert', 'fold'], table);
     if (table) hide(['contrast', 'width', 'colour', 'group'], true);
     if (this.search.value !== state.q) this.search.value = state.q;
     this.search.parentElement.hidden = table;

@@ -1,0 +1,94 @@
+// Queries of Spark SQL by what their tasks did, and one of them: its plan as a graph, and its operators as a table.
+//
+// In: `/sql`. Out: tables; a row of a query leads to its plan, a row or a box of an operator to its flame graph.
+
+import { h } from '../dom.js';
+import { count, duration, instant, percent, plusMinus, safe, seconds } from '../format.js';
+import { planGraph } from '../plan/graph.js';
+import { table } from '../table.js';
+import { nothing } from '../trouble.js';
+import { FRESH, selection, times, whole } from '../state.js';
+import { amount, cell, kindOf } from '../units.js';
+
+/** What to ask; null without an application, for executions have numbers of their own in each. */
+export function ask(state) {
+  if (!state.labels.app?.length) return null;
+  const one = state.execution ? [['execution', state.execution]] : [];
+  return ['sql', [...selection(whole(state)), ...Object.entries(times(state)), ['type', state.type], ...one]];
+}
+
+const stagesOf = (row) => row.stages.map(String);
+
+/** Columns of what samples weigh. */
+function cost(kind, most, whole) {
+  const of = (row) => row[kind.amount] ?? 0;
+  const label = kind.unit === 'ns' ? `${kind.title}, s` : kind.title;
+  return [
+    { key: 'cost', label, value: of, show: (row) => (kind.unit === 'ns' ? seconds(of(row)) : cell(of(row), kind.unit)), bar: (row) => of(row) / (most || 1) },
+    { key: 'share', label: '%', value: (row) => row.share, show: (row) => percent(row.share), hint: whole },
+    { key: 'error', label: 'Error', value: (row) => -row.samples, show: (row) => h('span', { class: 'muted' }, plusMinus(row.samples)), hint: 'Sampling error' },
+  ];
+}
+
+/** What to show. */
+export function show(answer, { state, store }) {
+  const kind = kindOf(state);
+  if (answer.queries.length === 0) {
+    return nothing('No task was sampled in this time', answer.windows === 0 ? answer.note : 'What ran here was no task of Spark, or another kind of samples is chosen.');
+  }
+  return state.execution && answer.operators ? one(answer, { state, store, kind }) : list(answer, { state, store, kind });
+}
+
+function list(answer, { state, store, kind }) {
+  const most = Math.max(...answer.queries.map((q) => q[kind.amount] ?? 0));
+  const named = (q) => q.execution !== null;
+  const length = (q) => (Date.parse(q.ended) - Date.parse(q.begun)) / 1000;
+  const columns = [
+    { key: 'execution', label: 'Query', text: true, value: (q) => (named(q) ? String(q.execution) : '~'), show: (q) => (named(q) ? `Query ${q.execution}` : 'no query known') },
+    { key: 'name', label: 'What it is', text: true, value: (q) => q.description, show: (q) => (named(q) ? safe(q.description ?? '–', 90) : 'tasks of jobs that are no SQL, or of which Spark told nothing') },
+    ...cost(kind, most, 'Of all tasks’ samples'),
+    { key: 'began', label: 'Began', value: (q) => Date.parse(q.begun), show: (q) => (q.begun ? instant(Date.parse(q.begun)) : '–') },
+    { key: 'took', label: 'Took', value: length, show: (q) => (Number.isFinite(length(q)) ? duration(length(q)) : q.begun ? 'runs' : '–') },
+    { key: 'jobs', label: 'Jobs', text: true, value: (q) => q.jobs.join(', '), show: (q) => safe(q.jobs.join(', '), 40) },
+    { key: 'stages', label: 'Stages', text: true, value: (q) => q.stages.join(', '), show: (q) => safe(q.stages.join(', '), 40) },
+  ];
+  return table({
+    caption: 'Queries', label: 'queries', columns, rows: answer.queries, order: state.ts, usual: '-cost', search: state.tq,
+    set: (change) => store.set(change, { replace: true }),
+    link: (q) => (named(q) ? store.href({ ...FRESH, execution: String(q.execution) }) : store.href({ ...FRESH, view: 'flame', labels: { stage: stagesOf(q) } })),
+    none: '',
+  });
+}
+
+function one(answer, { state, store, kind }) {
+  const query = answer.queries[0];
+  const link = (rows) => store.href({ ...FRESH, view: 'flame', labels: { stage: all(rows, stagesOf), operator: all(rows, (row) => row.labels) } });
+  const most = Math.max(...answer.operators.map((o) => o[kind.amount] ?? 0));
+  const waits = answer.operators.some((o) => o.waited_seconds > 0);
+  const columns = [
+    { key: 'operator', label: 'Operator', text: true, value: (o) => o.operator, show: (o) => safe(o.operator, 90) },
+    ...cost(kind, most, 'Of the query’s samples'),
+    ...(waits ? [{ key: 'waited', label: 'Waited, s', value: (o) => o.waited_seconds, show: (o) => seconds(o.waited_seconds ?? NaN), hint: 'Its threads stood still, by samples of waits' }] : []),
+    { key: 'of', label: 'Known as', text: true, value: (o) => o.of, show: (o) => KNOWN[o.of] ?? safe(o.of, 30) },
+    { key: 'stages', label: 'Stages', text: true, value: (o) => o.stages.join(', '), show: (o) => safe(o.stages.join(', '), 40) },
+  ];
+  const flame = store.href({ ...FRESH, view: 'flame', labels: { stage: stagesOf(query) } });
+  const { plan } = answer;
+  return h('div', {},
+    h('p', {}, h('a', { href: store.href({ ...FRESH, execution: '' }) }, 'All queries'), ' › ', h('b', {}, `Query ${query.execution}`), query.description ? ` ${safe(query.description, 200)}` : '', ' · ',
+      `${amount(query[kind.amount] ?? 0, kind)} ${kind.title} ${plusMinus(query.samples)}`, ' · ', `stages ${query.stages.join(', ')}`, ' · ', h('a', { href: flame }, 'Flame graph of all of it')),
+    plan?.nodes.length > 0 ? h('section', {}, h('h2', {}, 'Plan'),
+      h('p', { class: 'note' }, 'Rows flow down. A box is an operator, its bar the part of the query’s samples that is its alone; a box leads to the flame graph.'),
+      planGraph({ plan, operators: answer.operators, kind, link })) : h('p', { class: 'note' }, safe(plan?.says ?? '', 300)),
+    table({
+      caption: 'Operators', label: 'operators', columns, rows: answer.operators.filter((o) => o.samples > 0 || o.waited_seconds > 0), order: state.ts, usual: '-cost', search: state.tq,
+      set: (change) => store.set(change, { replace: true }),
+      link: (o) => (o.labels.length > 0 ? link([o]) : null),
+      none: 'No sample was taken of this query.',
+    }), h('p', { class: 'muted aside' }, count(query.samples), ' samples in all.'));
+}
+
+/** What the API's words for how an operator is known mean. */
+const KNOWN = { operator: 'one operator', fused: 'several in one loop', codegen: 'generated code, the plan does not tell of what', around: 'Spark’s own work', unknown: 'not known' };
+
+const all = (rows, values) => [...new Set(rows.flatMap(values))];

@@ -1,0 +1,90 @@
+// The tasks of what is selected: where the time of each went, and how evenly.
+//
+// In: `/tasks`. Out: quantiles over the tasks, as Spark's own page of a stage has them, and a table; a row leads to the
+// task's flame graph. The daemon cuts long answers: what is left out is said, and no quantile is told of a part.
+
+import { h } from '../dom.js';
+import { count, duration, instant, percent, plusMinus, safe, seconds } from '../format.js';
+import { table } from '../table.js';
+import { nothing } from '../trouble.js';
+import { FRESH, selection, times, whole } from '../state.js';
+import * as stages from './stages.js';
+
+/** Tasks that are asked for. */
+const MOST = 10_000;
+const QUANTILES = [['Least', 0], ['25 %', 0.25], ['Median', 0.5], ['75 %', 0.75], ['Most', 1]];
+
+/** What to ask: those that took longest, where there are too many. */
+export const ask = (state) => ['tasks', [...selection(whole(state)), ...Object.entries(times(state)), ['sort', 'wall'], ['limit', String(MOST)]]];
+
+const wall = (t) => t.exact?.wall_seconds;
+const exact = (t, of) => (t.exact ? of(t.exact) : undefined);
+const blocked = (t) => exact(t, (e) => Math.max(0, e.blocked_seconds));
+
+/** What is told of tasks, for quantiles and columns: a key, a name, a value in seconds, what it means. */
+const FIGURES = [
+  ['wall', 'Task time', wall, 'From its begin to its end, as far as it lies in this time'],
+  ['cpu', 'CPU', stages.cpuOf, 'Of its own thread, of the threads that it starts and of its Python worker'],
+  ['delay', 'Waited for a CPU', (t) => exact(t, (e) => e.run_delay_seconds), 'Runnable, and other threads had the cores, or its cgroup’s quota was used up'],
+  ['blocked', 'Blocked', blocked, 'Neither ran nor wanted to: network, disk, a lock, its Python worker'],
+  ['paused', 'In pauses', (t) => exact(t, (e) => e.paused_seconds), 'The part of its time in which its JVM stood still: garbage collections and other safepoints'],
+];
+
+/** The value at a place, 0 to 1, of numbers in order: the nearest one. */
+export const quantile = (sorted, at) => sorted[Math.round(at * (sorted.length - 1))];
+
+/** Quantiles of each figure that the tasks have. */
+export function quantiles(tasks) {
+  return FIGURES.flatMap(([key, label, of, hint]) => {
+    const known = tasks.map(of).filter(Number.isFinite).sort((a, b) => a - b);
+    if (known.length === 0 || (key === 'paused' && known[known.length - 1] === 0)) return [];
+    return [{ key, label, hint, at: QUANTILES.map(([, at]) => quantile(known, at)) }];
+  });
+}
+
+function spread(tasks) {
+  const rows = quantiles(tasks);
+  if (tasks.length < 2 || rows.length === 0) return null;
+  const skew = ({ at }) => (at[2] > 0 ? `${(at[4] / at[2]).toFixed(at[4] / at[2] < 10 ? 1 : 0)} ×` : '–');
+  return h('section', { class: 'scroll spread' }, h('table', {}, h('caption', { class: 'quiet' }, 'How evenly the tasks share'),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col', class: 'text' }, `Of ${count(tasks.length)} tasks`), QUANTILES.map(([name]) => h('th', { scope: 'col', class: 'number' }, name)), h('th', { scope: 'col', class: 'number', title: 'The most over the median' }, 'Skew'))),
+    h('tbody', {}, rows.map((row) => h('tr', {}, h('th', { scope: 'row', class: 'text', title: row.hint }, row.label), row.at.map((s) => h('td', { class: 'number' }, duration(s))), h('td', { class: 'number' }, skew(row)))))));
+}
+
+/** What to show. */
+export function show(answer, { state, store }) {
+  const rows = answer.tasks;
+  if (rows.length === 0) {
+    return nothing('No task was seen in this time', answer.windows === 0 ? answer.note : 'What ran here was no task: a driver, a JVM that starts, or a job that waits.',
+      h('span', {}, 'Choose a stage in the ', h('a', { href: store.href({ view: 'stages', ...FRESH }) }, 'table of stages'), '.'));
+  }
+  const most = Math.max(...rows.map((t) => wall(t) ?? 0)) || 1;
+  const several = new Set(rows.map((t) => `${t.app} ${t.stage} ${t.stage_attempt}`)).size > 1;
+  const waits = rows.some((t) => t.waited);
+  const columns = [
+    { key: 'index', label: 'Task', text: true, value: (t) => t.task_index, show: (t) => `${t.task_index ?? 'unknown'}${t.task_attempt && t.task_attempt !== '0' ? ` (attempt ${t.task_attempt})` : ''}` },
+    ...(several ? [{ key: 'stage', label: 'Stage', text: true, value: (t) => t.stage, show: (t) => stages.title(t) }] : []),
+    { key: 'tid', label: 'TID', text: true, value: (t) => t.task, show: (t) => t.task ?? '–', hint: 'Spark’s id of the attempt' },
+    { key: 'executor', label: 'Executor', text: true, value: (t) => t.executor, show: (t) => safe(t.executor ?? '–', 30) },
+    ...FIGURES.filter(([key, , of]) => key !== 'paused' || rows.some((t) => of(t) > 0)).map(([key, label, of, hint]) => ({ key, label: `${label}, s`, value: of, show: (t) => seconds(of(t)), hint, ...(key === 'wall' ? { bar: (t) => (wall(t) ?? 0) / most } : {}) })),
+    { key: 'split', label: 'Where its time went', plain: true, text: true, value: () => '', show: (t) => stages.split(t) ?? '–' },
+    ...(waits ? [{ key: 'waited', label: 'Waited for', text: true, value: stages.waitedFor, show: (t) => stages.waitedFor(t) || '–' }] : []),
+    { key: 'sampled', label: 'Error of samples', value: (t) => t.sampled.samples, show: (t) => plusMinus(t.sampled.samples) || 'none', hint: 'What its flame graph rests on' },
+    ...(rows.some((t) => t.spark?.status) ? [{ key: 'status', label: 'Spark says', text: true, value: (t) => t.spark?.status, show: (t) => safe(t.spark?.status ?? '–', 30) }] : []),
+    { key: 'began', label: 'Began', value: (t) => Date.parse(t.first_seen), show: (t) => instant(Date.parse(t.first_seen)) },
+  ];
+  const cut = answer.cut > 0 ? h('p', { class: 'note' }, `The ${count(rows.length)} that took longest, of ${count(answer.count)}: no quantiles are told of a part. Choose a stage, or a shorter time.`) : null;
+  return h('div', {}, cut ?? spread(rows), table({
+    caption: 'Tasks', label: 'tasks', columns, rows, order: state.ts, usual: '-wall', search: state.tq,
+    set: (change) => store.set(change, { replace: true }),
+    link: (t) => (t.task ? store.href({ ...FRESH, view: 'flame', labels: { app: [t.app], stage: [t.stage], task: [t.task] } }) : null),
+    none: '',
+  }), stages.splitLegend(rows), share(rows));
+}
+
+/** How much of the tasks' time was on a CPU. */
+function share(rows) {
+  const sum = (of) => rows.reduce((a, t) => a + (of(t) || 0), 0);
+  const whole = sum(wall);
+  return whole > 0 ? h('p', { class: 'muted aside' }, `${duration(whole)} of task time in all, ${percent(sum(stages.cpuOf) / whole, 0)} as much CPU time.`) : null;
+}
