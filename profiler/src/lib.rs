@@ -4,3 +4,4 @@
 //! follows a sample through all.
 
 pub mod cli;
+pub mod linked;

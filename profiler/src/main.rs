@@ -5,6 +5,7 @@ use emberscope::cli::{Cli, clean, code};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    emberscope::linked::load_nothing();
     match Cli::parse().run() {
         Ok(code) => code.into(),
         Err(error) if error.is_broken_pipe() => code::OK.into(),

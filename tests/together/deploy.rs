@@ -31,18 +31,19 @@ fn unit_list(unit: &str, key: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The manifest's object of this kind.
-fn object(kind: &str) -> Result<Value> {
-    for document in serde_yaml_ng::Deserializer::from_str(&file("kubernetes/daemonset.yaml")?) {
-        let value = Value::deserialize(document)?;
-        if value["kind"] == kind {
-            return Ok(value);
-        }
-    }
-    anyhow::bail!("no {kind}")
+/// The documents of a YAML file.
+pub(super) fn documents(text: &str) -> Result<Vec<Value>> {
+    let all = serde_yaml_ng::Deserializer::from_str(text).map(|document| Ok(Value::deserialize(document)?));
+    all.filter(|document| !matches!(document, Ok(Value::Null))).collect()
 }
 
-fn daemon_set() -> Result<Value> {
+/// The manifest's object of this kind.
+pub(super) fn object(kind: &str) -> Result<Value> {
+    let mut all = documents(&file("kubernetes/daemonset.yaml")?)?.into_iter();
+    all.find(|object| object["kind"] == kind).with_context(|| format!("no {kind}"))
+}
+
+pub(super) fn daemon_set() -> Result<Value> {
     Ok(object("DaemonSet")?["spec"]["template"]["spec"].clone())
 }
 
@@ -51,6 +52,14 @@ fn argument(pod: &Value, name: &str) -> Option<String> {
     let all = pod["containers"][0]["args"].as_array()?;
     let value = |text: &str| Some(text.strip_prefix(name)?.strip_prefix('=')?.to_owned());
     all.iter().filter_map(Value::as_str).find_map(value)
+}
+
+/// A setting of the manifest's ConfigMap, text between quotes.
+fn setting(name: &str) -> Result<Option<String>> {
+    let map = object("ConfigMap")?;
+    let text = map["data"]["emberscope.toml"].as_str().context("emberscope.toml")?;
+    let value = |line: &str| line.strip_prefix(name)?.strip_prefix(" = ").map(|text| text.replace('"', ""));
+    Ok(text.lines().find_map(value))
 }
 
 #[test]
@@ -97,7 +106,7 @@ fn beyond_loopback_there_is_a_token() -> Result<()> {
 fn what_the_daemon_keeps_fits_the_pods_volume() -> Result<()> {
     let pod = daemon_set()?;
     let bytes = |text: &str| text.parse::<ByteSize>().map(|size| size.0);
-    let retention = argument(&pod, "--retention-bytes").context("--retention-bytes")?;
+    let retention = setting("retention-bytes")?.context("retention-bytes")?;
     let retention = bytes(&retention).map_err(|e| anyhow::anyhow!("{e}"))?;
     let volumes = pod["volumes"].as_array().context("volumes")?;
     let data = volumes.iter().find(|volume| volume["name"] == "data").context("the data's volume")?;
@@ -105,6 +114,7 @@ fn what_the_daemon_keeps_fits_the_pods_volume() -> Result<()> {
     let limit = data["emptyDir"]["sizeLimit"].as_str().context("sizeLimit")?;
     let limit = bytes(&format!("{limit}B")).map_err(|e| anyhow::anyhow!("{e}"))?;
     assert!(argument(&pod, "--debuginfod").is_none(), "its files are 2 GiB more");
+    assert!(setting("debuginfod")?.is_none(), "its files are 2 GiB more");
     let most = retention + retention / 4 + MAX_DISK_BYTES;
     assert!(most <= limit, "{most} bytes may be kept in a volume of {limit}");
     Ok(())

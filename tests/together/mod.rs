@@ -3,7 +3,9 @@
 
 mod access;
 mod archive;
+mod chart;
 mod daemon;
 mod deploy;
 mod health;
+mod image;
 mod package;

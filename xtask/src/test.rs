@@ -16,7 +16,7 @@ mod slowest;
 use crate::arch::Arch;
 use crate::launch::{azure, gs, hdfs, s3};
 use crate::setup::runtime::{MAJORS, Runtime};
-use crate::setup::{self, SparkKit, jdk, lint, python};
+use crate::setup::{self, SparkKit, helm, jdk, lint, packages, python, seccomp};
 use crate::{build, check, kernels, places, step, tally};
 use anyhow::{Context as _, Result, anyhow};
 use idle::idle;
@@ -186,7 +186,7 @@ impl Bench<'_> {
         run
     }
 
-    /// Servers of archives, fetched and built.
+    /// Servers of archives, fetched and built; what renders and checks the chart, and what the image is run under.
     fn servers(&self) -> Result<()> {
         println!("== what the tests talk to ...");
         let made = [
@@ -200,6 +200,8 @@ impl Bench<'_> {
         {
             eprintln!("   {}", why.lines().next().unwrap_or_default());
         }
+        // The tests that want them say why they are not there.
+        let _ = (helm::ensure(), packages::kubernetes(&self.kit.venv), seccomp::ensure());
         Ok(())
     }
 }

@@ -15,6 +15,8 @@ mod packages;
 mod programs;
 mod release;
 mod system;
+
+pub use system::libraries_of;
 mod table;
 
 use crate::setup::jdk;

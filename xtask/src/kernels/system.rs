@@ -105,8 +105,8 @@ fn compile(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The libraries that a program or a library of ours wants, as files of this machine.
-fn libraries_of(program: &Path) -> Result<Vec<PathBuf>> {
+/// The libraries that a program or a library wants, and its loader, as files of this machine; none of a static program.
+pub fn libraries_of(program: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("ldd").arg(program).output().context("cannot start ldd")?;
     Ok(parse_ldd(&String::from_utf8_lossy(&output.stdout)))
 }
@@ -187,7 +187,7 @@ mod tests {
         let want =
             ["/lib/x86_64-linux-gnu/libc.so.6", "/jdk/bin/../lib/libjli.so", "/lib64/ld-linux-x86-64.so.2"];
         assert_eq!(parse_ldd(output), want.map(PathBuf::from));
-        assert!(parse_ldd("\tnot a dynamic executable\n").is_empty());
+        assert!(parse_ldd("\tnot a dynamic executable\n\tstatically linked\n").is_empty());
     }
 
     #[test]

@@ -17,8 +17,10 @@ pub fn build(epoch: &str) -> Result<PathBuf> {
     if let Some((path, _)) = paths.iter().find(|(path, _)| path.to_string_lossy().contains([' ', '='])) {
         bail!("{} has a space or a `=` in it, which compilers' flags cannot hold", path.display());
     }
-    // The id is the linker's, of all that it links.
-    let mut rust = vec!["-Clink-arg=-Wl,--build-id=sha1".to_owned()];
+    // The id is the linker's, of all that it links. With the C library inside, one file runs on every distribution.
+    // Relocations are packed into bits (DT_RELR), which a loader would have to know: here glibc 2.36 itself is inside.
+    let flags = ["-Clink-arg=-Wl,--build-id=sha1,-z,pack-relative-relocs", "-Ctarget-feature=+crt-static"];
+    let mut rust = flags.map(str::to_owned).to_vec();
     rust.extend(paths.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())));
     let c: Vec<_> =
         paths.iter().map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display())).collect();

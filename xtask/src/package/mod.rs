@@ -1,13 +1,15 @@
 //! `package`: what is released, into target/package. The same commit and the same tools give the same bytes.
 //!
 //! In: the daemon, built by the profile `dist` unless a program is given, files of deploy/ and docs/. Out: an
-//! archive (tar.zst), a Debian and an RPM package with the stripped program and the same files, its debug info, the SBOM, and
-//! SHA256SUMS of all. Times are the commit's (SOURCE_DATE_EPOCH), owners are root, entries are sorted. Of this machine's
-//! architecture alone.
+//! archive (tar.zst), a Debian and an RPM package with the stripped program and the same files, a container image (OCI), a Helm
+//! chart that names the image by its digest, the program's debug info, the SBOM, and SHA256SUMS of all. Times are the
+//! commit's (SOURCE_DATE_EPOCH), owners are root, entries are sorted. Of this machine's architecture alone.
 
 mod archive;
+mod chart;
 mod deb;
 mod dist;
+mod image;
 mod program;
 mod rpm;
 mod tree;
@@ -16,6 +18,7 @@ use crate::arch::Arch;
 use crate::setup::packaging;
 use crate::{places, sbom, step};
 use anyhow::{Context as _, Result, bail};
+use archive::{Tree, ZSTD};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,16 +50,29 @@ pub struct Packages {
     pub deb: PathBuf,
     /// The RPM package.
     pub rpm: PathBuf,
+    /// The container image, an OCI image layout as a tar.
+    pub image: PathBuf,
+    /// The Helm chart.
+    pub chart: PathBuf,
     /// The debug info.
     pub debug: PathBuf,
     /// The SBOM.
     pub sbom: PathBuf,
     /// SHA-256 of all of them.
     pub sums: PathBuf,
+    /// The image's digest, `sha256:` and hexadecimal digits.
+    pub digest: String,
     /// Bytes of the stripped program.
     pub stripped: u64,
-    /// The oldest glibc that the program runs with.
-    pub glibc: program::Version,
+    /// The oldest glibc that the program runs with; none: it is linked statically.
+    pub glibc: Option<program::Version>,
+}
+
+impl Packages {
+    /// All but the sums.
+    fn files(&self) -> [&PathBuf; 7] {
+        [&self.archive, &self.deb, &self.rpm, &self.image, &self.chart, &self.debug, &self.sbom]
+    }
 }
 
 /// Builds the daemon and packages it.
@@ -72,11 +88,17 @@ pub fn run(options: &Options) -> Result<()> {
     };
     let made = make(Source { binary: &binary, version: env!("CARGO_PKG_VERSION"), epoch: &epoch }, &dir)?;
     println!();
-    for path in [&made.archive, &made.deb, &made.rpm, &made.debug, &made.sbom, &made.sums] {
+    for path in made.files().into_iter().chain([&made.sums]) {
         let bytes = path.metadata().with_context(|| format!("reading {}", path.display()))?.len();
         println!("{bytes:12} {}", path.display());
     }
-    println!("the program is {} bytes, stripped, and needs glibc {} or newer", made.stripped, made.glibc);
+    println!("the image is {}", made.digest);
+    match made.glibc {
+        Some(glibc) => {
+            println!("the program is {} bytes, stripped, and needs glibc {glibc} or newer", made.stripped)
+        }
+        None => println!("the program is {} bytes, stripped, and needs no library", made.stripped),
+    }
     if made.stripped > program::AIM {
         println!("it is to be {} bytes at most: the profile dist in Cargo.toml decides", program::AIM);
     }
@@ -97,36 +119,51 @@ pub fn make(source: Source<'_>, dir: &Path) -> Result<Packages> {
         archive: dir.join(format!("{name}.tar.zst")),
         deb: dir.join(format!("emberscope_{version}-1_{}.deb", arch.debian())),
         rpm: dir.join(format!("emberscope-{version}-1.{}.rpm", arch.rust())),
+        image: dir.join(format!("{name}.oci.tar")),
+        chart: dir.join(format!("emberscope-{version}.tgz")),
         debug: dir.join(format!("{name}.debug")),
         sbom: dir.join(format!("emberscope-{version}.cdx.json")),
         sums: dir.join("SHA256SUMS"),
+        digest: String::new(),
         stripped: 0,
-        glibc: program::Version::default(),
+        glibc: None,
     };
     tree::create_parent(&stripped)?;
     program::split(source.binary, &stripped, &made.debug)?;
     tree::lay(&root, &stripped)?;
-    archive::pack(&root, &name, epoch, &made.archive)?;
+    archive::pack(Tree { root: &root, entries: &["."], name: &name, by: Some(ZSTD) }, epoch, &made.archive)?;
     deb::pack(&stage, &format!("{version}-1"), epoch, &made.deb)?;
     let glibc = program::glibc(&stripped)?;
     rpm::pack(&root, version, (arch, glibc), epoch, &made.rpm)?;
+    let digest = image::pack(&stripped, version, arch, epoch, &dir.join("image"), &made.image)?;
+    chart::pack(version, &digest, epoch, &dir.join("chart"), &made.chart)?;
     sbom::write(&made.sbom)?;
-    sum(dir, &[&made.archive, &made.deb, &made.rpm, &made.debug, &made.sbom], &made.sums)?;
+    sum(dir, &made.files(), &made.sums)?;
     let bytes = stripped.metadata().context("reading the stripped program")?.len();
-    std::fs::remove_dir_all(&stage).with_context(|| format!("removing {}", stage.display()))?;
-    Ok(Packages { stripped: bytes, glibc, ..made })
+    for gone in [stage, dir.join("image"), dir.join("chart")] {
+        std::fs::remove_dir_all(&gone).with_context(|| format!("removing {}", gone.display()))?;
+    }
+    Ok(Packages { digest, stripped: bytes, glibc, ..made })
+}
+
+/// Makes the container image alone, in `dir`: the file and its digest.
+pub fn make_image(source: Source<'_>, dir: &Path) -> Result<(PathBuf, String)> {
+    let arch = Arch::own().context("packages are made on x86-64 and arm64 only")?;
+    packaging::ensure()?;
+    let (stripped, image) = (dir.join("emberscope"), dir.join("emberscope.oci.tar"));
+    tree::create_parent(&stripped)?;
+    program::split(source.binary, &stripped, &dir.join("emberscope.debug"))?;
+    tree::mode(&stripped, 0o755)?;
+    let digest = image::pack(&stripped, source.version, arch, source.epoch, &dir.join("image"), &image)?;
+    Ok((image, digest))
 }
 
 /// Writes the files' SHA-256, by their names, as sha256sum(1) checks them.
 fn sum(dir: &Path, files: &[&PathBuf], to: &Path) -> Result<()> {
     let mut names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();
     names.sort_unstable();
-    let output = Command::new("sha256sum").current_dir(dir).args(names).output();
-    let output = output.context("starting sha256sum")?;
-    if !output.status.success() {
-        bail!("sha256sum failed: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    std::fs::write(to, output.stdout).with_context(|| format!("writing {}", to.display()))
+    let sums = output(Command::new("sha256sum").current_dir(dir).args(names))?;
+    std::fs::write(to, sums).with_context(|| format!("writing {}", to.display()))
 }
 
 /// The time that all has, in seconds since 1970: SOURCE_DATE_EPOCH where it is set, else the commit's.
@@ -141,10 +178,14 @@ pub fn epoch() -> Result<String> {
 /// What git says of the source tree.
 fn git(arguments: &[&str]) -> Result<String> {
     let mut git = Command::new("git");
-    git.arg("-C").arg(places::workspace()).args(arguments);
-    let output = git.output().context("starting git")?;
+    output(git.arg("-C").arg(places::workspace()).args(arguments))
+}
+
+/// What a command prints.
+fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("starting {}", step::shown(command)))?;
     if !output.status.success() {
-        bail!("{} failed: {}", step::shown(&git), String::from_utf8_lossy(&output.stderr));
+        bail!("{} failed: {}", step::shown(command), String::from_utf8_lossy(&output.stderr));
     }
-    String::from_utf8(output.stdout).context("git's answer is not UTF-8")
+    String::from_utf8(output.stdout).with_context(|| format!("{} printed no UTF-8", step::shown(command)))
 }

@@ -36,14 +36,14 @@ impl fmt::Display for Version {
     }
 }
 
-/// The newest version of glibc that a symbol of the program asks for: it runs with no older one.
-pub fn glibc(program: &Path) -> Result<Version> {
+/// The newest version of glibc that a symbol of the program asks for: it runs with no older one. None of a static program.
+pub fn glibc(program: &Path) -> Result<Option<Version>> {
     let output = Command::new("objdump").arg("-T").arg(program).output().context("starting objdump")?;
     if !output.status.success() {
         bail!("objdump failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     let symbols = String::from_utf8_lossy(&output.stdout);
-    newest(&symbols).with_context(|| format!("{} asks for no symbol of glibc", program.display()))
+    Ok(newest(&symbols))
 }
 
 fn newest(symbols: &str) -> Option<Version> {

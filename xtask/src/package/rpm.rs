@@ -26,7 +26,7 @@ const OWN: [&str; 6] = [
 pub fn pack(
     root: &Path,
     version: &str,
-    (arch, glibc): (Arch, Version),
+    (arch, glibc): (Arch, Option<Version>),
     epoch: &str,
     to: &Path,
 ) -> Result<()> {
@@ -45,8 +45,9 @@ pub fn pack(
     package.using_config(config).release("1").vendor("The Emberscope authors");
     package.description(said("/metadata/deb/extended-description")?);
     // What rpmbuild would find: the names by which distributions' glibc and libgcc say what they have.
-    for library in [format!("libc.so.6(GLIBC_{glibc})(64bit)"), "libgcc_s.so.1()(64bit)".to_owned()] {
-        package.requires(Dependency::any(library));
+    if let Some(glibc) = glibc {
+        package.requires(Dependency::any(format!("libc.so.6(GLIBC_{glibc})(64bit)")));
+        package.requires(Dependency::any("libgcc_s.so.1()(64bit)"));
     }
     // For TLS: archives on s3://, debuginfod.
     package.recommends(Dependency::any("ca-certificates"));

@@ -68,7 +68,8 @@ pub fn create_parent(file: &Path) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))
 }
 
-fn copy(from: &str, to: &Path) -> Result<()> {
+/// Copies a file of the source tree, to be read by all.
+pub fn copy(from: &str, to: &Path) -> Result<()> {
     create_parent(to)?;
     std::fs::copy(places::workspace().join(from), to).with_context(|| format!("copying {from}"))?;
     mode(to, 0o644)

@@ -11,6 +11,7 @@ pub mod cargo_tool;
 pub mod chroot;
 pub mod cross;
 pub mod go;
+pub mod helm;
 pub mod jdk;
 pub mod lint;
 pub mod new_python;
@@ -20,6 +21,7 @@ pub mod packaging;
 pub mod peers;
 pub mod python;
 pub mod runtime;
+pub mod seccomp;
 
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;

@@ -13,6 +13,8 @@ const PY_SPY: &str = "py-spy==0.4.1";
 const PANDAS: [&str; 3] = ["pandas==2.2.3", "pyarrow==18.1.0", "numpy==1.26.4"];
 /// What runs notebooks without a browser: releases that take all of Spark 3.5's Pythons from 3.9 on.
 const NOTEBOOK: [&str; 2] = ["nbclient==0.10.2", "ipykernel==6.29.5"];
+/// Schemas of the versions 1.25 to 1.37.
+const KUBERNETES: &str = "kubernetes-validate==1.37.0";
 /// Written last: a directory without it was cut short.
 const STAMP: &str = "emberscope-stamp";
 
@@ -43,6 +45,11 @@ pub fn notebook(venv: &Path) -> Result<PathBuf> {
 /// The same, where it has been fetched.
 pub fn notebook_installed(venv: &Path) -> Option<PathBuf> {
     installed(venv, &NOTEBOOK)
+}
+
+/// A PYTHONPATH with the schemas of Kubernetes' API (150 MB) and what holds documents against them, for the same.
+pub fn kubernetes(venv: &Path) -> Result<PathBuf> {
+    ensure(minor(venv)?, &[KUBERNETES], None)
 }
 
 fn installed(venv: &Path, packages: &[&str]) -> Option<PathBuf> {

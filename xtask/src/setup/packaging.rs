@@ -14,12 +14,14 @@ pub const CARGO_DEB: CargoTool = CargoTool {
 };
 
 /// Programs and Debian's packages of them.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("objcopy", "binutils"),
     ("zstd", "zstd"),
     ("xz", "xz-utils"),
     ("dpkg-shlibdeps", "dpkg-dev"),
     ("git", "git"),
+    // Whose certificates are in the image.
+    ("update-ca-certificates", "ca-certificates"),
 ];
 
 /// Finds or installs them.
@@ -31,6 +33,11 @@ pub fn ensure() -> Result<()> {
 /// RPM itself, to try its package.
 pub fn ensure_rpm() -> Result<()> {
     programs(&[("rpm", "rpm")], "what installs RPM packages")
+}
+
+/// What runs containers, to try the image: with runc, since crun takes no host that has cgroups of both versions.
+pub fn ensure_podman() -> Result<()> {
+    programs(&[("podman", "podman"), ("runc", "runc")], "what runs containers")
 }
 
 fn programs(wanted: &[(&str, &str)], what: &str) -> Result<()> {

@@ -14,9 +14,14 @@ use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Where credentials are looked for.
-pub(super) const MEND: &str = "Set HADOOP_USER_NAME to a user who may write there; where HDFS wants Kerberos, set \
-    HADOOP_CONF_DIR to the directory of core-site.xml and have a ticket (kinit, KRB5CCNAME).";
+/// Where credentials are looked for. A program with the C library inside loads no library, that of Kerberos neither.
+pub(super) const MEND: &str = if cfg!(target_feature = "crt-static") {
+    "Set HADOOP_USER_NAME to a user who may write there; where HDFS wants Kerberos, use a program that `./x build` made: this one \
+     is linked statically, and cannot load libgssapi_krb5.so.2."
+} else {
+    "Set HADOOP_USER_NAME to a user who may write there; where HDFS wants Kerberos, set HADOOP_CONF_DIR to the directory of \
+     core-site.xml and have a ticket (kinit, KRB5CCNAME)."
+};
 
 /// The port of a namenode where the URL has none and the name is no nameservice's (`dfs.namenode.rpc-address`).
 const PORT: u16 = 8020;
