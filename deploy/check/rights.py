@@ -7,8 +7,10 @@ all were met, 1 when one was not.
 """
 
 import ctypes
+import errno
 import os
 import signal
+import struct
 import sys
 
 pid = int(sys.argv[1])
@@ -41,6 +43,18 @@ def read(path, size=4096):
 @need("memory map")
 def _():
     read(f"/proc/{pid}/maps")
+
+
+@need("attaching a uprobe")
+def _():
+    with open("/sys/bus/event_source/devices/uprobe/type") as file:
+        kind = int(file.read())
+    # struct perf_event_attr without a file's name: the right is looked at first, and then EINVAL comes.
+    attr = struct.pack("=II", kind, 128) + bytes(120)
+    buffer = ctypes.create_string_buffer(attr, len(attr))
+    numbers = {"x86_64": 298, "aarch64": 241}
+    if libc.syscall(numbers[os.uname().machine], buffer, -1, 0, -1, 0) < 0 and ctypes.get_errno() != errno.EINVAL:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 @need("environment")

@@ -36,6 +36,7 @@ mod stats;
 mod tables;
 mod thread_features;
 mod threads;
+mod uprobe_right;
 mod workers;
 
 pub use config::CaptureConfig;

@@ -3,14 +3,13 @@
 use super::btf::Btf;
 use super::features::{Capabilities, HostFeatures};
 use super::perf_ring::PerfRing;
+use super::uprobe_right;
 use aya::maps::MapType;
 use aya::programs::ProgramType;
 use aya::sys::{BpfHelper, is_helper_supported, is_map_supported, is_program_supported};
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 
-/// CONFIG_UPROBE_EVENTS.
-const UPROBE_PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// Offsets of kernel fields, in bytes. None: this kernel does not tell.
@@ -194,9 +193,9 @@ pub(super) fn host() -> HostFeatures {
     }
 }
 
-/// perf's kind of event that aya attaches by, and programs of its type.
+/// perf's kind of event that aya attaches by, the right to it, and programs of its type.
 fn uprobes() -> Result<(), String> {
-    std::fs::read_to_string(UPROBE_PMU).map_err(|error| format!("{UPROBE_PMU}: {error}"))?;
+    uprobe_right::held()?;
     match is_program_supported(ProgramType::KProbe) {
         Ok(true) => Ok(()),
         Ok(false) => Err("the kernel takes no BPF programs of this type".to_owned()),

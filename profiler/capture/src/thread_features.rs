@@ -23,7 +23,7 @@ impl HostFeatures {
                 &|why| {
                     format!(
                         "The names of a JVM's threads are not seen ({why}): no sample has a stage or task; a \
-                         kernel with CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS mends it."
+                         kernel with CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS and the capabilities of the unit mend it."
                     )
                 },
             ),

@@ -173,7 +173,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     ready.store(true, Ordering::Relaxed);
     life.ready();
     watchdog::start(life.clone()).map_err(PipelineError::Runtime)?;
-    rights::set_users_aside();
+    rights::set_aside();
     rights::hurry();
     let ended = joined.worker.run(|| life.is_stopping());
     life.stop();

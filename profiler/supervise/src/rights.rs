@@ -1,10 +1,10 @@
 //! What each thread may do: a table of threads and capabilities, and the end of those that a thread does not need.
 //!
-//! The unit gives eight capabilities, and one thread needs most of them; what speaks to the network or to clients needs
+//! The unit gives nine capabilities, and one thread needs most of them; what speaks to the network or to clients needs
 //! none. To Linux capabilities are a thread's (capabilities(7)), and one that is started inherits its starter's: each
 //! calls [`keep_only`] first thing, and what it starts later has no more than it. What was given up does not come back.
 //! The threads that are started later by the sampling one must find their own there: it keeps SETUID and SETGID as
-//! permitted and not as effective. Who runs the daemon as root keeps root's right over files of its own (a data
+//! permitted and not as effective, and SYS_ADMIN, but while it attaches a probe ([`while_probing`]). Who runs the daemon as root keeps root's right over files of its own (a data
 //! directory that belongs to somebody else); the unit does not give it.
 //!
 //! A thread with a name that the table does not have loses all: tests/together/deploy.rs looks at every thread of a
@@ -24,6 +24,9 @@ const TARGETS: CapabilitySet =
 const MAPS: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::PERFMON);
 /// Being another user for a while.
 const USERS: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
+/// Attaching uprobes: CAP_PERFMON was enough in Linux 5.8 to 6.15, and SYS_ADMIN is asked for again since 6.16 and in later releases of
+/// the stable series before it (kernel/events/core.c, `perf_uprobe_event_init`: a probe inside of an instruction changes the program).
+const PROBES: CapabilitySet = CapabilitySet::SYS_ADMIN;
 const NONE: CapabilitySet = CapabilitySet::empty();
 
 /// Threads by name, and what they keep of what the daemon was given.
@@ -91,11 +94,26 @@ pub fn keep_only(thread: &str) {
     }
 }
 
-/// The sampling thread never is another user. What it starts later may have to be: it can take them back.
-pub fn set_users_aside() {
+/// The sampling thread never is another user, and attaches probes seldom. What it starts later may have to be one: it can take
+/// them back.
+pub fn set_aside() {
     if let Ok(has) = capabilities(None) {
-        set(CapabilitySets { effective: has.effective.difference(USERS), ..has }, "sampling");
+        set(CapabilitySets { effective: has.effective.difference(USERS.union(PROBES)), ..has }, "sampling");
     }
+}
+
+/// Does what attaches a probe with the right to, where the thread may have it; afterwards it is set aside again.
+pub fn while_probing<T>(attach: impl FnOnce() -> T) -> T {
+    let set_aside = |has: &CapabilitySets| !has.effective.contains(PROBES) && has.permitted.contains(PROBES);
+    let had = capabilities(None).ok().filter(set_aside);
+    if let Some(had) = had {
+        set(CapabilitySets { effective: had.effective.union(PROBES), ..had }, "sampling");
+    }
+    let attached = attach();
+    if let Some(had) = had {
+        set(had, "sampling");
+    }
+    attached
 }
 
 fn set(sets: CapabilitySets, thread: &str) {
@@ -120,14 +138,16 @@ mod tests {
     #[test]
     fn a_thread_has_its_own_and_what_it_starts_has_no_more() {
         let had = capabilities(None).unwrap();
-        if !had.permitted.contains(TARGETS.union(USERS)) {
+        if !had.effective.contains(TARGETS.union(USERS).union(PROBES)) {
             emberscope_testkit::skip("only who has capabilities can give them up");
             return;
         }
         let now = || capabilities(None).unwrap();
         std::thread::spawn(move || {
-            set_users_aside();
-            assert_eq!(now().effective, had.effective.difference(USERS));
+            set_aside();
+            assert_eq!(now().effective, had.effective.difference(USERS.union(PROBES)));
+            assert_eq!(while_probing(|| now().effective), had.effective.difference(USERS));
+            assert_eq!(now().effective, had.effective.difference(USERS.union(PROBES)));
             assert_eq!(now().permitted, had.permitted);
             // Taken back by the one that needs them.
             std::thread::spawn(move || {

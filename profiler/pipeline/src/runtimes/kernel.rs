@@ -3,6 +3,7 @@
 use emberscope_capture::{Capture, CaptureError, MAX_PROBES};
 use emberscope_model::{AllocProbe, FileId, NameProbe, PauseProbe, Pid, StringLayout};
 use emberscope_runtime::RuntimeId;
+use emberscope_supervise::rights::while_probing;
 use std::os::fd::BorrowedFd;
 
 /// The kernel side, as the runtimes' processes use it.
@@ -103,7 +104,7 @@ impl Kernel for Capture {
         file: BorrowedFd<'_>,
         probe: NameProbe,
     ) -> Result<(), CaptureError> {
-        Capture::watch_names(self, id, file, probe)
+        while_probing(|| Capture::watch_names(self, id, file, probe))
     }
     fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
         Capture::unwatch_names(self, id)
@@ -117,7 +118,7 @@ impl Kernel for Capture {
         file: BorrowedFd<'_>,
         probe: AllocProbe,
     ) -> Result<(), CaptureError> {
-        Capture::watch_allocations(self, id, file, probe)
+        while_probing(|| Capture::watch_allocations(self, id, file, probe))
     }
     fn unwatch_allocations(&mut self, id: FileId) -> Result<(), CaptureError> {
         Capture::unwatch_allocations(self, id)
@@ -131,7 +132,7 @@ impl Kernel for Capture {
         file: BorrowedFd<'_>,
         probe: PauseProbe,
     ) -> Result<(), CaptureError> {
-        Capture::watch_pauses(self, id, file, probe)
+        while_probing(|| Capture::watch_pauses(self, id, file, probe))
     }
     fn unwatch_pauses(&mut self, id: FileId) -> Result<(), CaptureError> {
         Capture::unwatch_pauses(self, id)
