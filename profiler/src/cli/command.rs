@@ -36,7 +36,7 @@ Examples:
   emberscope runs --user etl
 
 Applications of one name and user are runs of one job. Without times: all that are kept. CHANGED marks the run
-from which on CPU time is another than before: it takes eight runs at least to tell that from chance.")]
+from which on CPU time is another than before: it takes ten runs at least to tell that from chance.")]
     Runs(runs::RunsArgs),
     /// List the executors that were sampled.
     #[command(after_help = "\
