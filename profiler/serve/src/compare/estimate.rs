@@ -4,7 +4,7 @@
 //! error of measuring, but two runs of the same work do not use the same time. How much is told by the tasks: where both
 //! runs have tasks of the same indexes each is held against the one with its index, and n differences of variance v sum to one of
 //! n v, so that partitions of unlike size do not matter; else each run's tasks vary by themselves. Under [`LEAST`] tasks
-//! CPU time has the error that its samples alone would have. Noise that all tasks of a run share (a slower machine) is in
+//! CPU time has the error that its samples alone would have. That of one stage or query has [`COLD`] on top. Noise that all tasks of a run share (a slower machine) is in
 //! no task's figure: no pair of runs tells of it.
 
 use crate::figures::seconds;
@@ -16,6 +16,10 @@ use std::collections::HashMap;
 
 /// Tasks by which it is told how tasks vary.
 const LEAST: usize = 4;
+
+/// Seconds by which the CPU time of one stage differs between two runs since its code is compiled sooner or later: on a
+/// crowded machine of two CPUs a stage of 0.6 s was seen to differ by 0.25 s, which is within twice this.
+const COLD: f64 = 0.15;
 
 /// A time of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +118,12 @@ impl Estimate {
         }
         self.exact |= other.exact;
         self.sampled |= other.sampled;
+    }
+
+    /// The same as a figure of one stage or query, which both runs ran while its code was new.
+    pub fn with_cold_code(self) -> Self {
+        let is_of_both = self.sums.iter().all(|sum| *sum > 0.0);
+        Self { variance: self.variance.map(|of| if is_of_both { of + COLD * COLD } else { of }), ..self }
     }
 
     /// Standard error of the difference, seconds.
@@ -240,6 +250,10 @@ mod tests {
         assert!((sum.error().unwrap() - 0.3_f64.sqrt()).abs() < 1e-9, "what has no error differs by chance");
         let change = sum.change(Some([4.0, 7.0]));
         assert_eq!((change.left_share, change.right_share), (Some(0.5), Some(0.5)));
+        let cold = Estimate::of_samples([1.0, 1.0], [u64::MAX, u64::MAX]).with_cold_code();
+        assert!((cold.error().unwrap() - COLD).abs() < 1e-6);
+        let alone = Estimate::of_samples([0.0, 1.0], [0, 100]);
+        assert_eq!(alone.with_cold_code(), alone);
         let once = Estimate::once([1.0, 9.0]).change(None);
         assert_eq!((once.pair.difference_error, once.significant), (None, false));
         assert_eq!(Estimate::of_samples([0.0, 1.0], [0, 100]).error(), Some(0.1));

@@ -221,7 +221,7 @@ impl<'r> LinedUp<'r> {
                 right_stage: id(right),
                 left_tasks: tasks(left),
                 right_tasks: tasks(right),
-                cpu: self.cpu(&[*pair]).change(Some(self.runs)),
+                cpu: self.cpu(&[*pair]).with_cold_code().change(Some(self.runs)),
                 times: self.times(&[*pair]),
             }
         };
@@ -239,7 +239,7 @@ impl<'r> LinedUp<'r> {
                 left_execution: left.map(|query| query.execution),
                 right_execution: right.map(|query| query.execution),
                 plan_changed: left.zip(right).and_then(|(left, right)| plan_changed(left, right)),
-                cpu: self.cpu(stages).change(Some(self.runs)),
+                cpu: self.cpu(stages).with_cold_code().change(Some(self.runs)),
                 times: self.times(stages),
             }
         };

@@ -30,8 +30,8 @@ use std::time::Duration;
 const MAX_NAMED: usize = 20;
 /// An application that was seen in the newest window runs, if that window is not older.
 const RECENT: Duration = Duration::from_secs(60);
-/// The stage of tasks whose name was lost.
-const UNKNOWN_STAGE: &str = "unknown";
+/// The stage of tasks whose name was lost, and the application of a driver that is not known yet: neither is one.
+const UNKNOWN: &str = "unknown";
 
 /// What is asked.
 struct Question {
@@ -64,7 +64,8 @@ fn read(params: &Params) -> Result<Question, ApiError> {
 
 fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> {
     let mut query = question.asked.query_of_all(store)?;
-    query.selection.matchers.push(Matcher { key: LabelKey::App, op: MatchOp::NotIn(vec![String::new()]) });
+    let none = MatchOp::NotIn(vec![String::new(), UNKNOWN.to_owned()]);
+    query.selection.matchers.push(Matcher { key: LabelKey::App, op: none });
     let all = query.clone();
     if let Some(job) = &question.job {
         let op = MatchOp::In(vec![job.clone()]);
@@ -198,7 +199,7 @@ fn row(store: &dyn Store, id: &str, sum: &Sum, used: &Used) -> Run {
         cpu: used.all.answer(),
         tasks: used.tasks.answer(),
         waited: used.waits.answer(used.tasks.exact.as_ref()),
-        stages: used.stages.iter().filter(|stage| &***stage != UNKNOWN_STAGE).count() as u64,
+        stages: used.stages.iter().filter(|stage| &***stage != UNKNOWN).count() as u64,
         changed: None,
     }
 }
