@@ -6,7 +6,7 @@
 
 use super::align::{Pair, align};
 use super::estimate::{Estimate, Time};
-use super::side::{RunQuery, Side, Stage};
+use super::side::{RunQuery, Side, Stage, UNKNOWN};
 use crate::figures::seconds;
 use crate::work::Task;
 use emberscope_api::{ComparedOperator, ComparedQuery, ComparedStage, ComparedTimes, ComparedWhole};
@@ -113,7 +113,7 @@ impl<'r> LinedUp<'r> {
             let query = place(side, stage);
             let job =
                 if query.is_none() { description(stage).map(|text| site(text).0.to_owned()) } else { None };
-            (stage.told.is_some(), stage.id == "unknown", query, job, site(name(stage)).0.to_owned())
+            (stage.told.is_some(), stage.id == UNKNOWN, query, job, site(name(stage)).0.to_owned())
         };
         let stages = align(&left.stages, &right.stages, of_stage, unlike_stages);
         let mut of_query = vec![Vec::new(); queries.len()];

@@ -17,6 +17,9 @@ use emberscope_store::{Store, operator_sums};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// The stage of tasks whose name was not seen: none that Spark could name.
+pub const UNKNOWN: &str = "unknown";
+
 /// A stage of a run.
 pub struct Stage {
     /// Its number, or `unknown`.
@@ -129,6 +132,7 @@ impl Side {
 
     /// For an answer.
     pub fn answer(&self, store: &dyn Store) -> ComparedRun {
+        let unnamed = self.stages.iter().filter(|stage| stage.told.is_none() && stage.id != UNKNOWN);
         ComparedRun {
             basis: head(&self.summary, store).basis,
             app: self.app.clone(),
@@ -137,7 +141,7 @@ impl Side {
             ended: self.seen.map(|seen| seen.until.into()),
             queries: self.queries.len() as u64,
             stages: self.stages.len() as u64,
-            unnamed_stages: self.stages.iter().filter(|stage| stage.told.is_none()).count() as u64,
+            unnamed_stages: unnamed.count() as u64,
             spark: self.spark.clone(),
         }
     }

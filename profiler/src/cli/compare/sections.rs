@@ -125,7 +125,12 @@ pub fn queries(compare: &Compare<'_>) -> Section {
 }
 
 fn stage_name(stage: &ComparedStage) -> String {
-    let name = stage.name.clone().unwrap_or_else(|| "(Spark told no name: by order)".to_owned());
+    let number = stage.right_stage.as_ref().or(stage.left_stage.as_ref());
+    let without = match number.map(String::as_str) {
+        Some("unknown") => "(tasks whose name was not seen)",
+        _ => "(Spark told no name: by order)",
+    };
+    let name = stage.name.clone().unwrap_or_else(|| without.to_owned());
     match stage.description.as_ref().filter(|text| !text.is_empty() && **text != name) {
         Some(description) => format!("{description}: {name}"),
         None => name,
