@@ -3,6 +3,7 @@
 
 mod applications;
 mod attribution;
+mod compare;
 mod held;
 mod kept;
 mod notebook;

@@ -8,6 +8,7 @@
 
 mod apps;
 mod basis;
+mod compare;
 mod diff;
 mod error;
 mod figures;
@@ -17,6 +18,7 @@ mod login;
 mod pauses;
 mod processes;
 pub mod route;
+mod runs;
 mod schema;
 mod series;
 mod spark;
@@ -30,6 +32,10 @@ mod words;
 
 pub use apps::{App, Apps, Executor, Executors, Jvm};
 pub use basis::{Amount, Answer, Basis, Head, Held, Instant, MissingPart, Quality, Range, Weight};
+pub use compare::{
+    Change, Checked, Compare, Compared, ComparedMethod, ComparedOperator, ComparedQuery, ComparedRun,
+    ComparedStage, ComparedTimes, ComparedWhole, Judged,
+};
 pub use diff::{
     Because, Diff, DiffNode, DiffRow, LongTask, MethodName, Pair, Side, SideTask, Slow, SlowSide,
 };
@@ -40,6 +46,7 @@ pub use labels::{LabelValue, LabelValues, Labels, Ledger, LedgerLine};
 pub use login::LoginLink;
 pub use pauses::{Pause, PauseCause, PausedJvm, Pauses};
 pub use processes::{Process, Processes};
+pub use runs::{Run, RunChange, Runs};
 pub use schema::Schemas;
 pub use series::{Point, Series, SeriesLine};
 pub use spark::{SparkCpu, SparkExecutor, SparkOrigin, SparkStage, SparkTask};

@@ -9,13 +9,17 @@ use emberscope_model::{COUNT, SampleKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+mod compare;
 mod making;
 pub mod param;
 mod pyroscope;
+mod runs;
 mod sql;
 
+pub use compare::COMPARE;
 use making::{plain, samples, text};
 pub use pyroscope::{CALLS, RENDER_DIFF};
+pub use runs::RUNS;
 pub use sql::SQL;
 
 /// A route that is asked by `GET`.
@@ -243,7 +247,7 @@ pub static SERIES: Route = samples::<Series>(
 );
 
 /// All routes of `GET`, in the order of the index.
-pub static ROUTES: [&Route; 21] = [
+pub static ROUTES: [&Route; 23] = [
     &PAGE,
     &HEALTHZ,
     &READYZ,
@@ -265,6 +269,8 @@ pub static ROUTES: [&Route; 21] = [
     &PROCESSES,
     &SERIES,
     &PAUSES,
+    &RUNS,
+    &COMPARE,
 ];
 
 /// What makes a link that logs a browser in, asked by `POST`.

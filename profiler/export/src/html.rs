@@ -5,13 +5,26 @@
 
 /// The page.
 pub fn page(svg: &[u8], title: &str) -> Vec<u8> {
-    let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let title = escaped(title);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
          <style>html,body,iframe{{margin:0;border:0;padding:0;display:block;width:100%;height:100%}}</style></head>\n\
-         <body><iframe title=\"Flame graph\" src=\"data:image/svg+xml;charset=utf-8,"
+         <body>"
     )
     .into_bytes();
+    out.extend(frame(svg));
+    out.extend(b"</body></html>\n");
+    out
+}
+
+/// Text as HTML has it, in an element and in an attribute.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The picture as an element of a page, which has no size of its own.
+pub fn frame(svg: &[u8]) -> Vec<u8> {
+    let mut out = b"<iframe title=\"Flame graph\" src=\"data:image/svg+xml;charset=utf-8,".to_vec();
     for byte in svg {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => out.push(*byte),
@@ -23,7 +36,7 @@ pub fn page(svg: &[u8], title: &str) -> Vec<u8> {
             other => out.extend(format!("%{other:02X}").bytes()),
         }
     }
-    out.extend(b"\"></iframe></body></html>\n");
+    out.extend(b"\"></iframe>");
     out
 }
 

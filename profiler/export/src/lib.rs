@@ -23,7 +23,7 @@ pub use cause::{Cause, SIGNIFICANT, cause, error_of_both};
 pub use columns::write as write_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use emberscope_api::Format;
-pub use html::page as render_html;
+pub use html::{escaped as html_text, frame as html_frame, page as render_html};
 pub use speedscope::render as render_speedscope;
 pub use top::{Cost, Method, methods, sort};
 

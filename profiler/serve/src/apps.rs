@@ -20,10 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Sums over the label sets of one row.
-struct Sum {
+pub struct Sum {
     samples: u64,
     weight: u64,
-    seen: TimeRange,
+    /// From the first window to the last.
+    pub seen: TimeRange,
     values: BTreeMap<LabelKey, String>,
     pids: BTreeSet<u32>,
     executors: BTreeSet<String>,
@@ -70,12 +71,17 @@ impl Sum {
         }
     }
 
-    fn value(&self, key: LabelKey) -> Option<String> {
+    /// The value of a label that all of it has, or most: the name, the user.
+    pub fn value(&self, key: LabelKey) -> Option<String> {
         self.values.get(&key).cloned()
     }
 }
 
-fn sums<K: Ord>(
+/// The samples of a query, by what `key` makes of their labels.
+///
+/// # Errors
+/// What the store fails with.
+pub fn sums<K: Ord>(
     store: &dyn Store,
     query: &Query,
     key: impl Fn(&LabelTotal) -> Option<K>,

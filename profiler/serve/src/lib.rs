@@ -11,6 +11,7 @@ mod again;
 mod answer;
 mod app;
 mod apps;
+mod compare;
 mod config;
 mod connection;
 mod crowd;
@@ -37,6 +38,7 @@ mod processes;
 pub mod pyroscope;
 mod request;
 mod run;
+mod runs;
 mod secret;
 pub mod selector;
 mod series;
@@ -202,6 +204,8 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .route(route::PROCESSES.path, get(processes::processes))
         .route(route::SERIES.path, get(series::series))
         .route(route::PAUSES.path, get(pauses::pauses))
+        .route(route::RUNS.path, get(runs::runs))
+        .route(route::COMPARE.path, get(compare::compare))
         .with_state(Arc::clone(&state));
     api.merge(logins)
         .merge(more)

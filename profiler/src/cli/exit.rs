@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub mod code {
     /// The command worked.
     pub const OK: u8 = 0;
-    /// The command failed.
+    /// The command failed; or of `compare --fail-over` something grew by more.
     pub const FAILURE: u8 = 1;
     /// A flag, a parameter or the configuration file is wrong (clap's own code, too).
     pub const USAGE: u8 = 2;
@@ -28,7 +28,7 @@ pub mod code {
 pub const CODES_HELP: &str = "\
 Exit codes:
   0  it worked
-  1  it failed
+  1  it failed; or, with compare --fail-over, something grew by more than it may
   2  a flag, a parameter or the configuration file is wrong
   3  nothing found: an unknown application, or no samples in the selection
   4  no daemon answers at the address";

@@ -4,6 +4,7 @@ mod api;
 mod archive;
 mod bpf_stats;
 mod clock;
+mod compare;
 pub mod hostile;
 mod kinds;
 mod kit;
@@ -32,6 +33,7 @@ pub const BENCHES: &[Bench] = &[
         "an application's hour of 1,000 nodes from an S3 server: compact, time, memory",
         archive::run,
     ),
+    ("compare", "runs of one job compared: false alarms, and whether a slower method is found", compare::run),
     (
         "hostile",
         "attacks by an unprivileged neighbour, one after the other, beside a Spark job",

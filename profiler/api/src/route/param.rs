@@ -8,10 +8,14 @@ pub const BY: &str = "by";
 pub const COLUMNS: &str = "columns";
 /// An execution of Spark SQL.
 pub const EXECUTION: &str = "execution";
+/// Growth that is allowed.
+pub const FAIL_OVER: &str = "fail_over";
 /// Form of the answer.
 pub const FORMAT: &str = "format";
 /// Labels as prefix frames.
 pub const GROUP: &str = "group";
+/// Name of a job.
+pub const JOB: &str = "job";
 /// Whether Spark is asked.
 pub const JOIN: &str = "join";
 /// Most rows.

@@ -6,7 +6,7 @@
 //! the answer says how. Limits: the store's for each side, `limit` methods.
 
 mod slow;
-mod table;
+pub mod table;
 mod times;
 
 use super::ServeState;
@@ -81,10 +81,7 @@ fn read(params: &Params) -> Result<Question, ApiError> {
     let formats: Vec<(&str, Format)> = Format::COMPARED.iter().map(|f| (f.slug(), *f)).collect();
     let scales = Scale::ALL.iter().filter(|scale| slow || **scale != Scale::Task);
     let scales: Vec<(&str, Scale)> = scales.map(|scale| (scale.word(), *scale)).collect();
-    let now = WallTime::now();
-    let side = |side| Asked::read(&params.side(side), now).map_err(|error| of_side(error, params, side));
-    let [left, right] = SIDES;
-    let sides = [side(left)?, side(right)?];
+    let sides = asked(params)?;
     let kind = sides[0].kind;
     if kind.facts().weight.unit != SampleKind::Cpu.facts().weight.unit {
         of_time(kind)?;
@@ -99,6 +96,17 @@ fn read(params: &Params) -> Result<Question, ApiError> {
         limit: params.number_of(&route::DIFF, param::LIMIT)?,
         nodes: params.flag(param::NODES)?,
     })
+}
+
+/// What is asked of the left and the right side.
+///
+/// # Errors
+/// 400 `bad_parameter`: as [`Asked::read`], with the parameter as it was given.
+pub fn asked(params: &Params) -> Result<[Asked; 2], ApiError> {
+    let now = WallTime::now();
+    let side = |side| Asked::read(&params.side(side), now).map_err(|error| of_side(error, params, side));
+    let [left, right] = SIDES;
+    Ok([side(left)?, side(right)?])
 }
 
 /// Names the parameter as it was given.

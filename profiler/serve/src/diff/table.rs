@@ -36,9 +36,13 @@ impl Side {
 
 /// What makes times into figures.
 pub struct Compared<'a> {
+    /// Both call trees.
     pub trees: &'a Aligned,
+    /// What is held against.
     pub left: Side,
+    /// What is compared.
     pub right: Side,
+    /// What makes the sides comparable.
     pub scale: Scale,
 }
 
@@ -49,6 +53,7 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// Name and module of the method.
     pub fn name(&self) -> (&str, &str) {
         (self.right.name, self.right.module)
     }

@@ -30,7 +30,11 @@ async fn health_and_readiness() {
 async fn every_listed_route_is_there() {
     for path in emberscope_api::route::ROUTES.map(|route| route.path) {
         // A difference wants to know of what.
-        let query = if path.ends_with("/diff") { "?left.app=app-1" } else { "" };
+        let query = match path {
+            "/api/v1/diff" => "?left.app=app-1",
+            "/api/v1/compare" => "?left.app=app-1&right.app=app-1",
+            _ => "",
+        };
         assert_eq!(get(&format!("{}{query}", path.replace("{name}", "app"))).await.status, 200, "{path}");
     }
 }

@@ -1,9 +1,11 @@
 //! The server against a small store in memory, through its whole router.
 
 mod answers;
+mod compare;
 mod diff;
 mod fake;
 mod gate;
+mod job_runs;
 mod jobs;
 mod limits;
 mod login;

@@ -9,7 +9,11 @@ use std::collections::BTreeSet;
 /// A request that the route answers, without the parameter that is tried.
 fn base(route: &Route) -> String {
     let path = route.path.replace("{name}", "app");
-    let about = if route.selects == Selects::TwoSides { "slow=1&app=app-1&stage=3&" } else { "" };
+    let about = match route.selects {
+        Selects::TwoSides if route.id == "compare" => "left.app=app-1&right.app=app-1&",
+        Selects::TwoSides => "slow=1&app=app-1&stage=3&",
+        _ => "",
+    };
     format!("{path}?{about}")
 }
 
@@ -139,6 +143,7 @@ async fn answers_are_as_their_schemas_say() {
                 continue;
             }
             (Answers::Json(_), Selects::Nothing) => &[""],
+            (Answers::Json(_), Selects::TwoSides) => &["left.app=app-1&right.app=app-1&fail_over=10"],
             (Answers::Json(_), _) => &["", "type=page-faults"],
             (_, Selects::TwoSides) => &["left.app=app-1&format=json", "left.app=app-1&format=json&nodes=1"],
             (Answers::Formats(..), _) => &["format=json", "columns=1", "format=json&lines=1&group=app,stage"],

@@ -154,12 +154,14 @@ fn the_reference_names_every_route_parameter_label_and_code() {
     let sources = [
         include_str!("../access.rs"),
         include_str!("../app.rs"),
+        include_str!("../compare/mod.rs"),
         include_str!("../error.rs"),
         include_str!("../flamegraph.rs"),
         include_str!("../labels.rs"),
         include_str!("../params.rs"),
         include_str!("../plain.rs"),
         include_str!("../run.rs"),
+        include_str!("../runs/mod.rs"),
     ];
     let code = regex::Regex::new(
         r#"(?:StatusCode::[A-Z_]+,|StatusCode::[A-Z_]+ =>|code:|let code = )\s*"([a-z_]+)""#,

@@ -1,0 +1,65 @@
+//! `/api/v1/runs`. What is not known is null.
+
+use crate::{Figures, Instant, Waited};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Runs of jobs: applications of one name and user are runs of one job.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Runs {
+    /// How many runs.
+    #[serde(default)]
+    pub count: u64,
+    /// How many of them the limit left out: the oldest.
+    #[serde(default)]
+    pub cut: u64,
+    /// Job by job, the oldest run first.
+    pub runs: Vec<Run>,
+}
+
+/// A run of a job: an application.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Run {
+    /// The application's id.
+    pub app: String,
+    /// The application's name; of one without a name no other run is known.
+    pub app_name: Option<String>,
+    /// Whose processes these are: the driver's user, where it was seen.
+    pub user: Option<String>,
+    /// How it was deployed.
+    pub deploy: Option<String>,
+    /// What `run` takes for it beside the name: -1 is the last one of the name in the answer's range, -2 the one before.
+    pub run: Option<i64>,
+    /// When it was first seen: to the instant where the ledger tells, else a window's beginning.
+    pub begun: Instant,
+    /// When it was last seen; null while it runs.
+    pub ended: Option<Instant>,
+    /// It was seen in the newest window, and that is no minute ago.
+    pub running: bool,
+    /// From the one to the other, or until it was last seen.
+    pub wall_seconds: f64,
+    /// CPU time of all its threads: exact where the ledger has it, and by samples.
+    #[serde(flatten)]
+    pub cpu: Figures,
+    /// Of it, that of tasks, with their helpers and Python workers.
+    pub tasks: Figures,
+    /// What its tasks' own threads waited for; null where waits are not sampled.
+    pub waited: Option<Waited>,
+    /// Stages whose tasks were seen.
+    pub stages: u64,
+    /// CPU time is another from this run on; null where it goes on as before, or that cannot be told.
+    pub changed: Option<RunChange>,
+}
+
+/// A lasting change of the CPU time of a job's runs.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RunChange {
+    /// Mean CPU time of the runs before it, back to the change before; geometric, as runs are compared by ratios.
+    pub before_seconds: f64,
+    /// The same of this run and those after it, up to the next change.
+    pub after_seconds: f64,
+    /// How often chance alone makes runs differ so much: at most one in a hundred is called a change.
+    pub chance: f64,
+}

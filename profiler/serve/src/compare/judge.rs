@@ -1,0 +1,99 @@
+//! What grew by more than it may.
+//!
+//! In: figures of two runs and the growth that is allowed. Out: the whole, and each query and stage of both runs that is a
+//! twentieth of either, where CPU time grew by more even when twice the error is taken off. What has no error is not judged.
+
+use emberscope_api::{Change, Checked, ComparedQuery, ComparedStage, ComparedWhole, Judged};
+use emberscope_export::SIGNIFICANT;
+
+/// The part of a run below which a query or a stage is not judged.
+const LEAST_SHARE: f64 = 0.05;
+
+/// Judges the growth of CPU time; `allowed` is a part, as 0.1.
+pub fn judge(
+    allowed: f64,
+    whole: &ComparedWhole,
+    queries: &[ComparedQuery],
+    stages: &[ComparedStage],
+) -> Judged {
+    let is_large = |cpu: &Change| {
+        let shares = [cpu.left_share, cpu.right_share];
+        shares.into_iter().flatten().any(|share| share >= LEAST_SHARE)
+    };
+    let queries = queries.iter().filter(|query| query.only.is_none() && is_large(&query.cpu));
+    let stages = stages.iter().filter(|stage| stage.only.is_none() && is_large(&stage.cpu));
+    let all: Vec<(&'static str, String, &Change)> =
+        std::iter::once(("whole", "all tasks".to_owned(), &whole.cpu))
+            .chain(queries.map(|query| ("query", query.description.clone(), &query.cpu)))
+            .chain(stages.map(|stage| ("stage", name(stage), &stage.cpu)))
+            .collect();
+    let checked = all.into_iter().map(|(of, name, cpu)| {
+        let (growth, error) = growth(cpu);
+        let grew = growth.zip(error).is_some_and(|(growth, error)| growth - SIGNIFICANT * error > allowed);
+        Checked { of: of.into(), name, growth, error, failed: grew }
+    });
+    let checked: Vec<Checked> = checked.collect();
+    let failed = checked.iter().filter(|checked| checked.failed).count() as u64;
+    Judged { fail_over: allowed, failed, checked }
+}
+
+/// Growth as a part of the left figure, and its error.
+fn growth(cpu: &Change) -> (Option<f64>, Option<f64>) {
+    let left = cpu.pair.left_seconds.filter(|left| *left > 0.0);
+    let part = |of: Option<f64>| Some(of? / left?);
+    (part(cpu.pair.difference), part(cpu.pair.difference_error))
+}
+
+fn name(stage: &ComparedStage) -> String {
+    let number = |stage: &Option<String>| stage.clone().unwrap_or_default();
+    let name = stage.name.clone().unwrap_or_else(|| "a stage without a name".to_owned());
+    format!("{name} (stage {}, was {})", number(&stage.right_stage), number(&stage.left_stage))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberscope_api::Pair;
+
+    fn change(left: f64, right: f64, error: Option<f64>, share: f64) -> Change {
+        let pair = Pair {
+            left_seconds: Some(left),
+            right_seconds: Some(right),
+            difference: Some(right - left),
+            difference_error: error,
+            ..Pair::default()
+        };
+        Change { pair, left_share: Some(share), ..Change::default() }
+    }
+
+    #[test]
+    fn growth_counts_with_twice_its_error_off() {
+        let judged = |right: f64, error| {
+            let whole = ComparedWhole { cpu: change(100.0, right, error, 1.0), ..ComparedWhole::default() };
+            judge(0.1, &whole, &[], &[]).failed
+        };
+        assert_eq!(judged(115.0, Some(2.0)), 1);
+        for within in
+            [judged(115.0, Some(3.0)), judged(109.0, Some(0.0)), judged(200.0, None), judged(80.0, Some(0.1))]
+        {
+            assert_eq!(within, 0);
+        }
+    }
+
+    #[test]
+    fn what_is_small_or_of_one_run_is_not_judged() {
+        let query = |share, only: Option<&'static str>| ComparedQuery {
+            description: "q".to_owned(),
+            only: only.map(Into::into),
+            cpu: change(1.0, 2.0, Some(0.1), share),
+            ..ComparedQuery::default()
+        };
+        let stage = ComparedStage { cpu: change(1.0, 2.0, Some(0.1), 0.5), ..ComparedStage::default() };
+        let queries = [query(0.5, None), query(0.04, None), query(0.5, Some("right"))];
+        let judged = judge(0.1, &ComparedWhole::default(), &queries, &[stage]);
+        let of: Vec<(&str, bool)> =
+            judged.checked.iter().map(|checked| (&*checked.of, checked.failed)).collect();
+        assert_eq!((of, judged.failed), (vec![("whole", false), ("query", true), ("stage", true)], 2));
+        assert_eq!(judged.checked.get(1).and_then(|query| query.growth), Some(1.0));
+    }
+}

@@ -1,0 +1,218 @@
+//! `/api/v1/runs`: the runs of jobs, what each used, and where that changed.
+//!
+//! In: sums of samples by label set, exact sums by application and stage, and sums of waits. Out: a row for each
+//! application, job by job: those of one name and user are runs of one job. Without times all that is kept is
+//! looked at. Limits: the store's of label sets; `limit` rows, the last ones.
+
+mod change;
+
+use super::ServeState;
+use super::answer::{table, text};
+use super::apps::{Sum, sums};
+use super::error::{ApiError, shown};
+use super::figures::Figures;
+use super::params::Params;
+use super::request::{Asked, of_time};
+use super::run::{Rendered, Size};
+use super::waits::Waits;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use emberscope_api::route::{self, param};
+use emberscope_api::{Run, RunChange, Runs};
+use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind, ThreadClass, TimeRange, WallTime};
+use emberscope_store::Store;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most jobs that an error names.
+const MAX_NAMED: usize = 20;
+/// An application that was seen in the newest window runs, if that window is not older.
+const RECENT: Duration = Duration::from_secs(60);
+/// The stage of tasks whose name was lost, and the application of a driver that is not known yet: neither is one.
+const UNKNOWN: &str = "unknown";
+
+/// What is asked.
+struct Question {
+    asked: Asked,
+    job: Option<String>,
+    limit: usize,
+}
+
+/// What an application used beside what samples tell of it.
+#[derive(Default)]
+struct Used {
+    all: Figures,
+    tasks: Figures,
+    stages: BTreeSet<Arc<str>>,
+    waits: Waits,
+}
+
+/// Answers `/api/v1/runs`.
+pub async fn runs(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
+    let params = Params::of_route(raw.as_deref(), &route::RUNS);
+    state.ask(params, Size::Sums, read, |store, _, question| answer(store, question)).await
+}
+
+fn read(params: &Params) -> Result<Question, ApiError> {
+    let asked = Asked::read(params, WallTime::now())?;
+    of_time(asked.kind)?;
+    let job = params.one(param::JOB)?.map(str::to_owned);
+    Ok(Question { asked, job, limit: params.number_of(&route::RUNS, param::LIMIT)? })
+}
+
+fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> {
+    let mut query = question.asked.query_of_all(store)?;
+    let none = MatchOp::NotIn(vec![String::new(), UNKNOWN.to_owned()]);
+    query.selection.matchers.push(Matcher { key: LabelKey::App, op: none });
+    let all = query.clone();
+    if let Some(job) = &question.job {
+        let op = MatchOp::In(vec![job.clone()]);
+        query.selection.matchers.push(Matcher { key: LabelKey::AppName, op });
+    }
+    let summary = store.summary(&query)?;
+    let apps = sums(store, &query, |total| text(total.labels.get(LabelKey::App)))?;
+    if let Some(job) = question.job.as_deref().filter(|_| apps.is_empty() && summary.windows > 0) {
+        return Err(unknown_job(store, &all, job));
+    }
+    let mut used = used(store, &query)?;
+    let mut rows: Vec<(TimeRange, Run)> = (apps.iter())
+        .map(|(id, sum)| {
+            let used = used.remove(id).unwrap_or_default();
+            (sum.seen, row(store, id, sum, &used))
+        })
+        .collect();
+    rows.sort_by(|(a, one), (b, other)| {
+        let key = |run: &Run| (run.app_name.clone(), run.user.clone());
+        key(one).cmp(&key(other)).then_with(|| (a.from, &one.app).cmp(&(b.from, &other.app)))
+    });
+    let mut rows: Vec<Run> = number(rows);
+    for job in rows.chunk_by_mut(|a, b| a.app_name.is_some() && same_job(a, b)) {
+        mark(job);
+    }
+    let count = rows.len();
+    let cut = count.saturating_sub(question.limit);
+    if cut > 0 {
+        rows = last(rows, question.limit);
+    }
+    let content = Runs { count: count as u64, cut: cut as u64, runs: rows };
+    Ok(table(&summary, store, content))
+}
+
+fn same_job(a: &Run, b: &Run) -> bool {
+    a.app_name == b.app_name && a.user == b.user
+}
+
+/// Numbers the runs of a name from the last one on, whoever's they are: as `run` counts.
+fn number(rows: Vec<(TimeRange, Run)>) -> Vec<Run> {
+    let mut order: Vec<(WallTime, String, usize)> =
+        rows.iter().enumerate().map(|(at, (seen, run))| (seen.from, run.app.clone(), at)).collect();
+    order.sort_by(|a, b| b.cmp(a));
+    let mut rows: Vec<Run> = rows.into_iter().map(|(_, run)| run).collect();
+    let mut counted: BTreeMap<String, i64> = BTreeMap::new();
+    for (.., at) in order {
+        let Some(run) = rows.get_mut(at) else { continue };
+        if let Some(name) = run.app_name.clone() {
+            let back = counted.entry(name).or_default();
+            *back -= 1;
+            run.run = Some(*back);
+        }
+    }
+    rows
+}
+
+/// Marks the runs of one job from which on CPU time was another. A run that goes on is not judged.
+fn mark(job: &mut [Run]) {
+    let whole: Vec<usize> =
+        (job.iter().enumerate()).filter(|(_, run)| !run.running).map(|(at, _)| at).collect();
+    let cpu: Vec<f64> = whole.iter().filter_map(|at| job.get(*at)).map(cpu_seconds).collect();
+    for change in change::changes(&cpu) {
+        if let Some(run) = whole.get(change.at).and_then(|at| job.get_mut(*at)) {
+            let change::Change { before, after, chance, .. } = change;
+            run.changed = Some(RunChange { before_seconds: before, after_seconds: after, chance });
+        }
+    }
+}
+
+/// CPU time of a run: the ledger's, else the samples'.
+fn cpu_seconds(run: &Run) -> f64 {
+    run.cpu.exact.map_or(run.cpu.sampled.cpu_seconds, |exact| exact.cpu_seconds)
+}
+
+/// The last `limit` of all runs, in the order in which they are.
+fn last(rows: Vec<Run>, limit: usize) -> Vec<Run> {
+    let mut begun: Vec<&str> = rows.iter().map(|run| run.begun.0.as_str()).collect();
+    begun.sort_unstable();
+    let first = begun.get(begun.len().saturating_sub(limit)).map(|text| (*text).to_owned());
+    let kept = rows.into_iter().filter(|run| first.as_ref().is_none_or(|first| run.begun.0 >= *first));
+    kept.take(limit).collect()
+}
+
+/// What applications used, by their id.
+fn used(store: &dyn Store, query: &Query) -> Result<BTreeMap<String, Used>, ApiError> {
+    let mut out: BTreeMap<String, Used> = BTreeMap::new();
+    for line in store.ledger(query.range, &query.selection, &[LabelKey::App, LabelKey::Stage])? {
+        let value = |key| line.labels.iter().find(|(known, _)| *known == key).map(|(_, value)| value);
+        let (Some(app), Some(stage)) = (value(LabelKey::App), value(LabelKey::Stage)) else { continue };
+        let used = out.entry((**app).to_owned()).or_default();
+        used.all.add_exact(&line);
+        if !stage.is_empty() {
+            used.tasks.add_exact(&line);
+            used.stages.insert(stage.clone());
+        }
+    }
+    for total in store.totals(query)? {
+        let used = out.entry(total.labels.get(LabelKey::App).to_owned()).or_default();
+        used.all.add_samples(&total);
+        let stage = total.labels.get(LabelKey::Stage);
+        if !stage.is_empty() {
+            used.tasks.add_samples(&total);
+            used.stages.insert(stage.into());
+        }
+    }
+    for total in store.totals(&Query { kind: SampleKind::OffCpu, ..query.clone() })? {
+        let label = |key| total.labels.get(key);
+        if label(LabelKey::ThreadClass) == ThreadClass::Task.slug() && !label(LabelKey::Stage).is_empty() {
+            let used = out.entry(label(LabelKey::App).to_owned()).or_default();
+            used.waits.add(label(LabelKey::Wait), total.weight);
+        }
+    }
+    Ok(out)
+}
+
+fn row(store: &dyn Store, id: &str, sum: &Sum, used: &Used) -> Run {
+    let seen = used.all.seen().unwrap_or(sum.seen);
+    let newest = store.span().map(|span| span.until);
+    let running =
+        newest.is_some_and(|newest| sum.seen.until >= newest && newest.plus(RECENT) >= WallTime::now());
+    Run {
+        app: id.to_owned(),
+        app_name: sum.value(LabelKey::AppName),
+        user: sum.value(LabelKey::User),
+        deploy: sum.value(LabelKey::Deploy),
+        run: None,
+        begun: seen.from.into(),
+        ended: (!running).then(|| seen.until.into()),
+        running,
+        wall_seconds: seen.until.as_secs_f64() - seen.from.as_secs_f64(),
+        cpu: used.all.answer(),
+        tasks: used.tasks.answer(),
+        waited: used.waits.answer(used.tasks.exact.as_ref()),
+        stages: used.stages.iter().filter(|stage| &***stage != UNKNOWN).count() as u64,
+        changed: None,
+    }
+}
+
+fn unknown_job(store: &dyn Store, all: &Query, job: &str) -> ApiError {
+    let names = match store.values(all, LabelKey::AppName) {
+        Ok(values) => values.into_iter().map(|value| value.value.to_string()).take(MAX_NAMED).collect(),
+        Err(_) => Vec::new(),
+    };
+    let there = match names.len() {
+        0 => "no application has a name.".to_owned(),
+        _ => format!("there are: {}.", names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")),
+    };
+    let message = format!("There is no run of a job `{}`; {there}", shown(job));
+    ApiError::new(StatusCode::NOT_FOUND, "unknown_job", message).of_parameter(param::JOB).with_choices(names)
+}

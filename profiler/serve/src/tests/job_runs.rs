@@ -1,0 +1,116 @@
+//! The runs of jobs: which applications are one's, what each used, and where that changed.
+
+use super::*;
+use emberscope_model::{LabelKey, LabelSet, Row, SampleKind};
+use emberscope_store::{MemoryStore, Store};
+use jobs::{RUN, labels, line, row, thread, window};
+
+fn executor(id: &str, name: &str, user: &str) -> LabelSet {
+    use LabelKey::{App, AppName, Role, User};
+    labels(&[(App, id), (AppName, name), (Role, "executor"), (User, user)])
+}
+
+/// Runs of `etl`, a window each, of whose tasks each used so many milliseconds.
+fn store(cpu: &[u64]) -> MemoryStore {
+    let store = MemoryStore::new(Default::default());
+    for (number, ms) in cpu.iter().enumerate() {
+        let jvm = executor(&format!("app-{number}"), "etl", "ann");
+        let task = |index: &str| thread(&jvm, "task", "1", index, index);
+        let gc = thread(&jvm, "gc", "", "", "");
+        let rows = vec![row(&task("0"), &[RUN], 40), row(&gc, &[RUN], 10)];
+        let from = number as u64 * 10_000;
+        let ledger = vec![
+            line(&task("0"), *ms, from + 1_000, from + 5_000),
+            line(&task("1"), *ms, from + 1_500, from + 6_500),
+            line(&gc, 500, from, from + 9_000),
+        ];
+        store.append(window(number as u64, rows, ledger, Vec::new()));
+    }
+    store
+}
+
+async fn ask(store: MemoryStore, query: &str) -> Got {
+    let app = router(state(store), Access::LocalHostOnly, Router::new());
+    send(app, request("GET", &format!("/api/v1/runs{query}"))).await
+}
+
+fn rows(got: &Got) -> Vec<Value> {
+    got.json()["runs"].as_array().expect("runs").clone()
+}
+
+#[tokio::test]
+async fn runs_of_all_that_is_kept_in_their_order() {
+    let got = ask(store(&[1000, 2000, 3000]), "?job=etl").await;
+    let rows = rows(&got);
+    let brief = |row: &Value| {
+        let exact = |of: &Value| of["exact"]["cpu_seconds"].clone();
+        json!([row["app"], row["run"], exact(row), exact(&row["tasks"]), row["wall_seconds"], row["stages"]])
+    };
+    let want = [
+        json!(["app-0", -3, 2.5, 2.0, 9.0, 1]),
+        json!(["app-1", -2, 4.5, 4.0, 9.0, 1]),
+        json!(["app-2", -1, 6.5, 6.0, 9.0, 1]),
+    ];
+    assert_eq!(rows.iter().map(brief).collect::<Vec<_>>(), want);
+    let last = &rows[2];
+    assert_eq!((&last["sampled"]["samples"], &last["tasks"]["sampled"]["samples"]), (&json!(50), &json!(40)));
+    assert_eq!(
+        (&last["user"], &last["running"], &last["changed"]),
+        (&json!("ann"), &json!(false), &Value::Null)
+    );
+    let ended = emberscope_model::WallTime::from_millis((START + 29) * 1000).to_string();
+    assert_eq!((&last["ended"], &last["waited"]), (&json!(ended), &Value::Null));
+    // The last ones where there are too many, and those of a time.
+    let got = ask(store(&[1000, 2000, 3000]), "?limit=2").await.json();
+    assert_eq!((&got["count"], &got["cut"], &got["runs"][0]["app"]), (&json!(3), &json!(1), &json!("app-1")));
+    let got = ask(store(&[1000, 2000, 3000]), &format!("?{}", within(0, 20))).await.json();
+    assert_eq!((&got["count"], &got["runs"][1]["run"]), (&json!(2), &json!(-1)));
+}
+
+#[tokio::test]
+async fn a_job_is_a_name_and_a_user() {
+    let store = store(&[1000]);
+    let of = |id: &str, name: &str, user: &str| {
+        row(&thread(&executor(id, name, user), "task", "1", "0", "0"), &[RUN], 5)
+    };
+    let waits = |row: Row| Row { kind: SampleKind::OffCpu, ..row };
+    let more =
+        vec![of("app-1", "etl", "bob"), of("app-2", "report", "ann"), waits(of("app-2", "report", "ann"))];
+    store.append(window(1, more, Vec::new(), Vec::new()));
+    // A driver that is not known yet is no run.
+    let early = of("unknown", "Main", "ann");
+    store.append(window(2, vec![of("app-3", "etl", "ann"), early], Vec::new(), Vec::new()));
+    let got = ask(store, "").await;
+    let brief = |row: &Value| json!([row["app_name"], row["user"], row["app"], row["run"]]);
+    let want = [
+        json!(["etl", "ann", "app-0", -3]),
+        json!(["etl", "ann", "app-3", -1]),
+        json!(["etl", "bob", "app-1", -2]),
+        json!(["report", "ann", "app-2", -1]),
+    ];
+    assert_eq!(rows(&got).iter().map(brief).collect::<Vec<_>>(), want);
+    let report = &rows(&got)[3];
+    assert_eq!((&report["exact"], &report["waited"]["by"]), (&Value::Null, &json!({ "other": 0.05 })));
+}
+
+#[tokio::test]
+async fn the_run_from_which_on_more_is_used_is_marked() {
+    let before = [1000, 1010, 990, 1005, 995, 1002, 998];
+    let after = [1300, 1310, 1290, 1305, 1295, 1302];
+    let got = ask(store(&[&before[..], &after[..]].concat()), "?job=etl").await;
+    let marked: Vec<Value> = rows(&got).into_iter().filter(|row| !row["changed"].is_null()).collect();
+    assert_eq!(marked.len(), 1, "{marked:?}");
+    let change = &marked[0]["changed"];
+    assert_eq!(marked[0]["app"], "app-7");
+    let near = |key: &str, want: f64| (change[key].as_f64().expect("a figure") - want).abs() < 0.01;
+    assert!(near("before_seconds", 2.5) && near("after_seconds", 3.1) && near("chance", 0.005), "{change}");
+}
+
+#[tokio::test]
+async fn what_is_no_job_is_told() {
+    let message = ask(store(&[1000]), "?job=elt").await.refused(404, "unknown_job", Some("job"));
+    assert_eq!(message, "There is no run of a job `elt`; there are: etl.");
+    ask(store(&[1000]), "?type=off-cpu").await.refused(400, "bad_parameter", Some("type"));
+    let nothing = ask(store(&[]), "").await.json();
+    assert_eq!((&nothing["runs"], &nothing["note"]), (&json!([]), &json!("No window has closed yet.")));
+}

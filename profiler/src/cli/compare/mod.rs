@@ -1,0 +1,181 @@
+//! `emberscope compare`: two runs of a job, and what makes the difference.
+//!
+//! In: two runs. Out: a report as text, JSON, Markdown, JUnit's XML or HTML, and with `--fail-over` an exit code. The
+//! daemon compares and judges; nothing is computed here.
+
+mod formats;
+mod html;
+mod junit;
+mod report;
+mod sections;
+
+use super::client::{Client, ClientArgs};
+use super::selection::TimeArgs;
+use super::when::range;
+use super::{CliError, code, output, table, text};
+use clap::Args;
+use emberscope_api::Compare;
+use emberscope_api::route::{self, param};
+use formats::ReportFormat;
+use report::Report;
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Flags of `emberscope compare`.
+#[derive(Args, Clone, Debug)]
+pub struct CompareArgs {
+    /// The run that is compared with, and the run that is compared: an application's id, or NAME@-1 for the last run of
+    /// a name, NAME@-2 for the one before it and so on; a NAME alone has one run.
+    #[arg(value_name = "RUN", num_args = 2, required_unless_present = "last")]
+    runs: Vec<String>,
+    /// Of this job, the name of applications, with --last.
+    #[arg(long, value_name = "NAME", requires = "last", help_heading = "Choice")]
+    job: Option<String>,
+    /// The last run of --job against the one before it.
+    #[arg(long, requires = "job", conflicts_with = "runs", help_heading = "Choice")]
+    last: bool,
+    #[command(flatten)]
+    time: TimeArgs,
+    /// End with 1 when the CPU time of all tasks, or of a query or stage that is 5 % of a run, grew by more than this
+    /// part even when twice its error is taken off: 10%.
+    #[arg(long, value_name = "PERCENT", help_heading = "Judging")]
+    fail_over: Option<String>,
+    /// Rows of each table at most, the largest differences.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 15, help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+    /// text, json (the daemon's answer), markdown, junit (needs --fail-over), or html: one file with the flame graph of the
+    /// difference, that loads nothing. Default: what the file's name ends in (.txt, .json, .md, .xml, .html); text on
+    /// standard output.
+    #[arg(long, value_name = "FORMAT", help_heading = "Output", value_parser = formats::format())]
+    format: Option<ReportFormat>,
+    /// File to write; - is standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+type Params = Vec<(Cow<'static, str>, String)>;
+
+/// Which run is meant: the application, and which of its name's runs. A name may have an `@` of its own.
+fn run_of(text: &str) -> (&str, Option<&str>) {
+    let is_run = |run: &str| {
+        let back = run.strip_prefix('-').unwrap_or_default();
+        run == "latest" || (!back.is_empty() && back.bytes().all(|b| b.is_ascii_digit()))
+    };
+    match text.rsplit_once('@') {
+        Some((name, run)) if !name.is_empty() && is_run(run) => (name, Some(run)),
+        _ => (text, None),
+    }
+}
+
+impl CompareArgs {
+    fn params(&self) -> Params {
+        let mut params = Params::new();
+        let mut put = |name: &'static str, value: String| params.push((Cow::Borrowed(name), value));
+        let last = self.job.as_ref().map(|job| [(job.as_str(), Some("-2")), (job.as_str(), Some("-1"))]);
+        let named = self.runs.iter().map(|run| run_of(run));
+        let runs = last.into_iter().flatten().chain(named);
+        for ((app, run), [app_key, run_key]) in
+            runs.zip([["left.app", "left.run"], ["right.app", "right.run"]])
+        {
+            put(app_key, app.to_owned());
+            if let Some(run) = run {
+                put(run_key, run.to_owned());
+            }
+        }
+        let [from, until] = range(self.time.from.as_ref(), self.time.until.as_ref(), &jiff::Zoned::now());
+        let times = [("from", from), ("until", until), (param::FAIL_OVER, self.fail_over.clone())];
+        for (name, value) in times {
+            if let Some(value) = value {
+                put(name, value);
+            }
+        }
+        put(param::LIMIT, self.limit.to_string());
+        params
+    }
+
+    /// The format, before anybody is asked.
+    fn decide(&self) -> Result<ReportFormat, CliError> {
+        let file = self.output.as_deref().filter(|path| path.as_os_str() != "-");
+        let format = match (self.format, file) {
+            (Some(format), _) => format,
+            (None, None) => ReportFormat::Text,
+            (None, Some(file)) => ReportFormat::of_file(file).ok_or_else(|| {
+                let name = file.display();
+                CliError::Usage(format!(
+                    "the name {name} tells no format: end it in .txt, .json, .md, .xml or .html, or use --format"
+                ))
+            })?,
+        };
+        if format == ReportFormat::Junit && self.fail_over.is_none() {
+            return Err(CliError::Usage(
+                "--format junit says what passed and what failed: add --fail-over".to_owned(),
+            ));
+        }
+        Ok(format)
+    }
+}
+
+/// Writes the report. Out: the exit code: 1 where something grew by more than `--fail-over`.
+///
+/// # Errors
+/// [`CliError::Usage`]: the format cannot be decided. [`CliError::File`]: the file cannot be written. Else as for
+/// [`Client::get_json`].
+pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
+    let format = args.decide()?;
+    let client = args.client.client()?;
+    let (json, compare) = client.get_json::<Compare<'_>>(route::COMPARE.path, &args.params())?;
+    let report = Report::new(&compare);
+    let body = match format {
+        ReportFormat::Text => {
+            let file = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+            let room = if file.is_some() { None } else { table::terminal_width() };
+            report.text(room)?
+        }
+        ReportFormat::Json => json.into_bytes(),
+        ReportFormat::Markdown => report.markdown().into_bytes(),
+        ReportFormat::Junit => junit::write(&compare).into_bytes(),
+        ReportFormat::Html => html::write(&report, &picture(&client, &compare)?),
+    };
+    deliver(args.output.as_deref(), format, &body)?;
+    let err = &mut io::stderr().lock();
+    for line in report.beside() {
+        writeln!(err, "{}", text::clean(&line))?;
+    }
+    Ok(if compare.judged.is_some_and(|judged| judged.failed > 0) { code::FAILURE } else { code::OK })
+}
+
+/// The flame graph of the difference: of tasks, times as they are.
+fn picture(client: &Client, compare: &Compare<'_>) -> Result<Vec<u8>, CliError> {
+    let mut params = Params::new();
+    for (side, run) in [("left", &compare.left), ("right", &compare.right)] {
+        let basis = &run.basis;
+        let of_side = [("app", &run.app), ("from", &basis.range.from.0), ("until", &basis.range.until.0)];
+        params.extend(of_side.map(|(name, value)| (Cow::Owned(format!("{side}.{name}")), value.clone())));
+    }
+    let both = [("query", "{stage!=\"\"}"), (param::SCALE, "absolute"), (param::FORMAT, "svg")];
+    params.extend(both.map(|(name, value)| (Cow::Borrowed(name), value.to_owned())));
+    Ok(client.get(route::DIFF.path, &params)?.body)
+}
+
+fn deliver(file: Option<&Path>, format: ReportFormat, body: &[u8]) -> Result<(), CliError> {
+    match file.filter(|path| path.as_os_str() != "-") {
+        Some(path) => {
+            let written = std::fs::write(path, body);
+            written.map_err(|source| CliError::File { what: "write", path: path.to_owned(), source })
+        }
+        None => {
+            let out = &mut io::stdout().lock();
+            match (format, std::str::from_utf8(body)) {
+                (ReportFormat::Json, Ok(json)) => output::write_json(out, json)?,
+                _ => out.write_all(body)?,
+            }
+            Ok(out.flush()?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Two runs of one job on real Spark: the second has a stage more, first of all, so that all others have other numbers, and a method
+//! that takes longer.
+
+use crate::held::now_ms;
+use anyhow::{Context as _, Result, ensure};
+use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_for, wait_visible};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+/// What Spark says is kept this long after it is said, at the latest: its driver is asked every 30 s.
+const KEPT: Duration = Duration::from_secs(40);
+/// How long the job may take on a crowded machine.
+const WORK: Duration = Duration::from_secs(300);
+/// By how many percent the method takes longer: the whole grows by more than the tenth that is allowed.
+const SLOWER: &str = "60";
+
+#[test]
+fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
+    let Some(here) = Here::or_skip("runs_are_put_side_by_side_and_what_slowed_one_is_found") else {
+        return Ok(());
+    };
+    let dir = tempfile::tempdir()?;
+    let daemon = here.daemon(dir.path(), &["--window", "2s"])?;
+    let (first, left) = run(&here, &dir.path().join("left"), ["0", "false"])?;
+    let (second, right) = run(&here, &dir.path().join("right"), [SLOWER, "true"])?;
+    wait_visible(&daemon, now_ms()?)?;
+    let path = format!("/api/v1/compare?left.app={left}&right.app={right}&fail_over=10");
+    let compared = wait_for("names of both runs", KEPT + VISIBLE, || {
+        let answer = daemon.json(&path)?;
+        let unnamed = ["left", "right"].map(|side| answer[side]["unnamed_stages"] == 0);
+        Ok((unnamed == [true, true]).then_some(answer))
+    })?;
+    println!("{}", table(&here, &daemon, &left, &right)?);
+    holds(&compared)?;
+    by_command(&here, &daemon)?;
+    drop((first, second));
+    ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+fn run(here: &Here, dir: &Path, [slower, cached]: [&str; 2]) -> Result<(Job, String)> {
+    let job = SparkJob::java(&["Nightly"], &here.venv, &here.java, dir).master("local[2]");
+    let mut job = job.arg(slower).arg(cached).arg("true").start()?;
+    let app = job.wait_fact("app", WARM_UP)?;
+    job.wait_fact("done", WORK)?;
+    Ok((job, app))
+}
+
+/// What is true of these two runs, whoever is asked.
+fn holds(answer: &Value) -> Result<()> {
+    let rows = |part: &str| answer[part]["rows"].as_array().cloned().context("no rows");
+    let stages = rows("stages")?;
+    let names = |only: &Value| -> Vec<String> {
+        let of = stages.iter().filter(|row| row["only"] == *only);
+        of.filter_map(|row| row["name"].as_str()).map(str::to_owned).collect()
+    };
+    let only = names(&Value::from("right"));
+    ensure!(
+        only.len() == 1 && only.iter().all(|name| name.starts_with("count at Nightly.java:")),
+        "{stages:#?}"
+    );
+    ensure!(names(&Value::from("left")).is_empty(), "{stages:#?}");
+    // What ran before a thread's name was seen has no number of its own.
+    for row in stages.iter().filter(|row| row["only"].is_null() && row["left_stage"] != "unknown") {
+        ensure!(row["left_stage"] != row["right_stage"], "a stage has its number still: {row}");
+    }
+    ensure!(
+        names(&Value::Null).iter().any(|name| name.starts_with("reduce at Nightly.java:")),
+        "{stages:#?}"
+    );
+    let queries = rows("queries")?;
+    ensure!(queries.len() == 1 && queries.iter().all(|row| row["only"].is_null()), "{queries:#?}");
+    let method = &answer["methods"]["rows"][0];
+    ensure!(method["name"] == "Nightly.score" && method["significant"] == true, "{method}");
+    let checked = answer["judged"]["checked"].as_array().context("nothing was judged")?;
+    let failed = |of: &str| checked.iter().any(|row| row["of"] == of && row["failed"] == true);
+    ensure!(failed("whole") && failed("stage"), "{checked:#?}");
+    Ok(())
+}
+
+fn table(here: &Here, daemon: &Daemon, left: &str, right: &str) -> Result<String> {
+    let binary = here.binary.to_str().context("the binary's path")?;
+    Ok(ran([binary, "compare", left, right, "--url", daemon.url()])?.good()?.out)
+}
+
+/// The same as a user asks it: the last run of a job, and what continuous integration does with it.
+fn by_command(here: &Here, daemon: &Daemon) -> Result<()> {
+    let binary = here.binary.to_str().context("the binary's path")?;
+    let runs = ran([binary, "runs", "--job", "nightly scores", "--url", daemon.url()])?.good()?.out;
+    println!("{runs}");
+    ensure!(runs.lines().filter(|line| line.trim_start().starts_with('-')).count() == 2, "{runs}");
+    let last = ["compare", "--job", "nightly scores", "--last", "--fail-over", "10%", "--url", daemon.url()];
+    let said = ran([&[binary], &last[..]].concat())?;
+    ensure!(said.code == 1, "it ended with {}: {}", said.code, said.err);
+    ensure!(
+        said.out.contains("FAILED: whole all tasks: +") && said.out.contains("Nightly.score"),
+        "{}",
+        said.out
+    );
+    let junit = ran([&[binary], &last[..], &["--format", "junit"]].concat())?;
+    ensure!(junit.out.contains("<failure message=\"whole all tasks"), "{}", junit.out);
+    let back = ran([
+        binary,
+        "compare",
+        "nightly scores@-1",
+        "nightly scores@-2",
+        "--fail-over",
+        "10",
+        "--url",
+        daemon.url(),
+    ])?;
+    ensure!(back.good()?.out.contains("PASSED"), "what took less is no failure");
+    Ok(())
+}
