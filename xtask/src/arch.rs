@@ -20,6 +20,11 @@ impl Arch {
         Self::ALL.into_iter().find(|arch| arch.rust() == std::env::consts::ARCH)
     }
 
+    /// A name for what this machine has without its architecture's and others with it: `kernels`, `kernels-arm64`.
+    pub fn own_or_named(self, name: &str) -> String {
+        if Self::own() == Some(self) { name.to_owned() } else { format!("{name}-{}", self.debian()) }
+    }
+
     /// As Rust calls it, and aya after it.
     pub const fn rust(self) -> &'static str {
         match self {

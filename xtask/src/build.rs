@@ -17,10 +17,21 @@ pub struct Options {
 
 /// Builds what is asked for; the path of the daemon is the answer.
 pub fn of(options: &Options) -> Result<PathBuf> {
-    match options.arch {
-        Some(arch) if Arch::own() != Some(arch) => other(arch),
-        _ => run(),
-    }
+    options.arch.map_or_else(run, run_for)
+}
+
+/// Builds all for an architecture; the path of the daemon is the answer.
+pub fn run_for(arch: Arch) -> Result<PathBuf> {
+    if Arch::own() == Some(arch) { run() } else { other(arch) }
+}
+
+/// Where the daemon of an architecture is built.
+pub fn binary(arch: Arch) -> PathBuf {
+    let target = match Arch::own() {
+        Some(own) if own == arch => places::target(),
+        _ => cross::target_dir().join(arch.target()),
+    };
+    target.join("release").join("emberscope")
 }
 
 /// Builds all for this machine; the path of the daemon is the answer.
@@ -36,7 +47,7 @@ pub fn run() -> Result<PathBuf> {
         "emberscope",
     ]);
     daemon(&mut cargo)?;
-    let binary = places::target().join("release").join("emberscope");
+    let binary = binary(own);
     println!("built {}", binary.display());
     Ok(binary)
 }
@@ -48,7 +59,7 @@ fn other(arch: Arch) -> Result<PathBuf> {
     let mut cargo = cross::cargo(arch, "build");
     cargo.env("EMBERSCOPE_BPF_OBJECT", &object).args(["--release", "--package", "emberscope"]);
     daemon(&mut cargo)?;
-    let binary = cross::target_dir().join(arch.target()).join("release").join("emberscope");
+    let binary = binary(arch);
     println!("built {}", binary.display());
     Ok(binary)
 }

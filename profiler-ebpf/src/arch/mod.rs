@@ -5,8 +5,8 @@
 //! runtime does on an architecture (HotSpot's prologues, slots of its frames) is in that runtime's room, in files of the
 //! architecture's name.
 //!
-//! Each gives: [`NAME`], [`USER_END`], [`LINK_REGISTER`], [`HOTSPOT`], [`code_address`], [`frameless`], [`Registers`]
-//! and [`interrupted`]; for the programs also `SavedRegisters`, `is_user`, `is_foreign`, `of_event`, `of_task`,
+//! Each gives: [`NAME`], [`USER_END`], [`LINK_REGISTER`], [`code_address`], [`frameless`], [`Registers`],
+//! [`SIGNAL_BELOW`], [`SIGNAL_BYTES`] and [`interrupted`]; for the programs also `SavedRegisters`, `is_user`, `is_foreign`, `of_event`, `of_task`,
 //! `system_call`, `stack_pointer` and `moves_bytes`.
 
 // Its decoding of instructions and words is tested wherever the tests run.

@@ -17,6 +17,7 @@ mod native;
 pub mod recent;
 mod rows;
 pub mod runtime;
+mod saved;
 mod stack;
 pub mod state;
 mod table;
@@ -27,7 +28,7 @@ use crate::threads;
 use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
-use profiler_ebpf::arch::Start;
+use profiler_ebpf::arch::{LINK_REGISTER, Start};
 use profiler_ebpf::{MAX_FRAMES_WITH_PYTHON, MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
 use stack::FIRST_FETCH_BYTES;
 pub use stack::{at_most, checked};
@@ -249,8 +250,9 @@ unsafe fn caller(scratch: *mut Scratch, pc: u64, sp: u64, fp: u64) -> bool {
     // SAFETY: as above.
     unsafe {
         let walk = &mut (*scratch).walk;
-        // The stack grows down: a caller's frame lies above.
-        if sp <= walk.sp || sp & 7 != 0 || sp - walk.sp > MAX_FRAME_BYTES {
+        // The stack grows down: a caller's frame lies above. An interrupted function has none yet where calls push nothing.
+        let frameless = LINK_REGISTER && walk.leaf != 0 && sp == walk.sp;
+        if sp <= walk.sp && !frameless || sp & 7 != 0 || sp.wrapping_sub(walk.sp) > MAX_FRAME_BYTES {
             return ended(scratch, StackEnd::StackNotGrowing);
         }
         (walk.pc, walk.sp, walk.fp, walk.leaf) = (pc, sp, fp, 0);

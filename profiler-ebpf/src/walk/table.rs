@@ -10,15 +10,15 @@
 use super::apply::apply;
 use super::recent::Banks;
 use super::rows::{self, NATIVE, find};
-use super::stack::{LAST_PAIR, PAIR, at_most, is_user_address};
+use super::saved::{LEAST_BYTES, usual};
+use super::stack::at_most;
 use super::state::Walk;
 use super::{
     GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, mix_frame, native, push,
 };
 use crate::maps::{PROCESSES, RULES, Scratch};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::arch::code_address;
-use profiler_ebpf::{CfaRule, FpRule, ProcessTables, STAMP_WORDS, StackEnd};
+use profiler_ebpf::{CfaRule, ProcessTables, STAMP_WORDS, StackEnd};
 
 /// Number of the rule `Unsupported`, the first that the daemon tells.
 const UNSUPPORTED: u32 = 1;
@@ -131,30 +131,12 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
             }
             let from = if kind == CfaRule::Sp as u64 { sp } else { fp };
             let cfa = from.wrapping_add(((rule as i64) >> 32) as u64);
-            if cfa.wrapping_sub(sp).wrapping_sub(8) > MAX_FRAME_BYTES || cfa & 7 != 0 {
+            if cfa.wrapping_sub(sp).wrapping_sub(LEAST_BYTES) > MAX_FRAME_BYTES || cfa & 7 != 0 {
                 break;
             }
-            let at = cfa.wrapping_sub(PAIR).wrapping_sub(base);
-            if at > limit || at > LAST_PAIR {
+            let Some((return_address, caller_fp)) = usual(scratch, rule, (cfa, fp), (base, limit)) else {
                 break;
-            }
-            let fetched = addr_of_mut!((*scratch).fetched).cast::<u8>();
-            let return_address =
-                code_address(fetched.add(at_most::<LAST_PAIR>(at)).cast::<u64>().add(1).read());
-            if !is_user_address(return_address) {
-                break;
-            }
-            // With the place of the return address: any other than below the CFA is for `apply`.
-            let saved = rule >> 8 & 0xff;
-            if saved == FpRule::AtCfa as u64 {
-                let slot = cfa.wrapping_add((rule >> 16) as i16 as u64).wrapping_sub(base);
-                if slot > limit || slot > LAST_PAIR {
-                    break;
-                }
-                fp = fetched.add(at_most::<LAST_PAIR>(slot)).cast::<u64>().read();
-            } else if saved != FpRule::Same as u64 {
-                break;
-            }
+            };
             if frames >= (*own).most || words > LAST_FRAME {
                 break;
             }
@@ -168,7 +150,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
             hash = mix_frame(hash, pc, second);
             words += 2;
             frames += 1;
-            (pc, sp, leaf) = (return_address, cfa, 0);
+            (pc, sp, fp, leaf) = (return_address, cfa, caller_fp, 0);
             other = false;
             if pc >= low && pc < high {
                 break;

@@ -23,12 +23,20 @@ pub struct Arch {
     pub columns: Columns,
     /// What the walker can make of a row; the flag says that it is of a signal's frame.
     pub rule: fn(&Row<'_>, signal: bool) -> UnwindRule,
+    /// Whether unwind information may tell of signed return addresses (`DW_CFA_AARCH64_negate_ra_state`).
+    pub signs_returns: bool,
     /// Whether the walker goes by unwind tables here; else native code is walked by frame pointers, and by the link
     /// register where the code proves it.
     pub tables: bool,
+    /// The rows of the vdso, from its code: offsets from the code's first byte, in order, from which rules hold. None: the
+    /// vdso has unwind information.
+    pub vdso: Option<VdsoRows>,
     /// The field of `thread_struct` that is the thread's pointer to its TLS, or begins with it.
     pub thread_pointer: &'static str,
 }
+
+/// Rows of a vdso, made from the bytes of its code.
+pub type VdsoRows = fn(&[u8]) -> Vec<(u64, UnwindRule)>;
 
 /// DWARF's numbers of the registers that the walker follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

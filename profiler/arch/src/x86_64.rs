@@ -13,7 +13,9 @@ pub const ARCH: Arch = Arch {
     machine: 62,
     columns: Columns { fp: RBP, sp: RSP, return_address: 16 },
     rule,
+    signs_returns: false,
     tables: true,
+    vdso: None,
     thread_pointer: "fsbase",
 };
 

@@ -1,5 +1,6 @@
-# Runs the daemon beside programs of known stacks and leaves what it says in $OUT. In: MODE (full or quick), and where
-# things are; the defaults are the guest's. Out: files, and lines `fact NAME=VALUE` in $OUT/facts. Judges nothing.
+# Runs the daemon beside programs of known stacks and leaves what it says in $OUT. In: MODE (full, native: without Java, or
+# quick), and where things are; the defaults are the guest's. Out: files, and lines `fact NAME=VALUE` in $OUT/facts. Judges
+# nothing.
 : "${MODE:=full}" "${OUT:=/tmp/out}" "${WORK:=/tmp/work}" "${TOOLS:=/tools}" "${JAVA:=/jdk/bin/java}" "${PORT:=4099}"
 export HOME=/tmp EMBERSCOPE_URL="unix:$WORK/socket"
 mkdir -p "$OUT" "$WORK"
@@ -59,17 +60,19 @@ fact native $!
 "$TOOLS/spin" syscall >/dev/null &
 started="$started $!"
 fact syscall $!
-# Calls that are not inlined are frames in whatever way they are walked.
-walk() { exec "$JAVA" -Xmx128m -XX:+UseSerialGC -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,Walk::* "$@"; }
-(walk -cp "$TOOLS" Walk deep 20) >"$WORK/java" 2>&1 &
-started="$started $!"
-fact java $!
-(walk -XX:+PreserveFramePointer -cp "$TOOLS" Walk deep 20) >"$WORK/javafp" 2>&1 &
-started="$started $!"
-fact javafp $!
-ready() { grep -q ready "$WORK/java" && grep -q ready "$WORK/javafp"; }
-wait_for 300 ready || { fact java_late yes; cat "$WORK/java" "$WORK/javafp" >"$OUT/java.log"; }
-# Until all is compiled; then some windows of it.
+if [ "$MODE" = full ]; then
+    # Calls that are not inlined are frames in whatever way they are walked.
+    walk() { exec "$JAVA" -Xmx128m -XX:+UseSerialGC -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,Walk::* "$@"; }
+    (walk -cp "$TOOLS" Walk deep 20) >"$WORK/java" 2>&1 &
+    started="$started $!"
+    fact java $!
+    (walk -XX:+PreserveFramePointer -cp "$TOOLS" Walk deep 20) >"$WORK/javafp" 2>&1 &
+    started="$started $!"
+    fact javafp $!
+    ready() { grep -q ready "$WORK/java" && grep -q ready "$WORK/javafp"; }
+    wait_for 300 ready || { fact java_late yes; cat "$WORK/java" "$WORK/javafp" >"$OUT/java.log"; }
+fi
+# Until all is compiled, and the native program's files have tables; then some windows of it.
 sleep 12
 from=$(($(date +%s) + 5))
 sleep 30

@@ -9,6 +9,7 @@ use super::outcome::Outcome;
 use super::packages::Kernel;
 use super::system::System;
 use super::{Mode, initramfs};
+use crate::arch::Arch;
 use crate::launch::Running;
 use crate::{places, root, step};
 use anyhow::{Context as _, Result, bail};
@@ -16,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-const QEMU: &str = "qemu-system-x86_64";
 /// Memory of the guest, MB: two JVMs with small heaps, and the daemon while it reads symbols.
 const MEMORY: &str = "2048";
 /// Room for what comes back: answers and logs of some MB.
@@ -27,14 +27,43 @@ const QUICK: Duration = Duration::from_secs(240);
 
 /// A panic ends qemu, as there is no reboot. On a busy machine an emulated timer ticks too late for the kernel's check of
 /// it, which would be such a panic.
-const BOOT: &str = "console=ttyS0 loglevel=5 panic=-1 no_timer_check mitigations=off";
+const BOOT: &str = "loglevel=5 panic=-1 no_timer_check mitigations=off";
 
-/// qemu, installed where there is none.
-pub fn ensure() -> Result<PathBuf> {
-    if places::on_path(QEMU).is_none() {
-        root::apt_install(&["qemu-system-x86"], "qemu")?;
+/// The machine that is emulated.
+struct Machine {
+    /// The program, and Debian's package of it.
+    qemu: (&'static str, &'static str),
+    /// What board it is, and the CPU.
+    board: &'static [&'static str],
+    /// The serial port, as the kernel calls it.
+    console: &'static str,
+}
+
+impl Machine {
+    const fn of(arch: Arch) -> Self {
+        match arch {
+            Arch::X86_64 => Self {
+                qemu: ("qemu-system-x86_64", "qemu-system-x86"),
+                board: &["-cpu", "max"],
+                console: "ttyS0",
+            },
+            // Signatures of pointers as the CPU likes: those of the architecture's own cipher take longer than all else.
+            Arch::Arm64 => Self {
+                qemu: ("qemu-system-aarch64", "qemu-system-arm"),
+                board: &["-M", "virt", "-cpu", "max,pauth-impdef=on"],
+                console: "ttyAMA0",
+            },
+        }
     }
-    places::on_path(QEMU).with_context(|| format!("qemu-system-x86 is installed, yet there is no {QEMU}"))
+}
+
+/// qemu for an architecture, installed where there is none.
+pub fn ensure(arch: Arch) -> Result<PathBuf> {
+    let (qemu, package) = Machine::of(arch).qemu;
+    if places::on_path(qemu).is_none() {
+        root::apt_install(&[package], "qemu")?;
+    }
+    places::on_path(qemu).with_context(|| format!("{package} is installed, yet there is no {qemu}"))
 }
 
 /// Runs the check on a kernel; its files are in `dir`.
@@ -42,7 +71,6 @@ pub fn run(
     qemu: &Path,
     kernel: &Kernel,
     system: &System,
-    busybox: &Path,
     dir: &Path,
     (mode, kvm): (Mode, bool),
 ) -> Result<Outcome> {
@@ -50,7 +78,7 @@ pub fn run(
     let out = dir.join("out");
     std::fs::create_dir_all(&out).with_context(|| format!("creating {}", out.display()))?;
     let initrd = dir.join("initramfs");
-    let archive = initramfs::make(kernel, busybox)?;
+    let archive = initramfs::make(kernel, &system.busybox)?;
     std::fs::write(&initrd, archive).with_context(|| format!("writing {}", initrd.display()))?;
     let disk = dir.join("out.tar");
     let file = std::fs::File::create(&disk).with_context(|| format!("creating {}", disk.display()))?;
@@ -59,10 +87,11 @@ pub fn run(
     let drive = |path: &Path, more: &str| format!("file={},if=virtio,format=raw{more}", path.display());
     let mut command = Command::new(qemu);
     let accel = if kvm { "kvm" } else { "tcg,thread=multi" };
-    command.args(["-accel", accel, "-cpu", "max", "-smp", "2", "-m", MEMORY]);
+    let machine = Machine::of(system.arch);
+    command.args(machine.board).args(["-accel", accel, "-smp", "2", "-m", MEMORY]);
     command.args(["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]);
     command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(&initrd);
-    command.args(["-append", &format!("{BOOT} MODE={}", mode.word())]);
+    command.args(["-append", &format!("console={} {BOOT} MODE={}", machine.console, mode.word())]);
     command.args(["-drive", &drive(&system.image, ",readonly=on"), "-drive", &drive(&disk, "")]);
     let log = dir.join("console.log");
     let mut guest = Running::start("the guest", &mut command, &log)?;

@@ -2,6 +2,7 @@
 //!
 //! In: an [`Outcome`]. Out: a [`Verdict`]. What a kernel cannot do is no failure where the daemon says so.
 
+use super::Mode;
 use super::outcome::Outcome;
 use super::programs::{interrupted, is_java, is_native, names};
 use crate::oracle::stack::{Frame, Stack};
@@ -106,8 +107,8 @@ const OF_KERNEL: [&str; 12] = [
     "kptr restrict",
 ];
 
-/// Judges. `quick`: only what `MODE=quick` runs.
-pub fn judge(outcome: &Outcome, quick: bool) -> Verdict {
+/// Judges what the mode runs.
+pub fn judge(outcome: &Outcome, mode: Mode) -> Verdict {
     let mut verdict = Verdict {
         release: outcome.fact("up").map(str::to_owned),
         bpf_loop: outcome.checked("bpf loop") == Some("ok"),
@@ -133,11 +134,13 @@ pub fn judge(outcome: &Outcome, quick: bool) -> Verdict {
     let has_user = |stack: &Stack| stack.user().next().is_some();
     verdict.native = Share::of(&outcome.of("native"), has_user, is_native);
     verdict.expect("the native program's stacks", &verdict.native.clone());
-    if quick {
+    if mode == Mode::Quick {
         return verdict;
     }
     syscalls(outcome, &mut verdict);
-    java(outcome, &mut verdict);
+    if mode == Mode::Full {
+        java(outcome, &mut verdict);
+    }
     if outcome.fact("stopped") != Some("0") {
         verdict.failures.push("the daemon did not end well when it was asked to".to_owned());
     }

@@ -6,6 +6,7 @@
 //! (no qemu, no network) is a skip that says why; what is wrong is an error.
 
 mod cpio;
+mod foreign;
 mod guest;
 mod host;
 mod initramfs;
@@ -19,6 +20,7 @@ mod system;
 pub use system::libraries_of;
 mod table;
 
+use crate::arch::Arch;
 use crate::setup::jdk;
 use crate::{build, places};
 use anyhow::{Context as _, Result, bail};
@@ -27,12 +29,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use table::Row;
 
-/// The page that `--write-docs` makes.
-const PAGE: &str = "docs/reference/kernels.md";
 /// This machine's own kernel.
 const HOST: &str = "host";
-/// What `--quick` boots: the oldest that is supported, which lacks the most.
-const OLDEST: &str = "5.10";
+/// The series that are booted when none is named: each Debian's of now, the oldest that is supported first, which lacks the
+/// most.
+const fn usual(arch: Arch) -> &'static [&'static str] {
+    match arch {
+        Arch::X86_64 => &["5.10", "6.1", "6.12"],
+        Arch::Arm64 => &["6.1", "6.12"],
+    }
+}
 
 /// What to run.
 #[derive(clap::Args, Default)]
@@ -40,6 +46,9 @@ pub struct Options {
     /// Kernels: series (5.10, 6.1), releases, or `host` for this machine's own (default: 5.10, 6.1, 6.12, the newest
     /// that Debian carries, and the machine's own)
     kernels: Vec<String>,
+    /// For another architecture than this machine's, by emulation
+    #[arg(long, value_enum)]
+    arch: Option<Arch>,
     /// List the kernels there are, and end
     #[arg(long)]
     list: bool,
@@ -49,17 +58,17 @@ pub struct Options {
     /// Read Debian's lists anew, for newer releases
     #[arg(long)]
     update: bool,
-    /// Write docs/reference/kernels.md, when all the usual kernels have run
+    /// Write docs/reference/kernels.md (kernels-arm64.md), when all the usual kernels have run
     #[arg(long, conflicts_with_all = ["quick", "kernels"])]
     write_docs: bool,
-    /// Take target/release/emberscope as it is
+    /// Take the daemon as it was built last
     #[arg(long)]
     no_build: bool,
     /// Boot nothing: judge what the last run left
     #[arg(long, conflicts_with = "quick")]
     again: bool,
     /// Let qemu use /dev/kvm
-    #[arg(long)]
+    #[arg(long, conflicts_with = "arch")]
     kvm: bool,
 }
 
@@ -67,6 +76,8 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Full,
+    /// All but programs in Java, whose frames the walker does not know on the architecture.
+    Native,
     Quick,
 }
 
@@ -75,63 +86,89 @@ impl Mode {
     const fn word(self) -> &'static str {
         match self {
             Self::Full => "full",
+            Self::Native => "native",
             Self::Quick => "quick",
+        }
+    }
+
+    const fn whole(arch: Arch) -> Self {
+        match arch {
+            Arch::X86_64 => Self::Full,
+            Arch::Arm64 => Self::Native,
         }
     }
 }
 
+/// What runs, and on what.
+struct Plan<'a> {
+    arch: Arch,
+    mode: Mode,
+    options: &'a Options,
+}
+
 /// Runs them.
 pub fn run(options: &Options) -> Result<()> {
-    let mode = if options.quick { Mode::Quick } else { Mode::Full };
-    let listed = packages::list(options.update);
+    let own = Arch::own().context("the daemon runs on x86-64 and arm64 only")?;
+    let arch = options.arch.unwrap_or(own);
+    let mode = if options.quick { Mode::Quick } else { Mode::whole(arch) };
+    let plan = Plan { arch, mode, options };
+    let listed = packages::list(arch, options.update);
     if options.list {
         for release in listed? {
             println!("{:<6} {}", release.series, release.release);
         }
-        println!("{HOST:<6} {}", rustix::system::uname().release().to_string_lossy());
+        if arch == own {
+            println!("{HOST:<6} {}", rustix::system::uname().release().to_string_lossy());
+        }
         return Ok(());
     }
+    let oldest = usual(arch).first().map(|series| (*series).to_owned());
     let asked = match (options.kernels.is_empty(), mode) {
-        (true, Mode::Quick) => &[OLDEST.to_owned()][..],
+        (true, Mode::Quick) => oldest.as_slice(),
         _ => &options.kernels[..],
     };
     let mut rows = Vec::new();
     let releases = match listed {
-        Ok(there) => chosen(&there, asked)?,
+        Ok(there) => plan.chosen(&there, asked)?,
         Err(error) => {
             rows.push(skipped("Debian's kernels", &error));
             Vec::new()
         }
     };
-    let with_host = asked.is_empty() || asked.iter().any(|name| name == HOST);
+    let with_host = arch == own && (asked.is_empty() || asked.iter().any(|name| name == HOST));
     if options.again {
         let names = releases.iter().map(|release| release.series.as_str()).chain(with_host.then_some(HOST));
-        rows.extend(names.map(left));
+        rows.extend(names.map(|name| plan.left(name)));
     } else if !releases.is_empty() || with_host {
-        rows.extend(all(&releases, with_host, mode, options)?);
+        rows.extend(plan.all(&releases, with_host)?);
     }
     print!("\n{}", table::terminal(&rows));
     if options.write_docs && rows.iter().all(|row| row.result.is_ok()) {
-        let page = places::workspace().join(PAGE);
-        std::fs::write(&page, table::page(&rows)).with_context(|| format!("writing {}", page.display()))?;
-        println!("wrote {PAGE}");
+        let page = table::page_of(arch);
+        let path = places::workspace().join(page);
+        std::fs::write(&path, table::page(&rows, arch))
+            .with_context(|| format!("writing {}", path.display()))?;
+        println!("wrote {page}");
     }
     let failed = |row: &&Row| row.result.as_ref().is_ok_and(|verdict| !verdict.failures.is_empty());
     let failed: Vec<&str> = rows.iter().filter(failed).map(|row| row.name.as_str()).collect();
     if !failed.is_empty() {
-        bail!("not all is right on {}; what they left is in {}", failed.join(", "), dir().display());
+        bail!("not all is right on {}; what they left is in {}", failed.join(", "), plan.dir().display());
     }
     Ok(())
 }
 
 /// The oldest kernel, with the daemon that is built: nothing when all is right there, or why it could not be tried.
 pub fn oldest() -> Result<Option<String>> {
-    let options = Options { kernels: vec![OLDEST.to_owned()], no_build: true, ..Options::default() };
-    let releases = match packages::list(false) {
-        Ok(there) => chosen(&there, &options.kernels)?,
+    let arch = Arch::own().context("the daemon runs on x86-64 and arm64 only")?;
+    let series = usual(arch).first().map(|series| (*series).to_owned());
+    let options = Options { kernels: series.into_iter().collect(), no_build: true, ..Options::default() };
+    let plan = Plan { arch, mode: Mode::whole(arch), options: &options };
+    let releases = match packages::list(arch, false) {
+        Ok(there) => plan.chosen(&there, &options.kernels)?,
         Err(error) => return Ok(Some(format!("{error:#}"))),
     };
-    for row in all(&releases, false, Mode::Full, &options)? {
+    for row in plan.all(&releases, false)? {
         match row.result {
             Err(why) => return Ok(Some(why)),
             Ok(verdict) if !verdict.failures.is_empty() => bail!("{}", verdict.failures.join("; ")),
@@ -141,86 +178,91 @@ pub fn oldest() -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The releases that are asked for, this machine's own apart.
-fn chosen(there: &[Release], asked: &[String]) -> Result<Vec<Release>> {
-    let names: Vec<String> = asked.iter().filter(|name| *name != HOST).cloned().collect();
-    if names.is_empty() && !asked.is_empty() {
-        return Ok(Vec::new());
+impl Plan<'_> {
+    /// The releases that are asked for, this machine's own apart.
+    fn chosen(&self, there: &[Release], asked: &[String]) -> Result<Vec<Release>> {
+        let names: Vec<String> = asked.iter().filter(|name| *name != HOST).cloned().collect();
+        if names.is_empty() && !asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        release::chosen(there, &names, usual(self.arch)).map_err(|unknown| {
+            let known: Vec<&str> = there.iter().map(|release| release.series.as_str()).collect();
+            anyhow::anyhow!(
+                "there is no kernel {unknown:?}: Debian carries {}, and {HOST} is this machine's own \
+                 (`--update` reads Debian's lists anew)",
+                known.join(", ")
+            )
+        })
     }
-    release::chosen(there, &names).map_err(|unknown| {
-        let known: Vec<&str> = there.iter().map(|release| release.series.as_str()).collect();
-        anyhow::anyhow!(
-            "there is no kernel {unknown:?}: Debian carries {}, and {HOST} is this machine's own \
-             (`--update` reads Debian's lists anew)",
-            known.join(", ")
-        )
-    })
-}
 
-fn all(releases: &[Release], with_host: bool, mode: Mode, options: &Options) -> Result<Vec<Row>> {
-    // Nothing runs without it: no fault of ours.
-    let busybox = match system::busybox() {
-        Ok(busybox) => busybox,
-        Err(error) => return Ok(vec![skipped("all", &error)]),
-    };
-    let binary = match options.no_build {
-        true => places::target().join("release").join("emberscope"),
-        false => build::run()?,
-    };
-    let jdk = if mode == Mode::Full { Some(jdk::ensure()?.home) } else { None };
-    std::fs::create_dir_all(dir()).with_context(|| format!("creating {}", dir().display()))?;
-    let system = system::make(&dir(), &binary, jdk.as_deref(), &busybox)?;
-    let mut rows = Vec::new();
-    for release in releases {
-        // What cannot be had is no fault of the kernel's.
-        let had = guest::ensure().and_then(|qemu| Ok((qemu, packages::ensure(release)?)));
-        let (qemu, kernel) = match had {
-            Ok(had) => had,
+    fn all(&self, releases: &[Release], with_host: bool) -> Result<Vec<Row>> {
+        // Nothing runs without it: no fault of ours.
+        if let Err(error) = system::busybox() {
+            return Ok(vec![skipped("all", &error)]);
+        }
+        let binary = match self.options.no_build {
+            true => build::binary(self.arch),
+            false => build::run_for(self.arch)?,
+        };
+        let jdk = if self.mode == Mode::Full { Some(jdk::ensure()?.home) } else { None };
+        let dir = self.dir();
+        std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
+        let system = system::make(&dir, self.arch, &binary, jdk.as_deref())?;
+        let mut rows = Vec::new();
+        for release in releases {
+            // What cannot be had is no fault of the kernel's.
+            let had =
+                guest::ensure(self.arch).and_then(|qemu| Ok((qemu, packages::ensure(self.arch, release)?)));
+            let (qemu, kernel) = match had {
+                Ok(had) => had,
+                Err(error) => {
+                    rows.push(skipped(&release.series, &error));
+                    continue;
+                }
+            };
+            println!("== booting Linux {} ...", release.release);
+            let begun = Instant::now();
+            let at = dir.join(&release.series);
+            let outcome = guest::run(&qemu, &kernel, &system, &at, (self.mode, self.options.kvm));
+            rows.push(self.judged(&release.series, outcome, begun));
+        }
+        if with_host {
+            println!("== checking this machine's own kernel ...");
+            let begun = Instant::now();
+            let outcome = host::run(&system, jdk.as_deref().map(Path::new), &dir.join(HOST), self.mode);
+            rows.push(self.judged(HOST, outcome, begun));
+        }
+        Ok(rows)
+    }
+
+    /// What an earlier run left of a kernel.
+    fn left(&self, name: &str) -> Row {
+        let at = self.dir().join(name);
+        if at.is_dir() {
+            self.judged(name, Ok(outcome::Outcome::read(&at)), Instant::now())
+        } else {
+            skipped(name, &anyhow::anyhow!("it has not run yet"))
+        }
+    }
+
+    fn judged(&self, name: &str, outcome: Result<outcome::Outcome>, begun: Instant) -> Row {
+        let verdict = match outcome {
+            Ok(outcome) => judge::judge(&outcome, self.mode),
             Err(error) => {
-                rows.push(skipped(&release.series, &error));
-                continue;
+                judge::Verdict { failures: vec![format!("{error:#}")], ..judge::Verdict::default() }
             }
         };
-        println!("== booting Linux {} ...", release.release);
-        let begun = Instant::now();
-        let at = dir().join(&release.series);
-        let outcome = guest::run(&qemu, &kernel, &system, &busybox, &at, (mode, options.kvm));
-        rows.push(judged(&release.series, outcome, mode, begun));
+        let state = if verdict.failures.is_empty() { "all right" } else { "NOT right" };
+        println!("   {name}: {state}, {:.0} s", begun.elapsed().as_secs_f64());
+        Row { name: name.to_owned(), result: Ok(verdict), took: begun.elapsed() }
     }
-    if with_host {
-        println!("== checking this machine's own kernel ...");
-        let begun = Instant::now();
-        let outcome = host::run(&system, jdk.as_deref().map(Path::new), &dir().join(HOST), mode);
-        rows.push(judged(HOST, outcome, mode, begun));
-    }
-    Ok(rows)
-}
 
-/// What an earlier run left of a kernel.
-fn left(name: &str) -> Row {
-    let at = dir().join(name);
-    if at.is_dir() {
-        judged(name, Ok(outcome::Outcome::read(&at)), Mode::Full, Instant::now())
-    } else {
-        skipped(name, &anyhow::anyhow!("it has not run yet"))
+    /// Where guests are made and leave what they found.
+    fn dir(&self) -> PathBuf {
+        places::target().join("xtask").join(self.arch.own_or_named("kernels"))
     }
-}
-
-fn judged(name: &str, outcome: Result<outcome::Outcome>, mode: Mode, begun: Instant) -> Row {
-    let verdict = match outcome {
-        Ok(outcome) => judge::judge(&outcome, mode == Mode::Quick),
-        Err(error) => judge::Verdict { failures: vec![format!("{error:#}")], ..judge::Verdict::default() },
-    };
-    let state = if verdict.failures.is_empty() { "all right" } else { "NOT right" };
-    println!("   {name}: {state}, {:.0} s", begun.elapsed().as_secs_f64());
-    Row { name: name.to_owned(), result: Ok(verdict), took: begun.elapsed() }
 }
 
 fn skipped(name: &str, error: &anyhow::Error) -> Row {
     Row { name: name.to_owned(), result: Err(format!("{error:#}")), took: Default::default() }
-}
-
-/// Where guests are made and leave what they found.
-fn dir() -> PathBuf {
-    places::target().join("xtask").join("kernels")
 }

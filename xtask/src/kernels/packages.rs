@@ -5,6 +5,7 @@
 //! it checks Debian's signatures. What is there already needs no network.
 
 use super::release::{self, Release};
+use crate::arch::Arch;
 use crate::fresh::apt;
 use crate::{places, step};
 use anyhow::{Context as _, Result, bail};
@@ -16,8 +17,6 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Suites of the archive, and those of its security archive.
 const SUITES: [&str; 4] = ["bullseye", "bookworm", "trixie", "trixie-backports"];
 const SECURITY: [&str; 3] = ["bullseye-security", "bookworm-security", "trixie-security"];
-/// What is looked for.
-const NAMES: &str = "^linux-(image|binary|modules)-[0-9].*-cloud-amd64$";
 const MEND: &str = "check that apt reaches Debian's mirror";
 
 /// An unpacked kernel.
@@ -30,43 +29,49 @@ pub struct Kernel {
 }
 
 /// The kernels there are: as they were listed last, or now when `update` is asked for or nothing was listed yet.
-pub fn list(update: bool) -> Result<Vec<Release>> {
-    let listed = dir()?.join("listed");
+pub fn list(arch: Arch, update: bool) -> Result<Vec<Release>> {
+    let listed = dir(arch)?.join("listed");
     if update || !listed.is_file() {
         let _lock = places::lock_cache()?;
-        prepare()?;
-        step::run("reading the lists of Debian's kernels", apt_command("apt-get")?.arg("update"), MEND)?;
-        let mut search = apt_command("apt-cache")?;
-        let output = search.args(["search", "--names-only", NAMES]).output().context("starting apt-cache")?;
+        prepare(arch)?;
+        step::run(
+            "reading the lists of Debian's kernels",
+            apt_command(arch, "apt-get")?.arg("update"),
+            MEND,
+        )?;
+        let names = format!("^linux-(image|binary|modules)-[0-9].*-cloud-{}$", arch.debian());
+        let mut search = apt_command(arch, "apt-cache")?;
+        let output =
+            search.args(["search", "--names-only", &names]).output().context("starting apt-cache")?;
         if output.stdout.is_empty() {
             bail!("{} found nothing; mend: {MEND}", step::shown(&search));
         }
         std::fs::write(&listed, &output.stdout).with_context(|| format!("writing {}", listed.display()))?;
     }
     let text = std::fs::read_to_string(&listed).with_context(|| format!("reading {}", listed.display()))?;
-    Ok(release::newest(&text))
+    Ok(release::newest(&text, arch.debian()))
 }
 
 /// A kernel, fetched unless it is in the cache.
-pub fn ensure(release: &Release) -> Result<Kernel> {
-    let home = dir()?.join(&release.release);
+pub fn ensure(arch: Arch, release: &Release) -> Result<Kernel> {
+    let home = dir(arch)?.join(&release.release);
     let stamp = home.join("stamp");
     if !stamp.is_file() {
         let _lock = places::lock_cache()?;
         let _ = std::fs::remove_dir_all(&home);
-        unpack(release, &home)?;
+        unpack(arch, release, &home)?;
         std::fs::write(&stamp, "whole").with_context(|| format!("writing {}", stamp.display()))?;
     }
     find(&home, &release.release)
         .with_context(|| format!("{} lacks the kernel's image or its modules: delete it", home.display()))
 }
 
-fn unpack(release: &Release, home: &Path) -> Result<()> {
+fn unpack(arch: Arch, release: &Release, home: &Path) -> Result<()> {
     let debs = home.join("debs");
     std::fs::create_dir_all(&debs).with_context(|| format!("creating {}", debs.display()))?;
     let what = format!("fetching Linux {}", release.release);
     let mend = format!("{MEND}; `./x kernels --update` reads its lists anew");
-    let mut fetch = apt_command("apt-get")?;
+    let mut fetch = apt_command(arch, "apt-get")?;
     step::run(&what, fetch.current_dir(&debs).arg("download").args(&release.packages), &mend)?;
     for entry in std::fs::read_dir(&debs).context("reading the packages")? {
         let deb = entry.context("reading the packages")?.path();
@@ -85,13 +90,14 @@ fn find(home: &Path, release: &str) -> Option<Kernel> {
     Some(Kernel { image, modules })
 }
 
-fn dir() -> Result<PathBuf> {
-    Ok(places::cache()?.join("kernels"))
+/// Where an architecture's are kept, and what belongs to them.
+pub fn dir(arch: Arch) -> Result<PathBuf> {
+    Ok(places::cache()?.join(arch.own_or_named("kernels")))
 }
 
 /// Makes apt's directories and its sources.list.
-fn prepare() -> Result<()> {
-    let apt_dir = dir()?.join("apt");
+fn prepare(arch: Arch) -> Result<()> {
+    let apt_dir = dir(arch)?.join("apt");
     for made in ["lists/partial", "cache/archives/partial"] {
         let path = apt_dir.join(made);
         std::fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
@@ -104,12 +110,12 @@ fn prepare() -> Result<()> {
     std::fs::write(&list, main + &security).with_context(|| format!("writing {}", list.display()))
 }
 
-/// `apt-get` or `apt-cache` with a state of its own.
-fn apt_command(program: &str) -> Result<Command> {
+/// `apt-get` or `apt-cache` with a state of its own, for one architecture.
+fn apt_command(arch: Arch, program: &str) -> Result<Command> {
     if places::on_path(program).is_none() {
         bail!("Debian's kernels are fetched by apt, and this system has no {program}");
     }
-    let apt_dir = dir()?.join("apt");
+    let apt_dir = dir(arch)?.join("apt");
     let mut apt = Command::new(program);
     let option = |key: &str, name: &str| format!("{key}={}", apt_dir.join(name).display());
     let options = [
@@ -117,6 +123,8 @@ fn apt_command(program: &str) -> Result<Command> {
         option("Dir::State::lists", "lists"),
         option("Dir::Cache", "cache"),
         "Dir::Etc::sourceparts=-".to_owned(),
+        format!("APT::Architecture={}", arch.debian()),
+        format!("APT::Architectures={}", arch.debian()),
         "APT::Sandbox::User=root".to_owned(),
         "Acquire::Languages=none".to_owned(),
         "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),

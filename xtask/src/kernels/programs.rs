@@ -10,8 +10,16 @@ const CALLS: usize = 20;
 
 /// In the kernel for an interrupt and not for a system call.
 pub fn interrupted(stack: &Stack) -> bool {
-    let entries =
-        ["asm_", "ret_from", "entry_SYSCALL", "do_syscall", "error_entry", "irq", "common_interrupt"];
+    let entries = [
+        "asm_",
+        "ret_from",
+        "entry_SYSCALL",
+        "do_syscall",
+        "error_entry",
+        "irq",
+        "common_interrupt",
+        "el0t_64_",
+    ];
     names(stack, "kernel").next().is_some_and(|name| entries.iter().any(|entry| name.starts_with(entry)))
 }
 

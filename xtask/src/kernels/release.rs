@@ -16,19 +16,16 @@ pub struct Release {
     pub packages: Vec<String>,
 }
 
-/// The series that are booted when none is named: each Debian's of now, the oldest that is supported first.
-const USUAL: [&str; 3] = ["5.10", "6.1", "6.12"];
-
 /// Parts that a kernel's packages are named by.
 const PARTS: [&str; 3] = ["linux-image-", "linux-binary-", "linux-modules-"];
-const FLAVOUR: &str = "-cloud-amd64";
 
-/// The newest of each series, the oldest series first.
-pub fn newest(search: &str) -> Vec<Release> {
+/// The newest of each series, the oldest series first; `debian` is Debian's name for the architecture.
+pub fn newest(search: &str, debian: &str) -> Vec<Release> {
+    let flavour = format!("-cloud-{debian}");
     let mut found: BTreeMap<(u64, u64), (Vec<u64>, Release)> = BTreeMap::new();
     let names = search.lines().filter_map(|line| line.split(" - ").next()).map(str::trim);
     for name in names {
-        let Some((release, order)) = parse(name) else { continue };
+        let Some((release, order)) = parse(name, &flavour) else { continue };
         let [major, minor, ..] = order[..] else { continue };
         let new =
             Release { series: format!("{major}.{minor}"), release: release.to_owned(), packages: vec![] };
@@ -46,19 +43,19 @@ pub fn newest(search: &str) -> Vec<Release> {
 }
 
 /// A package's release and the numbers in it; None for what is no kernel or stands for the newest of them.
-fn parse(package: &str) -> Option<(&str, Vec<u64>)> {
+fn parse<'a>(package: &'a str, flavour: &str) -> Option<(&'a str, Vec<u64>)> {
     let release = PARTS.iter().find_map(|part| package.strip_prefix(part))?;
-    let version = release.strip_suffix(FLAVOUR)?;
+    let version = release.strip_suffix(flavour)?;
     let numbers = version.split(|c: char| !c.is_ascii_digit()).filter(|number| !number.is_empty());
     let numbers = numbers.map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?;
     (numbers.len() > 2 && version.starts_with(|c: char| c.is_ascii_digit())).then_some((release, numbers))
 }
 
-/// Those named, or the usual ones and the newest there is; `Err` names the one that is not among them.
-pub fn chosen(there: &[Release], names: &[String]) -> Result<Vec<Release>, String> {
+/// Those named, or the `usual` series and the newest there is; `Err` names the one that is not among them.
+pub fn chosen(there: &[Release], names: &[String], usual: &[&str]) -> Result<Vec<Release>, String> {
     let of = |name: &str| there.iter().find(|release| release.series == name || release.release == name);
     if names.is_empty() {
-        let usual = USUAL.iter().filter_map(|name| of(name));
+        let usual = usual.iter().filter_map(|name| of(name));
         let mut all: Vec<Release> = usual.chain(there.last()).cloned().collect();
         all.dedup();
         return Ok(all);
@@ -90,7 +87,7 @@ linux-modules-7.4.1+deb13-cloud-amd64 - Linux 7.4.1 for x86-64 cloud (modules)
 
     #[test]
     fn the_newest_release_of_each_series_is_found() {
-        let all = newest(SEARCH);
+        let all = newest(SEARCH, "amd64");
         let releases: Vec<&str> = all.iter().map(|release| release.release.as_str()).collect();
         assert_eq!(
             releases,
@@ -107,15 +104,16 @@ linux-modules-7.4.1+deb13-cloud-amd64 - Linux 7.4.1 for x86-64 cloud (modules)
 
     #[test]
     fn names_are_series_or_releases() {
-        let all = newest(SEARCH);
+        let all = newest(SEARCH, "amd64");
         let series = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            chosen(&all, &names)
+            chosen(&all, &names, &["5.10", "6.1", "6.12"])
                 .map(|found| found.into_iter().map(|release| release.series).collect::<Vec<_>>())
         };
         assert_eq!(series(&[]).unwrap(), ["5.10", "6.1", "6.12", "7.3"]);
         assert_eq!(series(&["7.3", "6.1.0-50-cloud-amd64"]).unwrap(), ["7.3", "6.1"]);
         assert_eq!(series(&["6.1", "4.19"]), Err("4.19".to_owned()));
-        assert!(chosen(&[], &[]).unwrap().is_empty());
+        assert!(chosen(&[], &[], &["6.1"]).unwrap().is_empty());
+        assert!(newest(SEARCH, "arm64").is_empty());
     }
 }

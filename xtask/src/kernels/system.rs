@@ -2,8 +2,11 @@
 //!
 //! In: the release binary and the machine's JDK. Out: an image, which all guests read and none writes, and the
 //! directory of the programs, which the machine's own kernel is checked with. Libraries are those that `ldd` names, at
-//! the paths where they are here, so that the guest runs what this machine runs.
+//! the paths where they are here, so that the guest runs what this machine runs; for another architecture they are those
+//! of Debian's packages ([`super::foreign`]).
 
+use super::foreign;
+use crate::arch::Arch;
 use crate::{places, root, step};
 use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeSet;
@@ -11,9 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const CHECK: &str = include_str!("check.sh");
-/// As in `tests/capture.rs`: every function has a frame.
-const C_FLAGS: [&str; 5] =
-    ["-O1", "-fno-omit-frame-pointer", "-fno-toplevel-reorder", "-fno-optimize-sibling-calls", "-pthread"];
+/// As in `tests/capture.rs`.
+const C_FLAGS: [&str; 4] = ["-O1", "-fno-toplevel-reorder", "-fno-optimize-sibling-calls", "-pthread"];
 /// What a JDK has and no program here needs.
 const LEFT_OUT: [&str; 9] =
     ["jmods", "src.zip", "docs", "man", "include", "legal", "demo", "sample", "ct.sym"];
@@ -23,6 +25,10 @@ const SLACK: u64 = 64 << 20;
 /// What there is to boot and run.
 #[derive(Clone, Debug)]
 pub struct System {
+    /// What it is for.
+    pub arch: Arch,
+    /// Its busybox, which needs no library.
+    pub busybox: PathBuf,
     /// The image.
     pub image: PathBuf,
     /// The daemon, the programs and the script.
@@ -31,10 +37,13 @@ pub struct System {
     pub check: PathBuf,
 }
 
-/// Makes it in `dir`. Without a JDK it is for `MODE=quick` only.
-pub fn make(dir: &Path, binary: &Path, jdk: Option<&Path>, busybox: &Path) -> Result<System> {
+/// Makes it in `dir`, of this machine's architecture or another's. Without a JDK no program in Java is checked.
+pub fn make(dir: &Path, arch: Arch, binary: &Path, jdk: Option<&Path>) -> Result<System> {
+    let own_busybox = busybox()?;
     let staged = dir.join("system");
     let _ = std::fs::remove_dir_all(&staged);
+    let own = Arch::own() == Some(arch);
+    let busybox = if own { own_busybox.clone() } else { foreign::unpack(arch, &staged, jdk.is_some())? };
     for made in ["bin", "dev", "etc", "proc", "sys", "tmp", "tools"] {
         let path = staged.join(made);
         std::fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
@@ -42,24 +51,28 @@ pub fn make(dir: &Path, binary: &Path, jdk: Option<&Path>, busybox: &Path) -> Re
     let tools = staged.join("tools");
     write(&staged.join("etc/passwd"), b"root:x:0:0::/tmp:/bin/sh\n")?;
     write(&staged.join("check.sh"), CHECK.as_bytes())?;
-    copy(busybox, &staged.join("bin/busybox"))?;
-    let output = Command::new(busybox).arg("--list").output().context("asking busybox for its programs")?;
+    if own {
+        copy(&busybox, &staged.join("bin/busybox"))?;
+    }
+    // Debian's has the same programs everywhere.
+    let output =
+        Command::new(&own_busybox).arg("--list").output().context("asking busybox for its programs")?;
     for applet in String::from_utf8_lossy(&output.stdout).lines().filter(|applet| *applet != "busybox") {
         std::os::unix::fs::symlink("busybox", staged.join("bin").join(applet)).context("linking busybox")?;
     }
     copy(binary, &tools.join("emberscope"))?;
-    let mut programs = vec![tools.join("emberscope"), compile_native(&tools)?];
+    let mut programs = vec![tools.join("emberscope"), compile_native(arch, &tools)?];
     if let Some(home) = jdk {
         compile_java(home, &tools)?;
         let mut java = Vec::new();
-        for part in ["bin", "lib", "conf", "release"] {
+        for part in ["bin", "lib", "conf", "release"].iter().filter(|_| own) {
             copy_tree(&home.join(part), &staged.join("jdk").join(part), &mut java)?;
         }
         programs.push(staged.join("jdk/bin/java"));
         programs.extend(java.into_iter().filter(|file| file.extension().is_some_and(|end| end == "so")));
     }
     let mut libraries = BTreeSet::new();
-    for program in &programs {
+    for program in programs.iter().filter(|_| own) {
         libraries.extend(libraries_of(program)?);
     }
     for library in libraries.iter().filter(|library| !library.starts_with(&staged)) {
@@ -67,7 +80,7 @@ pub fn make(dir: &Path, binary: &Path, jdk: Option<&Path>, busybox: &Path) -> Re
     }
     let image = dir.join("system.ext4");
     format(&staged, &image)?;
-    Ok(System { image, check: staged.join("check.sh"), tools })
+    Ok(System { arch, busybox, image, check: staged.join("check.sh"), tools })
 }
 
 fn format(staged: &Path, image: &Path) -> Result<()> {
@@ -81,11 +94,17 @@ fn format(staged: &Path, image: &Path) -> Result<()> {
     step::run("making the guest's disk", &mut command, "apt-get install e2fsprogs").map(drop)
 }
 
-fn compile_native(tools: &Path) -> Result<PathBuf> {
+/// The native program: on x86-64 every function has a frame pointer, so that it is walked without tables, too; where calls
+/// leave the return address in a register, only those that the compiler wants one for.
+fn compile_native(arch: Arch, tools: &Path) -> Result<PathBuf> {
+    let (compiler, pointers) = match arch {
+        Arch::X86_64 => ("cc", "-fno-omit-frame-pointer"),
+        Arch::Arm64 => ("aarch64-linux-gnu-gcc", "-fomit-frame-pointer"),
+    };
     let program = tools.join("spin");
     let source = places::workspace().join("tests/fixtures/spin.c");
-    let mut cc = Command::new("cc");
-    cc.args(C_FLAGS).arg("-o").arg(&program).arg(source).arg("-ldl");
+    let mut cc = Command::new(compiler);
+    cc.args(C_FLAGS).arg(pointers).arg("-o").arg(&program).arg(source).arg("-ldl");
     compile(&mut cc)?;
     Ok(program)
 }

@@ -1,9 +1,10 @@
-//! The verdicts, as a table on the terminal and as the page docs/reference/kernels.md.
+//! The verdicts, as a table on the terminal and as the pages docs/reference/kernels.md and kernels-arm64.md.
 //!
 //! In: what became of each kernel. Out: text. The page has no figures that differ from run to run, so that it changes
 //! only when a kernel does.
 
 use super::judge::{Java, Share, Verdict};
+use crate::arch::Arch;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -98,11 +99,20 @@ fn aligned(lines: &[Vec<String>]) -> String {
     lines.iter().map(line).collect()
 }
 
+/// Where the page of an architecture is.
+pub const fn page_of(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "docs/reference/kernels.md",
+        Arch::Arm64 => "docs/reference/kernels-arm64.md",
+    }
+}
+
 /// The page. Only kernels with a whole verdict are on it.
-pub fn page(rows: &[Row]) -> String {
+pub fn page(rows: &[Row], arch: Arch) -> String {
     let whole = |row: &Row| Some((row.name.clone(), row.result.as_ref().ok()?.clone()));
     let verdicts: Vec<(String, Verdict)> = rows.iter().filter_map(whole).collect();
-    let mut text = String::from(HEAD);
+    let (title, how) = head(arch);
+    let mut text = format!("# {title}\n\n{how}{LEGEND}");
     for (name, verdict) in &verdicts {
         let release = verdict.release.as_deref().unwrap_or_default();
         // What a machine's own is called says nothing to others.
@@ -117,13 +127,18 @@ pub fn page(rows: &[Row]) -> String {
         };
         let java = match &verdict.java {
             Some(Java::Tables(_)) => "whole",
-            _ => "by frame pointers",
+            Some(Java::FramePointers(_)) => "by frame pointers",
+            None => "not yet",
         };
         let halves = if verdict.both.is_some() { "kernel and user" } else { "kernel only" };
         let state = if verdict.failures.is_empty() { "right" } else { "**wrong**" };
         text += &format!(
             "| {kernel} | {state} | {depth} | {halves} | {java} | {} |\n",
-            if verdict.names { "as they are given" } else { "by comm" }
+            match verdict.java {
+                None => "not tried",
+                Some(_) if verdict.names => "as they are given",
+                Some(_) => "by comm",
+            }
         );
     }
     let mut lacking: BTreeMap<&(String, String), Vec<&str>> = BTreeMap::new();
@@ -144,13 +159,29 @@ pub fn page(rows: &[Row]) -> String {
     text
 }
 
-const HEAD: &str = "\
-# Kernels
-
+/// Title and first paragraph of an architecture's page.
+const fn head(arch: Arch) -> (&'static str, &'static str) {
+    match arch {
+        Arch::X86_64 => (
+            "Kernels",
+            "\
 Made by `cargo xtask kernels --write-docs`, which boots Debian's cloud kernels in qemu, loads and attaches the
 programs there, and samples a native and a Java program of known stacks. `emberscope doctor` says the same of
 the kernel that it runs on; features are probed for, never versions.
+",
+        ),
+        Arch::Arm64 => (
+            "Kernels on arm64",
+            "\
+Made by `cargo xtask kernels --arch arm64 --write-docs`, which boots Debian's cloud kernels in qemu, by emulation on
+x86-64, loads and attaches the programs there, and samples a native program of known stacks that keeps no frame pointers.
+`emberscope doctor` says the same of the kernel that it runs on; features are probed for, never versions.
+",
+        ),
+    }
+}
 
+const LEGEND: &str = "
 - *stacks*: at least 98 of 100 samples have exactly the frames that the program has.
 - *frames*: the deepest user stack.
 - *in system calls*: which halves of its stack a sample has that hit the kernel.
@@ -208,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_page_has_no_figures_that_change() {
-        let text = page(&rows());
+        let text = page(&rows(), Arch::X86_64);
         for part in [
             "| 5.10.0-46 | right | 127 | kernel only | by frame pointers | as they are given |\n",
             "| 6.18, not Debian's | **wrong** | 512 | kernel and user | whole | as they are given |\n",

@@ -27,9 +27,6 @@ pub const USER_END: u64 = 1 << 48;
 /// Whether a call leaves the return address in a register.
 pub const LINK_REGISTER: bool = true;
 
-/// Whether the walker knows HotSpot's frames.
-pub const HOTSPOT: bool = false;
-
 /// Bits that a signature never has: bit 55 says whose half of the address space it is, those above are a tag, which no
 /// address of code has (Documentation/arch/arm64/pointer-authentication.rst).
 const NEVER_SIGNED: u64 = !((1 << 55) - 1);
@@ -90,21 +87,19 @@ impl Registers {
     }
 }
 
-/// From where a signal's frame keeps sp to where it keeps others (`struct sigcontext`,
+/// Bytes from the first register that is read of a signal's frame, x12, to where sp is kept there (`struct sigcontext`,
 /// arch/arm64/include/uapi/asm/sigcontext.h: x0 to x30, sp, pc).
-const fn below_sp(register: u64) -> u64 {
-    (31 - register) * 8
-}
+pub const SIGNAL_BELOW: u64 = (31 - FIRST) * 8;
+/// Bytes from there to the last one, and with it.
+pub const SIGNAL_BYTES: u64 = SIGNAL_BELOW + 16;
+const FIRST: u64 = 12;
 
-/// The registers that a signal's frame keeps, by `pair`, which reads two words. `at` is where the stack pointer is kept.
+/// The registers that a signal's frame keeps, by `word`, which reads the word at so many bytes from the first.
 #[inline(always)]
-pub fn interrupted(at: u64, mut pair: impl FnMut(u64) -> Option<(u64, u64)>) -> Option<Start<Registers>> {
-    let (sp, pc) = pair(at)?;
-    let (fp, lr) = pair(at.wrapping_sub(below_sp(29)))?;
-    let (x12, _) = pair(at.wrapping_sub(below_sp(12)))?;
-    let (x19, _) = pair(at.wrapping_sub(below_sp(19)))?;
-    let (x22, _) = pair(at.wrapping_sub(below_sp(22)))?;
-    Some(Start { pc: code_address(pc), sp, fp, registers: Registers { lr, x12, x19, x22 } })
+pub fn interrupted(word: impl Fn(u64) -> u64) -> Start<Registers> {
+    let x = |register: u64| word((register - FIRST) * 8);
+    let registers = Registers { lr: x(30), x12: x(12), x19: x(19), x22: x(22) };
+    Start { pc: code_address(word(SIGNAL_BELOW + 8)), sp: word(SIGNAL_BELOW), fp: x(29), registers }
 }
 
 #[cfg(test)]
@@ -122,11 +117,9 @@ mod tests {
 
     #[test]
     fn a_signals_frame_keeps_registers_side_by_side() {
-        // x0 lies 312 bytes above the handler's sp, sp 560.
-        let word = |at: u64| (at - 312) / 8 + 1000;
-        let start = interrupted(560, |at| Some((word(at), word(at + 8)))).unwrap();
+        let start = interrupted(|bytes| 1012 + bytes / 8);
         assert_eq!((start.fp, start.registers.lr, start.sp, start.pc), (1029, 1030, 1031, 1032));
         assert_eq!((start.registers.x12, start.registers.x19, start.registers.x22), (1012, 1019, 1022));
-        assert_eq!(interrupted(560, |at| (at != 544).then_some((1, 2))), None);
+        assert_eq!(SIGNAL_BYTES, 21 * 8);
     }
 }

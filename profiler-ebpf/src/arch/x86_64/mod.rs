@@ -22,9 +22,6 @@ pub const USER_END: u64 = 1 << 47;
 /// Whether a call leaves the return address in a register.
 pub const LINK_REGISTER: bool = false;
 
-/// Whether the walker knows HotSpot's frames.
-pub const HOTSPOT: bool = true;
-
 /// The page of `[vsyscall]`: code that the kernel runs for its caller, whose return address is on top of the stack. Too
 /// high for a `CodeRange`.
 const VSYSCALL: u64 = 0xffff_ffff_ff60_0000;
@@ -63,6 +60,11 @@ pub struct Registers {
 }
 
 impl Registers {
+    /// The return address, where a call leaves it in a register: 0, here it is on the stack.
+    #[inline(always)]
+    pub const fn link(&self) -> u64 {
+        0
+    }
     /// The return address, where an interpreted frame or an adapter has popped it.
     #[inline(always)]
     pub const fn popped_return(&self) -> u64 {
@@ -86,18 +88,29 @@ impl Registers {
     }
 }
 
-/// From where a signal's frame keeps rsp to where it keeps others (`struct sigcontext`,
-/// arch/x86/include/uapi/asm/sigcontext.h): rip is the word above, rbx that above rbp.
-const SIGNAL_RBP: u64 = 40;
-const SIGNAL_RAX: u64 = 16;
-const SIGNAL_R13: u64 = 80;
+/// Bytes from the first register that is read of a signal's frame, r13, to where rsp is kept there (`struct sigcontext`,
+/// arch/x86/include/uapi/asm/sigcontext.h: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip).
+pub const SIGNAL_BELOW: u64 = 80;
+/// Bytes from there to the last one, and with it.
+pub const SIGNAL_BYTES: u64 = SIGNAL_BELOW + 16;
 
-/// The registers that a signal's frame keeps, by `pair`, which reads two words. `at` is where the stack pointer is kept.
+/// The registers that a signal's frame keeps, by `word`, which reads the word at so many bytes from the first.
 #[inline(always)]
-pub fn interrupted(at: u64, mut pair: impl FnMut(u64) -> Option<(u64, u64)>) -> Option<Start<Registers>> {
-    let (sp, pc) = pair(at)?;
-    let (fp, bx) = pair(at.wrapping_sub(SIGNAL_RBP))?;
-    let (ax, _) = pair(at.wrapping_sub(SIGNAL_RAX))?;
-    let (r13, _) = pair(at.wrapping_sub(SIGNAL_R13))?;
-    Some(Start { pc, sp, fp, registers: Registers { ax, bx, r13 } })
+pub fn interrupted(word: impl Fn(u64) -> u64) -> Start<Registers> {
+    let registers = Registers { ax: word(SIGNAL_BELOW - 16), bx: word(SIGNAL_BELOW - 32), r13: word(0) };
+    Start { pc: word(SIGNAL_BELOW + 8), sp: word(SIGNAL_BELOW), fp: word(SIGNAL_BELOW - 40), registers }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signals_frame_keeps_registers_side_by_side() {
+        let start = interrupted(|bytes| 1000 + bytes / 8);
+        // r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+        assert_eq!((start.fp, start.sp, start.pc), (1005, 1010, 1011));
+        assert_eq!((start.registers.r13, start.registers.bx, start.registers.ax), (1000, 1006, 1008));
+        assert_eq!(SIGNAL_BYTES, 12 * 8);
+    }
 }

@@ -14,10 +14,10 @@ use crate::walk::recent::Banks;
 use crate::walk::stack::{LAST_PAIR, PAIR, at_most, covered, fetch, is_user_address, pair_at};
 use crate::walk::state::Walk;
 use crate::walk::{
-    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, mix_frame, push,
+    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, leaf, mix_frame, push,
 };
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{JavaFrameTag, MAX_USER_FRAMES, RuntimeId, StackEnd, arch};
+use profiler_ebpf::{JavaFrameTag, MAX_USER_FRAMES, RuntimeId, StackEnd};
 
 /// In the second word of each frame.
 const RUNTIME: u64 = (RuntimeId::HOTSPOT.0 as u64) << 48;
@@ -30,7 +30,7 @@ const RUNTIME: u64 = (RuntimeId::HOTSPOT.0 as u64) << 48;
 pub unsafe fn steps(scratch: *mut Scratch) -> bool {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
-        if !arch::HOTSPOT {
+        if !leaf::HOTSPOT {
             return lost(scratch, StackEnd::ArchUnsupported as u64);
         }
         if known(scratch) { step(scratch) } else { true }

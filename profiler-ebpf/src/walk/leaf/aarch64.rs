@@ -1,8 +1,11 @@
-//! Not known yet: `profiler_ebpf::arch::HOTSPOT` is false, a walk ends where it comes to Java code, and none of these is
+//! Not known yet: [`HOTSPOT`] is false, a walk ends where it comes to Java code, and none of these is
 //! called. What they have to read: MachPrologNode and MachEpilogNode of aarch64.ad, c1_LIRAssembler_aarch64.
 
 use crate::maps::Scratch;
 use crate::walk::hotspot::Kind;
+
+/// Whether the walker knows HotSpot's frames here.
+pub const HOTSPOT: bool = false;
 
 /// For a pc in an nmethod with a frame.
 ///

@@ -13,6 +13,8 @@ use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;
 
+/// Whether the walker knows HotSpot's frames here.
+pub const HOTSPOT: bool = true;
 /// Bytes of a call stub, and some: it is one of some hundred.
 const CALL_STUB_BYTES: u64 = 1024;
 

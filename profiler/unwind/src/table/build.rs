@@ -66,6 +66,26 @@ impl Table {
     }
 }
 
+/// Puts rows that are known without unwind information in pages: addresses from which rules hold, in order.
+///
+/// # Errors
+/// As [`Image::code`]. [`TableError::TooMuch`]: there are more pages of code or rows than the limits.
+pub fn of_rows(image: &Image, rows: &[(u64, UnwindRule)]) -> Result<Table, TableError> {
+    let mut paged = Paged::of(image.code()?)?;
+    let mut rules = vec![UnwindRule::UNSUPPORTED, UnwindRule::GAP];
+    for (at, rule) in rows {
+        let number = rules.iter().position(|known| known == rule).unwrap_or_else(|| {
+            rules.push(*rule);
+            rules.len() - 1
+        });
+        paged.put(*at, number as u32);
+        paged.within(MAX_WORDS)?;
+    }
+    paged.finish();
+    let (page, read) = (paged.page, rows.len());
+    Ok(Table { page, index: paged.index, rows: paged.rows, rules, read, functions: 0 })
+}
+
 /// Reads an image's rules and puts them in pages.
 ///
 /// # Errors
@@ -73,19 +93,8 @@ impl Table {
 /// limits. [`TableError::Nothing`]: no entry of the unwind information can be read.
 pub fn build(image: &Image) -> Result<Table, TableError> {
     let (low, high) = image.code()?;
-    let page = low >> PAGE_SHIFT;
-    let pages = (high.div_ceil(1 << PAGE_SHIFT)).saturating_sub(page);
-    if pages > MAX_PAGES {
-        return Err(TableError::TooMuch("pages of code"));
-    }
     let gap = u32::from(Rules::GAP);
-    let mut paged = Paged {
-        page,
-        pages: pages as usize,
-        index: Vec::with_capacity(pages as usize + 1),
-        rows: Vec::new(),
-        rule: gap,
-    };
+    let mut paged = Paged::of((low, high))?;
     let mut end = low;
     let rules = rules::read(image, (low, high), |function| {
         if function.start.saturating_sub(end) >= PADDING {
@@ -103,7 +112,7 @@ pub fn build(image: &Image) -> Result<Table, TableError> {
     paged.finish();
     paged.within(MAX_WORDS)?;
     Ok(Table {
-        page,
+        page: paged.page,
         index: paged.index,
         rows: paged.rows,
         rules: rules.rules,
@@ -122,6 +131,17 @@ struct Paged {
 }
 
 impl Paged {
+    /// No rule yet, for the code between two addresses.
+    fn of((low, high): (u64, u64)) -> Result<Self, TableError> {
+        let page = low >> PAGE_SHIFT;
+        let pages = (high.div_ceil(1 << PAGE_SHIFT)).saturating_sub(page);
+        if pages > MAX_PAGES {
+            return Err(TableError::TooMuch("pages of code"));
+        }
+        let index = Vec::with_capacity(pages as usize + 1);
+        Ok(Self { page, pages: pages as usize, index, rows: Vec::new(), rule: u32::from(Rules::GAP) })
+    }
+
     /// From this address on, this rule holds.
     fn put(&mut self, address: u64, rule: u32) {
         if rule == self.rule {

@@ -164,7 +164,7 @@ pub fn make(wanted: &Wanted, most: u64, keys: &Keys, disk: Option<&Disk>) -> Mad
 }
 
 /// The table of an image, from the disk or built.
-pub(super) fn of_image(image: Image, disk: Option<&Disk>, loaded: &mut bool) -> Result<Found, TableError> {
+fn of_image(image: Image, disk: Option<&Disk>, loaded: &mut bool) -> Result<Found, TableError> {
     let key = image.key();
     let kept = disk.and_then(|disk| disk.get(key));
     *loaded = kept.is_some();
@@ -178,8 +178,12 @@ pub(super) fn of_image(image: Image, disk: Option<&Disk>, loaded: &mut bool) -> 
             table
         }
     };
-    let segments = Image { frames: Section::default(), ..image };
-    Ok(Found::New(Box::new(New { key, segments, table })))
+    Ok(Found::New(Box::new(New { key, segments: without_bytes(image), table })))
+}
+
+/// The image, without its unwind information.
+pub(super) fn without_bytes(image: Image) -> Image {
+    Image { frames: Section::default(), ..image }
 }
 
 fn refused(wanted: &Wanted, error: &TableError) -> Found {

@@ -69,6 +69,15 @@ impl Image {
         read(&bytes, MAX_SECTION)
     }
 
+    /// The same of a vdso without unwind information.
+    ///
+    /// # Errors
+    /// As [`Self::of_bytes`], but for [`TableError::Nothing`].
+    pub fn without_frames(bytes: &[u8]) -> Result<Self, TableError> {
+        let Mapped { segments, .. } = mapped(&bytes)?;
+        Ok(Self { segments, frames: Section::default(), debug: false })
+    }
+
     /// The first address of the code, and one past the last.
     ///
     /// # Errors
@@ -109,7 +118,14 @@ impl Image {
     }
 }
 
-fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
+/// A file's head, its program headers, and the parts of it that are mapped.
+struct Mapped {
+    head: Vec<u8>,
+    programs: Vec<u8>,
+    segments: Vec<Segment>,
+}
+
+fn mapped(bytes: &dyn Bytes) -> Result<Mapped, TableError> {
     let head = bytes.part(0, 64).map_err(|_| TableError::NotElf)?;
     if !head.starts_with(b"\x7fELF\x02\x01") || u16_at(&head, 18) != emberscope_arch::OWN.machine {
         return Err(TableError::NotElf);
@@ -120,7 +136,7 @@ fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
     }
     let programs = bytes.part(u64_at(&head, 32), programs * 56)?;
     let loaded = programs.chunks_exact(56).filter(|p| u32_at(p, 0) == PT_LOAD);
-    let segments: Vec<Segment> = loaded
+    let segments = loaded
         .map(|p| Segment {
             offset: u64_at(p, 8),
             address: u64_at(p, 16),
@@ -128,6 +144,11 @@ fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
             code: u32_at(p, 4) & PF_X != 0,
         })
         .collect();
+    Ok(Mapped { head, programs, segments })
+}
+
+fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
+    let Mapped { head, programs, segments } = mapped(bytes)?;
     let (mut eh_frame, debug_frame) = sections(bytes, &head)?;
     if eh_frame.is_none() {
         let index = programs.chunks_exact(56).find(|p| u32_at(p, 0) == PT_GNU_EH_FRAME);

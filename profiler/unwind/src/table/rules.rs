@@ -11,7 +11,7 @@ use super::{Image, TableError};
 use emberscope_model::FastMap;
 use gimli::{
     BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry,
-    LittleEndian, UnwindContext, UnwindOffset, UnwindSection,
+    LittleEndian, UnwindContext, UnwindOffset, UnwindSection, Vendor,
 };
 use profiler_ebpf::UnwindRule;
 
@@ -101,14 +101,17 @@ pub fn read(
 ) -> Result<Rules, TableError> {
     let address = image.frames.address;
     let code = low..high;
+    let vendor = if emberscope_arch::OWN.signs_returns { Vendor::AArch64 } else { Vendor::Default };
     if image.debug {
         let mut section = DebugFrame::new(&image.frames.bytes, LittleEndian);
         section.set_address_size(8);
+        section.set_vendor(vendor);
         return Reader::new(&section, BaseAddresses::default()).read(code, take);
     }
     let text = image.segments.iter().find(|s| s.code).map_or(0, |s| s.address);
     let mut section = EhFrame::new(&image.frames.bytes, LittleEndian);
     section.set_address_size(8);
+    section.set_vendor(vendor);
     let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
     Reader::new(&section, bases).read(code, take)
 }

@@ -89,8 +89,8 @@ fn tables_say_what_gimli_says() {
 
 #[test]
 fn the_vdso_has_a_table() {
-    let (len, image) = vdso::own().unwrap();
-    let table = table_of(&image).unwrap();
+    let (len, new) = vdso::own().unwrap();
+    let table = new.table;
     assert!(len >= 4096);
     assert!(table.functions >= 3 && table.pages() >= 1, "{table:?}");
 }
@@ -185,6 +185,15 @@ fn code_that_is_too_large_is_refused() {
         table_of(&Image { frames: image::Section::default(), ..small(&[]) }),
         Err(TableError::Nothing)
     );
+}
+
+#[test]
+fn rows_without_unwind_information_hold_up_to_the_next() {
+    let image = Image { frames: image::Section::default(), ..small(&[]) };
+    let table = build::of_rows(&image, &[(0x1000, UnwindRule::END), (0x1010, UnwindRule::GAP)]).unwrap();
+    let rules = [0x1000, 0x100f, 0x1010, 0x1fff].map(|address| table.rule(address).unwrap());
+    assert_eq!(rules, [UnwindRule::END, UnwindRule::END, UnwindRule::GAP, UnwindRule::GAP]);
+    assert_eq!((table.rule(0xfff), table.rule(0x2000)), (None, None));
 }
 
 proptest! {

@@ -71,7 +71,7 @@ fn good(bpf_loop: bool) -> Outcome {
 
 #[test]
 fn a_good_kernel_has_no_failure() {
-    let verdict = judge(&good(true), false);
+    let verdict = judge(&good(true), Mode::Full);
     assert_eq!(verdict.failures, Vec::<String>::new());
     assert_eq!(verdict.native.to_string(), "99 of 100");
     assert!(verdict.both.is_some() && verdict.names && verdict.lacks.is_empty());
@@ -81,7 +81,7 @@ fn a_good_kernel_has_no_failure() {
 #[test]
 fn what_an_old_kernel_cannot_do_is_no_failure_where_it_is_said() {
     let mut outcome = good(false);
-    let verdict = judge(&outcome, false);
+    let verdict = judge(&outcome, Mode::Full);
     assert_eq!(verdict.failures, Vec::<String>::new());
     assert_eq!(verdict.java, Some(Java::FramePointers("why".into())));
     assert!(verdict.both.is_none());
@@ -89,7 +89,7 @@ fn what_an_old_kernel_cannot_do_is_no_failure_where_it_is_said() {
     // Claimed and not held.
     outcome.status["jvms"][0]["stacks"] = json!("code_tables");
     outcome.stacks[3] = stack(3, 50, &[("java", "Walk.leaf")]);
-    let verdict = judge(&outcome, false);
+    let verdict = judge(&outcome, Mode::Full);
     assert_eq!(verdict.failures, ["Java stacks: 0 of 50 are right, most often Walk.leaf"]);
 }
 
@@ -98,7 +98,7 @@ fn wrong_stacks_are_failures_with_the_commonest_of_them() {
     let mut outcome = good(true);
     outcome.stacks[1].count = 3;
     outcome.stacks[4] = stack(4, 50, &java(RUN, 20));
-    let verdict = judge(&outcome, false);
+    let verdict = judge(&outcome, Mode::Full);
     assert_eq!(verdict.failures.len(), 2, "{:?}", verdict.failures);
     assert!(
         verdict.failures[0].starts_with("the native program's stacks: 99 of 102 are right, most often libc")
@@ -108,11 +108,11 @@ fn wrong_stacks_are_failures_with_the_commonest_of_them() {
 
 #[test]
 fn a_kernel_that_does_not_come_up_or_refuses_is_told() {
-    assert_eq!(judge(&Outcome::default(), false).failures, ["the kernel did not come up"]);
+    assert_eq!(judge(&Outcome::default(), Mode::Full).failures, ["the kernel did not come up"]);
     let mut outcome = good(true);
     outcome.facts.insert("graph".into(), "4".into());
     outcome.log = "emberscope: this kernel refuses the BPF program `sample`\n".into();
-    let verdict = judge(&outcome, false);
+    let verdict = judge(&outcome, Mode::Full);
     assert!(!verdict.loaded);
     assert!(verdict.failures[0].contains("refuses the BPF program") && verdict.failures.len() == 2);
 }
@@ -136,7 +136,17 @@ fn quick_judges_the_native_program_alone() {
     let mut outcome = good(true);
     outcome.stacks.truncate(1);
     outcome.facts.remove("stopped");
-    assert!(judge(&outcome, true).failures.is_empty());
+    assert!(judge(&outcome, Mode::Quick).failures.is_empty());
     outcome.stacks[0].count = ENOUGH - 1;
-    assert_eq!(judge(&outcome, true).failures.len(), 1);
+    assert_eq!(judge(&outcome, Mode::Quick).failures.len(), 1);
+}
+
+#[test]
+fn without_java_all_else_is_judged() {
+    let mut outcome = good(true);
+    outcome.stacks.truncate(3);
+    let verdict = judge(&outcome, Mode::Native);
+    assert!(verdict.failures.is_empty() && verdict.both.is_some() && verdict.java.is_none());
+    outcome.stacks.pop();
+    assert_eq!(judge(&outcome, Mode::Native).failures.len(), 2);
 }

@@ -1,8 +1,7 @@
 //! The files of a [`Keeper`]: tables in, words in the walker's space out.
 
 use super::super::build::Table;
-use super::super::file::{self, Found, Inode, Made, New, Stamp};
-use super::super::image::Image;
+use super::super::file::{Found, Inode, Made, New, Stamp};
 use super::{Keeper, Known, Remembered, Seen, State, Walker, WalkerError};
 use emberscope_model::Tenant;
 use emberscope_target::maps::{Backing, Mapping};
@@ -72,15 +71,14 @@ impl<W: Walker> Keeper<W> {
         Ok(())
     }
 
-    /// The vdso's key.
-    pub(super) fn learn_vdso(&mut self, image: Image) -> Result<Option<u64>, WalkerError> {
-        match file::of_image(image, None, &mut false) {
-            Ok(Found::New(new)) => self.put(*new, Path::new("[vdso]"), 0, Tenant::default()).map(Result::ok),
-            _ => Ok(None),
-        }
-    }
-
-    fn put(&mut self, new: New, path: &Path, ns: u64, tenant: Tenant) -> Result<Seen, WalkerError> {
+    /// Takes a table, for a process of the tenant `tenant`: its key.
+    pub(super) fn put(
+        &mut self,
+        new: New,
+        path: &Path,
+        ns: u64,
+        tenant: Tenant,
+    ) -> Result<Seen, WalkerError> {
         let New { key, segments, table } = new;
         let (page, pages) = (table.page, table.pages());
         let state = match self.files.get(&key).map(|known| &known.state) {

@@ -125,8 +125,9 @@ impl<W: Walker> Keeper<W> {
             refusals: Refusals::default(),
             over: HashSet::new(),
         };
-        if let Some((len, image)) = vdso::own() {
-            keeper.vdso = keeper.learn_vdso(image)?.map(|key| (len, key));
+        if let Some((len, new)) = vdso::own() {
+            let seen = keeper.put(new, Path::new("[vdso]"), 0, Tenant::default())?;
+            keeper.vdso = seen.ok().map(|key| (len, key));
         }
         Ok(keeper)
     }
