@@ -32,7 +32,9 @@ impl AllocSource {
 /// What this host lacks for sampling allocations, and what mends that.
 pub(super) fn lacks(host: &HostFeatures) -> Option<&'static str> {
     if host.uprobes.is_err() {
-        return Some("uprobes: CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS bring them, and the unit's capabilities");
+        return Some(
+            "uprobes: CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS bring them, and the unit's capabilities",
+        );
     }
     (!host.bpf_loop).then_some("bpf_loop: Linux 5.17 brings it")
 }
