@@ -21,6 +21,8 @@ const CALM: u32 = 64003;
 const MOST_RESIDENT: u64 = 128 << 20;
 /// A daemon that grows ends here, and the machine does not.
 const MOST_WRITABLE: u64 = 1 << 30;
+/// Samples of a process that has got to its work.
+const SOME: u64 = 20;
 /// Longest name of a frame.
 const LONGEST_NAME: usize = 64 << 10;
 
@@ -47,13 +49,14 @@ fn start(dir: &Path, name: &str, text: &str, uid: u32) -> Result<Running> {
     Running::start(name, command.uid(uid).gid(uid), &dir.join(format!("{name}.log")))
 }
 
-/// Folded stacks of a process, once there are some.
+/// Folded stacks of a process, once there are some: the first alone may be of its exec.
 fn stacks(daemon: &Daemon, pid: u32) -> Result<String> {
     let begun = Instant::now();
     loop {
         let reply = daemon.get(&format!("/api/v1/flamegraph?pid={pid}&format=folded"));
         let reply = reply.with_context(|| format!("the daemon does not answer: {:?}", daemon.log()))?;
-        if reply.status == 200 && !reply.body.is_empty() {
+        let counts = reply.body.lines().filter_map(|stack| stack.rsplit_once(' ')?.1.parse::<u64>().ok());
+        if reply.status == 200 && counts.sum::<u64>() >= SOME {
             return Ok(reply.body);
         }
         ensure!(begun.elapsed() < Duration::from_secs(120), "no stacks of {pid}: {reply:?}");

@@ -144,6 +144,10 @@ fn judge_page(seen: &Seen, cell: &Shown, dir: &Path) -> Result<()> {
     seen.enter("#search", "onerror")?;
     browser.wait("/ in [1-9]\\d* box/.test(document.querySelector('#found').textContent)")?;
     ensure!(browser.js("return document.querySelector('#whole').hidden")? == true, "zoomed at once");
+    // The frames that all tasks share are one box, which a click would open instead of zooming: they are opened before.
+    seen.press("#task-frames")?;
+    browser.wait("document.querySelector('#task-frames').getAttribute('aria-pressed') === 'true'")?;
+    seen.drawn()?;
     let at = seen.place(".graph canvas", 0.3, 28.0)?;
     browser.drag(0, &[at, at])?;
     browser.wait("!document.querySelector('#whole').hidden")?;

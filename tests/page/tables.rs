@@ -47,9 +47,8 @@ fn spark_words(seen: &Seen) -> Result<()> {
     seen.see("#view=tasks&app=app-2")?;
     seen.text("Tasks")?;
     seen.see("#view=tax&app=app-2")?;
-    seen.text("CPU of JVMs by class of thread")?;
-    seen.press("tbody a")?;
-    seen.hash_has("thread_class=task")
+    // The known rows are of no process that says to be a JVM.
+    seen.text("No JVM ran in this time")
 }
 
 /// At 400 pixels nothing makes the page wider than its window.

@@ -39,10 +39,13 @@ pub fn copy(dir: &Path) -> Result<()> {
     let stamp = kept.join("stamp");
     if !stamp.is_file() {
         let _lock = places::lock_cache()?;
-        let _ = std::fs::remove_dir_all(&kept);
-        std::fs::create_dir_all(&kept).with_context(|| format!("creating {}", kept.display()))?;
-        bootstrap(&kept.join("root"))?;
-        std::fs::write(&stamp, "whole").with_context(|| format!("writing {}", stamp.display()))?;
+        // Another test may have made it while this one waited, and be copying it now.
+        if !stamp.is_file() {
+            let _ = std::fs::remove_dir_all(&kept);
+            std::fs::create_dir_all(&kept).with_context(|| format!("creating {}", kept.display()))?;
+            bootstrap(&kept.join("root"))?;
+            std::fs::write(&stamp, "whole").with_context(|| format!("writing {}", stamp.display()))?;
+        }
     }
     let mut cp = Command::new("cp");
     cp.args(["--archive", "--no-target-directory"]).arg(kept.join("root")).arg(dir);
