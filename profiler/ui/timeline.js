@@ -160,11 +160,9 @@ export class Timeline {
     if (!(most > 0)) return;
     const seconds = step / 1000;
     const text = kind.unit === 'ns' ? `${(most / seconds).toFixed(most / seconds < 10 ? 2 : 0)} ${kind.type === 'cpu' ? 'cores' : 'threads'}` : `${amount(most / seconds, kind)}/s`;
-    c.fillStyle = colour('--line-strong');
-    c.fillRect(0, 8, 6, 1);
     c.fillStyle = colour('--muted');
     c.textBaseline = 'middle';
-    c.fillText(text, 9, 9);
+    c.fillText(text, 2, 9);
   }
 
   #pauses(c, colour) {

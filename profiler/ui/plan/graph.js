@@ -1,7 +1,8 @@
 // A query's plan as a graph: each operator with its CPU and its share, in boxes that lead to its flame graph.
 //
 // In: an answer of `/sql` of one execution. Out: an element. The bar of a box is the part of the query's samples that are
-// the operator's alone; what it has in one loop with others is said beside, for it cannot be divided.
+// the operator's alone; what it has in one loop with others, or with others of its name, is said beside, for it cannot be
+// divided.
 
 import { h } from '../dom.js';
 import { duration, percent, plusMinus, safe } from '../format.js';
@@ -49,7 +50,7 @@ function box(node, { left, top, kind, link }, rows) {
   const hint = [safe(node.name, 300), `${percent(node.share)} ${plusMinus(node.samples)} of the query is its alone`,
     shared ? `${percent(node.shared.share)} is of ${with_}` : '', inside ? 'Its code stands in the method of another operator of its codegen stage, and so do its samples' : '',
     node.waited_seconds ? `Its threads waited ${duration(node.waited_seconds)}` : ''].filter(Boolean).join('\n');
-  const figures = node.samples > 0 ? `${amount(own, kind)} · ${percent(node.share)}` : shared ? `in one loop: ${percent(node.shared.share)}` : inside ? 'in another’s loop' : 'no samples';
+  const figures = node.samples > 0 ? `${amount(own, kind)} · ${percent(node.share)}` : shared ? `${rows.some((row) => row.of === 'fused') ? 'in one loop' : 'with its like'}: ${percent(node.shared.share)}` : inside ? 'in another’s loop' : 'no samples';
   const content = [
     h('span', { class: 'operator' }, safe(node.name, 60)),
     h('span', { class: 'figures' }, figures, node.waited_seconds ? ` · waited ${duration(node.waited_seconds)}` : ''),

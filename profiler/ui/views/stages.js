@@ -71,7 +71,8 @@ export function show(answer, { state, store, pages }) {
   }
   const most = Math.max(...rows.map(cpuOf));
   const waited = rows.some((s) => s.waited);
-  const took = (s) => (Date.parse(s.last_seen) - Date.parse(s.first_seen)) / 1000;
+  // A thread keeps its last task's name while it waits for the next one: Spark's word on the end is better.
+  const took = (s) => (Date.parse(s.spark?.completed ?? s.last_seen) - Date.parse(s.spark?.completed ? s.spark.submitted : s.first_seen)) / 1000;
   const labels = (s) => ({ app: [s.app], stage: [s.stage], stage_attempt: s.stage_attempt ? [s.stage_attempt] : [] });
   const columns = [
     { key: 'stage', label: 'Stage', text: true, value: (s) => `${s.stage} ${s.stage_attempt ?? ''}`, show: (s) => title(s) },
@@ -89,7 +90,7 @@ export function show(answer, { state, store, pages }) {
     ...(waited ? [{ key: 'waited', label: 'Waited for', text: true, value: waitedFor, show: (s) => waitedFor(s) || '–' }] : []),
     { key: 'tasks', label: 'Tasks', value: (s) => s.tasks, show: (s) => h('a', { href: store.href({ ...FRESH, view: 'tasks', labels: labels(s) }) }, count(s.tasks)) },
     ...(rows.some((s) => s.spark?.sql_id != null) ? [{ key: 'query', label: 'Query', value: (s) => s.spark?.sql_id, show: (s) => (s.spark?.sql_id == null ? '–' : h('a', { href: store.href({ ...FRESH, view: 'queries', execution: String(s.spark.sql_id), labels: { app: [s.app] } }), title: safe(s.spark.sql_description ?? '', 200) }, String(s.spark.sql_id))) }] : []),
-    { key: 'took', label: 'Took', value: took, show: (s) => duration(took(s)), hint: 'From its first task’s begin to its last one’s end, as far as they lie in this time' },
+    { key: 'took', label: 'Took', value: took, show: (s) => duration(took(s)), hint: 'By Spark’s word where it told; else from its first task’s begin to its last one’s end, as far as they lie in this time' },
     { key: 'first', label: 'Began', value: began, show: (s) => instant(began(s)), hint: 'By Spark’s word where it told; else when its first task was seen in this time' },
     { key: 'slow', label: 'Skew', plain: true, text: true, value: () => '', show: (s) => (s.tasks >= 4 && s.stage !== 'unknown' ? h('a', { href: store.href({ ...FRESH, view: 'slow', labels: labels(s) }) }, 'slow tasks') : '') },
   ];
