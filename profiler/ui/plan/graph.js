@@ -9,7 +9,7 @@ import { duration, percent, plusMinus, safe } from '../format.js';
 import { amount } from '../units.js';
 import { place } from './layout.js';
 
-const WIDTH = 216;
+const WIDTH = 232;
 const HEIGHT = 58;
 const GAP = { x: 18, y: 22 };
 const SVG = 'http://www.w3.org/2000/svg';
