@@ -90,9 +90,9 @@ export function patched(state, change) {
 /** What is of one graph only, and is dropped when something else is looked at. */
 export const FRESH = { zoom: '', focus: '', ts: '', tq: '' };
 
-/** What is selected but for operators: stacks tell these, so that only graphs and methods are of one. */
-export function whole(state) {
-  return { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => name !== 'operator')) };
+/** A state without some labels. */
+export function without(state, names) {
+  return { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => !names.includes(name))) };
 }
 
 /** The times that are asked for: the window, else the whole range. */
@@ -114,6 +114,9 @@ export function selection(state, side = state.labels) {
   if (side === state.labels && state.query) out.push(['query', state.query]);
   return out;
 }
+
+/** Parameters of a table: what is selected, but for operators, which stacks tell: only graphs and methods are of one. */
+export const asked = (state) => [...selection(without(state, ['operator'])), ...Object.entries(times(state))];
 
 /** The state and who listens to it. */
 export class Store {

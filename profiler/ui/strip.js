@@ -5,7 +5,7 @@
 import { get } from './api.js';
 import { h, select } from './dom.js';
 import { duration, percent, safe } from './format.js';
-import { FRESH, outer, selection } from './state.js';
+import { FRESH, outer, selection, without } from './state.js';
 import { Timeline } from './timeline.js';
 import * as stages from './views/stages.js';
 
@@ -46,7 +46,7 @@ export class Strip {
     this.by.querySelector('select').value = by;
     // A task's stage is not what the timeline is of: it shows when the stage ran in its application. Nor are operators, which
     // only stacks tell.
-    const seen = { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => !['task', 'task_index', 'task_attempt', 'operator'].includes(name))) };
+    const seen = without(state, ['task', 'task_index', 'task_attempt', 'operator']);
     const pairs = [...selection(seen), ...Object.entries(outer(state.range)), ['type', state.type]];
     const key = JSON.stringify([pairs, by]);
     if (key === this.asked && !again) { this.#show(state, by); return; }

@@ -39,6 +39,9 @@ export function filtered(rows, columns, text) {
   });
 }
 
+/** Where a table of the page keeps its order and search: in the state. */
+export const kept = (state, store) => ({ order: state.ts, search: state.tq, set: (change) => store.set(change, { replace: true }) });
+
 /** Fills `host` with a table anew: what was typed in or pressed is another element then, and has the focus. */
 export function renew(host, fill) {
   const active = host.contains(document.activeElement) ? document.activeElement : null;

@@ -172,6 +172,20 @@ pub struct Pair {
     pub right_samples: u64,
 }
 
+impl Pair {
+    /// Whether the difference is larger than so many of its errors; false where either is not known.
+    pub fn is_beyond(&self, errors: f64) -> bool {
+        let both = self.difference.zip(self.difference_error);
+        both.is_some_and(|(difference, error)| difference.abs() > errors * error)
+    }
+
+    /// A part of the left side's time: of the difference its growth. None of nothing.
+    pub fn of_left(&self, seconds: Option<f64>) -> Option<f64> {
+        let left = self.left_seconds.filter(|left| *left > 0.0)?;
+        Some(seconds? / left)
+    }
+}
+
 /// Which method it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -29,6 +29,17 @@ pub(super) struct PerfRing {
 // SAFETY: the mapping belongs to this value alone and is not tied to a thread.
 unsafe impl Send for PerfRing {}
 
+/// Opens an event of all processes on a CPU.
+pub(super) fn open_event(attr: &mut perf::perf_event_attr, cpu: u32) -> io::Result<OwnedFd> {
+    // SAFETY: `attr` is valid and says its size; the kernel copies it.
+    let fd = unsafe { perf_event_open(attr, -1, cpu as i32, -1, u64::from(perf::PERF_FLAG_FD_CLOEXEC) as _) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 impl PerfRing {
     /// Starts reporting executable mappings made on a CPU; ENODEV when it is offline.
     pub(super) fn open(cpu: u32) -> io::Result<Self> {
@@ -49,15 +60,7 @@ impl PerfRing {
         attr.set_mmap(1);
         attr.set_watermark(1);
         attr.__bindgen_anon_2.wakeup_watermark = (data / 2) as u32;
-        // SAFETY: `attr` is valid and says its size; the kernel copies it.
-        let fd = unsafe {
-            perf_event_open(&mut attr, -1, cpu as i32, -1, u64::from(perf::PERF_FLAG_FD_CLOEXEC) as _)
-        };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: just opened, and nobody else has it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = open_event(&mut attr, cpu)?;
         // SAFETY: a new mapping at an address of the kernel's choice. Writable, so that the kernel waits
         // for the reader instead of writing over what was not read.
         let map = unsafe {

@@ -4,8 +4,34 @@
 //! has nothing) and `sampled` (with its error), and when the row was seen. They are
 //! never mixed: what must be one number says which of the two it is.
 
-use emberscope_api::{Exact, Sampled};
-use emberscope_model::{LabelTotal, LedgerSums, LedgerTotal, TimeRange, sampling_error};
+use super::answer::{share, share_error};
+use emberscope_api::{Amount, Cost, Exact, Sampled};
+use emberscope_model::{LabelTotal, LedgerSums, LedgerTotal, SampleKind, TimeRange, sampling_error};
+
+/// Samples, and what they weigh in the unit of their kind.
+#[derive(Clone, Copy, Default)]
+pub struct Samples {
+    /// How many.
+    pub count: u64,
+    /// What they weigh.
+    pub weight: u64,
+}
+
+impl Samples {
+    /// Adds others.
+    pub fn add(&mut self, count: u64, weight: u64) {
+        self.count = self.count.saturating_add(count);
+        self.weight = self.weight.saturating_add(weight);
+    }
+    /// For a row; `all` are the samples of which they are a part.
+    pub fn cost(self, kind: SampleKind, all: u64) -> Cost {
+        Cost {
+            amount: Amount::new(kind, self.count, self.weight),
+            share: share(self.count, all),
+            share_error: share_error(self.count, all),
+        }
+    }
+}
 
 /// Sums of one row of an answer.
 #[derive(Clone, Copy, Debug, Default)]

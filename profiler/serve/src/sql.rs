@@ -5,14 +5,15 @@
 //! plan ([`operators`]). Limits: `limit` rows; [`spark::MAX_ASKED`] applications of which Spark is asked.
 
 use super::ServeState;
-use super::answer::{head, headers, json, share, share_error, text, whole};
+use super::answer::{head, headers, json, text, whole};
 use super::error::ApiError;
+use super::figures::Samples;
 use super::spark::{self, Asking, KeptWords, Words};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_api::{self as api, Amount, Cost, SparkStage, SqlQuery};
+use emberscope_api::{self as api, SparkStage, SqlQuery};
 use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind, SparkStages};
 use emberscope_store::Store;
 use operators::PlanTold;
@@ -26,34 +27,12 @@ mod operators;
 /// Most executions that an error names.
 const MAX_NAMED: usize = 20;
 
-/// Samples and their weight.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    count: u64,
-    weight: u64,
-}
-
-impl Sum {
-    fn add(&mut self, count: u64, weight: u64) {
-        self.count = self.count.saturating_add(count);
-        self.weight = self.weight.saturating_add(weight);
-    }
-
-    fn cost(self, kind: SampleKind, all: u64) -> Cost {
-        Cost {
-            amount: Amount::new(kind, self.count, self.weight),
-            share: share(self.count, all),
-            share_error: share_error(self.count, all),
-        }
-    }
-}
-
 /// An attempt of a stage.
 struct Stage {
     app: String,
     app_name: String,
     stage: String,
-    sum: Sum,
+    sum: Samples,
     spark: Option<SparkStage>,
 }
 
@@ -104,7 +83,7 @@ fn stages(
     query: &Query,
     asking: &mut Asking<'_, SparkStages>,
 ) -> Result<Vec<Stage>, ApiError> {
-    let mut sums: BTreeMap<[String; 3], (String, Sum)> = BTreeMap::new();
+    let mut sums: BTreeMap<[String; 3], (String, Samples)> = BTreeMap::new();
     for total in store.totals(query)? {
         let key = [LabelKey::App, LabelKey::Stage, LabelKey::StageAttempt];
         let (name, sum) = sums.entry(key.map(|key| total.labels.get(key).to_owned())).or_default();
@@ -113,7 +92,7 @@ fn stages(
             total.labels.get(LabelKey::AppName).clone_into(name);
         }
     }
-    let stage = |([app, stage, attempt], (app_name, sum)): ([String; 3], (String, Sum))| {
+    let stage = |([app, stage, attempt], (app_name, sum)): ([String; 3], (String, Samples))| {
         // One without a number is none that Spark knows.
         let row = stage.parse().ok().zip(attempt.parse().ok()).filter(|_| !app.is_empty());
         let spark = row.and_then(|row| asking.row(&app, &row));
@@ -130,7 +109,7 @@ fn queries(stages: &[Stage], kind: SampleKind, all: u64) -> Vec<SqlQuery> {
         sorted.entry((&stage.app, id)).or_default().push(stage);
     }
     let row = |((app, execution), stages): ((&str, Option<u64>), Vec<&Stage>)| {
-        let mut sum = Sum::default();
+        let mut sum = Samples::default();
         stages.iter().for_each(|stage| sum.add(stage.sum.count, stage.sum.weight));
         let told = || stages.iter().filter_map(|stage| stage.spark.as_ref());
         let of_query = execution.is_some();

@@ -37,6 +37,9 @@ const BY: [LabelKey; 11] = [
     LabelKey::Role,
     LabelKey::ThreadClass,
 ];
+/// The stage of tasks whose name was not seen, and the application of a driver that is not known yet: neither is one that
+/// Spark could name.
+pub const UNKNOWN: &str = "unknown";
 /// Most stages that an error names.
 const MAX_NAMED: usize = 20;
 

@@ -201,7 +201,7 @@ export class Graph {
   seek(found) {
     if (!found?.frames || !this.layout) return;
     const { tree, layout, box, view } = this;
-    const seen = (node) => { const top = rowTop(layout.row[node], layout.rows, { ...view, top: 0 }) + (view.pad ?? 0); return top >= box.scrollTop && top + ROW <= box.scrollTop + box.clientHeight; };
+    const seen = (node) => this.#top(node) >= box.scrollTop && this.#top(node) + ROW <= box.scrollTop + box.clientHeight;
     let widest = -1;
     for (let i = 1; i < tree.parent.length; i += 1) {
       if (!found.frames[tree.frame[i]] || layout.x1[i] <= view.x0 || layout.x0[i] >= view.x1) continue;
@@ -230,8 +230,13 @@ export class Graph {
     this.zoomTo(node);
   }
 
+  /** Where a node's line is, from the top of all of them. */
+  #top(node) {
+    return rowTop(this.layout.row[node], this.layout.rows, { ...this.view, top: 0 }) + (this.view.pad ?? 0);
+  }
+
   inSight(node) {
-    const top = rowTop(this.layout.row[node], this.layout.rows, { ...this.view, top: 0 }) + (this.view.pad ?? 0);
+    const top = this.#top(node);
     const { scrollTop, clientHeight } = this.box;
     if (top < scrollTop) this.box.scrollTop = top - ROW;
     else if (top + ROW > scrollTop + clientHeight) this.box.scrollTop = top + 2 * ROW - clientHeight;

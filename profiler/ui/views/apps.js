@@ -4,12 +4,12 @@
 
 import { h } from '../dom.js';
 import { count, duration, instant, plusMinus, safe, seconds } from '../format.js';
-import { table } from '../table.js';
+import { kept, table } from '../table.js';
 import { longer, nothing } from '../trouble.js';
-import { FRESH, times, selection, whole } from '../state.js';
+import { FRESH, asked } from '../state.js';
 
 /** What to ask. */
-export const ask = (state) => ['apps', [...selection(whole(state)), ...Object.entries(times(state))]];
+export const ask = (state) => ['apps', asked(state)];
 
 /** What to show. */
 export function show(answer, { state, store }) {
@@ -34,8 +34,7 @@ export function show(answer, { state, store }) {
     { key: 'length', label: 'Seen for', value: (a) => Date.parse(a.last_seen) - Date.parse(a.first_seen), show: (a) => duration((Date.parse(a.last_seen) - Date.parse(a.first_seen)) / 1000) },
   ];
   return h('div', {}, table({
-    caption: 'Applications', label: 'applications', columns, rows: apps, order: state.ts, usual: '-cpu', search: state.tq,
-    set: (change) => store.set(change, { replace: true }),
+    caption: 'Applications', label: 'applications', columns, rows: apps, usual: '-cpu', ...kept(state, store),
     link: (a) => store.href({ ...FRESH, view: 'stages', labels: { app: [a.id] } }),
     none: '',
   }), h('p', { class: 'muted aside' }, 'Also: ', h('a', { href: node }, 'every process of this node'), ', Spark’s or not.'));

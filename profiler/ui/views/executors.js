@@ -4,12 +4,12 @@
 
 import { h } from '../dom.js';
 import { instant, plusMinus, safe, seconds } from '../format.js';
-import { table } from '../table.js';
+import { kept, table } from '../table.js';
 import { nothing } from '../trouble.js';
-import { FRESH, selection, times, whole } from '../state.js';
+import { FRESH, asked } from '../state.js';
 
 /** What to ask. */
-export const ask = (state) => [state.view, [...selection(whole(state)), ...Object.entries(times(state))]];
+export const ask = (state) => [state.view, asked(state)];
 
 const cpu = (rows) => {
   const most = Math.max(...rows.map((r) => r.cpu_seconds ?? 0));
@@ -38,8 +38,7 @@ export function show(answer, { state, store }) {
     { key: 'first', label: 'First seen', value: (e) => Date.parse(e.first_seen), show: (e) => instant(Date.parse(e.first_seen)) },
   ];
   return table({
-    caption: 'Executors', label: 'executors', columns, rows, order: state.ts, usual: '-cpu', search: state.tq,
-    set: (change) => store.set(change, { replace: true }),
+    caption: 'Executors', label: 'executors', columns, rows, usual: '-cpu', ...kept(state, store),
     link: (e) => store.href({ ...FRESH, view: 'flame', labels: { app: [e.app], executor: [e.executor], role: [e.role] } }),
     none: '',
   });
@@ -58,8 +57,7 @@ export function showProcesses(answer, { state, store }) {
     { key: 'user', label: 'User', text: true, value: (p) => p.labels.user, show: (p) => safe(p.labels.user ?? '–', 30) },
   ];
   return table({
-    caption: 'Processes of this node', label: 'processes', columns, rows, order: state.ts, usual: '-cpu', search: state.tq,
-    set: (change) => store.set(change, { replace: true }),
+    caption: 'Processes of this node', label: 'processes', columns, rows, usual: '-cpu', ...kept(state, store),
     link: (p) => store.href({ ...FRESH, view: 'flame', labels: { pid: [String(p.pid)] } }),
     none: '',
   });

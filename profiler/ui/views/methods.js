@@ -7,7 +7,7 @@ import { h } from '../dom.js';
 import { duration, percent, plusMinus, safe, signed } from '../format.js';
 import { cell, unitOf } from '../units.js';
 import { methods } from '../methods.js';
-import { table } from '../table.js';
+import { kept, table } from '../table.js';
 
 /** The table. */
 export function methodsTable({ tree }, state, store) {
@@ -18,8 +18,7 @@ export function methodsTable({ tree }, state, store) {
   return table({
     caption: 'Methods', label: 'methods', rows,
     columns: [name, ...(tree.kind === 'diff' ? compared(rows, tree) : plain(tree, unitOf(state))), kind, module],
-    order: state.ts, usual: '-own', search: state.tq,
-    set: (change) => store.set(change, { replace: true }),
+    usual: '-own', ...kept(state, store),
     link: (m) => store.href({ view: state.view === 'methods' ? 'flame' : state.view, focus: m.frame.name, table: '', zoom: '', invert: '', ts: '', tq: '' }),
     none: 'There are no samples here.',
   });

@@ -5,16 +5,16 @@
 import { h } from '../dom.js';
 import { count, duration, instant, percent, plusMinus, safe, seconds } from '../format.js';
 import { planGraph } from '../plan/graph.js';
-import { table } from '../table.js';
+import { kept, table } from '../table.js';
 import { nothing } from '../trouble.js';
-import { FRESH, selection, times, whole } from '../state.js';
+import { FRESH, asked } from '../state.js';
 import { amount, cell, kindOf } from '../units.js';
 
 /** What to ask; null without an application, for executions have numbers of their own in each. */
 export function ask(state) {
   if (!state.labels.app?.length) return null;
   const one = state.execution ? [['execution', state.execution]] : [];
-  return ['sql', [...selection(whole(state)), ...Object.entries(times(state)), ['type', state.type], ...one]];
+  return ['sql', [...asked(state), ['type', state.type], ...one]];
 }
 
 const stagesOf = (row) => row.stages.map(String);
@@ -53,8 +53,7 @@ function list(answer, { state, store, kind }) {
     { key: 'stages', label: 'Stages', text: true, value: (q) => q.stages.join(', '), show: (q) => safe(q.stages.join(', '), 40) },
   ];
   return table({
-    caption: 'Queries', label: 'queries', columns, rows: answer.queries, order: state.ts, usual: '-cost', search: state.tq,
-    set: (change) => store.set(change, { replace: true }),
+    caption: 'Queries', label: 'queries', columns, rows: answer.queries, usual: '-cost', ...kept(state, store),
     link: (q) => (named(q) ? store.href({ ...FRESH, execution: String(q.execution) }) : store.href({ ...FRESH, view: 'flame', labels: { stage: stagesOf(q) } })),
     none: '',
   });
@@ -81,8 +80,7 @@ function one(answer, { state, store, kind }) {
       h('p', { class: 'note' }, 'Rows flow down. A box is an operator, its bar the part of the query’s samples that is its alone; a box leads to the flame graph.'),
       planGraph({ plan, operators: answer.operators, kind, link })) : h('p', { class: 'note' }, safe(plan?.says ?? '', 300)),
     table({
-      caption: 'Operators', label: 'operators', columns, rows: answer.operators.filter((o) => o.samples > 0 || o.waited_seconds > 0), order: state.ts, usual: '-cost', search: state.tq,
-      set: (change) => store.set(change, { replace: true }),
+      caption: 'Operators', label: 'operators', columns, rows: answer.operators.filter((o) => o.samples > 0 || o.waited_seconds > 0), usual: '-cost', ...kept(state, store),
       link: (o) => (o.labels.length > 0 ? link([o]) : null),
       none: 'No sample was taken of this query.',
     }), h('p', { class: 'muted aside' }, count(query.samples), ' samples in all.'));

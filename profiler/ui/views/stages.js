@@ -5,12 +5,12 @@
 
 import { h } from '../dom.js';
 import { count, duration, instant, percent, plusMinus, safe, seconds } from '../format.js';
-import { table } from '../table.js';
+import { kept, table } from '../table.js';
 import { longer, nothing } from '../trouble.js';
-import { FRESH, selection, times, whole } from '../state.js';
+import { FRESH, asked } from '../state.js';
 
 /** What to ask. */
-export const ask = (state) => ['stages', [...selection(whole(state)), ...Object.entries(times(state))]];
+export const ask = (state) => ['stages', asked(state)];
 
 /** CPU of one side; exact where it can be. */
 const of = (side) => side?.exact?.cpu_seconds ?? side?.sampled?.cpu_seconds ?? 0;
@@ -95,8 +95,7 @@ export function show(answer, { state, store, pages }) {
     { key: 'slow', label: 'Skew', plain: true, text: true, value: () => '', show: (s) => (s.tasks >= 4 && s.stage !== 'unknown' ? h('a', { href: store.href({ ...FRESH, view: 'slow', labels: labels(s) }) }, 'slow tasks') : '') },
   ];
   return h('div', {}, table({
-    caption: 'Stages', label: 'stages', columns, rows, order: state.ts, usual: 'stage', search: state.tq,
-    set: (change) => store.set(change, { replace: true }),
+    caption: 'Stages', label: 'stages', columns, rows, usual: 'stage', ...kept(state, store),
     link: (s) => store.href({ ...FRESH, view: 'flame', labels: labels(s) }),
     none: '',
   }), splitLegend(rows), app ? pages.links(app) : null);

@@ -5,9 +5,9 @@
 
 import { h } from '../dom.js';
 import { count, duration, instant, percent, plusMinus, safe, seconds } from '../format.js';
-import { table } from '../table.js';
+import { kept, table } from '../table.js';
 import { nothing } from '../trouble.js';
-import { FRESH, selection, times, whole } from '../state.js';
+import { FRESH, asked } from '../state.js';
 import * as stages from './stages.js';
 
 /** Tasks that are asked for. */
@@ -15,7 +15,7 @@ const MOST = 10_000;
 const QUANTILES = [['Least', 0], ['25 %', 0.25], ['Median', 0.5], ['75 %', 0.75], ['Most', 1]];
 
 /** What to ask: those that took longest, where there are too many. */
-export const ask = (state) => ['tasks', [...selection(whole(state)), ...Object.entries(times(state)), ['sort', 'wall'], ['limit', String(MOST)]]];
+export const ask = (state) => ['tasks', [...asked(state), ['sort', 'wall'], ['limit', String(MOST)]]];
 
 const wall = (t) => t.exact?.wall_seconds;
 const exact = (t, of) => (t.exact ? of(t.exact) : undefined);
@@ -75,8 +75,7 @@ export function show(answer, { state, store }) {
   ];
   const cut = answer.cut > 0 ? h('p', { class: 'note' }, `The ${count(rows.length)} that took longest, of ${count(answer.count)}: no quantiles are told of a part. Choose a stage, or a shorter time.`) : null;
   return h('div', {}, cut ?? spread(rows), table({
-    caption: 'Tasks', label: 'tasks', columns, rows, order: state.ts, usual: '-wall', search: state.tq,
-    set: (change) => store.set(change, { replace: true }),
+    caption: 'Tasks', label: 'tasks', columns, rows, usual: '-wall', ...kept(state, store),
     link: (t) => (t.task ? store.href({ ...FRESH, view: 'flame', labels: { app: [t.app], stage: [t.stage], task: [t.task] } }) : null),
     none: '',
   }), stages.splitLegend(rows), share(rows));

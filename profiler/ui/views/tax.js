@@ -4,12 +4,12 @@
 
 import { h } from '../dom.js';
 import { duration, percent, plusMinus, safe, seconds } from '../format.js';
-import { table } from '../table.js';
+import { kept, table } from '../table.js';
 import { nothing } from '../trouble.js';
-import { FRESH, selection, times, whole } from '../state.js';
+import { FRESH, asked } from '../state.js';
 
 /** What to ask. */
-export const ask = (state) => ['tax', [...selection(whole(state)), ...Object.entries(times(state))]];
+export const ask = (state) => ['tax', asked(state)];
 
 const cpu = (row) => row.cpu_seconds ?? 0;
 
@@ -30,7 +30,7 @@ export function show(answer, { state, store }) {
   const whole = cpu(answer.total) || 1;
   if (classes.length === 0) return nothing('No JVM ran in this time', answer.windows === 0 ? answer.note : 'The tax is of JVMs: choose another application, or a longer time.');
   const flame = (labels) => store.href({ ...FRESH, view: 'flame', labels });
-  const keep = { order: state.ts, search: state.tq, usual: '-cpu', set: (change) => store.set(change, { replace: true }), none: '' };
+  const keep = { ...kept(state, store), usual: '-cpu', none: '' };
   const name = (c) => (c.thread_class ?? 'no class').replaceAll('-', ' ');
   const jvm = (p) => [p.app_name ?? p.app ?? p.process, p.role, p.executor && `executor ${p.executor}`].filter(Boolean).map((t) => safe(t, 60)).join(' · ');
   const jvms = answer.processes.map((p) => ({ ...p, ...p.total }));

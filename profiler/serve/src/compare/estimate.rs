@@ -139,18 +139,19 @@ impl Estimate {
             let run = runs.and_then(|runs| runs.get(side).copied()).filter(|run| *run > 0.0);
             run.map(|run| of / run)
         };
+        let pair = Pair {
+            left_seconds: Some(left),
+            right_seconds: Some(right),
+            difference: Some(self.difference()),
+            difference_error: self.error(),
+            left_samples,
+            right_samples,
+        };
         Change {
-            pair: Pair {
-                left_seconds: Some(left),
-                right_seconds: Some(right),
-                difference: Some(self.difference()),
-                difference_error: self.error(),
-                left_samples,
-                right_samples,
-            },
             left_share: share(left, 0),
             right_share: share(right, 1),
-            significant: self.error().is_some_and(|error| self.difference().abs() > SIGNIFICANT * error),
+            significant: pair.is_beyond(SIGNIFICANT),
+            pair,
             source: match (self.exact, self.sampled) {
                 (true, true) => "mixed",
                 (true, false) => "ledger",

@@ -28,20 +28,13 @@ pub fn judge(
             .chain(stages.map(|stage| ("stage", name(stage), &stage.cpu)))
             .collect();
     let checked = all.into_iter().map(|(of, name, cpu)| {
-        let (growth, error) = growth(cpu);
+        let [growth, error] = [cpu.pair.difference, cpu.pair.difference_error].map(|of| cpu.pair.of_left(of));
         let grew = growth.zip(error).is_some_and(|(growth, error)| growth - SIGNIFICANT * error > allowed);
         Checked { of: of.into(), name, growth, error, failed: grew }
     });
     let checked: Vec<Checked> = checked.collect();
     let failed = checked.iter().filter(|checked| checked.failed).count() as u64;
     Judged { fail_over: allowed, failed, checked }
-}
-
-/// Growth as a part of the left figure, and its error.
-fn growth(cpu: &Change) -> (Option<f64>, Option<f64>) {
-    let left = cpu.pair.left_seconds.filter(|left| *left > 0.0);
-    let part = |of: Option<f64>| Some(of? / left?);
-    (part(cpu.pair.difference), part(cpu.pair.difference_error))
 }
 
 fn name(stage: &ComparedStage) -> String {

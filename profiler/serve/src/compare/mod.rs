@@ -23,7 +23,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_api::{Compare, Compared, ComparedMethod, MethodOrder, Pair, Scale};
+use emberscope_api::{Compare, Compared, ComparedMethod, MethodOrder, Scale};
 use emberscope_export::{Aligned, SIGNIFICANT};
 use emberscope_model::SparkSource;
 use emberscope_store::Store;
@@ -125,9 +125,7 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
 }
 
 fn method(row: emberscope_api::DiffRow<'_>) -> ComparedMethod<'_> {
-    let Pair { difference, difference_error, .. } = row.own;
-    let both = difference.zip(difference_error);
-    let significant = both.is_some_and(|(difference, error)| difference.abs() > SIGNIFICANT * error);
+    let significant = row.own.is_beyond(SIGNIFICANT);
     ComparedMethod { method: row, significant }
 }
 

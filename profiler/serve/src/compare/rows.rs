@@ -6,9 +6,9 @@
 
 use super::align::{Pair, align};
 use super::estimate::{Estimate, Time};
-use super::side::{RunQuery, Side, Stage, UNKNOWN};
+use super::side::{RunQuery, Side, Stage};
 use crate::figures::seconds;
-use crate::work::Task;
+use crate::work::{Task, UNKNOWN};
 use emberscope_api::{ComparedOperator, ComparedQuery, ComparedStage, ComparedTimes, ComparedWhole};
 use emberscope_model::WaitReason;
 use std::borrow::Cow;

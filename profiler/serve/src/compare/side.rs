@@ -5,9 +5,9 @@
 
 use crate::answer::{head, text};
 use crate::error::ApiError;
-use crate::figures::Figures;
+use crate::figures::{Figures, Samples};
 use crate::spark::{self, Asking, KeptWords, Words};
-use crate::work::{self, Task};
+use crate::work::{self, Task, UNKNOWN};
 use emberscope_api::{ComparedRun, SparkOrigin, SparkStage};
 use emberscope_model::{
     Answer, LabelKey, MatchOp, Matcher, Query, SampleKind, SparkPlan, SparkSource, SparkStages, Summary,
@@ -16,9 +16,6 @@ use emberscope_model::{
 use emberscope_store::{Store, operator_sums};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// The stage of tasks whose name was not seen: none that Spark could name.
-pub const UNKNOWN: &str = "unknown";
 
 /// A stage of a run.
 pub struct Stage {
@@ -42,23 +39,6 @@ pub struct RunQuery {
     pub description: String,
     /// The operators of its plan, sorted; None: no plan is told.
     pub shape: Option<Vec<String>>,
-}
-
-/// Samples, and their weight in nanoseconds.
-#[derive(Clone, Copy, Default)]
-pub struct Samples {
-    /// How many.
-    pub count: u64,
-    /// What they weigh.
-    pub weight: u64,
-}
-
-impl Samples {
-    /// Adds others.
-    pub fn add(&mut self, other: Self) {
-        self.count = self.count.saturating_add(other.count);
-        self.weight = self.weight.saturating_add(other.weight);
-    }
 }
 
 /// A run.
@@ -113,7 +93,7 @@ impl Side {
         for sum in operator_sums(&samples.tree, LabelKey::Stage) {
             if let Some(stage) = place.get(&sum.value).and_then(|at| stages.get_mut(*at)) {
                 let of = stage.operators.entry(sum.operator.name()).or_default();
-                of.add(Samples { count: sum.count, weight: sum.weight });
+                of.add(sum.count, sum.weight);
             }
         }
         let queries = queries(&mut stages, &app, &mut asking);
@@ -150,7 +130,7 @@ impl Side {
     pub fn operators(&self) -> BTreeMap<Cow<'static, str>, Samples> {
         let mut sums: BTreeMap<Cow<'static, str>, Samples> = BTreeMap::new();
         for (operator, samples) in self.stages.iter().flat_map(|stage| &stage.operators) {
-            sums.entry(operator.clone()).or_default().add(*samples);
+            sums.entry(operator.clone()).or_default().add(samples.count, samples.weight);
         }
         sums
     }

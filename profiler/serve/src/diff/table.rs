@@ -91,16 +91,12 @@ impl<'a> Compared<'a> {
     /// by chance alone: the bound for m of them is sqrt(2 ln(m / 0.05)), which all stay below in 95 of 100 cases (the union
     /// bound on the tails of m normal distributions).
     pub fn significant(&self, rows: &[Row<'_>]) -> bool {
-        let beyond = |pair: Pair, bound: f64| {
-            let both = pair.difference.zip(pair.difference_error);
-            both.is_some_and(|(difference, error)| difference.abs() > bound * error)
-        };
         let bound = (2.0 * (rows.len().max(1) as f64 / 0.05).ln()).sqrt();
         let of_method = |row: &Row<'_>| {
-            beyond(self.pair(row.left.own, row.right.own), bound)
-                || beyond(self.pair(row.left.total, row.right.total), bound)
+            self.pair(row.left.own, row.right.own).is_beyond(bound)
+                || self.pair(row.left.total, row.right.total).is_beyond(bound)
         };
-        beyond(self.total(), SIGNIFICANT) || rows.iter().any(of_method)
+        self.total().is_beyond(SIGNIFICANT) || rows.iter().any(of_method)
     }
 
     /// The methods of both, those first that differ most in their own or their total time.

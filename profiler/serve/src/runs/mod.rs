@@ -15,6 +15,7 @@ use super::params::Params;
 use super::request::{Asked, of_time};
 use super::run::{Rendered, Size};
 use super::waits::Waits;
+use super::work::UNKNOWN;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -30,9 +31,6 @@ use std::time::Duration;
 const MAX_NAMED: usize = 20;
 /// An application that was seen in the newest window runs, if that window is not older.
 const RECENT: Duration = Duration::from_secs(60);
-/// The stage of tasks whose name was lost, and the application of a driver that is not known yet: neither is one.
-const UNKNOWN: &str = "unknown";
-
 /// What is asked.
 struct Question {
     asked: Asked,

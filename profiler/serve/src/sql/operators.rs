@@ -5,8 +5,8 @@
 //! stages that it has samples of. What a Python worker did is its stage's Python operator's where the stage has one alone,
 //! else the plan's. Time in which threads stood still is told beside CPU time, where it was sampled.
 
-use super::Sum;
 use crate::error::ApiError;
+use crate::figures::Samples;
 use emberscope_api::{SqlOperator, SqlPlan, SqlPlanEdge, SqlPlanNode, SqlQuery};
 use emberscope_model::{
     LabelKey, MatchOp, Matcher, Operator, Placed, PlacedAs, PlanOperators, Query, SampleKind, SparkFact,
@@ -39,8 +39,8 @@ impl PlanTold {
 /// What is put to one thing.
 #[derive(Default)]
 struct Share {
-    sum: Sum,
-    waited: Sum,
+    sum: Samples,
+    waited: Samples,
     stages: BTreeSet<u32>,
     labels: BTreeSet<String>,
 }
@@ -63,7 +63,7 @@ impl Shares {
         &mut self,
         sums: &[OperatorSum],
         plan: Option<&PlanOperators<'_>>,
-        of: fn(&mut Share) -> &mut Sum,
+        of: fn(&mut Share) -> &mut Samples,
     ) {
         let mut stages: BTreeMap<&str, Vec<&OperatorSum>> = BTreeMap::new();
         for sum in sums {
@@ -141,7 +141,7 @@ impl Shares {
 }
 
 /// Of no wait at all nothing is known: waits may not have been sampled.
-fn seconds(waited: Sum) -> Option<f64> {
+fn seconds(waited: Samples) -> Option<f64> {
     (waited.count > 0).then(|| waited.weight as f64 / 1e9)
 }
 

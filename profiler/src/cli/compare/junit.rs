@@ -1,13 +1,13 @@
 //! What was judged as JUnit's XML, which CI servers read as tests: the form is that of Ant's junit task, which has no standard
 //! of its own; testsuites, testsuite, testcase and failure are what all readers know.
 
-use super::report::{Report, grew};
+use super::report::{grew, title};
 use emberscope_api::Compare;
 
 /// The file.
 pub fn write(compare: &Compare<'_>) -> String {
     let judged = compare.judged.clone().unwrap_or_default();
-    let name = xml(&Report::new(compare).title);
+    let name = xml(&title(compare));
     let (tests, failures) = (judged.checked.len(), judged.failed);
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{tests}\" failures=\"{failures}\">\n\

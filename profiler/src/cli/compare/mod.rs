@@ -141,8 +141,8 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     };
     deliver(args.output.as_deref(), format, &body)?;
     let err = &mut io::stderr().lock();
-    for line in report.beside() {
-        writeln!(err, "{}", text::clean(&line))?;
+    for line in &report.beside {
+        writeln!(err, "{}", text::clean(line))?;
     }
     Ok(if compare.judged.is_some_and(|judged| judged.failed > 0) { code::FAILURE } else { code::OK })
 }

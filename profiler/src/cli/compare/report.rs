@@ -17,7 +17,15 @@ pub struct Report {
     pub sections: Vec<Section>,
     /// How figures come about.
     pub notes: Vec<String>,
-    beside: Vec<String>,
+    /// What both runs rest on, for standard error.
+    pub beside: Vec<String>,
+}
+
+/// What is compared with what.
+pub fn title(compare: &Compare<'_>) -> String {
+    let name = compare.right.app_name.as_ref().or(compare.left.app_name.as_ref());
+    let of = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    format!("{of}{} (right) against {} (left)", run_of(&compare.right), run_of(&compare.left))
 }
 
 fn run_of(run: &ComparedRun) -> String {
@@ -117,8 +125,6 @@ fn notes(compare: &Compare<'_>) -> Vec<String> {
 impl Report {
     /// Of an answer.
     pub fn new(compare: &Compare<'_>) -> Self {
-        let name = compare.right.app_name.as_ref().or(compare.left.app_name.as_ref());
-        let of = name.map(|name| format!("{name}: ")).unwrap_or_default();
         let sections = [
             sections::whole(compare),
             sections::queries(compare),
@@ -135,17 +141,12 @@ impl Report {
             format!("{side}: {} in {}, {samples} of tasks{says}", run_of(run), several(run.stages, "stage"))
         };
         Self {
-            title: format!("{of}{} (right) against {} (left)", run_of(&compare.right), run_of(&compare.left)),
+            title: title(compare),
             verdict: verdict(compare),
             sections: sections.into_iter().filter(|section| !section.rows.is_empty()).collect(),
             notes: notes(compare),
             beside: vec![line("left", &compare.left), line("right", &compare.right)],
         }
-    }
-
-    /// What both runs rest on, for standard error.
-    pub fn beside(&self) -> Vec<String> {
-        self.beside.clone()
     }
 
     /// As text for a terminal so wide, or whole.

@@ -31,10 +31,8 @@ fn difference(pair: &Pair) -> String {
 
 /// `+12.3 %`; empty of a left figure that is nothing.
 pub fn growth(pair: &Pair) -> String {
-    let left = pair.left_seconds.filter(|left| *left > 0.0);
-    left.zip(pair.difference)
-        .map(|(left, difference)| format!("{:+.1} %", 100.0 * difference / left))
-        .unwrap_or_default()
+    let growth = pair.of_left(pair.difference);
+    growth.map(|growth| format!("{:+.1} %", 100.0 * growth)).unwrap_or_default()
 }
 
 /// How it changed, or why that cannot be said.
