@@ -5,7 +5,7 @@
 //! (it watches #DB), and one of 32 places for all threads of the process, which wait for each other
 //! (arch/x86/kernel/uprobes.c, `branch_setup_xol_ops` and `push_setup_xol_ops`; kernel/events/uprobes.c,
 //! `xol_get_insn_slot`; Linux 4.17 to 6.18). Debian's JDK 17 begins `os::set_native_thread_name` with a comparison: 16,000
-//! threads that rename themselves, half of them asleep, took three quarters of a machine from all others with a probe there, a
+//! threads that rename themselves, most of them asleep, took three quarters of a machine from all others with a probe there, a
 //! third with one on a push, and a quarter with none.
 //!
 //! In: a function's first bytes. Out: the offset of the first such instruction, as long as what is before it leaves the arguments
