@@ -29,6 +29,7 @@ pub mod setup;
 pub mod step;
 pub mod tally;
 pub mod test;
+mod turn;
 #[cfg(test)]
 mod walls;
 

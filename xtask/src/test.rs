@@ -9,7 +9,6 @@
 //! beside them, as long as they are few: one that passes then is passed, and is printed as unsteady with what it said.
 
 mod commands;
-mod idle;
 mod run;
 mod slowest;
 
@@ -17,9 +16,9 @@ use crate::arch::Arch;
 use crate::launch::{azure, gs, hdfs, s3};
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, helm, jdk, lint, packages, python, seccomp};
+use crate::turn::idle;
 use crate::{build, check, kernels, places, step, tally};
 use anyhow::{Context as _, Result, anyhow};
-use idle::idle;
 use run::{Output, Run};
 use std::path::PathBuf;
 use std::process::Command;

@@ -226,6 +226,8 @@ impl Worker {
         let registry = &self.registry;
         self.symbolizer.tidy(|key| registry.by_key(key).is_some_and(|process| !process.exited));
         let now = ClockReading::take();
+        let of = |pid| registry.by_key(registry.known(pid)?);
+        self.threads.end_of(|pid| of(pid).is_some_and(|process| process.exited));
         self.threads.tick(now.monotonic_ns);
         let closed = self.windows.advance(now);
         self.close(closed);

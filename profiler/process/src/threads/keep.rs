@@ -9,10 +9,11 @@ impl Threads {
     /// The incarnation that a record is of; made if it is not there.
     pub(super) fn incarnation(&mut self, pid: Pid, tid: Tid, start_ns: u64, time_ns: u64) -> &mut Thread {
         self.now_ns = self.now_ns.max(time_ns);
-        if !self.threads.get(&tid).is_some_and(|t| t.is(pid, start_ns)) {
+        if !self.thread(tid).is_some_and(|t| t.is(pid, start_ns)) {
             self.insert(tid, Thread::new(pid, start_ns, time_ns));
         }
-        let thread = self.threads.entry(tid).or_insert_with(|| Thread::new(pid, start_ns, time_ns));
+        let new = || Box::new(Thread::new(pid, start_ns, time_ns));
+        let thread = self.threads.entry(tid).or_insert_with(new);
         if thread.start_ns == 0 {
             thread.start_ns = start_ns;
         }
@@ -20,8 +21,12 @@ impl Threads {
         thread
     }
 
+    pub(super) fn thread(&self, tid: Tid) -> Option<&Thread> {
+        self.threads.get(&tid).map(Box::as_ref)
+    }
+
     pub(super) fn thread_mut(&mut self, tid: Tid) -> Option<&mut Thread> {
-        self.threads.get_mut(&tid)
+        self.threads.get_mut(&tid).map(Box::as_mut)
     }
 
     /// A process has another program: none of its threads is left but the one that has its id now.
@@ -44,7 +49,7 @@ impl Threads {
             self.evict();
         }
         self.process(thread.pid).threads += 1;
-        self.threads.insert(tid, thread);
+        self.threads.insert(tid, Box::new(thread));
     }
 
     /// A process that has threads in the table, or gets its first now.

@@ -26,7 +26,7 @@ impl Threads {
     /// A thread's comm, from /proc/PID/task/TID/comm: the weakest source.
     pub fn learn_comm(&mut self, owner: &Owner<'_>, tid: Tid, comm: &[u8]) {
         let class = class_of(&String::from_utf8_lossy(comm), owner.role);
-        if let Some(thread) = self.threads.get_mut(&tid)
+        if let Some(thread) = self.thread_mut(tid)
             && thread.pid == owner.pid
             && matches!(thread.doing, Doing::Lost(_))
         {
@@ -51,7 +51,7 @@ impl Threads {
     /// Nothing is known of a JVM's thread, and its comm would tell something: a thread that works for the task
     /// of its maker has its maker's comm until it is named.
     pub fn is_new(&self, owner: &Owner<'_>, tid: Tid) -> bool {
-        let known = self.threads.get(&tid).filter(|t| t.pid == owner.pid);
+        let known = self.thread(tid).filter(|t| t.pid == owner.pid);
         let told = |t: &Thread| t.source != Source::None || t.doing != Doing::Nameless || t.born_to.is_some();
         owner.kind == OwnerKind::Jvm && tid != owner.pid && !known.is_some_and(told)
     }
@@ -119,17 +119,17 @@ impl Threads {
     /// The thread as it is, if a name from `source` may replace what is known.
     fn learnable(&mut self, pid: Pid, tid: Tid, start_ns: u64, source: Source) -> Option<Thread> {
         self.nameless.remove(&(pid, tid));
-        let known = self.threads.get(&tid).filter(|t| t.is(pid, start_ns));
+        let known = self.thread(tid).filter(|t| t.is(pid, start_ns));
         let may = known.is_none_or(|t| t.source <= source && t.seq == 0 && t.unheard.is_none());
         // Another incarnation that has not ended is the newer one.
-        if !may || self.threads.get(&tid).is_some_and(|t| !t.is(pid, start_ns) && t.ended_ns.is_none()) {
+        if !may || self.thread(tid).is_some_and(|t| !t.is(pid, start_ns) && t.ended_ns.is_none()) {
             return None;
         }
         Some(self.incarnation(pid, tid, start_ns, self.now_ns).clone())
     }
 
     fn learned(&mut self, tid: Tid, doing: Doing, source: Source) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
+        if let Some(thread) = self.thread_mut(tid) {
             (thread.doing, thread.source) = (doing, source);
             self.counters.learned += 1;
         }

@@ -32,7 +32,7 @@ impl Threads {
 
     /// What a worker's main thread did with this number.
     fn main_thread(&self, owner: &Owner<'_>, name_seq: u32) -> Doing {
-        match self.threads.get(&owner.pid).filter(|thread| thread.pid == owner.pid) {
+        match self.thread(owner.pid).filter(|thread| thread.pid == owner.pid) {
             Some(thread) if thread.seq == name_seq => self.still(thread),
             Some(Thread { before: Some((seq, doing)), .. }) if *seq == name_seq => *doing,
             None if name_seq == 0 => self.started_for(owner.pid),
@@ -46,7 +46,7 @@ impl Threads {
         let Some(bound) = self.started.get(&pid).filter(|bound| !self.is_over(**bound)) else {
             return UNBOUND;
         };
-        match self.threads.get(&bound.tid).map(|task| task.doing) {
+        match self.thread(bound.tid).map(|task| task.doing) {
             Some(Doing::Task(task)) => Doing::Helper(ThreadClass::Python, task),
             _ => UNBOUND,
         }
@@ -54,7 +54,7 @@ impl Threads {
 
     /// What all threads of a worker do now.
     fn bound_now(&self, owner: &Owner<'_>) -> Doing {
-        let main = self.threads.get(&owner.pid).filter(|thread| thread.pid == owner.pid);
+        let main = self.thread(owner.pid).filter(|thread| thread.pid == owner.pid);
         main.map_or_else(|| self.started_for(owner.pid), |main| self.still(main))
     }
 
@@ -68,7 +68,7 @@ impl Threads {
     }
 
     fn is_over(&self, bound: Bound) -> bool {
-        self.threads.get(&bound.tid).is_none_or(|task| task.seq != bound.seq)
+        self.thread(bound.tid).is_none_or(|task| task.seq != bound.seq)
     }
 
     /// What a thread of a Python process does before anything is heard of it.
@@ -90,7 +90,7 @@ impl Threads {
     pub(super) fn bind(&mut self, raw: &RawThread, (tid, seq): (Tid, u32)) -> Doing {
         self.counters.bound += u64::from(tid != 0);
         let bound = Bound { tid, seq, since_ns: raw.time_ns };
-        let doing = match self.threads.get(&tid) {
+        let doing = match self.thread(tid) {
             Some(task) if task.seq == seq => task.doing,
             Some(Thread { before: Some((before, doing)), .. }) if *before == seq => *doing,
             _ => Doing::Nameless,
@@ -127,7 +127,7 @@ impl Threads {
             let first = matches!(raw.cause, ThreadCause::Bound { .. }) && was.bound.is_none();
             (if first { *now } else { was.doing }, waits)
         } else {
-            let main = self.threads.get(&owner.pid).and_then(|main| main.bound);
+            let main = self.thread(owner.pid).and_then(|main| main.bound);
             // What it did for the task before cannot be told from what it does now.
             let one = main.is_some_and(|bound| bound.since_ns <= from_ns);
             (if one { self.bound_now(owner) } else { UNBOUND }, false)

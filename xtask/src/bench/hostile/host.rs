@@ -6,6 +6,7 @@ use crate::launch::{Job, Running, SparkJob};
 use crate::setup::{SparkKit, python};
 use crate::step;
 use anyhow::{Context as _, Result, bail};
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -18,9 +19,9 @@ const VICTIM: u32 = 65534;
 pub const ATTACKER: u32 = 64002;
 /// Longest wait for a program to say that it is under way.
 pub const TIMEOUT: Duration = Duration::from_secs(300);
-/// What the attackers' programs share, and their sources.
+/// What the attackers' programs and ours share, and their sources.
 const HEADER: &str = include_str!("programs/hostile.h");
-const PROGRAMS: [(&str, &str); 11] = [
+const PROGRAMS: [(&str, &str); 12] = [
     ("mappings", include_str!("programs/mappings.c")),
     ("forks", include_str!("programs/forks.c")),
     ("threads", include_str!("programs/threads.c")),
@@ -32,6 +33,7 @@ const PROGRAMS: [(&str, &str); 11] = [
     ("fuse", include_str!("programs/fuse.c")),
     ("onfuse", include_str!("programs/onfuse.c")),
     ("library", include_str!("programs/library.c")),
+    ("timer", include_str!("programs/timer.c")),
 ];
 
 /// The machine as the attacks find it.
@@ -169,6 +171,13 @@ impl Host {
         Running::start(&what, command, &log)
     }
 
+    /// Starts what samples the processes from one Unix millisecond to another without a profiler, as root.
+    pub fn clock(&self, (from, until): (u64, u64), pids: &[u32]) -> Result<Running> {
+        let mut command = Command::new(self.program("timer")?);
+        command.args([from, until].map(|ms| ms.to_string())).args(pids.iter().map(u32::to_string));
+        self.begin(&mut command)
+    }
+
     /// A directory of an attacker's own.
     pub fn attackers_dir(&self, name: &str) -> Result<PathBuf> {
         let dir = self.dir.join(name);
@@ -187,6 +196,13 @@ impl Drop for Host {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.dir);
     }
+}
+
+/// What [`Host::clock`] sampled of each process, in seconds, once its time is over.
+pub fn sampled(mut clock: Running, pids: &[u32]) -> Result<BTreeMap<u32, f64>> {
+    clock.wait(Duration::from_secs(30))?;
+    let of = |pid: &u32| Some((*pid, clock.fact(&pid.to_string())?.parse().ok()?));
+    Ok(pids.iter().filter_map(of).collect())
 }
 
 fn open_dir(dir: &Path) -> Result<()> {

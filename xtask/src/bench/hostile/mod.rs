@@ -154,10 +154,16 @@ fn of_attack(
         println!("   {said}");
     }
     let executors: Vec<u32> = executors.iter().chain(&attack.executors).copied().collect();
-    let seen = match watch::over(daemon, windows..=windows, &executors, || true) {
+    let from = watch::next();
+    let clock = host.clock((from, from + windows * 10_000), &executors);
+    let mut seen = match watch::over(daemon, (from, windows..=windows), &executors, || true) {
         Ok(seen) => seen,
         Err(why) => return vec![Row::is(name, format!("{why:#}"), "measured", false, 0)],
     };
+    match clock.and_then(|clock| host::sampled(clock, &executors)) {
+        Ok(sampled) => seen.sampled = sampled,
+        Err(why) => println!("   the kernel's clock was not sampled: {why:#}"),
+    }
     for running in &attack.running {
         let said = step::tail(running.log(), 2);
         println!("   {}", said.replace('\n', ", "));

@@ -56,7 +56,7 @@ pub fn panics(binary: &Path, work: &Path, windows: u64, executors: &[u32], app: 
         POINTS.map(|point| log.matches(&format!("an injected panic at {point}")).count())
     };
     let mut seen = asked_for_names(&daemon, app, || {
-        watch::over(&daemon, windows..=MOST_WINDOWS.max(windows), executors, || {
+        watch::over(&daemon, (watch::next(), windows..=MOST_WINDOWS.max(windows)), executors, || {
             struck().iter().all(|times| *times >= TIMES)
         })
     })?;

@@ -14,18 +14,7 @@ const SILENCE: f64 = 10.0;
 
 /// The lines of an attack. The daemon, if it lives, is asked for the samples.
 pub fn rows(attack: &str, seen: &Seen, daemon: Option<&Daemon>) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (pid, cpu) in &seen.executors {
-        let what = format!("{attack}: executor {pid}, samples x period against /proc");
-        rows.push(match (cpu, daemon.map(|daemon| samples(daemon, *pid, seen.range))) {
-            (None, _) => Row::told(what, "it ended by itself", 0),
-            (Some(cpu), Some(Some(n))) => {
-                let share = cpu / (seen.range.1.saturating_sub(seen.range.0) as f64 / 1000.0).max(0.1);
-                Row::deviation_of_share(what, (n / HZ, *cpu), 1.0, (n, share))
-            }
-            (Some(_), _) => Row::is(what, "no answer", "1 %", false, 0),
-        });
-    }
+    let mut rows = of_executors(attack, seen, daemon);
     let n = seen.answers;
     let age = seen.window_age.map(|age| age.as_secs_f64());
     rows.push(Row::is(
@@ -62,6 +51,34 @@ pub fn rows(attack: &str, seen: &Seen, daemon: Option<&Daemon>) -> Vec<Row> {
     rows.push(Row::told(format!("{attack}: CPU of the daemon"), format!("{share:.1} % of the machine"), 1));
     let life = seen.died.map_or("lives".to_owned(), |after| format!("dead after {after:.0} s"));
     rows.push(Row::is(format!("{attack}: the daemon"), life, "lives", seen.died.is_none(), 1));
+    rows
+}
+
+/// Samples of each executor; where they are not as /proc has it, those of the kernel's clock alone, too: a timer's interrupt that
+/// comes late finds who runs then.
+fn of_executors(attack: &str, seen: &Seen, daemon: Option<&Daemon>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (pid, cpu) in &seen.executors {
+        let what = format!("{attack}: executor {pid}, samples x period against /proc");
+        rows.push(match (cpu, daemon.map(|daemon| samples(daemon, *pid, seen.range))) {
+            (None, _) => Row::told(what, "it ended by itself", 0),
+            (Some(cpu), Some(Some(n))) => {
+                let share = cpu / (seen.range.1.saturating_sub(seen.range.0) as f64 / 1000.0).max(0.1);
+                Row::deviation_of_share(what, (n / HZ, *cpu), 1.0, (n, share))
+            }
+            (Some(_), _) => Row::is(what, "no answer", "1 %", false, 0),
+        });
+        if let (true, Some(cpu), Some(sampled)) =
+            (rows.last().is_some_and(Row::fails), cpu, seen.sampled.get(pid))
+        {
+            let off = (sampled / cpu.max(0.01) - 1.0) * 100.0;
+            rows.push(Row::told(
+                format!("{attack}: executor {pid}, the kernel's clock without a profiler, against /proc"),
+                format!("{sampled:.3} s, truth {cpu:.3} s: {off:+.2} %"),
+                1,
+            ));
+        }
+    }
     rows
 }
 

@@ -4,7 +4,9 @@
 use crate::bench::clock::{WINDOW_MS, border, now, sleep_until};
 use crate::bench::procfs;
 use crate::launch::Daemon;
+use crate::turn;
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,14 +45,21 @@ pub struct Seen {
     pub range: (u64, u64),
     /// CPU seconds of each executor over them; None: it ended.
     pub executors: Vec<(u32, Option<f64>)>,
+    /// The same by the kernel's clock, sampled with no profiler: seconds, where that was asked.
+    pub sampled: BTreeMap<u32, f64>,
 }
 
-/// Watches over so many whole windows: the fewest, and then until it is enough or they are the most.
+/// The next start of a window, Unix milliseconds, with time to start something before it.
+pub fn next() -> u64 {
+    border(now() + 1500)
+}
+
+/// Watches from there on over so many whole windows: the fewest, and then until it is enough or they are the most.
 pub fn over(
     daemon: &Daemon,
-    windows: RangeInclusive<u64>,
+    (from, windows): (u64, RangeInclusive<u64>),
     executors: &[u32],
-    enough: impl Fn() -> bool,
+    enough: impl Fn() -> bool + Sync,
 ) -> Result<Seen> {
     let pid = daemon.pid();
     // Peaks of this attack alone: 5 resets VmHWM (proc(5), clear_refs).
@@ -61,19 +70,21 @@ pub fn over(
     let (range, before, after) = std::thread::scope(|scope| {
         scope.spawn(|| ask(daemon, &done, &seen));
         scope.spawn(|| look(pid, &done, &seen));
-        let from = border(now() + 1);
-        let mut until = from + windows.start() * WINDOW_MS;
-        let most = from + windows.end() * WINDOW_MS;
-        sleep_until(from);
-        let before = cpu(executors);
-        sleep_until(until);
-        while until < most && !enough() {
-            until += WINDOW_MS;
+        // Beside thousands of threads the clock of others is late by some tenths of a second, which is some percent of a range.
+        let (range, before, after) = turn::first(|| {
+            let mut until = from + windows.start() * WINDOW_MS;
+            let most = from + windows.end() * WINDOW_MS;
+            sleep_until(from);
+            let before = cpu(executors);
             sleep_until(until);
-        }
-        let after = cpu(executors);
+            while until < most && !enough() {
+                until += WINDOW_MS;
+                sleep_until(until);
+            }
+            ((from, until), before, cpu(executors))
+        });
         done.store(true, Ordering::Relaxed);
-        ((from, until), before, after)
+        (range, before, after)
     });
     let mut seen = seen.into_inner().unwrap_or_default();
     seen.range = range;

@@ -67,3 +67,20 @@ fn a_flooders_threads_give_way_and_not_his_neighbours() {
     let [(_, evicted), _] = w.threads.refusals();
     assert!(evicted.by_tenant().all(|(who, _)| who == w.tenant));
 }
+
+#[test]
+fn threads_whose_end_was_lost_go_with_their_process() {
+    let mut w = World::new(Limits::default());
+    for tid in 1..=1000 {
+        w.record(named(tid, (0, tid), TASK_1, 0, 0));
+    }
+    w.threads.end_of(|pid| pid != PID);
+    w.threads.tick(START + 60_000 * MS);
+    assert_eq!(w.threads.counters().threads, 1000, "their process lives");
+    w.threads.end_of(|pid| pid == PID);
+    assert_eq!(w.sample(1, 1), "task 3.0 1.0 7", "its last samples may be on their way");
+    w.threads.tick(START + 61_000 * MS);
+    assert_eq!(w.threads.counters().threads, 1000);
+    w.threads.tick(START + 66_000 * MS);
+    assert_eq!(w.threads.counters().threads, 0);
+}
