@@ -224,6 +224,13 @@ impl<S: Clone + Eq + Hash> Windows<S> {
             .collect()
     }
 
+    /// Closes all windows, and begins as at the start: the next window does not reach back before this reading.
+    pub fn begin_anew(&mut self, reading: ClockReading) -> Vec<ClosedWindow<S>> {
+        let closed = self.close_all(reading);
+        self.clock = ClockMap::new(reading);
+        closed
+    }
+
     /// Whose rows were folded for want of room.
     pub fn refusals(&self) -> (&'static str, &Refusals) {
         ("rows", &self.refusals)

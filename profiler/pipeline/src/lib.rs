@@ -197,13 +197,14 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
         window_length: config.daemon.window.get().get(),
         answers: AnswerLimits::default(),
     }));
-    let joined = join(&config.daemon, Arc::clone(&store), None)?;
-    joined.worker.capture.must_have(config.kind)?;
+    let mut worker = join(&config.daemon, Arc::clone(&store), None)?.worker;
+    worker.capture.must_have(config.kind)?;
+    let from = worker.warm_up(|| life.is_stopping())?;
     let until = std::time::Instant::now().checked_add(config.duration);
     let over = || until.is_some_and(|until| std::time::Instant::now() >= until);
-    joined.worker.run(|| life.is_stopping() || over())?;
-    let now = WallTime::now();
-    let range = store.span().unwrap_or(TimeRange { from: now, until: now });
+    worker.run(|| life.is_stopping() || over())?;
+    let range = store.span().unwrap_or(TimeRange { from, until: WallTime::now() });
+    let range = TimeRange { from: from.max(range.from), ..range };
     let query = |selection| Query {
         range,
         selection,

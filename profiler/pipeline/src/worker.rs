@@ -7,6 +7,7 @@
 mod moments;
 mod samples;
 mod storing;
+mod warm;
 
 use super::PipelineError;
 use super::closing::Closing;
@@ -96,7 +97,7 @@ impl Worker {
     /// stored then, with the names that they have, and the process ends within [`LAST_WORDS`].
     pub fn run(mut self, stopped: impl Fn() -> bool) -> Result<(), PipelineError> {
         let beat = emberscope_supervise::beat("sampler", STUCK, Weight::Vital);
-        let ended = match attempt(|| self.sample(&beat, stopped)) {
+        let ended = match attempt(|| self.sample(&beat, |_| stopped()).and_then(|()| self.finish())) {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) => PipelineError::from(error),
             Err(panicked) => PipelineError::from(panicked),
@@ -106,10 +107,10 @@ impl Worker {
         Err(ended)
     }
 
-    fn sample(&mut self, beat: &Beat, stopped: impl Fn() -> bool) -> Result<(), CaptureError> {
+    fn sample(&mut self, beat: &Beat, stopped: impl Fn(&Self) -> bool) -> Result<(), CaptureError> {
         let mut events = Vec::new();
         let (mut next_tick, mut next_look) = (Instant::now(), Instant::now());
-        while !stopped() {
+        while !stopped(self) {
             beat.busy();
             faults::point("sampler");
             // Up to the window's end and not beyond: what threads used is asked for at that instant.
@@ -139,7 +140,7 @@ impl Worker {
                 emberscope_supervise::windows_are_current(false);
             }
         }
-        self.finish(&mut events)
+        Ok(())
     }
 
     fn read(&mut self, timeout: Duration, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
@@ -257,8 +258,8 @@ impl Worker {
     }
 
     /// Counts what is still in the ring, closes all windows and gives their maps a last chance.
-    fn finish(&mut self, events: &mut Vec<RawEvent>) -> Result<(), CaptureError> {
-        self.ask_threads(events)?;
+    fn finish(&mut self) -> Result<(), CaptureError> {
+        self.ask_threads(&mut Vec::new())?;
         self.count_open_waits();
         self.relabel();
         let closed = self.windows.close_all(ClockReading::take());

@@ -21,7 +21,8 @@ const LONGEST: Interval = Interval::from_secs(24 * 3600);
 /// Flags of `emberscope record`.
 #[derive(Args, Clone, Debug)]
 pub struct RecordArgs {
-    /// For how long, such as 30s or 2m; a day at most.
+    /// For how long, such as 30s or 2m; a day at most. It begins when the unwind tables of what runs are read: after 1 to 10
+    /// seconds.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     duration: Interval,
     #[command(flatten)]

@@ -62,6 +62,17 @@ fn windows_are_aligned_and_close_after_the_grace() {
 }
 
 #[test]
+fn what_begins_anew_does_not_reach_back() {
+    let mut w = windows(reading(100 * S, BASE));
+    add(&mut w, 101 * S);
+    let before = w.begin_anew(reading(104 * S, BASE + 4 * S));
+    assert_eq!((before.len(), count(&before[0]), seconds(&before[0])), (1, 1, (0.0, 4.0)));
+    add(&mut w, 105 * S);
+    let closed = w.advance(reading(112 * S, BASE + 12 * S));
+    assert_eq!((closed.len(), count(&closed[0]), seconds(&closed[0])), (1, 1, (4.0, 10.0)));
+}
+
+#[test]
 fn a_sample_after_the_grace_goes_to_the_open_window_and_is_counted() {
     let mut w = windows(reading(100 * S, BASE));
     add(&mut w, 101 * S);

@@ -94,8 +94,7 @@ impl Tables {
             .ok()
         });
         let (asks, queue) = sync_channel(MAX_WAITING);
-        teller::start(maps, disk, (asks.clone(), queue), counts)?;
-        tables.asks = Some(asks);
+        tables.asks = teller::start(maps, disk, (asks.clone(), queue), counts)?.then_some(asks);
         Ok(tables)
     }
 
@@ -147,6 +146,12 @@ impl Tables {
     pub fn counts(&self) -> TableCounts {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         TableCounts { turned_away: self.turned_away, ..counts }
+    }
+
+    /// Whether no process waits for a look, and no file to be read, as the teller told it last. So it is where there are none.
+    pub fn are_all_told(&self) -> bool {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.asks.is_none() || counts.waiting == 0 && !counts.shares.is_empty()
     }
 
     fn ask(&mut self, ask: Ask) {

@@ -41,8 +41,8 @@ const STUCK: Duration = Duration::from_secs(30);
 /// Files that wait to be read; others come again with the next look at their process.
 const MAX_FILES: usize = 16_384;
 
-/// Starts the teller, and the builder. On a machine whose code is not walked by tables, or where the keeper cannot be
-/// made, neither is started: that is logged.
+/// Starts the teller, and the builder; whether it did. On a machine whose code is not walked by tables, or where the keeper cannot
+/// be made, neither is started: that is logged.
 ///
 /// # Errors
 /// The kernel starts no thread.
@@ -51,16 +51,16 @@ pub fn start(
     disk: Option<Disk>,
     (asks, queue): (SyncSender<Ask>, Receiver<Ask>),
     counts: Arc<Mutex<TableCounts>>,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     if !emberscope_arch::OWN.tables {
         tracing::info!(arch = emberscope_arch::OWN.name, "native code is walked by frame pointers only");
-        return Ok(());
+        return Ok(false);
     }
     let keeper = match Keeper::new(Maps(maps), Limits::default()) {
         Ok(keeper) => keeper,
         Err(error) => {
             tracing::warn!(%error, "native code is walked by frame pointers only");
-            return Ok(());
+            return Ok(false);
         }
     };
     let jobs = builder::start(keeper.keys().clone(), disk, asks)?;
@@ -76,7 +76,7 @@ pub fn start(
         jobs,
         counts,
     };
-    emberscope_supervise::spawn("unwind-tables", STUCK, move |beat| teller.run(&queue, beat)).map(|_| ())
+    emberscope_supervise::spawn("unwind-tables", STUCK, move |beat| teller.run(&queue, beat)).map(|_| true)
 }
 
 struct Teller {
