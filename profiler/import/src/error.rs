@@ -58,4 +58,16 @@ pub enum ImportError {
     /// The file has no samples that can be imported; the text has what was left out.
     #[error("it has no samples of CPU time{0}")]
     Nothing(String),
+    /// A file of an event log is packed with a codec that is not read.
+    #[error(
+        "it is packed with {0}, of which no event log is read: let Spark write spark.eventLog.compression.codec=zstd, or \
+         spark.eventLog.compress=false"
+    )]
+    Codec(&'static str),
+    /// No event of a log says which application it is of.
+    #[error("it is no event log of Spark: nothing in it says of which application it is")]
+    NoApplication,
+    /// A directory has no event log, or none of the application that was named.
+    #[error("it has no event log (of that application): name a log, or the directory of spark.eventLog.dir")]
+    NoLog,
 }

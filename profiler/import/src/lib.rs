@@ -1,4 +1,4 @@
-//! Other profilers' files: bytes in, windows out.
+//! Other profilers' files: bytes in, windows out; and Spark's event logs, which name what was sampled ([`EventLog`]).
 //!
 //! In: folded stacks, pprof or JFR recordings, each also packed with gzip; what their reader cannot know (times, rate) is
 //! told by [`Told`]. Out: [`Imported`]: samples of CPU time in windows, who sampled them (the label `source`), and what
@@ -7,6 +7,7 @@
 //! A file is hostile until it was read: every reader is bounded (`limits`), and says where in the file it stopped.
 
 mod error;
+mod event_log;
 mod folded;
 mod gather;
 mod jfr;
@@ -17,6 +18,7 @@ mod pprof;
 mod tests;
 
 pub use error::ImportError;
+pub use event_log::{EventLog, EventLogFacts};
 pub use gather::{Imported, LeftOut, Sampled};
 
 use emberscope_model::{ThreadClass, TimeRange};

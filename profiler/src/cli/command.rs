@@ -136,6 +136,7 @@ Examples:
   emberscope import --data-dir /var/tmp/old --label app=nightly-etl executor-1.jfr
   emberscope import --data-dir /var/tmp/old --hz 100 --from 2026-11-21T18:00:00Z --until 2026-11-21T18:05:00Z old.collapsed
   emberscope import --data-dir /var/tmp/old --label executor=3 cpu.pb.gz
+  emberscope import --data-dir /var/lib/emberscope --event-log /var/log/spark-events --app app-20261121163009-0000
 
 Ask with `emberscope serve --data-dir` or `emberscope export --data-dir`. Only CPU time is imported; samples of other kinds are counted and left out. The label source says who
 sampled. A file is imported whole or not at all, and once: it is known by its content.")]

@@ -166,7 +166,9 @@ impl CliError {
             },
             Self::Import { error, .. } => match **error {
                 ImportError::NoPeriod(_) | ImportError::HasTimes => code::USAGE,
-                ImportError::Empty | ImportError::Nothing(_) | ImportError::NoCpu(_) => code::NOTHING,
+                ImportError::Empty | ImportError::Nothing(_) | ImportError::NoCpu(_) | ImportError::NoLog => {
+                    code::NOTHING
+                }
                 _ => code::FAILURE,
             },
             Self::Unreachable { .. } => code::UNREACHABLE,

@@ -1,4 +1,5 @@
-//! `emberscope import`: other profilers' files into a store, so that they are answered for beside our own samples.
+//! `emberscope import`: other profilers' files into a store, so that they are answered for beside our own samples; and
+//! Spark's event logs (`event_log`).
 //!
 //! In: files, and what they do not say (labels, time, rate). Out: blocks in a data directory that no daemon uses, and on
 //! standard output what was imported and what was left out. A file is imported whole or not at all; one that was
@@ -7,12 +8,11 @@
 use super::when::{self, When, when};
 use super::{CliError, DataDirLock, stopped, text};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use emberscope_export::Unit;
 use emberscope_import::{Events, Format, ImportError, Imported, Told};
 use emberscope_model::{LabelKey, Role, SampleKind, TimeRange, WallTime};
 use emberscope_process::class_of;
-use emberscope_serve::time::{parse_length, parse_time};
+use emberscope_serve::time::parse_time;
 use emberscope_store::{Chain, DiskStore, ImportFacts, Importing, Store};
 use emberscope_target::text as texts;
 use std::fs::{DirBuilder, File};
@@ -20,6 +20,10 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
+use values::{events, format, hz, pair, period, unit};
+
+mod event_log;
+mod values;
 
 /// Bytes of a label's value.
 const VALUE: usize = 256;
@@ -28,8 +32,16 @@ const VALUE: usize = 256;
 #[derive(Args, Clone, Debug)]
 pub struct ImportArgs {
     /// Files to import: folded stacks, pprof profiles, JFR recordings, each also packed with gzip.
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "event_log")]
     files: Vec<PathBuf>,
+    /// An event log of Spark (2.4 to 4.x): a file, the directory of a rolling one, or a directory of logs. It has no samples:
+    /// what it says of stages, jobs, SQL executions, plans and executors names those that the data directory has, before
+    /// or later. Plain, or packed with zstd. May be given several times.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["files", "format", "label", "from", "until", "hz", "period", "unit", "events"])]
+    event_log: Vec<PathBuf>,
+    /// Of a directory of event logs those of this application alone.
+    #[arg(long, value_name = "ID", requires = "event_log")]
+    app: Option<String>,
     /// Data directory that they go to, made where it is missing. No daemon may be using it.
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
@@ -64,54 +76,6 @@ pub struct ImportArgs {
     events: Events,
 }
 
-fn format() -> impl TypedValueParser<Value = Format> {
-    let slugs = Format::ALL.map(Format::slug);
-    PossibleValuesParser::new(slugs).try_map(|slug| Format::from_slug(&slug).ok_or("no such format"))
-}
-
-fn unit() -> impl TypedValueParser<Value = Unit> {
-    let slugs = Unit::ALL.map(|unit| unit.slug(SampleKind::Cpu));
-    PossibleValuesParser::new(slugs)
-        .try_map(|slug| Unit::from_slug(&slug, SampleKind::Cpu).ok_or("no such unit"))
-}
-
-fn events() -> impl TypedValueParser<Value = Events> {
-    PossibleValuesParser::new(["cpu", "native", "wall"]).map(|name| match name.as_str() {
-        "native" => Events::Native,
-        "wall" => Events::Wall,
-        _ => Events::Cpu,
-    })
-}
-
-fn pair(text: &str) -> Result<(LabelKey, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write LABEL=VALUE, such as app=nightly-etl")?;
-    let key = LabelKey::from_name(name).filter(|key| LabelKey::ALL.contains(key)).ok_or_else(|| {
-        let names = LabelKey::ALL.iter().map(|key| key.name());
-        format!("{name} is no label; there are: {}", names.collect::<Vec<_>>().join(", "))
-    })?;
-    match value {
-        _ if key == LabelKey::Source => Err("source is told by the file: who sampled".to_owned()),
-        "" => Err(format!("{name} needs a value")),
-        _ => Ok((key, texts::bounded(value.as_bytes(), VALUE))),
-    }
-}
-
-fn hz(text: &str) -> Result<Duration, String> {
-    let rate: f64 = text.parse().map_err(|_| "write a number, such as 100")?;
-    match (0.001..=1e6).contains(&rate) {
-        true => Ok(Duration::from_nanos((1e9 / rate).round() as u64)),
-        false => Err("between 0.001 and 1000000".to_owned()),
-    }
-}
-
-fn period(text: &str) -> Result<Duration, String> {
-    let length = parse_length(text).map_err(|error| error.to_string())?;
-    match (Duration::from_nanos(1)..=Duration::from_secs(1000)).contains(&length) {
-        true => Ok(length),
-        false => Err("between 1ns and 1000s".to_owned()),
-    }
-}
-
 /// Imports the files, one after the other, and prints what became of each.
 ///
 /// # Errors
@@ -128,6 +92,9 @@ fn all(args: &ImportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let dir = stopped::store_dir(&args.data_dir);
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
     made.map_err(|reason| CliError::DataDir { what: "make the store", path: dir.clone(), reason })?;
+    for log in &args.event_log {
+        event_log::run(&args.data_dir, log, args.app.as_deref(), out)?;
+    }
     for file in &args.files {
         one(args, range, file, out)?;
     }
@@ -257,13 +224,17 @@ fn keep(
     importing.commit().map_err(failed)
 }
 
+/// So many of something, in words.
+fn many(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 fn show(
     file: &str,
     imported: &Imported,
     (blocks, bytes): (usize, u64),
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let many = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     writeln!(out, "{file}: {}", text::clean(&imported.by))?;
     let time = text::seconds(Some(imported.sampled.weight as f64 / 1e9));
     let windows = many(imported.windows.len(), "window");

@@ -1,6 +1,6 @@
-//! Imports: another profiler's samples as blocks of their own, all of them or none.
+//! Imports: another profiler's samples as blocks of their own, all of them or none; and what Spark said, of an event log.
 //!
-//! In: windows in order of time, and what they were read from. Out: blocks beside those of a store whose daemon does
+//! In: windows in order of time or facts of Spark, and what they were read from. Out: blocks beside those of a store whose daemon does
 //! not run; who imports holds the data directory's lock. They are written in `imports/.DIGEST` and flushed; then that
 //! is renamed to `imports/DIGEST`, which is the moment at which all of them are there; then each is moved to `blocks`.
 //! A start removes the one and goes on with the other. The manifests keep the digest, so that a file that was
@@ -12,7 +12,8 @@
 use super::block::{self, ImportFacts, Origin, sync_dir};
 use super::disk::DiskStoreError;
 use super::part::Part;
-use emberscope_model::{WallTime, Window};
+use super::spark::Room;
+use emberscope_model::{LostCounts, SparkFact, TimeRange, WallTime, Window};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -76,6 +77,25 @@ impl Importing {
         }
         self.part.append(window);
         Ok(())
+    }
+
+    /// Keeps what Spark said of applications, in a block of its own with one window at `at` that has no samples and is as
+    /// short as a window can be, so that it stands for no time. Out: how many facts are not kept, for there is no room.
+    ///
+    /// # Errors
+    /// [`DiskStoreError::Block`]: this block, or the one before, cannot be written.
+    pub fn learn(&mut self, at: WallTime, facts: &[SparkFact]) -> Result<u64, DiskStoreError> {
+        self.seal()?;
+        let range = TimeRange { from: at, until: at.plus(Duration::from_nanos(1)) };
+        let (rows, ledger, pauses, processes) = Default::default();
+        let lost = LostCounts::default();
+        self.part.append(&Window { range, rows, ledger, pauses, processes, lost, partial: false });
+        for fact in facts {
+            self.part.spark.take(fact, Room::BLOCK);
+        }
+        let refused = self.part.spark.refused();
+        self.seal()?;
+        Ok(refused)
     }
 
     fn seal(&mut self) -> Result<(), DiskStoreError> {

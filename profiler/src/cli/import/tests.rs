@@ -184,3 +184,22 @@ fn wrong_files_and_places_are_told() {
         assert!(Line::try_parse_from(line).is_err(), "{wrong:?}");
     }
 }
+
+#[test]
+fn an_event_log_names_what_others_sampled_and_comes_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = include_bytes!("../../../import/src/event_log/recorded/3.5.9.log");
+    let path = file(dir.path(), "app-1", log);
+    let said = import(dir.path(), &["--event-log", &path]).unwrap();
+    assert!(
+        said.contains("imported 19 stages, 15 jobs, 7 SQL executions with 5 plans, 2 executors"),
+        "{said}"
+    );
+    assert!(
+        import(dir.path(), &["--event-log", &path]).unwrap().contains("was imported already, as app-1 at")
+    );
+    let (_lock, store) = stopped::open(dir.path()).unwrap();
+    let span = TimeRange { from: WallTime(0), until: WallTime::now().plus(Duration::from_secs(1 << 30)) };
+    let facts = store.spark_facts("app-20261126075840-0000", span).unwrap();
+    assert_eq!((facts.facts.len(), facts.left_out), (19 + 15 + 7 + 5 + 2, 0));
+}

@@ -1,0 +1,81 @@
+//! Lines of an event log, one after the other.
+//!
+//! In: bytes, unpacked. Out: lines of at most [`MAX_LINE`] bytes; a longer one is passed over without being held. At most
+//! [`MAX_BYTES`] of a file are read.
+
+use std::io::{self, BufRead, BufReader, Read, Take};
+
+/// Bytes of a line: the plan of a large query with its metrics is some MB.
+pub const MAX_LINE: usize = 64 << 20;
+/// Bytes of a file, unpacked: logs of streams that run for months have tens of GB.
+const MAX_BYTES: u64 = 256 << 30;
+
+/// A line, without its end.
+pub enum Line<'a> {
+    /// A line with its end.
+    Whole(&'a [u8]),
+    /// The last one, where the file does not end with a line's end.
+    Unfinished(&'a [u8]),
+    /// One of more than [`MAX_LINE`] bytes.
+    TooLong,
+}
+
+/// The lines of a file.
+pub struct Lines<R> {
+    file: BufReader<Take<R>>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    /// The lines of a file that is unpacked.
+    pub fn new(file: R) -> Self {
+        Self { file: BufReader::with_capacity(1 << 16, file.take(MAX_BYTES)), line: Vec::new(), number: 0 }
+    }
+
+    /// How many lines were read.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next line; None: there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read or unpacked any further, or is longer than a file may be.
+    pub fn read(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.line.clear();
+        let mut too_long = false;
+        loop {
+            let some = match self.file.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                some => some?,
+            };
+            if some.is_empty() {
+                break;
+            }
+            let end = some.iter().position(|byte| *byte == b'\n');
+            let part = some.get(..end.unwrap_or(some.len())).unwrap_or_default();
+            too_long |= self.line.len() + part.len() > MAX_LINE;
+            if !too_long {
+                self.line.extend_from_slice(part);
+            }
+            let used = part.len() + usize::from(end.is_some());
+            self.file.consume(used);
+            if end.is_some() {
+                self.number += 1;
+                return Ok(Some(if too_long { Line::TooLong } else { Line::Whole(&self.line) }));
+            }
+        }
+        if self.file.get_ref().limit() == 0 {
+            return Err(io::Error::other(format!(
+                "more than {} GiB of a file are not read",
+                MAX_BYTES >> 30
+            )));
+        }
+        if too_long || !self.line.is_empty() {
+            self.number += 1;
+            return Ok(Some(if too_long { Line::TooLong } else { Line::Unfinished(&self.line) }));
+        }
+        Ok(None)
+    }
+}

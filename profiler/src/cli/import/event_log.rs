@@ -1,0 +1,147 @@
+//! `emberscope import --event-log`: what Spark's event logs say of stages, jobs, SQL executions and executors, into a store.
+//!
+//! In: logs, and the application that is wanted. Out: facts in blocks of their own, as they would be if a daemon had asked
+//! the driver, so that every answer has names for samples that are in the same store, before or later. An answer looks
+//! at what was read in its time and up to an hour after, so each hour of an application has a block with what stood in
+//! it. Limits: the last [`MAX_HOURS`] hours of an application.
+
+use super::{digest, many};
+use crate::cli::{CliError, stopped, text};
+use emberscope_import::{EventLog, EventLogFacts, ImportError};
+use emberscope_model::{SparkFact, SparkFactKind, WallTime};
+use emberscope_store::{Chain, ImportFacts, Importing};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// From one block to the next: as far as an answer looks beyond its own time.
+const HOUR: Duration = Duration::from_secs(3600);
+/// From the last event to the last block: executors outlive their driver a little.
+const AFTER: Duration = Duration::from_secs(60);
+/// Hours of an application that are kept: six weeks.
+const MAX_HOURS: usize = 1000;
+
+/// Imports the log at `path`, or the logs of the directory there, and prints what became of each.
+///
+/// # Errors
+/// [`CliError::Import`]: there is no log, or one that was named cannot be read; of several that one is passed over, with
+/// its reason. [`CliError::Store`], [`CliError::Output`].
+pub fn run(data_dir: &Path, path: &Path, app: Option<&str>, out: &mut dyn Write) -> Result<(), CliError> {
+    let wrong = |path: &Path, error| CliError::Import { path: path.to_owned(), error: Box::new(error) };
+    let logs = EventLog::find(path, app).map_err(|error| wrong(path, error))?;
+    let is_alone = logs.len() == 1;
+    for log in &logs {
+        match one(data_dir, log, app, out)? {
+            Ok(()) => {}
+            Err(error) if is_alone => return Err(wrong(log.path(), error)),
+            Err(error) => writeln!(out, "{}: {error}; passed over", text::clean(&log.name()))?,
+        }
+    }
+    Ok(())
+}
+
+fn one(
+    data_dir: &Path,
+    log: &EventLog,
+    app: Option<&str>,
+    out: &mut dyn Write,
+) -> Result<Result<(), ImportError>, CliError> {
+    let shown = text::clean(&log.name()).into_owned();
+    let sum = match digest_of(log) {
+        Ok(sum) => sum,
+        Err(error) => return Ok(Err(ImportError::Read(error))),
+    };
+    let store = stopped::opened(data_dir)?;
+    if let Some(before) = store.imported(&sum) {
+        let (at, name) = (WallTime(before.at_ns), text::clean(&before.file).into_owned());
+        writeln!(out, "{shown}: was imported already, as {name} at {at}: passed over")?;
+        return Ok(Ok(()));
+    }
+    let told = match log.read() {
+        Ok(told) if app.is_some_and(|app| app != told.app) => return Ok(Err(ImportError::NoLog)),
+        Ok(told) => told,
+        Err(error) => return Ok(Err(error)),
+    };
+    let number = store.next_part().ok_or_else(|| {
+        CliError::Store(
+            "what the store has cannot be written as blocks first: its disk does not take it".to_owned(),
+        )
+    })?;
+    drop(store);
+    let failed = |error: emberscope_store::DiskStoreError| CliError::Store(Chain(&error).to_string());
+    let facts = ImportFacts { digest: sum, file: log.name(), at_ns: WallTime::now().0 };
+    let mut importing = Importing::begin(&stopped::store_dir(data_dir), number, facts).map_err(failed)?;
+    let (hours, is_cut) = hours(&told);
+    let mut refused = 0;
+    for (at, facts) in hours {
+        refused += importing.learn(at, &facts).map_err(failed)?;
+    }
+    let (blocks, bytes) = importing.commit().map_err(failed)?;
+    show(&shown, &told, (blocks, bytes), out)?;
+    if is_cut {
+        writeln!(out, "  Of an application that ran longer than {MAX_HOURS} hours the last are kept.")?;
+    }
+    if refused > 0 {
+        writeln!(out, "  {refused} times there was no room in an hour's block for one of these.")?;
+    }
+    Ok(Ok(()))
+}
+
+/// SHA-256 of all files of a log, as they are.
+fn digest_of(log: &EventLog) -> io::Result<String> {
+    let empty: Box<dyn Read> = Box::new(io::empty());
+    let all = log.files().iter().try_fold(empty, |before, file| {
+        Ok::<_, io::Error>(Box::new(before.chain(File::open(file.path())?)) as Box<dyn Read>)
+    });
+    digest(&mut all?)
+}
+
+/// What stood in each hour, with the time that its block is for; and whether earlier hours are left out.
+fn hours(told: &EventLogFacts) -> (Vec<(WallTime, Vec<SparkFact>)>, bool) {
+    let last = told.last.plus(AFTER);
+    let length = last.0.saturating_sub(told.first.0);
+    let all = length.div_ceil(HOUR.as_nanos() as u64) as usize;
+    let skipped = all.saturating_sub(MAX_HOURS);
+    let mut hours = Vec::new();
+    for hour in skipped..all {
+        let from = told.first.plus(HOUR * hour as u32);
+        let until = from.plus(HOUR).min(last);
+        let stood = |fact: &&SparkFact| {
+            fact.begun.is_none_or(|begun| begun <= until) && fact.ended.is_none_or(|ended| ended >= from)
+        };
+        let facts: Vec<SparkFact> = told.facts.iter().filter(stood).cloned().collect();
+        // An hour in which nothing ran needs no names.
+        if facts.iter().any(|fact| fact.kind != SparkFactKind::Executor) {
+            hours.push((until, facts));
+        }
+    }
+    (hours, skipped > 0)
+}
+
+fn show(
+    log: &str,
+    told: &EventLogFacts,
+    (blocks, bytes): (usize, u64),
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let count = |kind| told.facts.iter().filter(|fact| fact.kind == kind).count();
+    let plans = told.facts.iter().filter(|fact| fact.kind == SparkFactKind::Plan && fact.count > 0).count();
+    let (app, name) = (text::clean(&told.app), text::clean(&told.name));
+    writeln!(out, "{log}: {app} ({name}), {} to {}", told.first, told.last)?;
+    writeln!(
+        out,
+        "  imported {}, {}, {} with {}, {}: {}, {}",
+        many(count(SparkFactKind::Stage), "stage"),
+        many(count(SparkFactKind::Job), "job"),
+        many(count(SparkFactKind::Sql), "SQL execution"),
+        many(plans, "plan"),
+        many(count(SparkFactKind::Executor), "executor"),
+        many(blocks, "block"),
+        text::bytes(Some(bytes)),
+    )?;
+    for remark in &told.remarks {
+        writeln!(out, "  {}", text::clean(remark))?;
+    }
+    Ok(())
+}
