@@ -36,7 +36,7 @@ pub struct ImportArgs {
     files: Vec<PathBuf>,
     /// An event log of Spark (2.4 to 4.x): a file, the directory of a rolling one, or a directory of logs. It has no samples:
     /// what it says of stages, jobs, SQL executions, plans and executors names those that the data directory has, before
-    /// or later. Plain, or packed with zstd. May be given several times.
+    /// or later. Plain, or packed with zstd, lz4 or snappy. May be given several times.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["files", "format", "label", "from", "until", "hz", "period", "unit", "events"])]
     event_log: Vec<PathBuf>,
     /// Of a directory of event logs those of this application alone.
@@ -135,7 +135,7 @@ fn one(
     if !known.is_file() {
         return Err(CliError::Usage(format!("{} is no file", path.display())));
     }
-    let digest = digest(&mut file).map_err(failed("read"))?;
+    let digest = digest([Ok(&mut file)]).map_err(failed("read"))?;
     let store = stopped::opened(&args.data_dir)?;
     let shown = text::clean(&path.to_string_lossy()).into_owned();
     if let Some(before) = store.imported(&digest) {
@@ -167,15 +167,18 @@ fn one(
     Ok(show(&shown, &imported, kept, out)?)
 }
 
-/// SHA-256 of a file's bytes.
-fn digest(file: &mut impl Read) -> io::Result<String> {
+/// SHA-256 of the bytes of files, one after the other.
+fn digest(files: impl IntoIterator<Item = io::Result<impl Read>>) -> io::Result<String> {
     let (mut sum, mut some) = (ring::digest::Context::new(&ring::digest::SHA256), vec![0; 1 << 16]);
-    loop {
-        match file.read(&mut some) {
-            Ok(0) => break,
-            Ok(read) => sum.update(some.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+    for file in files {
+        let mut file = file?;
+        loop {
+            match file.read(&mut some) {
+                Ok(0) => break,
+                Ok(read) => sum.update(some.get(..read).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(texts::hex(sum.finish().as_ref()))

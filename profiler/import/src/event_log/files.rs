@@ -2,10 +2,11 @@
 //!
 //! In: a path. Out: logs, each with its files in order. A file `APPID[_ATTEMPT][.CODEC][.inprogress]`, or a directory
 //! `eventlog_v2_APPID[_ATTEMPT]` with files `events_N_APPID[_ATTEMPT][.CODEC][.compact]` (`EventLogFileWriters.scala` and
-//! `EventLogFileCompactor.scala` of Spark 3.0 to 4.x): what was compacted stands for all files before it. Of the codecs zstd
-//! is read, which is Spark's default since 3.0. Limits: [`MAX_LOGS`] logs of a directory, [`MAX_FILES`] files of a log.
+//! `EventLogFileCompactor.scala` of Spark 3.0 to 4.x): what was compacted stands for all files before it. Of the codecs all but
+//! lzf are read: zstd, Spark's default since 3.0, lz4, that of 2.4, and snappy. Limits: [`MAX_LOGS`] logs of a directory, [`MAX_FILES`] files of a log.
 
 use super::super::ImportError;
+use super::blocks::{Blocks, Codec, LZ4, SNAPPY};
 use super::name_of;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -19,8 +20,8 @@ const MAX_FILES: usize = 100_000;
 const ROLLING: &str = "eventlog_v2_";
 /// How a frame of zstd begins.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Codecs of Spark that are not read (`CompressionCodec.scala`), in the words of their file names.
-const NOT_READ: [&str; 3] = ["lz4", "lzf", "snappy"];
+/// The codec of Spark that is not read (`CompressionCodec.scala`), in the word of its file names.
+const NOT_READ: &str = "lzf";
 
 /// A file of a log.
 #[derive(Clone, Debug)]
@@ -39,6 +40,17 @@ impl LogFile {
         &self.path
     }
 
+    /// The file as it is. What is no file (a pipe, on which opening would wait) is not opened.
+    ///
+    /// # Errors
+    /// It is no file, or cannot be opened.
+    pub fn packed(&self) -> io::Result<File> {
+        if !fs::metadata(&self.path)?.is_file() {
+            return Err(io::Error::other(format!("{} is no file", self.name())));
+        }
+        File::open(&self.path)
+    }
+
     /// The file, unpacked.
     ///
     /// # Errors
@@ -46,15 +58,16 @@ impl LogFile {
     pub fn open(&self) -> Result<Box<dyn Read>, ImportError> {
         let name = self.name();
         let mut ends = name.rsplit('.').filter(|end| !matches!(*end, "inprogress" | "compact"));
-        if let Some(codec) = ends.next().and_then(|end| NOT_READ.into_iter().find(|codec| *codec == end)) {
-            return Err(ImportError::Codec(codec));
-        }
-        let file = File::open(&self.path).map_err(ImportError::Read)?;
-        if !file.metadata().map_err(ImportError::Read)?.is_file() {
-            return Err(ImportError::Read(io::Error::other(format!("{name} is no file"))));
+        if ends.next() == Some(NOT_READ) {
+            return Err(ImportError::Codec(NOT_READ));
         }
         // A name may have been changed; what it begins with tells.
-        let mut file = BufReader::with_capacity(1 << 16, file);
+        let mut file = BufReader::with_capacity(1 << 16, self.packed().map_err(ImportError::Read)?);
+        for (begin, codec) in [(LZ4, Codec::Lz4), (SNAPPY, Codec::Snappy)] {
+            if super::super::begins(&mut file, &begin)? {
+                return Ok(Box::new(Blocks::new(file, codec)));
+            }
+        }
         if super::super::begins(&mut file, &ZSTD)? {
             let unpacked = zstd::stream::read::Decoder::with_buffer(file).map_err(ImportError::Read)?;
             return Ok(Box::new(unpacked));

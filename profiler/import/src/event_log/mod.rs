@@ -1,11 +1,12 @@
 //! Spark's event logs: what an application's driver wrote of its stages, jobs, SQL executions, plans and executors.
 //!
-//! In: a log of Spark 2.4 to 4.x: a file, or the directory of a rolling one, plain or packed with zstd ([`files`]). Out:
+//! In: a log of Spark 2.4 to 4.x: a file, or the directory of a rolling one, plain or packed ([`files`]). Out:
 //! the facts that Spark's REST API would have told ([`EventLogFacts`]). Read line by line; a log that is cut, or goes on
 //! being written, is read as far as it goes, and the remarks say where it ends. A line that makes no sense is passed
 //! over and counted. Limits: [`lines`] for bytes, [`app`] for what is kept.
 
 mod app;
+mod blocks;
 mod events;
 mod files;
 mod graph;

@@ -288,11 +288,8 @@ fn files_of_a_rolling_log_are_read_in_order_and_gaps_are_told() {
     let told = log_of(dir.path(), Some("APP-1")).unwrap().read().unwrap();
     assert_eq!(told.remarks, ["Its files between numbers 10 and 13 are missing."]);
     assert!(matches!(log_of(dir.path(), Some("app")), Err(ImportError::NoLog)));
-    for codec in ["lz4", "snappy", "lzf"] {
-        let path = dir.path().join(format!("app-2_1.{codec}.inprogress"));
-        fs::write(&path, "x").unwrap();
-        let error = log_of(dir.path(), Some("app-2")).unwrap().read().unwrap_err().to_string();
-        assert!(error.contains(codec) && error.contains("spark.eventLog.compression.codec=zstd"), "{error}");
-        fs::remove_file(path).unwrap();
-    }
+    let path = dir.path().join("app-2_1.lzf.inprogress");
+    fs::write(&path, "x").unwrap();
+    let error = log_of(dir.path(), Some("app-2")).unwrap().read().unwrap_err().to_string();
+    assert!(error.contains("lzf") && error.contains("spark.eventLog.compression.codec=zstd"), "{error}");
 }

@@ -10,8 +10,7 @@ use crate::cli::{CliError, stopped, text};
 use emberscope_import::{EventLog, EventLogFacts, ImportError};
 use emberscope_model::{SparkFact, SparkFactKind, WallTime};
 use emberscope_store::{Chain, ImportFacts, Importing};
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -90,11 +89,7 @@ fn one(
 
 /// SHA-256 of all files of a log, as they are.
 fn digest_of(log: &EventLog) -> io::Result<String> {
-    let empty: Box<dyn Read> = Box::new(io::empty());
-    let all = log.files().iter().try_fold(empty, |before, file| {
-        Ok::<_, io::Error>(Box::new(before.chain(File::open(file.path())?)) as Box<dyn Read>)
-    });
-    digest(&mut all?)
+    digest(log.files().iter().map(|file| file.packed()))
 }
 
 /// What stood in each hour, with the time that its block is for; and whether earlier hours are left out.
