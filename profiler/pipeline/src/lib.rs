@@ -204,7 +204,8 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
     let over = || until.is_some_and(|until| std::time::Instant::now() >= until);
     worker.run(|| life.is_stopping() || over())?;
     let range = store.span().unwrap_or(TimeRange { from, until: WallTime::now() });
-    let range = TimeRange { from: from.max(range.from), ..range };
+    // What was sampled before is not kept, if nothing came after it either.
+    let range = TimeRange { from: from.max(range.from), until: from.max(range.until) };
     let query = |selection| Query {
         range,
         selection,
