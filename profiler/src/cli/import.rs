@@ -13,7 +13,7 @@ use emberscope_import::{Events, Format, ImportError, Imported, Told};
 use emberscope_model::{LabelKey, Role, SampleKind, TimeRange, WallTime};
 use emberscope_process::class_of;
 use emberscope_serve::time::parse_time;
-use emberscope_store::{Chain, DiskStore, ImportFacts, Importing, Store};
+use emberscope_store::{Chain, DiskStore, DiskStoreError, ImportFacts, Importing, Store};
 use emberscope_target::text as texts;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Seek, Write};
@@ -138,9 +138,7 @@ fn one(
     let digest = digest([Ok(&mut file)]).map_err(failed("read"))?;
     let store = stopped::opened(&args.data_dir)?;
     let shown = text::clean(&path.to_string_lossy()).into_owned();
-    if let Some(before) = store.imported(&digest) {
-        let (at, name) = (WallTime(before.at_ns), text::clean(&before.file).into_owned());
-        writeln!(out, "{shown}: was imported already, as {name} at {at}: passed over")?;
+    if was_imported(&store, &digest, &shown, out)? {
         return Ok(());
     }
     let told = Told {
@@ -205,13 +203,16 @@ fn labels(told: &[(LabelKey, String)], file: &Path) -> Vec<(LabelKey, String)> {
     labels
 }
 
-/// Writes windows beside what the store has. Out: blocks and bytes.
-fn keep(
-    store: DiskStore,
-    data_dir: &Path,
-    imported: &Imported,
-    facts: ImportFacts,
-) -> Result<(usize, u64), CliError> {
+/// Whether this was imported before, which is said then.
+fn was_imported(store: &DiskStore, digest: &str, shown: &str, out: &mut dyn Write) -> io::Result<bool> {
+    let Some(before) = store.imported(digest) else { return Ok(false) };
+    let (at, name) = (WallTime(before.at_ns), text::clean(&before.file).into_owned());
+    writeln!(out, "{shown}: was imported already, as {name} at {at}: passed over")?;
+    Ok(true)
+}
+
+/// Begins an import beside what the store has.
+fn begin(store: DiskStore, data_dir: &Path, facts: ImportFacts) -> Result<Importing, CliError> {
     let full = || {
         let says = store.disk().and_then(|disk| disk.failing.first().map(|(_, says)| says.clone()));
         let says = says.unwrap_or_else(|| "the disk does not take it".to_owned());
@@ -219,12 +220,26 @@ fn keep(
     };
     let number = store.next_part().ok_or_else(full)?;
     drop(store);
-    let failed = |error: emberscope_store::DiskStoreError| CliError::Store(Chain(&error).to_string());
-    let mut importing = Importing::begin(&stopped::store_dir(data_dir), number, facts).map_err(failed)?;
+    Importing::begin(&stopped::store_dir(data_dir), number, facts).map_err(not_kept)
+}
+
+/// The store cannot keep what is imported.
+fn not_kept(error: DiskStoreError) -> CliError {
+    CliError::Store(Chain(&error).to_string())
+}
+
+/// Writes windows beside what the store has. Out: blocks and bytes.
+fn keep(
+    store: DiskStore,
+    data_dir: &Path,
+    imported: &Imported,
+    facts: ImportFacts,
+) -> Result<(usize, u64), CliError> {
+    let mut importing = begin(store, data_dir, facts)?;
     for window in &imported.windows {
-        importing.append(window).map_err(failed)?;
+        importing.append(window).map_err(not_kept)?;
     }
-    importing.commit().map_err(failed)
+    importing.commit().map_err(not_kept)
 }
 
 /// So many of something, in words.

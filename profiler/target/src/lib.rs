@@ -10,6 +10,7 @@ pub mod maps;
 pub mod memory;
 pub mod open;
 pub mod readers;
+pub mod spark_words;
 pub mod text;
 
 pub use by_file::ByFile;

@@ -48,28 +48,6 @@ struct Sql {
     plan: Result<SparkPlan, String>,
 }
 
-/// A fact that says nothing yet.
-pub(super) fn fact(kind: SparkFactKind, id: &str) -> SparkFact {
-    SparkFact {
-        app: Arc::default(),
-        kind,
-        id: id.into(),
-        attempt: 0,
-        name: Arc::default(),
-        description: None,
-        status: Arc::default(),
-        refs: Box::default(),
-        count: 0,
-        executor_cpu_ns: 0,
-        deserialize_cpu_ns: 0,
-        run_time_ms: 0,
-        begun: None,
-        ended: None,
-        source: Arc::default(),
-        fetched: WallTime(0),
-    }
-}
-
 impl App {
     /// Whether the application's end was told.
     pub fn has_ended(&self) -> bool {
@@ -110,7 +88,8 @@ impl App {
         if !self.fits(self.stages.contains_key(&key), self.stages.len()) {
             return;
         }
-        let empty = || SparkFact { attempt: key.1, ..fact(SparkFactKind::Stage, &key.0.to_string()) };
+        let empty =
+            || SparkFact { attempt: key.1, ..SparkFact::new(SparkFactKind::Stage, key.0.to_string()) };
         let stage = self.stages.entry(key).or_insert_with(empty);
         (stage.name, stage.count) = (info.name.0.into(), info.tasks);
         if let Some(properties) = event.properties {
@@ -153,7 +132,7 @@ impl App {
             refs: event.stages.into_iter().take(MAX_REFS).collect(),
             count: tasks.fold(0, u64::saturating_add),
             begun,
-            ..fact(SparkFactKind::Job, &event.id.to_string())
+            ..SparkFact::new(SparkFactKind::Job, event.id.to_string())
         };
         self.jobs.insert(event.id, job);
         if let Some(sql) = properties.sql.0.parse().ok().and_then(|id: u64| self.sql.get_mut(&id))
@@ -180,7 +159,8 @@ impl App {
             return;
         }
         let name = event.description.0.into();
-        let fact = SparkFact { name, begun, ..fact(SparkFactKind::Sql, &event.execution_id.to_string()) };
+        let fact =
+            SparkFact { name, begun, ..SparkFact::new(SparkFactKind::Sql, event.execution_id.to_string()) };
         let empty = Err("it was not told".to_owned());
         self.sql.insert(event.execution_id, Sql { fact, has_failed: false, plan: empty });
         self.sql_plan(event.execution_id, plan);
@@ -208,7 +188,8 @@ impl App {
         if !self.fits(self.executors.contains_key(&id), self.executors.len()) {
             return None;
         }
-        let empty = || SparkFact { status: "ACTIVE".into(), begun, ..fact(SparkFactKind::Executor, &id) };
+        let empty =
+            || SparkFact { status: "ACTIVE".into(), begun, ..SparkFact::new(SparkFactKind::Executor, &*id) };
         Some(self.executors.entry(id.clone()).or_insert_with(empty))
     }
 

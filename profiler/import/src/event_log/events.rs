@@ -6,14 +6,8 @@
 
 use super::app::App;
 use super::graph::plan;
-use super::words::Words;
-use serde::{Deserialize, Deserializer};
-
-/// A number that Spark writes as -1 where it has none.
-fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    let number = Option::<serde_json::Number>::deserialize(from)?;
-    Ok(number.and_then(|n| n.as_u64()).unwrap_or(0))
-}
+use emberscope_target::spark_words::{Words, count};
+use serde::Deserialize;
 
 #[derive(Deserialize)]
 pub struct AppStart {

@@ -14,13 +14,13 @@ mod lines;
 mod plan_text;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use files::EventLog;
 
 use super::ImportError;
 use app::App;
 use emberscope_model::{SparkFact, WallTime};
+use emberscope_target::spark_words::MAX_WORDS;
 use lines::{Line, Lines};
 use std::io::Read;
 use std::path::Path;
@@ -119,5 +119,5 @@ impl Reading {
 /// The name of a path's last part, as text.
 fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
-    emberscope_target::text::bounded(name.to_string_lossy().as_bytes(), words::MAX_WORDS / 2)
+    emberscope_target::text::bounded(name.to_string_lossy().as_bytes(), MAX_WORDS / 2)
 }

@@ -3,6 +3,7 @@
 //! In: the bytes of an event that is JSON already. Out: its operators, each before those that it takes rows of. No
 //! recursion: a plan of twenty joins is deeper than a JSON library goes. Limits: [`MAX_INFOS`], [`MAX_DEPTH`].
 
+use emberscope_target::text::cut;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Operators of a tree, those counted that no picture of it has: four times what is kept of a plan.
@@ -129,8 +130,7 @@ pub fn infos(event: &[u8]) -> Option<Vec<Info>> {
 /// The text of a JSON string, on its way to where it is cut.
 fn name(text: &[u8]) -> String {
     let text: String = serde_json::from_slice(text).unwrap_or_default();
-    let end = (0..=512.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    text.get(..end.unwrap_or_default()).unwrap_or_default().to_owned()
+    cut(&text, 512).to_owned()
 }
 
 fn hash(what: &impl Hash) -> u64 {

@@ -1,8 +1,8 @@
 //! Recorded logs against what the same application's REST API said; logs that are cut, rolled, and made to harm.
 
-use super::words::Words;
 use super::*;
 use emberscope_model::{PlanNode, SparkFactKind, SparkPlan};
+use emberscope_target::spark_words::Words;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,7 +45,7 @@ fn line(fact: &SparkFact) -> String {
 
 /// What REST said, as the same lines.
 fn said(rest: &Value) -> Vec<String> {
-    let empty = |kind| SparkFact { kind, ..app::fact(kind, "") };
+    let empty = |kind| SparkFact { kind, ..SparkFact::new(kind, "") };
     let text = |value: &Value| Some(words(value)).filter(|text| !text.is_empty()).map(Into::into);
     let all = |name: &str| rest[name].as_array().unwrap().iter();
     let mut facts = Vec::new();

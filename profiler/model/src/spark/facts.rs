@@ -90,6 +90,28 @@ pub struct SparkFact {
 }
 
 impl SparkFact {
+    /// A fact that says nothing yet.
+    pub fn new(kind: SparkFactKind, id: impl Into<Arc<str>>) -> Self {
+        Self {
+            app: Arc::default(),
+            kind,
+            id: id.into(),
+            attempt: 0,
+            name: Arc::default(),
+            description: None,
+            status: Arc::default(),
+            refs: Box::default(),
+            count: 0,
+            executor_cpu_ns: 0,
+            deserialize_cpu_ns: 0,
+            run_time_ms: 0,
+            begun: None,
+            ended: None,
+            source: Arc::default(),
+            fetched: WallTime(0),
+        }
+    }
+
     /// What the fact says, without who said it and when.
     fn said(&self) -> impl Hash + PartialEq + '_ {
         let Self { app, kind, id, attempt, name, description, status, refs, count, .. } = self;
@@ -214,11 +236,7 @@ mod tests {
     fn fact(kind: SparkFactKind, id: &str, refs: &[u32]) -> SparkFact {
         SparkFact {
             app: "app-1".into(),
-            kind,
-            id: id.into(),
-            attempt: 0,
             name: format!("{} {id}", kind.slug()).into(),
-            description: None,
             status: "COMPLETE".into(),
             refs: refs.into(),
             count: 4,
@@ -226,9 +244,9 @@ mod tests {
             deserialize_cpu_ns: 2,
             run_time_ms: 3,
             begun: Some(WallTime(5)),
-            ended: None,
             source: "http://driver:4040".into(),
             fetched: WallTime(9),
+            ..SparkFact::new(kind, id)
         }
     }
 

@@ -8,6 +8,7 @@ use super::RestApp;
 use crate::identity::MAX_VALUE;
 use crate::text::{clean, cut};
 use emberscope_model::scrub;
+use emberscope_target::spark_words::MAX_SCRUBBED;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -17,8 +18,6 @@ use std::time::Duration;
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes of a body; a Worker with a hundred executors of long class paths says a megabyte.
 pub const MAX_BODY: u64 = 2 << 20;
-/// Bytes of a text that are looked through for secrets; far less is kept.
-pub const MAX_SCRUBBED: usize = 4096;
 /// Applications kept of one answer.
 pub const MAX_APPS: usize = 256;
 /// Spark tries spark.ui.port (4040) and, with spark.port.maxRetries, the 16 after it.

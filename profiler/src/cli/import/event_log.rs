@@ -5,11 +5,11 @@
 //! at what was read in its time and up to an hour after, so each hour of an application has a block with what stood in
 //! it. Limits: the last [`MAX_HOURS`] hours of an application.
 
-use super::{digest, many};
+use super::{begin, digest, many, not_kept, was_imported};
 use crate::cli::{CliError, stopped, text};
 use emberscope_import::{EventLog, EventLogFacts, ImportError};
 use emberscope_model::{SparkFact, SparkFactKind, WallTime};
-use emberscope_store::{Chain, ImportFacts, Importing};
+use emberscope_store::ImportFacts;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -52,9 +52,7 @@ fn one(
         Err(error) => return Ok(Err(ImportError::Read(error))),
     };
     let store = stopped::opened(data_dir)?;
-    if let Some(before) = store.imported(&sum) {
-        let (at, name) = (WallTime(before.at_ns), text::clean(&before.file).into_owned());
-        writeln!(out, "{shown}: was imported already, as {name} at {at}: passed over")?;
+    if was_imported(&store, &sum, &shown, out)? {
         return Ok(Ok(()));
     }
     let told = match log.read() {
@@ -62,21 +60,14 @@ fn one(
         Ok(told) => told,
         Err(error) => return Ok(Err(error)),
     };
-    let number = store.next_part().ok_or_else(|| {
-        CliError::Store(
-            "what the store has cannot be written as blocks first: its disk does not take it".to_owned(),
-        )
-    })?;
-    drop(store);
-    let failed = |error: emberscope_store::DiskStoreError| CliError::Store(Chain(&error).to_string());
     let facts = ImportFacts { digest: sum, file: log.name(), at_ns: WallTime::now().0 };
-    let mut importing = Importing::begin(&stopped::store_dir(data_dir), number, facts).map_err(failed)?;
+    let mut importing = begin(store, data_dir, facts)?;
     let (hours, is_cut) = hours(&told);
     let mut refused = 0;
     for (at, facts) in hours {
-        refused += importing.learn(at, &facts).map_err(failed)?;
+        refused += importing.learn(at, &facts).map_err(not_kept)?;
     }
-    let (blocks, bytes) = importing.commit().map_err(failed)?;
+    let (blocks, bytes) = importing.commit().map_err(not_kept)?;
     show(&shown, &told, (blocks, bytes), out)?;
     if is_cut {
         writeln!(out, "  Of an application that ran longer than {MAX_HOURS} hours the last are kept.")?;

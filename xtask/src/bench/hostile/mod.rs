@@ -23,6 +23,7 @@ mod slice;
 mod verdict;
 mod watch;
 
+use super::clock::WINDOW_MS;
 use super::{kit, row};
 use crate::launch::Daemon;
 use crate::{build, places, root, step};
@@ -155,7 +156,7 @@ fn of_attack(
     }
     let executors: Vec<u32> = executors.iter().chain(&attack.executors).copied().collect();
     let from = watch::next();
-    let clock = host.clock((from, from + windows * 10_000), &executors);
+    let clock = host.clock((from, from + windows * WINDOW_MS), &executors);
     let mut seen = match watch::over(daemon, (from, windows..=windows), &executors, || true) {
         Ok(seen) => seen,
         Err(why) => return vec![Row::is(name, format!("{why:#}"), "measured", false, 0)],

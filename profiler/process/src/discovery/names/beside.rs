@@ -29,24 +29,8 @@ impl Beside {
 
     /// A fact that says nothing yet.
     pub fn fact(&self, kind: SparkFactKind, id: String) -> SparkFact {
-        SparkFact {
-            app: self.app.clone(),
-            kind,
-            id: id.into(),
-            attempt: 0,
-            name: Arc::default(),
-            description: None,
-            status: Arc::default(),
-            refs: Box::default(),
-            count: 0,
-            executor_cpu_ns: 0,
-            deserialize_cpu_ns: 0,
-            run_time_ms: 0,
-            begun: None,
-            ended: None,
-            source: self.source.clone(),
-            fetched: self.fetched,
-        }
+        let (app, source) = (self.app.clone(), self.source.clone());
+        SparkFact { app, source, fetched: self.fetched, ..SparkFact::new(kind, id) }
     }
 
     /// Adds a fact.

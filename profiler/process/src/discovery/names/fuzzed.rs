@@ -4,8 +4,9 @@
 use super::beside::MAX_EXECUTORS;
 use super::fetch::{MAX_JOBS, MAX_STAGES};
 use super::plans::plan;
-use super::wire::{App, Execution, Executor, First, Job, MAX_WORDS, Plan, Stage, Task, Words};
+use super::wire::{App, Execution, Executor, First, Job, Plan, Stage, Task};
 use crate::discovery::rest::{MAX_APPS, Server, parse};
+use emberscope_target::spark_words::{MAX_WORDS, Words};
 use serde::de::DeserializeOwned;
 
 /// What is read, by the number that [`read`] takes.

@@ -4,16 +4,11 @@
 //! status/api/v1/sql/api.scala; the same in 3.5.9 and 4.3.0, seen on both. Lists and texts are cut while
 //! they are read; what an older Spark does not say is 0 or empty.
 
-use crate::discovery::rest::MAX_SCRUBBED;
-use crate::text::{clean, cut};
-use emberscope_model::{WallTime, scrub};
-use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use emberscope_target::spark_words::{Words, count};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
-
-/// Bytes kept of a name, description, host or status.
-pub const MAX_WORDS: usize = 256;
 
 /// At most `N` of a list, the first; how many were left off is counted.
 #[derive(Debug)]
@@ -54,49 +49,6 @@ impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for First<T, N> 
         }
         from.deserialize_seq(List(PhantomData))
     }
-}
-
-/// Text on one line, at most [`MAX_WORDS`] bytes of it, without secrets: SQL statements and call sites have them.
-#[derive(Debug, Default)]
-pub struct Words(pub String);
-
-impl<'de> Deserialize<'de> for Words {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Cut;
-        impl Visitor<'_> for Cut {
-            type Value = Words;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
-                Ok(Words(clean(scrub(cut(text.trim(), MAX_SCRUBBED)).as_bytes(), MAX_WORDS)))
-            }
-            fn visit_unit<E: Error>(self) -> Result<Words, E> {
-                Ok(Words::default())
-            }
-        }
-        from.deserialize_any(Cut)
-    }
-}
-
-impl Words {
-    /// The text; None where it is empty.
-    pub fn some(&self) -> Option<&str> {
-        Some(self.0.as_str()).filter(|text| !text.is_empty())
-    }
-    /// The instant of a text that is a time as Spark writes it, `2026-11-21T18:36:11.979GMT`. The epoch and before
-    /// stand for "not yet".
-    pub fn time(&self) -> Option<WallTime> {
-        let text = self.0.strip_suffix("GMT")?;
-        let time: jiff::Timestamp = format!("{text}Z").parse().ok()?;
-        u64::try_from(time.as_millisecond()).ok().filter(|ms| *ms > 0).map(WallTime::from_millis)
-    }
-}
-
-/// A number that Spark writes as -1 where it has none.
-fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    let number = Option::<serde_json::Number>::deserialize(from)?;
-    Ok(number.and_then(|n| n.as_u64()).unwrap_or(0))
 }
 
 /// `ApplicationInfo`.
@@ -273,24 +225,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_spark_s() {
-        let time = |text: &str| Words(text.to_owned()).time().map(WallTime::as_millis);
-        assert_eq!(time("2026-11-21T18:36:11.979GMT"), Some(1_795_286_171_979));
-        for none in ["", "1969-12-31T23:59:59.999GMT", "1970-01-01T00:00:00.000GMT", "GMT", "soon"] {
-            assert_eq!(time(none), None, "{none}");
-        }
-    }
-
-    #[test]
-    fn lists_texts_and_numbers_are_bounded() {
+    fn lists_and_numbers_are_bounded() {
         let list: First<u32, 3> = serde_json::from_str("[1,2,3,4,{}]").unwrap();
         assert_eq!((list.items, list.left_off), (vec![1, 2, 3], 2));
-        let words: Words = serde_json::from_str(&format!("\"a\\nb{}\"", "x".repeat(1000))).unwrap();
-        assert!(words.0.starts_with("a\u{fffd}b") && words.0.len() <= MAX_WORDS);
         let metrics = r#"{"executorCpuTime": -1, "executorDeserializeCpuTime": null}"#;
         let metrics: TaskMetrics = serde_json::from_str(metrics).unwrap();
         assert_eq!((metrics.executor_cpu_time, metrics.executor_deserialize_cpu_time), (0, 0));
         assert!(serde_json::from_str::<TaskMetrics>(r#"{"executorCpuTime": "1"}"#).is_err());
-        assert!(serde_json::from_str::<Words>("7").is_err());
     }
 }
