@@ -89,7 +89,7 @@ fn zip(test: &str, major: u32) {
         assert!(capture.set_runtime(RuntimeId::HOTSPOT, pid, &told.to_bytes()).expect("room"));
     });
     seen.print(&format!("JDK {major} over zlib"));
-    seen.strays(program.pid());
+    seen.strays(program.pid(), |stack| stack.end == StackEnd::Root);
     let native_leaf = |s: &RawStack| s.user.first().is_some_and(|f| f.is_native());
     let entered = |s: &RawStack| s.user.iter().any(|f| f.kind == 0 && entry.contains(&f.value));
     let java = |s: &RawStack| s.user.iter().any(|f| f.kind == JavaFrameTag::Compiled as u8 && !f.is_native());

@@ -87,8 +87,8 @@ impl Seen {
         }
         println!("    ends: {ends:?}");
     }
-    /// The commonest stacks that do not reach the root, and where their frames lie.
-    fn strays(&self, pid: Pid) {
+    /// The commonest stacks that are not as they should be, and where their frames lie.
+    fn strays(&self, pid: Pid, right: impl Fn(&RawStack) -> bool) {
         let (maps, _) = maps::parse(&std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default());
         let place = |frame: &UserFrame| {
             let mapping = maps.iter().find(|mapping| (mapping.start..mapping.end).contains(&frame.value));
@@ -100,11 +100,12 @@ impl Seen {
                 place.unwrap_or_else(|| format!("{:#x}", frame.value))
             )
         };
-        let mut strays: Vec<_> = self.stacks.iter().filter(|(s, _)| s.end != StackEnd::Root).collect();
+        let mut strays: Vec<_> = self.stacks.iter().filter(|(s, _)| !right(s)).collect();
         strays.sort_unstable_by_key(|(_, count)| Reverse(*count));
         for (stack, count) in strays.into_iter().take(5) {
             let frames: Vec<_> = stack.user.iter().take(8).map(place).collect();
-            println!("    {count} x {}: {}", stack.end.slug(), frames.join(", "));
+            let (user, kernel) = (stack.user.len(), stack.kernel.len());
+            println!("    {count} x {}, {user} and {kernel}: {}", stack.end.slug(), frames.join(", "));
         }
     }
 }

@@ -42,7 +42,9 @@ pub use kernel::{host, walking_host};
 pub use server::{BEHIND_A_PROXY, Server};
 pub use silent::{silent_libjvm, stripped_libjvm};
 pub use visible::{VISIBLE, wait_for, wait_visible};
-pub use xtask::launch::{Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, spark::FRAME_POINTERS};
+pub use xtask::launch::{
+    Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, port::free_port, spark::FRAME_POINTERS,
+};
 
 use std::io::Write;
 

@@ -4,7 +4,7 @@
 //! As root, with another user made by setpriv(1). The daemon is the real one; nothing is sampled for long.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{is_root, ran, required, skip};
+use emberscope_tests::{free_port, is_root, ran, required, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -42,7 +42,7 @@ impl Closed {
     }
 
     fn start(dir: &Path) -> Result<Self> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let words = Self::words(dir, port);
         let log = File::create(dir.join("log"))?;
         let mut command = Command::new(&words[0]);
@@ -164,7 +164,7 @@ fn another_user_of_the_machine_is_refused() -> Result<()> {
     ran([binary.as_str(), "status", "--url", &tcp, "--token-file", &token])?.good()?;
 
     // A second daemon is told, and the first does not mind.
-    let other = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let other = free_port()?;
     let mut words = Closed::words(dir.path(), other);
     words[3] = dir.path().join("other").display().to_string();
     words.extend(["--log", "error"].map(str::to_owned));

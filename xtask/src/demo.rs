@@ -4,7 +4,7 @@
 //! the command line tool. Leaves `<target>/demo/flamegraph.svg`, an `executor-N.svg` for each executor,
 //! and prints the URL and a curl line for the job's window.
 
-use crate::launch::{Daemon, Job, SparkJob, daemon};
+use crate::launch::{Daemon, Job, SparkJob, daemon, port};
 use crate::setup::SparkKit;
 use crate::{build, places, root, setup, step};
 use anyhow::{Context as _, Result, bail};
@@ -37,7 +37,7 @@ pub fn run(options: &Options) -> Result<()> {
     let dir = places::target().join("demo");
     clear(&dir)?;
 
-    let port = Some(daemon::DEFAULT_PORT).filter(|port| daemon::is_free(*port));
+    let port = Some(daemon::DEFAULT_PORT).filter(|port| port::is_free(*port));
     let daemon = match options.keep {
         true => Daemon::start_to_stay(&binary, &dir.join("data"), port)?,
         false => Daemon::start(&binary, &dir.join("data"), port, &[])?,

@@ -3,7 +3,7 @@
 use super::Mode;
 use super::outcome::Outcome;
 use super::system::System;
-use crate::launch::{Running, daemon};
+use crate::launch::{Running, port};
 use crate::root;
 use anyhow::{Context as _, Result, bail};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub fn run(system: &System, jdk: Option<&Path>, dir: &Path, mode: Mode) -> Resul
     let mut check = Command::new("sh");
     check.arg(&system.check).env("MODE", mode.word());
     check.env("OUT", &out).env("WORK", &work).env("TOOLS", &system.tools);
-    check.env("PORT", daemon::free_port()?.to_string());
+    check.env("PORT", port::free_port()?.to_string());
     if let Some(home) = jdk {
         check.env("JAVA", home.join("bin/java"));
     }

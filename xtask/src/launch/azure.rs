@@ -5,7 +5,7 @@
 //! as Azure does; it has no hierarchical namespace and hands out no tokens. Dropped, it ends.
 
 use super::Running;
-use super::daemon::free_port;
+use super::port::free_port;
 use super::storage::{Environment, Storage, environment};
 use crate::places;
 use anyhow::{Context as _, Result};

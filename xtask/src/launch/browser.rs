@@ -3,7 +3,7 @@
 //! In: scripts and keys. Out: what they give, as JSON. The browser's profile is a new one each time; dropped, driver
 //! and browser end. Only loopback is asked for anything.
 
-use super::daemon::free_port;
+use super::port::free_port;
 use crate::places;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};

@@ -3,11 +3,11 @@
 //! ([`Daemon::start_guarded`]). Who may ask by default is tests/together/access.rs.
 
 use super::door::Door;
+use super::port::free_port;
 use crate::{root, step};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::Signal;
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -283,15 +283,4 @@ fn socket(data_dir: &Path) -> [String; 2] {
     let path = data_dir.join("emberscope.sock").display().to_string();
     let fits = path.starts_with('/') && path.len() <= 107;
     ["--socket".to_owned(), if fits { path } else { "none".to_owned() }]
-}
-
-/// A port that nobody listens on at this moment.
-pub fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("looking for a free port")?;
-    Ok(listener.local_addr().context("looking for a free port")?.port())
-}
-
-/// Whether `port` is free on loopback.
-pub fn is_free(port: u16) -> bool {
-    TcpListener::bind(("127.0.0.1", port)).is_ok()
 }

@@ -4,7 +4,7 @@
 //! The client speaks Google's XML interface, which is S3's by Google's word; no server of a package registry has all that
 //! is asked of it (fake-gcs-server 1.56 neither puts by XML nor in parts). Dropped, both end.
 
-use super::daemon::free_port;
+use super::port::free_port;
 use super::s3::{ACCESS, BUCKET, SECRET, go_build, listening};
 use super::storage::{Environment, Storage, environment};
 use super::{Running, S3, s3};

@@ -4,7 +4,7 @@
 //! fetched once from Maven Central into the cache. It checks permissions by the user's name as clusters without
 //! Kerberos do. Dropped, it ends.
 
-use super::daemon::free_port;
+use super::port::free_port;
 use super::storage::{Environment, Storage, environment};
 use super::{JavaProgram, Running};
 use crate::places;

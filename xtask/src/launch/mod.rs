@@ -12,6 +12,7 @@ pub mod gs;
 pub mod hdfs;
 pub mod java;
 pub mod pauses;
+pub mod port;
 pub mod s3;
 pub mod spark;
 pub mod standalone;

@@ -4,7 +4,7 @@
 //! seconds. It is strict: signatures, checksums and headers are looked at as Amazon's are. Dropped, it ends.
 
 use super::Running;
-use super::daemon::free_port;
+use super::port::free_port;
 use super::storage::{Environment, Storage, environment};
 use crate::places;
 use crate::setup::go;

@@ -4,7 +4,7 @@
 //! and 127.0.0.2 are two hosts to Spark and loopback to Linux.
 
 use super::Running;
-use super::daemon::free_port;
+use super::port::free_port;
 use crate::setup::{SparkKit, python};
 use anyhow::{Context as _, Result, bail};
 use std::net::TcpStream;
