@@ -164,8 +164,11 @@ fn labels_and_types_answer_as_pyroscope_does() -> Result<()> {
             "__unit__",
             "app",
             "executor",
+            "operator",
             "role",
             "service_name",
+            "spark_job",
+            "sql",
             "stage"
         ])
     );

@@ -128,7 +128,11 @@ fn each_query_is_its_operators(here: &Here) -> Result<()> {
     drop(job);
     ensure!(daemon.stop()?.success());
     let server = Daemon::serve_data_dir(&here.binary, &dir.path().join("data"))?;
+    let queries = server.json(&format!("/api/v1/labels/sql/values?{range}"))?;
+    let queries = queries["values"].as_array().context("no values")?;
     for (id, told) in &known {
+        let id_text = id.to_string();
+        ensure!(queries.iter().any(|row| row["value"] == id_text), "{id} is none of {queries:?}");
         let answer = server.json(&format!("/api/v1/sql?{range}&execution={id}"))?;
         ensure!(answer["spark"]["state"] == "kept", "the names are {}", answer["spark"]);
         let now = json!([answer["operators"], answer["plan"]]);
@@ -177,15 +181,16 @@ fn graphs_say_the_same(daemon: &Daemon, range: &str, id: u64) -> Result<()> {
     ensure!(labels.contains(&"Sort"), "{labels:?}");
     let stages = answer["queries"][0]["stages"].as_array().context("no stages")?;
     let stages: String = stages.iter().map(|stage| format!("&stage={stage}")).collect();
-    let folded = |more: &str| -> Result<Vec<(String, u64)>> {
-        let reply = daemon.get(&format!("/api/v1/flamegraph?format=folded&{range}{stages}{more}"))?;
-        ensure!(reply.status == 200, "{more}: {}", reply.body);
+    let folded_of = |which: &str, more: &str| -> Result<Vec<(String, u64)>> {
+        let reply = daemon.get(&format!("/api/v1/flamegraph?format=folded&{range}{which}{more}"))?;
+        ensure!(reply.status == 200, "{which}{more}: {}", reply.body);
         let line = |line: &str| {
             let (stack, count) = line.rsplit_once(' ').context("no count")?;
             Ok((stack.to_owned(), count.parse()?))
         };
         reply.body.lines().map(line).collect()
     };
+    let folded = |more: &str| folded_of(&stages, more);
     let grouped = folded("&group=operator")?;
     ensure!(grouped.iter().all(|(stack, _)| stack.starts_with("operator=")), "a stack has no operator");
     let sum = |lines: &[(String, u64)], of: &str| -> u64 {
@@ -193,6 +198,11 @@ fn graphs_say_the_same(daemon: &Daemon, range: &str, id: u64) -> Result<()> {
     };
     let all = folded("")?;
     ensure!(sum(&grouped, "") == sum(&all, ""), "grouping by operator changes the sum");
+    let query = format!("&sql={id}");
+    ensure!(folded_of(&query, "")? == all, "query {id} is not its stages {stages}");
+    let of_query = folded_of(&query, "&group=sql,operator")?;
+    let first = format!("sql={id};operator=");
+    ensure!(of_query.iter().all(|(stack, _)| stack.starts_with(&first)), "a stack is not of {first}");
     let of_labels: u64 = labels.iter().map(|label| sum(&grouped, &format!("operator={label};"))).sum();
     ensure!(of_labels == samples, "{of_labels} samples of {samples}");
     let alone: String =

@@ -78,7 +78,9 @@ class Queries:
         self.noop(self.spark.read.schema("id long, k long, text string").parquet(*[self.file()] * n))
 
     def write_parquet(self, n):
-        rows = self.rows(n * 60_000).select("id", text(F.col("id")).alias("text"))
+        # Numbers: making a text would take as long as writing it.
+        numbers = [(F.col("id") * factor).alias(f"times_{factor}") for factor in (3, 5, 7, 11, 13)]
+        rows = self.rows(n * 60_000).select("id", *numbers)
         rows.write.mode("overwrite").parquet(f"{self.base}/written")
 
     def batch_eval_python(self, n):

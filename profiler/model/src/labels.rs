@@ -14,6 +14,8 @@ macro_rules! label_keys {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
             /// All keys that a question may name: those, and what a sample's stack tells when it is asked.
             pub const ASKED: &'static [Self] = &[$(Self::$variant,)+ $(Self::$told,)+];
+            /// Keys that no set of labels has: told of a sample when it is asked.
+            pub const TOLD: &'static [Self] = &[$(Self::$told,)+];
             /// The name in queries, answers and the store.
             pub const fn name(self) -> &'static str { match self { $(Self::$variant => $name,)+ $(Self::$told => $word,)+ } }
             /// The key of this name.
@@ -68,6 +70,11 @@ label_keys! {
         Source = "source";
     }
     told {
+        /// Id of the Spark job that the sample's stage is of, by what Spark said: of several the first, which ran it. No set
+        /// of labels has it.
+        SparkJob = "spark_job";
+        /// Id of the execution of Spark SQL that the sample's stage is of, by what Spark said. No set of labels has it.
+        Sql = "sql";
         /// The operator of Spark SQL that a sample works for, by its stack ([`super::Operator`]). No set of labels has it.
         Operator = "operator";
     }
@@ -85,7 +92,13 @@ impl LabelKey {
                 | Self::Task
                 | Self::ThreadClass
                 | Self::Wait
+                | Self::SparkJob
+                | Self::Sql
         )
+    }
+    /// Whether the key tells what a stage is of: known once its application and stage are.
+    pub const fn is_told_by_stage(self) -> bool {
+        matches!(self, Self::SparkJob | Self::Sql)
     }
 }
 

@@ -16,7 +16,7 @@ pub const EVERY: Duration = Duration::from_secs(60);
 /// How often one looks whether it is to be given back before: reading a file of 30 bytes.
 const LOOK: Duration = Duration::from_secs(2);
 /// Pages of its own by which the process grew since, so that it is: a large answer leaves that much.
-const GROWN: u64 = (8 << 20) / PAGE;
+const GROWN: u64 = (4 << 20) / PAGE;
 /// Pages of files, the program's above all, so that those are given back before: the kernel maps 64 KiB around each that is
 /// used (`fault_around_bytes`), so that twice as many are there as run.
 const MAPPED: u64 = (12 << 20) / PAGE;

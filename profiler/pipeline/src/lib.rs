@@ -40,7 +40,8 @@ use emberscope_process::{KeepError, NamesConfig, Places, Registry, RegistryConfi
 use emberscope_runtime::{Readers, Runtimes};
 use emberscope_serve::{Metrics, Queries, ServeError, ServeState};
 use emberscope_store::{
-    AnswerLimits, ByOperator, DiskStore, DiskStoreError, MemoryStore, MemoryStoreConfig, Store, StoreError,
+    AnswerLimits, ByJob, ByOperator, DiskStore, DiskStoreError, MemoryStore, MemoryStoreConfig, Store,
+    StoreError,
 };
 use emberscope_supervise::Panicked;
 use emberscope_supervise::rights;
@@ -215,7 +216,7 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
     };
     let seen = store.totals(&query(Selection::all()))?;
     let selection = config.selection(seen.iter().map(|total| &*total.labels))?;
-    Ok(ByOperator::new(store.as_ref()).merge(&query(selection))?)
+    Ok(ByJob::new(&ByOperator::new(store.as_ref())).merge(&query(selection))?)
 }
 
 /// The rooms, joined but not yet running.

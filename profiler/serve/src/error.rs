@@ -59,6 +59,7 @@ impl From<StoreError> for ApiError {
                 return Self::new(StatusCode::GATEWAY_TIMEOUT, "query_timeout", error.to_string());
             }
             StoreError::WithoutStacks => return Self::bad("operator", error.to_string()),
+            StoreError::OfWhichApp { key } => return Self::bad(key.name(), error.to_string()),
             StoreError::Unreadable { .. } | StoreError::Unwanted => {
                 return Self::internal(error.to_string());
             }

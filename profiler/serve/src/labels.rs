@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use emberscope_api::route::{self, param};
 use emberscope_api::{Amount, LabelValue, LabelValues, Labels};
+use emberscope_model::LabelKey;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ pub async fn names(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
         let mut keys = BTreeSet::new();
         for total in store.totals(query)? {
             keys.extend(total.labels.iter().map(|(key, _)| key));
+        }
+        // What a stage is of, and what its samples' stacks tell.
+        if keys.contains(&LabelKey::Stage) {
+            keys.extend(LabelKey::TOLD);
         }
         Ok(table(&summary, store, Labels { labels: keys.into_iter().map(|key| key.name().into()).collect() }))
     };

@@ -79,7 +79,7 @@ use axum::routing::{get, post};
 use axum::{Router, middleware};
 use emberscope_api::route::{self, Route};
 use emberscope_model::{LabelKey, Query, SparkSource, WallTime};
-use emberscope_store::{ByOperator, Store};
+use emberscope_store::{ByJob, ByOperator, Store};
 use emberscope_supervise::faults;
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -151,7 +151,7 @@ impl ServeState {
         };
         let store = Arc::clone(&self.store);
         let key = Key::of(&work, &params, WallTime::now().floor(store.window_length()));
-        let work = move || work(&ByOperator::new(store.as_ref()), &params, &read(&params)?);
+        let work = move || work(&ByJob::new(&ByOperator::new(store.as_ref())), &params, &read(&params)?);
         match key {
             Some(key) => self.queries.run_once(key, size, work).await,
             None => self.queries.run(size, work).await,

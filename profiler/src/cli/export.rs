@@ -12,7 +12,7 @@ use clap::Args;
 use emberscope_export::{ExportOptions, Format, render};
 use emberscope_model::{LabelKey, SampleKind, WallTime};
 use emberscope_serve::Asked;
-use emberscope_store::{ByOperator, Store as _};
+use emberscope_store::{ByJob, ByOperator, Store as _};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,9 @@ fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write)
         .and_then(|asked| asked.query(&store));
     let query =
         asked.map_err(|error| CliError::Api { status: error.status.as_u16(), message: error.message })?;
-    let answer = ByOperator::new(&store).merge(&query).map_err(|error| CliError::Store(error.to_string()))?;
+    let answer = ByJob::new(&ByOperator::new(&store))
+        .merge(&query)
+        .map_err(|error| CliError::Store(error.to_string()))?;
     let options = ExportOptions {
         unit: args.shape.unit_of(query.kind)?,
         title: args.select.describe(),

@@ -73,8 +73,11 @@ label_flags! {
     service_name ServiceName "NAME";
     /// Who sampled it: jfr, async-profiler, pprof, ... of imported samples; empty: Emberscope.
     source Source "NAME";
-    /// Operator of Spark SQL that a sample's stack tells: SortMergeJoin, "Exchange (write)", unknown, ... Of flamegraph,
-    /// export, top, diff and labels.
+    /// Job of Spark that its stage is of, by Spark's number, with --app.
+    spark_job SparkJob "ID" [value_delimiter = ','];
+    /// Execution of Spark SQL (a query) that its stage is of, by Spark's number, with --app.
+    sql Sql "ID" [value_delimiter = ','];
+    /// Operator of Spark SQL, by the stack: Sort, unknown, ... Of flamegraph, export, top, diff and labels.
     operator Operator "NAME";
 }
 

@@ -1,5 +1,6 @@
 //! Why a query has no answer.
 
+use emberscope_model::LabelKey;
 use std::time::Duration;
 
 /// Why a query cannot be answered.
@@ -30,6 +31,12 @@ pub enum StoreError {
         "`operator` is told by stacks: flame graphs, top, diff and the values of labels can be asked for it, this cannot"
     )]
     WithoutStacks,
+    /// Numbers of jobs and executions, which each application has of its own, were asked for without its name.
+    #[error("`{}` is a number within an application, and there are several here: name one (`app`)", key.name())]
+    OfWhichApp {
+        /// The label.
+        key: LabelKey,
+    },
     /// The client left, or its time was up: the work was not finished.
     #[error("nobody waits for the answer any more")]
     Unwanted,

@@ -86,7 +86,9 @@ impl From<StoreError> for CallError {
                 Self::new(Code::ResourceExhausted, error.to_string())
             }
             StoreError::TooLong { .. } => Self::new(Code::DeadlineExceeded, error.to_string()),
-            StoreError::WithoutStacks => Self::new(Code::InvalidArgument, error.to_string()),
+            StoreError::WithoutStacks | StoreError::OfWhichApp { .. } => {
+                Self::new(Code::InvalidArgument, error.to_string())
+            }
             StoreError::Unreadable { .. } | StoreError::Unwanted | StoreError::Away { .. } => {
                 Self::new(Code::Internal, error.to_string())
             }

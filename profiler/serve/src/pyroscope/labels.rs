@@ -54,6 +54,10 @@ pub fn label_names(store: &dyn Store, request: LabelNamesRequest) -> Result<Name
         names.extend(types::LABELS);
         names.extend(labels.iter().map(|(key, _)| key.name()));
     }
+    // What a stage is of, and what its samples' stacks tell.
+    if names.contains(LabelKey::Stage.name()) {
+        names.extend(LabelKey::TOLD.iter().map(|key| key.name()));
+    }
     Ok(NamesResponse { names: names.into_iter().map(str::to_owned).collect() })
 }
 
@@ -65,12 +69,35 @@ pub fn label_values(store: &dyn Store, request: LabelValuesRequest) -> Result<Na
     if request.name.is_empty() {
         return Err(CallError::invalid("name is missing: the label whose values are asked for"));
     }
+    if let Some(key) = LabelKey::from_name(&request.name).filter(|key| LabelKey::TOLD.contains(key)) {
+        return told_values(store, key, &request);
+    }
     let found = series_of(store, &request.matchers, request.start, request.end)?;
     let values: BTreeSet<String> = found
         .iter()
         .filter_map(|(of, labels)| value(of, labels, &request.name))
         .filter(|value| !value.is_empty())
         .collect();
+    Ok(NamesResponse { names: values.into_iter().collect() })
+}
+
+/// Values of a label that no set of labels has.
+fn told_values(
+    store: &dyn Store,
+    key: LabelKey,
+    request: &LabelValuesRequest,
+) -> Result<NamesResponse, CallError> {
+    let mut values = BTreeSet::new();
+    if let Some(range) = range_or_all(store, request.start, request.end)? {
+        for matched in any_matched(&request.matchers)? {
+            for &kind in
+                SampleKind::ASKED.iter().filter(|kind| matched.types.iter().any(|t| t.kind == **kind))
+            {
+                let query = Query { selection: matched.selection.clone(), ..every(kind, range) };
+                values.extend(store.values(&query, key)?.into_iter().map(|known| known.value.to_string()));
+            }
+        }
+    }
     Ok(NamesResponse { names: values.into_iter().collect() })
 }
 

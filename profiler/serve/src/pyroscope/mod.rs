@@ -30,7 +30,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use emberscope_model::WallTime;
-use emberscope_store::Store;
+use emberscope_store::{ByJob, ByOperator, Store};
 use error::CallError;
 pub(super) use error::refused;
 use request::GetSettingsRequest;
@@ -46,11 +46,19 @@ pub fn router(store: Arc<dyn Store>) -> Router {
         .with_state(store)
 }
 
+/// The store, to be asked for what no set of labels has, too.
+fn asked<R>(store: &dyn Store, work: impl FnOnce(&dyn Store) -> R) -> R {
+    work(&ByJob::new(&ByOperator::new(store)))
+}
+
 /// `GET /pyroscope/render-diff`, an older call than Connect's: its errors are Connect's all the same.
 async fn render_diff(State(store): State<Arc<dyn Store>>, RawQuery(raw): RawQuery) -> Response {
     let now = WallTime::now();
     // Its selectors are compiled in the call's turn.
-    let work = move || comparing::RenderDiff::read(raw.as_deref().unwrap_or_default(), now)?.answer(&*store);
+    let work = move || {
+        let diff = comparing::RenderDiff::read(raw.as_deref().unwrap_or_default(), now)?;
+        asked(&*store, |store| diff.answer(store))
+    };
     connect::plain_json(work).await
 }
 
@@ -67,18 +75,32 @@ async fn querier(
     request: Request,
 ) -> Response {
     match method.as_str() {
-        "ProfileTypes" => connect::unary(request, move |r| labels::profile_types(&*store, r)).await,
-        "LabelNames" => connect::unary(request, move |r| labels::label_names(&*store, r)).await,
-        "LabelValues" => connect::unary(request, move |r| labels::label_values(&*store, r)).await,
-        "Series" => connect::unary(request, move |r| labels::series(&*store, r)).await,
-        "GetProfileStats" => connect::unary(request, move |r| labels::stats(&*store, r)).await,
-        "SelectMergeStacktraces" => {
-            connect::sampled(request, move |r| profiles::stacktraces(&*store, r)).await
+        "ProfileTypes" => {
+            connect::unary(request, move |r| asked(&*store, |store| labels::profile_types(store, r))).await
         }
-        "SelectMergeSpanProfile" => connect::sampled(request, move |r| profiles::spans(&*store, r)).await,
-        "SelectMergeProfile" => connect::sampled(request, move |r| profiles::profile(&*store, r)).await,
-        "Diff" => connect::sampled(request, move |r| comparing::diff(&*store, r)).await,
-        "SelectSeries" => connect::sampled(request, move |r| profiles::series(&*store, r)).await,
+        "LabelNames" => {
+            connect::unary(request, move |r| asked(&*store, |store| labels::label_names(store, r))).await
+        }
+        "LabelValues" => {
+            connect::unary(request, move |r| asked(&*store, |store| labels::label_values(store, r))).await
+        }
+        "Series" => connect::unary(request, move |r| asked(&*store, |store| labels::series(store, r))).await,
+        "GetProfileStats" => {
+            connect::unary(request, move |r| asked(&*store, |store| labels::stats(store, r))).await
+        }
+        "SelectMergeStacktraces" => {
+            connect::sampled(request, move |r| asked(&*store, |store| profiles::stacktraces(store, r))).await
+        }
+        "SelectMergeSpanProfile" => {
+            connect::sampled(request, move |r| asked(&*store, |store| profiles::spans(store, r))).await
+        }
+        "SelectMergeProfile" => {
+            connect::sampled(request, move |r| asked(&*store, |store| profiles::profile(store, r))).await
+        }
+        "Diff" => connect::sampled(request, move |r| asked(&*store, |store| comparing::diff(store, r))).await,
+        "SelectSeries" => {
+            connect::sampled(request, move |r| asked(&*store, |store| profiles::series(store, r))).await
+        }
         _ => {
             let error = CallError::unimplemented(format!("{method:?} is not offered by this QuerierService"));
             connect::refuse(request, error).await

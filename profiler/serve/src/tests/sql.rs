@@ -192,3 +192,28 @@ async fn operators_select_and_group() {
         ask(path).await.refused(400, "bad_parameter", Some("operator"));
     }
 }
+
+#[tokio::test]
+async fn queries_and_jobs_select_and_group() {
+    let folded = ask("flamegraph?format=folded&group=sql").await;
+    let sum = |of: &str| -> u64 {
+        let lines = folded.text().lines().filter(|line| line.starts_with(of));
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
+    };
+    assert_eq!((sum("sql=7;"), sum("sql=unknown;"), sum("sql=(none);"), sum("")), (12, 4, 9, 25));
+    let both = ask("flamegraph?format=folded&group=sql,operator&sql=7").await;
+    assert!(both.text().lines().any(|line| line.starts_with("sql=7;operator=Sort;run;")), "{}", both.text());
+    let values = ask("labels/sql/values?app=app-1").await.json();
+    assert_eq!((&values["values"][0]["value"], &values["values"][0]["samples"]), (&json!("7"), &json!(12)));
+    let names = ask("labels?app=app-1").await.json();
+    let has =
+        |name: &str| names["labels"].as_array().is_some_and(|all| all.iter().any(|known| known == name));
+    assert!(has("sql") && has("spark_job") && has("operator"), "{names}");
+    let stages = ask("stages?app=app-1&sql=7").await.json();
+    assert_eq!(
+        (stages["stages"].as_array().map(Vec::len), &stages["stages"][0]["stage"]),
+        (Some(1), &json!("3"))
+    );
+    let series = ask("series?app=app-1&by=sql&step=10s").await.json();
+    assert_eq!(series["series"].as_array().map(Vec::len), Some(3), "{series}");
+}

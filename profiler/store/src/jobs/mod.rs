@@ -1,0 +1,300 @@
+//! The labels `spark_job` and `sql`: what a sample's stage is of, where other labels were attached when it was taken.
+//!
+//! In: a store, and questions that name [`LabelKey::SparkJob`] or [`LabelKey::Sql`] among the labels that select or group.
+//! Out: the answers, by what Spark said of stages and the store keeps as facts, so that windows of any age can be asked, with
+//! the driver gone. A condition becomes one on stages; what is grouped is asked by application and stage, and put together.
+//! A stage of which Spark said nothing that is kept is `unknown`: REST is off, or the stage is younger than the last time
+//! that Spark was asked. Questions that do not name them go to the store as they are. Limit: [`MAX_APPS`].
+
+use super::disk::DiskUsage;
+use super::door::{Store, StoreUsage};
+use super::error::StoreError;
+use super::values::{LabelValue, LabelledSeries, prefix_value, sort_values};
+use emberscope_model::{
+    Answer, Detail, FastMap, Frame, LabelKey, LabelSet, LabelTotal, LedgerTotal, MatchOp, Matcher,
+    MethodAnswer, Pauses, ProcessRecord, Query, SampleKind, Selection, SeriesPoint, SparkFact, SparkFacts,
+    Summary, TimeRange, Window,
+};
+use known::Known;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+mod known;
+mod tree;
+
+/// Applications of an answer that is grouped by job or execution: what is kept of each is read.
+const MAX_APPS: usize = 64;
+
+/// A store that can be asked for jobs and executions, too.
+pub struct ByJob<'a>(&'a dyn Store);
+
+/// Values of labels, in the order of their keys.
+type Labels = Vec<(LabelKey, Arc<str>)>;
+
+/// What labels are asked of the store in place of others.
+struct Regroup {
+    /// As they were asked for.
+    outer: Vec<LabelKey>,
+    /// Those that the store has, with the application and the stage.
+    inner: Vec<LabelKey>,
+    /// What is kept of each application.
+    known: FastMap<Arc<str>, Known>,
+}
+
+impl Regroup {
+    /// The labels of a path, by those that the store has, in their order.
+    fn labels(&self, inner: &[Arc<str>]) -> Labels {
+        let of = |key: LabelKey| {
+            let values = self.inner.iter().zip(inner);
+            values
+                .filter(|(known, _)| **known == key)
+                .map(|(_, value)| value.clone())
+                .next()
+                .unwrap_or_default()
+        };
+        let told = |key| match self.known.get(&of(LabelKey::App)) {
+            Some(known) => known.value(key, &of(LabelKey::Stage)),
+            None => Known::default().value(key, &of(LabelKey::Stage)),
+        };
+        let label = |key: &LabelKey| (*key, if key.is_told_by_stage() { told(*key) } else { of(*key) });
+        self.outer.iter().map(label).collect()
+    }
+}
+
+impl<'a> ByJob<'a> {
+    /// The same store.
+    pub fn new(store: &'a dyn Store) -> Self {
+        Self(store)
+    }
+
+    /// The applications of a selection: those that only slept have a line in the ledger, imported ones only samples.
+    fn apps(&self, range: TimeRange, selection: &Selection) -> Result<Vec<Arc<str>>, StoreError> {
+        let named = selection.matchers.iter().find_map(|matcher| match &matcher.op {
+            MatchOp::In(apps) if matcher.key == LabelKey::App => Some(apps),
+            _ => None,
+        });
+        if let Some(apps) = named {
+            return Ok(apps.iter().map(|app| app.as_str().into()).collect());
+        }
+        let of_apps = selection.matchers.iter().filter(|matcher| matcher.key == LabelKey::App);
+        let selection = Selection { matchers: of_apps.cloned().collect() };
+        let lines = self.0.ledger(range, &selection, &[LabelKey::App])?;
+        let apps = lines.into_iter().filter_map(|line| line.labels.into_iter().next());
+        let mut apps: BTreeSet<Arc<str>> = apps.map(|(_, app)| app).collect();
+        let (kind, group, detail) = (SampleKind::Cpu, Vec::new(), Detail::default());
+        let query = Query { range, selection, kind, group, detail };
+        apps.extend(self.0.values(&query, LabelKey::App)?.into_iter().map(|known| known.value));
+        apps.remove("");
+        Ok(apps.into_iter().collect())
+    }
+
+    /// The selection with conditions on stages for those on what they are of.
+    fn on_stages(&self, range: TimeRange, selection: &Selection) -> Result<Selection, StoreError> {
+        let told = |matcher: &&Matcher| matcher.key.is_told_by_stage();
+        let Some(first) = selection.matchers.iter().find(told) else { return Ok(selection.clone()) };
+        let (of_stages, mut matchers): (Vec<_>, Vec<_>) =
+            selection.matchers.iter().cloned().partition(|matcher| told(&matcher));
+        let apps = self.apps(range, &Selection { matchers: matchers.clone() })?;
+        match apps.as_slice() {
+            [] => matchers.extend(of_stages.iter().map(|matcher| Known::default().on_stages(matcher))),
+            [app] => {
+                let known = Known::of(self.0, app, range)?;
+                matchers.extend(of_stages.iter().map(|matcher| known.on_stages(matcher)));
+            }
+            // Grafana's "All" is a condition that all fulfil.
+            several => {
+                for app in several.get(..MAX_APPS).unwrap_or(several) {
+                    let known = Known::of(self.0, app, range)?;
+                    if !of_stages.iter().all(|matcher| known.all_fulfil(matcher)) {
+                        return Err(StoreError::OfWhichApp { key: first.key });
+                    }
+                }
+            }
+        }
+        Ok(Selection { matchers })
+    }
+
+    fn of_stages(&self, query: &Query) -> Result<Query, StoreError> {
+        Ok(Query { selection: self.on_stages(query.range, &query.selection)?, ..query.clone() })
+    }
+
+    /// None: the labels are all of those that the store has.
+    fn regroup(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        outer: &[LabelKey],
+    ) -> Result<Option<Regroup>, StoreError> {
+        if !outer.iter().any(|key| key.is_told_by_stage()) {
+            return Ok(None);
+        }
+        let mut inner: Vec<LabelKey> = outer.iter().copied().filter(|key| !key.is_told_by_stage()).collect();
+        for key in [LabelKey::App, LabelKey::Stage] {
+            if !inner.contains(&key) {
+                inner.push(key);
+            }
+        }
+        let apps = self.apps(range, selection)?;
+        if apps.len() > MAX_APPS {
+            return Err(StoreError::TooLarge { what: "applications", limit: MAX_APPS });
+        }
+        let known = apps.into_iter().map(|app| Ok((app.clone(), Known::of(self.0, &app, range)?)));
+        let known = known.collect::<Result<_, StoreError>>()?;
+        Ok(Some(Regroup { outer: outer.to_vec(), inner, known }))
+    }
+
+    fn merged(
+        &self,
+        query: &Query,
+        merge: impl FnOnce(&Query) -> Result<Answer, StoreError>,
+    ) -> Result<Answer, StoreError> {
+        let query = self.of_stages(query)?;
+        let Some(regroup) = self.regroup(query.range, &query.selection, &query.group)? else {
+            return merge(&query);
+        };
+        let mut answer = merge(&Query { group: regroup.inner.clone(), ..query })?;
+        let labels = |path: &[&Frame]| {
+            let value = |(key, frame): (&LabelKey, &&Frame)| match prefix_value(frame, *key) {
+                None | Some(super::limits::NO_VALUE) => Arc::default(),
+                Some(value) => Arc::from(value),
+            };
+            regroup.labels(&regroup.inner.iter().zip(path).map(value).collect::<Vec<_>>())
+        };
+        answer.tree = tree::regrouped(&answer.tree, regroup.inner.len(), labels);
+        Ok(answer)
+    }
+}
+
+impl Store for ByJob<'_> {
+    fn append(&self, window: Window) {
+        self.0.append(window);
+    }
+    fn span(&self) -> Option<TimeRange> {
+        self.0.span()
+    }
+    fn window_length(&self) -> Duration {
+        self.0.window_length()
+    }
+    fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
+        self.merged(query, |query| self.0.merge(query))
+    }
+    fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
+        if query.group.iter().any(|key| key.is_told_by_stage()) {
+            return Ok(super::cut::cut(self.merge(query)?, max_nodes));
+        }
+        self.0.merge_largest(&self.of_stages(query)?, max_nodes)
+    }
+    fn methods(&self, query: &Query) -> Result<MethodAnswer, StoreError> {
+        self.0.methods(&Query { group: Vec::new(), ..self.of_stages(query)? })
+    }
+    fn summary(&self, query: &Query) -> Result<Summary, StoreError> {
+        self.0.summary(&Query { group: Vec::new(), ..self.of_stages(query)? })
+    }
+    fn totals(&self, query: &Query) -> Result<Vec<LabelTotal>, StoreError> {
+        self.0.totals(&Query { group: Vec::new(), ..self.of_stages(query)? })
+    }
+    fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
+        let query = self.of_stages(query)?;
+        let Some(regroup) = self.regroup(query.range, &query.selection, &[key])? else {
+            return self.0.values(&query, key);
+        };
+        let mut sums: BTreeMap<Arc<str>, (u64, u64)> = BTreeMap::new();
+        for (app, known) in &regroup.known {
+            let mut query = query.clone();
+            let op = MatchOp::In(vec![app.to_string()]);
+            query.selection.matchers.push(Matcher { key: LabelKey::App, op });
+            for stage in self.0.values(&query, LabelKey::Stage)? {
+                let sum = sums.entry(known.value(key, &stage.value)).or_default();
+                *sum = (sum.0.saturating_add(stage.count), sum.1.saturating_add(stage.weight));
+            }
+        }
+        sums.remove("");
+        let value = |(value, (count, weight))| LabelValue { value, count, weight };
+        let mut values: Vec<LabelValue> = sums.into_iter().map(value).collect();
+        sort_values(&mut values);
+        Ok(values)
+    }
+    fn series(
+        &self,
+        query: &Query,
+        step: Duration,
+        by: &[LabelKey],
+    ) -> Result<Vec<LabelledSeries>, StoreError> {
+        let query = self.of_stages(query)?;
+        let Some(regroup) = self.regroup(query.range, &query.selection, by)? else {
+            return self.0.series(&query, step, by);
+        };
+        let mut sums: BTreeMap<Labels, BTreeMap<u64, (u64, u64)>> = BTreeMap::new();
+        for (labels, points) in self.0.series(&query, step, &regroup.inner)? {
+            let series = sums.entry(regroup.labels(&values_of(labels))).or_default();
+            for SeriesPoint { time_ms, count, weight } in points {
+                let sum = series.entry(time_ms).or_default();
+                *sum = (sum.0.saturating_add(count), sum.1.saturating_add(weight));
+            }
+        }
+        let point = |(time_ms, (count, weight))| SeriesPoint { time_ms, count, weight };
+        let line = |(labels, points): (_, BTreeMap<u64, (u64, u64)>)| {
+            (labels, points.into_iter().map(point).collect())
+        };
+        Ok(sums.into_iter().map(line).collect())
+    }
+    fn ledger(
+        &self,
+        range: TimeRange,
+        selection: &Selection,
+        by: &[LabelKey],
+    ) -> Result<Vec<LedgerTotal>, StoreError> {
+        let selection = self.on_stages(range, selection)?;
+        let Some(regroup) = self.regroup(range, &selection, by)? else {
+            return self.0.ledger(range, &selection, by);
+        };
+        let mut sums: BTreeMap<Labels, LedgerTotal> = BTreeMap::new();
+        for LedgerTotal { labels, sums: more, seen } in self.0.ledger(range, &selection, &regroup.inner)? {
+            let labels = regroup.labels(&values_of(labels));
+            match sums.get_mut(&labels) {
+                Some(known) => {
+                    known.sums.add(&more);
+                    let (from, until) = (known.seen.from.min(seen.from), known.seen.until.max(seen.until));
+                    known.seen = TimeRange { from, until };
+                }
+                None => {
+                    sums.insert(labels.clone(), LedgerTotal { labels, sums: more, seen });
+                }
+            }
+        }
+        Ok(sums.into_values().collect())
+    }
+    fn pauses(&self, range: TimeRange, selection: &Selection) -> Result<Pauses, StoreError> {
+        self.0.pauses(range, &self.on_stages(range, selection)?)
+    }
+    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
+        // A process has no stage, so no condition on one is asked of it.
+        self.0.processes(range, selection)
+    }
+    fn learn(&self, facts: &[SparkFact]) -> bool {
+        self.0.learn(facts)
+    }
+    fn spark_facts(&self, app: &str, range: TimeRange) -> Result<SparkFacts, StoreError> {
+        self.0.spark_facts(app, range)
+    }
+    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
+        self.0.relabel(from, to);
+    }
+    fn forget(&self, labels: &LabelSet) {
+        self.0.forget(labels);
+    }
+    fn usage(&self) -> StoreUsage {
+        self.0.usage()
+    }
+    fn disk(&self) -> Option<DiskUsage> {
+        self.0.disk()
+    }
+}
+
+fn values_of(labels: Labels) -> Vec<Arc<str>> {
+    labels.into_iter().map(|(_, value)| value).collect()
+}
+
+#[cfg(test)]
+mod tests;
