@@ -105,7 +105,7 @@ fn samples_stand_under_their_query_and_their_job() {
     let store = store();
     let store = ByJob::new(&store);
     let a = is(A.0, A.1);
-    let tree = store.merge(&query(&[LabelKey::Sql], &[a.clone()])).unwrap().tree;
+    let tree = store.merge(&query(&[LabelKey::Sql], std::slice::from_ref(&a))).unwrap().tree;
     let want = [
         "0 total 0/24",
         "1 sql=(none) 0/14",
