@@ -5,7 +5,7 @@
 
 use crate::held::{SMALL, answers, disk, ensure_same, held, kill, now_ms};
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{Daemon, Here, VISIBLE, WARM_UP, wait_for, wait_visible};
+use emberscope_tests::{Daemon, Here, SparkJob, VISIBLE, WARM_UP, wait_for, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -123,5 +123,47 @@ fn names_of_stages_outlive_the_driver_the_daemon_and_the_node() -> Result<()> {
     })?;
     ensure_kept("from the archive", &live, &asked)?;
     ensure!(server.stop()?.success() && daemon.stop()?.success());
+    Ok(())
+}
+
+/// Where REST is off, names come from the event log once the driver has ended.
+#[test]
+fn names_come_from_the_event_log_of_a_driver_that_nobody_could_ask() -> Result<()> {
+    let test = "names_come_from_the_event_log_of_a_driver_that_nobody_could_ask";
+    let Some(here) = Here::or_skip(test) else { return Ok(()) };
+    let dir = tempfile::tempdir()?;
+    let work = dir.path().join("spark");
+    let logs = work.join("events");
+    let arguments = [&SMALL[..], &["--event-logs", logs.to_str().context("a path")?]].concat();
+    let daemon = here.daemon(dir.path(), &arguments)?;
+    let from = now_ms()?;
+    let job =
+        SparkJob::new("sql_operators.py", &here.venv, &here.java, &work).master("local-cluster[1,2,1024]");
+    let job = job.conf("spark.ui.enabled", "false").event_log();
+    let mut job = job.arg("--only").arg("sort").arg("--rows").arg("16").start()?;
+    let app = job.wait_fact("app", WARM_UP)?;
+    job.wait_fact("done", WARM_UP)?;
+    let until = now_ms()?;
+    wait_visible(&daemon, until)?;
+    let range = format!("app={app}&from={from}&until={until}");
+    let unknown = daemon.json(&format!("/api/v1/labels/sql/values?{range}"))?;
+    ensure!(unknown["values"][0]["value"] == "unknown", "nobody told of queries: {unknown}");
+    std::fs::write(work.join("stop"), "")?;
+    job.wait(WARM_UP)?;
+    let queries = wait_for("names from the event log", WARM_UP, || {
+        let answer = daemon.json(&format!("/api/v1/sql?{range}"))?;
+        let queries = answer["queries"].as_array().context("no queries")?.clone();
+        Ok(queries.iter().any(|row| row["description"] == "sort 16").then_some(queries))
+    })?;
+    let query = queries.iter().find(|row| row["description"] == "sort 16").context("the query")?;
+    let operators = daemon
+        .json(&format!("/api/v1/sql?{range}&execution={}", query["execution"].as_u64().context("id")?))?;
+    ensure!(operators["plan"]["says"] == "", "its plan is there: {}", operators["plan"]);
+    let first = &operators["operators"][0];
+    ensure!(first["operator"] == "Sort", "{first}");
+    let stages = daemon.json(&format!("/api/v1/stages?{range}&sql={}", query["execution"]))?;
+    let source = stages["spark"]["source"].as_str().unwrap_or_default().to_owned();
+    ensure!(source.starts_with("event log "), "{source} told of {}", stages["stages"]);
+    ensure!(daemon.stop()?.success());
     Ok(())
 }

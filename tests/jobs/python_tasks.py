@@ -6,9 +6,10 @@ in `calls/PID` whose it was: kind, stage, partition, attempt, TID, and the CPU t
 function: `udf` pickled, `arrow`, `map` (mapInPandas), `apply` (applyInPandas, after a shuffle), `rdd` (mapPartitions), `foreach`
 (foreachPartition of a data frame), `cogroup` (applyInPandas of two data frames), `state` (applyInPandasWithState, one micro-batch
 of a stream), `source` (a data source in Python, Spark 4.0), `two` (two Python functions in one task, an RDD's below a pickled one). Prints the facts `app`, `started` and `ended` (Unix
-milliseconds), `stages` and `done`; ends when a file `stop` is there.
+milliseconds), `KIND.ended` and `KIND.workers_ns` (what the clocks of Python's workers and their daemon went on by) of each kind, and
+`done`; ends when a file `stop` is there. With --warm, four workers are there before the first kind.
 
-    python_tasks.py [--kinds udf,arrow,..] [--partitions 8] [--calls 40] [--ms 25]
+    python_tasks.py [--kinds udf,arrow,..] [--partitions 8] [--calls 40] [--ms 25] [--warm]
 """
 
 import argparse
@@ -24,12 +25,33 @@ def fact(name, value):
     print(f"fact {name}={value}", flush=True)
 
 
+def workers_ns():
+    """CPU time of Python's workers and their daemon so far, nanoseconds: each process's clock (clock_getcpuclockid(3))."""
+    used = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read()
+            if b"pyspark.daemon" in words or b"pyspark.worker" in words:
+                # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), include/linux/posix-timers_types.h.
+                used += time.clock_gettime_ns((~int(pid) << 3) | 2)
+        except OSError:
+            pass
+    return used
+
+
+def sleeps(rows):
+    time.sleep(1)
+    yield from rows
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kinds", default="udf,rdd")
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--calls", type=int, default=40)
     parser.add_argument("--ms", type=int, default=25)
+    parser.add_argument("--warm", action="store_true")
     options = parser.parse_args()
     partitions, calls, ms = options.partitions, options.calls, options.ms
     notes = os.path.abspath("calls")
@@ -160,8 +182,14 @@ def main():
         ).select(F.udf(of_udf, "int")("id").alias("n")).agg(F.sum("n")).collect(),
     }
     fact("started", int(time.time() * 1000))
+    if options.warm:
+        spark.sparkContext.range(4, numSlices=4).mapPartitions(sleeps).sum()
     for kind in options.kinds.split(","):
+        before = workers_ns()
         kinds[kind]()
+        # What a worker does once its task has ended.
+        time.sleep(0.2)
+        fact(f"{kind}.workers_ns", workers_ns() - before)
         fact(f"{kind}.ended", int(time.time() * 1000))
     fact("ended", int(time.time() * 1000))
     fact("done", rows)

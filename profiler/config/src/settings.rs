@@ -5,7 +5,7 @@
 
 use super::choice::{Executors, Fraction, Names};
 use super::events::Events;
-use super::paths::{FilePath, SocketPath};
+use super::paths::{FilePath, LogDirs, SocketPath};
 use super::units::{ByteSize, Interval};
 use super::urls::{DebuginfodUrls, SparkUrls};
 use super::values::*;
@@ -140,6 +140,9 @@ settings! {
     /// Spark history servers (or drivers) elsewhere that are asked for names of stages, jobs, SQL
     /// descriptions and Spark's own figures: a comma list of at most 8 URLs, http alone.
     optional spark_url ("spark-url", "URLS"): SparkUrls = "http://history:18080";
+    /// Directories where Spark's drivers on this node write event logs (spark.eventLog.dir): a comma list. When a driver
+    /// ends, and every half hour before, its own log is read for the names that its REST API did not tell.
+    optional event_logs ("event-logs", "DIRS"): LogDirs = "/var/log/spark-events";
     /// debuginfod servers that are asked for the symbols of programs and libraries that were stripped and have
     /// no debug file on the node: a comma list of at most 8 URLs. They learn the build ids of what runs here.
     /// What they send is kept in data-dir, up to 2 GiB.

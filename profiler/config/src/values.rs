@@ -6,7 +6,7 @@
 
 use super::choice::{Executors, Fraction, Names};
 use super::events::Events;
-use super::paths::{FilePath, SocketPath};
+use super::paths::{FilePath, LogDirs, SocketPath};
 use super::units::{ByteSize, Interval};
 use super::urls::{DebuginfodUrls, SparkUrls};
 use super::words::{FreeSpace, FsyncWhen, FullDisk, LogFormat};
@@ -53,6 +53,7 @@ toml_kinds! {
     Listen = Text;
     FilePath = Text;
     SocketPath = Text;
+    LogDirs = List;
     Hz = Number;
     QueryNodes = Number;
     Interval = Text;

@@ -6,6 +6,7 @@
 mod archive;
 mod closing;
 mod doors;
+mod event_logs;
 mod health;
 mod heap;
 mod idle;
@@ -142,6 +143,11 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     let names = Arc::new(SparkNames::new(names, joined.places));
     // It ends before the store does, as the archiver does.
     let recorder = spark_words::Recorder::new(Arc::clone(&store), names.clone());
+    if let Some(dirs) = &config.event_logs {
+        let (logs, places) = (event_logs::EventLogs::new(&store, dirs.get()), places.clone());
+        let drivers = move || places.users_of_drivers();
+        event_logs::start(logs, drivers, life.clone()).map_err(PipelineError::Runtime)?;
+    }
     let drivers = move || places.apps_of_drivers();
     let recording = match config.ask_drivers {
         true => Some(spark_words::start(recorder, drivers, life.clone()).map_err(PipelineError::Runtime)?),

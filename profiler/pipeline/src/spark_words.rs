@@ -37,25 +37,38 @@ const MAX_WRITTEN: usize = 16_384;
 /// Longest for one look, which waits for the store's disk.
 const STUCK: Duration = Duration::from_secs(60);
 
+/// Which facts of an application were given to the store, but those that have not ended.
+#[derive(Default)]
+pub(super) struct Given(HashSet<u64>);
+
+impl Given {
+    /// Gives the store what is new to it. False: it has no window yet, and is to be given it again.
+    pub fn give(&mut self, told: impl Iterator<Item = SparkFact>, store: &dyn Store) -> bool {
+        if self.0.len() > MAX_WRITTEN {
+            self.0.clear();
+        }
+        let is_new = |fact: &SparkFact| fact.ended.is_none() || !self.0.contains(&fact.digest());
+        let facts: Vec<SparkFact> = told.filter(is_new).collect();
+        let taken = store.learn(&facts);
+        if taken {
+            self.0.extend(facts.iter().filter(|fact| fact.ended.is_some()).map(SparkFact::digest));
+        }
+        taken
+    }
+}
+
 /// What of an application was given to the store.
 #[derive(Default)]
 struct Read {
     fetched: Option<WallTime>,
     due: Option<Instant>,
-    written: HashSet<u64>,
+    given: Given,
 }
 
 impl Read {
     /// Gives the store what was told. It comes again soon where the store has no window yet.
     fn give(&mut self, told: &SparkStages, store: &dyn Store, now: Instant) {
-        if self.written.len() > MAX_WRITTEN {
-            self.written.clear();
-        }
-        let is_new = |fact: &SparkFact| fact.ended.is_none() || !self.written.contains(&fact.digest());
-        let facts: Vec<SparkFact> = told.facts().filter(is_new).collect();
-        if store.learn(&facts) {
-            let ended = facts.iter().filter(|fact| fact.ended.is_some());
-            self.written.extend(ended.map(SparkFact::digest));
+        if self.given.give(told.facts(), store) {
             (self.fetched, self.due) = (Some(told.fetched), Some(now + EVERY));
         }
     }

@@ -30,7 +30,7 @@ const PROBES: CapabilitySet = CapabilitySet::SYS_ADMIN;
 const NONE: CapabilitySet = CapabilitySet::empty();
 
 /// Threads by name, and what they keep of what the daemon was given.
-pub const THREADS: [(&str, CapabilitySet); 20] = [
+pub const THREADS: [(&str, CapabilitySet); 21] = [
     // Waits for signals.
     ("signals", NONE),
     // Clients. The socket was bound before; the store's files are the daemon's own.
@@ -51,6 +51,8 @@ pub const THREADS: [(&str, CapabilitySet); 20] = [
     ("spark-names", TARGETS),
     // What is asked is asked by the thread above.
     ("spark-words", FILES),
+    // Logs that only their owners may read.
+    ("event-logs", CapabilitySet::DAC_READ_SEARCH.union(FILES)),
     // Files and memory of targets.
     ("errand", TARGETS),
     ("unwind-builder", TARGETS.union(FILES)),

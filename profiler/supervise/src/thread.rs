@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Long-lived threads, as metrics name them. `sampler` is the main thread; `other` are all that are not listed.
-pub const THREADS: [&str; 19] = [
+pub const THREADS: [&str; 20] = [
     "sampler",
     "http",
     "query",
@@ -25,6 +25,7 @@ pub const THREADS: [&str; 19] = [
     "discovery",
     "spark-names",
     "spark-words",
+    "event-logs",
     "archive",
     "push",
     "push-otlp",

@@ -1,21 +1,17 @@
 //! The state of an application, as its events tell it: what Spark's `AppStatusListener` and `SQLAppStatusListener` (3.5)
 //! make of the same events, which is what its REST API answers with.
 //!
-//! In: events in the order in which they were written. Out: facts. Limits: [`MAX_EACH`] stages, jobs and executions each,
-//! [`MAX_OPERATORS`] of all plans; what comes after them is counted, and a remark says so.
+//! In: events in the order in which they were written. Out: facts. Limits: [`Bounds::each`] stages, jobs and executions,
+//! [`Bounds::operators`] of all plans; what comes after them is counted, and a remark says so.
 
-use super::EventLogFacts;
 use super::events::{
     AppEnd, AppStart, BlockManager, Executor, JobEnd, JobStart, SqlEnd, SqlStart, Stage, TaskEnd,
 };
+use super::{Bounds, EventLogFacts};
 use emberscope_model::{SparkFact, SparkFactKind, SparkPlan, WallTime};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Stages, jobs, SQL executions and executors that are kept, of each: some 100 MB in all.
-const MAX_EACH: usize = 100_000;
-/// Operators of all plans that are kept: some 50 MB.
-const MAX_OPERATORS: usize = 500_000;
 /// Jobs kept of one stage.
 const MAX_JOBS_OF_STAGE: usize = 16;
 /// Ids that a fact refers to.
@@ -28,6 +24,7 @@ const TIMES: std::ops::Range<u64> = 315_532_800_000..4_102_444_800_000;
 /// What is known of an application.
 #[derive(Default)]
 pub struct App {
+    bounds: Bounds,
     id: Arc<str>,
     name: String,
     ended: bool,
@@ -49,6 +46,11 @@ struct Sql {
 }
 
 impl App {
+    /// Nothing is known.
+    pub fn within(bounds: Bounds) -> Self {
+        Self { bounds, ..Self::default() }
+    }
+
     /// Whether the application's end was told.
     pub fn has_ended(&self) -> bool {
         self.ended
@@ -64,7 +66,7 @@ impl App {
 
     /// Whether one more fits, where there are so many.
     fn fits(&mut self, known: bool, count: usize) -> bool {
-        let fits = known || count < MAX_EACH;
+        let fits = known || count < self.bounds.each;
         self.left_out += u64::from(!fits);
         fits
     }
@@ -170,7 +172,7 @@ impl App {
         let size = |plan: &Result<SparkPlan, String>| plan.as_ref().map_or(0, |plan| plan.nodes().len());
         let Some(sql) = self.sql.get_mut(&id) else { return };
         let others = self.operators - size(&sql.plan);
-        let fits = others + size(&plan) <= MAX_OPERATORS;
+        let fits = others + size(&plan) <= self.bounds.operators;
         sql.plan = if fits { plan } else { Err("the log has more plans than are kept".to_owned()) };
         self.operators = others + size(&sql.plan);
     }
@@ -213,7 +215,7 @@ impl App {
 
     /// All that is known, as of the last event. None: no event said which application it is.
     pub fn finish(self, log: &str, mut remarks: Vec<String>) -> Option<EventLogFacts> {
-        let Self { id, name, span, mut stages, jobs, sql, executors, left_out, .. } = self;
+        let Self { id, name, span, mut stages, jobs, sql, executors, left_out, ended, .. } = self;
         let (first, last) = span.filter(|_| !id.is_empty())?;
         for (number, job) in &jobs {
             for stage in &job.refs {
@@ -253,6 +255,7 @@ impl App {
             remarks.push(format!("{left_out} of what it tells are over the limits, and are not kept."));
         }
         let first = WallTime::from_millis(first);
-        Some(EventLogFacts { app: id.to_string(), name, facts, first, last: fetched, remarks })
+        let (app, has_ended) = (id.to_string(), ended);
+        Some(EventLogFacts { app, name, facts, first, last: fetched, has_ended, remarks })
     }
 }

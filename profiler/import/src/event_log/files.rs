@@ -10,6 +10,7 @@ use super::blocks::{Blocks, Codec, LZ4, SNAPPY};
 use super::name_of;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Logs of a directory.
@@ -157,6 +158,18 @@ impl EventLog {
     /// Where the log is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whose the log is: the user id of its file, or of its directory. A link is nobody's.
+    ///
+    /// # Errors
+    /// It is gone, or a link.
+    pub fn owner(&self) -> io::Result<u32> {
+        let known = fs::symlink_metadata(&self.path)?;
+        match known.is_symlink() {
+            true => Err(io::Error::other(format!("{} is a link", self.name()))),
+            false => Ok(known.uid()),
+        }
     }
 
     /// The files of the log, in order.

@@ -1,14 +1,10 @@
 //! Lines of an event log, one after the other.
 //!
-//! In: bytes, unpacked. Out: lines of at most [`MAX_LINE`] bytes; a longer one is passed over without being held. At most
-//! [`MAX_BYTES`] of a file are read.
+//! In: bytes, unpacked. Out: lines of at most [`Bounds::line`] bytes; a longer one is passed over without being held. At
+//! most [`Bounds::file`] of a file are read.
 
+use super::Bounds;
 use std::io::{self, BufRead, BufReader, Read, Take};
-
-/// Bytes of a line: the plan of a large query with its metrics is some MB.
-pub const MAX_LINE: usize = 64 << 20;
-/// Bytes of a file, unpacked: logs of streams that run for months have tens of GB.
-const MAX_BYTES: u64 = 256 << 30;
 
 /// A line, without its end.
 pub enum Line<'a> {
@@ -16,7 +12,7 @@ pub enum Line<'a> {
     Whole(&'a [u8]),
     /// The last one, where the file does not end with a line's end.
     Unfinished(&'a [u8]),
-    /// One of more than [`MAX_LINE`] bytes.
+    /// One of more bytes than a line may have.
     TooLong,
 }
 
@@ -25,12 +21,14 @@ pub struct Lines<R> {
     file: BufReader<Take<R>>,
     line: Vec<u8>,
     number: u64,
+    bounds: Bounds,
 }
 
 impl<R: Read> Lines<R> {
     /// The lines of a file that is unpacked.
-    pub fn new(file: R) -> Self {
-        Self { file: BufReader::with_capacity(1 << 16, file.take(MAX_BYTES)), line: Vec::new(), number: 0 }
+    pub fn new(file: R, bounds: Bounds) -> Self {
+        let file = BufReader::with_capacity(1 << 16, file.take(bounds.file));
+        Self { file, line: Vec::new(), number: 0, bounds }
     }
 
     /// How many lines were read.
@@ -55,7 +53,7 @@ impl<R: Read> Lines<R> {
             }
             let end = some.iter().position(|byte| *byte == b'\n');
             let part = some.get(..end.unwrap_or(some.len())).unwrap_or_default();
-            too_long |= self.line.len() + part.len() > MAX_LINE;
+            too_long |= self.line.len() + part.len() > self.bounds.line;
             if !too_long {
                 self.line.extend_from_slice(part);
             }
@@ -69,7 +67,7 @@ impl<R: Read> Lines<R> {
         if self.file.get_ref().limit() == 0 {
             return Err(io::Error::other(format!(
                 "more than {} GiB of a file are not read",
-                MAX_BYTES >> 30
+                self.bounds.file >> 30
             )));
         }
         if too_long || !self.line.is_empty() {

@@ -3,7 +3,7 @@
 //! In: a log of Spark 2.4 to 4.x: a file, or the directory of a rolling one, plain or packed ([`files`]). Out:
 //! the facts that Spark's REST API would have told ([`EventLogFacts`]). Read line by line; a log that is cut, or goes on
 //! being written, is read as far as it goes, and the remarks say where it ends. A line that makes no sense is passed
-//! over and counted. Limits: [`lines`] for bytes, [`app`] for what is kept.
+//! over and counted. Limits: [`Bounds`].
 
 mod app;
 mod blocks;
@@ -25,6 +25,26 @@ use lines::{Line, Lines};
 use std::io::Read;
 use std::path::Path;
 
+/// How much of a log is read, and how much of what it says is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Bytes of a file, unpacked.
+    pub file: u64,
+    /// Bytes of a line: the plan of a large query with its metrics is some MB.
+    pub line: usize,
+    /// Stages, jobs, SQL executions and executors, of each.
+    pub each: usize,
+    /// Operators of all plans, some 100 bytes each.
+    pub operators: usize,
+}
+
+impl Default for Bounds {
+    /// For a command of its own: some 150 MB of memory. Logs of streams that run for months have tens of GB.
+    fn default() -> Self {
+        Self { file: 256 << 30, line: 64 << 20, each: 100_000, operators: 500_000 }
+    }
+}
+
 /// What an event log says.
 #[derive(Clone, Debug)]
 pub struct EventLogFacts {
@@ -38,6 +58,8 @@ pub struct EventLogFacts {
     pub first: WallTime,
     /// The last time that the log names.
     pub last: WallTime,
+    /// Whether it has the application's end.
+    pub has_ended: bool,
     /// What is missing, a sentence each.
     pub remarks: Vec<String>,
 }
@@ -57,7 +79,15 @@ impl EventLog {
     /// [`ImportError::Codec`]: it is packed in a way that is not read. [`ImportError::NoApplication`]: nothing in it says of
     /// which application it is. [`ImportError::Read`]: its first file cannot be opened.
     pub fn read(&self) -> Result<EventLogFacts, ImportError> {
-        let mut app = App::default();
+        self.read_within(Bounds::default())
+    }
+
+    /// The same, with bounds of one's own.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_within(&self, bounds: Bounds) -> Result<EventLogFacts, ImportError> {
+        let mut app = App::within(bounds);
         let mut reading = Reading::default();
         for (number, file) in self.files().iter().enumerate() {
             let opened = match file.open() {
@@ -67,7 +97,7 @@ impl EventLog {
                 }
                 opened => opened?,
             };
-            reading.file(opened, &file.name(), &mut app);
+            reading.file(Lines::new(opened, bounds), &file.name(), &mut app);
             if reading.cut.is_some() {
                 break;
             }
@@ -85,8 +115,7 @@ impl EventLog {
 }
 
 impl Reading {
-    fn file(&mut self, file: impl Read, name: &str, app: &mut App) {
-        let mut lines = Lines::new(file);
+    fn file(&mut self, mut lines: Lines<impl Read>, name: &str, app: &mut App) {
         loop {
             let number = lines.number() + 1;
             let (text, is_whole) = match lines.read() {

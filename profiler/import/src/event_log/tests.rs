@@ -190,7 +190,7 @@ fn lines_that_make_no_sense_are_passed_over_and_counted() {
     let (whole, mut spoilt) = (read(plain).unwrap(), Vec::new());
     let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
     let deep = [&b"{\"Event\":\"SparkListenerStageSubmitted\",\"Stage Info\":"[..], &deep, b"}"].concat();
-    let long = vec![b'x'; lines::MAX_LINE + 1];
+    let long = vec![b'x'; Bounds::default().line + 1];
     let bad: [&[u8]; 6] = [
         b"no event",
         b"\xff\xfe",

@@ -100,7 +100,7 @@ fn drivers_of_this_node_are_read_while_they_live() {
         assert_eq!(kept(&*store, "app-1"), [want]);
     }
     assert_eq!(driver.0.lock().unwrap().1, ["app-1"; 4], "what has no samples here is not asked about");
-    assert_eq!(recorder.read["app-1"].written.len(), 1, "what has not ended is given again and again");
+    assert_eq!(recorder.read["app-1"].given.0.len(), 1, "what has not ended is given again and again");
     recorder.look(&apps(&[]), now + EVERY * 4);
     assert!(recorder.read.is_empty(), "the driver is gone");
     assert_eq!(kept(&*store, "app-1"), [3], "and its words stay");

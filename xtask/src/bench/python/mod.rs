@@ -7,6 +7,7 @@
 //! | [`frames`]: `cost` | the kernel's count of what the sampling program took, beside a sample's frames |
 //! | [`py_spy`]: `py-spy` | py-spy on the same run of a program of thirty functions; what each of the two slows it by |
 //! | [`reload`]: `reload` | names that carry the worker, the generation and the line of their code, of a thousand workers that make code and drop it |
+//! | [`workers`]: `workers` | the tasks of PySpark's workers: what a partition's function runs; their CPU time by stage: their own clocks |
 //! | [`busy`]: `busy` | twenty busy Python processes, and two busy JVMs: CPU and memory of the daemon, a sample's cost in the kernel and its frames |
 //!
 //! `rooted` to `cost` are measured on each CPython from 3.8 on that this machine has, the others on one.
@@ -15,6 +16,7 @@ mod busy;
 mod frames;
 mod py_spy;
 mod reload;
+mod workers;
 
 use super::row::{self, Row};
 use crate::launch::Daemon;
@@ -40,6 +42,7 @@ enum Rows {
     Numpy,
     PySpy,
     Reload,
+    Workers,
     Busy,
 }
 
@@ -117,6 +120,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         (&[Rows::Frames, Rows::Split, Rows::Lines, Rows::Numpy][..], frames::rows as Figures),
         (&[Rows::PySpy], py_spy::rows),
         (&[Rows::Reload], reload::rows),
+        (&[Rows::Workers], workers::rows),
         (&[Rows::Busy], busy::rows),
     ];
     for (which, figures) in figures {

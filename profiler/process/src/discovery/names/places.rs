@@ -8,7 +8,7 @@
 use crate::discovery::{Candidate, listens_at, own_netns, rest};
 use crate::procfs::ProcRoot;
 use emberscope_model::{ProcessKey, SparkUrl};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -68,6 +68,12 @@ impl Places {
             Tells::History | Tells::HistoryOf(_) => None,
         };
         all.iter().filter_map(app).collect()
+    }
+
+    /// The same, each with the user id of its oldest driver.
+    pub fn users_of_drivers(&self) -> BTreeMap<String, u32> {
+        let user = |app: String| Some((app.clone(), self.of(&app).first()?.process.uid));
+        self.apps_of_drivers().into_iter().filter_map(user).collect()
     }
 
     /// Who may know an application: its driver, the oldest first, then history servers, the youngest first.
@@ -161,6 +167,11 @@ mod tests {
         ]);
         let pids = |app| places.of(app).iter().map(|p| p.process.key.pid).collect::<Vec<_>>();
         assert_eq!(places.apps_of_drivers().into_iter().collect::<Vec<_>>(), ["app-1", "app-2"]);
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(
+            places.users_of_drivers().into_iter().collect::<Vec<_>>(),
+            ["app-1", "app-2"].map(|app| (app.to_owned(), own))
+        );
         assert_eq!(pids("app-1"), [2, 3, 1]);
         assert_eq!(pids("app-4"), [5, 1], "its own user's");
         assert_eq!(pids("app-9"), [1]);

@@ -1,0 +1,205 @@
+//! Reads the event logs of applications whose drivers are or were on this node, for what their REST API did not tell: it is
+//! off, or something happened after it was asked last.
+//!
+//! In: directories, applications with the user of their driver. Out: facts for the store. A log is read when its driver has
+//! ended, and every half hour before, for a fact is found with windows of the hour before it. It is believed only if it is the
+//! driver's user's own file and tells of that application. What is read is bounded ([`BOUNDS`]), at the lowest priority; who
+//! waits for a directory that does not answer is this thread alone. Limits: [`MAX_APPS`] applications, [`TRIES`] of a log
+//! that has no end yet. An application that ended while no daemon ran is not looked for: `emberscope import --event-log`.
+
+use super::spark_words::Given;
+use crate::Lifecycle;
+use emberscope_import::{Bounds, EventLog, EventLogFacts, ImportError};
+use emberscope_model::{
+    Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime,
+};
+use emberscope_store::Store;
+use emberscope_supervise::Beat;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often it looks which drivers there are.
+const LOOK: Duration = Duration::from_secs(5);
+/// From one reading of a log that goes on being written to the next.
+const EVERY: Duration = Duration::from_secs(1800);
+/// From a driver's end to the first look for its log, which is given its last name then; each further one waits four times
+/// as long.
+const AFTER: Duration = Duration::from_secs(10);
+/// How often a log is looked for, and read as long as it has no end, once its driver is gone.
+const TRIES: u32 = 4;
+/// Applications that are known at a time.
+const MAX_APPS: usize = 64;
+/// Logs of one application that are read: attempts of a driver that YARN started again have one each.
+const MAX_LOGS: usize = 4;
+/// How far back an application's samples may be.
+const SEEN: Duration = Duration::from_secs(3600);
+/// Of a log: some 15 MB of memory at the most while it is read.
+const BOUNDS: Bounds = Bounds { file: 8 << 30, line: 4 << 20, each: 4_000, operators: 20_000 };
+/// A log of 8 GiB takes some minutes.
+const STUCK: Duration = Duration::from_secs(900);
+/// The lowest priority.
+const NICE: i32 = 19;
+
+/// An application whose driver is or was here.
+struct App {
+    user: u32,
+    due: Instant,
+    /// How often its log was looked for since the driver's end.
+    ended: Option<u32>,
+    given: Given,
+}
+
+/// What is read, and what was.
+pub(super) struct EventLogs {
+    /// It may end while a log is read from a directory that does not answer.
+    store: Weak<dyn Store>,
+    dirs: Vec<PathBuf>,
+    apps: BTreeMap<String, App>,
+}
+
+impl EventLogs {
+    /// Nothing was read yet.
+    pub fn new(store: &Arc<dyn Store>, dirs: &[PathBuf]) -> Self {
+        Self { store: Arc::downgrade(store), dirs: dirs.to_vec(), apps: BTreeMap::new() }
+    }
+
+    /// Reads the log of the application that is due first, if one is.
+    pub fn look(&mut self, drivers: &BTreeMap<String, u32>, now: Instant) {
+        for (name, user) in drivers {
+            if let Some(app) = self.apps.get_mut(name) {
+                app.ended = None;
+            } else if self.apps.len() < MAX_APPS {
+                let app = App { user: *user, due: now + EVERY, ended: None, given: Given::default() };
+                self.apps.insert(name.clone(), app);
+            }
+        }
+        for (_, app) in
+            self.apps.iter_mut().filter(|(name, app)| app.ended.is_none() && !drivers.contains_key(*name))
+        {
+            (app.ended, app.due) = (Some(0), now + AFTER);
+        }
+        let due = self.apps.iter().filter(|(_, app)| now >= app.due);
+        let Some(name) = due.min_by_key(|(_, app)| app.due).map(|(name, _)| name.clone()) else { return };
+        if self.read(&name, now) {
+            self.apps.remove(&name);
+        }
+    }
+
+    /// Reads an application's log. True: it need not be looked for again.
+    fn read(&mut self, name: &str, now: Instant) -> bool {
+        let Some(app) = self.apps.get_mut(name) else { return true };
+        let Some(store) = self.store.upgrade() else { return true };
+        if !is_kept(&*store, name) {
+            app.due = now + EVERY;
+            return app.ended.is_some();
+        }
+        // It is not needed while the log is read, which may take long.
+        drop(store);
+        let logs = find(&self.dirs, name, app.user);
+        let read: Vec<EventLogFacts> = logs.iter().filter_map(|log| told(log, name)).collect();
+        let Some(store) = self.store.upgrade() else { return true };
+        let mut is_whole = !read.is_empty();
+        for told in read {
+            let (count, has_ended) = (told.facts.len(), told.has_ended);
+            is_whole &= app.given.give(told.facts.into_iter(), &*store) && has_ended;
+            let remarks = told.remarks.join(" ");
+            tracing::info!(app = %name, facts = count, %remarks, "read an event log of Spark");
+        }
+        let Some(tries) = &mut app.ended else {
+            app.due = now + EVERY;
+            return false;
+        };
+        *tries += 1;
+        app.due = now + AFTER * 4_u32.saturating_pow(*tries);
+        if logs.is_empty() && *tries >= TRIES {
+            tracing::info!(app = %name, dirs = ?self.dirs, "there is no event log of the driver's user here");
+        }
+        is_whole || *tries >= TRIES
+    }
+}
+
+/// Whether there are samples of an application: what is not to be kept has none.
+fn is_kept(store: &dyn Store, app: &str) -> bool {
+    let now = WallTime::now();
+    let query = Query {
+        range: TimeRange { from: now.minus(SEEN), until: now },
+        selection: Selection {
+            matchers: vec![Matcher { key: LabelKey::App, op: MatchOp::In(vec![app.to_owned()]) }],
+        },
+        kind: SampleKind::Cpu,
+        group: Vec::new(),
+        detail: Detail::default(),
+    };
+    store.values(&query, LabelKey::App).is_ok_and(|values| !values.is_empty())
+}
+
+/// The logs of an application that are its user's.
+fn find(dirs: &[PathBuf], app: &str, user: u32) -> Vec<EventLog> {
+    let mut found = Vec::new();
+    for dir in dirs {
+        match EventLog::find(dir, Some(app)) {
+            Ok(logs) => found.extend(logs.into_iter().filter(|log| is_of(log, user))),
+            Err(ImportError::NoLog) => {}
+            Err(error) => {
+                tracing::warn!(dir = %dir.display(), %error, "a directory of event logs cannot be read")
+            }
+        }
+    }
+    // The last attempt's is the newest.
+    found.drain(..found.len().saturating_sub(MAX_LOGS));
+    found
+}
+
+fn is_of(log: &EventLog, user: u32) -> bool {
+    let owner = log.owner();
+    let is_of = owner.as_ref().is_ok_and(|owner| *owner == user);
+    if !is_of {
+        let path: &Path = log.path();
+        tracing::warn!(log = %path.display(), ?owner, driver = user, "an event log is not the driver's user's: not read");
+    }
+    is_of
+}
+
+fn told(log: &EventLog, app: &str) -> Option<EventLogFacts> {
+    match log.read_within(BOUNDS) {
+        Ok(told) if told.app == app => Some(told),
+        Ok(told) => {
+            tracing::warn!(log = %log.path().display(), %app, says = %told.app, "an event log is of another application");
+            None
+        }
+        Err(error) => {
+            tracing::warn!(log = %log.path().display(), %error, "an event log cannot be read");
+            None
+        }
+    }
+}
+
+/// Starts the thread. `drivers` tells of the applications whose drivers are on this node, each with its user's id.
+///
+/// # Errors
+/// The kernel starts no thread.
+pub(super) fn start(
+    mut logs: EventLogs,
+    drivers: impl Fn() -> BTreeMap<String, u32> + Send + 'static,
+    life: Lifecycle,
+) -> io::Result<JoinHandle<()>> {
+    emberscope_supervise::spawn("event-logs", STUCK, move |beat: &Beat| {
+        // Of this thread alone (setpriority(2), C library/kernel differences).
+        if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+            tracing::debug!(%error, "event logs are read at the usual priority");
+        }
+        while !life.sleep(LOOK) {
+            // A log that ends in a panic is not tried again.
+            if beat.work(|| logs.look(&drivers(), Instant::now())).is_err() {
+                logs.apps.clear();
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;
