@@ -198,6 +198,11 @@ fn graphs_say_the_same(daemon: &Daemon, range: &str, id: u64) -> Result<()> {
     };
     let all = folded("")?;
     ensure!(sum(&grouped, "") == sum(&all, ""), "grouping by operator changes the sum");
+    let short = folded("&fold=1")?;
+    let begins = |(stack, _): &&(String, u64)| stack.starts_with("thread start … Task.run (");
+    ensure!(sum(&short, "") == sum(&all, ""), "folding changes the sum");
+    let of_tasks: u64 = short.iter().filter(begins).map(|(_, count)| count).sum();
+    ensure!(of_tasks * 10 > sum(&all, "") * 9, "{of_tasks} samples are below the fold of {}", sum(&all, ""));
     let query = format!("&sql={id}");
     ensure!(folded_of(&query, "")? == all, "query {id} is not its stages {stages}");
     let of_query = folded_of(&query, "&group=sql,operator")?;

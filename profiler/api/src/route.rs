@@ -208,6 +208,7 @@ pub static FLAMEGRAPH: Route = Route {
         ),
         LINES,
         GROUP,
+        own(param::FOLD, "The frames that all tasks share, down to Task.run, as one.", Kind::Flag),
         own(param::MAX_NODES, "The largest nodes only.", Kind::Number(10_000_000, None)),
         own(param::COLUMNS, "JSON by columns, for large trees.", Kind::Flag),
     ],

@@ -7,6 +7,7 @@
 mod answer;
 mod fast;
 mod frame;
+mod growing;
 mod ids;
 mod kind;
 mod labels;
@@ -34,6 +35,7 @@ pub use answer::{
 };
 pub use fast::{FastMap, FastSet, shrink};
 pub use frame::{Frame, FrameKind, UnknownReason};
+pub use growing::GrowingTree;
 pub use ids::{Pid, ProcessKey, Tid};
 pub use kind::{Amount, COUNT, KindFacts, Pace, SampleKind, Scale, ValueFacts};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};

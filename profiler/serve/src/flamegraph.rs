@@ -1,6 +1,6 @@
 //! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines, JSON, pprof, Parquet or JFR.
 //!
-//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `max_nodes`, `columns`. Out: what
+//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `fold`, `max_nodes`, `columns`. Out: what
 //! [`emberscope_export`] writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is
 //! written to be opened on its own: its script may run, in a sandbox without our origin, so that even a name that got
 //! through the escaping could read nothing here.
@@ -16,7 +16,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_export::{ExportError, ExportOptions, Format, Unit, write, write_columns};
+use emberscope_export::{ExportError, ExportOptions, Format, Unit, fold, write, write_columns};
 use emberscope_model::{LabelKey, MatchOp, Query, SampleKind};
 use emberscope_store::{Store, cut};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
     if columns && format != Format::Json {
         return Err(ApiError::bad(param::COLUMNS, "`columns=1` goes with `format=json` only"));
     }
-    let (answer, gone) = match query.kind {
+    let (mut answer, gone) = match query.kind {
         SampleKind::Wall => {
             let mut answer = store.merge(query)?;
             wall::complete(store, query, &mut answer.tree)?;
@@ -53,6 +53,9 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         }
         _ => store.merge_largest(query, max_nodes)?,
     };
+    if params.flag(param::FOLD)? {
+        answer.tree = fold(&answer.tree);
+    }
     let summary = summary_of(&answer);
     let mut text = match format {
         Format::Json => Writer::after(&head_of_tree(store, &summary, gone)),

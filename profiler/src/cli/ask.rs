@@ -3,7 +3,8 @@
 
 use super::answer::Basis;
 use super::client::{Client, ClientArgs};
-use super::selection::{KindArgs, Params, SelectArgs};
+use super::selection::{Params, SelectArgs};
+use super::shape::KindArgs;
 use super::table::{self, Table};
 use super::text;
 use super::{CliError, output};

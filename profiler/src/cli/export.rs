@@ -106,6 +106,7 @@ fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write)
         title: args.select.describe(),
         annotate: args.shape.annotate,
     };
+    let answer = args.shape.shaped(answer);
     let bytes = render(output.format, &answer, &options)?;
     let bytes = output.made(&bytes, &options.title, options.unit.facts(query.kind).unit);
     deliver(output, &bytes, &Basis::from(&answer), &options.title, err)

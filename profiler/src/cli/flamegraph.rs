@@ -3,7 +3,8 @@
 use super::answer::Basis;
 use super::client::{Client, ClientArgs};
 use super::output::{Output, OutputArgs};
-use super::selection::{KindArgs, Params, SelectArgs, ShapeArgs};
+use super::selection::{Params, SelectArgs};
+use super::shape::{KindArgs, ShapeArgs};
 use super::{CliError, text};
 use clap::Args;
 use emberscope_api::route::{self, param};

@@ -38,6 +38,7 @@ mod reference;
 mod runs;
 mod selection;
 mod serve;
+mod shape;
 mod sql;
 mod stages;
 mod status;

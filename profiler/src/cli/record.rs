@@ -5,7 +5,8 @@
 //! daemon may run at the same time.
 
 use super::output::OutputArgs;
-use super::selection::{KindArgs, LabelArgs, ShapeArgs, describe};
+use super::selection::{LabelArgs, describe};
+use super::shape::{KindArgs, ShapeArgs};
 use super::{CliError, answer::Basis, flamegraph::deliver, logging};
 use clap::Args;
 use emberscope_config::{DaemonConfig, Events, Hz, Interval, LogFilter, LogFormat, RecordConfig, Settings};
@@ -68,6 +69,7 @@ pub fn run(args: RecordArgs) -> Result<(), CliError> {
         title: if chosen.is_empty() { String::new() } else { format!("emberscope: {chosen}") },
         annotate: args.shape.annotate,
     };
+    let answer = args.shape.shaped(answer);
     let bytes = render(output.format, &answer, &options)?;
     let bytes = output.made(&bytes, &chosen, unit.facts(args.kind.kind).unit);
     deliver(&output, &bytes, &Basis::from(&answer), &chosen, &mut io::stderr().lock())

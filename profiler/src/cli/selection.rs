@@ -3,16 +3,10 @@
 //! In: flags. Out: parameters of the HTTP API, or labels for a recording. Each label of the reference is
 //! a flag of the same name; given twice it means either. The daemon judges the values.
 
-use super::CliError;
 use super::values::{classes, deploys, near, roles, waits};
 use super::when::{When, range, when};
-use super::words::label;
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use emberscope_api::route::param;
-use emberscope_export::Unit;
-use emberscope_model::{LabelKey, SampleKind};
-use std::collections::BTreeSet;
+use emberscope_model::LabelKey;
 
 macro_rules! label_flags {
     ($($(#[doc = $doc:literal])+ $field:ident $key:ident $name:literal $([$($more:tt)+])?;)+) => {
@@ -113,36 +107,6 @@ pub struct TimeArgs {
     pub until: Option<When>,
 }
 
-/// Which kind of samples.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Counting")]
-pub struct KindArgs {
-    /// Kind of samples.
-    #[arg(long = "type", value_name = "KIND", default_value = "cpu", value_parser = kind())]
-    pub kind: SampleKind,
-}
-
-/// How a flame graph counts and groups.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Counting")]
-pub struct ShapeArgs {
-    /// What is counted: samples, or what they weigh in the unit of their kind (ns of CPU time). Default: samples of CPU
-    /// time, the weight of other kinds.
-    #[arg(long, value_name = "UNIT", value_parser = unit())]
-    pub unit: Option<String>,
-    /// Labels put before each stack as frames such as stage=3, outermost first: stage,thread_class.
-    #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
-    pub group: Vec<LabelKey>,
-    /// Mark each frame of the folded format with its kind of code, as async-profiler does: _[j]
-    /// compiled Java, _[i] inlined, _[0] interpreted, _[k] kernel. Calls that a compiler made to hand on (bridges,
-    /// Scala's forwarders) are frames of their own then.
-    #[arg(long)]
-    pub annotate: bool,
-    /// Tell source lines apart: each is a frame of its own, package.Class.method:123.
-    #[arg(long)]
-    pub lines: bool,
-}
-
 /// Parameters of a request.
 pub type Params = Vec<(&'static str, String)>;
 
@@ -169,61 +133,11 @@ impl SelectArgs {
     }
 }
 
-impl KindArgs {
-    /// The kind as a parameter of the API.
-    pub fn param(&self) -> (&'static str, String) {
-        ("type", self.kind.slug().to_owned())
-    }
-}
-
-impl ShapeArgs {
-    /// What is counted of samples of a kind.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`]: samples of this kind are not counted in that unit.
-    pub fn unit_of(&self, kind: SampleKind) -> Result<Unit, CliError> {
-        let Some(unit) = &self.unit else { return Ok(Unit::usual(kind)) };
-        Unit::from_slug(unit, kind).ok_or_else(|| {
-            let units = Unit::ALL.map(|unit| unit.slug(kind)).join(" or ");
-            let kind = kind.slug();
-            CliError::Usage(format!("--unit {unit}: samples of type {kind} are counted in {units}"))
-        })
-    }
-    /// The shape as parameters of the API.
-    pub fn params(&self) -> Params {
-        let mut params: Params = self.unit.iter().map(|unit| (param::UNIT, unit.clone())).collect();
-        let names: Vec<&str> = self.group.iter().map(|key| key.name()).collect();
-        if !names.is_empty() {
-            params.push((param::GROUP, names.join(",")));
-        }
-        if self.annotate {
-            params.push((param::ANNOTATE, "1".to_owned()));
-        }
-        if self.lines {
-            params.push((param::LINES, "1".to_owned()));
-        }
-        params
-    }
-}
-
 /// Labels as words: `app=etl stage=3 stage=4`.
 pub fn describe(labels: &[(LabelKey, Vec<String>)]) -> String {
     let pairs =
         labels.iter().flat_map(|(key, values)| values.iter().map(move |value| format!("{key}={value}")));
     pairs.collect::<Vec<_>>().join(" ")
-}
-
-fn kind() -> impl TypedValueParser<Value = SampleKind> {
-    // Others write `off_cpu`.
-    let value = |kind: &SampleKind| PossibleValue::new(kind.slug()).alias(kind.slug().replace('-', "_"));
-    let slugs = SampleKind::ASKED.iter().map(value);
-    PossibleValuesParser::new(slugs).try_map(|slug| SampleKind::asked(&slug).ok_or("no such kind"))
-}
-
-/// Reads the name of a unit, of any kind.
-fn unit() -> impl TypedValueParser<Value = String> {
-    let all = SampleKind::ASKED.iter().flat_map(|&kind| Unit::ALL.map(|unit| unit.slug(kind)));
-    PossibleValuesParser::new(all.collect::<BTreeSet<_>>())
 }
 
 #[cfg(test)]
@@ -235,10 +149,6 @@ mod tests {
     struct Line {
         #[command(flatten)]
         select: SelectArgs,
-        #[command(flatten)]
-        shape: ShapeArgs,
-        #[command(flatten)]
-        kind: KindArgs,
     }
 
     #[test]
@@ -285,16 +195,5 @@ mod tests {
         );
         let error = Line::try_parse_from(["x", "--until", "soon"]).err().unwrap().to_string();
         assert!(error.contains("'soon' for '--until <TIME>'") && error.contains("yesterday"), "{error}");
-    }
-
-    #[test]
-    fn labels_and_kinds_are_checked() {
-        let line = Line::try_parse_from(["x", "--group", "stage,thread_class", "--unit", "ns"]).unwrap();
-        let want = [("unit", "ns"), ("group", "stage,thread_class")].map(|(k, v)| (k, v.to_owned()));
-        assert_eq!(line.shape.params(), want);
-        assert_eq!(line.kind.param(), ("type", "cpu".to_owned()));
-        for bad in [["x", "--group", "stages"], ["x", "--type", "heap"], ["x", "--unit", "s"]] {
-            assert!(Line::try_parse_from(bad).is_err(), "{bad:?}");
-        }
     }
 }

@@ -10,6 +10,8 @@ pub const COLUMNS: &str = "columns";
 pub const EXECUTION: &str = "execution";
 /// Growth that is allowed.
 pub const FAIL_OVER: &str = "fail_over";
+/// The way to a task's own code as one frame.
+pub const FOLD: &str = "fold";
 /// Form of the answer.
 pub const FORMAT: &str = "format";
 /// Labels as prefix frames.

@@ -30,6 +30,8 @@ pub struct Asked {
     pub query: Option<Query>,
     /// The time range as asked.
     pub range: TimeRange,
+    /// The frames that all tasks share are to be one.
+    fold: bool,
 }
 
 impl Asked {
@@ -41,7 +43,7 @@ impl Asked {
         let of = Type::find(type_id)?;
         let range = range(start, end)?;
         let matched = matched(selector)?;
-        let mut selection = matched.selection;
+        let (mut selection, fold) = (matched.selection, matched.fold);
         let idle = of.and_then(|of| unless_idle(of.kind, &selection.matchers));
         selection.matchers.extend(idle);
         let query = of.filter(|of| matched.types.contains(of)).map(|of| Query {
@@ -51,7 +53,7 @@ impl Asked {
             group: Vec::new(),
             detail: Detail::default(),
         });
-        Ok(Self { of, query, range })
+        Ok(Self { of, query, range, fold })
     }
     /// The merged stacks that begin with `site`, functions from the root.
     ///
@@ -61,6 +63,9 @@ impl Asked {
         let Some(query) = &self.query else { return Ok(None) };
         let mut answer = store.merge(query)?;
         keep_below(&mut answer.tree, site);
+        if self.fold {
+            answer.tree = emberscope_export::fold(&answer.tree);
+        }
         Ok(Some(answer))
     }
     /// The answer as bars.

@@ -20,7 +20,12 @@ pub struct Matched {
     pub selection: Selection,
     /// Profile types that fit; none: the selector finds nothing.
     pub types: Vec<&'static Type>,
+    /// The frames that all tasks share are to be one ([`FOLD`]).
+    pub fold: bool,
 }
+
+/// A label of selectors that no sample has: `__fold__="1"`, for Grafana has no other place for a parameter.
+pub const FOLD: &str = "__fold__";
 
 impl From<SelectorError> for CallError {
     fn from(error: SelectorError) -> Self {
@@ -34,14 +39,18 @@ impl From<SelectorError> for CallError {
 /// `invalid_argument`: the text is no selector, or an expression in it makes no sense.
 pub fn matched(text: &str) -> Result<Matched, CallError> {
     let selector = selector::parse(text)?;
-    let mut matched = Matched { selection: Selection::all(), types: types::ALL.iter().collect() };
+    let (selection, types) = (Selection::all(), types::ALL.iter().collect());
+    let mut matched = Matched { selection, types, fold: false };
     if !selector.metric.is_empty() {
         // Grafana's editor puts the type's id there; PromQL would have its name.
         matched.types.retain(|t| t.id() == selector.metric || t.parts()[0] == selector.metric);
     }
     for matcher in &selector.matchers {
         let op = matcher.compile()?;
-        if let Some(key) = LabelKey::from_name(&matcher.name) {
+        if matcher.name == FOLD {
+            // Not `__fold__=""`, nor an "All" that is anything.
+            matched.fold = holds(&op, "1") && !holds(&op, "");
+        } else if let Some(key) = LabelKey::from_name(&matcher.name) {
             matched.selection.matchers.push(Matcher { key, op });
         } else {
             matched.types.retain(|t| holds(&op, &t.label(&matcher.name).unwrap_or_default()));
@@ -126,6 +135,15 @@ mod tests {
         }
         for text in ["memory:inuse_space:bytes:space:bytes{}", r#"{__profile_type__="memory"}"#] {
             assert!(type_names(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fold_is_asked_for_and_selects_nothing() {
+        for (text, fold) in [(r#"{__fold__="1"}"#, true), (r#"{__fold__=~".*"}"#, false), ("{}", false)] {
+            let matched = matched(text).expect(text);
+            assert_eq!((matched.fold, matched.types.len()), (fold, types::ALL.len()), "{text}");
+            assert!(matched.selection.matchers.is_empty());
         }
     }
 
