@@ -142,17 +142,8 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     let places = joined.places.clone();
     let names = Arc::new(SparkNames::new(names, joined.places));
     // It ends before the store does, as the archiver does.
-    let recorder = spark_words::Recorder::new(Arc::clone(&store), names.clone());
-    if let Some(dirs) = &config.event_logs {
-        let (logs, places) = (event_logs::EventLogs::new(&store, dirs.get()), places.clone());
-        let drivers = move || places.users_of_drivers();
-        event_logs::start(logs, drivers, life.clone()).map_err(PipelineError::Runtime)?;
-    }
-    let drivers = move || places.apps_of_drivers();
-    let recording = match config.ask_drivers {
-        true => Some(spark_words::start(recorder, drivers, life.clone()).map_err(PipelineError::Runtime)?),
-        false => None,
-    };
+    let recording =
+        spark_words::keep(&config, &store, &names, places, &life).map_err(PipelineError::Runtime)?;
     let (shared, is_ready) = (joined.shared, Arc::clone(&ready));
     let state = ServeState {
         store: Arc::clone(&store),

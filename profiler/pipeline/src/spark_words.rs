@@ -9,11 +9,14 @@
 //! [`PATIENCE`] is asked again after the others. Limits: [`MAX_APPS`] applications; a driver is asked every [`EVERY`]; a hash of each fact that has ended, at most
 //! [`MAX_WRITTEN`] of them, after which all are given to the store once more.
 
+use super::event_logs::{self, EventLogs};
 use crate::Lifecycle;
+use emberscope_config::DaemonConfig;
 use emberscope_model::{
     Detail, Joined, LabelKey, Query, SampleKind, Selection, SparkFact, SparkSource, SparkStages, TimeRange,
     WallTime,
 };
+use emberscope_process::{Places, SparkNames};
 use emberscope_store::Store;
 use emberscope_supervise::Beat;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -75,7 +78,7 @@ impl Read {
 }
 
 /// Gives the store what Spark says.
-pub(super) struct Recorder {
+struct Recorder {
     store: Arc<dyn Store>,
     source: Arc<dyn SparkSource>,
     read: BTreeMap<String, Read>,
@@ -142,7 +145,7 @@ impl Recorder {
 ///
 /// # Errors
 /// The kernel starts no thread.
-pub(super) fn start(
+fn start(
     mut recorder: Recorder,
     drivers: impl Fn() -> BTreeSet<String> + Send + 'static,
     life: Lifecycle,
@@ -155,6 +158,29 @@ pub(super) fn start(
             }
         }
     })
+}
+
+/// Starts what keeps Spark's words with the windows: of drivers that can be asked, whose thread is the answer, and of event
+/// logs ([`event_logs`]), whose thread nobody waits for.
+///
+/// # Errors
+/// The kernel starts no thread.
+pub(super) fn keep(
+    config: &DaemonConfig,
+    store: &Arc<dyn Store>,
+    names: &Arc<SparkNames>,
+    places: Places,
+    life: &Lifecycle,
+) -> io::Result<Option<JoinHandle<()>>> {
+    if let Some(dirs) = &config.event_logs {
+        let (logs, places) = (EventLogs::new(store, dirs.get()), places.clone());
+        event_logs::start(logs, move || places.users_of_drivers(), life.clone())?;
+    }
+    if !config.ask_drivers {
+        return Ok(None);
+    }
+    let recorder = Recorder::new(Arc::clone(store), names.clone());
+    start(recorder, move || places.apps_of_drivers(), life.clone()).map(Some)
 }
 
 #[cfg(test)]
