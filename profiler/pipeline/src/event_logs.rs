@@ -4,7 +4,7 @@
 //! In: directories, applications with the user of their driver. Out: facts for the store. A log is read when its driver has
 //! ended, and every half hour before, for a fact is found with windows of the hour before it. It is believed only if it is the
 //! driver's user's own file and tells of that application. What is read is bounded ([`BOUNDS`]), at the lowest priority; who
-//! waits for a directory that does not answer is this thread alone. Limits: [`MAX_APPS`] applications, [`TRIES`] of a log
+//! waits for a directory that does not answer is this thread alone. Limits: [`MAX_APPS`] applications, [`MAX_OF_USER`] of a user, [`TRIES`] of a log
 //! that has no end yet. An application that ended while no daemon ran is not looked for: `emberscope import --event-log`.
 
 use super::spark_words::Given;
@@ -15,7 +15,7 @@ use emberscope_model::{
 };
 use emberscope_store::Store;
 use emberscope_supervise::Beat;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -31,15 +31,16 @@ const EVERY: Duration = Duration::from_secs(1800);
 const AFTER: Duration = Duration::from_secs(10);
 /// How often a log is looked for, and read as long as it has no end, once its driver is gone.
 const TRIES: u32 = 4;
-/// Applications that are known at a time.
-const MAX_APPS: usize = 64;
+/// Applications that are known at a time, of all users and of one.
+const MAX_APPS: usize = 256;
+const MAX_OF_USER: usize = 16;
 /// Logs of one application that are read: attempts of a driver that YARN started again have one each.
 const MAX_LOGS: usize = 4;
 /// How far back an application's samples may be.
 const SEEN: Duration = Duration::from_secs(3600);
 /// Of a log: some 15 MB of memory at the most while it is read.
-const BOUNDS: Bounds = Bounds { file: 8 << 30, line: 4 << 20, each: 4_000, operators: 20_000 };
-/// A log of 8 GiB takes some minutes.
+const BOUNDS: Bounds = Bounds { log: 2 << 30, line: 4 << 20, each: 4_000, operators: 20_000 };
+/// A log of 2 GiB takes a minute or two.
 const STUCK: Duration = Duration::from_secs(900);
 /// The lowest priority.
 const NICE: i32 = 19;
@@ -59,12 +60,19 @@ pub(super) struct EventLogs {
     store: Weak<dyn Store>,
     dirs: Vec<PathBuf>,
     apps: BTreeMap<String, App>,
+    /// How long logs of a user were read: who took more of the thread's time comes later.
+    spent: BTreeMap<u32, Duration>,
 }
 
 impl EventLogs {
     /// Nothing was read yet.
     pub fn new(store: &Arc<dyn Store>, dirs: &[PathBuf]) -> Self {
-        Self { store: Arc::downgrade(store), dirs: dirs.to_vec(), apps: BTreeMap::new() }
+        Self {
+            store: Arc::downgrade(store),
+            dirs: dirs.to_vec(),
+            apps: BTreeMap::new(),
+            spent: BTreeMap::new(),
+        }
     }
 
     /// Reads the log of the application that is due first, if one is.
@@ -72,7 +80,7 @@ impl EventLogs {
         for (name, user) in drivers {
             if let Some(app) = self.apps.get_mut(name) {
                 app.ended = None;
-            } else if self.apps.len() < MAX_APPS {
+            } else if self.apps.len() < MAX_APPS && self.of(*user) < MAX_OF_USER {
                 let app = App { user: *user, due: now + EVERY, ended: None, given: Given::default() };
                 self.apps.insert(name.clone(), app);
             }
@@ -83,10 +91,21 @@ impl EventLogs {
             (app.ended, app.due) = (Some(0), now + AFTER);
         }
         let due = self.apps.iter().filter(|(_, app)| now >= app.due);
-        let Some(name) = due.min_by_key(|(_, app)| app.due).map(|(name, _)| name.clone()) else { return };
+        let spent = |user: u32| self.spent.get(&user).copied().unwrap_or_default();
+        let next = due.min_by_key(|(_, app)| (spent(app.user), app.due));
+        let Some((name, user)) = next.map(|(name, app)| (name.clone(), app.user)) else { return };
+        let begun = Instant::now();
         if self.read(&name, now) {
             self.apps.remove(&name);
         }
+        *self.spent.entry(user).or_default() += begun.elapsed();
+        let users: BTreeSet<u32> = self.apps.values().map(|app| app.user).collect();
+        self.spent.retain(|user, _| users.contains(user));
+    }
+
+    /// How many applications of a user are known.
+    fn of(&self, user: u32) -> usize {
+        self.apps.values().filter(|app| app.user == user).count()
     }
 
     /// Reads an application's log. True: it need not be looked for again.

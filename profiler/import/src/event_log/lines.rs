@@ -1,7 +1,7 @@
 //! Lines of an event log, one after the other.
 //!
 //! In: bytes, unpacked. Out: lines of at most [`Bounds::line`] bytes; a longer one is passed over without being held. At
-//! most [`Bounds::file`] of a file are read.
+//! most [`Bounds::log`] bytes are read.
 
 use super::Bounds;
 use std::io::{self, BufRead, BufReader, Read, Take};
@@ -27,13 +27,18 @@ pub struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// The lines of a file that is unpacked.
     pub fn new(file: R, bounds: Bounds) -> Self {
-        let file = BufReader::with_capacity(1 << 16, file.take(bounds.file));
+        let file = BufReader::with_capacity(1 << 16, file.take(bounds.log));
         Self { file, line: Vec::new(), number: 0, bounds }
     }
 
     /// How many lines were read.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Bytes that may be read yet.
+    pub fn left(&self) -> u64 {
+        self.file.get_ref().limit()
     }
 
     /// The next line; None: there is none.
@@ -64,10 +69,10 @@ impl<R: Read> Lines<R> {
                 return Ok(Some(if too_long { Line::TooLong } else { Line::Whole(&self.line) }));
             }
         }
-        if self.file.get_ref().limit() == 0 {
+        if self.left() == 0 {
             return Err(io::Error::other(format!(
-                "more than {} GiB of a file are not read",
-                self.bounds.file >> 30
+                "more is not read than {} bytes of it and the files before",
+                self.bounds.log
             )));
         }
         if too_long || !self.line.is_empty() {

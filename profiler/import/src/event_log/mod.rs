@@ -28,8 +28,8 @@ use std::path::Path;
 /// How much of a log is read, and how much of what it says is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes of a file, unpacked.
-    pub file: u64,
+    /// Bytes of all files together, unpacked.
+    pub log: u64,
     /// Bytes of a line: the plan of a large query with its metrics is some MB.
     pub line: usize,
     /// Stages, jobs, SQL executions and executors, of each.
@@ -41,7 +41,7 @@ pub struct Bounds {
 impl Default for Bounds {
     /// For a command of its own: some 150 MB of memory. Logs of streams that run for months have tens of GB.
     fn default() -> Self {
-        Self { file: 256 << 30, line: 64 << 20, each: 100_000, operators: 500_000 }
+        Self { log: 256 << 30, line: 64 << 20, each: 100_000, operators: 500_000 }
     }
 }
 
@@ -89,6 +89,7 @@ impl EventLog {
     pub fn read_within(&self, bounds: Bounds) -> Result<EventLogFacts, ImportError> {
         let mut app = App::within(bounds);
         let mut reading = Reading::default();
+        let mut left = bounds.log;
         for (number, file) in self.files().iter().enumerate() {
             let opened = match file.open() {
                 Err(ImportError::Read(error)) if number > 0 => {
@@ -97,7 +98,9 @@ impl EventLog {
                 }
                 opened => opened?,
             };
-            reading.file(Lines::new(opened, bounds), &file.name(), &mut app);
+            let mut lines = Lines::new(opened, Bounds { log: left, ..bounds });
+            reading.file(&mut lines, &file.name(), &mut app);
+            left = lines.left();
             if reading.cut.is_some() {
                 break;
             }
@@ -115,7 +118,7 @@ impl EventLog {
 }
 
 impl Reading {
-    fn file(&mut self, mut lines: Lines<impl Read>, name: &str, app: &mut App) {
+    fn file(&mut self, lines: &mut Lines<impl Read>, name: &str, app: &mut App) {
         loop {
             let number = lines.number() + 1;
             let (text, is_whole) = match lines.read() {

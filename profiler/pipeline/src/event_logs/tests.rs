@@ -127,3 +127,18 @@ fn what_is_not_its_users_or_not_its_own_is_not_believed() {
     here.look(1000, None);
     assert!(here.kept().is_empty(), "a link");
 }
+
+#[test]
+fn a_user_of_many_applications_leaves_room_for_others() {
+    let mut here = here();
+    let mut drivers: BTreeMap<String, u32> = (0..500).map(|n| (format!("app-flood-{n:03}"), 65534)).collect();
+    drivers.insert("app-z".to_owned(), me());
+    here.logs.look(&drivers, here.now);
+    assert_eq!((here.logs.of(65534), here.logs.of(me())), (MAX_OF_USER, 1));
+    // Of two that are due, the one comes first whose user had less of the thread's time.
+    here.logs.spent.insert(65534, Duration::from_secs(60));
+    here.logs.look(&BTreeMap::new(), here.now + LOOK);
+    here.logs.look(&BTreeMap::new(), here.now + LOOK + AFTER);
+    assert!(!here.logs.apps.contains_key("app-z"), "it has no samples, so it is done with");
+    assert_eq!(here.logs.of(65534), MAX_OF_USER);
+}
