@@ -65,6 +65,11 @@ targets! {
     ];
     driver_rest: "../fuzz/fuzz_targets/driver_rest.rs", [];
     elf: "../fuzz/fuzz_targets/elf.rs", [];
+    event_log: "../fuzz/fuzz_targets/event_log.rs", [
+        // A start, a job of a query with a plan, a stage, its task, an executor, an end; the first byte says how it begins.
+        &b"\x00{\"Event\":\"SparkListenerApplicationStart\",\"App Name\":\"etl\",\"App ID\":\"app-1\",\"Timestamp\":1700000000000}\n{\"Event\":\"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart\",\"executionId\":1,\"description\":\"q\",\"sparkPlanInfo\":{\"nodeName\":\"Sort\",\"simpleString\":\"Sort [a]\",\"children\":[{\"nodeName\":\"Range\",\"simpleString\":\"Range (0)\",\"children\":[],\"metrics\":[]}],\"metrics\":[]},\"time\":1700000000001}\n"[..],
+        b"\x04{\"Event\":\"SparkListenerApplicationStart\",\"App ID\":\"a\",\"Timestamp\":1700000000000}\n{\"Event\":\"SparkListenerJobStart\",\"Job ID\":1,\"Submission Time\":1700000000001,\"Stage Infos\":[{\"Stage ID\":3,\"Stage Attempt ID\":0,\"Stage Name\":\"n\",\"Number of Tasks\":4}],\"Stage IDs\":[3],\"Properties\":{\"spark.sql.execution.id\":\"1\"}}\n{\"Event\":\"SparkListenerStageCompleted\",\"Stage Info\":{\"Stage ID\":3,\"Stage Attempt ID\":0,\"Stage Name\":\"n\",\"Number of Tasks\":4,\"Submission Time\":1700000000002,\"Completion Time\":1700000000009}}\n{\"Event\":\"SparkListenerApplicationEnd\",\"Timestamp\":1700000000010}\n",
+    ];
     hotspot: "../fuzz/fuzz_targets/hotspot.rs", [];
     http: "../fuzz/fuzz_targets/http.rs", [];
     import: "../fuzz/fuzz_targets/import.rs", [
