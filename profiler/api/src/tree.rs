@@ -63,6 +63,9 @@ pub struct Frame<'a> {
     /// Source line, where lines are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// Of code that Spark SQL generated, the operator that its method is for: a value of the label `operator`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Cow<'static, str>>,
     /// It rests on borrowed debug info.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approximate: bool,

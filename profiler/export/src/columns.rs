@@ -81,6 +81,24 @@ mod tests {
     use serde_json::Value;
 
     #[test]
+    fn generated_code_says_its_operator() {
+        let class =
+            "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage2";
+        let [next, agg] =
+            ["processNext", "hashAgg_doAggregateWithKeys_0$"].map(|name| format!("{class}.{name}"));
+        let answer = answer(tree(&[(&[(J, "a.Job.run"), (J, &next), (J, &agg)], 3)]));
+        let mut text = Vec::new();
+        write(&answer, Unit::Samples, &mut text).unwrap();
+        let json: Value = serde_json::from_slice(&text).unwrap();
+        let operators: Vec<&Value> =
+            json["frames"].as_array().unwrap().iter().map(|f| &f["operator"]).collect();
+        assert_eq!(
+            operators,
+            [&Value::Null, &Value::Null, &"WholeStageCodegen (2)".into(), &"HashAggregate".into()]
+        );
+    }
+
+    #[test]
     fn columns_and_nodes_say_the_same() {
         let run = (J, "java.lang.Thread.run");
         let answer = answer(tree(&[

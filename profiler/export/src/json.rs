@@ -15,7 +15,7 @@
 use super::ExportOptions;
 use super::Unit;
 use emberscope_api as api;
-use emberscope_model::{Answer, Frame, Node, Tree};
+use emberscope_model::{Answer, Frame, Node, Operator, Tree, operator_of_generated};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use std::io::{self, Write};
 
@@ -27,6 +27,7 @@ pub(super) fn frame_json(frame: &Frame) -> api::Frame<'_> {
         module: (&*frame.module).into(),
         signature: frame.signature.as_deref().map(Into::into),
         line: Some(frame.line).filter(|&line| line > 0),
+        operator: operator_of_generated(frame).map(Operator::name),
         approximate: frame.approximate,
     }
 }

@@ -40,7 +40,9 @@ pub use ids::{Pid, ProcessKey, Tid};
 pub use kind::{Amount, COUNT, KindFacts, Pace, SampleKind, Scale, ValueFacts};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use missing::{Missing, MissingPart};
-pub use operator::{FrameSign, Operator, OperatorWalk, Placed, PlacedAs, PlanOperators};
+pub use operator::{
+    FrameSign, Operator, OperatorWalk, Placed, PlacedAs, PlanOperators, operator_of_generated,
+};
 pub use pause::{Pause, Pauses};
 pub use probe::{AllocProbe, FileId, NameProbe, PauseProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};

@@ -136,6 +136,15 @@ impl FrameSign {
     }
 }
 
+/// The operator that a method of generated code is for; None: the frame is no such method.
+pub fn operator_of_generated(frame: &Frame) -> Option<Operator> {
+    match FrameSign::of(frame).0 {
+        Sign::Generated(_, Some(name)) => Some(Operator::Named(name)),
+        Sign::Generated(stage, None) => Some(Operator::Codegen(stage)),
+        _ => None,
+    }
+}
+
 fn sign(name: &str) -> Sign {
     let name = match name.rsplit_once(':') {
         Some((before, line)) if !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()) => before,

@@ -15,7 +15,7 @@ const line = (name, ...values) => h('tr', {}, h('th', { scope: 'row' }, name), v
 /** Fills the tooltip. */
 export function tip(element, tree, layout, node, unit) {
   const frame = tree.frames[tree.frame[node]];
-  const where = [KIND.get(kindOf(frame)) ?? frame.kind, frame.module && safe(frame.module, 120), frame.line && `line ${frame.line}`];
+  const where = [KIND.get(kindOf(frame)) ?? frame.kind, frame.module && safe(frame.module, 120), frame.line && `line ${frame.line}`, frame.operator && `operator ${safe(frame.operator, 60)}`];
   element.replaceChildren(
     h('p', { class: 'tip-name' }, safe(frame.name, 400)),
     h('p', { class: 'tip-where' }, where.filter(Boolean).join(' · '), frame.approximate ? ' · borrowed debug info' : null),

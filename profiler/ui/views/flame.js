@@ -137,6 +137,8 @@ export class FlameView {
       ['Zoom to it', () => this.graph.zoomTo(node)],
       ['Sandwich: its callers and callees', () => store.set({ focus: frame.name, invert: '', zoom: '' })],
       ['Copy its name', copy],
+      // Of generated code alone: what its method is for.
+      ...(frame.operator ? [[`All of its operator: ${safe(frame.operator, 60)}`, () => store.set({ labels: { operator: [frame.operator] }, focus: '', zoom: '' })]] : []),
       ['Search for it', () => store.set({ q: `^${exact}$` })],
       ['See it in the table of methods', () => store.set(['compare', 'slow'].includes(store.state.view) ? { table: '1', tq: frame.name } : { view: 'methods', tq: frame.name, ts: '' })],
       ['Whole graph', () => this.graph.zoomTo(0)],
