@@ -3,6 +3,13 @@
 // In: a tree. Out: a row for each frame: `{frame, own, sum, ownSamples, sumSamples}` (of a comparison `[right, left]`
 // in `own` and `sum`). A method that calls itself counts once for each stack. Pure.
 
+/**
+ * The standard error of a method's difference, in seconds, as the daemon has it (`difference_error`): `pair` is its seconds
+ * `[right, left]`, `each` what a sample of each side stands for. A time of n samples of s seconds is off by s times the root of n;
+ * where shares are compared, `whole` being the sides' totals, by that of its share.
+ */
+export const errorOfDifference = (pair, each, whole) => Math.sqrt(pair.reduce((sum, seconds, side) => sum + seconds * (each[side] || 0) * (whole?.[side] > 0 ? Math.max(0, 1 - seconds / whole[side]) : 1), 0));
+
 /** Rows of a tree. */
 export function methods(t) {
   const n = t.frames.length;

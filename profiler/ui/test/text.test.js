@@ -5,6 +5,7 @@ import { address } from '../api.js';
 import { fileName } from '../export/save.js';
 import { filtered, sorted } from '../table.js';
 import { fieldTime, lengthOf } from '../period.js';
+import { errorOfDifference } from '../methods.js';
 import { waitedFor } from '../views/stages.js';
 
 test('names hide nothing and stay short', () => {
@@ -65,4 +66,12 @@ test('times of fields', () => {
 test('what a stage waited for, the longest first', () => {
   assert.equal(waitedFor({ waited: { by: { gc: 0.5, shuffle: 3 } } }), `shuffle ${duration(3)}, gc ${duration(0.5)}`);
   assert.equal(waitedFor({ waited: null }) + waitedFor({}), '');
+});
+
+test('the error of a difference is that of both sides', () => {
+  // 400 samples of 10 ms on the right, 100 of 20 ms on the left: 0.2 s each.
+  assert.equal(errorOfDifference([4, 2], [0.01, 0.02]).toFixed(6), Math.sqrt(0.04 + 0.04).toFixed(6));
+  // Of shares, which is nothing where a method is the whole side.
+  assert.equal(errorOfDifference([4, 2], [0.01, 0.02], [4, 4]).toFixed(6), Math.sqrt(0.02).toFixed(6));
+  assert.equal(errorOfDifference([0, 0], [0.01, 0]), 0);
 });

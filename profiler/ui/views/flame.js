@@ -110,7 +110,7 @@ export class FlameView {
     this.graph.mark(found);
     if (state.q !== this.sought && !table) this.graph.seek(found);
     this.sought = state.q;
-    if (table) renew(this.table, () => this.table.replaceChildren(methodsTable(this.result, state, this.store)));
+    if (table) renew(this.table, () => this.table.replaceChildren(methodsTable(this.result, state, this.store, this.answer)));
   }
 
   #empty() {

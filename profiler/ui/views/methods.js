@@ -6,18 +6,18 @@
 import { h } from '../dom.js';
 import { duration, percent, plusMinus, safe, signed } from '../format.js';
 import { cell, unitOf } from '../units.js';
-import { methods } from '../methods.js';
+import { errorOfDifference, methods } from '../methods.js';
 import { kept, table } from '../table.js';
 
-/** The table. */
-export function methodsTable({ tree }, state, store) {
+/** The table. Of a comparison `answer` says how many samples each side has. */
+export function methodsTable({ tree }, state, store, answer) {
   const rows = methods(tree);
   const name = { key: 'name', label: 'Method', text: true, value: (m) => m.frame.name, show: (m) => safe(m.frame.name, 160) };
   const kind = { key: 'kind', label: 'Kind', text: true, value: (m) => m.frame.kind, show: (m) => m.frame.kind.replace('java-', '') };
   const module = { key: 'module', label: 'From', text: true, value: (m) => m.frame.module ?? '', show: (m) => safe((m.frame.module ?? '').split('/').pop(), 40) };
   return table({
     caption: 'Methods', label: 'methods', rows,
-    columns: [name, ...(tree.kind === 'diff' ? compared(rows, tree) : plain(tree, unitOf(state))), kind, module],
+    columns: [name, ...(tree.kind === 'diff' ? compared(rows, sampled(tree, answer)) : plain(tree, unitOf(state))), kind, module],
     usual: '-own', ...kept(state, store),
     link: (m) => store.href({ view: state.view === 'methods' ? 'flame' : state.view, focus: m.frame.name, table: '', zoom: '', invert: '', ts: '', tq: '' }),
     none: 'There are no samples here.',
@@ -35,12 +35,25 @@ function plain(tree, unit) {
   return [...column('own', 'Itself', 'own', 1, 'In the method itself'), ...column('sum', 'Total', 'sum', 1, 'In it and all that it calls')];
 }
 
-function compared(rows, tree) {
+/** A difference's error, of the seconds `[right, left]` of a method. */
+function sampled(tree, { right, left, scale }) {
+  const each = [right, left].map((side, at) => (side.samples > 0 ? tree.sum[at][0] / side.samples : 0));
+  const whole = scale === 'equal' ? tree.sum.map((column) => column[0]) : undefined;
+  return (pair) => errorOfDifference(pair, each, whole);
+}
+
+function compared(rows, error) {
   const most = Math.max(...rows.map((m) => Math.abs(m.own[0] - m.own[1])), 1e-12);
   const difference = (key, text, of, bar) => [
     { key: `${key}-left`, label: 'Left', value: (m) => m[of][1], show: (m) => duration(m[of][1]) },
     { key: `${key}-right`, label: 'Right', value: (m) => m[of][0], show: (m) => duration(m[of][0]) },
     { key, label: text, value: (m) => m[of][0] - m[of][1], show: (m) => signed(duration(m[of][0] - m[of][1]), m[of][0] - m[of][1]), bar: bar ? (m) => Math.abs(m[of][0] - m[of][1]) / most : undefined, hint: 'Right less left' },
+    { key: `${key}-error`, label: 'Error', value: (m) => error(m[of]), show: (m) => within(m[of], error(m[of])), hint: 'Standard error of the difference; a difference below twice that may be none' },
   ];
   return [...difference('own', 'Itself, difference', 'own', true), ...difference('sum', 'Total, difference', 'sum', false)];
+}
+
+function within(pair, error) {
+  const is = Math.abs(pair[0] - pair[1]) < 2 * error;
+  return h('span', { class: is ? 'muted' : '' }, `± ${duration(error)}`, is ? ', within it' : '');
 }
