@@ -3,6 +3,7 @@
 
 use crate::held::now_ms;
 use anyhow::{Context as _, Result, ensure};
+use emberscope_tests::page::Seen;
 use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_for, wait_visible};
 use serde_json::Value;
 use std::path::Path;
@@ -34,6 +35,7 @@ fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
     println!("{}", table(&here, &daemon, &left, &right)?);
     holds(&compared)?;
     by_command(&here, &daemon)?;
+    in_the_page(&daemon, &left, &right)?;
     drop((first, second));
     ensure!(daemon.stop()?.success());
     Ok(())
@@ -112,4 +114,31 @@ fn by_command(here: &Here, daemon: &Daemon) -> Result<()> {
     ])?;
     ensure!(back.good()?.out.contains("PASSED"), "what took less is no failure");
     Ok(())
+}
+
+/// The same in the page: from the list of runs to the graph of both, by three clicks.
+fn in_the_page(daemon: &Daemon, left: &str, right: &str) -> Result<()> {
+    let Some(mut seen) = Seen::or_skip("two_runs_in_the_page")? else { return Ok(()) };
+    daemon.url().clone_into(&mut seen.base);
+    seen.see("#view=runs")?;
+    seen.browser.wait("document.querySelectorAll('.runs-line .bar').length === 2")?;
+    // The newest stands first.
+    seen.press("tbody a[href*='view=versus']")?;
+    seen.hash_has(&format!("left={left}"))?;
+    seen.hash_has(&format!("other={right}"))?;
+    let of = |caption: &str| {
+        format!(
+            "[...document.querySelectorAll('section.table')].find((t) => t.querySelector('h2').textContent === '{caption}')"
+        )
+    };
+    seen.browser.wait(&format!("Boolean({})", of("Methods")))?;
+    let first = format!("return {}.querySelector('tbody th').textContent", of("Methods"));
+    let method = seen.browser.js(&first)?;
+    ensure!(method == "Nightly.score", "the first method is {method}");
+    seen.browser.js(&format!("{}.querySelector('tbody a').click()", of("Stages")))?;
+    seen.hash_has("view=compare")?;
+    seen.drawn()?;
+    let verdict = seen.browser.js("return document.querySelector('.verdict').textContent")?;
+    ensure!(verdict.as_str().is_some_and(|text| text.contains("Nightly.score")), "{verdict}");
+    seen.quiet()
 }

@@ -20,6 +20,8 @@ import * as apps from './views/apps.js';
 import * as stages from './views/stages.js';
 import * as executors from './views/executors.js';
 import * as queries from './views/queries.js';
+import * as runs from './views/runs.js';
+import * as versus from './views/versus.js';
 import * as tasks from './views/tasks.js';
 import * as tax from './views/tax.js';
 import * as source from './views/source.js';
@@ -28,10 +30,11 @@ import { FlameView } from './views/flame.js';
 import { chips, filterForm } from './views/filters.js';
 import { nothing } from './trouble.js';
 
-const VIEWS = [['apps', 'Applications'], ['queries', 'Queries'], ['stages', 'Stages'], ['tasks', 'Tasks'], ['executors', 'Executors'], ['tax', 'Tax'], ['flame', 'Flame graph'], ['methods', 'Methods'], ['compare', 'Compare'], ['slow', 'Slow tasks'], ['processes', 'Processes']];
+const VIEWS = [['apps', 'Applications'], ['runs', 'Runs'], ['versus', 'Two runs'], ['queries', 'Queries'], ['stages', 'Stages'], ['tasks', 'Tasks'], ['executors', 'Executors'], ['tax', 'Tax'], ['flame', 'Flame graph'], ['methods', 'Methods'], ['compare', 'Compare'], ['slow', 'Slow tasks'], ['processes', 'Processes']];
 const TABLES = {
   apps: [apps.ask, apps.show], stages: [stages.ask, stages.show],
   queries: [queries.ask, queries.show], tasks: [tasks.ask, tasks.show], tax: [tax.ask, tax.show],
+  runs: [runs.ask, runs.show], versus: [versus.ask, versus.show],
   executors: [executors.ask, executors.show], processes: [executors.ask, executors.showProcesses],
 };
 
@@ -66,7 +69,7 @@ function showNav(state) {
     let link = links.get(key);
     if (!link) { links.set(key, link = h('a', {}, name)); nav.append(link); }
     link.setAttribute('href', store.href(key === 'apps' ? { view: key, ...FRESH, labels: null, right: null } : { view: key, ...FRESH, execution: '' }));
-    link.hidden = key === 'slow' && !state.labels.stage?.length && state.view !== 'slow';
+    link.hidden = key !== state.view && ((key === 'slow' && !state.labels.stage?.length) || (key === 'versus' && !(state.left && state.other)));
     if (key === state.view) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
@@ -118,7 +121,7 @@ async function follow(state, { again = false } = {}) {
     if (asking !== mine) return;
     answer = got;
     for (const app of got.apps ?? []) names[app.id] = app.name;
-    pages.learn(got.stages);
+    pages.learn(Array.isArray(got.stages) ? got.stages : []);
     period.sync(store.state, seen(got));
     await redraw(store.state, true);
     if (key !== old) say(`${VIEWS.find(([k]) => k === state.view)?.[1] ?? ''}: ready.`);
@@ -135,6 +138,8 @@ async function follow(state, { again = false } = {}) {
 }
 
 const seen = (got) => {
+  // Runs are of all that is kept, whatever time is chosen.
+  if (['runs', 'versus'].includes(store.state.view)) return undefined;
   const range = got.range ?? got.left?.range;
   return range ? { from: Date.parse(range.from), until: Date.parse(range.until) } : undefined;
 };
@@ -160,7 +165,8 @@ function about(state) {
 function showTable(state) {
   closeFlame();
   const [, show] = TABLES[state.view];
-  renew(view, () => place(show(answer, { state, store, pages }), qualityLine(answer) ?? ''));
+  const lines = answer.left ? [qualityLine(answer.left, 'Left'), qualityLine(answer.right, 'Right')] : [qualityLine(answer)];
+  renew(view, () => place(show(answer, { state, store, pages }), ...lines.filter(Boolean)));
 }
 
 /** Before there is a question. */
@@ -168,7 +174,8 @@ function unasked(state) {
   closeFlame();
   busy.hidden = true;
   view.removeAttribute('aria-busy');
-  place(state.view === 'queries' ? nothing('Queries of which application?', h('span', {}, 'Choose one in the ', h('a', { href: store.href({ view: 'apps', ...FRESH }) }, 'table of applications'), '.'))
+  place(state.view === 'versus' ? nothing('Which two runs?', h('span', {}, 'Choose them in the ', h('a', { href: store.href({ view: 'runs', ...FRESH }) }, 'list of runs'), '.'))
+    : state.view === 'queries' ? nothing('Queries of which application?', h('span', {}, 'Choose one in the ', h('a', { href: store.href({ view: 'apps', ...FRESH }) }, 'table of applications'), '.'))
     : state.view === 'compare' ? h('div', {}, compare.sides(state, store, null), nothing('What is to be compared?', 'The left side is what the filters and the timeline select. Add above what is different on the right: another stage, executor or application, or another time.'))
     : nothing('Slow tasks of which stage?', h('span', {}, 'Choose an application, then a stage in the ', h('a', { href: store.href({ view: 'stages', ...FRESH }) }, 'table of stages'), '.')));
 }

@@ -14,13 +14,14 @@ export const LABELS = ['app', 'executor', 'stage', 'stage_attempt', 'task', 'rol
 /** Everything else, with what it is when the address does not say. */
 export const DEFAULTS = {
   type: KINDS[0].type, // what samples count
-  view: 'apps', // apps, queries, stages, tasks, tax, executors, processes, flame, methods, slow, compare
+  view: 'apps', // apps, runs, versus, queries, stages, tasks, tax, executors, processes, flame, methods, slow, compare
   range: '-1h', // what the timeline shows: -1h, or FROM..UNTIL in milliseconds
   from: '', until: '', // a window in it, milliseconds
   live: '', // 1: follow the newest window
   by: '', // what the timeline splits by
   query: '', // a PromQL selector
   execution: '', // of Spark SQL, in the view of queries
+  left: '', other: '', // two runs, by their applications, in the views of runs
   unit: 'weight', // weight or samples
   order: 'icicle', // icicle (root on top) or flame
   invert: '', // 1: callers, the leaf first

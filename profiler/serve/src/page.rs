@@ -35,6 +35,7 @@ const FILES: &[File] = files![
     "index.html",
     "api.js",
     "app.js",
+    "bars.js",
     "dom.js",
     "export/folded.js",
     "export/pprof.js",
@@ -85,11 +86,13 @@ const FILES: &[File] = files![
     "views/flame.js",
     "views/methods.js",
     "views/queries.js",
+    "views/runs.js",
     "views/source.js",
     "views/stages.js",
     "views/tasks.js",
     "views/tax.js",
     "views/toolbar.js",
+    "views/versus.js",
 ];
 
 /// Whether a path is the page's or one of its files': these need no token.

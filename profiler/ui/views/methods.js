@@ -13,7 +13,7 @@ import { kept, table } from '../table.js';
 export function methodsTable({ tree }, state, store, answer) {
   const rows = methods(tree);
   const name = { key: 'name', label: 'Method', text: true, value: (m) => m.frame.name, show: (m) => safe(m.frame.name, 160) };
-  const kind = { key: 'kind', label: 'Kind', text: true, value: (m) => m.frame.kind, show: (m) => m.frame.kind.replace('java-', '') };
+  const kind = { key: 'kind', label: 'Kind', text: true, value: (m) => m.frame.kind, show: (m) => h('span', { class: 'whole-word' }, m.frame.kind.replace('java-', '')) };
   const module = { key: 'module', label: 'From', text: true, value: (m) => m.frame.module ?? '', show: (m) => safe((m.frame.module ?? '').split('/').pop(), 40) };
   return table({
     caption: 'Methods', label: 'methods', rows,

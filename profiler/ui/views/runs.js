@@ -1,0 +1,83 @@
+// Runs of jobs: applications of one name and user, the oldest first, with a line of what each used.
+//
+// In: `/runs`, over all that is kept, whatever the time that the page shows. Out: a section for each job: its runs as bars of
+// CPU time with wall time as marks, and a table. A row leads to the run's stages, its last cell to the comparison with
+// another run: the one before, or the one that was chosen (`left` of the state).
+
+import { bars } from '../bars.js';
+import { h } from '../dom.js';
+import { duration, instant, percent, safe, seconds } from '../format.js';
+import { table } from '../table.js';
+import { nothing } from '../trouble.js';
+import { FRESH } from '../state.js';
+
+/** What to ask: all that is kept; an application's name, where one is selected, alone. */
+export const ask = (state) => ['runs', state.labels.app_name?.length === 1 ? [['job', state.labels.app_name[0]]] : []];
+
+const cpuOf = (run) => run.exact?.cpu_seconds ?? run.sampled?.cpu_seconds ?? 0;
+const job = (run) => JSON.stringify(run.app_name === null ? [run.app] : [run.app_name, run.user]);
+
+/** Runs by job, those with most runs first; with an application selected, its job alone. */
+export function jobs(runs, app) {
+  const all = new Map();
+  for (const run of runs) all.set(job(run), [...(all.get(job(run)) ?? []), run]);
+  const found = [...all.values()].filter((of) => !app || of.some((run) => run.app === app));
+  return found.sort((a, b) => b.length - a.length || Date.parse(b.at(-1).begun) - Date.parse(a.at(-1).begun));
+}
+
+/** The state that shows a run's own time: it may be long ago. */
+export const timesOf = (run) => {
+  const from = Date.parse(run.begun);
+  const until = Math.max(from + 1000, Date.parse(run.ended ?? '') || from + 1000 * run.wall_seconds);
+  return { range: `${from}..${until}`, from: '', until: '', live: '' };
+};
+
+/** What to show. */
+export function show(answer, { state, store }) {
+  const all = jobs(answer.runs, state.labels.app?.[0]);
+  if (all.length === 0) return nothing('No run of an application is kept', answer.note ?? 'Once a Spark application has run on this node it is here.');
+  const chosen = answer.runs.find((run) => run.app === state.left);
+  return h('div', {},
+    chosen ? h('p', {}, 'To be compared with: ', h('b', {}, name(chosen)), ', ', instant(Date.parse(chosen.begun)), ' · ', h('a', { href: store.href({ left: '' }) }, 'choose none')) : null,
+    all.map((runs) => section(runs, chosen, { state, store })),
+    answer.cut > 0 ? h('p', { class: 'muted' }, `${answer.cut} older runs are not shown.`) : null);
+}
+
+const name = (run) => safe(run.app_name ?? run.app, 90);
+
+function section(runs, chosen, { store }) {
+  const most = Math.max(...runs.map(cpuOf));
+  const before = new Map(runs.map((run, at) => [run, runs[at - 1]]));
+  const versus = (left, right) => store.href({ ...FRESH, view: 'versus', left: left.app, other: right.app });
+  const compare = (run) => {
+    if (chosen) return run === chosen ? 'chosen' : h('a', { href: versus(chosen, run) }, 'with the chosen one');
+    const last = before.get(run);
+    return h('span', {}, last ? h('a', { href: versus(last, run) }, 'with the run before') : '', last && runs.length > 2 ? ' · ' : '',
+      runs.length > 1 ? h('a', { href: store.href({ left: run.app }) }, 'with another') : '–');
+  };
+  const columns = [
+    { key: 'begun', label: 'Began', value: (r) => Date.parse(r.begun), show: (r) => instant(Date.parse(r.begun)) },
+    { key: 'app', label: 'Application', text: true, value: (r) => r.app, show: (r) => h('code', {}, safe(r.app, 60)) },
+    { key: 'wall', label: 'Took', value: (r) => r.wall_seconds, show: (r) => `${duration(r.wall_seconds)}${r.running ? ', runs' : ''}` },
+    { key: 'cpu', label: 'CPU, s', value: cpuOf, show: (r) => seconds(cpuOf(r)), bar: (r) => cpuOf(r) / (most || 1), hint: 'CPU time of all its threads on this node' },
+    { key: 'tasks', label: 'In tasks, s', value: (r) => cpuOf(r.tasks), show: (r) => seconds(cpuOf(r.tasks)) },
+    ...(runs.some((r) => r.waited) ? [{ key: 'waited', label: 'Waited, s', value: (r) => r.waited?.seconds, show: (r) => seconds(r.waited?.seconds), hint: 'Of tasks’ threads, by samples of waits' }] : []),
+    { key: 'stages', label: 'Stages', value: (r) => r.stages, show: (r) => String(r.stages) },
+    { key: 'changed', label: 'Change', text: true, value: (r) => (r.changed ? 'changed' : ''), show: changed, hint: 'From this run on CPU time is another: chance alone does that in one of a hundred jobs' },
+    { key: 'compare', label: 'Compare', plain: true, text: true, value: () => '', show: compare },
+  ];
+  const first = runs[0];
+  return h('section', { class: 'job' },
+    h('h2', {}, name(first), first.user ? h('span', { class: 'muted' }, ` of ${safe(first.user, 40)}`) : ''),
+    runs.length > 1 ? bars(runs.map((run) => ({ value: cpuOf(run), mark: run.wall_seconds, title: `${instant(Date.parse(run.begun))}: ${seconds(cpuOf(run))} s CPU, ${duration(run.wall_seconds)}${run.changed ? ', changed' : ''}`, on: Boolean(run.changed) })), `CPU time of ${runs.length} runs, the last ${seconds(cpuOf(runs.at(-1)))} s; marks are how long they took`) : null,
+    table({
+      caption: `Runs of ${name(first)}`, label: 'runs', columns, rows: runs, order: '', usual: '-begun', search: '', set: () => {},
+      link: (run) => store.href({ ...FRESH, ...timesOf(run), view: 'stages', labels: { app: [run.app], app_name: [] } }), none: '',
+    }));
+}
+
+function changed(run) {
+  if (!run.changed) return '';
+  const { before_seconds: before, after_seconds: after } = run.changed;
+  return `${after > before ? '+' : '−'}${percent(Math.abs(after / before - 1), 0)} from here on`;
+}
