@@ -25,19 +25,26 @@ def fact(name, value):
     print(f"fact {name}={value}", flush=True)
 
 
+CLOCKS = {}
+
+
 def workers_ns():
-    """CPU time of Python's workers and their daemon so far, nanoseconds: each process's clock (clock_getcpuclockid(3))."""
-    used = 0
+    """CPU time of tasks' Python workers and their daemon so far, nanoseconds: each process's clock (clock_getcpuclockid(3)).
+
+    Of one that has ended what it had when it was seen last. Workers that a driver plans with (`pyspark.sql.worker...`) are of no task.
+    """
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 words = file.read()
-            if b"pyspark.daemon" in words or b"pyspark.worker" in words:
+            # Before 4.0 the daemon's command does not name the module that it forks for.
+            is_planning = b"pyspark.sql.worker" in words
+            if not is_planning and (b"pyspark.daemon" in words or b"pyspark.worker" in words):
                 # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), include/linux/posix-timers_types.h.
-                used += time.clock_gettime_ns((~int(pid) << 3) | 2)
+                CLOCKS[pid] = time.clock_gettime_ns((~int(pid) << 3) | 2)
         except OSError:
             pass
-    return used
+    return sum(CLOCKS.values())
 
 
 def sleeps(rows):
@@ -183,7 +190,11 @@ def main():
     }
     fact("started", int(time.time() * 1000))
     if options.warm:
+        # Functions in SQL have workers of their own, and those of pandas import it.
         spark.sparkContext.range(4, numSlices=4).mapPartitions(sleeps).sum()
+        spark.range(0, 4, 1, 4).select(F.udf(lambda n: time.sleep(1) or n, "long")("id")).collect()
+        if set(options.kinds.split(",")) & {"arrow", "map", "apply", "cogroup", "state", "source"}:
+            spark.range(0, 4, 1, 4).mapInPandas(sleeps, "id long").collect()
     for kind in options.kinds.split(","):
         before = workers_ns()
         kinds[kind]()
