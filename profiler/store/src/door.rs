@@ -139,6 +139,43 @@ pub trait Store: Send + Sync {
     }
 }
 
+/// What a store that stands before another one passes on as it is: all that no label is asked of.
+macro_rules! passed_on {
+    () => {
+        fn append(&self, window: Window) {
+            self.0.append(window);
+        }
+        fn span(&self) -> Option<TimeRange> {
+            self.0.span()
+        }
+        fn window_length(&self) -> Duration {
+            self.0.window_length()
+        }
+        fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
+            self.0.processes(range, selection)
+        }
+        fn learn(&self, facts: &[SparkFact]) -> bool {
+            self.0.learn(facts)
+        }
+        fn spark_facts(&self, app: &str, range: TimeRange) -> Result<SparkFacts, StoreError> {
+            self.0.spark_facts(app, range)
+        }
+        fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
+            self.0.relabel(from, to);
+        }
+        fn forget(&self, labels: &LabelSet) {
+            self.0.forget(labels);
+        }
+        fn usage(&self) -> StoreUsage {
+            self.0.usage()
+        }
+        fn disk(&self) -> Option<DiskUsage> {
+            self.0.disk()
+        }
+    };
+}
+pub(super) use passed_on;
+
 /// What a store holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreUsage {

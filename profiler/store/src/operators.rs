@@ -9,7 +9,7 @@
 
 use super::cut::cut;
 use super::disk::DiskUsage;
-use super::door::{Store, StoreUsage};
+use super::door::{Store, StoreUsage, passed_on};
 use super::error::StoreError;
 use super::methods;
 use super::values::{LabelValue, LabelledSeries, prefix_value, sort_values};
@@ -96,15 +96,8 @@ fn narrowed(quality: Quality, tree: &Tree, labels: usize) -> Quality {
 }
 
 impl Store for ByOperator<'_> {
-    fn append(&self, window: Window) {
-        self.0.append(window);
-    }
-    fn span(&self) -> Option<TimeRange> {
-        self.0.span()
-    }
-    fn window_length(&self) -> Duration {
-        self.0.window_length()
-    }
+    passed_on!();
+
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
         let Some(asked) = Parted::of(query) else { return self.0.merge(query) };
         let mut answer = self.0.merge(&asked.query)?;
@@ -180,27 +173,6 @@ impl Store for ByOperator<'_> {
     fn pauses(&self, range: TimeRange, selection: &Selection) -> Result<Pauses, StoreError> {
         Self::without_stacks(selection, &[])?;
         self.0.pauses(range, selection)
-    }
-    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
-        self.0.processes(range, selection)
-    }
-    fn learn(&self, facts: &[SparkFact]) -> bool {
-        self.0.learn(facts)
-    }
-    fn spark_facts(&self, app: &str, range: TimeRange) -> Result<SparkFacts, StoreError> {
-        self.0.spark_facts(app, range)
-    }
-    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
-        self.0.relabel(from, to);
-    }
-    fn forget(&self, labels: &LabelSet) {
-        self.0.forget(labels);
-    }
-    fn usage(&self) -> StoreUsage {
-        self.0.usage()
-    }
-    fn disk(&self) -> Option<DiskUsage> {
-        self.0.disk()
     }
 }
 

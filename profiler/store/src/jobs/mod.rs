@@ -7,7 +7,7 @@
 //! that Spark was asked. Questions that do not name them go to the store as they are. Limit: [`MAX_APPS`].
 
 use super::disk::DiskUsage;
-use super::door::{Store, StoreUsage};
+use super::door::{Store, StoreUsage, passed_on};
 use super::error::StoreError;
 use super::values::{LabelValue, LabelledSeries, prefix_value, sort_values};
 use emberscope_model::{
@@ -167,15 +167,9 @@ impl<'a> ByJob<'a> {
 }
 
 impl Store for ByJob<'_> {
-    fn append(&self, window: Window) {
-        self.0.append(window);
-    }
-    fn span(&self) -> Option<TimeRange> {
-        self.0.span()
-    }
-    fn window_length(&self) -> Duration {
-        self.0.window_length()
-    }
+    // Processes too: they have no stage, so a condition on one is not asked of them.
+    passed_on!();
+
     fn merge(&self, query: &Query) -> Result<Answer, StoreError> {
         self.merged(query, |query| self.0.merge(query))
     }
@@ -267,28 +261,6 @@ impl Store for ByJob<'_> {
     }
     fn pauses(&self, range: TimeRange, selection: &Selection) -> Result<Pauses, StoreError> {
         self.0.pauses(range, &self.on_stages(range, selection)?)
-    }
-    fn processes(&self, range: TimeRange, selection: &Selection) -> Vec<Arc<ProcessRecord>> {
-        // A process has no stage, so no condition on one is asked of it.
-        self.0.processes(range, selection)
-    }
-    fn learn(&self, facts: &[SparkFact]) -> bool {
-        self.0.learn(facts)
-    }
-    fn spark_facts(&self, app: &str, range: TimeRange) -> Result<SparkFacts, StoreError> {
-        self.0.spark_facts(app, range)
-    }
-    fn relabel(&self, from: &LabelSet, to: &Arc<LabelSet>) {
-        self.0.relabel(from, to);
-    }
-    fn forget(&self, labels: &LabelSet) {
-        self.0.forget(labels);
-    }
-    fn usage(&self) -> StoreUsage {
-        self.0.usage()
-    }
-    fn disk(&self) -> Option<DiskUsage> {
-        self.0.disk()
     }
 }
 
