@@ -8,6 +8,7 @@ mod compare;
 pub mod hostile;
 mod kinds;
 mod kit;
+mod operators;
 mod overhead;
 mod page;
 mod probe;
@@ -40,6 +41,7 @@ pub const BENCHES: &[Bench] = &[
         hostile::run,
     ),
     ("kinds", "waits by reason against tasks that measure theirs; what watching switches costs", kinds::run),
+    ("operators", "samples of SQL queries against the operators of their plans", operators::run),
     ("overhead", "what the daemon costs a real Spark job: paired on/off runs", overhead::run),
     ("page", "the page in Chromium: first paint, zoom, search, hover of 50,000 and 100,000 nodes", page::run),
     ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),

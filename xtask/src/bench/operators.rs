@@ -1,0 +1,256 @@
+//! `bench operators`: whether samples of SQL queries are put to the operators of their plans.
+//!
+//! One application of each Spark (tests/jobs/queries.py) under one daemon. Twenty queries as analysts write them, over a shop's
+//! tables: how many of their tasks' samples have an operator. Then queries of which most is one operator's work, each beside
+//! the same query without it: the operator's share of the samples against what its CPU time is by the kernel's accounts, that
+//! of the query less that of the one without it. The first time of each is left out of the second: its code is cold.
+
+use super::clock::now;
+use super::row::{self, Row};
+use crate::launch::{Daemon, SparkJob};
+use crate::setup::{self, SparkKit, packages, python};
+use crate::{build, places};
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Parser;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The least part of all samples that is put to an operator, or to some of the plan in one loop, in percent.
+const PUT: f64 = 95.0;
+/// How far an operator's share may be off, in points.
+const OFF: f64 = 5.0;
+/// How long the job may take on a crowded machine.
+const WORK: Duration = Duration::from_secs(3600);
+/// Until what Spark says of the last query is kept: its driver is asked every 30 s.
+const KEPT: Duration = Duration::from_secs(120);
+/// Until a window is answered for: two of 2 s, and what closing takes.
+const VISIBLE_AFTER: Duration = Duration::from_secs(8);
+/// How the queries with an operator, and what it is called in answers.
+const PAIRS: [(&str, &[&str]); 6] = [
+    ("sort", &["Sort"]),
+    ("hash_aggregate", &["HashAggregate", "Exchange (write)", "Exchange (read)"]),
+    ("window", &["Window"]),
+    ("generate", &["Generate"]),
+    ("exchange", &["Exchange (write)", "Exchange (read)"]),
+    ("sort_merge_join", &["SortMergeJoin"]),
+];
+/// Queries that are in no pair.
+const QUERIES: usize = 20;
+
+#[derive(Parser)]
+#[command(name = "operators", about = "Samples of SQL queries against the operators of their plans")]
+struct OperatorsOptions {
+    /// Versions of Spark
+    #[arg(long, value_delimiter = ',', default_values = [python::PYSPARK, python::NEWEST_PYSPARK])]
+    sparks: Vec<String>,
+    /// Rows of the largest table
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+    /// Samples a second
+    #[arg(long, default_value = "199")]
+    hz: String,
+    /// The daemon's program, where it is built already
+    #[arg(long)]
+    bin: Option<PathBuf>,
+}
+
+/// A query that ran, by its description.
+struct Ran {
+    /// Its name, and behind it `with` or `without`, where it is of a pair.
+    name: String,
+    /// Which time it ran.
+    time: u32,
+    execution: u64,
+}
+
+/// Entry of the command.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let words = std::iter::once("operators".to_owned()).chain(arguments.iter().cloned());
+    let options = OperatorsOptions::parse_from(words);
+    let binary = options.bin.clone().map_or_else(build::run, Ok)?;
+    let mut rows = Vec::new();
+    for spark in &options.sparks {
+        let kit = setup::spark_version(spark, None)?;
+        println!("Spark {spark} on JDK {}", kit.jdk.major);
+        rows.extend(measured(&options, &binary, spark, &kit)?);
+    }
+    row::print(&rows);
+    if rows.iter().any(Row::fails) {
+        bail!("not all within their bars");
+    }
+    Ok(())
+}
+
+fn measured(options: &OperatorsOptions, binary: &Path, spark: &str, kit: &SparkKit) -> Result<Vec<Row>> {
+    let work = places::target().join("bench/operators");
+    let _ = std::fs::remove_dir_all(&work);
+    let daemon = Daemon::start(binary, &work.join("data"), None, &["--window", "2s", "--hz", &options.hz])?;
+    let from = now();
+    let job = SparkJob::new("queries.py", &kit.venv, &kit.jdk.home, &work.join("spark"));
+    let job = job
+        .master("local-cluster[1,2,1536]")
+        .arg("--rows")
+        .arg(options.rows.to_string())
+        .packages(packages::pandas(&kit.venv)?);
+    let mut job = job.start()?;
+    let app = job.wait_fact("app", WORK)?;
+    job.wait_fact("done", WORK)?;
+    std::thread::sleep(VISIBLE_AFTER);
+    let range = format!("app={app}&from={from}&until={}", now());
+    let ran = all_named(&daemon, &range)?;
+    let mut rows = queries(&daemon, spark, &range, &ran)?;
+    rows.extend(pairs(&daemon, spark, &range, &ran)?);
+    std::fs::write(work.join("spark/stop"), "").context("stopping the job")?;
+    job.wait(WORK)?;
+    daemon.stop()?;
+    Ok(rows)
+}
+
+/// What ran, once Spark has told of all of it.
+fn all_named(daemon: &Daemon, range: &str) -> Result<Vec<Ran>> {
+    let begun = Instant::now();
+    loop {
+        let answer = daemon.json(&format!("/api/v1/sql?{range}&limit=10000"))?;
+        let ran: Vec<Ran> =
+            answer["queries"].as_array().into_iter().flatten().filter_map(described).collect();
+        let names = |of_pairs: bool| {
+            let mut names: Vec<&str> = ran
+                .iter()
+                .map(|ran| ran.name.as_str())
+                .filter(|name| name.contains(' ') == of_pairs)
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names.len()
+        };
+        if (names(false), names(true)) == (QUERIES, 2 * PAIRS.len()) {
+            return Ok(ran);
+        }
+        ensure!(
+            begun.elapsed() < KEPT,
+            "of {} queries and {} of pairs Spark told",
+            names(false),
+            names(true)
+        );
+        std::thread::sleep(Duration::from_secs(2));
+    }
+}
+
+/// `star_join 2`, `sort without 3`; None of what prepares.
+fn described(row: &Value) -> Option<Ran> {
+    let (name, time) = row["description"].as_str()?.rsplit_once(' ')?;
+    Some(Ran { name: name.to_owned(), time: time.parse().ok()?, execution: row["execution"].as_u64()? })
+}
+
+/// Samples of an execution by operator, and by what an operator is (`operator`, `fused`, `around`, `codegen`, `unknown`).
+fn operators(daemon: &Daemon, range: &str, execution: u64) -> Result<Vec<(String, String, u64)>> {
+    let answer = daemon.json(&format!("/api/v1/sql?{range}&execution={execution}"))?;
+    let rows = answer["operators"].as_array().context("no operators")?;
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let row = |row: &Value| {
+        Ok((text(row, "operator"), text(row, "of"), row["samples"].as_u64().context("samples")?))
+    };
+    rows.iter().map(row).collect()
+}
+
+fn queries(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<Row>> {
+    let mut whole: BTreeMap<String, u64> = BTreeMap::new();
+    let mut rows = Vec::new();
+    let mut of_query: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
+    for ran in ran.iter().filter(|ran| !ran.name.contains(' ')) {
+        for (operator, of, samples) in operators(daemon, range, ran.execution)? {
+            let name =
+                if of == "operator" || of == "fused" { operator } else { format!("[{of}] {operator}") };
+            *of_query.entry(&ran.name).or_default().entry(name).or_default() += samples;
+            *whole.entry(of).or_default() += samples;
+        }
+    }
+    for (name, operators) in of_query {
+        let all: u64 = operators.values().sum();
+        let mut largest: Vec<(&String, &u64)> = operators.iter().collect();
+        largest.sort_by_key(|(_, samples)| std::cmp::Reverse(**samples));
+        let share =
+            |(operator, samples): &(&String, &u64)| format!("{operator} {:.1} %", percent(**samples, all));
+        let told: Vec<String> = largest.iter().take(3).map(share).collect();
+        println!("    {name} ({all} samples): {}", told.join(", "));
+    }
+    let all: u64 = whole.values().sum();
+    let of = |of: &str| whole.get(of).copied().unwrap_or(0);
+    let put = of("operator") + of("fused");
+    rows.push(Row::share(
+        format!("operators: {spark}, samples of {QUERIES} queries that have one"),
+        put as usize,
+        PUT,
+        all as usize,
+    ));
+    for kind in ["fused", "around", "codegen", "unknown"] {
+        let figure = format!("{:.2} %", percent(of(kind), all));
+        rows.push(Row::told(format!("operators: {spark}, of these {kind}"), figure, all as usize));
+    }
+    Ok(rows)
+}
+
+fn pairs(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (pair, names) in PAIRS {
+        let cpu = |which: &str| -> Result<f64> {
+            let name = format!("{pair} {which}");
+            let warm = ran.iter().filter(|ran| ran.name == name && ran.time > 1);
+            warm.map(|ran| exact(daemon, range, ran.execution)).sum()
+        };
+        let (with, without) = (cpu("with")?, cpu("without")?);
+        let (mut own, mut all) = (0, 0);
+        let name = format!("{pair} with");
+        for ran in ran.iter().filter(|ran| ran.name == name && ran.time > 1) {
+            for (operator, of, samples) in operators(daemon, range, ran.execution)? {
+                all += samples;
+                let plain = operator.split(" (codegen").next().unwrap_or_default();
+                if of == "operator" && names.contains(&plain) {
+                    own += samples;
+                }
+            }
+        }
+        let truth = 100.0 * (with - without) / with;
+        rows.push(Row::deviation(
+            format!("operators: {spark}, {pair}: its share"),
+            percent(own, all),
+            truth,
+            "%",
+            OFF,
+            all as f64,
+        ));
+    }
+    Ok(rows)
+}
+
+/// CPU seconds of an execution's tasks, by the kernel's accounts.
+fn exact(daemon: &Daemon, range: &str, execution: u64) -> Result<f64> {
+    let answer = daemon.json(&format!("/api/v1/stages?{range}&sql={execution}"))?;
+    let stages = answer["stages"].as_array().context("no stages")?;
+    stages
+        .iter()
+        .map(|stage| {
+            stage["exact"]["cpu_seconds"].as_f64().with_context(|| format!("no exact time: {stage}"))
+        })
+        .sum()
+}
+
+fn percent(part: u64, all: u64) -> f64 {
+    100.0 * part as f64 / all.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_description_names_query_and_time() {
+        let ran = described(&json!({ "description": "sort without 3", "execution": 7 })).unwrap();
+        assert_eq!((ran.name.as_str(), ran.time, ran.execution), ("sort without", 3, 7));
+        assert!(described(&json!({ "description": "prepare", "execution": 7 })).is_none());
+        assert!(described(&json!({ "description": "noop at x", "execution": 7 })).is_none());
+    }
+}
