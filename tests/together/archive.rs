@@ -5,6 +5,7 @@
 //! azurite, which tests/azure-server pins, in node; HDFS is Hadoop's minicluster in a JVM. One body for all, and one test
 //! for each, which starts its server once. No Spark: the processes of this machine are enough.
 
+mod event_logs;
 mod policy;
 mod refusals;
 mod starts;
@@ -144,6 +145,9 @@ fn holds(test: &str, start: Start, course: Option<&Course>) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let Some(mut storage) = start(&here, test, &dir.path().join("storage"))? else { return Ok(()) };
     storage::does_what_archives_need(&*storage).context("what archives need of it")?;
+    let logs = dir.path().join("logs");
+    std::fs::create_dir(&logs)?;
+    event_logs::are_imported(&here, &*storage, &storage.url(storage::BELOW), &logs).context("event logs")?;
     let refused = dir.path().join("refused");
     std::fs::create_dir(&refused)?;
     a_refusal_is_told_and_disturbs_nothing(&here, &*storage, &refused).context("a refusal")?;

@@ -18,4 +18,4 @@ mod tests;
 pub use compact::{CompactConfig, CompactError, Compacted, compact};
 pub use copy::{ArchiveUsage, Archiver, ArchiverConfig};
 pub use reader::{Reader, ReaderConfig, ReaderUsage};
-pub use remote::{Remote, RemoteError};
+pub use remote::{DownloadError, Object, Remote, RemoteError};

@@ -187,6 +187,22 @@ impl Remote {
         Ok(all)
     }
 
+    /// An object's name and length. None: it is not there.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer.
+    pub async fn head(&self, name: &str) -> Result<Option<Object>, RemoteError> {
+        match self.within(self.store.head(&self.key(name))).await {
+            Ok(meta) => Ok(Some(Object {
+                name: name.to_owned(),
+                bytes: meta.size,
+                put_ms: meta.last_modified.timestamp_millis(),
+            })),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.error("give", name, &error)),
+        }
+    }
+
     /// The names of what is directly below a name and has more below it, in order.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod archive;
 mod closing;
 mod doors;
 mod event_logs;
+mod far_logs;
 mod health;
 mod heap;
 mod idle;
@@ -47,6 +48,7 @@ use emberscope_store::{
 use emberscope_supervise::Panicked;
 use emberscope_supervise::rights;
 use emberscope_symbolize::Symbolizer;
+pub use far_logs::{FarLog, FarLogError, FarLogs};
 use health::{Health, Shared};
 use pace::Pace;
 use pythons::Pythons;
@@ -80,6 +82,9 @@ pub enum PipelineError {
     /// A filter of what to keep cannot be read.
     #[error(transparent)]
     Keep(#[from] KeepError),
+    /// The expression of what names of runs have in common.
+    #[error("run-names: {0}")]
+    RunNames(String),
     /// The choice of a recording fits nothing.
     #[error(transparent)]
     Select(#[from] SelectError),

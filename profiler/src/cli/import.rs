@@ -34,10 +34,11 @@ pub struct ImportArgs {
     /// Files to import: folded stacks, pprof profiles, JFR recordings, each also packed with gzip.
     #[arg(value_name = "FILE", required_unless_present = "event_log")]
     files: Vec<PathBuf>,
-    /// An event log of Spark (2.4 to 4.x): a file, the directory of a rolling one, or a directory of logs. It has no samples:
+    /// An event log of Spark (2.4 to 4.x): a file, the directory of a rolling one, or a directory of logs; here, or by URL in
+    /// HDFS or an object store (hdfs://, s3://, gs://, abfs://, with an archive's credentials). It has no samples:
     /// what it says of stages, jobs, SQL executions, plans and executors names those that the data directory has, before
     /// or later. Plain, or packed with zstd, lz4 or snappy. May be given several times.
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["files", "format", "label", "from", "until", "hz", "period", "unit", "events"])]
+    #[arg(long, value_name = "PATH|URL", conflicts_with_all = ["files", "format", "label", "from", "until", "hz", "period", "unit", "events"])]
     event_log: Vec<PathBuf>,
     /// Of a directory of event logs those of this application alone.
     #[arg(long, value_name = "ID", requires = "event_log")]

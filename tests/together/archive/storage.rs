@@ -1,5 +1,6 @@
 //! What archives need of a storage, asked of each one directly: names, lists, sizes, files in several parts, deleting.
 
+use super::event_logs;
 use anyhow::{Context as _, Result, ensure};
 use emberscope_archive::Remote;
 use std::process::Command;
@@ -12,7 +13,7 @@ pub fn does_what_archives_need(storage: &dyn Storage) -> Result<()> {
     let (_, below) = module_path!().split_once("::").context("a module of a program")?;
     let name = format!("{below}::a_storage_of_the_environment");
     child.args(["--exact", &name, "--ignored", "--nocapture"]);
-    child.envs(storage.environment()).env(URL, storage.url("plain/y"));
+    child.envs(storage.environment()).env(URL, storage.url(BELOW));
     let out = child.output()?;
     let said = String::from_utf8_lossy(&out.stdout);
     ensure!(
@@ -24,6 +25,8 @@ pub fn does_what_archives_need(storage: &dyn Storage) -> Result<()> {
 }
 
 const URL: &str = "EMBERSCOPE_TEST_STORAGE";
+/// Where it does that.
+pub const BELOW: &str = "plain/y";
 
 #[test]
 #[ignore = "no test of its own: others run it, with an environment"]
@@ -70,6 +73,7 @@ fn a_storage_of_the_environment() -> Result<()> {
         remote.delete("v1/index/2/n/a").await?;
         remote.delete("v1/nodes/n/whole").await?;
         ensure!(names("v1").await?.is_empty() && remote.dirs("v1").await?.is_empty());
-        Ok(())
+        ensure!(remote.head("v1/none").await?.is_none());
+        event_logs::put(&remote).await
     })
 }

@@ -103,8 +103,7 @@ impl EventLog {
             let entry = entry.map_err(ImportError::Read)?;
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             let is_dir = fs::metadata(&path).is_ok_and(|known| known.is_dir());
-            let is_log = !name.starts_with('.') && !name.ends_with(".crc") && !name.starts_with("appstatus_");
-            if !is_log || is_dir != name.starts_with(ROLLING) || !app.is_none_or(|app| is_of(&name, app)) {
+            if !Self::is_named(&name, is_dir, app) {
                 continue;
             }
             let rolling = if is_dir { Self::rolling(&path)? } else { Some(Self::file(path)) };
@@ -112,6 +111,13 @@ impl EventLog {
         }
         logs.sort_by(|a, b| a.path.cmp(&b.path));
         if logs.is_empty() { Err(ImportError::NoLog) } else { Ok(logs) }
+    }
+
+    /// Whether a file or directory of this name may be a log; with `app` that application's.
+    pub fn is_named(name: &str, is_dir: bool, app: Option<&str>) -> bool {
+        let is_log = !name.starts_with('.') && !name.ends_with(".crc") && !name.starts_with("appstatus_");
+        let fits = !name.is_empty() && is_dir == name.starts_with(ROLLING);
+        is_log && fits && app.is_none_or(|app| is_of(name, app))
     }
 
     fn file(path: PathBuf) -> Self {

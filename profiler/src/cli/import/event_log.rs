@@ -1,6 +1,6 @@
 //! `emberscope import --event-log`: what Spark's event logs say of stages, jobs, SQL executions and executors, into a store.
 //!
-//! In: logs, and the application that is wanted. Out: facts in blocks of their own, as they would be if a daemon had asked
+//! In: logs, on this machine or in HDFS or an object store, and the application that is wanted. Out: facts in blocks of their own, as they would be if a daemon had asked
 //! the driver, so that every answer has names for samples that are in the same store, before or later. An answer looks
 //! at what was read in its time and up to an hour after, so each hour of an application has a block with what stood in
 //! it. Limits: the last [`MAX_HOURS`] hours of an application.
@@ -9,9 +9,12 @@ use super::{begin, digest, many, not_kept, was_imported};
 use crate::cli::{CliError, stopped, text};
 use emberscope_import::{EventLog, EventLogFacts, ImportError};
 use emberscope_model::{SparkFact, SparkFactKind, WallTime};
+use emberscope_pipeline::{FarLog, FarLogError, FarLogs};
 use emberscope_store::ImportFacts;
+use std::fs::DirBuilder;
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// From one block to the next: as far as an answer looks beyond its own time.
@@ -20,13 +23,22 @@ const HOUR: Duration = Duration::from_secs(3600);
 const AFTER: Duration = Duration::from_secs(60);
 /// Hours of an application that are kept: six weeks.
 const MAX_HOURS: usize = 1000;
+/// Where a log of another place is while it is read, in the data directory. What an import that was killed left there goes.
+const BROUGHT: &str = "event-log.brought";
+/// Of the free space of that file system, what a log may take.
+const ROOM: u64 = 2;
 
-/// Imports the log at `path`, or the logs of the directory there, and prints what became of each.
+/// Imports the log at `path`, or the logs of the directory there, and prints what became of each. A path may be a URL.
 ///
 /// # Errors
 /// [`CliError::Import`]: there is no log, or one that was named cannot be read; of several that one is passed over, with
-/// its reason. [`CliError::Store`], [`CliError::Output`].
+/// its reason. [`CliError::Archive`]: that of a URL. [`CliError::Store`], [`CliError::Output`].
 pub fn run(data_dir: &Path, path: &Path, app: Option<&str>, out: &mut dyn Write) -> Result<(), CliError> {
+    if let Some(url) = path.to_str().filter(|text| FarLogs::is_url(text)) {
+        return far(data_dir, url, app, out);
+    }
+    let path = path.strip_prefix("file:///").map_or(path.to_owned(), |below| Path::new("/").join(below));
+    let path = path.as_path();
     let wrong = |path: &Path, error| CliError::Import { path: path.to_owned(), error: Box::new(error) };
     let logs = EventLog::find(path, app).map_err(|error| wrong(path, error))?;
     let is_alone = logs.len() == 1;
@@ -38,6 +50,61 @@ pub fn run(data_dir: &Path, path: &Path, app: Option<&str>, out: &mut dyn Write)
         }
     }
     Ok(())
+}
+
+/// Imports the logs of a URL: each is brought into the data directory and removed there when it was read.
+fn far(data_dir: &Path, url: &str, app: Option<&str>, out: &mut dyn Write) -> Result<(), CliError> {
+    let wrong = |error: FarLogError| match error {
+        FarLogError::NoLog(_) => CliError::Nothing(error.to_string()),
+        _ => CliError::Archive(error.to_string()),
+    };
+    let mut place = FarLogs::open(url).map_err(wrong)?;
+    let logs = place.find(app).map_err(wrong)?;
+    let is_alone = logs.len() == 1;
+    for log in &logs {
+        let brought = Brought::new(data_dir)?;
+        let done = match brought.log(&place, log) {
+            Ok(log) => one(data_dir, &log, app, out)?.map_err(FarLogError::Import),
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(()) => {}
+            // Who does not answer will not for the next one.
+            Err(error) if is_alone || matches!(error, FarLogError::Remote(_)) => return Err(wrong(error)),
+            Err(error) => writeln!(out, "{}: {error}; passed over", text::clean(&log.name))?,
+        }
+    }
+    Ok(())
+}
+
+/// The directory of a log that was brought here, which goes with this.
+struct Brought(PathBuf);
+
+impl Brought {
+    fn new(data_dir: &Path) -> Result<Self, CliError> {
+        let dir = data_dir.join(BROUGHT);
+        let made = match std::fs::remove_dir_all(&dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => DirBuilder::new().mode(0o700).create(&dir),
+        };
+        match made {
+            Ok(()) => Ok(Self(dir)),
+            Err(reason) => Err(CliError::DataDir { what: "make", path: dir, reason }),
+        }
+    }
+
+    fn log(&self, place: &FarLogs, log: &FarLog) -> Result<EventLog, FarLogError> {
+        let disk = rustix::fs::statvfs(&self.0).map_err(io::Error::from)?;
+        place.bring(log, &self.0, disk.f_bavail.saturating_mul(disk.f_frsize) / ROOM)
+    }
+}
+
+impl Drop for Brought {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(dir = %self.0.display(), %error, "what was brought cannot be removed");
+        }
+    }
 }
 
 fn one(
