@@ -15,6 +15,8 @@ const KEPT: Duration = Duration::from_secs(40);
 const WORK: Duration = Duration::from_secs(300);
 /// By how many percent the method takes longer: the whole grows by more than the tenth that is allowed.
 const SLOWER: &str = "60";
+/// What both applications are runs of. Their name is `nightly scores`.
+const JOB: &str = "nightly";
 
 #[test]
 fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
@@ -22,9 +24,11 @@ fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
         return Ok(());
     };
     let dir = tempfile::tempdir()?;
-    let daemon = here.daemon(dir.path(), &["--window", "2s"])?;
-    let (first, left) = run(&here, &dir.path().join("left"), ["0", "false"])?;
-    let (second, right) = run(&here, &dir.path().join("right"), [SLOWER, "true"])?;
+    // One is a run of the job by its application's name, the other by what its command line says.
+    let daemon = here.daemon(dir.path(), &["--window", "2s", "--run-names", "^(nightly) scores$"])?;
+    let (first, left) = run(&here, &dir.path().join("left"), ["0", "false"], |job| job)?;
+    let said = |job: SparkJob| job.conf("spark.emberscope.run", JOB);
+    let (second, right) = run(&here, &dir.path().join("right"), [SLOWER, "true"], said)?;
     wait_visible(&daemon, now_ms()?)?;
     let path = format!("/api/v1/compare?left.app={left}&right.app={right}&fail_over=10");
     let compared = wait_for("names of both runs", KEPT + VISIBLE, || {
@@ -41,9 +45,14 @@ fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
     Ok(())
 }
 
-fn run(here: &Here, dir: &Path, [slower, cached]: [&str; 2]) -> Result<(Job, String)> {
+fn run(
+    here: &Here,
+    dir: &Path,
+    [slower, cached]: [&str; 2],
+    more: impl FnOnce(SparkJob) -> SparkJob,
+) -> Result<(Job, String)> {
     let job = SparkJob::java(&["Nightly"], &here.venv, &here.java, dir).master("local[2]");
-    let mut job = job.arg(slower).arg(cached).arg("true").start()?;
+    let mut job = more(job).arg(slower).arg(cached).arg("true").start()?;
     let app = job.wait_fact("app", WARM_UP)?;
     job.wait_fact("done", WORK)?;
     Ok((job, app))
@@ -89,10 +98,10 @@ fn table(here: &Here, daemon: &Daemon, left: &str, right: &str) -> Result<String
 /// The same as a user asks it: the last run of a job, and what continuous integration does with it.
 fn by_command(here: &Here, daemon: &Daemon) -> Result<()> {
     let binary = here.binary.to_str().context("the binary's path")?;
-    let runs = ran([binary, "runs", "--job", "nightly scores", "--url", daemon.url()])?.good()?.out;
+    let runs = ran([binary, "runs", "--job", JOB, "--url", daemon.url()])?.good()?.out;
     println!("{runs}");
     ensure!(runs.lines().filter(|line| line.trim_start().starts_with('-')).count() == 2, "{runs}");
-    let last = ["compare", "--job", "nightly scores", "--last", "--fail-over", "10%", "--url", daemon.url()];
+    let last = ["compare", "--job", JOB, "--last", "--fail-over", "10%", "--url", daemon.url()];
     let said = ran([&[binary], &last[..]].concat())?;
     ensure!(said.code == 1, "it ended with {}: {}", said.code, said.err);
     ensure!(
@@ -102,16 +111,8 @@ fn by_command(here: &Here, daemon: &Daemon) -> Result<()> {
     );
     let junit = ran([&[binary], &last[..], &["--format", "junit"]].concat())?;
     ensure!(junit.out.contains("<failure message=\"whole all tasks"), "{}", junit.out);
-    let back = ran([
-        binary,
-        "compare",
-        "nightly scores@-1",
-        "nightly scores@-2",
-        "--fail-over",
-        "10",
-        "--url",
-        daemon.url(),
-    ])?;
+    let back =
+        ran([binary, "compare", "nightly@-1", "nightly@-2", "--fail-over", "10", "--url", daemon.url()])?;
     ensure!(back.good()?.out.contains("PASSED"), "what took less is no failure");
     Ok(())
 }

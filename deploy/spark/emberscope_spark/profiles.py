@@ -143,10 +143,14 @@ class Profiles:
         return whole.orderBy(F.desc("weight"), *by)
 
     def runs(self, selection=None, **keywords):
-        """The runs of applications: a line for each id, `run` counting back from the newest of its name, which is -1."""
+        """The runs of jobs: a line for each application, `run` counting back from the newest of its job, which is -1.
+
+        The job is what the label app_run says, else the application's name.
+        """
         selection = Selection.of(selection, keywords)
         groups = self._groups(self._blocks_of(selection), selection).where("app != 'unknown'")
         sums = groups.groupBy("block", "app").agg(
+            F.max("app_run").alias("app_run"),
             F.max("app_name").alias("app_name"),
             F.min("from_ns").alias("begin"),
             F.max("until_ns").alias("end"),
@@ -155,21 +159,23 @@ class Profiles:
         )
         time = lambda column: F.timestamp_seconds(column / 1e9)
         whole = sums.groupBy("app").agg(
+            F.coalesce(F.max("app_run"), F.max("app_name")).alias("job"),
             F.max("app_name").alias("app_name"),
             time(F.min("begin")).alias("first"),
             time(F.max("end")).alias("last"),
             F.sum("count").alias("count"),
             F.sum("weight").cast(_WHOLE).alias("weight"),
         )
-        newest = Window.partitionBy(F.coalesce("app_name", "app")).orderBy(F.desc("first"), F.desc("app"))
-        return whole.select("app_name", "app", (-F.row_number().over(newest)).alias("run"), *whole.columns[2:])
+        newest = Window.partitionBy(F.coalesce("job", "app")).orderBy(F.desc("first"), F.desc("app"))
+        number = (-F.row_number().over(newest)).alias("run")
+        return whole.select("job", "app_name", "app", number, *whole.columns[3:])
 
-    def run(self, app_name, number=-1):
-        """The id of a run of an application: -1 is the newest, -2 the one before it."""
-        lines = self.runs(app_name=app_name).select("app", "run").collect()
+    def run(self, job, number=-1):
+        """The id of a run of a job: -1 is the newest, -2 the one before it."""
+        lines = self.runs().where(F.col("job") == job).select("app", "run").collect()
         found = [line["app"] for line in lines if line["run"] == number]
         if not found:
-            raise ValueError("of %r there are %d runs here, and %r is none of them" % (app_name, len(lines), number))
+            raise ValueError("of %r there are %d runs here, and %r is none of them" % (job, len(lines), number))
         return found[0]
 
     def series(self, step, by=(), selection=None, **keywords):

@@ -4,7 +4,7 @@ use crate::{Figures, Instant, Waited};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Runs of jobs: applications of one name and user are runs of one job.
+/// Runs of jobs: applications of one `job` and user.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Runs {
     /// How many runs.
@@ -23,13 +23,16 @@ pub struct Runs {
 pub struct Run {
     /// The application's id.
     pub app: String,
-    /// The application's name; of one without a name no other run is known.
+    /// The job: what who started the application says, what run-names makes of its name, else its name (label `app_run`). Of
+    /// an application without one no other run is known.
+    pub job: Option<String>,
+    /// The application's name.
     pub app_name: Option<String>,
     /// Whose processes these are: the driver's user, where it was seen.
     pub user: Option<String>,
     /// How it was deployed.
     pub deploy: Option<String>,
-    /// What `run` takes for it beside the name: -1 is the last one of the name in the answer's range, -2 the one before.
+    /// What `run` takes for it beside the job: -1 is the last one of the job in the answer's range, -2 the one before.
     pub run: Option<i64>,
     /// When it was first seen: to the instant where the ledger tells, else a window's beginning.
     pub begun: Instant,

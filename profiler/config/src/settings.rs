@@ -137,6 +137,9 @@ settings! {
     /// Users of this node, by name or number, who run Workers, NodeManagers and history servers for others: what
     /// these start may be of other users' applications. Anybody else's executors go with his own drivers alone.
     required cluster_users ("cluster-users", "LIST"): Names = "root,spark,yarn,hadoop";
+    /// What the names of a job's applications have in common, where they differ: a regular expression whose first group
+    /// that matches is the job, so that they are its runs (label app_run). What spark.emberscope.run or Airflow says goes first.
+    optional run_names ("run-names", "REGEX"): RunNames = "^(.+)-\\d{4}-\\d{2}-\\d{2}$";
     /// Spark history servers (or drivers) elsewhere that are asked for names of stages, jobs, SQL
     /// descriptions and Spark's own figures: a comma list of at most 8 URLs, http alone.
     optional spark_url ("spark-url", "URLS"): SparkUrls = "http://history:18080";

@@ -76,6 +76,7 @@ toml_kinds! {
     ArchiveUrl = Text;
     PushUrl = Text;
     Tenant = Text;
+    RunNames = Text;
 }
 
 macro_rules! parsed {
@@ -200,6 +201,15 @@ parsed!(
         } else {
             refused("1 to 253 letters, digits, dots, dashes and underscores")
         }
+    }
+);
+
+parsed!(
+    /// What the names of a job's applications have in common.
+    RunNames(String),
+    |text| match emberscope_model::RunNames::new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => refused(format!("a regular expression with a group, such as ^(.+)-[0-9-]+$: {error}")),
     }
 );
 

@@ -38,6 +38,8 @@ label_keys! {
         App = "app";
         /// Spark application name.
         AppName = "app_name";
+        /// What makes applications runs of one job: what who started them says, else what their names have in common.
+        AppRun = "app_run";
         /// User that runs the process: the kernel's user id, by its name on the node.
         User = "user";
         /// User that the program itself names (SPARK_USER, its web server's `sparkUser`): nobody checks it.
@@ -95,6 +97,11 @@ impl LabelKey {
                 | Self::SparkJob
                 | Self::Sql
         )
+    }
+    /// Whether a sample's value is made of its application's or stage's when it is asked, whatever the sample's own process
+    /// knew.
+    pub const fn is_joined(self) -> bool {
+        self.is_told_by_stage() || matches!(self, Self::AppRun)
     }
     /// Whether the key tells what a stage is of: known once its application and stage are.
     pub const fn is_told_by_stage(self) -> bool {

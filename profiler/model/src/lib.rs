@@ -18,6 +18,7 @@ mod probe;
 mod process;
 mod raw;
 mod rewrite;
+mod run_names;
 mod secrets;
 mod selection;
 mod spark;
@@ -49,6 +50,7 @@ pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
 pub use profiler_ebpf::{DropReason, RuntimeId, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawPause, RawSample, RawStack, RawTask, RawWait, TaskEvent};
 pub use rewrite::LabelRewrite;
+pub use run_names::RunNames;
 pub use secrets::scrub;
 pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
 pub use spark::{

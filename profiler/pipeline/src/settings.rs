@@ -5,7 +5,9 @@ use super::{GRACE, MAX_ROWS, PipelineError};
 use emberscope_aggregate::WindowsConfig;
 use emberscope_capture::CaptureConfig;
 use emberscope_config::{DaemonConfig, FreeSpace, FsyncWhen, FullDisk};
-use emberscope_model::{Frame, LabelKey, LabelSetBuilder, ProcessKey, StackEnd, Tenant, UnknownReason};
+use emberscope_model::{
+    Frame, LabelKey, LabelSetBuilder, ProcessKey, RunNames, StackEnd, Tenant, UnknownReason,
+};
 use emberscope_process::{AppFilter, ExecutorFilter, Fraction, Keep, RegistryConfig};
 use emberscope_runtime::Readers;
 use emberscope_store::{AnswerLimits, DiskStoreConfig, Fsync, KeepFree, RollUp, WhenFull};
@@ -52,15 +54,18 @@ pub fn store(config: &DaemonConfig, dir: &Path) -> DiskStoreConfig {
 /// The configuration of the registry of processes, without the runtimes' marks.
 ///
 /// # Errors
-/// [`PipelineError::Keep`]: a filter of applications or executors cannot be read.
+/// [`PipelineError::Keep`]: a filter of applications or executors cannot be read. [`PipelineError::RunNames`]: the
+/// expression cannot.
 pub fn registry(config: &DaemonConfig, node: &str) -> Result<RegistryConfig, PipelineError> {
     let keep = Keep {
         apps: config.apps.get().parse::<AppFilter>()?,
         executors: config.executors.get().parse::<ExecutorFilter>()?,
         fraction: Fraction::new(*config.fraction.get())?,
     };
+    let run_names = config.run_names.as_ref().map(|names| RunNames::new(names.get()));
     Ok(RegistryConfig {
         keep,
+        run_names: run_names.transpose().map_err(PipelineError::RunNames)?.unwrap_or_default(),
         ask_drivers: config.ask_drivers,
         cluster_users: config.cluster_users.get().split(',').map(|name| name.trim().to_owned()).collect(),
         ..RegistryConfig::host(node)

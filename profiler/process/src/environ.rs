@@ -41,6 +41,10 @@ env_names! {
     SparkUser = "SPARK_USER", value;
     /// Kubernetes: the executor's id (BasicExecutorFeatureStep.scala).
     ExecutorId = "SPARK_EXECUTOR_ID", value;
+    /// Airflow: the DAG whose task started the driver (airflow/utils/operator_helpers.py, 1.10 to 3.x).
+    AirflowDag = "AIRFLOW_CTX_DAG_ID", value;
+    /// Airflow: that task.
+    AirflowTask = "AIRFLOW_CTX_TASK_ID", value;
     /// Kubernetes: spark.app.id, of driver and executors.
     ApplicationId = "SPARK_APPLICATION_ID", value;
     /// Kubernetes: the executor's pod.

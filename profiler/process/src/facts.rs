@@ -68,8 +68,9 @@ pub struct ProcessFacts {
 
 /// The words of the form `key=value` whose value is kept (`-Dkey=value` and `--key=value` too): the closed list of
 /// what identity looks up. Values of any other key are dropped where they are read.
-const KEPT_VALUES: [&str; 19] = [
+const KEPT_VALUES: [&str; 20] = [
     "spark.app.name",
+    "spark.emberscope.run",
     "spark.history.ui.port",
     "spark.master",
     "spark.submit.deployMode",

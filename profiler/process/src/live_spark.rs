@@ -174,6 +174,7 @@ fn executors_lead_to_the_driver_of_a_local_cluster() {
     assert_eq!(value(&executor, LabelKey::App), id);
     assert_eq!(value(&executor, LabelKey::Deploy), Deploy::LocalCluster.slug());
     assert_eq!(value(&executor, LabelKey::AppName), "words", "shared by the driver's command line");
+    assert_eq!(value(&executor, LabelKey::AppRun), "words", "nobody says what it is a run of");
     assert_eq!(executor.record.cores, 1);
     for worker in workers {
         assert_eq!(

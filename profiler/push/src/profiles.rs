@@ -1,7 +1,7 @@
 //! A window's rows as profiles: one for each kind and label set, without what tells single tasks and processes apart.
 //!
 //! In: rows. Out: push requests of at most [`MAX_REQUEST`] bytes. A profile that alone is larger than Pyroscope takes
-//! ([`MAX_PROFILE`]) is left out and counted. Labels are those of [`LABELS`], at most 12 of the 30 that a series may have.
+//! ([`MAX_PROFILE`]) is left out and counted. Labels are those of [`LABELS`], at most 13 of the 30 that a series may have.
 
 use super::wire::{LabelPair, PushRequest, RawProfileSeries, RawSample};
 use emberscope_export::pprof::{self, Stacks};
@@ -12,12 +12,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 /// Labels that are sent. Each task's own series would be a profile for each task and window.
-const LABELS: [LabelKey; 11] = [
+const LABELS: [LabelKey; 12] = [
     LabelKey::ServiceName,
     LabelKey::Node,
     LabelKey::Deploy,
     LabelKey::App,
     LabelKey::AppName,
+    LabelKey::AppRun,
     LabelKey::User,
     LabelKey::Role,
     LabelKey::Executor,

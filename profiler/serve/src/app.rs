@@ -1,4 +1,4 @@
-//! Which app is meant: the value of `app=` is an id, else a name, of which `run=` takes one of several runs.
+//! Which app is meant: the value of `app=` is an id, else a name or a job (label `app_run`), of which `run=` takes one of several runs.
 //!
 //! In: the values and the time range. Out: ids, or an error that names those there are, of one name with their times. An app that is
 //! not in the range but elsewhere in the store is known: its answer is empty, not an error. Costs one
@@ -135,9 +135,10 @@ fn directory(
                 .entry(id.to_owned())
                 .or_insert_with(|| Known { names: BTreeSet::new(), seen: total.seen });
             known.seen.cover(&total.seen);
-            let name = total.labels.get(LabelKey::AppName);
-            if !name.is_empty() && !known.names.contains(name) {
-                known.names.insert(name.to_owned());
+            for name in [LabelKey::AppName, LabelKey::AppRun].map(|key| total.labels.get(key)) {
+                if !name.is_empty() && !known.names.contains(name) {
+                    known.names.insert(name.to_owned());
+                }
             }
         }
     }

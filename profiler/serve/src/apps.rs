@@ -48,7 +48,7 @@ impl Sum {
         self.samples = self.samples.saturating_add(total.count);
         self.weight = self.weight.saturating_add(total.weight);
         self.seen.cover(&total.seen);
-        for key in [LabelKey::AppName, LabelKey::User, LabelKey::Deploy, LabelKey::Node] {
+        for key in [LabelKey::AppName, LabelKey::AppRun, LabelKey::User, LabelKey::Deploy, LabelKey::Node] {
             let value = total.labels.get(key);
             if !value.is_empty() {
                 self.values.entry(key).or_insert_with(|| value.to_owned());

@@ -14,7 +14,7 @@ use emberscope_api::{Figures, Run, Runs};
 /// Flags of `emberscope runs`.
 #[derive(Args, Clone, Debug)]
 pub struct RunsArgs {
-    /// Runs of this job alone: the name of its applications. Default: all jobs.
+    /// Runs of this job alone: what --app-run takes, or the name of its applications. Default: all jobs.
     #[arg(long, value_name = "NAME", help_heading = "Choice (a flag given twice means either)")]
     job: Option<String>,
     /// Runs at most, the last ones.
@@ -52,9 +52,8 @@ fn changed(run: &Run) -> String {
 }
 
 fn several_jobs(runs: &[Run]) -> bool {
-    runs.iter().any(|run| {
-        runs.first().is_some_and(|first| (&first.app_name, &first.user) != (&run.app_name, &run.user))
-    })
+    runs.iter()
+        .any(|run| runs.first().is_some_and(|first| (&first.job, &first.user) != (&run.job, &run.user)))
 }
 
 impl Rows for Runs {
@@ -81,7 +80,7 @@ impl Rows for Runs {
         table.give_way(&["ENDED", "USER", "STAGES", waited::HEAD]);
         let (from, until) = basis.range();
         for run in &self.runs {
-            let job = if several { vec![known(&run.app_name), known(&run.user)] } else { Vec::new() };
+            let job = if several { vec![known(&run.job), known(&run.user)] } else { Vec::new() };
             let ended = match run.running {
                 true => "running".to_owned(),
                 false => moment(run.ended.as_ref(), from, until),
@@ -127,7 +126,7 @@ mod tests {
 
     fn row(name: &str, app: &str, more: &str) -> String {
         format!(
-            r#"{{"app":"{app}","app_name":"{name}","user":"ann","run":-2,"begun":"2026-11-21T17:00:03.000Z",
+            r#"{{"app":"{app}","job":"{name}","app_name":"{name}","user":"ann","run":-2,"begun":"2026-11-21T17:00:03.000Z",
             "ended":"2026-11-21T17:01:03.000Z","wall_seconds":60.0,"stages":3,
             "exact":{{"cpu_seconds":41.5}},"sampled":{{"samples":4000,"cpu_seconds":41.0,"sampling_error":0.016}},
             "tasks":{{"exact":{{"cpu_seconds":30.0,"wall_seconds":50.0,"run_delay_seconds":5.0}},"sampled":{{"samples":9}}}}{more}}}"#

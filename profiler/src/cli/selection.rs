@@ -30,6 +30,8 @@ label_flags! {
     app App "ID|NAME";
     /// Application name.
     app_name AppName "NAME";
+    /// Job that applications are runs of: their name, what run-names makes of it, or what who started them says.
+    app_run AppRun "JOB";
     /// Executor id; in local mode `driver`. Several: 1,2 (so of all numbers, roles and classes).
     executor Executor "ID" [value_delimiter = ','];
     /// Stage id.

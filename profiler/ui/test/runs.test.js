@@ -4,9 +4,9 @@ import { heights } from '../bars.js';
 import { jobs, timesOf } from '../views/runs.js';
 import { ask, difference } from '../views/versus.js';
 
-const run = (app, app_name, user, begun) => ({ app, app_name, user, begun, ended: null, wall_seconds: 60 });
+const run = (app, app_name, user, begun) => ({ app, job: app_name, app_name, user, begun, ended: null, wall_seconds: 60 });
 
-test('applications of one name and user are runs of one job', () => {
+test('applications of one job and user are runs of one job', () => {
   const runs = [run('a-1', 'etl', 'ann', '2026-11-20T00:00:00Z'), run('a-2', 'etl', 'ann', '2026-11-21T00:00:00Z'), run('b', 'etl', 'bob', '2026-11-22T00:00:00Z'), run('c', null, null, '2026-11-23T00:00:00Z'), run('d', null, null, '2026-11-24T00:00:00Z')];
   assert.deepEqual(jobs(runs).map((of) => of.map((r) => r.app)), [['a-1', 'a-2'], ['d'], ['c'], ['b']], 'those without a name are of no job');
   assert.deepEqual(jobs(runs, 'a-2').map((of) => of.length), [2]);

@@ -1,4 +1,4 @@
-// Runs of jobs: applications of one name and user, the oldest first, with a line of what each used.
+// Runs of jobs: applications of one job and user, the oldest first, with a line of what each used.
 //
 // In: `/runs`, over all that is kept, whatever the time that the page shows. Out: a section for each job: its runs as bars of
 // CPU time with wall time as marks, and a table. A row leads to the run's stages, its last cell to the comparison with
@@ -11,11 +11,14 @@ import { table } from '../table.js';
 import { nothing } from '../trouble.js';
 import { FRESH } from '../state.js';
 
-/** What to ask: all that is kept; an application's name, where one is selected, alone. */
-export const ask = (state) => ['runs', state.labels.app_name?.length === 1 ? [['job', state.labels.app_name[0]]] : []];
+/** What to ask: all that is kept; a job or an application's name, where one is selected, alone. */
+export const ask = (state) => {
+  const chosen = ['app_run', 'app_name'].map((label) => state.labels[label] ?? []).find((values) => values.length === 1);
+  return ['runs', chosen ? [['job', chosen[0]]] : []];
+};
 
 const cpuOf = (run) => run.exact?.cpu_seconds ?? run.sampled?.cpu_seconds ?? 0;
-const job = (run) => JSON.stringify(run.app_name === null ? [run.app] : [run.app_name, run.user]);
+const job = (run) => JSON.stringify(run.job === null ? [run.app] : [run.job, run.user]);
 
 /** Runs by job, those with most runs first; with an application selected, its job alone. */
 export function jobs(runs, app) {
@@ -43,7 +46,7 @@ export function show(answer, { state, store }) {
     answer.cut > 0 ? h('p', { class: 'muted' }, `${answer.cut} older runs are not shown.`) : null);
 }
 
-const name = (run) => safe(run.app_name ?? run.app, 90);
+const name = (run) => safe(run.job ?? run.app, 90);
 
 function section(runs, chosen, { store }) {
   const most = Math.max(...runs.map(cpuOf));
@@ -57,7 +60,7 @@ function section(runs, chosen, { store }) {
   };
   const columns = [
     { key: 'begun', label: 'Began', value: (r) => Date.parse(r.begun), show: (r) => instant(Date.parse(r.begun)) },
-    { key: 'app', label: 'Application', text: true, value: (r) => r.app, show: (r) => h('code', {}, safe(r.app, 60)) },
+    { key: 'app', label: 'Application', text: true, value: (r) => r.app, show: (r) => h('span', {}, h('code', {}, safe(r.app, 60)), r.app_name && r.app_name !== r.job ? ` ${safe(r.app_name, 60)}` : '') },
     { key: 'wall', label: 'Took', value: (r) => r.wall_seconds, show: (r) => `${duration(r.wall_seconds)}${r.running ? ', runs' : ''}` },
     { key: 'cpu', label: 'CPU, s', value: cpuOf, show: (r) => seconds(cpuOf(r)), bar: (r) => cpuOf(r) / (most || 1), hint: 'CPU time of all its threads on this node' },
     { key: 'tasks', label: 'In tasks, s', value: (r) => cpuOf(r.tasks), show: (r) => seconds(cpuOf(r.tasks)) },
@@ -72,7 +75,7 @@ function section(runs, chosen, { store }) {
     runs.length > 1 ? bars(runs.map((run) => ({ value: cpuOf(run), mark: run.wall_seconds, title: `${instant(Date.parse(run.begun))}: ${seconds(cpuOf(run))} s CPU, ${duration(run.wall_seconds)}${run.changed ? ', changed' : ''}`, on: Boolean(run.changed) })), `CPU time of ${runs.length} runs, the last ${seconds(cpuOf(runs.at(-1)))} s; marks are how long they took`) : null,
     table({
       caption: `Runs of ${name(first)}`, label: 'runs', columns, rows: runs, order: '', usual: '-begun', search: '', set: () => {},
-      link: (run) => store.href({ ...FRESH, ...timesOf(run), view: 'stages', labels: { app: [run.app], app_name: [] } }), none: '',
+      link: (run) => store.href({ ...FRESH, ...timesOf(run), view: 'stages', labels: { app: [run.app], app_name: [], app_run: [] } }), none: '',
     }));
 }
 

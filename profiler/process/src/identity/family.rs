@@ -85,6 +85,7 @@ fn belong(identity: &mut Identity, parent: &Identity) {
     }
     identity.app_name = parent.app_name.clone().or(identity.app_name.take());
     identity.name_is_sure = parent.name_is_sure;
+    identity.run = parent.run.clone().or(identity.run.take());
     if parent.deploy != Deploy::Unknown {
         identity.deploy = parent.deploy;
     }

@@ -10,6 +10,7 @@ mod kubernetes;
 mod local;
 mod local_cluster;
 mod python;
+mod run;
 #[cfg(test)]
 mod secrets;
 mod spark;
@@ -86,6 +87,8 @@ pub struct Identity {
     pub app_name: Option<String>,
     /// The name was told by the application itself and not by the words that started it.
     pub name_is_sure: bool,
+    /// The job that the application is a run of, where who started it says so (label `app_run`).
+    pub run: Option<String>,
     /// Executor id; `driver` in local mode.
     pub executor: Option<String>,
     /// Spark's user, where the process or its driver names one: a claim, never the label `user`.
@@ -129,6 +132,7 @@ impl Identity {
             app: None,
             app_name: None,
             name_is_sure: false,
+            run: None,
             executor: None,
             spark_user: None,
             user: user.to_owned(),
@@ -157,6 +161,7 @@ impl Identity {
     /// stays one, of an application that is not known.
     pub fn disown(&mut self) {
         (self.app, self.app_name, self.name_is_sure, self.executor) = (None, None, false, None);
+        self.run = None;
         (self.driver_at, self.cores, self.by_kernel) = (None, 0, false);
         self.host.clear();
         self.container.clone_from(&self.cgroup_container);
@@ -187,6 +192,7 @@ pub fn identify(facts: &ProcessFacts) -> Identity {
             if let Some(java) = JavaCommand::parse(&facts.words) {
                 identity.program = plain_name(java.short_main());
                 spark::java(&mut identity, &java, facts, in_pod);
+                identity.run = run::told(&java, &facts.environ, identity.role);
             }
         }
         Runtime::Python => python::identify(&mut identity, facts),

@@ -4,6 +4,7 @@ use super::{Identity, identify};
 use crate::facts::ProcessFacts;
 use crate::fixtures::facts_of;
 use crate::labels;
+use emberscope_model::RunNames;
 
 const SUBMIT: &str = "org.apache.spark.deploy.SparkSubmit";
 const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
@@ -11,7 +12,7 @@ const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
 /// What is kept of a process: labels, and the texts of its record.
 fn kept(facts: &ProcessFacts) -> (Identity, String) {
     let identity = identify(facts);
-    let labels = labels::build("n1", &identity, &facts.comm, facts.pid);
+    let labels = labels::build("n1", &RunNames::default(), &identity, &facts.comm, facts.pid);
     let text = format!("{labels:?} {identity:?}");
     (identity, text)
 }

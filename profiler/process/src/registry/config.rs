@@ -2,6 +2,7 @@
 
 use crate::keep::Keep;
 use crate::procfs::{JVM_MARK, Mark};
+use emberscope_model::RunNames;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub struct RegistryConfig {
     /// Users, by name or number, whose Workers and NodeManagers start executors for others, and whose history
     /// servers tell of others' applications.
     pub cluster_users: Vec<String>,
+    /// What an application is a run of, by its name.
+    pub run_names: RunNames,
     /// What in the path of a mapped file shows that a process runs a runtime.
     pub marks: Vec<Mark>,
     /// What is kept at most, and how often what costs is done.
@@ -71,6 +74,7 @@ impl RegistryConfig {
             keep: Keep::default(),
             ask_drivers: true,
             cluster_users: ["root", "spark", "yarn", "hadoop"].map(str::to_owned).into(),
+            run_names: RunNames::default(),
             marks: vec![JVM_MARK],
             limits: Limits::default(),
         }

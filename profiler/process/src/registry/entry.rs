@@ -193,7 +193,13 @@ impl Entry {
     /// Puts the settled identity into labels and record. Returns the labels that were.
     pub fn label(&mut self, config: &RegistryConfig) -> Arc<LabelSet> {
         let (identity, process) = (&self.settled, &mut self.process);
-        let labels = Arc::new(labels::build(&config.node, identity, &process.comm, process.key.pid));
+        let labels = Arc::new(labels::build(
+            &config.node,
+            &config.run_names,
+            identity,
+            &process.comm,
+            process.key.pid,
+        ));
         let app = identity.app.as_deref();
         let of_an_app =
             app.is_some() || identity.role == Role::Driver || identity.python == Some(PythonSide::Driver);

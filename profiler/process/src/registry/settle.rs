@@ -15,6 +15,8 @@ const MAX_PASSES: usize = 10;
 struct AppName {
     name: String,
     sure: bool,
+    /// What it is a run of, as its driver's command line or environment says.
+    run: Option<String>,
 }
 
 impl Registry {
@@ -89,6 +91,9 @@ impl Registry {
             settled.app_name = Some(known.name.clone());
             settled.name_is_sure = known.sure;
         }
+        if settled.run.is_none() {
+            settled.run = known.and_then(|known| known.run.clone());
+        }
         settled
     }
 
@@ -113,12 +118,14 @@ impl Registry {
         let told = self
             .asks
             .names()
-            .map(|(id, name)| (id.to_owned(), AppName { name: name.to_owned(), sure: true }));
+            .map(|(id, name)| (id.to_owned(), AppName { name: name.to_owned(), sure: true, run: None }));
         let mut names: HashMap<String, AppName> = told.collect();
         for identity in self.entries.values().map(|e| &e.settled).filter(|i| i.is_driver_jvm()) {
             if let (Some(app), Some(name)) = (&identity.app, &identity.app_name) {
-                let known = AppName { name: name.clone(), sure: identity.name_is_sure };
-                names.entry(app.clone()).or_insert(known);
+                let run = identity.run.clone();
+                let known = AppName { name: name.clone(), sure: identity.name_is_sure, run };
+                let told = names.entry(app.clone()).or_insert_with(|| known.clone());
+                told.run = told.run.take().or(known.run);
             }
         }
         names

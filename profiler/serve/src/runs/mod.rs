@@ -1,7 +1,7 @@
 //! `/api/v1/runs`: the runs of jobs, what each used, and where that changed.
 //!
 //! In: sums of samples by label set, exact sums by application and stage, and sums of waits. Out: a row for each
-//! application, job by job: those of one name and user are runs of one job. Without times all that is kept is
+//! application, job by job: those of one user that are runs of one job by the label `app_run`, else by name. Without times all that is kept is
 //! looked at. Limits: the store's of label sets; `limit` rows, the last ones.
 
 mod change;
@@ -64,15 +64,19 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
     let mut query = question.asked.query_of_all(store)?;
     let none = MatchOp::NotIn(vec![String::new(), UNKNOWN.to_owned()]);
     query.selection.matchers.push(Matcher { key: LabelKey::App, op: none });
-    let all = query.clone();
-    if let Some(job) = &question.job {
-        let op = MatchOp::In(vec![job.clone()]);
-        query.selection.matchers.push(Matcher { key: LabelKey::AppName, op });
+    let mut apps = sums(store, &query, |total| text(total.labels.get(LabelKey::App)))?;
+    let mut jobs: BTreeSet<String> = BTreeSet::new();
+    if let Some(wanted) = &question.job {
+        jobs = apps.values().filter_map(job).collect();
+        let named = |sum: &Sum| sum.value(LabelKey::AppName).as_ref() == Some(wanted);
+        apps.retain(|_, sum| job(sum).as_ref() == Some(wanted) || named(sum));
+        // By its id: a node that saw no driver knows no more of an application.
+        let op = MatchOp::In(apps.keys().cloned().collect());
+        query.selection.matchers.push(Matcher { key: LabelKey::App, op });
     }
     let summary = store.summary(&query)?;
-    let apps = sums(store, &query, |total| text(total.labels.get(LabelKey::App)))?;
     if let Some(job) = question.job.as_deref().filter(|_| apps.is_empty() && summary.windows > 0) {
-        return Err(unknown_job(store, &all, job));
+        return Err(unknown_job(jobs, job));
     }
     let mut used = used(store, &query)?;
     let mut rows: Vec<(TimeRange, Run)> = (apps.iter())
@@ -82,11 +86,11 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
         })
         .collect();
     rows.sort_by(|(a, one), (b, other)| {
-        let key = |run: &Run| (run.app_name.clone(), run.user.clone());
+        let key = |run: &Run| (run.job.clone(), run.user.clone());
         key(one).cmp(&key(other)).then_with(|| (a.from, &one.app).cmp(&(b.from, &other.app)))
     });
     let mut rows: Vec<Run> = number(rows);
-    for job in rows.chunk_by_mut(|a, b| a.app_name.is_some() && same_job(a, b)) {
+    for job in rows.chunk_by_mut(|a, b| a.job.is_some() && same_job(a, b)) {
         mark(job);
     }
     let count = rows.len();
@@ -99,10 +103,10 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
 }
 
 fn same_job(a: &Run, b: &Run) -> bool {
-    a.app_name == b.app_name && a.user == b.user
+    a.job == b.job && a.user == b.user
 }
 
-/// Numbers the runs of a name from the last one on, whoever's they are: as `run` counts.
+/// Numbers the runs of a job from the last one on, whoever's they are: as `run` counts.
 fn number(rows: Vec<(TimeRange, Run)>) -> Vec<Run> {
     let mut order: Vec<(WallTime, String, usize)> =
         rows.iter().enumerate().map(|(at, (seen, run))| (seen.from, run.app.clone(), at)).collect();
@@ -111,8 +115,8 @@ fn number(rows: Vec<(TimeRange, Run)>) -> Vec<Run> {
     let mut counted: BTreeMap<String, i64> = BTreeMap::new();
     for (.., at) in order {
         let Some(run) = rows.get_mut(at) else { continue };
-        if let Some(name) = run.app_name.clone() {
-            let back = counted.entry(name).or_default();
+        if let Some(job) = run.job.clone() {
+            let back = counted.entry(job).or_default();
             *back -= 1;
             run.run = Some(*back);
         }
@@ -186,6 +190,7 @@ fn row(store: &dyn Store, id: &str, sum: &Sum, used: &Used) -> Run {
         newest.is_some_and(|newest| sum.seen.until >= newest && newest.plus(RECENT) >= WallTime::now());
     Run {
         app: id.to_owned(),
+        job: job(sum),
         app_name: sum.value(LabelKey::AppName),
         user: sum.value(LabelKey::User),
         deploy: sum.value(LabelKey::Deploy),
@@ -202,11 +207,13 @@ fn row(store: &dyn Store, id: &str, sum: &Sum, used: &Used) -> Run {
     }
 }
 
-fn unknown_job(store: &dyn Store, all: &Query, job: &str) -> ApiError {
-    let names = match store.values(all, LabelKey::AppName) {
-        Ok(values) => values.into_iter().map(|value| value.value.to_string()).take(MAX_NAMED).collect(),
-        Err(_) => Vec::new(),
-    };
+/// What an application is a run of. Samples of versions before the label have a name alone.
+fn job(sum: &Sum) -> Option<String> {
+    sum.value(LabelKey::AppRun).or_else(|| sum.value(LabelKey::AppName))
+}
+
+fn unknown_job(jobs: BTreeSet<String>, job: &str) -> ApiError {
+    let names: Vec<String> = jobs.into_iter().take(MAX_NAMED).collect();
     let there = match names.len() {
         0 => "no application has a name.".to_owned(),
         _ => format!("there are: {}.", names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")),

@@ -94,6 +94,29 @@ async fn a_job_is_a_name_and_a_user() {
 }
 
 #[tokio::test]
+async fn runs_of_a_job_may_have_names_of_their_own() {
+    let store = store(&[1000]);
+    let of = |id: &str, name: &str, run: &str, user: &str| {
+        use LabelKey::{App, AppName, AppRun, Role, User};
+        let jvm = [(App, id), (AppName, name), (AppRun, run), (Role, "executor"), (User, user)];
+        row(&thread(&labels(&jvm), "task", "1", "0", "0"), &[RUN], 5)
+    };
+    store.append(window(1, vec![of("app-1", "etl-11-25", "etl", "ann")], Vec::new(), Vec::new()));
+    // An executor on a node that saw no driver has no name.
+    let rows_of = vec![of("app-2", "etl-11-26", "etl", "ann"), of("app-2", "", "", "spark")];
+    store.append(window(2, rows_of, Vec::new(), Vec::new()));
+    let got = ask(store, "?job=etl").await;
+    let brief =
+        |row: &Value| json!([row["job"], row["app_name"], row["app"], row["run"], row["sampled"]["samples"]]);
+    let want = [
+        json!(["etl", "etl", "app-0", -3, 50]),
+        json!(["etl", "etl-11-25", "app-1", -2, 5]),
+        json!(["etl", "etl-11-26", "app-2", -1, 10]),
+    ];
+    assert_eq!(rows(&got).iter().map(brief).collect::<Vec<_>>(), want);
+}
+
+#[tokio::test]
 async fn the_run_from_which_on_more_is_used_is_marked() {
     let before = [1000, 1010, 990, 1005, 995, 1002, 998];
     let after = [1300, 1310, 1290, 1305, 1295, 1302];

@@ -29,7 +29,7 @@ pub struct CompareArgs {
     /// a name, NAME@-2 for the one before it and so on; a NAME alone has one run.
     #[arg(value_name = "RUN", num_args = 2, required_unless_present = "last")]
     runs: Vec<String>,
-    /// Of this job, the name of applications, with --last.
+    /// Of this job, as runs --job names it, with --last.
     #[arg(long, value_name = "NAME", requires = "last", help_heading = "Choice")]
     job: Option<String>,
     /// The last run of --job against the one before it.

@@ -1,26 +1,30 @@
-//! The labels `spark_job` and `sql`: what a sample's stage is of, where other labels were attached when it was taken.
+//! The labels `spark_job`, `sql` and `app_run`: what a sample's stage is of, and what its application is a run of.
 //!
-//! In: a store, and questions that name [`LabelKey::SparkJob`] or [`LabelKey::Sql`] among the labels that select or group.
-//! Out: the answers, by what Spark said of stages and the store keeps as facts, so that windows of any age can be asked, with
-//! the driver gone. A condition becomes one on stages; what is grouped is asked by application and stage, and put together.
-//! A stage of which Spark said nothing that is kept is `unknown`: REST is off, or the stage is younger than the last time
-//! that Spark was asked. Questions that do not name them go to the store as they are. Limit: [`MAX_APPS`].
+//! In: a store, and questions that name [`LabelKey::SparkJob`], [`LabelKey::Sql`] or [`LabelKey::AppRun`] among the labels
+//! that select or group. Out: the answers. Of stages by what Spark said of them and the store keeps as facts, so that windows
+//! of any age can be asked, with the driver gone: a condition becomes one on stages; what is grouped is asked by application
+//! and stage, and put together. A stage of which Spark said nothing that is kept is `unknown`: REST is off, or the stage is
+//! younger than the last time that Spark was asked. Of applications by their drivers ([`runs`]). Questions that do not name
+//! these go to the store as they are. Limit: [`MAX_APPS`].
 
 use super::disk::DiskUsage;
 use super::door::{Store, StoreUsage, passed_on};
 use super::error::StoreError;
 use super::values::{LabelValue, LabelledSeries, prefix_value, sort_values};
 use emberscope_model::{
-    Answer, Detail, FastMap, Frame, LabelKey, LabelSet, LabelTotal, LedgerTotal, MatchOp, Matcher,
-    MethodAnswer, Pauses, ProcessRecord, Query, SampleKind, Selection, SeriesPoint, SparkFact, SparkFacts,
-    Summary, TimeRange, Window,
+    Answer, Detail, Frame, LabelKey, LabelSet, LabelTotal, LedgerTotal, MatchOp, Matcher, MethodAnswer,
+    Pauses, ProcessRecord, Query, SampleKind, Selection, SeriesPoint, SparkFact, SparkFacts, Summary,
+    TimeRange, Window,
 };
 use known::Known;
+use regroup::Regroup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 mod known;
+mod regroup;
+mod runs;
 mod tree;
 
 /// Applications of an answer that is grouped by job or execution: what is kept of each is read.
@@ -31,36 +35,6 @@ pub struct ByJob<'a>(&'a dyn Store);
 
 /// Values of labels, in the order of their keys.
 type Labels = Vec<(LabelKey, Arc<str>)>;
-
-/// What labels are asked of the store in place of others.
-struct Regroup {
-    /// As they were asked for.
-    outer: Vec<LabelKey>,
-    /// Those that the store has, with the application and the stage.
-    inner: Vec<LabelKey>,
-    /// What is kept of each application.
-    known: FastMap<Arc<str>, Known>,
-}
-
-impl Regroup {
-    /// The labels of a path, by those that the store has, in their order.
-    fn labels(&self, inner: &[Arc<str>]) -> Labels {
-        let of = |key: LabelKey| {
-            let values = self.inner.iter().zip(inner);
-            values
-                .filter(|(known, _)| **known == key)
-                .map(|(_, value)| value.clone())
-                .next()
-                .unwrap_or_default()
-        };
-        let told = |key| match self.known.get(&of(LabelKey::App)) {
-            Some(known) => known.value(key, &of(LabelKey::Stage)),
-            None => Known::default().value(key, &of(LabelKey::Stage)),
-        };
-        let label = |key: &LabelKey| (*key, if key.is_told_by_stage() { told(*key) } else { of(*key) });
-        self.outer.iter().map(label).collect()
-    }
-}
 
 impl<'a> ByJob<'a> {
     /// The same store.
@@ -89,8 +63,9 @@ impl<'a> ByJob<'a> {
         Ok(apps.into_iter().collect())
     }
 
-    /// The selection with conditions on stages for those on what they are of.
+    /// The selection with conditions on applications and stages for those on what they are of.
     fn on_stages(&self, range: TimeRange, selection: &Selection) -> Result<Selection, StoreError> {
+        let selection = &runs::on_apps(self.0, range, selection)?;
         let told = |matcher: &&Matcher| matcher.key.is_told_by_stage();
         let Some(first) = selection.matchers.iter().find(told) else { return Ok(selection.clone()) };
         let (of_stages, mut matchers): (Vec<_>, Vec<_>) =
@@ -126,22 +101,22 @@ impl<'a> ByJob<'a> {
         selection: &Selection,
         outer: &[LabelKey],
     ) -> Result<Option<Regroup>, StoreError> {
-        if !outer.iter().any(|key| key.is_told_by_stage()) {
+        if !outer.iter().any(|key| key.is_joined()) {
             return Ok(None);
         }
-        let mut inner: Vec<LabelKey> = outer.iter().copied().filter(|key| !key.is_told_by_stage()).collect();
-        for key in [LabelKey::App, LabelKey::Stage] {
-            if !inner.contains(&key) {
-                inner.push(key);
+        let mut regroup = Regroup::new(outer);
+        if outer.contains(&LabelKey::AppRun) {
+            regroup.runs = runs::by_app(self.0, range)?;
+        }
+        if regroup.is_by_stage() {
+            let apps = self.apps(range, selection)?;
+            if apps.len() > MAX_APPS {
+                return Err(StoreError::TooLarge { what: "applications", limit: MAX_APPS });
             }
+            let known = apps.into_iter().map(|app| Ok((app.clone(), Known::of(self.0, &app, range)?)));
+            regroup.known = known.collect::<Result<_, StoreError>>()?;
         }
-        let apps = self.apps(range, selection)?;
-        if apps.len() > MAX_APPS {
-            return Err(StoreError::TooLarge { what: "applications", limit: MAX_APPS });
-        }
-        let known = apps.into_iter().map(|app| Ok((app.clone(), Known::of(self.0, &app, range)?)));
-        let known = known.collect::<Result<_, StoreError>>()?;
-        Ok(Some(Regroup { outer: outer.to_vec(), inner, known }))
+        Ok(Some(regroup))
     }
 
     fn merged(
@@ -174,7 +149,7 @@ impl Store for ByJob<'_> {
         self.merged(query, |query| self.0.merge(query))
     }
     fn merge_largest(&self, query: &Query, max_nodes: usize) -> Result<(Answer, usize), StoreError> {
-        if query.group.iter().any(|key| key.is_told_by_stage()) {
+        if query.group.iter().any(|key| key.is_joined()) {
             return Ok(super::cut::cut(self.merge(query)?, max_nodes));
         }
         self.0.merge_largest(&self.of_stages(query)?, max_nodes)
@@ -190,8 +165,12 @@ impl Store for ByJob<'_> {
     }
     fn values(&self, query: &Query, key: LabelKey) -> Result<Vec<LabelValue>, StoreError> {
         let query = self.of_stages(query)?;
-        let Some(regroup) = self.regroup(query.range, &query.selection, &[key])? else {
+        if !key.is_told_by_stage() {
+            // Of what applications are runs of, too: who knows it is enough for a list.
             return self.0.values(&query, key);
+        }
+        let Some(regroup) = self.regroup(query.range, &query.selection, &[key])? else {
+            return Ok(Vec::new());
         };
         let mut sums: BTreeMap<Arc<str>, (u64, u64)> = BTreeMap::new();
         for (app, known) in &regroup.known {

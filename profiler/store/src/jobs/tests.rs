@@ -223,3 +223,50 @@ fn the_rest_is_passed_on() {
     assert_eq!(of_jobs.totals(&asked).unwrap().len(), store.totals(&asked).unwrap().len());
     assert_eq!(of_jobs.span(), store.span());
 }
+
+#[test]
+fn an_applications_processes_are_of_its_run_on_nodes_that_know_no_more_than_its_id() {
+    let store = MemoryStore::new(MemoryStoreConfig::default());
+    // The drivers of a and c say what they are runs of, a's executor is on another node; b's says nothing.
+    let row = |app: &str, run: &str, count: u64| {
+        let labels = LabelSetBuilder::new().set(LabelKey::App, app).set(LabelKey::AppRun, run).build();
+        let frames = [Arc::new(Frame::new(FrameKind::JavaCompiled, "run", ""))].into();
+        let stack = Arc::new(Stack { frames, end: StackEnd::Root });
+        Row { labels: Arc::new(labels), stack, kind: SampleKind::Cpu, count, weight: 10 * count }
+    };
+    let from = WallTime::from_millis(1_700_000_000_000);
+    let range = TimeRange { from, until: from.plus(Duration::from_secs(10)) };
+    let slept = LabelSetBuilder::new().set(LabelKey::App, "c").set(LabelKey::AppRun, "weekly").build();
+    store.append(Window {
+        range,
+        rows: vec![
+            row("a", "nightly", 1),
+            row("a", "", 4),
+            row("b", "", 16),
+            row("c", "", 64),
+            row("", "", 256),
+        ],
+        ledger: vec![line(slept, 10, range)],
+        pauses: Vec::new(),
+        processes: Vec::new(),
+        lost: LostCounts::default(),
+        partial: false,
+    });
+    let store = ByJob::new(&store);
+    let samples = |condition| store.summary(&query(&[], &[condition])).unwrap().quality.samples;
+    assert_eq!(samples(is(LabelKey::AppRun, &["nightly"])), 5);
+    assert_eq!(samples(is(LabelKey::AppRun, &["nightly", "weekly"])), 69);
+    assert_eq!(samples(is_not(LabelKey::AppRun, "nightly")), 336);
+    assert_eq!(samples(is(LabelKey::AppRun, &[""])), 272);
+    assert_eq!(samples(is(LabelKey::AppRun, &["monthly"])), 0);
+    let labels = |query: Query| -> Vec<String> {
+        let tree = store.merge(&query).unwrap().tree;
+        drawn(&tree).into_iter().filter(|line| line.contains('=')).collect()
+    };
+    let want = ["1 app_run=(none) 0/272", "1 app_run=nightly 0/5", "1 app_run=weekly 0/64"];
+    assert_eq!(labels(query(&[LabelKey::AppRun], &[])), want);
+    let series = store.series(&query(&[], &[]), Duration::from_secs(10), &[LabelKey::AppRun]).unwrap();
+    assert_eq!(series.iter().map(|(_, points)| points[0].count).sum::<u64>(), 341);
+    let values = store.values(&query(&[], &[]), LabelKey::AppRun).unwrap();
+    assert_eq!(values.iter().map(|value| &*value.value).collect::<Vec<_>>(), ["nightly"]);
+}
