@@ -197,6 +197,8 @@ fn names_survive_the_process_and_the_file() {
     let me = target(child.pid());
     let (own, libc) = (mapped(&all, "sleeper").unwrap(), mapped(&all, "libc").unwrap());
     let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
+    // Its files are read by others, in time or a moment later: what is to outlive the process must be there before.
+    in_time(&mut symbolizer, &me, &stack(child.pid(), &[own, libc], &[]));
     let first = symbolizer.begin(&me, &stack(child.pid(), &[own + 0x100, libc + 0x1000], &[]));
     child.0.kill().unwrap();
     child.0.wait().unwrap();

@@ -9,7 +9,7 @@ use crate::{places, root};
 use anyhow::Result;
 
 /// Programs and Debian's packages of them.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
     ("node", "nodejs"),
@@ -19,6 +19,8 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("unshare", "util-linux"),
     ("systemd-analyze", "systemd"),
     ("debootstrap", "debootstrap"),
+    // What brings up the loopback of a system without a network.
+    ("ip", "iproute2"),
 ];
 
 /// Finds or installs them.
