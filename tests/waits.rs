@@ -77,8 +77,22 @@ fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
     let shuffled = daemon.json(&format!("/api/v1/stages?{query}&join=no"))?;
     let rows = shuffled["stages"].as_array().context("stages")?;
     ensure!(rows.iter().any(|stage| stage["waited"]["seconds"].as_f64() > Some(1.0)), "{shuffled}");
+    locks_are_waits_for_locks(&daemon, &query)?;
     has_allocations(&daemon, &query)?;
     ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+/// `lock` is what waited for locks, and no more.
+fn locks_are_waits_for_locks(daemon: &Daemon, query: &str) -> Result<()> {
+    let folded = |more: &str| -> Result<String> {
+        let reply = daemon.get(&format!("/api/v1/flamegraph?{query}&format=folded&unit=ns&{more}"))?;
+        ensure!(reply.status == 200, "{more}: {}", reply.body);
+        Ok(reply.body)
+    };
+    let (locks, waits) = (folded("type=lock")?, folded("type=off-cpu&wait=lock")?);
+    ensure!(!locks.is_empty() && locks == waits, "{locks}\nis not\n{waits}");
+    ensure!(locks.lines().any(|line| line.contains("WaitJobs.")), "{locks}");
     Ok(())
 }
 

@@ -30,6 +30,14 @@ pub static PERIOD_NS: Global<u64> = Global::new(10_101_010);
 #[unsafe(no_mangle)]
 pub static FAULTS_EVERY: Global<u64> = Global::new(256);
 
+/// The same of faults for which something was read.
+#[unsafe(no_mangle)]
+pub static MAJOR_FAULTS_EVERY: Global<u64> = Global::new(1);
+
+/// Weight of a sample of context switches: one is taken each so many.
+#[unsafe(no_mangle)]
+pub static SWITCHES_EVERY: Global<u64> = Global::new(101);
+
 /// One wait in a place is taken for about so many nanoseconds of waiting there; 0: waits are not sampled.
 #[unsafe(no_mangle)]
 pub static WAIT_EVERY_NS: Global<u64> = Global::new(50_000_000);

@@ -16,6 +16,7 @@ mod record;
 mod runtime;
 mod share;
 mod table;
+mod tag;
 mod waiter;
 
 pub use allocation::allocation_weight;
@@ -24,8 +25,8 @@ pub use party::{MAX_PARTIES, MAX_SPARK_PYTHONS, MAX_TASK_THREADS, Party, PartyKi
 pub use pause::{MAX_PAUSES_A_SECOND, Standing};
 pub use reason::{DropReason, StackEnd};
 pub use record::{
-    BoundRecord, PauseRecord, RecordHeader, RecordKind, SampleKindTag, SampleRecord, StackRecord, TaskRecord,
-    ThreadRecord, UserFrame, WaitRecord,
+    BoundRecord, PauseRecord, RecordHeader, RecordKind, SampleRecord, StackRecord, TaskRecord, ThreadRecord,
+    UserFrame, WaitRecord,
 };
 pub use runtime::{
     CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping, InstructionKind, JavaFrameTag, JvmLayout,
@@ -41,6 +42,7 @@ pub use table::{
     PAGE_SHIFT, ProcessTables, RULE_BITS, ReturnRule, SLAB_GRANULES, SLAB_WORDS, STAMP_WORDS, UnwindRule,
     row,
 };
+pub use tag::SampleKindTag;
 pub use waiter::{
     CAUSES, Cause, FILTER_SLOTS, LONG_NS, MAX_WAITERS, REFRESH_NS, Throttled, Waiter, WaiterState,
     filter_slot,

@@ -43,20 +43,6 @@ pub struct RecordHeader {
     pub len: u32,
 }
 
-/// What a sample counts, and so the unit of its weight.
-#[repr(u16)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SampleKindTag {
-    /// Time on a CPU; weight in nanoseconds.
-    Cpu = 1,
-    /// Faults of memory; weight in faults.
-    PageFaults = 2,
-    /// Time in which a thread stood still; weight in nanoseconds. Comes in [`WaitRecord`]s.
-    OffCpu = 3,
-    /// Memory that a JVM's threads took from its heap; weight in bytes.
-    Alloc = 4,
-}
-
 /// One sample. Its stack is named by hash; the stack itself came up in a [`StackRecord`], earlier in
 /// the ring and at most two epochs ago.
 #[repr(C)]
@@ -78,7 +64,7 @@ pub struct SampleRecord {
     pub cpu: u32,
     /// Sequence number of the thread's name; 0: never seen being named.
     pub name_seq: u32,
-    /// A [`SampleKindTag`].
+    /// A [`crate::SampleKindTag`].
     pub sample_kind: u16,
     /// Zero.
     pub pad: [u16; 3],

@@ -4,7 +4,7 @@
 //! this epoch, then the sample. A stack counts as sent only when the ring took it.
 #![allow(unsafe_code)]
 
-use crate::globals::{FAULTS_EVERY, PERIOD_NS};
+use crate::globals::{FAULTS_EVERY, MAJOR_FAULTS_EVERY, PERIOD_NS, SWITCHES_EVERY};
 use crate::maps::{BODY_WORDS, EVENTS, NEXT, OF_EVENTS, SCRATCH, Scratch};
 use crate::output::{Counts, waiting, wake_flags};
 use crate::regs;
@@ -53,6 +53,15 @@ macro_rules! kind {
 
 kind!(SampleKindTag::Cpu, PERIOD_NS.load(), sample, sample_first, sample_bounded);
 kind!(SampleKindTag::PageFaults, FAULTS_EVERY.load(), faults, faults_first, faults_bounded);
+kind!(
+    SampleKindTag::MajorFaults,
+    MAJOR_FAULTS_EVERY.load(),
+    major_faults,
+    major_faults_first,
+    major_faults_bounded
+);
+// Of the thread that leaves, with the run queue locked: as in `off_cpu`, nothing comes in the middle.
+kind!(SampleKindTag::Switches, SWITCHES_EVERY.load(), switches, switches_first, switches_bounded);
 
 /// Some steps more, and what comes after the last: it calls itself again. The kernel ends that after 33 calls.
 #[perf_event]

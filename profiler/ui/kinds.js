@@ -1,4 +1,4 @@
-// The kinds of samples. Made from the daemon's own table (profiler/model/src/kind.rs); write it anew by
+// The kinds of samples. Made from the daemon's own table (profiler/model/src/kind/table.rs); write it anew by
 // `EMBERSCOPE_WRITE_DOCS=1 cargo test -p emberscope --lib cli::reference`.
 
 /** Each with its names in answers, and what the page calls it. */
@@ -22,6 +22,24 @@ export const KINDS = [
     none: 'What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.',
   },
   {
+    type: 'major-faults',
+    title: 'major page faults',
+    unit: 'faults',
+    amount: 'major_faults',
+    value: ['major_faults', 'count'],
+    colour: [190.0, 0.12, 0.7],
+    none: 'Nothing was read for memory of what is selected in this time, or major page faults are not sampled: --events cpu,major-faults.',
+  },
+  {
+    type: 'context-switches',
+    title: 'context switches',
+    unit: 'switches',
+    amount: 'context_switches',
+    value: ['context_switches', 'count'],
+    colour: [330.0, 0.1, 0.7],
+    none: 'What is selected left no CPU in this time, or context switches are not sampled: --events cpu,context-switches.',
+  },
+  {
     type: 'off-cpu',
     title: 'waiting',
     unit: 'ns',
@@ -29,6 +47,15 @@ export const KINDS = [
     value: ['off_cpu', 'nanoseconds'],
     colour: [250.0, 0.12, 0.7],
     none: 'What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.',
+  },
+  {
+    type: 'lock',
+    title: 'waiting for locks',
+    unit: 'ns',
+    amount: 'lock_seconds',
+    value: ['delay', 'nanoseconds'],
+    colour: [15.0, 0.13, 0.68],
+    none: 'What is selected waited for no lock in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.',
   },
   {
     type: 'alloc',

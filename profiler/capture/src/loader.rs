@@ -1,12 +1,13 @@
 //! Loads the object: sets its globals and map sizes, lets the verifier see the programs that this host
 //! can run, attaches what is not the sampler.
 
+mod globals;
+
 use super::alloc::AllocSource;
 use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::off_cpu::{self, OffCpuSource};
-use super::probe::{ACCOUNTS, THROTTLE};
 use super::source::{PerfSource, Programs, Source, perf_event};
 use super::workers::{self, Binder};
 use super::{alloc, asked, names, pauses};
@@ -202,45 +203,18 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
         .map_err(|(_, source)| CaptureError::Io { operation: "counting the possible CPUs", source })?;
     let ring_bytes = config.ring_bytes(cpus);
     let period = config.period_ns();
-    let faults = config.every(SampleKind::PageFaults).unwrap_or(1);
+    let every = globals::EVERY.map(|(global, kind)| (global, config.every(kind).unwrap_or(1)));
     // Where there are none, the programs that name threads do nothing for them.
     let wait_every =
         config.every(SampleKind::OffCpu).filter(|_| off_cpu::lacks(features).is_none()).unwrap_or(0);
     let waiters = if wait_every > 0 { MAX_WAITERS } else { 1 };
-    let alloc_every = config.every(SampleKind::Alloc).unwrap_or(1);
     // A second one is for uprobes.
     let scratches = if config.every(SampleKind::Alloc).is_some() { 2 } else { 1 };
     let wake = u64::from(ring_bytes / 4);
     let seen_sets = config.seen_sets(cpus);
     let seen_mask = seen_sets - 1;
     let pt_regs = u32::from(features.task_pt_regs);
-    let offsets = &features.offsets;
-    let offsets = [
-        ("TASK_STATE", offsets.task_state),
-        ("TASK_FLAGS", offsets.task_flags),
-        ("TASK_PID", offsets.task_pid),
-        ("TASK_TGID", offsets.task_tgid),
-        ("TASK_ON_CPU", offsets.task_on_cpu),
-        ("TASK_MM", offsets.task_mm),
-        ("TASK_THREAD_POINTER", offsets.thread_pointer),
-        ("MM_START_STACK", offsets.mm_start_stack),
-        ("TASK_SIGNAL", offsets.task_signal),
-        ("SIGNAL_LIVE", offsets.signal_live),
-        ("SOCK_NUM", offsets.sock_num),
-        ("SOCK_DPORT", offsets.sock_dport),
-        ("SOCK_NET", offsets.sock_net),
-        ("SOCK_FAMILY", offsets.sock_family),
-        ("UNIX_PEER", offsets.unix_peer),
-    ];
-    let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
-    let throttle = features.offsets.throttle.map(|offsets| offsets.0.map(Some)).unwrap_or_default();
-    let throttle = THROTTLE.iter().map(|(global, _)| *global).zip(throttle);
-    let offsets: Vec<(&str, u32)> = offsets
-        .into_iter()
-        .chain(accounts)
-        .chain(throttle)
-        .map(|(name, at)| (name, at.unwrap_or(0)))
-        .collect();
+    let offsets = globals::offsets(features);
     let (possible_cpus, ring) = (cpus as u32, u64::from(ring_bytes));
     let thread_room = u64::from(config.max_threads.max(1));
     // Random, as keys of the standard library's hash tables are.
@@ -260,12 +234,13 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.override_global("SHARE_SEED", &share_seed, true);
     loader.override_global("CPUS", &possible_cpus, true);
     loader.override_global("PERIOD_NS", &period, true);
-    loader.override_global("FAULTS_EVERY", &faults, true);
     loader.override_global("WAIT_EVERY_NS", &wait_every, true);
-    loader.override_global("ALLOC_EVERY", &alloc_every, true);
     loader.override_global("WAKE_BYTES", &wake, true);
     loader.override_global("SEEN_MASK", &seen_mask, true);
     loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);
+    for (name, units) in &every {
+        loader.override_global(name, units, true);
+    }
     for (name, offset) in &offsets {
         loader.override_global(name, offset, true);
     }

@@ -73,7 +73,19 @@ pub(super) const fn perf_event(kind: SampleKind) -> Option<(SoftwareEvent, Progr
             SoftwareEvent::PageFaults,
             Programs { by_loop: "faults", by_jumps: "faults_first", by_pointers: "faults_bounded" },
         ),
-        SampleKind::OffCpu | SampleKind::Alloc | SampleKind::Wall => return None,
+        SampleKind::MajorFaults => (
+            SoftwareEvent::PageFaultsMaj,
+            Programs {
+                by_loop: "major_faults",
+                by_jumps: "major_faults_first",
+                by_pointers: "major_faults_bounded",
+            },
+        ),
+        SampleKind::Switches => (
+            SoftwareEvent::ContextSwitches,
+            Programs { by_loop: "switches", by_jumps: "switches_first", by_pointers: "switches_bounded" },
+        ),
+        SampleKind::OffCpu | SampleKind::Lock | SampleKind::Alloc | SampleKind::Wall => return None,
     };
     Some(event)
 }

@@ -54,7 +54,7 @@ impl FromStr for Events {
 }
 
 const ALLOWED: &str = "cpu, and with commas between other kinds, each once: page-faults, or page-faults=N for a sample \
-                       each N faults, 1 to 1000000; off-cpu, or off-cpu=N for a stack each N nanoseconds of waiting, \
+                       each N faults, 1 to 1000000; major-faults and context-switches likewise; off-cpu, or off-cpu=N for a stack each N nanoseconds of waiting, \
                        about, 1 to 1000000000; alloc, or alloc=N for a sample each N bytes allocated, 1 to \
                        1000000000";
 
@@ -72,8 +72,12 @@ fn one(item: &str) -> Option<Sampled> {
 /// Largest number of units that a sample may stand for.
 const fn most(kind: SampleKind) -> u64 {
     match kind {
-        SampleKind::OffCpu | SampleKind::Alloc => 1_000_000_000,
-        SampleKind::Cpu | SampleKind::PageFaults | SampleKind::Wall => 1_000_000,
+        SampleKind::OffCpu | SampleKind::Lock | SampleKind::Alloc => 1_000_000_000,
+        SampleKind::Cpu
+        | SampleKind::PageFaults
+        | SampleKind::MajorFaults
+        | SampleKind::Switches
+        | SampleKind::Wall => 1_000_000,
     }
 }
 
@@ -107,6 +111,7 @@ mod tests {
                 "cpu,off-cpu=1000000000",
                 "cpu,alloc",
                 "cpu,alloc=1048576",
+                "cpu,major-faults,context-switches=1",
             ],
             &[
                 "",
@@ -119,6 +124,7 @@ mod tests {
                 "cpu,alloc=0",
                 "cpu,alloc=1000000001",
                 "cpu,wall",
+                "cpu,lock",
                 "cpu,",
             ],
         );

@@ -4,8 +4,11 @@
 //! In: nothing. Out: constants. A kind that is added here is in every query, answer and file; what takes its samples
 //! is a source in `capture`. docs/internals.md has the steps.
 
-use super::sampling_error;
+mod table;
+
+use super::WaitReason;
 use profiler_ebpf::SampleKindTag;
+use table::{ALLOC, CPU, LOCK, MAJOR_FAULTS, OFF_CPU, PAGE_FAULTS, SWITCHES, WALL};
 
 /// What a sample counts. Every kind has a unit of weight; nothing assumes 99 Hz.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,8 +18,14 @@ pub enum SampleKind {
     Cpu,
     /// Faults of memory: the first touch of a page, or one that must be read or copied.
     PageFaults,
+    /// Those of them for which something was read, from a file or from swap.
+    MajorFaults,
+    /// Threads that left a CPU: they waited, or another had its turn.
+    Switches,
     /// Time in which a thread stood still: it waited for something, and not for a CPU.
     OffCpu,
+    /// Waits for monitors and locks alone. No sample is of this kind: it is asked for, and holds waits.
+    Lock,
     /// Memory that the threads of a JVM took from its heap.
     Alloc,
     /// Time on a CPU and time in which a thread stood still. No sample is of this kind: it is asked for, and holds
@@ -54,6 +63,8 @@ pub struct KindFacts {
     pub tag: Option<SampleKindTag>,
     /// The kinds whose samples an answer of this kind holds: their weights have one unit.
     pub holds: &'static [SampleKind],
+    /// Of waits those for this reason alone; None: of any.
+    pub reason: Option<WaitReason>,
     /// Words for people, after `of all`: `CPU time`.
     pub title: &'static str,
     /// The weight, as pprof and Pyroscope name it.
@@ -73,7 +84,7 @@ pub struct KindFacts {
     /// How a picture shows weights.
     pub picture: Scale,
     /// Relative standard error of a sum of weights that rests on so many samples; None of none. Where all weigh the
-    /// same: [`sampling_error`].
+    /// same: [`super::sampling_error`].
     pub error: fn(u64) -> Option<f64>,
     /// Colour of the largest band of sums over time (OKLCH: hue in degrees, chroma, lightness).
     pub colour: [f64; 3],
@@ -112,16 +123,29 @@ pub struct Amount {
 impl SampleKind {
     /// All kinds of which there are samples. Blocks and journals name kinds by their slugs; the order is that of
     /// answers.
-    pub const ALL: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Alloc];
+    pub const ALL: &'static [Self] =
+        &[Self::Cpu, Self::PageFaults, Self::MajorFaults, Self::Switches, Self::OffCpu, Self::Alloc];
     /// All kinds that can be asked for.
-    pub const ASKED: &'static [Self] = &[Self::Cpu, Self::PageFaults, Self::OffCpu, Self::Alloc, Self::Wall];
+    pub const ASKED: &'static [Self] = &[
+        Self::Cpu,
+        Self::PageFaults,
+        Self::MajorFaults,
+        Self::Switches,
+        Self::OffCpu,
+        Self::Lock,
+        Self::Alloc,
+        Self::Wall,
+    ];
 
     /// All that differs between kinds.
     pub const fn facts(self) -> &'static KindFacts {
         match self {
             Self::Cpu => &CPU,
             Self::PageFaults => &PAGE_FAULTS,
+            Self::MajorFaults => &MAJOR_FAULTS,
+            Self::Switches => &SWITCHES,
             Self::OffCpu => &OFF_CPU,
+            Self::Lock => &LOCK,
             Self::Alloc => &ALLOC,
             Self::Wall => &WALL,
         }
@@ -153,108 +177,6 @@ impl SampleKind {
     }
 }
 
-static CPU: KindFacts = KindFacts {
-    slug: "cpu",
-    tag: Some(SampleKindTag::Cpu),
-    holds: &[SampleKind::Cpu],
-    title: "CPU time",
-    weight: ValueFacts { name: "cpu", unit: "nanoseconds" },
-    period: ValueFacts { name: "cpu", unit: "nanoseconds" },
-    pace: Pace::Hz,
-    profile: "process_cpu",
-    unit: "ns",
-    column: "CPU",
-    amount: Amount { key: "cpu_seconds", of: 1_000_000_000 },
-    picture: Scale { unit: "ms", of: 1e6 },
-    error: sampling_error,
-    colour: [45.0, 0.15, 0.72],
-    none: "What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.",
-};
-
-/// perf's software event (kernel/events/core.c, PERF_COUNT_SW_PAGE_FAULTS): minor and major faults of user memory, in
-/// user mode and in system calls. With 4 KB pages 256 are a MB that was touched first.
-static PAGE_FAULTS: KindFacts = KindFacts {
-    slug: "page-faults",
-    tag: Some(SampleKindTag::PageFaults),
-    holds: &[SampleKind::PageFaults],
-    title: "page faults",
-    weight: ValueFacts { name: "page_faults", unit: "count" },
-    period: ValueFacts { name: "page_faults", unit: "count" },
-    pace: Pace::Every(256),
-    profile: "page_faults",
-    unit: "faults",
-    column: "FAULTS",
-    amount: Amount { key: "page_faults", of: 1 },
-    picture: Scale { unit: "faults", of: 1.0 },
-    error: sampling_error,
-    colour: [160.0, 0.12, 0.7],
-    none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.",
-};
-
-/// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and
-/// what is estimated is which of a place's stacks they belong to. In a place they hardly differ (same system call,
-/// same depth), so that 20 stacks a second of a thread that waits all the time do, and its walks cost 1/5,000 of a
-/// CPU.
-static OFF_CPU: KindFacts = KindFacts {
-    slug: "off-cpu",
-    tag: Some(SampleKindTag::OffCpu),
-    holds: &[SampleKind::OffCpu],
-    title: "waiting",
-    weight: ValueFacts { name: "off_cpu", unit: "nanoseconds" },
-    period: ValueFacts { name: "off_cpu", unit: "nanoseconds" },
-    pace: Pace::Every(50_000_000),
-    profile: "off_cpu",
-    unit: "ns",
-    column: "WAITED",
-    amount: Amount { key: "off_cpu_seconds", of: 1_000_000_000 },
-    picture: Scale { unit: "ms", of: 1e6 },
-    error: sampling_error,
-    colour: [250.0, 0.12, 0.7],
-    none: "What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
-};
-
-/// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not
-/// fit into the one before; of an object outside of one its own. Samples weigh a period or, where an allocation is
-/// larger, what it is (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Named as
-/// Go's profiles are, which pprof and Pyroscope know.
-static ALLOC: KindFacts = KindFacts {
-    slug: "alloc",
-    tag: Some(SampleKindTag::Alloc),
-    holds: &[SampleKind::Alloc],
-    title: "allocated memory",
-    weight: ValueFacts { name: "alloc_space", unit: "bytes" },
-    period: ValueFacts { name: "space", unit: "bytes" },
-    pace: Pace::Every(512 << 10),
-    profile: "memory",
-    unit: "bytes",
-    column: "ALLOCATED",
-    amount: Amount { key: "allocated_bytes", of: 1 },
-    picture: Scale { unit: "MiB", of: 1_048_576.0 },
-    error: sampling_error,
-    colour: [95.0, 0.12, 0.74],
-    none: "What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,alloc. Status tells JVMs that cannot be.",
-};
-
-/// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in
-/// which a thread waited for a CPU has no stack: it is the ledger's, and a picture has it as a frame of its own.
-static WALL: KindFacts = KindFacts {
-    slug: "wall",
-    tag: None,
-    holds: &[SampleKind::Cpu, SampleKind::OffCpu],
-    title: "wall time",
-    weight: ValueFacts { name: "wall", unit: "nanoseconds" },
-    period: ValueFacts { name: "wall", unit: "nanoseconds" },
-    pace: Pace::Every(10_000_000),
-    profile: "wall",
-    unit: "ns",
-    column: "WALL",
-    amount: Amount { key: "wall_seconds", of: 1_000_000_000 },
-    picture: Scale { unit: "ms", of: 1e6 },
-    error: sampling_error,
-    colour: [300.0, 0.1, 0.7],
-    none: "What is selected neither ran nor, as far as waits are sampled, waited in this time: --events cpu,off-cpu.",
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,7 +189,7 @@ mod tests {
         };
         for of in [
             |facts: &KindFacts| facts.slug.to_owned(),
-            |facts: &KindFacts| facts.tag.map_or(0, |tag| tag as u16).to_string(),
+            |facts: &KindFacts| facts.tag.map_or(facts.slug.to_owned(), |tag| (tag as u16).to_string()),
             |facts: &KindFacts| facts.title.to_owned(),
             |facts: &KindFacts| facts.amount.key.to_owned(),
             |facts: &KindFacts| format!("{}:{}:{}", facts.profile, facts.weight.name, facts.weight.unit),
@@ -282,6 +204,10 @@ mod tests {
             assert_eq!((kind.facts().error)(400), Some(0.05));
         }
         assert_eq!((SampleKind::from_slug("wall"), SampleKind::from_tag(0)), (None, None));
+        assert_eq!(
+            (SampleKind::from_slug("lock"), SampleKind::asked("lock")),
+            (None, Some(SampleKind::Lock))
+        );
         assert_eq!(SampleKind::asked("off_cpu"), Some(SampleKind::OffCpu));
         assert_eq!((SampleKind::asked("wall"), SampleKind::asked("wal")), (Some(SampleKind::Wall), None));
         let wall = SampleKind::Wall;

@@ -52,7 +52,7 @@ pub use raw::{RawEvent, RawPause, RawSample, RawStack, RawTask, RawWait, TaskEve
 pub use rewrite::LabelRewrite;
 pub use run_names::RunNames;
 pub use secrets::scrub;
-pub use selection::{Detail, MatchOp, Matcher, Query, Selection};
+pub use selection::{Detail, MatchOp, Matcher, Query, Selection, implied};
 pub use spark::{
     Joined, PlanNode, PlanProblem, SparkFact, SparkFactKind, SparkFacts, SparkPlan, SparkSource, SparkStage,
     SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,

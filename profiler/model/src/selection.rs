@@ -1,6 +1,6 @@
 //! What a query asks for.
 
-use super::{LabelKey, LabelSet, SampleKind, TimeRange};
+use super::{LabelKey, LabelSet, SampleKind, TimeRange, WaitReason};
 use regex::Regex;
 
 /// How a matcher compares. As in PromQL, an absent label is the empty text and a regular expression is
@@ -82,4 +82,16 @@ pub struct Detail {
     pub lines: bool,
     /// Apart by how Java was run: a method that was compiled, inlined and interpreted is three frames, else one.
     pub kinds: bool,
+}
+
+/// What a kind means beside what is chosen: some are waits for one reason. Of all waits those of threads that wait for their
+/// next task are left out, unless reasons are chosen: a pool's would be most of all.
+pub fn implied(kind: SampleKind, matchers: &[Matcher]) -> Option<Matcher> {
+    if let Some(reason) = kind.facts().reason {
+        return Some(Matcher { key: LabelKey::Wait, op: MatchOp::In(vec![reason.slug().to_owned()]) });
+    }
+    let chosen = matchers.iter().any(|matcher| matcher.key == LabelKey::Wait);
+    let idle = || vec![WaitReason::Idle.slug().to_owned()];
+    (kind.holds(SampleKind::OffCpu) && !chosen)
+        .then(|| Matcher { key: LabelKey::Wait, op: MatchOp::NotIn(idle()) })
 }

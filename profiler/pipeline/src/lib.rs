@@ -36,7 +36,7 @@ use emberscope_capture::{Capture, CaptureError, HostFeatures};
 use emberscope_config::{DaemonConfig, RecordConfig, SelectError};
 use emberscope_cpython::CPython;
 use emberscope_hotspot::HotSpot;
-use emberscope_model::{Answer, LostCounts, Query, Selection, TimeRange, WallTime};
+use emberscope_model::{Answer, LostCounts, Query, Selection, TimeRange, WallTime, implied};
 use emberscope_process::threads::{Limits, Threads};
 use emberscope_process::{KeepError, NamesConfig, Places, Registry, RegistryConfig, SparkNames};
 use emberscope_runtime::{Readers, Runtimes};
@@ -217,7 +217,8 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
         detail: config.detail,
     };
     let seen = store.totals(&query(Selection::all()))?;
-    let selection = config.selection(seen.iter().map(|total| &*total.labels))?;
+    let mut selection = config.selection(seen.iter().map(|total| &*total.labels))?;
+    selection.matchers.extend(implied(config.kind, &selection.matchers));
     Ok(ByJob::new(&ByOperator::new(store.as_ref())).merge(&query(selection))?)
 }
 

@@ -12,7 +12,7 @@ use super::selector::{self, SelectorError, UnknownLabels};
 use super::time::parse_time;
 use emberscope_api::route::param;
 use emberscope_model::{
-    Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WaitReason, WallTime,
+    Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime, implied,
 };
 use emberscope_store::Store;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Asked {
             return Err(ApiError::bad("run", message));
         }
         let kind = kind(params)?;
-        matchers.extend(unless_idle(kind, &matchers));
+        matchers.extend(implied(kind, &matchers));
         Ok(Self {
             range: range(params, now)?,
             kind,
@@ -137,15 +137,6 @@ fn kind(params: &Params) -> Result<SampleKind, ApiError> {
     }
     let kinds: Vec<(&str, SampleKind)> = SampleKind::ASKED.iter().map(|k| (k.slug(), *k)).collect();
     params.choice("type", &kinds, SampleKind::Cpu)
-}
-
-/// Threads that wait for their next task are left out of waits, unless reasons are chosen: a pool's would be most of
-/// all.
-pub fn unless_idle(kind: SampleKind, matchers: &[Matcher]) -> Option<Matcher> {
-    let chosen = matchers.iter().any(|matcher| matcher.key == LabelKey::Wait);
-    let idle = || vec![WaitReason::Idle.slug().to_owned()];
-    (kind.holds(SampleKind::OffCpu) && !chosen)
-        .then(|| Matcher { key: LabelKey::Wait, op: MatchOp::NotIn(idle()) })
 }
 
 /// Refuses all kinds but CPU time, for what puts samples beside CPU time that is known exactly.

@@ -37,7 +37,7 @@ pub struct RecordArgs {
     /// Samples a second and CPU, 1 to 1000.
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     hz: Option<Hz>,
-    /// Kinds of samples, as the daemon's setting: cpu, page-faults, off-cpu, alloc. The kind of --type is taken with them.
+    /// Kinds of samples, as the daemon's setting: cpu, page-faults, major-faults, context-switches, off-cpu, alloc. The kind of --type is taken with them.
     #[arg(long, value_name = "LIST", help_heading = "Sampling")]
     events: Option<Events>,
     /// Ask JVMs whose memory does not tell it for the names of their compiled code (HotSpot's attach

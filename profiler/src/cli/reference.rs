@@ -132,7 +132,7 @@ fn the_example_file_holds_the_defaults() {
 fn the_pages_kinds_are_the_daemons() {
     let kinds: Vec<String> = SampleKind::ASKED.iter().map(|kind| kind_of_page(kind.facts())).collect();
     let file = format!(
-        "// The kinds of samples. Made from the daemon's own table (profiler/model/src/kind.rs); write it anew by\n\
+        "// The kinds of samples. Made from the daemon's own table (profiler/model/src/kind/table.rs); write it anew by\n\
          // `{HOW}`.\n\n/** Each with its names in answers, and what the page calls it. */\n\
          export const KINDS = [\n{}];\n",
         kinds.concat()

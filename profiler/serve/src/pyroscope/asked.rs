@@ -10,9 +10,8 @@ use super::response::FlameGraph;
 use super::select::StackTraceSelector;
 use super::tree::tree_bytes;
 use super::types::Type;
-use crate::request::unless_idle;
 use emberscope_export::pprof::{self, Profile};
-use emberscope_model::{Answer, Detail, Query, TimeRange, Tree};
+use emberscope_model::{Answer, Detail, Query, TimeRange, Tree, implied};
 use emberscope_store::Store;
 
 /// Bars of a flame graph when the request does not say, as Pyroscope's default.
@@ -44,8 +43,8 @@ impl Asked {
         let range = range(start, end)?;
         let matched = matched(selector)?;
         let (mut selection, fold) = (matched.selection, matched.fold);
-        let idle = of.and_then(|of| unless_idle(of.kind, &selection.matchers));
-        selection.matchers.extend(idle);
+        let more = of.and_then(|of| implied(of.kind, &selection.matchers));
+        selection.matchers.extend(more);
         let query = of.filter(|of| matched.types.contains(of)).map(|of| Query {
             range,
             selection,

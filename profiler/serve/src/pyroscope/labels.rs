@@ -12,7 +12,7 @@ use super::response::{
     GetProfileStatsResponse, LabelPair, Labels, NamesResponse, ProfileTypesResponse, SeriesResponse,
 };
 use super::types::{self, Type};
-use emberscope_model::{Detail, LabelKey, LabelSet, Query, SampleKind, Selection, TimeRange};
+use emberscope_model::{Detail, LabelKey, LabelSet, Query, SampleKind, Selection, TimeRange, implied};
 use emberscope_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,7 +40,8 @@ pub fn profile_types(
 
 /// All samples of a kind.
 fn every(kind: SampleKind, range: TimeRange) -> Query {
-    Query { range, selection: Selection::all(), kind, group: Vec::new(), detail: Detail::default() }
+    let selection = Selection { matchers: implied(kind, &[]).into_iter().collect() };
+    Query { range, selection, kind, group: Vec::new(), detail: Detail::default() }
 }
 
 /// Answers `LabelNames`.

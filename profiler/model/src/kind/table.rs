@@ -1,0 +1,177 @@
+//! What is to be known of each kind: a table each.
+
+use super::{Amount, KindFacts, Pace, SampleKind, Scale, ValueFacts};
+use crate::{WaitReason, sampling_error};
+use profiler_ebpf::SampleKindTag;
+
+pub(super) static CPU: KindFacts = KindFacts {
+    slug: "cpu",
+    tag: Some(SampleKindTag::Cpu),
+    holds: &[SampleKind::Cpu],
+    reason: None,
+    title: "CPU time",
+    weight: ValueFacts { name: "cpu", unit: "nanoseconds" },
+    period: ValueFacts { name: "cpu", unit: "nanoseconds" },
+    pace: Pace::Hz,
+    profile: "process_cpu",
+    unit: "ns",
+    column: "CPU",
+    amount: Amount { key: "cpu_seconds", of: 1_000_000_000 },
+    picture: Scale { unit: "ms", of: 1e6 },
+    error: sampling_error,
+    colour: [45.0, 0.15, 0.72],
+    none: "What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.",
+};
+
+/// perf's software event (kernel/events/core.c, PERF_COUNT_SW_PAGE_FAULTS): minor and major faults of user memory, in
+/// user mode and in system calls. With 4 KB pages 256 are a MB that was touched first.
+pub(super) static PAGE_FAULTS: KindFacts = KindFacts {
+    slug: "page-faults",
+    tag: Some(SampleKindTag::PageFaults),
+    holds: &[SampleKind::PageFaults],
+    reason: None,
+    title: "page faults",
+    weight: ValueFacts { name: "page_faults", unit: "count" },
+    period: ValueFacts { name: "page_faults", unit: "count" },
+    pace: Pace::Every(256),
+    profile: "page_faults",
+    unit: "faults",
+    column: "FAULTS",
+    amount: Amount { key: "page_faults", of: 1 },
+    picture: Scale { unit: "faults", of: 1.0 },
+    error: sampling_error,
+    colour: [160.0, 0.12, 0.7],
+    none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.",
+};
+
+/// perf's software event PERF_COUNT_SW_PAGE_FAULTS_MAJ, which counts in PERF_COUNT_SW_PAGE_FAULTS as well. A few thousand a
+/// second are a disk's whole time, so each of them may be a sample.
+pub(super) static MAJOR_FAULTS: KindFacts = KindFacts {
+    slug: "major-faults",
+    tag: Some(SampleKindTag::MajorFaults),
+    holds: &[SampleKind::MajorFaults],
+    reason: None,
+    title: "major page faults",
+    weight: ValueFacts { name: "major_faults", unit: "count" },
+    period: ValueFacts { name: "major_faults", unit: "count" },
+    pace: Pace::Every(1),
+    profile: "major_faults",
+    unit: "faults",
+    column: "MAJOR FAULTS",
+    amount: Amount { key: "major_faults", of: 1 },
+    picture: Scale { unit: "faults", of: 1.0 },
+    error: sampling_error,
+    colour: [190.0, 0.12, 0.7],
+    none: "Nothing was read for memory of what is selected in this time, or major page faults are not sampled: --events cpu,major-faults.",
+};
+
+/// perf's software event PERF_COUNT_SW_CONTEXT_SWITCHES, of the thread that leaves (kernel/events/core.c,
+/// perf_event_task_sched_out): where threads hand their CPU over, whether to wait or because their turn was over.
+/// A CPU counts its idle thread's as well, so that with one busy thread each second is that one's: an even period would take
+/// all of its switches, or none. A prime one is in step with no such pattern.
+pub(super) static SWITCHES: KindFacts = KindFacts {
+    slug: "context-switches",
+    tag: Some(SampleKindTag::Switches),
+    holds: &[SampleKind::Switches],
+    reason: None,
+    title: "context switches",
+    weight: ValueFacts { name: "context_switches", unit: "count" },
+    period: ValueFacts { name: "context_switches", unit: "count" },
+    pace: Pace::Every(101),
+    profile: "context_switches",
+    unit: "switches",
+    column: "SWITCHES",
+    amount: Amount { key: "context_switches", of: 1 },
+    picture: Scale { unit: "switches", of: 1.0 },
+    error: sampling_error,
+    colour: [330.0, 0.1, 0.7],
+    none: "What is selected left no CPU in this time, or context switches are not sampled: --events cpu,context-switches.",
+};
+
+/// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and
+/// what is estimated is which of a place's stacks they belong to. In a place they hardly differ (same system call,
+/// same depth), so that 20 stacks a second of a thread that waits all the time do, and its walks cost 1/5,000 of a
+/// CPU.
+pub(super) static OFF_CPU: KindFacts = KindFacts {
+    slug: "off-cpu",
+    tag: Some(SampleKindTag::OffCpu),
+    holds: &[SampleKind::OffCpu],
+    reason: None,
+    title: "waiting",
+    weight: ValueFacts { name: "off_cpu", unit: "nanoseconds" },
+    period: ValueFacts { name: "off_cpu", unit: "nanoseconds" },
+    pace: Pace::Every(50_000_000),
+    profile: "off_cpu",
+    unit: "ns",
+    column: "WAITED",
+    amount: Amount { key: "off_cpu_seconds", of: 1_000_000_000 },
+    picture: Scale { unit: "ms", of: 1e6 },
+    error: sampling_error,
+    colour: [250.0, 0.12, 0.7],
+    none: "What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
+};
+
+/// Of waits those for a monitor, a lock of java.util.concurrent or a native one: what async-profiler calls `lock`. Named as Go's
+/// profiles of contention are, which Pyroscope knows.
+pub(super) static LOCK: KindFacts = KindFacts {
+    slug: "lock",
+    tag: None,
+    holds: &[SampleKind::OffCpu],
+    reason: Some(WaitReason::Lock),
+    title: "waiting for locks",
+    weight: ValueFacts { name: "delay", unit: "nanoseconds" },
+    period: ValueFacts { name: "contentions", unit: "count" },
+    pace: Pace::Every(50_000_000),
+    profile: "mutex",
+    unit: "ns",
+    column: "WAITED",
+    amount: Amount { key: "lock_seconds", of: 1_000_000_000 },
+    picture: Scale { unit: "ms", of: 1e6 },
+    error: sampling_error,
+    colour: [15.0, 0.13, 0.68],
+    none: "What is selected waited for no lock in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
+};
+
+/// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not
+/// fit into the one before; of an object outside of one its own. Samples weigh a period or, where an allocation is
+/// larger, what it is (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Named as
+/// Go's profiles are, which pprof and Pyroscope know.
+pub(super) static ALLOC: KindFacts = KindFacts {
+    slug: "alloc",
+    tag: Some(SampleKindTag::Alloc),
+    holds: &[SampleKind::Alloc],
+    reason: None,
+    title: "allocated memory",
+    weight: ValueFacts { name: "alloc_space", unit: "bytes" },
+    period: ValueFacts { name: "space", unit: "bytes" },
+    pace: Pace::Every(512 << 10),
+    profile: "memory",
+    unit: "bytes",
+    column: "ALLOCATED",
+    amount: Amount { key: "allocated_bytes", of: 1 },
+    picture: Scale { unit: "MiB", of: 1_048_576.0 },
+    error: sampling_error,
+    colour: [95.0, 0.12, 0.74],
+    none: "What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,alloc. Status tells JVMs that cannot be.",
+};
+
+/// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in
+/// which a thread waited for a CPU has no stack: it is the ledger's, and a picture has it as a frame of its own.
+pub(super) static WALL: KindFacts = KindFacts {
+    slug: "wall",
+    tag: None,
+    holds: &[SampleKind::Cpu, SampleKind::OffCpu],
+    reason: None,
+    title: "wall time",
+    weight: ValueFacts { name: "wall", unit: "nanoseconds" },
+    period: ValueFacts { name: "wall", unit: "nanoseconds" },
+    pace: Pace::Every(10_000_000),
+    profile: "wall",
+    unit: "ns",
+    column: "WALL",
+    amount: Amount { key: "wall_seconds", of: 1_000_000_000 },
+    picture: Scale { unit: "ms", of: 1e6 },
+    error: sampling_error,
+    colour: [300.0, 0.1, 0.7],
+    none: "What is selected neither ran nor, as far as waits are sampled, waited in this time: --events cpu,off-cpu.",
+};
