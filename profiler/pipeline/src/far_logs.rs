@@ -87,7 +87,7 @@ impl FarLogs {
     /// The logs there, by name; with `app` only that application's.
     ///
     /// # Errors
-    /// [`FarLogError::Remote`]: it refuses, does not answer, or has more than [`MAX_FILES`] files. [`FarLogError::NoLog`].
+    /// [`FarLogError::Remote`]: it refuses, does not answer, or has more than 200,000 files. [`FarLogError::NoLog`].
     pub fn find(&mut self, app: Option<&str>) -> Result<Vec<FarLog>, FarLogError> {
         let (above, last) = self.url.rsplit_once('/').unwrap_or_default();
         let mut logs = logs(self.runtime.block_on(self.remote.list("", MAX_FILES))?, last, app);

@@ -55,7 +55,7 @@ function section(runs, chosen, { store }) {
   const compare = (run) => {
     if (chosen) return run === chosen ? 'chosen' : h('a', { href: versus(chosen, run) }, 'with the chosen one');
     const last = before.get(run);
-    return h('span', {}, last ? h('a', { href: versus(last, run) }, 'with the run before') : '', last && runs.length > 2 ? ' · ' : '',
+    return h('span', {}, last ? h('a', { href: versus(last, run) }, 'with the run before') : '', last ? ' · ' : '',
       runs.length > 1 ? h('a', { href: store.href({ left: run.app }) }, 'with another') : '–');
   };
   const columns = [
