@@ -14,7 +14,7 @@ use bytes::Bytes;
 pub use error::{DownloadError, RemoteError};
 use futures_util::TryStreamExt;
 use object_store::path::Path as Key;
-use object_store::{GetOptions, GetRange, MultipartUpload, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -32,6 +32,12 @@ pub struct Object {
     pub bytes: u64,
     /// When it was put, milliseconds since the Unix epoch.
     pub put_ms: i64,
+}
+
+impl Object {
+    fn of(name: String, meta: &ObjectMeta) -> Self {
+        Self { name, bytes: meta.size, put_ms: meta.last_modified.timestamp_millis() }
+    }
 }
 
 /// An object store below a prefix.
@@ -180,7 +186,7 @@ impl Remote {
                 });
             }
             if let Some(name) = self.name(meta.location.as_ref()) {
-                all.push(Object { name, bytes: meta.size, put_ms: meta.last_modified.timestamp_millis() });
+                all.push(Object::of(name, &meta));
             }
         }
         all.sort();
@@ -193,11 +199,7 @@ impl Remote {
     /// The store refuses or does not answer.
     pub async fn head(&self, name: &str) -> Result<Option<Object>, RemoteError> {
         match self.within(self.store.head(&self.key(name))).await {
-            Ok(meta) => Ok(Some(Object {
-                name: name.to_owned(),
-                bytes: meta.size,
-                put_ms: meta.last_modified.timestamp_millis(),
-            })),
+            Ok(meta) => Ok(Some(Object::of(name.to_owned(), &meta))),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.error("give", name, &error)),
         }

@@ -17,8 +17,8 @@ pub fn build(node: &str, runs: &RunNames, identity: &Identity, comm: &str, pid: 
     let app = if known.is_empty() && driver_side { UNKNOWN_APP } else { known };
     let name = identity.app_name.as_deref().unwrap_or_default();
     let service = [name, known, comm].into_iter().find(|t| !t.is_empty()).unwrap_or(UNKNOWN_COMM);
-    let run = identity.run.as_deref().unwrap_or_else(|| runs.of(name));
-    let run = if app.is_empty() { "" } else { run };
+    // Most processes are of no application: the expression is not for them.
+    let run = if app.is_empty() { "" } else { identity.run.as_deref().unwrap_or_else(|| runs.of(name)) };
     let deploy =
         if identity.deploy == Deploy::Unknown && !identity.is_spark() { "" } else { identity.deploy.slug() };
     LabelSetBuilder::new()

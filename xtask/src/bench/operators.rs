@@ -207,8 +207,7 @@ fn pairs(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<R
         for ran in ran.iter().filter(|ran| ran.name == name && ran.time > 1) {
             for (operator, of, samples) in operators(daemon, range, ran.execution)? {
                 all += samples;
-                let plain = operator.split(" (codegen").next().unwrap_or_default();
-                if of == "operator" && names.contains(&plain) {
+                if of == "operator" && names.contains(&operator.as_str()) {
                     own += samples;
                 }
             }
