@@ -75,7 +75,7 @@ reasons! {
         ThreadsFull = 8, "threads_full", "The table of named threads was full, or the user had his share of it: a thread's samples have no name.";
         NamesTooFast = 9, "names_too_fast", "A thread renamed itself over 1,000 times in a second, or a user's threads together over 20,000 times (60,000 where he runs Spark): their names are not told for the rest of it.";
         WakeUnseen = 10, "wake_unseen", "A thread's wait had no end that was seen: it is not counted.";
-        WaitersFull = 11, "waiters_full", "The table of threads whose waits are watched was full: a thread's waits are not counted.";
+        WaitersFull = 11, "waiters_full", "The table of threads whose waits are watched was full, or what of it its user may have: a thread's waits are not counted.";
         RingFullWait = 12, "ring_full_wait", "The ring buffer was half full: a wait is not counted.";
         ProbesMet = 13, "probes_met", "A thread allocated while another one's allocation was being sampled on the same CPU, in its middle: the allocation is not counted.";
         PauseLost = 14, "pause_lost", "A JVM's pause is not told one by one, though its tasks' sums have it: it had over 1,000 in a second, or the ring buffer or the table of JVMs had no room.";

@@ -1,4 +1,5 @@
-//! What the kernel keeps of each user, and of each of his cgroups, to share the ring and the table of named threads.
+//! What the kernel keeps of each user, and of each of his cgroups, to share the ring, and the tables of named and of
+//! waiting threads.
 //!
 //! The program side is in `shares`; the daemon reads what each user lost, and tells which users run Spark.
 
@@ -45,15 +46,25 @@ pub enum Loss {
     Name = 5,
     /// A pause of a JVM.
     Pause = 6,
+    /// A place in the table of threads whose waits are watched.
+    Waiter = 7,
 }
 
 impl Loss {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 7] =
-        [Self::Stack, Self::Sample, Self::Task, Self::Thread, Self::Place, Self::Name, Self::Pause];
+    pub const ALL: [Self; 8] = [
+        Self::Stack,
+        Self::Sample,
+        Self::Task,
+        Self::Thread,
+        Self::Place,
+        Self::Name,
+        Self::Pause,
+        Self::Waiter,
+    ];
 }
 
-/// What a user, or a cgroup of his, has in the ring and in the table of threads. Positions are those of the ring, which
+/// What a user, or a cgroup of his, has in the ring and in the tables of threads. Positions are those of the ring, which
 /// only grow: what was put before the reader's has been read.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,10 +81,10 @@ pub struct Share {
     pub newer: u64,
     /// A second, in the upper half, and the names told in it.
     pub names: u64,
-    /// Entries in the table of threads.
+    /// Entries in the table of named threads.
     pub threads: u64,
-    /// Zero.
-    pub pad: u64,
+    /// Entries in the table of threads whose waits are watched.
+    pub waiters: u64,
     /// What he lost, by [`Loss`]; a user's only.
     pub lost: [u64; 8],
 }

@@ -1,4 +1,4 @@
-//! Who may put what into the ring, and who may have one more place in the table of named threads.
+//! Who may put what into the ring, and who may have one more place in a table of threads.
 //!
 //! In: the current task's user and cgroup, the size of a record, how full the ring is. Out: whether it may go up; what may
 //! not is counted under its user. The rule is that of buffers in switches (dynamic thresholds): a user may have as many
@@ -19,7 +19,7 @@ use aya_ebpf::helpers::bpf_get_current_uid_gid;
 use aya_ebpf::helpers::generated::bpf_get_current_cgroup_id;
 use core::arch::asm;
 use profiler_ebpf::{
-    GROUPS_AT, Loss, MAX_NAMES_OF_USER, SHARE_SETS, SHARE_WAYS, SPARK_WEIGHT, Share, TOTAL_AT,
+    GROUPS_AT, Loss, MAX_NAMES_OF_USER, MAX_WAITERS, SHARE_SETS, SHARE_WAYS, SPARK_WEIGHT, Share, TOTAL_AT,
 };
 
 /// A record's head in the ring (`BPF_RINGBUF_HDR_SZ`).
@@ -88,39 +88,100 @@ pub fn one_more_name(now: u64) -> u64 {
     u64::from(told)
 }
 
+/// A table of threads that users share.
+#[derive(Clone, Copy)]
+pub enum Table {
+    /// [`crate::maps::THREADS`].
+    Named,
+    /// [`crate::maps::WAITERS`].
+    Waiting,
+}
+
+impl Table {
+    /// How many places it has.
+    #[inline(always)]
+    fn room(self) -> u64 {
+        match self {
+            Self::Named => THREAD_ROOM.load(),
+            Self::Waiting => u64::from(MAX_WAITERS),
+        }
+    }
+
+    /// What a user loses who may have no more of them.
+    #[inline(always)]
+    pub fn loss(self) -> u64 {
+        match self {
+            Self::Named => Loss::Place as u64,
+            Self::Waiting => Loss::Waiter as u64,
+        }
+    }
+
+    /// Where an account has its places.
+    #[inline(always)]
+    fn taken(self, share: *mut Share) -> *mut u64 {
+        // SAFETY: a field's address; nothing is read.
+        match self {
+            Self::Named => unsafe { &raw mut (*share).threads },
+            Self::Waiting => unsafe { &raw mut (*share).waiters },
+        }
+    }
+}
+
 /// A place in the table of named threads, for the current one: what to give back at its end, or 0 when its user has as
 /// many as he may.
 #[inline(never)]
 pub fn take_place() -> u64 {
-    let uid = bpf_get_current_uid_gid() as u32;
-    let read = EVENTS.query(u64::from(BPF_RB_CONS_POS));
-    let Some((user_at, user, group_at, group)) = both(uid, read) else { return COUNTED };
-    let Some(all) = SHARES.get_ptr_mut(TOTAL_AT) else { return COUNTED };
-    // SAFETY: slots of the array.
-    unsafe {
-        let taken = (&raw const (*all).threads).read_volatile();
-        let free = 2 * THREAD_ROOM.load().saturating_sub(taken) * weight(uid);
-        if (*user).threads + (*group).threads + 1 > free {
-            count(&mut *user, Loss::Place as u64);
-            return 0;
-        }
-        for share in [user, group, all] {
-            add(&raw mut (*share).threads, 1);
-        }
-    }
-    COUNTED | u64::from(user_at) << 32 | u64::from(group_at)
+    take(Table::Named)
 }
 
 /// Gives a place back: what [`take_place`] answered.
 #[inline(never)]
 pub fn give_back(place: u64) -> u64 {
+    give(Table::Named, place)
+}
+
+/// As [`take_place`], in the table of threads whose waits are watched.
+#[inline(never)]
+pub fn take_waiter() -> u64 {
+    take(Table::Waiting)
+}
+
+/// Gives back what [`take_waiter`] answered.
+#[inline(never)]
+pub fn give_back_waiter(place: u64) -> u64 {
+    give(Table::Waiting, place)
+}
+
+#[inline(always)]
+fn take(table: Table) -> u64 {
+    let uid = bpf_get_current_uid_gid() as u32;
+    let read = EVENTS.query(u64::from(BPF_RB_CONS_POS));
+    let Some((user_at, user, group_at, group)) = both(uid, read) else { return COUNTED };
+    let Some(all) = SHARES.get_ptr_mut(TOTAL_AT) else { return COUNTED };
+    // SAFETY: slots of the array; each word is read whole.
+    unsafe {
+        let taken = table.taken(all).read_volatile();
+        let free = 2 * table.room().saturating_sub(taken) * weight(uid);
+        if *table.taken(user) + *table.taken(group) + 1 > free {
+            count(&mut *user, table.loss());
+            return 0;
+        }
+        for share in [user, group, all] {
+            add(table.taken(share), 1);
+        }
+    }
+    COUNTED | u64::from(user_at) << 32 | u64::from(group_at)
+}
+
+#[inline(always)]
+fn give(table: Table, place: u64) -> u64 {
     if place & COUNTED == 0 {
         return 0;
     }
     for at in [(place >> 32) as u32 & 0xffff, place as u32, TOTAL_AT] {
         if let Some(share) = SHARES.get_ptr_mut(at) {
             // SAFETY: a slot of the array.
-            unsafe { add(&raw mut (*share).threads, u64::MAX) };
+            unsafe { add(table.taken(share), u64::MAX) };
         }
     }
     0
@@ -162,7 +223,7 @@ fn slot(owner: u64, at: u32, read: u64) -> Option<(u32, *mut Share)> {
         }
         if share.owner == 0 && rank < 2 {
             (chosen, rank) = (first + way, 2);
-        } else if share.threads == 0 && share.last <= read && rank < 1 {
+        } else if share.threads == 0 && share.waiters == 0 && share.last <= read && rank < 1 {
             (chosen, rank) = (first + way, 1);
         }
     }

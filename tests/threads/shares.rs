@@ -1,7 +1,10 @@
-//! A table of named threads that a neighbour fills: the others' have their places.
+//! Tables of threads that a neighbour fills: the others' have their places.
 
 use super::*;
 use emberscope_capture::{Loss, UserLoss};
+use emberscope_model::SampleKind;
+use profiler_ebpf::PartyKind;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 
@@ -16,13 +19,19 @@ fn named(events: &[RawEvent], pid: Pid) -> (usize, usize) {
     (named.len(), named.iter().filter(|thread| thread.name_seq == 0).count())
 }
 
-#[test]
-fn a_user_with_many_threads_leaves_places_for_others() {
-    let Some((features, _guard)) = host("shared_table") else { return };
+/// The fixture, where every user may run it; while the directory lives.
+fn program_for_all() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("is ours");
     let program = dir.path().join("names");
     std::fs::copy(fixture(), &program).expect("copied");
+    (dir, program)
+}
+
+#[test]
+fn a_user_with_many_threads_leaves_places_for_others() {
+    let Some((features, _guard)) = host("shared_table") else { return };
+    let (_dir, program) = program_for_all();
     let mut capture = start(&CaptureConfig { max_threads: PLACES, ..config() }, &features);
     watch(&mut capture, &program, "set_name");
     let mut events = Vec::new();
@@ -55,4 +64,53 @@ fn a_user_with_many_threads_leaves_places_for_others() {
     capture.set_spark_users([FLOODER].into());
     let spark = spread(&mut capture, &mut events, FLOODER, 250);
     assert_eq!(named(&events, spark.pid()).1, 0);
+}
+
+/// The kernel's table of threads whose waits are watched: threads of others that run tasks have their places, too.
+#[test]
+fn a_user_with_many_tasks_leaves_places_for_others_waits() {
+    let Some((features, _guard)) = host("shared_waiters") else { return };
+    let (_dir, program) = program_for_all();
+    let others = vec![(SampleKind::OffCpu, 10_000_000)];
+    let mut capture = start(&CaptureConfig { others, ..config() }, &features);
+    if !capture.has_waits() {
+        return skip("shared_waiters", "waits cannot be sampled here");
+    }
+    watch(&mut capture, &program, "set_name");
+    let mut events = Vec::new();
+    // How many of a program's threads are waiters, once all of them have a name.
+    let tasks = |capture: &mut Capture, events: &mut Vec<RawEvent>, uid, count: usize| {
+        let mut command = Command::new(&program);
+        let command = command.args(["tasks", &count.to_string()]).uid(uid).gid(uid);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        capture.set_party(child.id(), PartyKind::Executor, child.id()).expect("there is room");
+        child.stdin.take().expect("piped").write_all(b"\n").expect("it reads");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let program = Program(child, out);
+        let end = Instant::now() + PATIENCE;
+        while named(events, program.pid()).0 < count && Instant::now() < end {
+            record(capture, Duration::from_millis(50), events);
+        }
+        assert_eq!(named(events, program.pid()), (count, 0));
+        record(capture, Duration::from_millis(300), events);
+        // All that began, whenever.
+        let waits = capture.open_waits(u64::MAX, 0);
+        let waiters = waits.iter().filter(|wait| wait.sample.pid == program.pid()).count();
+        (program, waiters)
+    };
+    let (flood, waiters) = tasks(&mut capture, &mut events, FLOODER, 1300);
+    assert!((1020..=1030).contains(&waiters), "one user may have half of them: {waiters}");
+    let (_calm, calm) = tasks(&mut capture, &mut events, CALM, 100);
+    assert_eq!(calm, 100);
+    let losses = capture.lost_by_user();
+    let losses = losses.iter().filter(|loss| loss.what == Loss::Waiter).collect::<Vec<_>>();
+    let without = 1300 - waiters as u64;
+    assert_eq!(losses, [&UserLoss { uid: FLOODER, what: Loss::Waiter, count: without }]);
+    assert_eq!(capture.lost().get(DropReason::WaitersFull), without);
+
+    // His places are free when he has ended.
+    drop(flood);
+    record(&mut capture, Duration::from_millis(300), &mut events);
+    let (_again, waiters) = tasks(&mut capture, &mut events, FLOODER, 900);
+    assert_eq!(waiters, 900);
 }

@@ -9,6 +9,7 @@ use super::throttle;
 use crate::globals::WAIT_EVERY_NS;
 use crate::maps::{FILTER, NO_WAITER, WAITERS};
 use crate::output::Counts;
+use crate::shares::{self, Table};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::bpf_get_current_task;
 use core::arch::asm;
@@ -32,12 +33,7 @@ pub fn renamed<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, runs_t
         return;
     }
     if runs_task && WAITERS.get_ptr(tid).is_none() {
-        let Some(blank) = NO_WAITER.get(0) else { return };
-        if WAITERS.insert(tid, blank, 0).is_ok() {
-            count(tid, 1);
-        } else if let Some(counts) = Counts::of_this_cpu() {
-            counts.lost(ctx, DropReason::WaitersFull);
-        }
+        begin(ctx, tid);
     }
     let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
     // SAFETY: an entry of the map, each word written whole; the current task, which is read without faulting.
@@ -46,6 +42,28 @@ pub fn renamed<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, runs_t
         (*waiter).name_seq = seq;
         (*waiter).runs = u32::from(runs_task);
         (*waiter).quota = throttle::has_quota(bpf_get_current_task() as *const u8);
+    }
+}
+
+/// An entry for the current thread, if there is room for one more of its user's.
+#[inline(always)]
+fn begin<C: EbpfContext>(ctx: &C, tid: u32) {
+    let Some(blank) = NO_WAITER.get(0) else { return };
+    let place = shares::take_waiter();
+    if place != 0 && WAITERS.insert(tid, blank, 0).is_ok() {
+        if let Some(waiter) = WAITERS.get_ptr_mut(tid) {
+            // SAFETY: an entry of the map; a word, written whole.
+            unsafe { (*waiter).place = place };
+        }
+        count(tid, 1);
+        return;
+    }
+    if place != 0 {
+        shares::give_back_waiter(place);
+        shares::lost(Table::Waiting.loss());
+    }
+    if let Some(counts) = Counts::of_this_cpu() {
+        counts.lost(ctx, DropReason::WaitersFull);
     }
 }
 
@@ -64,7 +82,14 @@ pub fn renumbered(tid: u32, seq: u32) {
 /// A thread ends.
 #[inline(always)]
 pub fn thread_ended(tid: u32) {
-    if may_be(tid) && WAITERS.remove(tid).is_ok() {
+    if !may_be(tid) {
+        return;
+    }
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
+    // SAFETY: an entry of the map; a word, read whole.
+    let place = unsafe { read_volatile(&raw const (*waiter).place) };
+    if WAITERS.remove(tid).is_ok() {
+        shares::give_back_waiter(place);
         count(tid, -1);
     }
 }

@@ -1,4 +1,4 @@
-//! What each user lost for want of room in the ring and in the table of named threads, and who runs Spark.
+//! What each user lost for want of room in the ring and in the tables of threads, and who runs Spark.
 //!
 //! In: the kernel's account of each user ([`Share`]), read when something was lost since the last look. Out: the losses
 //! since then, by user. The programs give a user's slot away when four others with losses fell into his set and he has
@@ -78,10 +78,19 @@ impl Seen {
     /// Whether anything was lost since it was asked last.
     fn lost_more(&mut self, lost: &LostCounts) -> bool {
         use DropReason::{
-            NamesTooFast, RingFullEvent, RingFullSample, RingFullStack, RingFullThread, ThreadsFull,
+            NamesTooFast, PauseLost, RingFullEvent, RingFullSample, RingFullStack, RingFullThread,
+            ThreadsFull, WaitersFull,
         };
-        let reasons =
-            [RingFullSample, RingFullStack, RingFullEvent, RingFullThread, ThreadsFull, NamesTooFast];
+        let reasons = [
+            RingFullSample,
+            RingFullStack,
+            RingFullEvent,
+            RingFullThread,
+            ThreadsFull,
+            NamesTooFast,
+            PauseLost,
+            WaitersFull,
+        ];
         let sum = reasons.into_iter().fold(0u64, |sum, reason| sum.saturating_add(lost.get(reason)));
         std::mem::replace(&mut self.lost, sum) != sum
     }

@@ -1,4 +1,4 @@
-//! What users lost before it came up: in the ring, and in the kernel's table of named threads.
+//! What users lost before it came up: in the ring, and in the kernel's tables of threads.
 //!
 //! In: their losses, once a second. Out: refusals by user, as those of the daemon's own tables, and word to the registry of
 //! whose processes it has to look at anew, since events of theirs are missing. The kernel knows users and not cgroups by
@@ -10,8 +10,16 @@ use emberscope_process::Registry;
 use std::collections::BTreeSet;
 
 /// A table for each [`Loss`], in its order.
-const TABLES: [&str; Loss::ALL.len()] =
-    ["ring_stacks", "ring_samples", "ring_events", "ring_names", "named_threads", "names_a_second", "pauses"];
+const TABLES: [&str; Loss::ALL.len()] = [
+    "ring_stacks",
+    "ring_samples",
+    "ring_events",
+    "ring_names",
+    "named_threads",
+    "names_a_second",
+    "pauses",
+    "waiting_threads",
+];
 
 /// Refusals of the kernel's tables, by user.
 #[derive(Debug, Default)]
@@ -58,8 +66,8 @@ mod tests {
             uid == 8
         });
         let totals: Vec<u64> = shares.refusals().map(|(_, refused)| refused.total()).collect();
-        assert_eq!(totals, [101, 0, 0, 0, 3, 0, 0]);
-        let (table, stacks) = shares.refusals().next().expect("seven");
+        assert_eq!(totals, [101, 0, 0, 0, 3, 0, 0, 0]);
+        let (table, stacks) = shares.refusals().next().expect("eight");
         let mut by: Vec<_> = stacks.by_tenant().map(|(who, count)| (who.uid, who.spark, count)).collect();
         by.sort_unstable();
         assert_eq!((table, by), ("ring_stacks", vec![(7, false, 100), (8, true, 1)]));
