@@ -1,22 +1,27 @@
 //! Waits that last: what of them was counted already.
 //!
 //! In: waits that are not over, each second and at the ends of windows, and waits that ended. Out: the stretch that is to be
-//! counted now. So a wait of a minute is in each window in which it passed, and once. One entry a waiting thread.
+//! counted now. So a wait of a minute is in each window in which it passed, and once. What was counted of a wait is kept until
+//! its end is told, or until it was missing from two looks: between these the ring was read, so its end was lost.
 
 use super::stacks::StackToken;
 use super::worker::Worker;
 use emberscope_aggregate::ClockReading;
-use emberscope_model::{FastMap, RawWait, Tid};
+use emberscope_model::{FastMap, FastSet, RawWait, Tid};
 use profiler_ebpf::MAX_WAITERS;
 
 /// Waits that go on are counted when they are as old. Shorter ones are counted when they end.
 const SHORTEST_NS: u64 = 20_000_000;
 
+/// What is kept at most: of each thread a wait that goes on, and one whose end is still in the ring.
+const MOST: usize = 2 * MAX_WAITERS as usize;
+
 /// A wait that was counted up to a time.
 #[derive(Debug)]
 struct Counted {
-    began_ns: u64,
     until_ns: u64,
+    /// At the last look it was not there any more.
+    missing: bool,
     /// The wait's stack, which comes up once.
     stack: StackToken,
 }
@@ -32,15 +37,15 @@ pub struct Stretch {
     pub weight: u64,
 }
 
-/// Waits that are counted in part, by thread.
+/// Waits that are counted in part, by thread and beginning.
 #[derive(Debug, Default)]
-pub struct OpenWaits(FastMap<Tid, Counted>);
+pub struct OpenWaits(FastMap<(Tid, u64), Counted>);
 
 impl OpenWaits {
     /// A wait that is over: what of it was not counted yet, and its stack where that is known.
     pub fn ended(&mut self, wait: &RawWait) -> (Stretch, Option<StackToken>) {
         let known = match wait.several {
-            false => self.0.remove(&wait.sample.tid).filter(|known| known.began_ns == wait.began_ns),
+            false => self.0.remove(&(wait.sample.tid, wait.began_ns)),
             true => None,
         };
         let from = known.as_ref().map_or(wait.began_ns, |known| known.until_ns);
@@ -49,24 +54,27 @@ impl OpenWaits {
 
     /// A wait that goes on: what passed since it was told last.
     pub fn goes_on(&self, wait: &RawWait) -> (Stretch, Option<StackToken>) {
-        let known = self.0.get(&wait.sample.tid).filter(|known| known.began_ns == wait.began_ns);
+        let known = self.0.get(&(wait.sample.tid, wait.began_ns));
         let from = known.map_or(wait.began_ns, |known| known.until_ns);
         (stretch(wait, from), known.map(|known| known.stack.clone()))
     }
 
     /// The wait is counted up to now.
     pub fn counted(&mut self, wait: &RawWait, stack: StackToken) {
-        let (began_ns, until_ns) = (wait.began_ns, wait.sample.time_ns);
-        if self.0.len() < MAX_WAITERS as usize || self.0.contains_key(&wait.sample.tid) {
-            self.0.insert(wait.sample.tid, Counted { began_ns, until_ns, stack });
+        let key = (wait.sample.tid, wait.began_ns);
+        if self.0.len() < MOST || self.0.contains_key(&key) {
+            self.0.insert(key, Counted { until_ns: wait.sample.time_ns, missing: false, stack });
         }
     }
 
-    /// Keeps the waits that go on.
+    /// Keeps the waits that go on, and those that did at the last look: their end may be in the ring yet.
     pub fn keep(&mut self, open: &[RawWait]) {
-        let goes_on =
-            |tid: Tid, began_ns| open.iter().any(|wait| (wait.sample.tid, wait.began_ns) == (tid, began_ns));
-        self.0.retain(|tid, counted| goes_on(*tid, counted.began_ns));
+        let open: FastSet<(Tid, u64)> = open.iter().map(|wait| (wait.sample.tid, wait.began_ns)).collect();
+        self.0.retain(|wait, counted| {
+            let was_missing = counted.missing;
+            counted.missing = !open.contains(wait);
+            !(was_missing && counted.missing)
+        });
     }
 }
 
@@ -165,8 +173,24 @@ mod tests {
         assert_eq!(of(open.ended(&wait(7, 160, 190))), (160, 190, 30, None));
         // An end that was told before what was read of it earlier comes to nothing.
         assert_eq!(open.ended(&wait(8, 100, 140)).0.weight, 0);
-        open.counted(&wait(9, 100, 150), token());
-        open.keep(&[wait(9, 100, 160)]);
-        assert_eq!(open.0.keys().copied().collect::<Vec<_>>(), [9]);
+    }
+
+    /// It ended after the ring was read and before the map was: the look finds the thread at its next wait, or running.
+    #[test]
+    fn an_end_that_is_in_the_ring_yet_is_of_what_was_counted() {
+        let (mut open, stack) = (OpenWaits::default(), token());
+        for tid in [7, 8, 9] {
+            open.counted(&wait(tid, 100, 150), stack.clone());
+        }
+        open.keep(&[wait(7, 170, 180), wait(9, 100, 180)]);
+        open.counted(&wait(7, 170, 180), stack.clone());
+        assert_eq!(of(open.ended(&wait(7, 100, 165))), (150, 165, 15, Some(stack.clone())));
+        assert_eq!(of(open.ended(&wait(8, 100, 160))), (150, 160, 10, Some(stack.clone())));
+        assert_eq!(of(open.ended(&wait(7, 170, 181))), (180, 181, 1, Some(stack)));
+        // One whose end was lost is not kept for ever.
+        open.keep(&[]);
+        assert_eq!(open.0.len(), 1);
+        open.keep(&[]);
+        assert_eq!(open.0.len(), 0);
     }
 }
