@@ -3,7 +3,7 @@
 //! calls, its arguments, its limits, a network of its own. It samples, and answers a flame graph of a program of the host.
 
 use super::deploy::{daemon_set, object};
-use super::package::{EPOCH, VERSION, binary_or_skip};
+use super::package::{VERSION, binary_or_skip, shared};
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Ran, Running, is_root, ran, skip, wait_for};
 use serde_json::Value;
@@ -11,7 +11,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use xtask::package::{Source, make_image};
 use xtask::setup::{packaging, seccomp};
 
 /// On a machine that does other things.
@@ -114,14 +113,13 @@ fn the_image_runs_with_the_manifests_rights() -> Result<()> {
         }
     };
     let dir = tempfile::tempdir()?;
-    let source = Source { binary: &binary, version: VERSION, epoch: EPOCH };
-    let (file, digest) = make_image(source, &dir.path().join("package"))?;
+    let packages = shared(&binary, VERSION)?;
     let podman = Podman { dir: dir.path().join("podman") };
-    let archive = format!("oci-archive:{}", file.display());
+    let archive = format!("oci-archive:{}", packages.image.display());
     podman.ran(&["pull", &archive])?.good()?;
     let image = format!("localhost/emberscope:{VERSION}");
     let loaded = podman.ran(&["image", "inspect", "--format", "{{.Digest}}", &image])?.good()?.out;
-    assert_eq!(loaded.trim(), digest, "what the chart names");
+    assert_eq!(loaded.trim(), packages.digest, "what the chart names");
     what_is_inside(&podman, &image)?;
 
     volumes(dir.path())?;

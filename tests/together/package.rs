@@ -5,15 +5,16 @@ use anyhow::{Context as _, Result, ensure};
 use emberscope_target::elf::Headers;
 use emberscope_target::text::hex;
 use emberscope_tests::{can_unshare_mounts, is_root, ran, required, skip};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use xtask::fresh::system;
 use xtask::package::{Packages, Source, make};
 use xtask::setup::packaging;
 
 /// The time that all has.
-pub(super) const EPOCH: &str = "1700000000";
+const EPOCH: &str = "1700000000";
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Another one, as far as the package tells.
 const NEXT: &str = "99.0.0";
@@ -39,6 +40,22 @@ fn made(binary: &Path, version: &str, dir: &Path) -> Result<Packages> {
     make(Source { binary, version, epoch: EPOCH }, dir)
 }
 
+/// The packages of a version, made once for all tests of a run: compressing them is most of what these take.
+pub(super) fn shared(binary: &Path, version: &'static str) -> Result<Arc<Packages>> {
+    static MADE: Mutex<BTreeMap<&str, Arc<Packages>>> = Mutex::new(BTreeMap::new());
+    let mut all = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(packages) = all.get(version) {
+        return Ok(Arc::clone(packages));
+    }
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(version);
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir).with_context(|| format!("emptying {}", dir.display()))?;
+    }
+    let packages = Arc::new(made(binary, version, &dir)?);
+    all.insert(version, Arc::clone(&packages));
+    Ok(packages)
+}
+
 fn build_id(path: &Path) -> Result<String> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     let id = Headers::read(&file, file.metadata()?.len())?.build_id(&file);
@@ -49,13 +66,14 @@ fn build_id(path: &Path) -> Result<String> {
 #[test]
 fn two_packagings_are_the_same_bytes() -> Result<()> {
     let Some(binary) = binary_or_skip("two_packagings_are_the_same_bytes") else { return Ok(()) };
+    let first = shared(&binary, VERSION)?;
     let dir = tempfile::tempdir()?;
-    let first = made(&binary, VERSION, &dir.path().join("first"))?;
     let second = made(&binary, VERSION, &dir.path().join("second"))?;
     let sums = std::fs::read_to_string(&first.sums)?;
     assert_eq!(sums, std::fs::read_to_string(&second.sums)?);
     assert_eq!(sums.lines().count(), 7, "{sums}");
-    let check = format!("cd {} && sha256sum --check --strict SHA256SUMS", dir.path().join("first").display());
+    let check =
+        format!("cd {} && sha256sum --check --strict SHA256SUMS", dir.path().join("second").display());
     ran(["sh", "-c", &check])?.good()?;
 
     let list = ["tar", "--numeric-owner", "--utc", "--full-time", "-tvf"].map(str::to_owned);
@@ -168,8 +186,7 @@ fn the_debian_package_comes_and_goes() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let Some(system) = system_or_skip(test, dir.path().join("system")) else { return Ok(()) };
     let Some(binary) = binary_or_skip(test) else { return Ok(()) };
-    let packages = made(&binary, VERSION, &dir.path().join("packages"))?;
-    let next = made(&binary, NEXT, &dir.path().join("next"))?;
+    let (packages, next) = (shared(&binary, VERSION)?, shared(&binary, NEXT)?);
     let (before, users) = (system.files()?, system.read("etc/passwd")?);
 
     system.install(&packages.deb)?;
@@ -215,8 +232,7 @@ fn the_rpm_package_comes_and_goes() -> Result<()> {
         skip(test, &format!("no RPM to install with: {error:#}"));
         return Ok(());
     }
-    let packages = made(&binary, VERSION, &dir.path().join("packages"))?;
-    let next = made(&binary, NEXT, &dir.path().join("next"))?;
+    let (packages, next) = (shared(&binary, VERSION)?, shared(&binary, NEXT)?);
     let file = |package: &Path| package.display().to_string();
     let (before, users) = (system.files()?, system.read("etc/passwd")?);
 

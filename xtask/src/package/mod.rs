@@ -146,18 +146,6 @@ pub fn make(source: Source<'_>, dir: &Path) -> Result<Packages> {
     Ok(Packages { digest, stripped: bytes, glibc, ..made })
 }
 
-/// Makes the container image alone, in `dir`: the file and its digest.
-pub fn make_image(source: Source<'_>, dir: &Path) -> Result<(PathBuf, String)> {
-    let arch = Arch::own().context("packages are made on x86-64 and arm64 only")?;
-    packaging::ensure()?;
-    let (stripped, image) = (dir.join("emberscope"), dir.join("emberscope.oci.tar"));
-    tree::create_parent(&stripped)?;
-    program::split(source.binary, &stripped, &dir.join("emberscope.debug"))?;
-    tree::mode(&stripped, 0o755)?;
-    let digest = image::pack(&stripped, source.version, arch, source.epoch, &dir.join("image"), &image)?;
-    Ok((image, digest))
-}
-
 /// Writes the files' SHA-256, by their names, as sha256sum(1) checks them.
 fn sum(dir: &Path, files: &[&PathBuf], to: &Path) -> Result<()> {
     let mut names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();
