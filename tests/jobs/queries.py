@@ -186,8 +186,9 @@ class Pairs(Shop):
         return rows.withColumn("most", F.max("id").over(over)), rows
 
     def generate(self):
-        rows = self.numbers(1).select(F.split(F.repeat(F.lit("some,words,"), 20), ",").alias("words"))
-        return rows.select(F.explode("words").alias("word")).where("word < ''"), rows.where("words[0] < ''")
+        text = F.concat(F.lit("some,words," * 20), F.col("id").cast("string"))
+        rows = self.numbers(1).select(F.split(text, ",").alias("words"))
+        return rows.select(F.explode("words").alias("word")).where("word < ''"), rows
 
     def exchange(self):
         rows = self.numbers(10)

@@ -15,6 +15,8 @@ LABEL = "operator"
 #: Signs of frames that are kept: beyond it they are made anew.
 _MOST_KNOWN = 200_000
 _SILENT_KINDS = ("kernel", "label", "class", "unknown")
+#: What is told before the first frame.
+_NOTHING = (None, None, None, False)
 _SPARK = "org.apache.spark."
 _EXECUTION = "org.apache.spark.sql.execution."
 
@@ -73,7 +75,7 @@ def _generated(rest, method, rules):
 
 
 def _sign(kind, name, rules):
-    """What one frame says: None, ("generated", stage, operator or None), or (claim, operator)."""
+    """What one frame says: None, ("generated", stage, operator or None), ("iterates",), ("projects",), or (claim, operator)."""
     if kind in _SILENT_KINDS:
         return None
     before, colon, line = name.rpartition(":")
@@ -84,6 +86,10 @@ def _sign(kind, name, rules):
     class_name, dot, method = name.rpartition(".")
     if not dot:
         return None
+    if method == "next" and class_name.startswith(rules["iterators"]):
+        return ("iterates",)
+    if class_name in rules["projections"]:
+        return ("projects",)
     if class_name.startswith(rules["generated"]):
         return _generated(class_name[len(rules["generated"]) :], method, rules)
     found = _of_class(class_name, rules)
@@ -91,36 +97,42 @@ def _sign(kind, name, rules):
 
 
 def _then(state, sign, rules):
-    """(told, around, stage) after one frame more."""
-    told, around, stage = state
+    """(told, around, stage, whether the last frame is an iterator of Scala's) after one frame more."""
+    told, around, stage, iterated = state
+    state = told, around, stage, False
+    if sign is None:
+        return state
     claim = sign[0]
+    if claim == "iterates":
+        return told, around, stage, True
+    if claim == "projects":
+        return (rules["project"], None, None, False) if iterated else state
     if claim == "generated":
         if sign[2] is None and stage == sign[1] and around is None:
             return state
-        return sign[2], None, sign[1]
+        return sign[2], None, sign[1], False
     name = sign[1]
-    if claim == "around" or claim == "ground" and state == (None, None, None):
-        return told, name, stage
+    if claim == "around" or claim == "ground" and state == _NOTHING:
+        return told, name, stage, False
     if claim == "python" and told not in rules["python"]:
-        return told, name, stage
+        return told, name, stage, False
     if claim == "own" or claim.startswith("unless ") and told != claim[len("unless ") :]:
-        return name, None, None
+        return name, None, None, False
     if claim == "shared" and told is None:
-        return name, None, stage
+        return name, None, stage, False
     return state
 
 
 def of_frames(frames, rules):
     """The operator of a stack's frames (kind, name, ...), root first. Signs of frames are kept: frames stand in many stacks."""
-    known, state = rules.setdefault("known", {}), (None, None, None)
+    known, state = rules.setdefault("known", {}), _NOTHING
     if len(known) > _MOST_KNOWN:
         known.clear()
     for frame in frames:
         key = frame[:2]
         if key not in known:
             known[key] = _sign(frame[0] or "", frame[1] or "", rules)
-        if known[key] is not None:
-            state = _then(state, known[key], rules)
-    told, around, stage = state
+        state = _then(state, known[key], rules)
+    told, around, stage, _ = state
     codegen = None if stage is None else "WholeStageCodegen (%d)" % stage
     return around or told or codegen or rules["unknown"]

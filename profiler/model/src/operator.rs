@@ -2,7 +2,9 @@
 //!
 //! In: the frames of a stack, from the root to the leaf. Out: an [`Operator`]. Frames of generated code tell it by the
 //! number of their codegen stage and the prefix of the generated method, others by their class ([`rules`]); of all that
-//! tell, the one nearest to the leaf holds, since an operator's iterator calls that of its child. Nothing but names is
+//! tell, the one nearest to the leaf holds, since an operator's iterator calls that of its child. `Project` has an iterator of
+//! Scala's instead (`iter.map(project)`, ProjectExec of 3.x, ProjectEvaluatorFactory of 4.x): a frame of that and one of a
+//! projection, as the next, tell it together. Nothing but names is
 //! read, so that stacks of any age can be asked. Names are anybody's words: what no rule knows is `unknown`, and values
 //! are from closed lists but for the number of a codegen stage.
 
@@ -58,17 +60,27 @@ pub struct OperatorWalk {
     stage: Option<u32>,
     /// The codegen stage whose code stands nearest to the leaf.
     nearest: Option<u32>,
+    /// The last frame is an iterator of Scala's.
+    iterates: bool,
 }
 
 impl OperatorWalk {
     /// After one frame more.
     pub fn then(self, sign: FrameSign) -> Self {
+        let iterated = self.iterates;
+        Self { iterates: false, ..self }.told_by(sign, iterated)
+    }
+
+    fn told_by(self, sign: FrameSign, iterated: bool) -> Self {
         match sign.0 {
             Sign::Nothing => self,
+            Sign::Iterates => Self { iterates: true, ..self },
+            Sign::Projects if iterated => Self { told: Some(PROJECT), around: None, stage: None, ..self },
+            Sign::Projects => self,
             // A method without an operator's prefix is called by one of the same stage: that holds.
             Sign::Generated(stage, None) if self.stage == Some(stage) && self.around.is_none() => self,
             Sign::Generated(stage, told) => {
-                Self { told, around: None, stage: Some(stage), nearest: Some(stage) }
+                Self { told, around: None, stage: Some(stage), nearest: Some(stage), iterates: false }
             }
             Sign::Class(name, Claim::Around) => Self { around: Some(name), ..self },
             Sign::Class(name, Claim::Ground) if self == Self::default() => {
@@ -115,11 +127,23 @@ enum Sign {
     /// Generated code of a codegen stage, and the operator that its method's prefix tells.
     Generated(u32, Option<&'static str>),
     Class(&'static str, Claim),
+    /// An iterator of Scala's gives its next element.
+    Iterates,
+    /// A row goes through a projection.
+    Projects,
 }
 
 /// Where generated classes are, up to Spark 4.x.
 const GENERATED: &str = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$";
 const OF_STAGE: &str = "GeneratedIteratorForCodegenStage";
+/// The iterators of `map`, `filter` and others; the number behind it is the compiler's.
+const ITERATORS: &str = "scala.collection.Iterator$$anon$";
+/// What rows are projected by (UnsafeProjection.createObject, of code or without).
+const PROJECTIONS: [&str; 2] = [
+    "org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection",
+    "org.apache.spark.sql.catalyst.expressions.InterpretedUnsafeProjection",
+];
+const PROJECT: &str = "Project";
 /// Highest number of a codegen stage.
 const MAX_STAGE: u32 = 999;
 /// Functions that Python workers begin with.
@@ -155,6 +179,12 @@ fn sign(name: &str) -> Sign {
     }
     // `Class.<init>` and `Class.method`.
     let Some((class, method)) = name.rsplit_once('.') else { return Sign::Nothing };
+    if method == "next" && class.starts_with(ITERATORS) {
+        return Sign::Iterates;
+    }
+    if PROJECTIONS.contains(&class) {
+        return Sign::Projects;
+    }
     match class.strip_prefix(GENERATED).and_then(|inner| inner.strip_prefix(OF_STAGE)) {
         Some(rest) => generated(rest, method),
         None => match of_class(class) {

@@ -34,7 +34,8 @@ const PAIRS: [(&str, &[&str]); 5] = [
     ("sort", &["Sort"]),
     ("hash_aggregate", &["HashAggregate", "Exchange (write)", "Exchange (read)"]),
     ("window", &["Window"]),
-    ("generate", &["Generate"]),
+    // With the filter that drops what it makes.
+    ("generate", &["Generate", "Filter"]),
     ("exchange", &["Exchange (write)", "Exchange (read)"]),
 ];
 /// Queries that are in no pair.
@@ -156,26 +157,34 @@ fn operators(daemon: &Daemon, range: &str, execution: u64) -> Result<Vec<(String
     rows.iter().map(row).collect()
 }
 
+/// An operator's name; what is none's in brackets.
+fn shown(operator: String, of: &str) -> String {
+    if of == "operator" || of == "fused" { operator } else { format!("[{of}] {operator}") }
+}
+
+/// A line with what has most of a query's samples.
+fn print_largest(name: &str, operators: &BTreeMap<String, u64>) {
+    let all: u64 = operators.values().sum();
+    let mut largest: Vec<(&String, &u64)> = operators.iter().collect();
+    largest.sort_by_key(|(_, samples)| std::cmp::Reverse(**samples));
+    let share =
+        |(operator, samples): &(&String, &u64)| format!("{operator} {:.1} %", percent(**samples, all));
+    let told: Vec<String> = largest.iter().take(4).map(share).collect();
+    println!("    {name} ({all} samples): {}", told.join(", "));
+}
+
 fn queries(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<Row>> {
     let mut whole: BTreeMap<String, u64> = BTreeMap::new();
     let mut rows = Vec::new();
     let mut of_query: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
     for ran in ran.iter().filter(|ran| !ran.name.contains(' ')) {
         for (operator, of, samples) in operators(daemon, range, ran.execution)? {
-            let name =
-                if of == "operator" || of == "fused" { operator } else { format!("[{of}] {operator}") };
-            *of_query.entry(&ran.name).or_default().entry(name).or_default() += samples;
+            *of_query.entry(&ran.name).or_default().entry(shown(operator, &of)).or_default() += samples;
             *whole.entry(of).or_default() += samples;
         }
     }
-    for (name, operators) in of_query {
-        let all: u64 = operators.values().sum();
-        let mut largest: Vec<(&String, &u64)> = operators.iter().collect();
-        largest.sort_by_key(|(_, samples)| std::cmp::Reverse(**samples));
-        let share =
-            |(operator, samples): &(&String, &u64)| format!("{operator} {:.1} %", percent(**samples, all));
-        let told: Vec<String> = largest.iter().take(3).map(share).collect();
-        println!("    {name} ({all} samples): {}", told.join(", "));
+    for (name, operators) in &of_query {
+        print_largest(name, operators);
     }
     let all: u64 = whole.values().sum();
     let of = |of: &str| whole.get(of).copied().unwrap_or(0);
@@ -203,6 +212,7 @@ fn pairs(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<R
         };
         let (with, without) = (cpu("with")?, cpu("without")?);
         let (mut own, mut all) = (0, 0);
+        let mut of_query = BTreeMap::new();
         let name = format!("{pair} with");
         for ran in ran.iter().filter(|ran| ran.name == name && ran.time > 1) {
             for (operator, of, samples) in operators(daemon, range, ran.execution)? {
@@ -210,8 +220,10 @@ fn pairs(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<R
                 if of == "operator" && names.contains(&operator.as_str()) {
                     own += samples;
                 }
+                *of_query.entry(shown(operator, &of)).or_default() += samples;
             }
         }
+        print_largest(&name, &of_query);
         let truth = 100.0 * (with - without) / with;
         rows.push(Row::deviation(
             format!("operators: {spark}, {pair}: its share"),

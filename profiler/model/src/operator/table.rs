@@ -5,7 +5,7 @@
 
 use super::nodes::{NODES, PYTHON};
 use super::rules::{CLASSES, Claim, PREFIXES, WORDS};
-use super::{GENERATED, MAX_STAGE, OF_STAGE, Operator, WORKERS};
+use super::{GENERATED, ITERATORS, MAX_STAGE, OF_STAGE, Operator, PROJECT, PROJECTIONS, WORKERS};
 use std::path::Path;
 
 /// A string of JSON: names of the rules have nothing that is to be escaped.
@@ -48,6 +48,9 @@ fn table() -> String {
         ("generated", text(&format!("{GENERATED}{OF_STAGE}"))),
         ("max_stage", MAX_STAGE.to_string()),
         ("workers", list(&WORKERS)),
+        ("iterators", text(ITERATORS)),
+        ("projections", list(&PROJECTIONS)),
+        ("project", text(PROJECT)),
         ("prefixes", named(PREFIXES)),
         ("words", named(WORDS)),
         ("classes", object(classes)),

@@ -62,6 +62,35 @@ fn generated_methods_tell_by_their_prefix() {
     all(&[(&format!("{stage} G1.hashAgg_doAggregateWithKeys_0$ G1.append"), "HashAggregate")]);
 }
 
+/// A sort without whole-stage code, whose input's iterator is Scala's (3.5.9 on Scala 2.12, 4.3.0 on 2.13).
+#[test]
+fn a_projection_that_an_iterator_calls_is_the_projects() {
+    let sort = format!("{TASK} {WRITE_V2} E.SortExec.$anonfun$doExecute$1 E.UnsafeExternalRowSorter.sort");
+    let projection = "S.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply";
+    let concat = "S.unsafe.types.UTF8String.concat";
+    all(&[
+        (
+            &format!("{sort} scala.collection.Iterator$$anon$10.next {projection} {projection} {concat}"),
+            "Project",
+        ),
+        (&format!("{sort} scala.collection.Iterator$$anon$9.next {projection}:47 {concat}"), "Project"),
+        // Its own, as an operator's that calls one itself.
+        (&format!("{sort} {projection} {concat}"), "Sort"),
+        (&format!("{sort} scala.collection.Iterator$$anon$10.next"), "Sort"),
+        (
+            &format!("{sort} scala.collection.Iterator$$anon$10.next scala.Function1.apply {projection}"),
+            "Sort",
+        ),
+        (&format!("{sort} scala.collection.Iterator$$anon$10.hasNext {projection}"), "Sort"),
+        (
+            &format!(
+                "{TASK} scala.collection.Iterator$$anon$10.next E.joins.HashJoin.$anonfun$join$1 {projection}"
+            ),
+            "unknown",
+        ),
+    ]);
+}
+
 #[test]
 fn the_frame_nearest_to_the_leaf_holds() {
     let aggregate = format!("{TASK} {SHUFFLE} {NEXT} G2.processNext G2.hashAgg_doAggregateWithoutKey_0$");
