@@ -11,7 +11,8 @@ pub const MAX_WORDS: usize = 256;
 /// Bytes of a text that are looked through for secrets; far less is kept.
 pub const MAX_SCRUBBED: usize = 4096;
 
-/// Text on one line, at most [`MAX_WORDS`] bytes of it, without secrets: SQL statements and call sites have them.
+/// Text on one line, at most [`MAX_WORDS`] bytes of it, without secrets: SQL statements and call sites have them. A statement
+/// that dbt sends is called by its model.
 #[derive(Clone, Debug, Default)]
 pub struct Words(pub String);
 
@@ -24,7 +25,10 @@ impl<'de> Deserialize<'de> for Words {
                 f.write_str("a text")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
-                Ok(Words(clean(scrub(cut(text.trim(), MAX_SCRUBBED)).as_bytes(), MAX_WORDS)))
+                let full = text.trim();
+                let text = cut(full, MAX_SCRUBBED);
+                let name = dbt_node(full).map(|node| format!("dbt {node}"));
+                Ok(Words(clean(scrub(name.as_deref().unwrap_or(text)).as_bytes(), MAX_WORDS)))
             }
             fn visit_unit<E: Error>(self) -> Result<Words, E> {
                 Ok(Words::default())
@@ -48,6 +52,23 @@ impl Words {
     }
 }
 
+/// What dbt calls the node that a statement is of, `model.shop.orders`: by the comment that it puts before or behind each statement
+/// (`query-comment` of dbt's reference: `/* {"app": "dbt", "dbt_version": .., "node_id": ..} */`).
+fn dbt_node(statement: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Comment {
+        app: String,
+        node_id: String,
+    }
+    let begins =
+        statement.strip_prefix("/*").and_then(|rest| rest.split_once("*/")).map(|(comment, _)| comment);
+    let ends =
+        || statement.trim_end_matches(';').strip_suffix("*/")?.rsplit_once("/*").map(|(_, comment)| comment);
+    let comment = begins.filter(|comment| comment.contains("\"dbt\"")).or_else(ends)?;
+    let comment: Comment = serde_json::from_str(comment.trim()).ok()?;
+    (comment.app == "dbt" && !comment.node_id.is_empty()).then_some(comment.node_id)
+}
+
 /// A number that Spark writes as -1 where it has none; 0 then.
 ///
 /// # Errors
@@ -67,6 +88,28 @@ mod tests {
         assert_eq!(time("2026-11-21T18:36:11.979GMT"), Some(1_795_286_171_979));
         for none in ["", "1969-12-31T23:59:59.999GMT", "1970-01-01T00:00:00.000GMT", "GMT", "soon"] {
             assert_eq!(time(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_statement_of_dbt_is_called_by_its_model() {
+        let said =
+            |text: &str| serde_json::from_str::<Words>(&serde_json::to_string(text).unwrap()).unwrap().0;
+        let comment = r#"/* {"app": "dbt", "dbt_version": "1.8.2", "profile_name": "shop", "target_name": "dev", "node_id": "model.shop.orders"} */"#;
+        assert_eq!(
+            said(&format!("{comment}\n\n  create or replace view default.orders as select 1")),
+            "dbt model.shop.orders"
+        );
+        assert_eq!(said(&format!("select 1\n{comment};")), "dbt model.shop.orders");
+        for other in [
+            "/* {\"app\": \"other\", \"node_id\": \"x\"} */ select 1",
+            "/* dbt */ select 1",
+            "/* {\"app\": \"dbt\"} */ select 1",
+            "/* {\"app\": \"dbt\", \"node_id\": \"\"} */ select 1",
+            "select '*/'",
+            "/*",
+        ] {
+            assert_eq!(said(other), other, "it is what it is");
         }
     }
 
