@@ -3,6 +3,7 @@
 
 use crate::held::now_ms;
 use anyhow::{Context as _, Result, ensure};
+use emberscope_model::size_in_bytes;
 use emberscope_tests::page::Seen;
 use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_for, wait_visible};
 use serde_json::Value;
@@ -17,6 +18,10 @@ const WORK: Duration = Duration::from_secs(300);
 const SLOWER: &str = "60";
 /// What both applications are runs of. Their name is `nightly scores`.
 const JOB: &str = "nightly";
+/// A setting that only the slower one has.
+const SETTING: (&str, &str) = ("spark.shuffle.file.buffer", "64k");
+/// A second of a core, or of a GiB, costs one.
+const PRICES: [&str; 4] = ["--price-core-hour", "3600", "--price-gib-hour", "3600"];
 
 #[test]
 fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
@@ -25,9 +30,10 @@ fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
     };
     let dir = tempfile::tempdir()?;
     // One is a run of the job by its application's name, the other by what its command line says.
-    let daemon = here.daemon(dir.path(), &["--window", "2s", "--run-names", "^(nightly) scores$"])?;
+    let flags = [&["--window", "2s", "--run-names", "^(nightly) scores$"], &PRICES[..]].concat();
+    let daemon = here.daemon(dir.path(), &flags)?;
     let (first, left) = run(&here, &dir.path().join("left"), ["0", "false"], |job| job)?;
-    let said = |job: SparkJob| job.conf("spark.emberscope.run", JOB);
+    let said = |job: SparkJob| job.conf("spark.emberscope.run", JOB).conf(SETTING.0, SETTING.1);
     let (second, right) = run(&here, &dir.path().join("right"), [SLOWER, "true"], said)?;
     wait_visible(&daemon, now_ms()?)?;
     let path = format!("/api/v1/compare?left.app={left}&right.app={right}&fail_over=10");
@@ -38,6 +44,7 @@ fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
     })?;
     println!("{}", table(&here, &daemon, &left, &right)?);
     holds(&compared)?;
+    costs(&daemon.json(&format!("/api/v1/runs?job={JOB}"))?)?;
     by_command(&here, &daemon)?;
     in_the_page(&daemon, &left, &right)?;
     drop((first, second));
@@ -85,8 +92,33 @@ fn holds(answer: &Value) -> Result<()> {
     let method = &answer["methods"]["rows"][0];
     ensure!(method["name"] == "Nightly.score" && method["significant"] == true, "{method}");
     let checked = answer["judged"]["checked"].as_array().context("nothing was judged")?;
+    let settings = answer["settings"].as_array().context("no settings")?;
+    let set = serde_json::json!({ "name": SETTING.0, "left": null, "right": SETTING.1 });
+    ensure!(settings.contains(&set), "{settings:?}");
     let failed = |of: &str| checked.iter().any(|row| row["of"] == of && row["failed"] == true);
     ensure!(failed("whole") && failed("stage"), "{checked:#?}");
+    Ok(())
+}
+
+/// In local mode the driver is the executor: two cores and its heap, from soon after its beginning on. It runs still.
+fn costs(answer: &Value) -> Result<()> {
+    let runs = answer["runs"].as_array().context("no runs")?;
+    ensure!(runs.len() == 2, "{answer:#}");
+    for run in runs {
+        let figure = |of: &str| run["reserved"][of].as_f64().with_context(|| format!("no {of}: {run:#}"));
+        let (core_seconds, gib_seconds) = (figure("core_hours")? * 3600.0, figure("gib_hours")? * 3600.0);
+        let wall = run["wall_seconds"].as_f64().context("no wall time")?;
+        let whole = 2.0 * wall;
+        ensure!(run["reserved"]["executors"] == 1, "{run:#}");
+        ensure!(core_seconds <= whole + 0.1 && core_seconds > whole * 0.5, "{core_seconds} of {whole}");
+        // Its heap is Spark's default, a GiB, where nothing else is set.
+        let gib = match run["settings"]["spark.driver.memory"].as_str() {
+            None => 1.0,
+            Some(text) => size_in_bytes(text, 1 << 20).context("its size")? as f64 / f64::from(1 << 30),
+        };
+        ensure!((gib_seconds - gib * core_seconds / 2.0).abs() < 0.01, "{run:#}");
+        ensure!((figure("cost")? - core_seconds - gib_seconds).abs() < 0.01, "{run:#}");
+    }
     Ok(())
 }
 
@@ -100,10 +132,12 @@ fn by_command(here: &Here, daemon: &Daemon) -> Result<()> {
     let binary = here.binary.to_str().context("the binary's path")?;
     let runs = ran([binary, "runs", "--job", JOB, "--url", daemon.url()])?.good()?.out;
     println!("{runs}");
+    ensure!(["CORE-HOURS", "GIB-HOURS", "COST"].into_iter().all(|column| runs.contains(column)), "{runs}");
     ensure!(runs.lines().filter(|line| line.trim_start().starts_with('-')).count() == 2, "{runs}");
     let last = ["compare", "--job", JOB, "--last", "--fail-over", "10%", "--url", daemon.url()];
     let said = ran([&[binary], &last[..]].concat())?;
     ensure!(said.code == 1, "it ended with {}: {}", said.code, said.err);
+    ensure!(said.out.contains("Settings that differ") && said.out.contains(SETTING.0), "{}", said.out);
     ensure!(
         said.out.contains("FAILED: whole all tasks: +") && said.out.contains("Nightly.score"),
         "{}",
@@ -133,6 +167,11 @@ fn in_the_page(daemon: &Daemon, left: &str, right: &str) -> Result<()> {
         )
     };
     seen.browser.wait(&format!("Boolean({})", of("Methods")))?;
+    let text = seen.browser.js("return document.body.innerText")?;
+    ensure!(
+        text.as_str().is_some_and(|text| text.contains("Settings that differ") && text.contains(SETTING.0)),
+        "{text}"
+    );
     let first = format!("return {}.querySelector('tbody th').textContent", of("Methods"));
     let method = seen.browser.js(&first)?;
     ensure!(method == "Nightly.score", "the first method is {method}");

@@ -33,6 +33,7 @@ fn serve(dir: &Path) -> Result<u16> {
         version: "test".into(),
         queries: Queries::default(),
         spark: None,
+        prices: Default::default(),
     };
     let app = router(state, Access::LocalHostOnly, axum::Router::new());
     let (sender, receiver) = std::sync::mpsc::channel();

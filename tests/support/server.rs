@@ -43,6 +43,7 @@ impl Server {
             version: "test".into(),
             queries: Queries::default(),
             spark: None,
+            prices: Default::default(),
         };
         let whole = || router(state.clone(), access.clone(), pyroscope::router(store.clone()));
         let app = Router::new().nest_service(BEHIND_A_PROXY, whole()).fallback_service(whole());

@@ -35,8 +35,23 @@ pub struct Compare<'a> {
     /// Whether the whole, a query, a stage, an operator or a method differs by more than chance explains.
     #[serde(default)]
     pub significant: bool,
+    /// Settings that Spark told of both runs and that are not the same.
+    #[serde(default)]
+    pub settings: Vec<ComparedSetting>,
     /// With `fail_over`: what grew by more. Null without.
     pub judged: Option<Judged>,
+}
+
+/// A setting that is another in the right run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ComparedSetting {
+    /// Its name.
+    pub name: String,
+    /// The left run's; null: it was not set.
+    pub left: Option<String>,
+    /// The right run's; null: it was not set.
+    pub right: Option<String>,
 }
 
 /// Rows, and how many there are.
@@ -204,7 +219,7 @@ pub struct ComparedMethod<'a> {
 pub struct Judged {
     /// The growth of CPU time that is allowed: 0.1 is a tenth.
     pub fail_over: f64,
-    /// How many grew by more, twice the error taken off.
+    /// How many grew by more beyond their error.
     pub failed: u64,
     /// The whole, and each query and stage of both runs that is a twentieth of a run.
     pub checked: Vec<Checked>,
@@ -222,6 +237,7 @@ pub struct Checked {
     pub growth: Option<f64>,
     /// Standard error of that.
     pub error: Option<f64>,
-    /// Whether it grew by more than it may, twice the error taken off. What has no error does not fail.
+    /// Whether it grew by more than it may: the whole by more than twice its error, too, a part with twice its error taken
+    /// off. What has no error does not fail.
     pub failed: bool,
 }

@@ -34,7 +34,7 @@ pub use apps::{App, Apps, Executor, Executors, Jvm};
 pub use basis::{Amount, Answer, Basis, Head, Held, Instant, MissingPart, Quality, Range, Weight};
 pub use compare::{
     Change, Checked, Compare, Compared, ComparedMethod, ComparedOperator, ComparedQuery, ComparedRun,
-    ComparedStage, ComparedTimes, ComparedWhole, Judged,
+    ComparedSetting, ComparedStage, ComparedTimes, ComparedWhole, Judged,
 };
 pub use diff::{
     Because, Diff, DiffNode, DiffRow, LongTask, MethodName, Pair, Side, SideTask, Slow, SlowSide,
@@ -46,7 +46,7 @@ pub use labels::{LabelValue, LabelValues, Labels, Ledger, LedgerLine};
 pub use login::LoginLink;
 pub use pauses::{Pause, PauseCause, PausedJvm, Pauses};
 pub use processes::{Process, Processes};
-pub use runs::{Run, RunChange, Runs};
+pub use runs::{Reserved, Run, RunChange, Runs};
 pub use schema::Schemas;
 pub use series::{Point, Series, SeriesLine};
 pub use spark::{SparkCpu, SparkExecutor, SparkOrigin, SparkStage, SparkTask};

@@ -3,6 +3,7 @@
 use crate::{Figures, Instant, Waited};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Runs of jobs: applications of one `job` and user.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +54,27 @@ pub struct Run {
     pub stages: u64,
     /// CPU time is another from this run on; null where it goes on as before, or that cannot be told.
     pub changed: Option<RunChange>,
+    /// What its executors reserved; null where Spark told of none.
+    pub reserved: Option<Reserved>,
+    /// Settings that Spark told, of a closed list; empty where it told none.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// What the executors of an application reserved, from when each was added until it was removed, or the application was last
+/// seen; of all nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Reserved {
+    /// Executors that were counted.
+    pub executors: u64,
+    /// Hours of their cores.
+    pub core_hours: f64,
+    /// Hours of their memory, GiB: heap, off-heap memory, on YARN and Kubernetes overhead and that of Python workers; null
+    /// where Spark did not tell its settings.
+    pub gib_hours: Option<f64>,
+    /// What that costs by the settings `price-core-hour` and `price-gib-hour`; null without prices, or where what a price is
+    /// of is not known.
+    pub cost: Option<f64>,
 }
 
 /// A lasting change of the CPU time of a job's runs.

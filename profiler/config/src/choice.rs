@@ -17,6 +17,15 @@ parsed!(
 );
 
 parsed!(
+    /// What an hour of something costs.
+    Price(f64),
+    |text| match text.parse::<f64>() {
+        Ok(price) if (0.0..=1e9).contains(&price) => Ok(price),
+        _ => refused("a number from 0 on, such as 0.05"),
+    }
+);
+
+parsed!(
     /// A choice of applications by id or name: `*`, or a comma list in which `*` stands for any text.
     Names(String),
     |text| list(text, "* for all, or application ids or names with commas between: app-1,nightly-*", |item| {
@@ -55,6 +64,7 @@ mod tests {
     #[test]
     fn choices_have_their_shapes() {
         takes::<Fraction>(&["0.2", "1"], &["0", "1.01", "-0.5", "NaN", "inf", ""]);
+        takes::<Price>(&["0", "0.05", "12"], &["-1", "NaN", "inf", "1e10", "5 EUR", ""]);
         takes::<Names>(&["*", "a,b", "nightly-*"], &["", "a,,b", "a\nb"]);
         takes::<Executors>(&["*", "1,3-5", "driver,7"], &["", "5-3", "x", "1-", "-1", "1,"]);
         assert_eq!(" 1, 3-5 ".parse::<Executors>().unwrap().get(), "1,3-5");

@@ -16,7 +16,7 @@ mod urls;
 mod values;
 mod words;
 
-pub use choice::{Executors, Fraction, Names};
+pub use choice::{Executors, Fraction, Names, Price};
 pub use events::{Events, Sampled};
 pub use file::read_file;
 pub use paths::{FilePath, LogDirs, SocketPath};

@@ -3,7 +3,7 @@
 //! The macro makes of the list below the typed [`DaemonConfig`], the flags ([`Settings`], where each may
 //! be absent), the reader of one key of the file and the printed configuration.
 
-use super::choice::{Executors, Fraction, Names};
+use super::choice::{Executors, Fraction, Names, Price};
 use super::events::Events;
 use super::paths::{FilePath, LogDirs, SocketPath};
 use super::units::{ByteSize, Interval};
@@ -140,6 +140,10 @@ settings! {
     /// What the names of a job's applications have in common, where they differ: a regular expression whose first group
     /// that matches is the job, so that they are its runs (label app_run). What spark.emberscope.run or Airflow says goes first.
     optional run_names ("run-names", "REGEX"): RunNames = "^(.+)-\\d{4}-\\d{2}-\\d{2}$";
+    /// What an hour of a core costs that an executor reserves, in any money: with it runs have a cost.
+    optional price_core_hour ("price-core-hour", "NUMBER"): Price = "0.05";
+    /// What an hour of a GiB of memory costs that an executor reserves, in the same money.
+    optional price_gib_hour ("price-gib-hour", "NUMBER"): Price = "0.006";
     /// Spark history servers (or drivers) elsewhere that are asked for names of stages, jobs, SQL
     /// descriptions and Spark's own figures: a comma list of at most 8 URLs, http alone.
     optional spark_url ("spark-url", "URLS"): SparkUrls = "http://history:18080";

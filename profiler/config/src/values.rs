@@ -4,7 +4,7 @@
 //! In: untrusted text. Out: a value in its range. What an id or a file means is for the rooms that use
 //! it; here only the shape is checked.
 
-use super::choice::{Executors, Fraction, Names};
+use super::choice::{Executors, Fraction, Names, Price};
 use super::events::Events;
 use super::paths::{FilePath, LogDirs, SocketPath};
 use super::units::{ByteSize, Interval};
@@ -61,6 +61,7 @@ toml_kinds! {
     Names = List;
     Executors = List;
     Fraction = Number;
+    Price = Number;
     Events = List;
     bool = Bool;
     ByteSize = Size;

@@ -35,6 +35,7 @@ static API: LazyLock<Api> = LazyLock::new(|| {
         version: "0".to_owned(),
         queries: Queries::default(),
         spark: None,
+        prices: Default::default(),
     };
     let router = emberscope_serve::router(state, Access::LocalHostOnly, emberscope_serve::pyroscope::router(store));
     let (_, text) = get(&runtime, &router, "/api/v1/openapi.json").expect("the document");

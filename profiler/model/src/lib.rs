@@ -55,7 +55,7 @@ pub use secrets::scrub;
 pub use selection::{Detail, MatchOp, Matcher, Query, Selection, implied};
 pub use spark::{
     Joined, PlanNode, PlanProblem, SparkFact, SparkFactKind, SparkFacts, SparkPlan, SparkSource, SparkStage,
-    SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef,
+    SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef, size_in_bytes,
 };
 pub use stack::Stack;
 pub use tenant::{Excess, Refusals, Tenant, cgroup_of};

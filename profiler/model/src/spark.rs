@@ -7,6 +7,7 @@
 use super::WallTime;
 pub use facts::{SparkFact, SparkFactKind, SparkFacts};
 pub use plan::{PlanNode, PlanProblem, SparkPlan};
+pub use settings::size_in_bytes;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 mod facts;
 mod plan;
+mod settings;
 
 /// Longest base URL, in bytes.
 const MAX_URL: usize = 256;

@@ -7,7 +7,9 @@ use super::{LAST_ANSWERS, PipelineError, doors};
 use crate::Lifecycle;
 use emberscope_archive::{ArchiveUsage, Archiver, ArchiverConfig, Reader, ReaderConfig, ReaderUsage};
 use emberscope_model::WallTime;
-use emberscope_serve::{Doors, Metrics, Queries, ReadyFn, ServeConfig, ServeState, StatusFn, raise_to};
+use emberscope_serve::{
+    Doors, Metrics, Prices, Queries, ReadyFn, ServeConfig, ServeState, StatusFn, raise_to,
+};
 use emberscope_store::{AnswerLimits, DiskStore, ShelfStore, Store};
 use emberscope_supervise::rights;
 use serde_json::{Value, json};
@@ -26,10 +28,19 @@ const STUCK: Duration = Duration::from_secs(300);
 pub struct ServeArchive {
     /// Where the archive is, and how much of it is kept here.
     pub reader: ReaderConfig,
-    /// Address, socket, tokens and certificate of the server.
-    pub listen: ServeConfig,
+    /// How it answers.
+    pub answers: Answers,
     /// Length of the windows in the archive.
     pub window: Duration,
+}
+
+/// How a server without a daemon answers.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    /// Address, socket, tokens and certificate of the server.
+    pub listen: ServeConfig,
+    /// What hours of cores and memory cost.
+    pub prices: Prices,
 }
 
 /// Starts to copy a store while it is written.
@@ -107,7 +118,7 @@ struct Seen {
 /// [`PipelineError::Serve`]: the server's address, tokens or certificate. [`PipelineError::Archive`]: the archive's
 /// URL, or the cache's directory. [`PipelineError::Runtime`], [`PipelineError::Metrics`]. Nothing was answered then.
 pub fn serve_archive(config: ServeArchive, life: Lifecycle) -> Result<(), PipelineError> {
-    let answering = Answering::begin(&config.listen)?;
+    let answering = Answering::begin(&config.answers)?;
     let (url, refresh) = (config.reader.url.clone(), config.reader.refresh);
     let reader = Reader::open(config.reader)?;
     let store = Arc::new(ShelfStore::new(reader, config.window, AnswerLimits::default()));
@@ -145,10 +156,10 @@ pub fn serve_archive(config: ServeArchive, life: Lifecycle) -> Result<(), Pipeli
 pub fn serve_store(
     store: DiskStore,
     dir: &Path,
-    listen: ServeConfig,
+    answers: &Answers,
     life: Lifecycle,
 ) -> Result<(), PipelineError> {
-    let answering = Answering::begin(&listen)?;
+    let answering = Answering::begin(answers)?;
     // What the store holds is told beside it.
     let status: StatusFn = Arc::new(|| json!({}));
     answering.run(Arc::new(store), dir.display().to_string(), status, Arc::new(|| Ok(())), life);
@@ -160,10 +171,11 @@ struct Answering {
     runtime: tokio::runtime::Runtime,
     doors: Doors,
     metrics: Arc<Metrics>,
+    prices: Prices,
 }
 
 impl Answering {
-    fn begin(listen: &ServeConfig) -> Result<Self, PipelineError> {
+    fn begin(Answers { listen, prices }: &Answers) -> Result<Self, PipelineError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(6)
@@ -175,11 +187,11 @@ impl Answering {
         let doors = runtime.block_on(listen.open())?;
         let metrics = Metrics::new(env!("CARGO_PKG_VERSION"));
         let metrics = Arc::new(metrics.map_err(|e| PipelineError::Metrics(e.to_string()))?);
-        Ok(Self { runtime, doors, metrics })
+        Ok(Self { runtime, doors, metrics, prices: *prices })
     }
 
     fn run(self, store: Arc<dyn Store>, from: String, status: StatusFn, ready: ReadyFn, life: Lifecycle) {
-        let Self { runtime, doors, metrics } = self;
+        let Self { runtime, doors, metrics, prices } = self;
         let state = ServeState {
             store,
             status,
@@ -189,6 +201,7 @@ impl Answering {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             queries: Queries::default(),
             spark: None,
+            prices,
         };
         tracing::info!(from, since = %WallTime::now(), "answering");
         life.ready();

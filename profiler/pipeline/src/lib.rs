@@ -30,7 +30,7 @@ mod worker;
 
 pub use lifecycle::Lifecycle;
 
-pub use archive::{ServeArchive, serve_archive, serve_store};
+pub use archive::{Answers, ServeArchive, serve_archive, serve_store};
 use emberscope_aggregate::{ClockReading, InternLimits, Interner, Windows};
 use emberscope_capture::{Capture, CaptureError, HostFeatures};
 use emberscope_config::{DaemonConfig, RecordConfig, SelectError};
@@ -170,6 +170,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         version: env!("CARGO_PKG_VERSION").to_owned(),
         queries: Queries::default(),
         spark: Some(names),
+        prices: settings::prices(&config),
     };
     runtime.spawn(doors::answer(doors, state, life.clone()));
     tracing::info!(hz = config.hz.get(), "sampling");

@@ -4,12 +4,13 @@ use super::stacks::{Entry, StackToken};
 use super::{GRACE, MAX_ROWS, PipelineError};
 use emberscope_aggregate::WindowsConfig;
 use emberscope_capture::CaptureConfig;
-use emberscope_config::{DaemonConfig, FreeSpace, FsyncWhen, FullDisk};
+use emberscope_config::{DaemonConfig, FreeSpace, FsyncWhen, FullDisk, Price};
 use emberscope_model::{
     Frame, LabelKey, LabelSetBuilder, ProcessKey, RunNames, StackEnd, Tenant, UnknownReason,
 };
 use emberscope_process::{AppFilter, ExecutorFilter, Fraction, Keep, RegistryConfig};
 use emberscope_runtime::Readers;
+use emberscope_serve::Prices;
 use emberscope_store::{AnswerLimits, DiskStoreConfig, Fsync, KeepFree, RollUp, WhenFull};
 use emberscope_symbolize::{PendingFrame, PendingStack, SymbolizerConfig, Target};
 use std::path::Path;
@@ -49,6 +50,12 @@ pub fn store(config: &DaemonConfig, dir: &Path) -> DiskStoreConfig {
         retention_bytes: config.retention_bytes.0,
         ..DiskStoreConfig::new(dir)
     }
+}
+
+/// What hours of cores and memory cost.
+pub fn prices(config: &DaemonConfig) -> Prices {
+    let price = |price: &Option<Price>| price.as_ref().map(|price| *price.get());
+    Prices { core_hour: price(&config.price_core_hour), gib_hour: price(&config.price_gib_hour) }
 }
 
 /// The configuration of the registry of processes, without the runtimes' marks.

@@ -69,6 +69,7 @@ pub use metrics::{Archiving, Declared, Metrics, Pushing, Reading, raise_to};
 pub use params::{Params, QueryStringError, nearest, pairs};
 pub use request::Asked;
 pub use run::{Queries, Rendered, Size};
+pub use runs::Prices;
 pub use tls::TlsFiles;
 
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -113,6 +114,8 @@ pub struct ServeState {
     pub queries: Queries,
     /// Who asks Spark for its names and figures, where anybody does.
     pub spark: Option<Arc<dyn SparkSource>>,
+    /// What hours of cores and memory cost.
+    pub prices: Prices,
 }
 
 impl ServeState {

@@ -159,8 +159,9 @@ Examples:
   emberscope compare app-20261121163009-0000 app-20261122163011-0000 -o compared.html
   emberscope compare --job nightly-etl --last --fail-over 10% --format junit -o compared.xml
 
-Queries and stages are put side by side by what they are, not by their numbers. With --fail-over it ends with 1 when
-the CPU time of all tasks, or of a query or stage that is 5 % of the run, grew by more, twice its error taken off.")]
+Queries and stages are put side by side by what they are, not by their numbers. With --fail-over
+it ends with 1 when the CPU time of all tasks grew by more, and by more than twice its error, or
+that of a query or stage that is 5 % of a run by more even with twice its error taken off.")]
     Compare(Box<compare::CompareArgs>),
     /// Sample for a while without a daemon, and make a flame graph.
     #[command(after_help = "\

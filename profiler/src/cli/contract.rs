@@ -114,6 +114,7 @@ fn served() -> (tokio::runtime::Runtime, String) {
     let metrics = Arc::new(Metrics::new("0").unwrap());
     let state = ServeState {
         spark: None,
+        prices: Default::default(),
         store: Arc::new(store),
         status: Arc::new(|| serde_json::json!({})),
         metrics: metrics.clone(),

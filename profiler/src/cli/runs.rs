@@ -51,6 +51,21 @@ fn changed(run: &Run) -> String {
     })
 }
 
+/// A figure of a run.
+type Figure = fn(&Run) -> Option<f64>;
+
+/// What executors reserved: columns, each where any run has the figure.
+const RESERVED: [(&str, Figure); 3] = [
+    ("CORE-HOURS", |run| run.reserved.map(|reserved| reserved.core_hours)),
+    ("GIB-HOURS", |run| run.reserved.and_then(|reserved| reserved.gib_hours)),
+    ("COST", |run| run.reserved.and_then(|reserved| reserved.cost)),
+];
+
+/// A figure with two digits behind the point, of a small one more.
+fn hundredths(figure: f64) -> String {
+    if figure < 1.0 { format!("{figure:.4}") } else { format!("{figure:.2}") }
+}
+
 fn several_jobs(runs: &[Run]) -> bool {
     runs.iter()
         .any(|run| runs.first().is_some_and(|first| (&first.job, &first.user) != (&run.job, &run.user)))
@@ -72,12 +87,16 @@ impl Rows for Runs {
             (waited::HEAD, Align::Left),
             ("CHANGED", Align::Left),
         ];
+        let told =
+            RESERVED.into_iter().filter(|(_, figure)| self.runs.iter().any(|run| figure(run).is_some()));
+        let told: Vec<(&'static str, Figure)> = told.collect();
+        columns.extend(told.iter().map(|(name, _)| (*name, Align::Right)));
         let several = several_jobs(&self.runs);
         if several {
             columns.splice(0..0, [("JOB", Align::Left), ("USER", Align::Left)]);
         }
         let mut table = Table::new(&columns);
-        table.give_way(&["ENDED", "USER", "STAGES", waited::HEAD]);
+        table.give_way(&["ENDED", "USER", "STAGES", waited::HEAD, "GIB-HOURS", "CORE-HOURS"]);
         let (from, until) = basis.range();
         for run in &self.runs {
             let job = if several { vec![known(&run.job), known(&run.user)] } else { Vec::new() };
@@ -85,18 +104,23 @@ impl Rows for Runs {
                 true => "running".to_owned(),
                 false => moment(run.ended.as_ref(), from, until),
             };
-            table.row(job.into_iter().chain([
-                run.run.map(|run| run.to_string()).unwrap_or_default(),
-                run.app.clone(),
-                moment(Some(&run.begun), from, until),
-                ended,
-                time(Some(run.wall_seconds)),
-                cpu(&run.cpu),
-                if run.tasks.is_empty() { String::new() } else { cpu(&run.tasks) },
-                run.stages.to_string(),
-                waited::cell(run.waited.as_ref(), &run.tasks),
-                changed(run),
-            ]));
+            let reserved = told.iter().map(|(_, figure)| figure(run).map(hundredths).unwrap_or_default());
+            table.row(
+                job.into_iter()
+                    .chain([
+                        run.run.map(|run| run.to_string()).unwrap_or_default(),
+                        run.app.clone(),
+                        moment(Some(&run.begun), from, until),
+                        ended,
+                        time(Some(run.wall_seconds)),
+                        cpu(&run.cpu),
+                        if run.tasks.is_empty() { String::new() } else { cpu(&run.tasks) },
+                        run.stages.to_string(),
+                        waited::cell(run.waited.as_ref(), &run.tasks),
+                        changed(run),
+                    ])
+                    .chain(reserved),
+            );
         }
         if self.cut > 0 {
             table.note(format!("and {}: see them with --limit", counted(self.cut, "earlier run")));
@@ -106,6 +130,13 @@ impl Rows for Runs {
              +- its standard error by samples"
                 .to_owned(),
         );
+        if !told.is_empty() {
+            table.note(
+                "CORE-HOURS, GIB-HOURS: what its executors reserved on all nodes, by what Spark says; COST: by the settings \
+                 price-core-hour and price-gib-hour"
+                    .to_owned(),
+            );
+        }
         if self.runs.iter().any(|run| run.changed.is_some()) {
             table.note(
                 "CHANGED: chance alone makes runs differ so in one of a hundred jobs that go on as before"
@@ -156,6 +187,24 @@ mod tests {
         assert!(printed.contains("shuffle 18 %, cpu 10 %  +20.00 % from here on"), "{printed}");
         assert!(printed.contains("running") && printed.contains("41.00 s +- 1.6 %"), "{printed}");
         assert!(printed.contains("and 1 earlier run:") && !printed.contains("JOB"), "{printed}");
+        assert!(!printed.contains("CORE-HOURS"), "{printed}");
+    }
+
+    #[test]
+    fn what_executors_reserved_has_columns_where_it_is_known() {
+        let reserved = |more: &str| format!(r#","reserved":{{"executors":2,"core_hours":12.5{more}}}"#);
+        let print = |one: &str, other: &str| {
+            let rows = [row("etl", "app-1", one), row("etl", "app-2", other)].join(",");
+            let body = format!(r#"{{{HEAD},"count":2,"runs":[{rows}]}}"#);
+            let (_, printed, result) = ask::<Runs>(&[], route::RUNS.path, Vec::new(), 200, &body);
+            result.unwrap();
+            printed
+        };
+        let printed = print(&reserved(r#","gib_hours":0.25,"cost":3.0"#), "");
+        assert!(printed.contains("CORE-HOURS  GIB-HOURS  COST"), "{printed}");
+        assert!(printed.contains("12.50     0.2500  3.00"), "{printed}");
+        let printed = print(&reserved(""), "");
+        assert!(printed.contains("CORE-HOURS") && !printed.contains("GIB-HOURS  "), "{printed}");
     }
 
     #[test]

@@ -9,11 +9,11 @@ use super::{CliError, DataDirLock, logging, stopped};
 use clap::Args;
 use emberscope_archive::ReaderConfig;
 use emberscope_config::{
-    ArchiveUrl, ByteSize, FilePath, Interval, Listen, LogFilter, LogFormat, SocketPath, WindowLength,
+    ArchiveUrl, ByteSize, FilePath, Interval, Listen, LogFilter, LogFormat, Price, SocketPath, WindowLength,
 };
 
-use emberscope_pipeline::{Lifecycle, ServeArchive};
-use emberscope_serve::{ServeConfig, TlsFiles};
+use emberscope_pipeline::{Answers, Lifecycle, ServeArchive};
+use emberscope_serve::{Prices, ServeConfig, TlsFiles};
 
 /// Flags of `emberscope serve`.
 #[derive(Args, Clone, Debug)]
@@ -69,6 +69,12 @@ pub struct ServeArgs {
     /// Length of the windows in the archive, as the daemons have it.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     window: WindowLength,
+    /// What an hour of a core costs that an executor reserves, in any money: with it runs have a cost.
+    #[arg(long, value_name = "NUMBER")]
+    price_core_hour: Option<Price>,
+    /// What an hour of a GiB of memory costs that an executor reserves, in the same money.
+    #[arg(long, value_name = "NUMBER")]
+    price_gib_hour: Option<Price>,
     /// Which messages are logged: error, warn, info, debug, trace, or target=level with commas between.
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: LogFilter,
@@ -103,12 +109,14 @@ pub fn run(args: &ServeArgs) -> Result<(), CliError> {
     emberscope_supervise::rights::hide_memory();
     logging::start(args.log.get(), args.log_format);
     emberscope_supervise::install_hook();
-    let listen = args.listens();
+    let price = |price: &Option<Price>| price.as_ref().map(|price| *price.get());
+    let prices = Prices { core_hour: price(&args.price_core_hour), gib_hour: price(&args.price_gib_hour) };
+    let answers = Answers { listen: args.listens(), prices };
     let life =
         || Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source });
     if let Some(dir) = &args.data_dir {
         let (_lock, store) = stopped::open(dir.get())?;
-        emberscope_pipeline::serve_store(store, dir.get(), listen, life()?)?;
+        emberscope_pipeline::serve_store(store, dir.get(), &answers, life()?)?;
         tracing::info!("stopped");
         return Ok(());
     }
@@ -123,7 +131,7 @@ pub fn run(args: &ServeArgs) -> Result<(), CliError> {
         ..ReaderConfig::new(url.get(), dir)
     };
     emberscope_pipeline::serve_archive(
-        ServeArchive { reader, listen, window: args.window.get().get() },
+        ServeArchive { reader, answers, window: args.window.get().get() },
         life()?,
     )?;
     tracing::info!("stopped");

@@ -46,6 +46,14 @@ export function show(answer, { state, store }) {
     answer.cut > 0 ? h('p', { class: 'muted' }, `${answer.cut} older runs are not shown.`) : null);
 }
 
+/** What executors reserved, where Spark told of them. */
+const RESERVED = [
+  { key: 'core_hours', label: 'Core-hours', value: (r) => r.reserved?.core_hours, hint: 'Cores that its executors had on all nodes, from when each was added until it was removed, as Spark says' },
+  { key: 'gib_hours', label: 'GiB-hours', value: (r) => r.reserved?.gib_hours ?? undefined, hint: 'Memory that is set aside for its executors on all nodes' },
+  { key: 'cost', label: 'Cost', value: (r) => r.reserved?.cost ?? undefined, hint: 'By the settings price-core-hour and price-gib-hour' },
+];
+const hours = (value) => (Number.isFinite(value) ? value.toFixed(value < 1 ? 4 : 2) : '–');
+
 const name = (run) => safe(run.job ?? run.app, 90);
 
 function section(runs, chosen, { store }) {
@@ -65,6 +73,7 @@ function section(runs, chosen, { store }) {
     { key: 'cpu', label: 'CPU, s', value: cpuOf, show: (r) => seconds(cpuOf(r)), bar: (r) => cpuOf(r) / (most || 1), hint: 'CPU time of all its threads on this node' },
     { key: 'tasks', label: 'In tasks, s', value: (r) => cpuOf(r.tasks), show: (r) => seconds(cpuOf(r.tasks)) },
     ...(runs.some((r) => r.waited) ? [{ key: 'waited', label: 'Waited, s', value: (r) => r.waited?.seconds, show: (r) => seconds(r.waited?.seconds), hint: 'Of tasks’ threads, by samples of waits' }] : []),
+    ...RESERVED.filter(({ value }) => runs.some((r) => Number.isFinite(value(r)))).map((column) => ({ ...column, show: (r) => hours(column.value(r)) })),
     { key: 'stages', label: 'Stages', value: (r) => r.stages, show: (r) => String(r.stages) },
     { key: 'changed', label: 'Change', text: true, value: (r) => (r.changed ? 'changed' : ''), show: changed, hint: 'From this run on CPU time is another: chance alone does that in one of a hundred jobs' },
     { key: 'compare', label: 'Compare', plain: true, text: true, value: () => '', show: compare },

@@ -1,6 +1,6 @@
 // Two runs of a job side by side: what the right one uses more or less than the left.
 //
-// In: `/compare`. Out: both as a whole, and tables of queries, stages, operators and methods, the largest difference first. A
+// In: `/compare`. Out: both as a whole, settings that differ, and tables of queries, stages, operators and methods, the largest difference first. A
 // difference within twice its error is said to be none. A query leads to its plan, a stage to the flame graph of both.
 
 import { h } from '../dom.js';
@@ -38,6 +38,7 @@ export function show(answer, { store }) {
       h('thead', {}, h('tr', {}, ['', 'Left', 'Right', 'Difference'].map((text) => h('th', { scope: 'col' }, text)))),
       h('tbody', {}, WHOLE.filter(([key]) => whole[key]).map(([key, text]) => h('tr', {}, h('th', { scope: 'row', class: 'text' }, text),
         h('td', { class: 'number' }, duration(whole[key].left_seconds)), h('td', { class: 'number' }, duration(whole[key].right_seconds)), h('td', { class: 'number' }, told(whole[key])))))),
+    settings(answer.settings ?? []),
     part('Queries', answer.queries, [
       { key: 'name', label: 'Query', text: true, value: (q) => q.description, show: (q) => safe(q.description || '–', 90) },
       { key: 'what', label: '', text: true, value: only, show: (q) => only(q) || (q.plan_changed ? 'its plan is another' : '') },
@@ -61,6 +62,14 @@ export function show(answer, { store }) {
 }
 
 const span = (side) => ({ range: `${Date.parse(side.range.from)}..${Date.parse(side.range.until)}`, from: '', until: '', live: '' });
+
+function settings(rows) {
+  if (rows.length === 0) return null;
+  const value = (text) => (text === null ? h('span', { class: 'muted' }, 'not set') : h('code', {}, safe(text, 60)));
+  return h('table', { class: 'whole' }, h('caption', { class: 'quiet' }, 'Settings that differ'),
+    h('thead', {}, h('tr', {}, ['', 'Left', 'Right'].map((text) => h('th', { scope: 'col' }, text)))),
+    h('tbody', {}, rows.map((row) => h('tr', {}, h('th', { scope: 'row', class: 'text' }, h('code', {}, safe(row.name, 80))), h('td', {}, value(row.left)), h('td', {}, value(row.right))))));
+}
 
 function unnamed(...sides) {
   return sides.filter((side) => side.unnamed_stages > 0).map((side) => h('p', { class: 'note' }, `Of ${safe(side.app, 60)} ${side.unnamed_stages} stages have no name: they are put side by side in their order alone.`));

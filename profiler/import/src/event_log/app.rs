@@ -5,7 +5,7 @@
 //! [`Bounds::operators`] of all plans; what comes after them is counted, and a remark says so.
 
 use super::events::{
-    AppEnd, AppStart, BlockManager, Executor, JobEnd, JobStart, SqlEnd, SqlStart, Stage, TaskEnd,
+    AppEnd, AppStart, BlockManager, Environment, Executor, JobEnd, JobStart, SqlEnd, SqlStart, Stage, TaskEnd,
 };
 use super::{Bounds, EventLogFacts};
 use emberscope_model::{SparkFact, SparkFactKind, SparkPlan, WallTime};
@@ -34,6 +34,7 @@ pub struct App {
     jobs: BTreeMap<u32, SparkFact>,
     sql: BTreeMap<u64, Sql>,
     executors: BTreeMap<String, SparkFact>,
+    settings: BTreeMap<Arc<str>, SparkFact>,
     operators: usize,
     left_out: u64,
 }
@@ -206,6 +207,11 @@ impl App {
         }
     }
 
+    /// Settings: of a closed list, so they have no limit of their own.
+    pub fn environment(&mut self, event: Environment) {
+        self.settings.extend(event.settings.0.into_iter().map(|setting| (setting.id.clone(), setting)));
+    }
+
     pub fn block_manager(&mut self, event: BlockManager) {
         let at = self.time(event.at);
         if let Some(executor) = self.executor_of(event.id.executor.0, at) {
@@ -215,7 +221,7 @@ impl App {
 
     /// All that is known, as of the last event. None: no event said which application it is.
     pub fn finish(self, log: &str, mut remarks: Vec<String>) -> Option<EventLogFacts> {
-        let Self { id, name, span, mut stages, jobs, sql, executors, left_out, ended, .. } = self;
+        let Self { id, name, span, mut stages, jobs, sql, executors, settings, left_out, ended, .. } = self;
         let (first, last) = span.filter(|_| !id.is_empty())?;
         for (number, job) in &jobs {
             for stage in &job.refs {
@@ -242,7 +248,7 @@ impl App {
             }
             facts.push(fact);
         }
-        facts.extend(jobs.into_values().chain(executors.into_values()));
+        facts.extend(jobs.into_values().chain(executors.into_values()).chain(settings.into_values()));
         let told = facts.len();
         let (source, fetched): (Arc<str>, _) =
             (format!("event log {log}").into(), WallTime::from_millis(last));

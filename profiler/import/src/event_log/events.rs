@@ -6,8 +6,11 @@
 
 use super::app::App;
 use super::graph::plan;
+use emberscope_model::SparkFact;
 use emberscope_target::spark_words::{Words, count};
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 
 #[derive(Deserialize)]
 pub struct AppStart {
@@ -171,6 +174,43 @@ pub struct BlockManagerId {
     pub port: u64,
 }
 
+/// What Spark's parts were told before they began: of its properties those that are kept.
+#[derive(Deserialize)]
+pub struct Environment {
+    #[serde(rename = "Spark Properties", default)]
+    pub settings: Settings,
+}
+
+/// Settings, each as a fact.
+#[derive(Default)]
+pub struct Settings(pub Vec<SparkFact>);
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Kept;
+        impl<'de> Visitor<'de> for Kept {
+            type Value = Settings;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("properties")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Settings, A::Error> {
+                let mut kept = Vec::new();
+                while let Some(name) = map.next_key::<Words>()? {
+                    // A name that is none of them is looked at no further: its value may be a secret.
+                    if !SparkFact::is_setting(&name.0) {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    }
+                    let value = map.next_value::<Words>()?;
+                    kept.extend(SparkFact::setting(&name.0, &value.0));
+                }
+                Ok(Settings(kept))
+            }
+        }
+        from.deserialize_map(Kept)
+    }
+}
+
 /// Takes the event of a line.
 ///
 /// # Errors
@@ -203,6 +243,7 @@ pub fn take(line: &[u8], app: &mut App) -> Result<(), serde_json::Error> {
         b"SQLExecutionEnd" => app.sql_end(&serde_json::from_slice(line)?),
         b"ExecutorAdded" => app.executor(serde_json::from_slice(line)?, false),
         b"ExecutorRemoved" => app.executor(serde_json::from_slice(line)?, true),
+        b"EnvironmentUpdate" => app.environment(serde_json::from_slice(line)?),
         b"BlockManagerAdded" => app.block_manager(serde_json::from_slice(line)?),
         _ => {}
     }

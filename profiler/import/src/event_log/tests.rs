@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+mod settings;
+
 /// Logs and REST answers of one run each, recorded just before `stop()`: joins, a subquery, an exchange that is used
 /// again, a cached table, a job that failed and a query that failed; with AQE and without. Cut to what is read.
 const RECORDED: [(&str, &[u8], &str); 2] = [

@@ -29,11 +29,13 @@ pub enum SparkFactKind {
     Executor,
     /// The physical plan of an execution ([`super::SparkPlan`]).
     Plan,
+    /// A setting of the application ([`SparkFact::setting`]).
+    Setting,
 }
 
 impl SparkFactKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Stage, Self::Job, Self::Sql, Self::Executor, Self::Plan];
+    pub const ALL: [Self; 6] = [Self::Stage, Self::Job, Self::Sql, Self::Executor, Self::Plan, Self::Setting];
 
     /// Stable name of the kind.
     pub const fn slug(self) -> &'static str {
@@ -43,6 +45,7 @@ impl SparkFactKind {
             Self::Sql => "sql",
             Self::Executor => "executor",
             Self::Plan => "plan",
+            Self::Setting => "setting",
         }
     }
 
@@ -59,11 +62,11 @@ pub struct SparkFact {
     pub app: Arc<str>,
     /// What the fact is about.
     pub kind: SparkFactKind,
-    /// Id of the stage, job, execution or executor, unique in the application and kind.
+    /// Id of the stage, job, execution or executor, name of a setting, unique in the application and kind.
     pub id: Arc<str>,
     /// Attempt of a stage, from 0; of the others 0.
     pub attempt: u32,
-    /// Name of a stage or job, description of an execution, host and port of an executor, why a plan is not kept.
+    /// Name of a stage or job, description of an execution, host and port of an executor, a setting's value, why no plan.
     pub name: Arc<str>,
     /// Description of a stage or job, why an executor was removed, a plan's operators.
     pub description: Option<Arc<str>>,

@@ -1,7 +1,8 @@
 //! What grew by more than it may.
 //!
-//! In: figures of two runs and the growth that is allowed. Out: the whole, and each query and stage of both runs that is a
-//! twentieth of either, where CPU time grew by more even when twice the error is taken off. What has no error is not judged.
+//! In: figures of two runs and the growth that is allowed. Out: the whole, where CPU time grew by more and the growth is
+//! significant; and each query and stage of both runs that is a twentieth of either, where it grew by more even when twice the
+//! error is taken off: they are many, and one of many grows by chance. What has no error is not judged.
 
 use emberscope_api::{Change, Checked, ComparedQuery, ComparedStage, ComparedWhole, Judged};
 use emberscope_export::SIGNIFICANT;
@@ -29,7 +30,10 @@ pub fn judge(
             .collect();
     let checked = all.into_iter().map(|(of, name, cpu)| {
         let [growth, error] = [cpu.pair.difference, cpu.pair.difference_error].map(|of| cpu.pair.of_left(of));
-        let grew = growth.zip(error).is_some_and(|(growth, error)| growth - SIGNIFICANT * error > allowed);
+        let grew = growth.zip(error).is_some_and(|(growth, error)| {
+            let noise = SIGNIFICANT * error;
+            if of == "whole" { growth > allowed.max(noise) } else { growth - noise > allowed }
+        });
         Checked { of: of.into(), name, growth, error, failed: grew }
     });
     let checked: Vec<Checked> = checked.collect();
@@ -60,16 +64,20 @@ mod tests {
     }
 
     #[test]
-    fn growth_counts_with_twice_its_error_off() {
+    fn the_whole_counts_when_it_is_significant_and_a_part_with_twice_its_error_off() {
         let judged = |right: f64, error| {
-            let whole = ComparedWhole { cpu: change(100.0, right, error, 1.0), ..ComparedWhole::default() };
-            judge(0.1, &whole, &[], &[]).failed
+            let cpu = change(100.0, right, error, 1.0);
+            let whole = ComparedWhole { cpu: cpu.clone(), ..ComparedWhole::default() };
+            let stage = ComparedStage { cpu, ..ComparedStage::default() };
+            let judged = judge(0.1, &whole, &[], &[stage]);
+            judged.checked.iter().map(|checked| checked.failed).collect::<Vec<_>>()
         };
-        assert_eq!(judged(115.0, Some(2.0)), 1);
+        assert_eq!(judged(115.0, Some(2.0)), [true, true]);
+        assert_eq!(judged(115.0, Some(3.0)), [true, false]);
         for within in
-            [judged(115.0, Some(3.0)), judged(109.0, Some(0.0)), judged(200.0, None), judged(80.0, Some(0.1))]
+            [judged(115.0, Some(8.0)), judged(109.0, Some(0.0)), judged(200.0, None), judged(80.0, Some(0.1))]
         {
-            assert_eq!(within, 0);
+            assert_eq!(within, [false, false]);
         }
     }
 

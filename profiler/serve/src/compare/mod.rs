@@ -23,12 +23,13 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_api::{Compare, Compared, ComparedMethod, MethodOrder, Scale};
+use emberscope_api::{Compare, Compared, ComparedMethod, ComparedSetting, MethodOrder, Scale};
 use emberscope_export::{Aligned, SIGNIFICANT};
 use emberscope_model::SparkSource;
 use emberscope_store::Store;
 use serde_json::json;
 use side::Side;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is asked.
@@ -119,9 +120,26 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
         operators: table(operators, limit, |row| (row.cpu.significant, row.cpu.pair.difference)),
         methods: table(of_methods, limit, |row| (row.significant, row.method.own.difference)),
         significant,
+        settings: settings(&left, &right),
         judged,
     };
     Ok(json(headers(&right.summary, store), &json!(content)))
+}
+
+/// Settings that differ. None where Spark told none of a run: they are not known then.
+fn settings(left: &Side, right: &Side) -> Vec<ComparedSetting> {
+    let (left, right) = (&left.settings, &right.settings);
+    if left.is_empty() || right.is_empty() {
+        return Vec::new();
+    }
+    let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let differ = names.into_iter().filter(|name| left.get(*name) != right.get(*name));
+    let setting = |name: &String| ComparedSetting {
+        name: name.clone(),
+        left: left.get(name).cloned(),
+        right: right.get(name).cloned(),
+    };
+    differ.map(setting).collect()
 }
 
 fn method(row: emberscope_api::DiffRow<'_>) -> ComparedMethod<'_> {

@@ -61,6 +61,8 @@ pub struct Side {
     pub all: Figures,
     /// Whom the names are from.
     pub spark: SparkOrigin,
+    /// Settings that are kept of it.
+    pub settings: BTreeMap<String, String>,
 }
 
 impl Side {
@@ -97,6 +99,7 @@ impl Side {
             }
         }
         let queries = queries(&mut stages, &app, &mut asking);
+        let settings = crate::runs::settings(&store.spark_facts(&app, query.range)?.facts);
         Ok(Self {
             app,
             app_name,
@@ -107,6 +110,7 @@ impl Side {
             queries,
             all,
             spark: asking.origin(),
+            settings,
         })
     }
 

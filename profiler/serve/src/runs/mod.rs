@@ -1,10 +1,13 @@
 //! `/api/v1/runs`: the runs of jobs, what each used, and where that changed.
 //!
 //! In: sums of samples by label set, exact sums by application and stage, and sums of waits. Out: a row for each
-//! application, job by job: those of one user that are runs of one job by the label `app_run`, else by name. Without times all that is kept is
-//! looked at. Limits: the store's of label sets; `limit` rows, the last ones.
+//! application, job by job: those of one user that are runs of one job by the label `app_run`, else by name; with what its
+//! executors reserved, as Spark said. Without times all that is kept is looked at. Limits: the store's of label sets; `limit` rows, the last ones; [`MAX_TOLD`].
 
 mod change;
+mod reserved;
+
+pub use reserved::{Prices, settings};
 
 use super::ServeState;
 use super::answer::{table, text};
@@ -29,6 +32,8 @@ use std::time::Duration;
 
 /// Most jobs that an error names.
 const MAX_NAMED: usize = 20;
+/// Runs of which it is told what they reserved, the last ones: each asks the store for all that Spark said of it.
+const MAX_TOLD: usize = 200;
 /// An application that was seen in the newest window runs, if that window is not older.
 const RECENT: Duration = Duration::from_secs(60);
 /// What is asked.
@@ -36,6 +41,7 @@ struct Question {
     asked: Asked,
     job: Option<String>,
     limit: usize,
+    prices: Prices,
 }
 
 /// What an application used beside what samples tell of it.
@@ -50,14 +56,16 @@ struct Used {
 /// Answers `/api/v1/runs`.
 pub async fn runs(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) -> Response {
     let params = Params::of_route(raw.as_deref(), &route::RUNS);
+    let prices = state.prices;
+    let read = move |params: &Params| read(params, prices);
     state.ask(params, Size::Sums, read, |store, _, question| answer(store, question)).await
 }
 
-fn read(params: &Params) -> Result<Question, ApiError> {
+fn read(params: &Params, prices: Prices) -> Result<Question, ApiError> {
     let asked = Asked::read(params, WallTime::now())?;
     of_time(asked.kind)?;
     let job = params.one(param::JOB)?.map(str::to_owned);
-    Ok(Question { asked, job, limit: params.number_of(&route::RUNS, param::LIMIT)? })
+    Ok(Question { asked, job, limit: params.number_of(&route::RUNS, param::LIMIT)?, prices })
 }
 
 fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> {
@@ -79,10 +87,12 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
         return Err(unknown_job(jobs, job));
     }
     let mut used = used(store, &query)?;
+    let mut seen: BTreeMap<&str, TimeRange> = BTreeMap::new();
     let mut rows: Vec<(TimeRange, Run)> = (apps.iter())
         .map(|(id, sum)| {
             let used = used.remove(id).unwrap_or_default();
-            (sum.seen, row(store, id, sum, &used))
+            let times = *seen.entry(id).or_insert(used.all.seen().unwrap_or(sum.seen));
+            (sum.seen, row(store, id, sum, (&used, times)))
         })
         .collect();
     rows.sort_by(|(a, one), (b, other)| {
@@ -97,6 +107,14 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
     let cut = count.saturating_sub(question.limit);
     if cut > 0 {
         rows = last(rows, question.limit);
+    }
+    let mut last: Vec<&mut Run> = rows.iter_mut().collect();
+    last.sort_by(|a, b| b.begun.0.cmp(&a.begun.0));
+    for run in last.into_iter().take(MAX_TOLD) {
+        let Some(times) = seen.get(run.app.as_str()) else { continue };
+        let facts = store.spark_facts(&run.app, *times)?.facts;
+        run.reserved = reserved::reserved(&facts, run.deploy.as_deref(), times.until, question.prices);
+        run.settings = settings(&facts);
     }
     let content = Runs { count: count as u64, cut: cut as u64, runs: rows };
     Ok(table(&summary, store, content))
@@ -183,8 +201,7 @@ fn used(store: &dyn Store, query: &Query) -> Result<BTreeMap<String, Used>, ApiE
     Ok(out)
 }
 
-fn row(store: &dyn Store, id: &str, sum: &Sum, used: &Used) -> Run {
-    let seen = used.all.seen().unwrap_or(sum.seen);
+fn row(store: &dyn Store, id: &str, sum: &Sum, (used, seen): (&Used, TimeRange)) -> Run {
     let newest = store.span().map(|span| span.until);
     let running =
         newest.is_some_and(|newest| sum.seen.until >= newest && newest.plus(RECENT) >= WallTime::now());
@@ -204,6 +221,8 @@ fn row(store: &dyn Store, id: &str, sum: &Sum, used: &Used) -> Run {
         waited: used.waits.answer(used.tasks.exact.as_ref()),
         stages: used.stages.iter().filter(|stage| &***stage != UNKNOWN).count() as u64,
         changed: None,
+        reserved: None,
+        settings: BTreeMap::new(),
     }
 }
 

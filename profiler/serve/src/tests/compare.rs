@@ -84,6 +84,17 @@ fn store(slow: (u64, u64), told: bool) -> MemoryStore {
         ];
         assert!(store.learn(&left) && store.learn(&right));
         assert!(store.learn(&[fact("app-1", Sql, "4", "save at Job.scala:20", &[1])]));
+        let setting = |app: &str, name: &str, value: &str| {
+            let setting = SparkFact::setting(name, value).expect("it is kept");
+            SparkFact { app: app.into(), fetched: WallTime::from_millis(START * 1000 + 5_000), ..setting }
+        };
+        assert!(store.learn(&[
+            setting("app-1", "spark.sql.shuffle.partitions", "200"),
+            setting("app-1", "spark.task.cpus", "1"),
+            setting("app-2", "spark.sql.shuffle.partitions", "400"),
+            setting("app-2", "spark.task.cpus", "1"),
+            setting("app-2", "spark.executor.memory", "4g"),
+        ]));
     }
     store
 }
@@ -130,6 +141,11 @@ async fn stages_are_put_side_by_side_by_what_they_are() {
         (&body["left"]["app"], &body["right"]["unnamed_stages"], &body["judged"]),
         (&json!("app-1"), &json!(0), &Value::Null)
     );
+    let settings = [
+        json!({ "name": "spark.executor.memory", "left": null, "right": "4g" }),
+        json!({ "name": "spark.sql.shuffle.partitions", "left": "200", "right": "400" }),
+    ];
+    assert_eq!(body["settings"], json!(settings));
 }
 
 #[tokio::test]
@@ -160,6 +176,7 @@ async fn without_sparks_words_the_order_holds_and_is_said() {
     let body = ask(store((960, 80), false), BOTH).await.json();
     assert_eq!((&body["left"]["unnamed_stages"], &body["right"]["unnamed_stages"]), (&json!(2), &json!(3)));
     assert_eq!((&body["queries"]["count"], &body["stages"]["count"]), (&json!(0), &json!(3)));
+    assert_eq!(body["settings"], json!([]));
     let only = body["stages"]["rows"].as_array().expect("stages").iter().filter(|row| row["only"] == "right");
     assert_eq!(only.count(), 1);
 }

@@ -1,7 +1,8 @@
 //! The runs of jobs: which applications are one's, what each used, and where that changed.
 
 use super::*;
-use emberscope_model::{LabelKey, LabelSet, Row, SampleKind};
+use crate::Prices;
+use emberscope_model::{LabelKey, LabelSet, Row, SampleKind, SparkFact, SparkFactKind, WallTime};
 use emberscope_store::{MemoryStore, Store};
 use jobs::{RUN, labels, line, row, thread, window};
 
@@ -65,6 +66,29 @@ async fn runs_of_all_that_is_kept_in_their_order() {
     assert_eq!((&got["count"], &got["cut"], &got["runs"][0]["app"]), (&json!(3), &json!(1), &json!("app-1")));
     let got = ask(store(&[1000, 2000, 3000]), &format!("?{}", within(0, 20))).await.json();
     assert_eq!((&got["count"], &got["runs"][1]["run"]), (&json!(2), &json!(-1)));
+}
+
+#[tokio::test]
+async fn what_executors_reserved_costs_by_the_prices() {
+    let store = store(&[1000, 2000]);
+    let at = |second| Some(WallTime::from_millis((START + second) * 1000));
+    let of_app = |fact: SparkFact| SparkFact { app: "app-1".into(), fetched: at(15).unwrap(), ..fact };
+    let executor = SparkFact { count: 4, begun: at(10), ..SparkFact::new(SparkFactKind::Executor, "1") };
+    let memory = SparkFact::setting("spark.executor.memory", "2g").unwrap();
+    assert!(store.learn(&[of_app(executor), of_app(memory)]));
+    let prices = Prices { core_hour: Some(360.0), gib_hour: Some(36.0) };
+    let app = router(ServeState { prices, ..state(store) }, Access::LocalHostOnly, Router::new());
+    let got = send(app, request("GET", "/api/v1/runs?job=etl")).await;
+    let rows = rows(&got);
+    assert_eq!((&rows[0]["reserved"], &rows[0]["settings"]), (&Value::Null, &json!({})));
+    // It was last seen after 9 s.
+    let reserved = &rows[1]["reserved"];
+    assert_eq!(reserved["executors"], 1);
+    for (figure, want) in [("core_hours", 0.01), ("gib_hours", 0.005), ("cost", 3.78)] {
+        let figure = reserved[figure].as_f64().unwrap();
+        assert!((figure - want).abs() < 1e-9, "{reserved}");
+    }
+    assert_eq!(rows[1]["settings"], json!({ "spark.executor.memory": "2g" }));
 }
 
 #[tokio::test]

@@ -69,6 +69,7 @@ fn state(store: impl Store + 'static) -> ServeState {
         version: "1.2.3".into(),
         queries: Queries::default(),
         spark: None,
+        prices: Default::default(),
     }
 }
 

@@ -37,8 +37,8 @@ pub struct CompareArgs {
     last: bool,
     #[command(flatten)]
     time: TimeArgs,
-    /// End with 1 when the CPU time of all tasks, or of a query or stage that is 5 % of a run, grew by more than this
-    /// part even when twice its error is taken off: 10%.
+    /// End with 1 when the CPU time of all tasks grew by more than this part (10%) and by more than twice its error, or that
+    /// of a query or stage that is 5 % of a run by more even with twice its error taken off.
     #[arg(long, value_name = "PERCENT", help_heading = "Judging")]
     fail_over: Option<String>,
     /// Rows of each table at most, the largest differences.

@@ -77,11 +77,11 @@ fn verdict(compare: &Compare<'_>) -> Vec<String> {
         let looked_at = several(judged.checked.len() as u64, "figure");
         lines.push(match judged.failed {
             0 => {
-                format!("PASSED: of {looked_at} none grew by more than {allowed}, twice its error taken off.")
+                format!("PASSED: of {looked_at} none grew by more than {allowed} beyond its error.")
             }
-            failed => format!(
-                "FAILED: of {looked_at} grew by more than {allowed}, twice the error taken off: {failed}."
-            ),
+            failed => {
+                format!("FAILED: of {looked_at} grew by more than {allowed} beyond their error: {failed}.")
+            }
         });
         lines.extend(
             judged
@@ -131,6 +131,7 @@ impl Report {
             sections::stages(compare),
             sections::operators(compare),
             sections::methods(compare),
+            sections::settings(compare),
         ];
         let line = |side: &str, run: &ComparedRun| {
             let samples = several(run.basis.quality.samples, "sample");

@@ -1,8 +1,8 @@
-//! The tables of a report: the whole, queries, stages, operators, methods.
+//! The tables of a report: the whole, queries, stages, operators, methods, settings.
 
 use crate::cli::table::Align;
 use crate::cli::text::{percent, signed_time, time};
-use emberscope_api::{Change, Compare, ComparedStage, ComparedTimes, Pair};
+use emberscope_api::{Change, Compare, ComparedSetting, ComparedStage, ComparedTimes, Pair};
 use std::borrow::Cow;
 
 /// A table with a heading.
@@ -72,6 +72,19 @@ fn waits(times: &ComparedTimes) -> Vec<(&Cow<'static, str>, [f64; 2])> {
     let mut waits: Vec<_> = times.waited.iter().map(|(reason, both)| (reason, *both)).collect();
     waits.sort_by(|(_, [l, r]), (_, [m, s])| (s - m).abs().total_cmp(&(r - l).abs()));
     waits
+}
+
+/// Settings that are not the same.
+pub fn settings(compare: &Compare<'_>) -> Section {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
+    let row =
+        |setting: &ComparedSetting| vec![setting.name.clone(), value(&setting.left), value(&setting.right)];
+    Section {
+        title: "Settings that differ",
+        columns: ["SETTING", "LEFT", "RIGHT"].map(|name| (name, Align::Left)).to_vec(),
+        rows: compare.settings.iter().map(row).collect(),
+        cut: 0,
+    }
 }
 
 /// Both runs as a whole.

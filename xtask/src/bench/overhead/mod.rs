@@ -2,18 +2,22 @@
 //!
 //! One warm Spark session on two executors runs the same job, a fixed number of calls, again and again;
 //! the daemon is on in one run of each pair and off in the other, in alternating order (on-off, off-on),
-//! so that a drift of the machine falls on both. Printed: the slowdown in the task threads' CPU time
+//! so that a drift of the machine falls on both. Then the same pairs with async-profiler, and with nothing: what pairs differ by
+//! that are alike. Printed: the slowdown in the task threads' CPU time
 //! (Spark's own executorCpuTime), in the executors' CPU time and in wall time, each as mean of the
 //! pairs' ratios with a 95 % interval; the daemon's share of the machine and its memory; nanoseconds a
 //! sample in the kernel, from bpf_stats, in a run of its own.
 
+mod peer;
+
 use super::bpf_stats::BpfStats;
-use super::procfs;
 use super::stats::Summary;
+use super::{kit, procfs, row};
 use crate::launch::{Daemon, Job, SparkJob};
-use crate::{build, places, setup};
+use crate::{build, places};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
+use peer::{Agent, Peer};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -21,16 +25,29 @@ use std::time::{Duration, Instant};
 const RUN_TIMEOUT: Duration = Duration::from_secs(300);
 /// Runs before the first that counts: the JIT settles.
 const WARM_UP: usize = 3;
+/// The start of a profiler (reading /proc, loading programs, an agent) is not what a job pays all day.
+const SETTLE: Duration = Duration::from_secs(2);
+/// Upper ends of the 95 % intervals of the daemon's slowdown, in percent: of task threads' CPU time, and of wall time.
+const CPU_BAR: f64 = 0.6;
+const WALL_BAR: f64 = 1.5;
 
 #[derive(Parser)]
 #[command(name = "overhead", about = "What the daemon costs a real Spark job: paired on/off runs")]
 struct Options {
-    /// Pairs of runs
-    #[arg(long, default_value_t = 8)]
+    #[command(flatten)]
+    kit: kit::Options,
+    /// What is on in one run of each pair
+    #[arg(long, value_delimiter = ',', default_values = ["ours", "async-profiler", "nothing"])]
+    peers: Vec<Peer>,
+    /// Pairs of runs of each
+    #[arg(long, default_value_t = 10)]
     pairs: usize,
-    /// Rows the job reads in a run: the fixed number of calls
-    #[arg(long, default_value_t = 12_000_000)]
+    /// Rows the job reads in a run: the fixed number of calls, some 44 s on two cores
+    #[arg(long, default_value_t = 110_000_000)]
     rows: u64,
+    /// The daemon's program, where it is built already
+    #[arg(long)]
+    bin: Option<PathBuf>,
     /// Samples a second and CPU
     #[arg(long, default_value_t = 99)]
     hz: u32,
@@ -55,6 +72,8 @@ struct Bench {
     work: PathBuf,
     job: Job,
     run: usize,
+    /// Where it is wanted.
+    agent: Option<Agent>,
 }
 
 /// Entry of the command.
@@ -64,81 +83,104 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if options.pairs < 2 {
         bail!("--pairs {} gives no interval: two at least", options.pairs);
     }
-    let tools = setup::spark()?;
-    let binary = build::run()?;
+    let kit = options.kit.kit()?;
+    let binary = options.bin.clone().map_or_else(build::run, Ok)?;
     let work = places::target().join("bench/overhead");
     let _ = std::fs::remove_dir_all(&work);
-    let mut job = SparkJob::new("fixed_work.py", &tools.venv, &tools.jdk.home, &work)
+    let mut job = SparkJob::new("fixed_work.py", &kit.venv, &kit.jdk.home, &work)
         .arg(options.rows.to_string())
         .start()?;
     let app = job.wait_fact("app", RUN_TIMEOUT)?;
-    println!(
-        "job: {} rows a run, application {app}, executors {}",
-        options.rows,
-        job.fact("executors").unwrap_or_default()
-    );
-    let mut bench = Bench { options, binary, work, job, run: 0 };
+    let executors = job.fact("executors").unwrap_or_default();
+    println!("job: {} rows a run, application {app}, executors {executors}", options.rows);
+    let wants_agent = options.peers.contains(&Peer::AsyncProfiler);
+    let agent = wants_agent.then(|| Agent::new(&kit, &executors, options.hz)).transpose()?;
+    let mut bench = Bench { options, binary, work, job, run: 0, agent };
     for _ in 0..WARM_UP {
         bench.off()?;
     }
-    bench.pairs()
+    let mut rows = Vec::new();
+    for peer in bench.options.peers.clone() {
+        rows.extend(bench.pairs(peer)?);
+    }
+    if bench.options.peers.contains(&Peer::Ours) {
+        bench.daemon(true)?;
+    }
+    bench.end()?;
+    row::print(&rows);
+    if rows.iter().any(row::Row::fails) {
+        bail!("not all within their bars");
+    }
+    Ok(())
 }
 
 impl Bench {
-    fn pairs(mut self) -> Result<()> {
+    fn pairs(&mut self, peer: Peer) -> Result<Vec<row::Row>> {
+        println!("pairs with {} and without", peer.name());
         let (mut cpu, mut process, mut wall, mut costs) = (vec![], vec![], vec![], vec![]);
         for pair in 0..self.options.pairs {
-            let (on, off, cost) = if pair % 2 == 0 {
-                let (on, cost) = self.on(false)?;
-                (on, self.off()?, cost)
+            let (on, off) = if pair % 2 == 0 {
+                let on = self.on(peer)?;
+                (on, self.off()?)
             } else {
                 let off = self.off()?;
-                let (on, cost) = self.on(false)?;
-                (on, off, cost)
+                (self.on(peer)?, off)
             };
+            let (on, cost) = on;
+            let share =
+                cost.as_ref().map(|cost| format!(", daemon {:.2} % of the machine", cost.share * 100.0));
             println!(
-                "pair {:>2}: on {:.3} s CPU {:.3} s wall, off {:.3} s CPU {:.3} s wall, daemon {:.2} % of the machine",
+                "pair {:>2}: on {:.3} s CPU {:.3} s wall, off {:.3} s CPU {:.3} s wall{}",
                 pair + 1,
                 on.thread_cpu,
                 on.wall,
                 off.thread_cpu,
                 off.wall,
-                cost.share * 100.0
+                share.unwrap_or_default()
             );
             cpu.push((on.thread_cpu / off.thread_cpu - 1.0) * 100.0);
             process.push((on.process_cpu / off.process_cpu - 1.0) * 100.0);
             wall.push((on.wall / off.wall - 1.0) * 100.0);
-            costs.push(cost);
+            costs.extend(cost);
         }
-        println!(
-            "\nslowdown, percent: mean of the pairs' ratios, 95 % interval (Student's t), median, extremes"
-        );
-        for (what, figures) in
-            [("task threads' CPU", &cpu), ("executors' CPU", &process), ("wall time", &wall)]
-        {
-            let s = Summary::of(figures).context("no pairs")?;
-            println!(
-                "{what:<20} n={} {:+.2} [{:+.2}, {:+.2}]  median {:+.2}  {:+.2} .. {:+.2}",
-                s.n,
-                s.mean,
-                s.mean - s.half95,
-                s.mean + s.half95,
-                s.median,
-                s.min,
-                s.max
-            );
+        let bar = |bar| (peer == Peer::Ours).then_some(bar);
+        let mut rows = Vec::new();
+        for (what, figures, bar) in [
+            ("task threads' CPU", &cpu, bar(CPU_BAR)),
+            ("executors' CPU", &process, None),
+            ("wall time", &wall, bar(WALL_BAR)),
+        ] {
+            rows.push(slowdown(&format!("{}: {what}, slowdown", peer.name()), figures, bar)?);
         }
-        let share =
-            Summary::of(&costs.iter().map(|c| c.share * 100.0).collect::<Vec<_>>()).context("no pairs")?;
-        let rss = Summary::of(&costs.iter().map(|c| c.rss / 1e6).collect::<Vec<_>>()).context("no pairs")?;
-        println!(
-            "daemon's CPU, percent of the machine: median {:.2}, {:.2} .. {:.2} (aim 0.5)",
-            share.median, share.min, share.max
-        );
-        println!("daemon's peak RSS, MB: median {:.1}, {:.1} .. {:.1}", rss.median, rss.min, rss.max);
-        self.on(true)?;
+        let share: Vec<f64> = costs.iter().map(|cost| cost.share * 100.0).collect();
+        let rss: Vec<f64> = costs.iter().map(|cost| cost.rss / 1e6).collect();
+        for (what, figures, unit) in [("CPU of the machine (aim 0.5)", share, "%"), ("peak RSS", rss, "MB")] {
+            if let Some(s) = Summary::of(&figures) {
+                let figure = format!("median {:.2} {unit}, {:.2} .. {:.2}", s.median, s.min, s.max);
+                rows.push(row::Row::told(format!("{}: {what}", peer.name()), figure, s.n));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn end(mut self) -> Result<()> {
         std::fs::write(self.work.join("stop"), "").context("stopping the job")?;
         self.job.wait(RUN_TIMEOUT)
+    }
+
+    /// A run with the peer on.
+    fn on(&mut self, peer: Peer) -> Result<(Run, Option<Cost>)> {
+        match peer {
+            Peer::Ours => self.daemon(false).map(|(run, cost)| (run, Some(cost))),
+            Peer::Nothing => Ok((self.off()?, None)),
+            Peer::AsyncProfiler => {
+                self.agent.as_ref().context("there is no agent")?.start()?;
+                std::thread::sleep(SETTLE);
+                let run = self.off()?;
+                self.agent.as_ref().context("there is no agent")?.stop()?;
+                Ok((run, None))
+            }
+        }
     }
 
     fn off(&mut self) -> Result<Run> {
@@ -155,12 +197,11 @@ impl Bench {
     }
 
     /// A run with the daemon; with `kernel`, bpf_stats are on and the kernel's figures are printed.
-    fn on(&mut self, kernel: bool) -> Result<(Run, Cost)> {
+    fn daemon(&mut self, kernel: bool) -> Result<(Run, Cost)> {
         let stats = kernel.then(BpfStats::enable).transpose()?;
         let hz = self.options.hz.to_string();
         let daemon = Daemon::start(&self.binary, &self.work.join("daemon"), None, &["--hz", &hz])?;
-        // The start (reading /proc, loading programs) is not what a job pays all day.
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(SETTLE);
         let (before, begun) = (procfs::cpu_seconds(daemon.pid())?, Instant::now());
         let run = self.off()?;
         let elapsed = begun.elapsed().as_secs_f64();
@@ -174,6 +215,17 @@ impl Bench {
         daemon.stop()?;
         Ok((run, Cost { share, rss }))
     }
+}
+
+/// A slowdown: the mean of the pairs' ratios with its 95 % interval (Student's t), whose upper end is judged.
+fn slowdown(what: &str, figures: &[f64], bar: Option<f64>) -> Result<row::Row> {
+    let s = Summary::of(figures).context("no pairs")?;
+    let (low, high) = (s.mean - s.half95, s.mean + s.half95);
+    let figure = format!("{:+.2} % [{low:+.2}, {high:+.2}], median {:+.2}", s.mean, s.median);
+    Ok(match bar {
+        Some(bar) => row::Row::is(what, figure, &format!("upper end < {bar} %"), high < bar, s.n),
+        None => row::Row::told(what, figure, s.n),
+    })
 }
 
 /// Reads the daemon's metrics and prints what the kernel side costs.

@@ -1,12 +1,12 @@
-//! What is read beside stages: jobs, SQL executions and executors, each as a fact.
+//! What is read beside stages: jobs, SQL executions, executors and settings, each as a fact.
 //!
 //! In: one entry of an answer after the other. Out: facts. A fact whose texts or lists are longer than they may be is
 //! left out: an application's or executor's id is as long as its driver likes.
 
 use super::client::{AskError, Client};
 use super::texts::Texts;
-use super::wire::{Executor, First};
-use emberscope_model::{SparkFact, SparkFactKind, SparkUrl, WallTime};
+use super::wire::{Environment, Executor, First};
+use emberscope_model::{SparkFact, SparkFactKind, SparkStages, SparkUrl, WallTime};
 use std::sync::Arc;
 
 /// Executors kept; Spark itself keeps 100 dead ones (spark.ui.retainedDeadExecutors).
@@ -65,4 +65,37 @@ pub fn executors(
         });
     }
     Ok(())
+}
+
+/// Says that settings could not be read: they are asked for again.
+const UNREAD: &str = "Settings are not read";
+
+/// Reads the settings, or takes them of the answer before: they stay as they were when the application began. Out: why there
+/// are none, if so.
+pub fn settings(
+    client: &Client,
+    base: &SparkUrl,
+    path: &str,
+    before: Option<&SparkStages>,
+    beside: &mut Beside,
+) -> Option<String> {
+    let was_read = |before: &&SparkStages| !before.notes.iter().any(|note| note.starts_with(UNREAD));
+    if let Some(before) = before.filter(was_read) {
+        let settings = before.beside.iter().filter(|fact| fact.kind == SparkFactKind::Setting);
+        beside.facts.extend(settings.cloned());
+        return None;
+    }
+    let told: Environment = match client.get(base, &format!("{path}/environment")) {
+        Ok(told) => told,
+        // Spark before 2.2 has no such page.
+        Err(AskError::NotFound) => return None,
+        Err(error) => return Some(format!("{UNREAD}: {error}.")),
+    };
+    for (name, value) in told.spark_properties.items {
+        if let Some(setting) = SparkFact::setting(&name.0, &value.0) {
+            let (kind, id) = (setting.kind, (*setting.id).to_owned());
+            beside.push(SparkFact { name: setting.name, ..beside.fact(kind, id) });
+        }
+    }
+    None
 }

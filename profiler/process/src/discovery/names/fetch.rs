@@ -5,7 +5,7 @@
 //! application of YARN may have several attempts, and the newest is asked for. Everything that is kept
 //! has a limit; what is over it is in the notes.
 
-use super::beside::{Beside, executors};
+use super::beside::{Beside, executors, settings};
 use super::client::{AskError, Client};
 use super::plans;
 use super::texts::Texts;
@@ -59,8 +59,8 @@ fn find(client: &Client, base: &SparkUrl, app: &str) -> Result<Found, AskError> 
     Ok(Found { path, completed })
 }
 
-/// The stages of an application, with jobs, SQL executions and plans where these can be had. `before`: the answer before,
-/// of which plans are taken that do not change any more.
+/// The stages of an application, with jobs, SQL executions, plans, executors and settings where these can be had. `before`:
+/// the answer before, of which is taken what does not change any more.
 ///
 /// # Errors
 /// An [`AskError`] of the application or its stages. Where only jobs or SQL executions fail, a note says so.
@@ -93,6 +93,7 @@ pub fn stages(
     if let Err(error) = executors(client, base, &path, &mut texts, &mut beside) {
         notes.push(format!("Executors are not read: {error}."));
     }
+    notes.extend(settings(client, base, &path, before, &mut beside));
     notes.extend(plans::read(client, base, &path, before, &mut beside));
     // One that comes twice is kept once.
     let mut stages = BTreeMap::new();

@@ -12,6 +12,7 @@ use std::thread;
 
 mod hostile;
 mod plans;
+mod settings;
 
 const RECORDED: [(&str, &str); 2] =
     [("3.5.9", include_str!("recorded/3.5.9.json")), ("4.3.0", include_str!("recorded/4.3.0.json"))];
@@ -70,6 +71,7 @@ fn spark(recorded: &'static str) -> Server {
             Some("/stages?details=false") => told["stages"].to_string(),
             Some("/jobs") => told["jobs"].to_string(),
             Some("/allexecutors") => EXECUTORS.to_owned(),
+            Some("/environment") => settings::TOLD.to_owned(),
             Some("/sql?details=false&planDescription=false&offset=0&length=500") => told["sql"].to_string(),
             Some("/sql/1?details=true&planDescription=false") => plans::PLANS[0].1.to_owned(),
             Some("/stages/13/0/taskList?offset=0&length=1000&sortBy=ID") => told["tasks"].to_string(),
@@ -204,7 +206,8 @@ fn a_question_is_asked_once_and_its_answer_kept() {
         assert_eq!(asker.join().unwrap().value().unwrap().stages.len(), 4);
     }
     assert!(matches!(names.stages(APP, Duration::ZERO), Joined::Ready(_)));
-    assert_eq!(spark.requests.load(Ordering::SeqCst), 6, "application, stages, jobs, SQL, executors, a plan");
+    let asked = "application, stages, jobs, SQL, executors, settings, a plan";
+    assert_eq!(spark.requests.load(Ordering::SeqCst), 7, "{asked}");
     assert_eq!(names.tasks(APP, 13, 0, WAIT).value().unwrap().tasks.len(), 3);
     let counters = names.counters();
     assert_eq!((counters.asked, counters.failed, counters.kept), (2, 0, 2));

@@ -138,6 +138,14 @@ pub struct Execution {
     pub failed_job_ids: First<u32, 1000>,
 }
 
+/// `ApplicationEnvironmentInfo`, of which Spark's own properties are read: each is a list of its name and its value.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Environment {
+    #[serde(default)]
+    pub spark_properties: First<(Words, Words), 2000>,
+}
+
 /// `ExecutionData` with details, as its plan: metrics, and Spark 4's `desc` with columns and conditions, are not read.
 #[derive(Debug, Deserialize)]
 pub struct Plan {
