@@ -9,6 +9,7 @@
 
 use super::Operator;
 use super::nodes::PYTHON;
+use super::rules::RESULT;
 use crate::{PlanNode, SparkPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,8 @@ const MAX_FUSED: usize = 4;
 const BLOCKING: [&str; 3] = ["HashAggregate", "Sort", "SortAggregate"];
 /// Names that classes have together which several operators use: readers of files, tables of hashed rows.
 const KINDS: [&str; 2] = ["HashJoin", "Scan"];
+/// What sends its rows to all executors by way of the driver.
+const BROADCAST: &str = "BroadcastExchange";
 /// Nodes of version 2 sinks, which write as `WriteToDataSourceV2` (V2TableWriteExec, WriteToDataSourceV2Exec.scala).
 const SINKS: [&str; 10] = [
     "AppendData",
@@ -165,8 +168,19 @@ impl<'p> PlanOperators<'p> {
                 Placed { of: told.of, name, nodes }
             }
             Operator::Codegen(stage) => self.in_loop(stage, part).unwrap_or(told),
+            Operator::Around(RESULT) => self.broadcast(part).unwrap_or(told),
             Operator::Around(_) | Operator::Unknown => told,
         }
+    }
+
+    /// The exchange for whose broadcast a part's rows are collected, where it is one alone.
+    fn broadcast(&self, part: Option<u32>) -> Option<Placed> {
+        let is_it = |node: &&PlanNode| {
+            part.is_some() && self.parts.get(&node.id).copied() == part && operator_of(node) == BROADCAST
+        };
+        let mut nodes = self.plan.nodes().iter().filter(is_it).map(|node| node.id);
+        let node = nodes.next().filter(|_| nodes.next().is_none())?;
+        Some(Placed { of: PlacedAs::Operator, name: BROADCAST.to_owned(), nodes: vec![node] })
     }
 
     /// The name that the plan has for an operator of which frames tell the kind alone, where it has one.

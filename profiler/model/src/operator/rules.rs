@@ -33,6 +33,8 @@ const WRITE: &str = "Exchange (write)";
 const READ: &str = "Exchange (read)";
 const CODE: &str = "(code generation)";
 const TASK: &str = "(task)";
+/// Packing a stage's rows for the driver, which collects them (`SparkPlan.getByteArrayRdd`): for the user, or for a broadcast.
+pub(super) const RESULT: &str = "(result)";
 
 /// By the prefix of a generated method, up to its first `_`; sorted.
 pub(super) const PREFIXES: &[(&str, &str)] = &[
@@ -83,6 +85,7 @@ pub fn of_method(name: &str) -> Option<&'static str> {
 /// Classes below `org.apache.spark.`, without that, and packages (with a dot at the end); sorted. The longest holds.
 pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("api.python.BasePythonRunner", Operator::PYTHON, Python),
+    ("broadcast.TorrentBroadcast", TASK, Ground),
     ("executor.Executor", TASK, Ground),
     ("executor.Executor$TaskRunner", "", Silent),
     ("executor.TaskMetrics", TASK, Ground),
@@ -105,6 +108,7 @@ pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("sql.execution.FilterEvaluatorFactory", "Filter", Own),
     ("sql.execution.ProjectEvaluatorFactory", "Project", Own),
     ("sql.execution.ShuffledRowRDD", READ, Own),
+    ("sql.execution.SparkPlan", RESULT, Ground),
     ("sql.execution.UnsafeExternalRowSorter", "Sort", Unless(WRITE)),
     ("sql.execution.UnsafeFixedWidthAggregationMap", "HashAggregate", Shared),
     ("sql.execution.UnsafeKVExternalSorter", "HashAggregate", Shared),

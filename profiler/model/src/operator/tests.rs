@@ -62,6 +62,23 @@ fn generated_methods_tell_by_their_prefix() {
     all(&[(&format!("{stage} G1.hashAgg_doAggregateWithKeys_0$ G1.append"), "HashAggregate")]);
 }
 
+#[test]
+fn rows_for_the_driver_are_packed_around_operators() {
+    let packs = format!(
+        "{TASK} S.scheduler.ResultTask.runTask E.SparkPlan$$Lambda.apply E.SparkPlan.$anonfun$getByteArrayRdd$1"
+    );
+    all(&[
+        (&format!("{packs} net.jpountz.lz4.LZ4BlockOutputStream.write"), "(result)"),
+        (&format!("{packs} {NEXT} G1.processNext G1.project_doConsume_0$"), "Project"),
+        (&format!("{packs} {NEXT} G1.processNext"), "WholeStageCodegen (1)"),
+        (&format!("{TASK} S.broadcast.TorrentBroadcast.readBroadcastBlock"), "(task)"),
+        (
+            &format!("{TASK} {NEXT} G1.bhj_doConsume_0$ S.broadcast.TorrentBroadcast.getValue"),
+            "BroadcastHashJoin",
+        ),
+    ]);
+}
+
 /// A sort without whole-stage code, whose input's iterator is Scala's (3.5.9 on Scala 2.12, 4.3.0 on 2.13).
 #[test]
 fn a_projection_that_an_iterator_calls_is_the_projects() {

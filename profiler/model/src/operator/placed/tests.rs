@@ -46,6 +46,23 @@ fn in_loop(plan: &SparkPlan, stage: u32) -> (PlacedAs, String, Vec<u32>) {
 }
 
 #[test]
+fn rows_that_are_collected_for_a_broadcast_are_its() {
+    let join = broadcast_hash_join();
+    let operators = PlanOperators::new(&join);
+    let packed = |stage: u32| {
+        let part = operators.part(&BTreeSet::from([stage]));
+        let Placed { of, name, nodes } = operators.place(Operator::Around("(result)"), Some(stage), part);
+        (of, name, nodes)
+    };
+    assert_eq!(packed(1), (PlacedAs::Operator, "BroadcastExchange".into(), vec![12]));
+    assert_eq!(packed(2), (PlacedAs::Around, "(result)".into(), vec![]), "these are written");
+    assert_eq!(
+        operators.place(Operator::Around("(task)"), Some(1), operators.part(&BTreeSet::from([1]))).of,
+        PlacedAs::Around
+    );
+}
+
+#[test]
 fn a_loop_ends_at_who_takes_in_all_rows() {
     let join = broadcast_hash_join();
     assert_eq!(in_loop(&join, 1), (PlacedAs::Fused, "Range+Project (codegen 1)".into(), vec![15, 14]));
