@@ -59,6 +59,14 @@ def _of_class(class_name, rules):
     return None if found is None or found[1] == "silent" else found
 
 
+def _of_beginning(name, rules):
+    """(operator, claim) of a method whose class says nothing."""
+    if not name.startswith(_SPARK):
+        return None
+    below = name[len(_SPARK) :]
+    return next((found for begins, found in rules["beginnings"].items() if below.startswith(begins)), None)
+
+
 def _of_method(name, rules):
     prefix, bar, rest = name.partition("_")
     if not bar:
@@ -92,7 +100,7 @@ def _sign(kind, name, rules):
         return ("projects",)
     if class_name.startswith(rules["generated"]):
         return _generated(class_name[len(rules["generated"]) :], method, rules)
-    found = _of_class(class_name, rules)
+    found = _of_class(class_name, rules) or _of_beginning(name, rules)
     return (found[1], found[0]) if found else None
 
 

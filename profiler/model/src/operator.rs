@@ -9,7 +9,7 @@
 //! are from closed lists but for the number of a codegen stage.
 
 use super::{Frame, FrameKind};
-use rules::{Claim, of_class, of_method};
+use rules::{Claim, of_beginning, of_class, of_method};
 use std::borrow::Cow;
 
 pub use placed::{Placed, PlacedAs, PlanOperators};
@@ -187,7 +187,7 @@ fn sign(name: &str) -> Sign {
     }
     match class.strip_prefix(GENERATED).and_then(|inner| inner.strip_prefix(OF_STAGE)) {
         Some(rest) => generated(rest, method),
-        None => match of_class(class) {
+        None => match of_class(class).or_else(|| of_beginning(name)) {
             Some((name, claim)) => Sign::Class(name, claim),
             None => Sign::Nothing,
         },

@@ -85,7 +85,6 @@ pub fn of_method(name: &str) -> Option<&'static str> {
 /// Classes below `org.apache.spark.`, without that, and packages (with a dot at the end); sorted. The longest holds.
 pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("api.python.BasePythonRunner", Operator::PYTHON, Python),
-    ("broadcast.TorrentBroadcast", TASK, Ground),
     ("executor.Executor", TASK, Ground),
     ("executor.Executor$TaskRunner", "", Silent),
     ("executor.TaskMetrics", TASK, Ground),
@@ -108,7 +107,6 @@ pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("sql.execution.FilterEvaluatorFactory", "Filter", Own),
     ("sql.execution.ProjectEvaluatorFactory", "Project", Own),
     ("sql.execution.ShuffledRowRDD", READ, Own),
-    ("sql.execution.SparkPlan", RESULT, Ground),
     ("sql.execution.UnsafeExternalRowSorter", "Sort", Unless(WRITE)),
     ("sql.execution.UnsafeFixedWidthAggregationMap", "HashAggregate", Shared),
     ("sql.execution.UnsafeKVExternalSorter", "HashAggregate", Shared),
@@ -178,6 +176,19 @@ pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("storage.ShuffleBlockFetcherIterator", READ, Own),
     ("util.collection.unsafe.sort.", "Sort", Shared),
 ];
+
+/// Methods whose class does other things, too, on the driver: how they begin, below `org.apache.spark.`.
+pub(super) const BEGINNINGS: &[(&str, &str, Claim)] = &[
+    ("broadcast.TorrentBroadcast.readBroadcastBlock", TASK, Ground),
+    ("sql.execution.SparkPlan.$anonfun$getByteArrayRdd$", RESULT, Ground),
+];
+
+/// What a method says whose class says nothing.
+pub fn of_beginning(name: &str) -> Option<(&'static str, Claim)> {
+    let below = name.strip_prefix("org.apache.spark.")?;
+    let found = BEGINNINGS.iter().find(|(begins, ..)| below.starts_with(begins));
+    found.map(|(_, operator, claim)| (*operator, *claim))
+}
 
 /// What a class says: the class itself, then the one that it stands in, then its package.
 pub fn of_class(class: &str) -> Option<(&'static str, Claim)> {

@@ -4,7 +4,7 @@
 //! --lib operator` writes it anew.
 
 use super::nodes::{NODES, PYTHON};
-use super::rules::{CLASSES, Claim, PREFIXES, WORDS};
+use super::rules::{BEGINNINGS, CLASSES, Claim, PREFIXES, WORDS};
 use super::{GENERATED, ITERATORS, MAX_STAGE, OF_STAGE, Operator, PROJECT, PROJECTIONS, WORKERS};
 use std::path::Path;
 
@@ -39,9 +39,9 @@ fn claim(claim: Claim) -> String {
 
 fn table() -> String {
     let named = |pairs: &[(&'static str, &str)]| object(pairs.iter().map(|(of, name)| (*of, text(name))));
-    let classes = CLASSES
-        .iter()
-        .map(|(class, name, says)| (*class, format!("[{}, {}]", text(name), text(&claim(*says)))));
+    let claims = |all: &'static [(&'static str, &str, Claim)]| {
+        object(all.iter().map(|(of, name, says)| (*of, format!("[{}, {}]", text(name), text(&claim(*says))))))
+    };
     let parts = [
         ("unknown", text(Operator::UNKNOWN)),
         ("python_name", text(Operator::PYTHON)),
@@ -53,7 +53,8 @@ fn table() -> String {
         ("project", text(PROJECT)),
         ("prefixes", named(PREFIXES)),
         ("words", named(WORDS)),
-        ("classes", object(classes)),
+        ("classes", claims(CLASSES)),
+        ("beginnings", claims(BEGINNINGS)),
         ("nodes", list(NODES)),
         ("python", list(PYTHON)),
     ];

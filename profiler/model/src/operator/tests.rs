@@ -72,6 +72,9 @@ fn rows_for_the_driver_are_packed_around_operators() {
         (&format!("{packs} {NEXT} G1.processNext G1.project_doConsume_0$"), "Project"),
         (&format!("{packs} {NEXT} G1.processNext"), "WholeStageCodegen (1)"),
         (&format!("{TASK} S.broadcast.TorrentBroadcast.readBroadcastBlock"), "(task)"),
+        // The driver's: planning, and sending a broadcast.
+        ("S.sql.Dataset.collect E.SparkPlan.executeCollect E.SparkPlan.$anonfun$executeQuery$1", "unknown"),
+        ("S.SparkContext.broadcast S.broadcast.TorrentBroadcast.writeBlocks", "unknown"),
         (
             &format!("{TASK} {NEXT} G1.bhj_doConsume_0$ S.broadcast.TorrentBroadcast.getValue"),
             "BroadcastHashJoin",
