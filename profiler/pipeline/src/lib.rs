@@ -53,6 +53,7 @@ use health::{Health, Shared};
 use pace::Pace;
 use pythons::Pythons;
 use runtimes::Processes;
+pub use settings::prices;
 use stacks::StackCache;
 use std::collections::HashMap;
 use std::path::Path;
@@ -170,7 +171,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
         version: env!("CARGO_PKG_VERSION").to_owned(),
         queries: Queries::default(),
         spark: Some(names),
-        prices: settings::prices(&config),
+        prices: prices(config.price_core_hour.as_ref(), config.price_gib_hour.as_ref()),
     };
     runtime.spawn(doors::answer(doors, state, life.clone()));
     tracing::info!(hz = config.hz.get(), "sampling");

@@ -53,9 +53,9 @@ pub fn store(config: &DaemonConfig, dir: &Path) -> DiskStoreConfig {
 }
 
 /// What hours of cores and memory cost.
-pub fn prices(config: &DaemonConfig) -> Prices {
-    let price = |price: &Option<Price>| price.as_ref().map(|price| *price.get());
-    Prices { core_hour: price(&config.price_core_hour), gib_hour: price(&config.price_gib_hour) }
+pub fn prices(core_hour: Option<&Price>, gib_hour: Option<&Price>) -> Prices {
+    let price = |price: &Price| *price.get();
+    Prices { core_hour: core_hour.map(price), gib_hour: gib_hour.map(price) }
 }
 
 /// The configuration of the registry of processes, without the runtimes' marks.

@@ -13,7 +13,7 @@ use emberscope_config::{
 };
 
 use emberscope_pipeline::{Answers, Lifecycle, ServeArchive};
-use emberscope_serve::{Prices, ServeConfig, TlsFiles};
+use emberscope_serve::{ServeConfig, TlsFiles};
 
 /// Flags of `emberscope serve`.
 #[derive(Args, Clone, Debug)]
@@ -109,8 +109,7 @@ pub fn run(args: &ServeArgs) -> Result<(), CliError> {
     emberscope_supervise::rights::hide_memory();
     logging::start(args.log.get(), args.log_format);
     emberscope_supervise::install_hook();
-    let price = |price: &Option<Price>| price.as_ref().map(|price| *price.get());
-    let prices = Prices { core_hour: price(&args.price_core_hour), gib_hour: price(&args.price_gib_hour) };
+    let prices = emberscope_pipeline::prices(args.price_core_hour.as_ref(), args.price_gib_hour.as_ref());
     let answers = Answers { listen: args.listens(), prices };
     let life =
         || Lifecycle::install().map_err(|source| CliError::Host { what: "cannot handle signals", source });

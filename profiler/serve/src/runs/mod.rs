@@ -113,8 +113,9 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
     for run in last.into_iter().take(MAX_TOLD) {
         let Some(times) = seen.get(run.app.as_str()) else { continue };
         let facts = store.spark_facts(&run.app, *times)?.facts;
-        run.reserved = reserved::reserved(&facts, run.deploy.as_deref(), times.until, question.prices);
         run.settings = settings(&facts);
+        let of = (run.deploy.as_deref(), &run.settings);
+        run.reserved = reserved::reserved(&facts, of, times.until, question.prices);
     }
     let content = Runs { count: count as u64, cut: cut as u64, runs: rows };
     Ok(table(&summary, store, content))

@@ -36,14 +36,14 @@ pub fn settings(facts: &[SparkFact]) -> BTreeMap<String, String> {
     settings.map(|fact| (fact.id.to_string(), fact.name.to_string())).collect()
 }
 
-/// What an application's executors reserved, those that are there until `until`. None: Spark told of none.
+/// What an application's executors reserved, those that are there until `until`, by how it was deployed and its [`settings`].
+/// None: Spark told of none.
 pub fn reserved(
     facts: &[SparkFact],
-    deploy: Option<&str>,
+    (deploy, settings): (Option<&str>, &BTreeMap<String, String>),
     until: WallTime,
     prices: Prices,
 ) -> Option<Reserved> {
-    let settings = settings(facts);
     let is_counted = |fact: &&SparkFact| fact.kind == SparkFactKind::Executor && fact.count > 0;
     let (mut executors, mut core_hours, mut gib_hours) = (0, 0.0, Some(0.0));
     for executor in facts.iter().filter(is_counted) {
@@ -52,7 +52,7 @@ pub fn reserved(
         let hours = (ended.as_secs_f64() - begun.as_secs_f64()) / HOUR;
         executors += 1;
         core_hours += hours * executor.count as f64;
-        let gib = memory(&settings, deploy, &executor.id).map(|bytes| bytes as f64 / GIB);
+        let gib = memory(settings, deploy, &executor.id).map(|bytes| bytes as f64 / GIB);
         gib_hours = gib_hours.zip(gib).map(|(sum, gib): (f64, f64)| sum + hours * gib);
     }
     let cost = match (prices.core_hour, prices.gib_hour) {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn at_7200(facts: &[SparkFact], deploy: &str, prices: Prices) -> Option<Reserved> {
-        reserved(facts, Some(deploy), WallTime::from_millis(7_200_000), prices)
+        reserved(facts, (Some(deploy), &settings(facts)), WallTime::from_millis(7_200_000), prices)
     }
 
     #[test]
