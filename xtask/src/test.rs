@@ -22,6 +22,7 @@ use anyhow::{Context as _, Result, anyhow};
 use run::{Output, Run};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Instant;
 
 /// What to test.
@@ -130,8 +131,6 @@ fn checks() -> Result<Vec<Check>> {
     deny.current_dir(places::workspace()).args(["--locked", "check", "licenses", "bans", "sources"]);
     Ok(vec![
         ("formatting", cargo(&["fmt", "--all", "--check"]), "cargo fmt --all"),
-        ("clippy", cargo(&clippy), "mend what clippy says above"),
-        ("rustdoc", rustdoc, "mend what rustdoc says above"),
         // Nothing else of the tests builds that workspace, and `./x fuzz` refuses a lock file that is out of date.
         (
             "the fuzz targets' lock file",
@@ -139,35 +138,47 @@ fn checks() -> Result<Vec<Check>> {
             "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock",
         ),
         ("licences, bans and sources of dependencies", deny, "deny.toml says what is allowed and why"),
+        ("clippy", cargo(&clippy), "mend what clippy says above"),
+        ("rustdoc", rustdoc, "mend what rustdoc says above"),
     ])
 }
 
 impl Bench<'_> {
-    /// What needs neither root nor quiet.
+    /// What needs neither root nor quiet: what is made and checked, by the processor time that the tests leave, and
+    /// beside it the tests that mind no neighbours.
     fn beside(&self, wanted: &(impl Fn(Part) -> bool + Sync)) -> Run<'_> {
+        let (served, servers) = mpsc::channel();
+        let (compiled, tests) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let lane = scope.spawn(|| self.tests_beside(wanted, servers, tests));
+            let mut run = self.made_beside(wanted, served, compiled);
+            run.append(lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            run
+        })
+    }
+
+    /// What compilers do. Each sender is dropped when that is done which the tests wait for.
+    fn made_beside(
+        &self,
+        wanted: &impl Fn(Part) -> bool,
+        served: Sender<()>,
+        compiled: Sender<()>,
+    ) -> Run<'_> {
         let mut run = Run::beside();
         if wanted(Part::E2e) {
             // Some minutes of CPU the first time. What cannot be made is said by the tests that want it.
             run.part("what the tests talk to", || idle(|| self.servers()));
         }
-        // With a name to filter by, they are among the others: libtest takes either name, never both.
-        if self.binary.is_some() && self.options.filter.is_none() {
-            let title = "end-to-end tests of the daemon, several at a time";
-            run.tests(title, Output::Logged, |again| self.e2e_tests("kernel", Which::Together, again));
-        }
+        drop(served);
         if wanted(Part::Unit) {
             let mend = "the compiler's message is above";
             let what = "compiling the unit tests";
             run.part(what, || idle(|| step::run(what, &mut self.unit(&["--no-run"]), mend).map(drop)));
-            run.tests("unit tests", Output::Logged, |again| self.unit_tests(again));
-            if self.options.filter.is_none() {
-                run.tests("the registry on real Spark", Output::Logged, |again| self.live_tests(again));
-            }
         }
-        if self.binary.is_some() && self.options.filter.is_none() {
-            run.may_skip("Linux 5.10 in qemu", kernels::oldest);
-        }
+        drop(compiled);
         if wanted(Part::Checks) {
+            // What needs no compiler comes first: cargo, which looks for what it would have to compile for the unit
+            // tests, waits for one that compiles.
             match checks() {
                 Err(error) => run.part("checks", || Err(error)),
                 Ok(all) => all.into_iter().for_each(|(what, mut command, mend)| {
@@ -181,6 +192,34 @@ impl Bench<'_> {
                 }
                 run.may_skip("advisories of dependencies", || idle(lint::advisories));
             }
+        }
+        run
+    }
+
+    /// The tests, each when what it wants is made: a receiver that says nothing more says so.
+    fn tests_beside(
+        &self,
+        wanted: &impl Fn(Part) -> bool,
+        servers: Receiver<()>,
+        compiled: Receiver<()>,
+    ) -> Run<'_> {
+        let mut run = Run::beside();
+        let all = self.options.filter.is_none();
+        let _ = servers.recv();
+        // With a name to filter by, they are among the others: libtest takes either name, never both.
+        if self.binary.is_some() && all {
+            let title = "end-to-end tests of the daemon, several at a time";
+            run.tests(title, Output::Logged, |again| self.e2e_tests("kernel", Which::Together, again));
+        }
+        let _ = compiled.recv();
+        if wanted(Part::Unit) {
+            run.tests("unit tests", Output::Logged, |again| self.unit_tests(again));
+        }
+        if self.binary.is_some() && all {
+            run.may_skip("Linux 5.10 in qemu", kernels::oldest);
+        }
+        if wanted(Part::Unit) && all {
+            run.tests("the registry on real Spark", Output::Logged, |again| self.live_tests(again));
         }
         run
     }
