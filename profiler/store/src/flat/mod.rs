@@ -64,7 +64,7 @@ fn detail(frame: &Frame) -> (FrameKind, &str, Option<&str>, u32) {
 }
 
 /// A node, with the sums of the samples that end there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FlatNode {
     /// Frames from the root to the node: 1 under the root.
     pub depth: u32,
@@ -127,24 +127,34 @@ impl Flat {
             return Ok(self);
         }
         let root = (self.root.0.saturating_add(other.root.0), self.root.1.saturating_add(other.root.1));
-        let (symbols, of_one, of_two) = join(self.symbols, other.symbols);
-        let moved = |of: &[u32], node: &FlatNode| {
-            let symbol = of.get(node.symbol as usize).copied().unwrap_or_default();
-            FlatNode { symbol, ..*node }
+        let (one, other) = if self.nodes.len() < other.nodes.len() { (other, self) } else { (self, other) };
+        let (symbols, of_one, of_two) = join(one.symbols, other.symbols);
+        // In one list, what there was at its end and the sum at its beginning: a second one as long as the sum would be most
+        // of what a large answer takes. No node is written over before it is read, since as many places as the other tree
+        // has nodes lie between.
+        let (mut nodes, between) = (one.nodes, other.nodes.len());
+        let old = nodes.len();
+        nodes.reserve_exact(between);
+        nodes.resize(old + between, FlatNode::default());
+        nodes.copy_within(..old, between);
+        let (mut from, mut two, mut sum) = (between, other.nodes.into_iter().peekable(), 0);
+        let moved = |of: &[u32], node: FlatNode| FlatNode {
+            symbol: of.get(node.symbol as usize).copied().unwrap_or_default(),
+            ..node
         };
-        let mut one = self.nodes.iter().map(|node| moved(&of_one, node)).peekable();
-        let mut two = other.nodes.iter().map(|node| moved(&of_two, node)).peekable();
-        let mut nodes = Vec::with_capacity((self.nodes.len() + other.nodes.len()).min(max_nodes));
         loop {
-            let order = match (one.peek(), two.peek()) {
+            let a = nodes.get(from).map(|node| moved(&of_one, *node));
+            let b = two.peek().map(|node| moved(&of_two, *node));
+            let order = match (&a, &b) {
                 // The deeper one is still below what both have passed.
                 (Some(a), Some(b)) => b.depth.cmp(&a.depth).then(a.symbol.cmp(&b.symbol)),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (None, None) => break,
             };
-            let a = if order.is_le() { one.next() } else { None };
-            let b = if order.is_ge() { two.next() } else { None };
+            let (a, b) = (a.filter(|_| order.is_le()), b.filter(|_| order.is_ge()));
+            from += usize::from(a.is_some());
+            let _ = two.next_if(|_| b.is_some());
             let node = match (a, b) {
                 (Some(a), Some(b)) => FlatNode {
                     count: a.count.saturating_add(b.count),
@@ -154,9 +164,13 @@ impl Flat {
                 (Some(node), None) | (None, Some(node)) => node,
                 (None, None) => break,
             };
-            check(nodes.len(), max_nodes)?;
-            nodes.push(node);
+            check(sum, max_nodes)?;
+            if let Some(place) = nodes.get_mut(sum) {
+                *place = node;
+            }
+            sum += 1;
         }
+        nodes.truncate(sum);
         Ok(Self { symbols, nodes, root })
     }
 
