@@ -13,3 +13,4 @@ mod spark_sql;
 mod sql_operators;
 mod waits;
 mod whose;
+mod yarn;

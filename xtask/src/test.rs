@@ -13,7 +13,7 @@ mod run;
 mod slowest;
 
 use crate::arch::Arch;
-use crate::launch::{azure, gs, hdfs, s3};
+use crate::launch::{azure, gs, hdfs, s3, yarn};
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, helm, jdk, lint, packages, python, seccomp};
 use crate::turn::idle;
@@ -232,6 +232,7 @@ impl Bench<'_> {
             gs::build().map(|made| made.map(drop)),
             azure::install().map(|made| made.map(drop)),
             hdfs::fetch(&self.kit.venv).map(|made| made.map(drop)),
+            yarn::fetch(&self.kit.venv).map(|made| made.map(drop)),
         ];
         for why in
             made.into_iter().filter_map(|made| made.unwrap_or_else(|error| Err(format!("{error:#}"))).err())

@@ -4,8 +4,13 @@
 //! tests build one by hand or from recorded files. Facts are read once per program (first sight, exec) and
 //! dropped after identification: command lines are never kept whole. Each file has its limit in bytes.
 
+mod words;
+
+pub use words::parse_cmdline;
+
 use super::environ::Environ;
 use super::procfs::{ProcRoot, ReadError};
+use super::properties::Properties;
 use super::stat::{read_stat, read_status};
 use super::text::clean;
 use super::users::Users;
@@ -42,6 +47,8 @@ pub struct ProcessFacts {
     pub words: Vec<String>,
     /// The variables that identity needs.
     pub environ: Environ,
+    /// Of a driver, what its properties file says of what identity needs.
+    pub properties: Properties,
     /// Lines of /proc/PID/cgroup, `id:controllers:path`.
     pub cgroup: Vec<String>,
     /// The executable's path; empty when it cannot be read.
@@ -64,59 +71,6 @@ pub struct ProcessFacts {
     pub forked: bool,
     /// The process's memory did not tell in time: command line or environment are missing.
     pub late: bool,
-}
-
-/// The words of the form `key=value` whose value is kept (`-Dkey=value` and `--key=value` too): the closed list of
-/// what identity looks up. Values of any other key are dropped where they are read.
-const KEPT_VALUES: [&str; 20] = [
-    "spark.app.name",
-    "spark.emberscope.run",
-    "spark.history.ui.port",
-    "spark.master",
-    "spark.submit.deployMode",
-    "spark.ui.port",
-    "--app-id",
-    "--arg",
-    "--class",
-    "--cores",
-    "--deploy-mode",
-    "--driver-url",
-    "--executor-id",
-    "--hostname",
-    "--kill",
-    "--master",
-    "--name",
-    "--status",
-    "--webui-port",
-    "--worker-url",
-];
-
-/// Splits a command line at NULs, bounded. What is kept lives until the process is identified; of that, identity
-/// keeps the main class or program, an application's id and name, the executor's id, host and cores.
-pub fn parse_cmdline(bytes: &[u8]) -> Vec<String> {
-    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
-    if bytes.is_empty() {
-        return Vec::new();
-    }
-    let mut words: Vec<String> = Vec::new();
-    for word in bytes.split(|b| *b == 0).take(MAX_WORDS) {
-        let word = clean(word, MAX_WORD);
-        // An application's name may look like a pair; it is looked through for secrets on its own.
-        let is_name = words.last().is_some_and(|before| before == "--name");
-        words.push(if is_name { word } else { redact(word) });
-    }
-    words
-}
-
-fn redact(word: String) -> String {
-    let Some((key, value)) = word.split_once('=') else { return word };
-    let name = key.strip_prefix("-D").unwrap_or(key);
-    match name {
-        // `--conf=key=value`, `-c=key=value` are pairs of their own.
-        "--conf" | "-c" => format!("{key}={}", redact(value.to_owned())),
-        _ if KEPT_VALUES.contains(&name) => word,
-        _ => format!("{key}=*"),
-    }
 }
 
 impl ProcessFacts {
@@ -165,6 +119,9 @@ impl ProcessFacts {
             facts.exe = link_text(root, pid, "exe");
             facts.cwd = link_text(root, pid, "cwd");
             facts.netns = link_text(root, pid, "ns/net");
+            let properties = Properties::read(root, pid, &facts.words, &facts.cwd);
+            facts.late |= properties == Err(ReadError::Late);
+            facts.properties = properties.unwrap_or_default();
             facts.runtime = runtime_of(root, pid, RuntimeId::NATIVE);
         }
         match read_stat(root, pid) {
@@ -217,26 +174,6 @@ mod tests {
         assert_eq!(fake.facts(5), Err(ReadError::Gone));
         process.file("stat", line.replace(" 20 0 1 0 ", " 20 0 7 0 ").as_bytes());
         assert_eq!(fake.facts(5).unwrap().start_ticks, 100);
-    }
-
-    #[test]
-    fn values_that_identity_does_not_need_are_dropped() {
-        let words = parse_cmdline(
-            b"java\0-Djavax.net.ssl.keyStorePassword=hush\0-Dspark.ui.port=4050\0spark.x.secret=hush\0a=hush\0\
-              spark.app.name=daily=1\0--conf=spark.hadoop.fs.s3a.secret.key=hush\0--conf=spark.master=yarn\0",
-        );
-        let want =
-            ["java", "-Djavax.net.ssl.keyStorePassword=*", "-Dspark.ui.port=4050", "spark.x.secret=*", "a=*"];
-        let confs =
-            ["spark.app.name=daily=1", "--conf=spark.hadoop.fs.s3a.secret.key=*", "--conf=spark.master=yarn"];
-        assert_eq!(words, [&want[..], &confs].concat());
-    }
-
-    #[test]
-    fn empty_words_count_and_an_empty_line_has_none() {
-        assert_eq!(parse_cmdline(b"a\0\0b\0"), ["a", "", "b"]);
-        assert!(parse_cmdline(b"").is_empty());
-        assert!(parse_cmdline(b"\0").is_empty());
     }
 
     #[test]

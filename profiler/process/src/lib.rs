@@ -19,6 +19,7 @@ mod labels;
 #[cfg(test)]
 mod live_spark;
 mod procfs;
+mod properties;
 mod registry;
 mod stat;
 mod text;

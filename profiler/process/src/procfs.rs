@@ -5,6 +5,8 @@
 //! that the caller names; what is longer is cut there. The root is configurable so that tests can use a
 //! directory with recorded files.
 
+mod inside;
+
 use emberscope_model::{Pid, RuntimeId};
 use emberscope_target::errand::{self, About, What};
 use rustix::io::Errno;

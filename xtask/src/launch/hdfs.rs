@@ -1,20 +1,15 @@
 //! Real HDFS: Hadoop's minicluster (one namenode, one datanode) in a JVM, over a directory, on a free port of loopback.
 //!
-//! Spark brings all of Hadoop's client; the servers are one more jar, `hadoop-client-minicluster` of the same version,
-//! fetched once from Maven Central into the cache. It checks permissions by the user's name as clusters without
-//! Kerberos do. Dropped, it ends.
+//! It checks permissions by the user's name as clusters without Kerberos do. Dropped, it ends.
 
 use super::port::free_port;
 use super::storage::{Environment, Storage, environment};
-use super::{JavaProgram, Running};
+use super::{JavaProgram, Running, hadoop};
 use crate::places;
-use crate::setup::python;
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-const CENTRAL: &str = "https://repo.maven.apache.org/maven2/org/apache/hadoop/hadoop-client-minicluster";
 /// The directory that is there, and whose it is.
 const DIRECTORY: &str = "/profiles";
 const USER: &str = "profiles";
@@ -29,40 +24,9 @@ pub struct Hdfs {
     port: u16,
 }
 
-/// The jar for the Hadoop of a Spark, and that Spark's own. The inner error says why it cannot be had.
+/// The jars of it. The inner error says why they cannot be had.
 pub fn fetch(venv: &Path) -> Result<Result<Vec<PathBuf>, String>> {
-    let jars = python::spark_home(venv).context("no pyspark in the Python environment")?.join("jars");
-    let version = std::fs::read_dir(&jars)
-        .with_context(|| format!("reading {}", jars.display()))?
-        .flatten()
-        .find_map(|jar| {
-            let name = jar.file_name().into_string().ok()?;
-            Some(name.strip_prefix("hadoop-client-api-")?.strip_suffix(".jar")?.to_owned())
-        });
-    let Some(version) = version else { return Ok(Err(format!("{} has no Hadoop client", jars.display()))) };
-    let name = format!("hadoop-client-minicluster-{version}.jar");
-    let jar = places::cache()?.join("hadoop").join(&name);
-    if !jar.is_file() {
-        let _lock = places::lock_cache()?;
-        let part = jar.with_extension("part");
-        std::fs::create_dir_all(jar.parent().unwrap_or(&jar))
-            .with_context(|| format!("creating the directory of {}", jar.display()))?;
-        let mut curl = Command::new("curl");
-        curl.args(["-fsSL", "--retry", "5", "--retry-all-errors", "-o"])
-            .arg(&part)
-            .arg(format!("{CENTRAL}/{version}/{name}"));
-        match curl.output() {
-            Ok(out) if out.status.success() => {}
-            Ok(out) => {
-                let says = String::from_utf8_lossy(&out.stderr).trim().to_owned();
-                return Ok(Err(format!("{name} cannot be fetched from Maven Central: {says}")));
-            }
-            Err(error) => return Ok(Err(format!("no curl command to fetch {name} with: {error}"))),
-        }
-        // Whole or not at all.
-        std::fs::rename(&part, &jar).with_context(|| format!("renaming {}", part.display()))?;
-    }
-    Ok(Ok(vec![jar, jars.join("*")]))
+    hadoop::jars(venv, &[])
 }
 
 impl Hdfs {

@@ -4,7 +4,7 @@
 //! The driver is a JVM; `local-cluster[N,CORES,MB]` starts N executor JVMs of their own. All live in one
 //! process group and end with it.
 
-use super::{Running, spark_java};
+use super::{Running, Yarn, spark_java};
 use crate::{places, setup};
 use anyhow::{Context as _, Result};
 use std::ops::{Deref, DerefMut};
@@ -42,6 +42,7 @@ pub struct SparkJob {
     work_dir: PathBuf,
     user: Option<u32>,
     python_path: Option<PathBuf>,
+    environment: Vec<(String, PathBuf)>,
 }
 
 impl SparkJob {
@@ -72,6 +73,7 @@ impl SparkJob {
             work_dir: work_dir.to_owned(),
             user: None,
             python_path: None,
+            environment: Vec::new(),
         }
     }
 
@@ -111,6 +113,23 @@ impl SparkJob {
         self
     }
 
+    /// Runs it on YARN, in client or cluster mode: its executors, and in cluster mode its driver too, on this JDK and with this
+    /// Spark's jars, each of 600 MiB.
+    pub fn yarn(mut self, cluster: &Yarn, mode: &str) -> Result<Self> {
+        let home = setup::python::spark_home(&self.venv)
+            .with_context(|| format!("no pyspark in {}", self.venv.display()))?;
+        self.environment.push(("HADOOP_CONF_DIR".to_owned(), cluster.conf()));
+        let java = self.java_home.display().to_string();
+        Ok(self
+            .master("yarn")
+            .conf("spark.submit.deployMode", mode)
+            .conf("spark.yarn.jars", format!("local:{}/*", home.join("jars").display()))
+            .conf("spark.yarn.appMasterEnv.JAVA_HOME", &java)
+            .conf("spark.executorEnv.JAVA_HOME", &java)
+            .conf("spark.driver.memory", "600m")
+            .conf("spark.executor.memory", "600m"))
+    }
+
     /// Writes Spark's event log to [`Job::event_log`], as one file that is not compressed.
     pub fn event_log(self) -> Self {
         let dir = format!("file://{}", self.work_dir.join("events").display());
@@ -142,6 +161,7 @@ impl SparkJob {
         if let Some(packages) = &self.python_path {
             command.env("PYTHONPATH", packages);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if let Some(uid) = self.user {
             command.uid(uid).gid(uid).env("HOME", &self.work_dir);
         }

@@ -192,7 +192,7 @@ pub fn identify(facts: &ProcessFacts) -> Identity {
             if let Some(java) = JavaCommand::parse(&facts.words) {
                 identity.program = plain_name(java.short_main());
                 spark::java(&mut identity, &java, facts, in_pod);
-                identity.run = run::told(&java, &facts.environ, identity.role);
+                identity.run = run::told(&java, facts, identity.role);
             }
         }
         Runtime::Python => python::identify(&mut identity, facts),

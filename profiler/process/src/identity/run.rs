@@ -2,18 +2,22 @@
 //! made of the application's name ([`emberscope_model::RunNames`]).
 
 use super::plain_name;
-use crate::environ::{EnvName, Environ};
+use crate::environ::EnvName;
+use crate::facts::ProcessFacts;
 use crate::java::{JavaCommand, SubmitOptions};
 use emberscope_model::Role;
 
 /// What names the run for us alone: `--conf spark.emberscope.run=NAME` of spark-submit, `SparkSession.builder.config` of a
-/// Python program that starts the driver, `-Dspark.emberscope.run=NAME` of any JVM that is one.
+/// Python program that starts the driver, `-Dspark.emberscope.run=NAME` of any JVM that is one; in cluster mode it is in the
+/// driver's properties file, whatever said so to spark-submit.
 const PROPERTY: &str = "spark.emberscope.run";
 
 /// The configured name, else `DAG.TASK` of the Airflow task that a driver was started by. That task's variables are in the
 /// environment of all that it starts, so that they count for drivers alone.
-pub(super) fn told(java: &JavaCommand<'_>, environ: &Environ, role: Role) -> Option<String> {
+pub(super) fn told(java: &JavaCommand<'_>, facts: &ProcessFacts, role: Role) -> Option<String> {
+    let environ = &facts.environ;
     let configured = SubmitOptions::parse(java.args).conf(PROPERTY).or_else(|| java.property(PROPERTY));
+    let configured = configured.or_else(|| facts.properties.get(PROPERTY));
     let named = configured.filter(|name| !name.is_empty()).map(plain_name);
     let airflow = || {
         let [dag, task] = [EnvName::AirflowDag, EnvName::AirflowTask].map(|name| environ.get(name));
@@ -24,7 +28,9 @@ pub(super) fn told(java: &JavaCommand<'_>, environ: &Environ, role: Role) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use crate::fixtures::identity_of;
+    use crate::fixtures::{FakeProc, ReadFake as _, identity_of};
+    use crate::identity::identify;
+    use emberscope_model::{Deploy, Role};
 
     const SUBMIT: &str = "org.apache.spark.deploy.SparkSubmit";
     const AIRFLOW: [&str; 2] = ["AIRFLOW_CTX_DAG_ID=nightly", "AIRFLOW_CTX_TASK_ID=load.orders"];
@@ -45,6 +51,33 @@ mod tests {
             run(&["java", "-Dspark.emberscope.run=etl", "com.corp.Main"], &[]).as_deref(),
             Some("etl")
         );
+    }
+
+    #[test]
+    fn in_cluster_mode_the_file_says_name_and_run() {
+        let of = |words: &[&str]| {
+            let fake = FakeProc::new();
+            let process = fake.process(77, 1, "java", 100).words(words);
+            std::fs::create_dir_all(fake.path().join("77/root/conf")).unwrap();
+            let text =
+                b"spark.app.name=nightly\nspark.emberscope.run=etl?password=hush\nspark.master=k8s://x\n";
+            process.file("root/conf/spark.properties", text);
+            let identity = identify(&fake.facts(77).unwrap());
+            (identity.role, identity.deploy, identity.app_name, identity.run)
+        };
+        let said = |name: &str| (Some(name.to_owned()), Some("etl?password=***".to_owned()));
+        let file = ["--properties-file", "/conf/spark.properties"];
+        let master = ["java", "org.apache.spark.deploy.yarn.ApplicationMaster", "--class", "C"];
+        let (name, run) = said("nightly");
+        assert_eq!(of(&[&master[..], &file].concat()), (Role::Driver, Deploy::Yarn, name, run));
+        // As the entry point of Spark's image starts a driver (entrypoint.sh, 3.5).
+        let driver = [&["java", SUBMIT, "--deploy-mode", "client"][..], &file, &["local:///a.jar"]].concat();
+        let (name, run) = said("nightly");
+        assert_eq!(of(&driver), (Role::Driver, Deploy::Kubernetes, name, run));
+        // Words go before the file.
+        let named =
+            [&driver[..2], &["--name", "word", "--conf", "spark.emberscope.run=r"], &driver[2..]].concat();
+        assert_eq!(of(&named), (Role::Driver, Deploy::Kubernetes, Some("word".into()), Some("r".into())));
     }
 
     #[test]

@@ -61,19 +61,26 @@ fn executor(identity: &mut Identity, java: &JavaCommand<'_>) {
 fn submit(identity: &mut Identity, java: &JavaCommand<'_>, facts: &ProcessFacts, in_pod: bool) {
     let submit = SubmitOptions::parse(java.args);
     let asks = submit.get("--kill").is_some() || submit.get("--status").is_some();
-    let mode = submit.get("--deploy-mode").or_else(|| submit.conf("spark.submit.deployMode"));
+    // What is said in words goes before what is in the file (SparkSubmitArguments.scala).
+    let file = |key| facts.properties.get(key);
+    let mode = submit
+        .get("--deploy-mode")
+        .or_else(|| submit.conf("spark.submit.deployMode"))
+        .or_else(|| file("spark.submit.deployMode"));
     if asks || mode == Some("cluster") {
         return;
     }
     identity.role = Role::Driver;
     identity.python_parent =
         submit.resource == Some("pyspark-shell") || facts.environ.has(EnvName::ConnInfoPath);
-    identity.app_name = name(&submit).map(plain_name);
-    identity.ui_port = submit.conf("spark.ui.port").and_then(|p| p.parse().ok()).filter(|p| *p != 0);
+    identity.app_name = name(&submit, file("spark.app.name")).map(plain_name);
+    let port = submit.conf("spark.ui.port").or_else(|| file("spark.ui.port"));
+    identity.ui_port = port.and_then(|p| p.parse().ok()).filter(|p| *p != 0);
     let master = submit
         .get("--master")
         .or_else(|| submit.conf("spark.master"))
         .or_else(|| java.property("spark.master"))
+        .or_else(|| file("spark.master"))
         .unwrap_or_default();
     identity.deploy = deploy_of_master(master);
     if identity.deploy == Deploy::Local {
@@ -82,10 +89,10 @@ fn submit(identity: &mut Identity, java: &JavaCommand<'_>, facts: &ProcessFacts,
     kubernetes::driver(identity, facts, in_pod);
 }
 
-/// What spark-submit calls the application unless its program has a name for it: `--name`, the main class,
-/// the file (SparkSubmitArguments.scala, mergeDefaultSparkProperties). Shells are what their Python is.
-fn name<'a>(submit: &SubmitOptions<'a>) -> Option<&'a str> {
-    let told = submit.get("--name").or_else(|| submit.conf("spark.app.name"));
+/// What spark-submit calls the application unless its program has a name for it: `--name`, the configured name, the main
+/// class, the file (SparkSubmitArguments.scala, mergeDefaultSparkProperties). Shells are what their Python is.
+fn name<'a>(submit: &SubmitOptions<'a>, file: Option<&'a str>) -> Option<&'a str> {
+    let told = submit.get("--name").or_else(|| submit.conf("spark.app.name")).or(file);
     let class = submit.get("--class").filter(|c| !c.starts_with("org.apache.spark."));
     let file = submit.resource.filter(|r| r.ends_with(".py") || r.ends_with(".jar") || r.ends_with(".R"));
     told.or(class).or_else(|| file.map(base_name))

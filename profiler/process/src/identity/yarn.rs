@@ -3,7 +3,7 @@
 //! Evidence: CONTAINER_ID, which names the application. It is not asked for a SparkSubmit: a driver that
 //! a launcher application (Oozie) started inherits that one's container.
 
-use super::{DriverAddress, Identity, bounded};
+use super::{DriverAddress, Identity, bounded, plain_name};
 use crate::cgroup::yarn_application;
 use crate::environ::EnvName;
 use crate::facts::ProcessFacts;
@@ -20,6 +20,7 @@ pub(super) fn executor(identity: &mut Identity, facts: &ProcessFacts) {
 pub(super) fn application_master(identity: &mut Identity, facts: &ProcessFacts) {
     identity.role = Role::Driver;
     identity.deploy = Deploy::Yarn;
+    named(identity, facts);
     container(identity, facts);
 }
 
@@ -28,7 +29,13 @@ pub(super) fn executor_launcher(identity: &mut Identity, java: &JavaCommand<'_>,
     identity.role = Role::AppMaster;
     identity.deploy = Deploy::Yarn;
     identity.driver_at = java.args_named("--arg").find_map(DriverAddress::parse);
+    named(identity, facts);
     container(identity, facts);
+}
+
+/// The name that the application was submitted under. Its pages, which know a later one, are behind YARN's filter.
+fn named(identity: &mut Identity, facts: &ProcessFacts) {
+    identity.app_name = facts.properties.get("spark.app.name").map(plain_name);
 }
 
 /// What runs in a container of a Spark application: Python workers, piped programs, the shell around
