@@ -36,7 +36,7 @@ fn yarn_in_client_and_cluster_mode() -> Result<()> {
     let cluster = Yarn::start(&jars, &here.java, &dir.path().join("yarn"))?;
     for mode in ["client", "cluster"] {
         let from = now_ms()?;
-        let mut run = Run::start(&here, &cluster, mode, &dir.path().join(mode))?;
+        let run = Run::start(&here, &cluster, mode, &dir.path().join(mode))?;
         run.wait_fact("done", WORK)?;
         let until = now_ms()?;
         wait_visible(&daemon, until)?;
@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
         self.cluster.outputs(&self.app).into_iter().find_map(of)
     }
 
-    fn wait_fact(&mut self, name: &str, timeout: Duration) -> Result<String> {
+    fn wait_fact(&self, name: &str, timeout: Duration) -> Result<String> {
         wait_for(&format!("the fact {name} of {}", self.app), timeout, || Ok(self.fact(name)))
     }
 
@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
         let [app] = &apps["apps"].as_array().context("no applications")?[..] else {
             anyhow::bail!("not one application: {apps}")
         };
-        // In client mode the driver can be asked, and says what the program calls itself.
+        // In client mode the container's file was written when the program had called itself so.
         let name = if self.mode == "client" { "task jobs" } else { NAME };
         ensure!(app["name"] == name && app["deploy"] == "yarn" && app["executors"] == 1, "{app}");
         ensure!(
@@ -171,11 +171,14 @@ impl Drop for Run<'_> {
         // It ends when there is such a file; else with the cluster.
         let _ = std::fs::write(format!("/proc/{}/cwd/stop", self.driver), "");
         let _ = wait_for("the application's end", VISIBLE, || {
-            let gone =
-                [self.driver, self.executor].iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists());
-            Ok(gone.then_some(()))
+            let driver = self.mode == "client" || !is_there(self.driver);
+            Ok((self.submitted.ended()?.is_some() && driver && !is_there(self.executor)).then_some(()))
         });
     }
+}
+
+fn is_there(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
 }
 
 fn is_jvm_of(pid: u32, main: &str) -> bool {

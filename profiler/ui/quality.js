@@ -11,7 +11,7 @@ const reasons = (title, list, what) => {
   return rows.length === 0 ? null : h('div', {}, h('h3', {}, title), h('table', {}, h('tbody', {}, rows.map(([name, n]) => h('tr', {}, h('th', { scope: 'row' }, name.replaceAll('_', ' ')), h('td', { class: 'number' }, count(n)), h('td', { class: 'muted' }, what))))));
 };
 
-const parts = (list) => (!list || list.length === 0 ? null : h('div', {}, h('h3', {}, 'What cannot be read'), h('table', {}, h('tbody', {}, list.map((part) => h('tr', {}, h('th', { scope: 'row' }, part.name), h('td', {}, `${instant(Date.parse(part.from))} to ${instant(Date.parse(part.until))}`), h('td', { class: 'muted' }, part.says)))))));
+const parts = (list) => (!list || list.length === 0 ? null : h('div', {}, h('h3', {}, 'What is missing'), h('table', {}, h('tbody', {}, list.map((part) => h('tr', {}, h('th', { scope: 'row' }, part.name), h('td', {}, `${instant(Date.parse(part.from))} to ${instant(Date.parse(part.until))}`), h('td', { class: 'muted' }, part.says)))))));
 
 /** The line of one answer. */
 export function qualityLine(answer, name = '') {
@@ -29,7 +29,7 @@ export function qualityLine(answer, name = '') {
       item(`${count(lost)} lost${part(lost, lost + samples)}`, lost > 0.01 * (lost + samples), 'Samples that the node lost meanwhile, whosever they were.'),
       item(`${count(truncated)} cut short${part(truncated, samples)}`, truncated > 0.05 * samples, 'Stacks that do not reach the first frame of their thread.'),
       item(`${count(unnamed)} frames unnamed${part(unnamed, frames)}`, unnamed > 0.05 * frames, 'Of all frames, those without a name.'),
-      missing > 0 ? item(`${count(missing)} stored part${missing === 1 ? '' : 's'} missing`, true, 'Blocks of this time that cannot be read, whosever samples they held.') : null,
+      missing > 0 ? item(`${count(missing)} part${missing === 1 ? '' : 's'} missing`, true, 'Blocks of this time that cannot be read, and nodes whose blocks are not here, whosever samples they hold.') : null,
       h('span', { class: 'muted' }, `${count(answer.windows)} window${answer.windows === 1 ? '' : 's'}, ${instant(Date.parse(answer.range.from))} to ${instant(Date.parse(answer.range.until))}`)),
     h('div', { class: 'why' },
       reasons('How stacks ended', q.ends, 'samples'),

@@ -6,6 +6,7 @@
 //! for each, which starts its server once. No Spark: the processes of this machine are enough.
 
 mod event_logs;
+mod nodes;
 mod policy;
 mod refusals;
 mod starts;

@@ -6,6 +6,7 @@
 //!
 //! Limits: [`MAX_NAMES`] names a list, [`MAX_LISTS`] lists.
 
+use super::heartbeat::Heartbeat;
 use super::layout::{self, BlockName, Piece, ROOT, chain};
 use super::remote::{Remote, RemoteError};
 use emberscope_model::{TimeRange, WallTime};
@@ -45,6 +46,7 @@ struct Lists {
     blocks: HashMap<String, Listed<Vec<BlockName>>>,
     open: Option<Listed<OpenParts>>,
     apps: HashMap<String, Listed<Vec<Gathered>>>,
+    heartbeats: Option<Listed<Vec<Heartbeat>>>,
     /// What failed last; None while all goes well.
     failing: Option<String>,
     failures: u64,
@@ -90,6 +92,13 @@ pub(super) fn start_of(hour: &str) -> Option<WallTime> {
     Some(WallTime(u64::try_from(second).ok()?.checked_mul(1_000_000_000)?))
 }
 
+/// The first instant of a block, by its name (`20261122T080000Z-..`); None: it is no block's.
+pub(super) fn start_of_block(block: &str) -> Option<WallTime> {
+    let second = |at: usize| block.get(at..at + 2)?.parse::<u64>().ok();
+    let (minutes, seconds) = (second(11)?, second(13)?);
+    Some(start_of(block)?.plus(Duration::from_secs(minutes * 60 + seconds)))
+}
+
 fn fresh<T>(listed: Option<&Listed<T>>, age: Duration) -> Option<Arc<T>> {
     listed.filter(|listed| listed.read.elapsed() < age).map(|listed| listed.list.clone())
 }
@@ -128,7 +137,7 @@ impl Catalog {
     /// Reads all lists again before the next answer.
     pub async fn stale(&self) {
         let mut lists = self.lists.lock().await;
-        (lists.hours, lists.open) = (None, None);
+        (lists.hours, lists.open, lists.heartbeats) = (None, None, None);
         lists.blocks.clear();
         lists.apps.clear();
     }
@@ -221,6 +230,20 @@ impl Catalog {
         Ok(lists.open.insert(listed).list.clone())
     }
 
+    /// The last heartbeat of each node, in the order of nodes. Where the list cannot be read, as it was read last: no question
+    /// fails for it.
+    pub async fn heartbeats(&self) -> Arc<Vec<Heartbeat>> {
+        let mut lists = self.lists.lock().await;
+        if let Some(list) = fresh(lists.heartbeats.as_ref(), self.every * OLD) {
+            return list;
+        }
+        let list = match self.remote.list(&format!("{ROOT}/heartbeats"), MAX_NAMES).await {
+            Ok(objects) => Arc::new(Heartbeat::last_of(&objects)),
+            Err(_) => lists.heartbeats.as_ref().map(|listed| listed.list.clone()).unwrap_or_default(),
+        };
+        lists.heartbeats.insert(Listed { list, read: Instant::now() }).list.clone()
+    }
+
     /// An application's hours that are one block: of each hour the one that covers most.
     ///
     /// # Errors
@@ -261,6 +284,9 @@ mod tests {
         assert_eq!(hour_of(time), "20231114T22");
         assert_eq!(start_of("20231114T22"), Some(time.floor(Duration::from_secs(3600))));
         assert_eq!(start_of("x"), None);
+        let block = |name| start_of_block(name).map(|start| start.0 / 1_000_000_000);
+        assert_eq!(block("20231114T221320Z-000000000007"), Some(1_700_000_000));
+        assert_eq!(block("20231114T22"), None);
         assert_eq!(start_of("2023111é122"), None);
     }
 }

@@ -4,6 +4,7 @@
 //! v1/nodes/HOST/blocks/NAME/FILE       a block as it is on the node's disk
 //! v1/index/HOUR/HOST/NAME.CRC          its manifest; put when the files are there
 //! v1/open/HOST/NAME/FROM-UNTIL-CRC     records of the journal that will be this block
+//! v1/heartbeats/HOST/NOW-WAITING-OLDEST  that the node lives, its clock, what waits there
 //! v1/apps/APP/HOUR/COUNT-CRC/FILE      an application's hour of all nodes, as one block
 //! v1/gathered/APP/HOUR.COUNT-CRC       its manifest, and the blocks that it covers; put when the files are there
 //! ```
@@ -61,6 +62,29 @@ pub fn open(host: &str) -> String {
     format!("{ROOT}/open/{host}")
 }
 
+/// What all heartbeats of a node begin with.
+pub fn heartbeats(host: &str) -> String {
+    format!("{ROOT}/heartbeats/{host}")
+}
+
+/// The text that a part of a name stands for ([`part`]).
+pub fn unescaped(part: &str) -> String {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part;
+    while let Some((plain, escape)) = rest.split_once('=') {
+        bytes.extend_from_slice(plain.as_bytes());
+        match escape.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = escape.get(2..).unwrap_or_default();
+            }
+            None => rest = escape,
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// A block of an application's hour: where its files are.
 pub fn gathered_files(app: &str, hour: &str, generation: &str) -> String {
     format!("{ROOT}/apps/{app}/{hour}/{generation}")
@@ -85,7 +109,7 @@ pub fn gathered_name(object: &str) -> Option<(String, String)> {
 }
 
 /// Whether a text may be a part of a path here.
-fn is_plain(part: &str) -> bool {
+pub fn is_plain(part: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'=');
     !part.is_empty() && !part.starts_with('.') && part.len() <= 512 && part.bytes().all(plain)
 }

@@ -8,6 +8,7 @@ mod cache;
 mod catalog;
 mod compact;
 mod copy;
+mod heartbeat;
 mod index;
 mod layout;
 mod reader;
@@ -17,5 +18,6 @@ mod tests;
 
 pub use compact::{CompactConfig, CompactError, Compacted, compact};
 pub use copy::{ArchiveUsage, Archiver, ArchiverConfig};
+pub use heartbeat::State as NodeState;
 pub use reader::{Reader, ReaderConfig, ReaderUsage};
 pub use remote::{DownloadError, Object, Remote, RemoteError};

@@ -145,7 +145,7 @@ fn subtitle(answer: &Answer) -> String {
     };
     part(quality.truncated, "with a cut stack");
     part(quality.lost.samples(), "lost on the node");
-    part(quality.missing.count, "unreadable parts missing");
+    part(quality.missing.count, "parts missing");
     text.push_str("; frames below 0.1 % are not drawn");
     text
 }

@@ -5,14 +5,16 @@
 
 use super::{LAST_ANSWERS, PipelineError, doors};
 use crate::Lifecycle;
-use emberscope_archive::{ArchiveUsage, Archiver, ArchiverConfig, Reader, ReaderConfig, ReaderUsage};
+use emberscope_archive::{
+    ArchiveUsage, Archiver, ArchiverConfig, NodeState, Reader, ReaderConfig, ReaderUsage,
+};
 use emberscope_model::WallTime;
 use emberscope_serve::{
     Doors, Metrics, Prices, Queries, ReadyFn, ServeConfig, ServeState, StatusFn, raise_to,
 };
 use emberscope_store::{AnswerLimits, DiskStore, ShelfStore, Store};
 use emberscope_supervise::rights;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -62,6 +64,7 @@ pub(super) async fn tell(watch: impl Fn() -> ArchiveUsage, metrics: Arc<Metrics>
         m.waiting.set(i64::try_from(usage.waiting).unwrap_or(i64::MAX));
         m.behind.set(usage.behind_seconds);
         m.failing.set(i64::from(usage.failing.is_some()));
+        m.clock_ahead.set(usage.clock_ahead_ms.map_or(0.0, |ms| ms as f64 / 1e3));
         for (what, count) in &usage.errors {
             raise_to(&m.errors.with_label_values(&[what]), *count);
         }
@@ -81,12 +84,18 @@ pub(super) fn copying(usage: &ArchiveUsage) -> Value {
         "missed_blocks": usage.missed,
         "behind_seconds": usage.behind_seconds,
         "failing": usage.failing,
-        "errors": errors.collect::<serde_json::Map<_, _>>(),
+        "clock_ahead_seconds": usage.clock_ahead_ms.map(|ms| ms as f64 / 1e3),
+        "heartbeat_failing": usage.heartbeat_failing,
+        "errors": errors.collect::<Map<_, _>>(),
     })
 }
 
 fn reading(usage: &ReaderUsage) -> Value {
     let aside = usage.set_aside_names.iter().map(|(name, says)| json!({ "name": name, "says": says }));
+    let nodes = NodeState::ALL.into_iter().zip(usage.nodes);
+    let unwell = usage.unwell.iter().map(|(node, state, last)| {
+        json!({ "node": node, "state": state.slug(), "last_heartbeat": last.to_string() })
+    });
     json!({
         "url": usage.url,
         "hours": usage.hours,
@@ -101,6 +110,8 @@ fn reading(usage: &ReaderUsage) -> Value {
         "evicted_blocks": usage.evicted,
         "set_aside": usage.set_aside,
         "set_aside_names": aside.collect::<Vec<_>>(),
+        "nodes": nodes.map(|(state, count)| (state.slug().to_owned(), count.into())).collect::<Map<_, _>>(),
+        "nodes_unwell": unwell.collect::<Vec<_>>(),
     })
 }
 
@@ -223,4 +234,7 @@ fn tell_reading(usage: &ReaderUsage, metrics: &Metrics) {
     raise_to(&m.set_aside, usage.set_aside);
     raise_to(&m.list_failures, usage.list_failures);
     m.cached_bytes.set(i64::try_from(usage.cached_bytes).unwrap_or(i64::MAX));
+    for (state, count) in NodeState::ALL.into_iter().zip(usage.nodes) {
+        m.nodes.with_label_values(&[state.slug()]).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
 }

@@ -39,7 +39,7 @@ impl From<Head> for Basis {
             lost: basis.quality.lost,
             truncated: basis.quality.truncated,
             missing: basis.quality.missing,
-            names: basis.quality.missing_parts.into_iter().map(|part| part.name).collect(),
+            names: basis.quality.missing_parts.into_iter().map(|part| told(&part.name, &part.says)).collect(),
             note: note.unwrap_or_default(),
         }
     }
@@ -62,7 +62,7 @@ impl From<&Answer> for Basis {
             lost: answer.quality.lost.samples(),
             truncated: answer.quality.truncated,
             missing: answer.quality.missing.count,
-            names: answer.quality.missing.parts.iter().map(|part| part.name.clone()).collect(),
+            names: answer.quality.missing.parts.iter().map(|part| told(&part.name, &part.says)).collect(),
             note: String::new(),
         }
     }
@@ -73,6 +73,14 @@ pub fn amount(weight: &Weight, kind: SampleKind) -> String {
     match weight.of(kind) {
         Some(whole) if kind.facts().amount.of == 1 => whole.to_string(),
         other => text::seconds(other.and_then(Value::as_f64)),
+    }
+}
+
+/// What is missing: a block by its name, of a node also why.
+fn told(name: &str, says: &str) -> String {
+    match name.starts_with("node ") && !says.is_empty() {
+        true => format!("{name} {says}"),
+        false => name.to_owned(),
     }
 }
 
@@ -131,11 +139,11 @@ impl Basis {
         )
     }
 
-    /// What cannot be read, at the end of a line.
+    /// What there is no answer of, at the end of a line.
     fn missing(&self) -> String {
         match self.missing {
             0 => String::new(),
-            n => format!("; MISSING: {}{}", counted(n, "unreadable part"), self.named(n)),
+            n => format!("; MISSING: {}{}", counted(n, "part"), self.named(n)),
         }
     }
 
@@ -180,11 +188,7 @@ mod tests {
         assert_eq!(whole.nothing("app", "user=x"), "no app with user=x from A until B");
         let quality = r#"{"quality":{"samples":4,"missing":5,"missing_parts":[{"name":"a"},{"name":"b"}]}}"#;
         let holes = basis(quality);
-        assert!(
-            holes.line().ends_with("; MISSING: 5 unreadable parts (a, b and 3 more)"),
-            "{}",
-            holes.line()
-        );
+        assert!(holes.line().ends_with("; MISSING: 5 parts (a, b and 3 more)"), "{}", holes.line());
         let empty = basis(r#"{"note":"No window has closed yet."}"#);
         assert_eq!(empty.nothing("app", ""), "no app: No window has closed yet.");
         assert!(empty.line().contains("0 windows") && empty.line().contains(": 0 samples, 0 lost"));

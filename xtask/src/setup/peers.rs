@@ -9,7 +9,7 @@ use crate::{places, root};
 use anyhow::Result;
 
 /// Programs and Debian's packages of them.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
     ("node", "nodejs"),
@@ -21,6 +21,8 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("debootstrap", "debootstrap"),
     // What brings up the loopback of a system without a network.
     ("ip", "iproute2"),
+    // A daemon with another clock.
+    ("faketime", "faketime"),
 ];
 
 /// Finds or installs them.

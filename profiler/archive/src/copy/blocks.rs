@@ -53,6 +53,7 @@ impl Copying {
         let mut counts = lock(&self.counts);
         counts.missed += gone;
         counts.waiting = self.waiting.len() as u64;
+        counts.oldest = self.waiting.iter().min().cloned();
     }
 
     /// By the time at which its manifest was written: a look at each of some hundred blocks.

@@ -3,6 +3,7 @@
 //! In: what was done and what failed. Out: [`ArchiveUsage`], for the status and the metrics. A failure is logged when
 //! it begins and when it ends, not each time.
 
+use super::super::heartbeat::CLOCK;
 use std::time::Instant;
 
 /// What was copied to an archive since the start, and what waits.
@@ -24,6 +25,10 @@ pub struct ArchiveUsage {
     pub behind_seconds: f64,
     /// What fails now, and how; None while all goes well.
     pub failing: Option<String>,
+    /// By how many milliseconds the node's clock is ahead of the object store's; None: not known.
+    pub clock_ahead_ms: Option<i64>,
+    /// Why the node's heartbeat cannot be put; None while it can.
+    pub heartbeat_failing: Option<String>,
     /// Failures since the start, by what failed.
     pub errors: Vec<(&'static str, u64)>,
 }
@@ -40,16 +45,52 @@ pub(super) struct Counts {
     pub pieces: u64,
     pub bytes: u64,
     pub waiting: u64,
+    /// Name of the oldest of them.
+    pub oldest: Option<String>,
     pub missed: u64,
     complete: Instant,
     failing: Option<String>,
+    clock_ahead_ms: Option<i64>,
+    heartbeat_failing: Option<String>,
     errors: [u64; ArchiveUsage::WHAT.len()],
 }
 
 impl Counts {
     pub fn new() -> Self {
-        let (complete, failing, errors) = (Instant::now(), None, [0; ArchiveUsage::WHAT.len()]);
-        Self { blocks: 0, pieces: 0, bytes: 0, waiting: 0, missed: 0, complete, failing, errors }
+        Self {
+            blocks: 0,
+            pieces: 0,
+            bytes: 0,
+            waiting: 0,
+            oldest: None,
+            missed: 0,
+            complete: Instant::now(),
+            failing: None,
+            clock_ahead_ms: None,
+            heartbeat_failing: None,
+            errors: [0; ArchiveUsage::WHAT.len()],
+        }
+    }
+
+    pub fn beaten(&mut self, ahead_ms: i64) {
+        let is_off = |ms: i64| u128::from(ms.unsigned_abs()) > CLOCK.as_millis();
+        if is_off(ahead_ms) && !self.clock_ahead_ms.is_some_and(is_off) {
+            tracing::warn!(
+                ahead_ms,
+                "this node's clock is not the archive's: its windows will not fit others'"
+            );
+        }
+        (self.clock_ahead_ms, self.heartbeat_failing) = (Some(ahead_ms), None);
+    }
+
+    pub fn not_beaten(&mut self, says: &str) {
+        if self.heartbeat_failing.is_none() {
+            tracing::warn!(
+                says,
+                "the archive takes no heartbeat of this node: blocks are copied all the same"
+            );
+        }
+        self.heartbeat_failing = Some(says.to_owned());
     }
 
     pub fn failed(&mut self, what: &str, says: &str) {
@@ -85,6 +126,8 @@ impl Counts {
             missed: self.missed,
             behind_seconds: self.complete.elapsed().as_secs_f64(),
             failing: self.failing.clone(),
+            clock_ahead_ms: self.clock_ahead_ms,
+            heartbeat_failing: self.heartbeat_failing.clone(),
             errors: ArchiveUsage::WHAT.into_iter().zip(self.errors).collect(),
         }
     }

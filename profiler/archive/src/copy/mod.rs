@@ -10,6 +10,7 @@
 
 mod blocks;
 mod counts;
+mod heart;
 mod merged;
 #[cfg(test)]
 pub(super) mod once;
@@ -21,6 +22,9 @@ use super::layout;
 use super::remote::{Remote, RemoteError};
 use counts::Counts;
 use emberscope_supervise::{Beat, faults};
+use heart::Heart;
+#[cfg(test)]
+pub(super) use heart::of as heart_of;
 use pieces::Sent;
 use std::collections::HashMap;
 use std::io;
@@ -169,6 +173,8 @@ impl Archiver {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build();
         let runtime = runtime.map_err(failed)?;
+        let heart =
+            Heart { host: layout::part(&config.node), remote: remote.clone(), counts: counts.clone() };
         let mut copying = Copying::new(config, remote, counts.clone());
         let until = stop.clone();
         let mut runtime = Some(runtime);
@@ -181,8 +187,9 @@ impl Archiver {
                 runtime.block_on(async {
                     tokio::select! {
                         () = copying.run(beat) => {}
+                        () = heart.run() => {}
                         // What was being sent is sent again another time.
-                        () = until.notified() => {}
+                        () = until.notified() => heart.stop().await,
                     }
                 });
             }

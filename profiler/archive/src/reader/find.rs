@@ -7,7 +7,7 @@ use super::super::catalog::{Gathered, hours_of};
 use super::super::index::{GRAIN, Index, IndexError};
 use super::super::layout::{self, BlockName};
 use super::{MAX_COVERED, MAX_INDEXES, Reader, away, usage};
-use emberscope_model::{LabelKey, MatchOp, Missing};
+use emberscope_model::{LabelKey, MatchOp, Missing, WallTime};
 use emberscope_store::{StoreError, Touch};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,12 +52,16 @@ impl Reader {
         Ok(wanted)
     }
 
-    /// What of a question was set aside, the newest first. Costs nothing while nothing is.
+    /// What a question's range lacks: what was set aside, the newest first, and what nodes have not sent. Costs a list a
+    /// minute while nothing is.
     ///
     /// # Errors
     /// As for [`Self::wanted`].
     pub(super) async fn lacking(&self, touch: &Touch<'_>) -> Result<Missing, StoreError> {
         let mut missing = Missing::default();
+        let beats = self.catalog.heartbeats().await;
+        let now = WallTime::now();
+        beats.iter().filter_map(|beat| beat.lack(&touch.range, now)).for_each(|part| missing.add(part));
         if usage::lock(&self.aside).is_empty() {
             return Ok(missing);
         }

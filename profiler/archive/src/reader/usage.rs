@@ -4,6 +4,7 @@
 //! [`MAX_LISTED`] objects set aside are named; [`MAX_ASIDE`] are passed over, after which all are tried again.
 
 use super::super::catalog::start_of;
+use super::super::heartbeat::{GONE, State};
 use super::{Reader, layout};
 use emberscope_model::{MissingPart, TimeRange, WallTime};
 use std::collections::{HashMap, VecDeque};
@@ -47,6 +48,10 @@ pub struct ReaderUsage {
     pub set_aside: u64,
     /// The last of those objects, and what is wrong with each.
     pub set_aside_names: Vec<(String, String)>,
+    /// Nodes with a heartbeat in the last day, by how they are, in the order of [`State::ALL`].
+    pub nodes: [u64; State::ALL.len()],
+    /// Some of those that are not well: the node, how it is, its last heartbeat by the object store's clock.
+    pub unwell: Vec<(String, State, WallTime)>,
 }
 
 /// An object that is passed over.
@@ -123,6 +128,7 @@ impl Reader {
     pub fn reading(&self) -> ReaderUsage {
         let health = self.runtime.block_on(self.catalog.health());
         let (cached_blocks, cached_bytes, memory) = self.cache.usage();
+        let (nodes, unwell) = self.runtime.block_on(self.nodes());
         let aside = lock(&self.aside);
         ReaderUsage {
             url: self.remote.url().to_owned(),
@@ -138,6 +144,27 @@ impl Reader {
             evicted: self.cache.evicted.load(Ordering::Relaxed),
             set_aside: aside.count,
             set_aside_names: aside.names.iter().cloned().collect(),
+            nodes,
+            unwell,
         }
+    }
+
+    async fn nodes(&self) -> ([u64; State::ALL.len()], Vec<(String, State, WallTime)>) {
+        let (mut nodes, mut unwell) = ([0; State::ALL.len()], Vec::new());
+        let now = WallTime::now();
+        for beat in self.catalog.heartbeats().await.iter() {
+            let (put, state) =
+                (WallTime::from_millis(u64::try_from(beat.put_ms).unwrap_or(0)), beat.state(now));
+            if put.plus(GONE) < now {
+                continue;
+            }
+            if let Some(count) = nodes.get_mut(state as usize) {
+                *count += 1;
+            }
+            if state != State::Live && unwell.len() < MAX_LISTED {
+                unwell.push((layout::unescaped(&beat.host), state, put));
+            }
+        }
+        (nodes, unwell)
     }
 }

@@ -13,12 +13,13 @@ use emberscope_store::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 mod compacting;
 mod copying;
 mod hostile;
 mod merging;
+mod nodes;
 mod reading;
 mod words;
 

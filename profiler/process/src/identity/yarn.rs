@@ -30,6 +30,8 @@ pub(super) fn executor_launcher(identity: &mut Identity, java: &JavaCommand<'_>,
     identity.deploy = Deploy::Yarn;
     identity.driver_at = java.args_named("--arg").find_map(DriverAddress::parse);
     named(identity, facts);
+    // In client mode the driver had its name when it asked for this container.
+    identity.name_is_sure = identity.app_name.is_some();
     container(identity, facts);
 }
 

@@ -64,9 +64,11 @@ impl Asks {
         true
     }
 
-    /// Remembers what believed drivers call their applications: the name outlives the driver.
+    /// Remembers what believed drivers, and application masters, call their applications: the name outlives them.
     pub fn remember<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) {
-        let drivers = entries.map(|e| &e.settled).filter(|i| i.is_driver_jvm() && i.name_is_sure);
+        let drivers = entries
+            .map(|e| &e.settled)
+            .filter(|i| (i.is_driver_jvm() || i.role == Role::AppMaster) && i.name_is_sure);
         for driver in drivers {
             if let (Some(app), Some(name)) = (&driver.app, &driver.app_name) {
                 self.name(app, name);

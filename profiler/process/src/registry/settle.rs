@@ -113,18 +113,22 @@ impl Registry {
         pairs.into_iter().map(|(parent, _, _, driver)| (parent, driver)).collect()
     }
 
-    /// Names by application: what web servers told of their own, then what drivers' command lines say.
+    /// Names by application: what web servers told of their own, then what drivers' command lines say, or is sure.
     fn app_names(&self) -> HashMap<String, AppName> {
         let told = self
             .asks
             .names()
             .map(|(id, name)| (id.to_owned(), AppName { name: name.to_owned(), sure: true, run: None }));
         let mut names: HashMap<String, AppName> = told.collect();
-        for identity in self.entries.values().map(|e| &e.settled).filter(|i| i.is_driver_jvm()) {
+        let knows = |identity: &&Identity| identity.is_driver_jvm() || identity.role == Role::AppMaster;
+        for identity in self.entries.values().map(|e| &*e.settled).filter(knows) {
             if let (Some(app), Some(name)) = (&identity.app, &identity.app_name) {
                 let run = identity.run.clone();
                 let known = AppName { name: name.clone(), sure: identity.name_is_sure, run };
                 let told = names.entry(app.clone()).or_insert_with(|| known.clone());
+                if known.sure && !told.sure {
+                    (told.name, told.sure) = (known.name, true);
+                }
                 told.run = told.run.take().or(known.run);
             }
         }

@@ -4,10 +4,13 @@
 //! fails is a closed list.
 
 use super::Builder;
-use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge};
+use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 
 /// What can fail: credentials, a bucket that is not there, anything else of the object store, the store's own files.
 const WHAT: [&str; 4] = ["denied", "missing", "failed", "disk"];
+
+/// How a node may be: not heard of, with a clock of its own, with blocks that wait, well.
+const STATES: [&str; 4] = ["silent", "clock", "behind", "live"];
 
 /// How copying to an archive goes.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub struct Archiving {
     pub behind: Gauge,
     /// 1 while the archive cannot be written.
     pub failing: IntGauge,
+    /// By how many seconds the node's clock is ahead of the object store's.
+    pub clock_ahead: Gauge,
     /// Failures of copying; labels: what failed.
     pub errors: IntCounterVec,
 }
@@ -42,6 +47,8 @@ impl Archiving {
         }
         let name = "emberscope_archive_behind_seconds";
         let help = "Seconds since everything was in the archive; 0 without one.";
+        let clock = "emberscope_archive_clock_ahead_seconds";
+        let ahead = "By how much this node's clock is ahead of the archive's; 0 while that is not known.";
         Ok(Self {
             errors,
             blocks: b.counter("emberscope_archive_blocks_total", "Blocks copied to the archive.")?,
@@ -58,6 +65,7 @@ impl Archiving {
             )?,
             behind: b.put(name, help, Gauge::new(name, help)?)?,
             failing: b.gauge("emberscope_archive_failing", "1 while the archive cannot be written.")?,
+            clock_ahead: b.put(clock, ahead, Gauge::new(clock, ahead)?)?,
         })
     }
 }
@@ -77,11 +85,20 @@ pub struct Reading {
     pub set_aside: IntCounter,
     /// Lists that could not be read.
     pub list_failures: IntCounter,
+    /// Nodes with a heartbeat in the last day; labels: how they are.
+    pub nodes: IntGaugeVec,
 }
 
 impl Reading {
     pub(super) fn declare(b: &mut Builder) -> prometheus::Result<Self> {
+        let name = "emberscope_archive_nodes";
+        let help = "Nodes with a heartbeat in the archive in the last day, by how they are; 0 without one.";
+        let nodes = b.put(name, help, IntGaugeVec::new(Opts::new(name, help), &["state"])?)?;
+        for state in STATES {
+            nodes.with_label_values(&[state]);
+        }
         Ok(Self {
+            nodes,
             files: b.counter(
                 "emberscope_archive_read_files_total",
                 "Files that `emberscope serve` brought from the archive.",
