@@ -135,10 +135,10 @@ impl<'a> Run<'a> {
 
     /// The roles of what was sampled are those that there are.
     fn roles(&self, daemon: &Daemon, range: &str) -> Result<()> {
-        let seen = daemon.json(&format!("/api/v1/labels/role?{range}"))?;
+        let seen = daemon.json(&format!("/api/v1/labels/role/values?{range}"))?;
         let values = seen["values"].as_array().with_context(|| format!("no values: {seen}"))?;
         let seen: BTreeSet<&str> =
-            values.iter().filter_map(Value::as_str).filter(|role| !role.is_empty()).collect();
+            values.iter().filter_map(|row| row["value"].as_str()).filter(|role| !role.is_empty()).collect();
         println!("{} in {} mode: {seen:?}", self.app, self.mode);
         let want: &[&str] = if self.mode == "client" {
             &["driver", "executor", "app-master"]

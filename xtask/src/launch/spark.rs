@@ -126,6 +126,9 @@ impl SparkJob {
             .conf("spark.yarn.jars", format!("local:{}/*", home.join("jars").display()))
             .conf("spark.yarn.appMasterEnv.JAVA_HOME", &java)
             .conf("spark.executorEnv.JAVA_HOME", &java)
+            // Where the driver listens, and where its executors look for it.
+            .conf("spark.yarn.appMasterEnv.SPARK_LOCAL_IP", "127.0.0.1")
+            .conf("spark.executorEnv.SPARK_LOCAL_IP", "127.0.0.1")
             .conf("spark.driver.memory", "600m")
             .conf("spark.executor.memory", "600m"))
     }
