@@ -109,10 +109,8 @@ fn a_dead_node_and_a_clock_that_is_off_are_named_in_answers() -> Result<()> {
 
     // One that is told to stop says so.
     ensure!(one.stop()?.success());
-    ensure!(
-        std::fs::read_dir(archive.join("v1/heartbeats/one"))?.next().is_none(),
-        "its heartbeat is there still"
-    );
+    let left = std::fs::read_dir(archive.join("v1/heartbeats/one")).into_iter().flatten().count();
+    ensure!(left == 0, "its heartbeat is there still");
     ensure!(three.stop()?.success());
     Ok(())
 }
