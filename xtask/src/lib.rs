@@ -22,6 +22,7 @@ pub mod launch;
 pub mod oracle;
 pub mod package;
 pub mod places;
+pub mod release;
 pub mod root;
 pub mod said;
 pub mod sbom;
@@ -70,6 +71,8 @@ enum Command {
     Package(package::Options),
     /// Prove the daemon on Debian's kernels in qemu, and on this machine's own
     Kernels(kernels::Options),
+    /// Say whether this commit can be released: versions, fixtures, packages, kernels, fuzz targets, a bare machine
+    Release(release::Options),
 }
 
 /// Parses the command line and runs the command. A failed command is one report on stderr and exit
@@ -85,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Fresh(options) => fresh::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
+        Command::Release(options) => release::run(&options),
         Command::Sbom => sbom::run().map(|_| ()),
         Command::Package(options) => package::run(&options),
         Command::Kernels(options) => kernels::run(&options),

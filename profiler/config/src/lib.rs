@@ -158,6 +158,15 @@ mod tests {
         file
     }
 
+    /// What an upgrade finds.
+    #[test]
+    fn the_file_of_version_0_1_is_read() {
+        let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/config-0.1.toml");
+        let config = DaemonConfig::load(Some(Path::new(old)), Settings::default()).unwrap();
+        assert_eq!((*config.hz.get(), config.node.unwrap().get()), (99, "node-1"));
+        assert!(config.archive.is_some() && config.push.is_some() && config.debuginfod.is_some());
+    }
+
     #[test]
     fn a_flag_beats_the_file_and_the_file_beats_the_default() {
         let file = file("hz = 49\nnode = \"from-file\"\n");

@@ -8,7 +8,7 @@ use std::fs::File;
 /// As the manifest has it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// `0.1.0 (build id 5f0c...)`; the version alone where the linker wrote no id or /proc is not mounted.
+/// `0.2.0 (build id 5f0c...)`; the version alone where the linker wrote no id or /proc is not mounted.
 pub(super) fn text() -> String {
     match build_id() {
         Some(id) => format!("{VERSION} (build id {id})"),
