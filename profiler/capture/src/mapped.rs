@@ -25,6 +25,8 @@ pub(super) struct MappedCode {
     pub(super) lost: u64,
     /// Records that were not understood.
     pub(super) undecodable: u64,
+    /// Records of anything but a file's mapping: they wake the reader as well, and tell it nothing.
+    pub(super) passed_over: u64,
 }
 
 impl MappedCode {
@@ -54,7 +56,8 @@ impl MappedCode {
                 return;
             };
             match self.record(record) {
-                Ok(event) => out.extend(event),
+                Ok(Some(event)) => out.push(event),
+                Ok(None) => self.passed_over += 1,
                 Err(_) => self.undecodable += 1,
             }
             bytes = rest;
@@ -129,7 +132,7 @@ mod tests {
         let (code, out) = read(&bytes);
         let want = RawEvent::Mmap { time_ns: 55, pid: 7, start: 0x1000, end: 0x3000 };
         assert_eq!(out, [want.clone(), want]);
-        assert_eq!((code.lost, code.undecodable), (0, 0));
+        assert_eq!((code.lost, code.undecodable, code.passed_over), (0, 0, 2));
     }
 
     #[test]

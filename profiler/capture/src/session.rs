@@ -149,13 +149,14 @@ impl Capture {
 
     /// Waits at most `timeout`, less when a ring fills up, then appends what has come to `out`: newly mapped
     /// code, then everything else in the order in which it was sent. So a mapping is known before the
-    /// samples that are in it. Returns how many events came.
+    /// samples that are in it. Returns how many records came: events, and records that are none for us (another
+    /// process's fork, an anonymous mapping), which wake the reader too.
     ///
     /// # Errors
     /// [`CaptureError::Io`]: epoll(7) failed, which is a defect. Records that make no sense are counted, and no
     /// error.
     pub fn read(&mut self, timeout: Duration, out: &mut Vec<RawEvent>) -> Result<usize, CaptureError> {
-        let before = out.len();
+        let (before, passed_over) = (out.len(), self.mapped.passed_over);
         let timeout = if self.early.is_empty() { timeout } else { Duration::ZERO };
         out.append(&mut self.early);
         self.ring.read(timeout, out)?;
@@ -166,7 +167,7 @@ impl Capture {
             new.rotate_left(sampled);
         }
         self.log.flush();
-        Ok(out.len() - before)
+        Ok(out.len() - before + (self.mapped.passed_over - passed_over) as usize)
     }
 
     /// Losses since the start, by reason; where the counters cannot be read, those of mapped code alone.

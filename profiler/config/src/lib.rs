@@ -163,7 +163,8 @@ mod tests {
     fn the_file_of_version_0_1_is_read() {
         let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/config-0.1.toml");
         let config = DaemonConfig::load(Some(Path::new(old)), Settings::default()).unwrap();
-        assert_eq!((*config.hz.get(), config.node.unwrap().get()), (99, "node-1"));
+        assert_eq!(*config.hz.get(), 99);
+        assert_eq!(config.node.unwrap().get(), "node-1");
         assert!(config.archive.is_some() && config.push.is_some() && config.debuginfod.is_some());
     }
 

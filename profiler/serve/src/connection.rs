@@ -170,7 +170,7 @@ async fn connection(
     peer: Peer,
     router: Router,
     place: Place,
-    stopped: watch::Receiver<bool>,
+    mut stopped: watch::Receiver<bool>,
 ) {
     let tcp = |stream: &TcpStream| {
         let _ = stream.set_nodelay(true);
@@ -179,9 +179,15 @@ async fn connection(
     match stream {
         Stream::Tcp(stream) => {
             tcp(&stream);
-            answer(stream, peer, router, place, stopped).await;
+            if speaks(stream.readable(), &place, &mut stopped).await {
+                Box::pin(answer(stream, peer, router, place, stopped)).await;
+            }
         }
-        Stream::Unix(stream) => answer(stream, peer, router, place, stopped).await,
+        Stream::Unix(stream) => {
+            if speaks(stream.readable(), &place, &mut stopped).await {
+                Box::pin(answer(stream, peer, router, place, stopped)).await;
+            }
+        }
         Stream::Tls(stream, acceptor) => {
             tcp(&stream);
             // Who has no place any more gave way meanwhile.
@@ -190,11 +196,25 @@ async fn connection(
                 shaken = tokio::time::timeout(HEADER_TIME, acceptor.accept(stream)) => shaken,
             };
             match shaken {
-                Ok(Ok(stream)) => answer(stream, peer, router, place, stopped).await,
+                Ok(Ok(stream)) => Box::pin(answer(stream, peer, router, place, stopped)).await,
                 Ok(Err(error)) => tracing::debug!(%error, "TLS handshake"),
                 Err(_) => tracing::debug!("TLS handshake took too long"),
             }
         }
+    }
+}
+
+/// Waits until there is something to be read, as long as for a request's head. Buffers are made after that, 20 KB for each
+/// connection: of those that only connect there may be hundreds. False: nothing comes, or it is time to go.
+async fn speaks(
+    readable: impl Future<Output = std::io::Result<()>>,
+    place: &Place,
+    stopped: &mut watch::Receiver<bool>,
+) -> bool {
+    tokio::select! {
+        () = place.given_up() => false,
+        _ = stopped.wait_for(|stop| *stop) => false,
+        said = tokio::time::timeout(HEADER_TIME, readable) => matches!(said, Ok(Ok(()))),
     }
 }
 

@@ -63,6 +63,7 @@ fn verdict(value: &Value) -> Option<String> {
             wrong.push(format!("{} set aside as bad", counted(disk.set_aside, "file")));
         }
     }
+    wrong.extend(of_archive(&value["archive"]));
     let since = status.store.span.as_ref().map(|span| format!(", windows since {}", span.from.0));
     let last = health.last_window_seconds.map(|seconds| format!(", the last one closed {seconds:.0} s ago"));
     let windows = [since, last].into_iter().flatten().collect::<String>();
@@ -70,6 +71,25 @@ fn verdict(value: &Value) -> Option<String> {
         true => format!("well{windows}"),
         false => format!("it goes on{windows}, but: {}", wrong.join("; ")),
     })
+}
+
+/// What is wrong with an archive: of a daemon that copies to one, or a server that reads one.
+fn of_archive(archive: &Value) -> Vec<String> {
+    let failing = archive["failing"].as_str().map(|says| format!("the archive fails: {says}"));
+    // What answers tell of, docs/archive.md.
+    let clock = archive["clock_ahead_seconds"].as_f64().filter(|ahead| ahead.abs() > 5.0).map(|ahead| {
+        let way = if ahead > 0.0 { "ahead of" } else { "behind" };
+        format!("its clock is {:.0} s {way} the archive's", ahead.abs())
+    });
+    let counts = archive["nodes"].as_object().into_iter().flatten();
+    let unwell: u64 =
+        counts.filter(|(state, _)| *state != "live").filter_map(|(_, count)| count.as_u64()).sum();
+    let first = &archive["nodes_unwell"][0];
+    let nodes = (unwell > 0).then(|| {
+        let name = |key: &str| first[key].as_str().unwrap_or("?");
+        format!("{} not well ({} is {})", counted(unwell, "node"), name("node"), name("state"))
+    });
+    [failing, clock, nodes].into_iter().flatten().collect()
 }
 
 /// `key: value` lines; what is inside stands two spaces further in. JSON nests 128 deep at most
@@ -162,6 +182,14 @@ mod tests {
             said.ends_with(", but: journal fails: No space\\u{1b}[2J left; 2 files set aside as bad"),
             "{said}"
         );
+        let archive = r#""archive":{"failing":null,"clock_ahead_seconds":-30.2,"nodes":{"live":7,"silent":1,"clock":1},
+            "nodes_unwell":[{"node":"n-2","state":"silent"}]}"#;
+        let said = first(&format!("{{{well},{archive}}}"));
+        let want = ", but: its clock is 30 s behind the archive's; 2 nodes not well (n-2 is silent)";
+        assert!(said.ends_with(want), "{said}");
+        let away =
+            archive.replace("null", "\"no route\"").replace("-30.2", "0.4").replace("1,\"clock\":1", "0");
+        assert!(first(&format!("{{{well},{away}}}")).ends_with(", but: the archive fails: no route"));
         let ill = well.replace(r#""healthy":true"#, r#""healthy":false,"says":"sampler: stuck for 40 s""#);
         assert_eq!(first(&format!("{{{ill}}}")), "NOT WELL: sampler: stuck for 40 s");
         let young = r#"{"ready":false,"waiting_for":"BPF programs"}"#;

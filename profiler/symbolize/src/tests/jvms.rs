@@ -5,6 +5,20 @@ use std::sync::Arc;
 
 mod starting;
 
+/// Begins to name code of a JVM, once its mappings were read: on a busy machine they come late.
+fn begun(symbolizer: &mut Symbolizer, target: &Target, raw: &RawStack) -> PendingStack {
+    let deadline = Instant::now() + Duration::from_secs(300);
+    loop {
+        let pending = symbolizer.begin(target, raw);
+        if symbolizer.unnamed_jit(target.key) > 0 {
+            return pending;
+        }
+        assert!(Instant::now() < deadline, "the JVM's mappings do not come");
+        std::thread::sleep(Duration::from_millis(50));
+        symbolizer.poll();
+    }
+}
+
 #[test]
 fn all_compiled_code_of_a_real_jvm_gets_its_name() {
     for jdk in jdks() {
@@ -112,7 +126,7 @@ fn asks_inside_the_jvms_namespaces_as_its_user() {
         assert_eq!((me.uid, me.gid, me.nspid), (12345, 12345, 1));
         let mut symbolizer = Symbolizer::new(with_jvms());
         let raw = stack(pid, &jit_addresses(pid), &[]);
-        let pending = symbolizer.begin(&me, &raw);
+        let pending = begun(&mut symbolizer, &me, &raw);
         symbolizer.runtime_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
@@ -152,7 +166,7 @@ fn a_jvm_that_is_killed_meanwhile_is_an_error_value() {
         let mut symbolizer = Symbolizer::new(config);
         let all = jit_addresses(jvm.pid());
         let (known, new) = all.split_at(all.len() / 2);
-        symbolizer.begin(&me, &stack(jvm.pid(), known, &[]));
+        begun(&mut symbolizer, &me, &stack(jvm.pid(), known, &[]));
         symbolizer.runtime_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
@@ -160,7 +174,7 @@ fn a_jvm_that_is_killed_meanwhile_is_an_error_value() {
         // Stopped: the kernel takes the connection and nobody answers. Killed: the connection breaks.
         let pid = rustix::process::Pid::from_raw(jvm.pid() as i32).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
-        let pending = symbolizer.begin(&me, &stack(jvm.pid(), new, &[]));
+        let pending = begun(&mut symbolizer, &me, &stack(jvm.pid(), new, &[]));
         assert!(symbolizer.ask(&me));
         std::thread::sleep(Duration::from_millis(300));
         assert!(symbolizer.poll().is_empty() && symbolizer.asking());
@@ -183,7 +197,7 @@ fn a_jvm_whose_memory_was_not_looked_at_yet_is_not_asked() {
         let me = target(jvm.pid());
         let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..with_jvms() };
         let mut symbolizer = Symbolizer::new(config);
-        let pending = symbolizer.begin(&me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
+        let pending = begun(&mut symbolizer, &me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
         // A map that is there would be read.
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
@@ -207,7 +221,7 @@ fn a_jvm_that_may_not_be_asked_is_not() {
         let me = target(jvm.pid());
         let config = SymbolizerConfig { ask_interval: Duration::ZERO, ..with_jvms() };
         let mut symbolizer = Symbolizer::new(config);
-        let pending = symbolizer.begin(&me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
+        let pending = begun(&mut symbolizer, &me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
         symbolizer.runtime_walked(me.key, Walked::Never);
         assert!(symbolizer.ask(&me));
         settle(&mut symbolizer);
@@ -220,7 +234,7 @@ fn a_jvm_that_may_not_be_asked_is_not() {
         assert!(named.frames.iter().all(|f| f.unknown == Some(UnknownReason::JvmNotAsked)));
         // Switched off: the same without touching it.
         let mut symbolizer = Symbolizer::new(SymbolizerConfig { ask_jvms: false, ..with_jvms() });
-        let pending = symbolizer.begin(&me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
+        let pending = begun(&mut symbolizer, &me, &stack(jvm.pid(), &jit_addresses(jvm.pid()), &[]));
         symbolizer.ask(&me);
         settle(&mut symbolizer);
         assert!(matches!(symbolizer.jvm_facts(me.key).unwrap().names, NameSource::None(_)));
