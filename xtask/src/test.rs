@@ -101,12 +101,17 @@ pub fn run(options: &Options) -> Result<()> {
             step::run("compiling the end-to-end tests", &mut bench.e2e(&["--no-run"]), mend).map(drop)
         });
     }
+    let (first, alone) = mpsc::channel::<()>();
+    let mut first = Some(first);
     let beside = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| bench.beside(&wanted));
+        let beside = scope.spawn(|| bench.beside(&wanted, alone));
         for (title, program, which) in ALONE.iter().filter(|_| bench.binary.is_some()) {
             let bench = &bench;
             run.tests(title, Output::Shown, move |again| bench.e2e_tests(program, *which, again));
+            // After the tests on the kernel, and once.
+            drop(first.take());
         }
+        drop(first);
         beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     run.append(beside);
@@ -146,21 +151,23 @@ fn checks() -> Result<Vec<Check>> {
 impl Bench<'_> {
     /// What needs neither root nor quiet: what is made and checked, by the processor time that the tests leave, and
     /// beside it the tests that mind no neighbours.
-    fn beside(&self, wanted: &(impl Fn(Part) -> bool + Sync)) -> Run<'_> {
+    fn beside(&self, wanted: &(impl Fn(Part) -> bool + Sync), alone: Receiver<()>) -> Run<'_> {
         let (served, servers) = mpsc::channel();
         let (compiled, tests) = mpsc::channel();
         std::thread::scope(|scope| {
             let lane = scope.spawn(|| self.tests_beside(wanted, servers, tests));
-            let mut run = self.made_beside(wanted, served, compiled);
+            let mut run = self.made_beside(wanted, alone, served, compiled);
             run.append(lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             run
         })
     }
 
-    /// What compilers do. Each sender is dropped when that is done which the tests wait for.
+    /// What compilers do. Each sender is dropped when that is done which the tests wait for; `alone` ends with the tests on
+    /// this machine's kernel, beside which no compiler of ours runs: many of them hold shares of CPU time against each other.
     fn made_beside(
         &self,
         wanted: &impl Fn(Part) -> bool,
+        alone: Receiver<()>,
         served: Sender<()>,
         compiled: Sender<()>,
     ) -> Run<'_> {
@@ -170,6 +177,7 @@ impl Bench<'_> {
             run.part("what the tests talk to", || idle(|| self.servers()));
         }
         drop(served);
+        let _ = alone.recv();
         if wanted(Part::Unit) {
             let mend = "the compiler's message is above";
             let what = "compiling the unit tests";
