@@ -7,6 +7,7 @@
 
 mod budget;
 mod builder;
+mod lane;
 mod maps;
 mod queue;
 mod teller;

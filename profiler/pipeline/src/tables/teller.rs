@@ -2,17 +2,19 @@
 //!
 //! In: requests, and files that were read. Out: the walker's maps. A program that started, or mapped code, is looked at
 //! at once, as long as that takes no more than a tenth of a core; else a moment later, together with what it mapped
-//! meanwhile. Files that nobody knows go to the builder, those of sampled processes first and large ones last.
+//! meanwhile. Files that nobody knows go to a builder, those of sampled processes first; large ones to another, so that none
+//! waits behind them.
 
 use super::budget::Budget;
+use super::lane::Lane;
 use super::maps::Maps;
 use super::queue::Queue;
 use super::{Ask, MAX_WAITING, TableCounts, builder};
 use emberscope_capture::TableMaps;
 use emberscope_model::Pid;
 use emberscope_supervise::Beat;
-use emberscope_unwind::table::{Disk, Found, Inode, Keeper, Limits, Made, Wanted};
-use std::collections::{HashMap, HashSet, VecDeque};
+use emberscope_unwind::table::{Disk, Found, Inode, Keeper, Limits, Made};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -34,7 +36,7 @@ const SHARE: f64 = 0.1;
 const AHEAD: Duration = Duration::from_millis(100);
 /// How often what is not used any more goes.
 const SWEEP: Duration = Duration::from_secs(10);
-/// Files with more unwind information than this wait until all others were read. libjvm's has 4 MB.
+/// Files with more unwind information than this are the other builder's. libjvm's has 4 MB.
 const LARGE: u64 = 8 << 20;
 /// Longest for one process: 65,000 mappings take a second or two.
 const STUCK: Duration = Duration::from_secs(30);
@@ -63,17 +65,17 @@ pub fn start(
             return Ok(false);
         }
     };
-    let jobs = builder::start(keeper.keys().clone(), disk, asks)?;
+    let keys = || keeper.keys().clone();
+    let usual = builder::start(builder::USUAL, keys(), disk.clone(), asks.clone())?;
+    let large = builder::start(builder::LARGE, keys(), disk, asks)?;
     let mut teller = Teller {
         keeper,
         queue: Queue::default(),
         budget: Budget::new(SHARE, AHEAD),
-        files: VecDeque::new(),
-        large: VecDeque::new(),
+        usual: Lane::new(usual, LARGE),
+        large: Lane::new(large, u64::MAX),
         wanted: HashMap::new(),
         sampled: HashSet::new(),
-        busy: None,
-        jobs,
         counts,
     };
     emberscope_supervise::spawn("unwind-tables", STUCK, move |beat| teller.run(&queue, beat)).map(|_| true)
@@ -83,17 +85,13 @@ struct Teller {
     keeper: Keeper<Maps>,
     queue: Queue,
     budget: Budget,
-    /// Files to be read, in order.
-    files: VecDeque<Box<Wanted>>,
-    /// Large files, which are read when nothing else is.
-    large: VecDeque<Box<Wanted>>,
-    /// Those files and the one that is read now, with the processes that wait for each.
+    usual: Lane,
+    /// Of files that were found to be large.
+    large: Lane,
+    /// The files of both and those that are read now, with the processes that wait for each.
     wanted: HashMap<Inode, Vec<Pid>>,
     /// Processes that were sampled since the last sweep.
     sampled: HashSet<Pid>,
-    /// The file that is read now.
-    busy: Option<Box<Wanted>>,
-    jobs: SyncSender<builder::Job>,
     counts: Arc<Mutex<TableCounts>>,
 }
 
@@ -126,7 +124,7 @@ impl Teller {
                 }
                 let _ = self.budget.take(now.elapsed(), Instant::now());
             }
-            self.give_job();
+            self.give_jobs();
             if now >= sweep {
                 sweep = now + SWEEP;
                 self.keeper.sweep(Path::new("/proc"));
@@ -204,20 +202,23 @@ impl Teller {
             } else if self.wanted.len() < MAX_FILES {
                 self.wanted.insert(file.inode.clone(), vec![pid]);
                 if first {
-                    self.files.push_front(Box::new(file))
+                    self.usual.files.push_front(Box::new(file))
                 } else {
-                    self.files.push_back(Box::new(file))
+                    self.usual.files.push_back(Box::new(file))
                 }
             }
         }
     }
 
     fn made(&mut self, made: Made) {
-        let file = self.busy.take();
+        let file = self.usual.take(&made.inode);
         if matches!(made.found, Found::Large) {
-            self.large.extend(file);
-            self.give_job();
+            self.large.files.extend(file);
+            self.give_jobs();
             return;
+        }
+        if file.is_none() {
+            drop(self.large.take(&made.inode));
         }
         let waiting = self.wanted.remove(&made.inode).unwrap_or_default();
         // Spark's, if one of them is.
@@ -230,25 +231,12 @@ impl Teller {
             }
             Err(error) => tracing::debug!(%error, "an unwind table is not taken"),
         }
-        self.give_job();
+        self.give_jobs();
     }
 
-    /// Has the builder read the next file, if it does nothing.
-    fn give_job(&mut self) {
-        if self.busy.is_some() {
-            return;
-        }
-        let (file, most) = match self.files.pop_front() {
-            Some(file) => (file, LARGE),
-            None => match self.large.pop_front() {
-                Some(file) => (file, u64::MAX),
-                None => return,
-            },
-        };
-        if self.jobs.try_send((file.clone(), most)).is_ok() {
-            self.busy = Some(file);
-        } else {
-            // The builder is gone, or slow to take: the file is wanted again with its process's next look.
+    /// Has the builders read the next files.
+    fn give_jobs(&mut self) {
+        for file in [self.usual.give_job(), self.large.give_job()].into_iter().flatten() {
             self.wanted.remove(&file.inode);
         }
     }

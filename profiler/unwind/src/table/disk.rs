@@ -11,6 +11,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// Bytes of all files together.
@@ -26,9 +27,11 @@ const HEAD: usize = 8;
 const ENDING: &str = "rows";
 
 /// The directory that tables are kept in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Disk {
     dir: PathBuf,
+    /// One of those that share it writes at a time: it takes away what another left half written.
+    writing: Arc<Mutex<()>>,
 }
 
 impl Disk {
@@ -38,7 +41,7 @@ impl Disk {
     /// The directory cannot be made.
     pub fn open(dir: &Path) -> std::io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        Ok(Self { dir: dir.to_owned() })
+        Ok(Self { dir: dir.to_owned(), writing: Arc::default() })
     }
 
     fn path(&self, key: u64) -> PathBuf {
@@ -70,6 +73,8 @@ impl Disk {
         if table.rows.len() < MIN_ROWS {
             return Ok(());
         }
+        // Nothing is guarded but files, each of which is whole or has another ending.
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.make_room(length_of(table.index.len(), table.rows.len(), table.rules.len()))?;
         let new = self.dir.join(format!("{key:016x}.new"));
         let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
