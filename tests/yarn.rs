@@ -69,15 +69,22 @@ impl<'a> Run<'a> {
             .arg("steady:4:1")
             .start()?;
         let log = submitted.log().to_owned();
-        let app = wait_for("the application's id", WARM_UP, || {
-            ensure!(submitted.ended()?.is_none(), "spark-submit ended: {}", log.display());
+        let mut text_of_log = || {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
+            ensure!(submitted.ended()?.is_none(), "spark-submit ended: {text}");
+            Ok(text)
+        };
+        let app = wait_for("the application's id", WARM_UP, || {
+            let text = text_of_log()?;
             let at = text.find("application_").map(|at| &text[at..]);
             Ok(at
                 .and_then(|at| at.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next())
                 .map(str::to_owned))
         })?;
-        let executor = wait_for("an executor", WARM_UP, || Ok(procfs::executors(&app).first().copied()))?;
+        let executor = wait_for("an executor", WARM_UP, || {
+            text_of_log()?;
+            Ok(procfs::executors(&app).first().copied())
+        })?;
         let main = match mode {
             "client" => "org.apache.spark.deploy.SparkSubmit",
             _ => "org.apache.spark.deploy.yarn.ApplicationMaster",

@@ -13,7 +13,9 @@ public class YarnServer {
         YarnConfiguration conf = new YarnConfiguration();
         conf.set("yarn.nodemanager.vmem-check-enabled", "false");
         conf.set("yarn.nodemanager.pmem-check-enabled", "false");
-        conf.set("yarn.nodemanager.disk-health-checker.enable", "false");
+        // On a disk that is nine tenths full it would use none.
+        conf.set("yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", "100");
+        conf.set("yarn.nodemanager.disk-health-checker.min-free-space-per-disk-mb", "0");
         conf.set("yarn.scheduler.minimum-allocation-mb", "256");
         conf.set("yarn.minicluster.yarn.nodemanager.resource.memory-mb", args[1]);
         conf.set("yarn.scheduler.capacity.root.queues", "default");

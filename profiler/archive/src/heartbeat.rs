@@ -123,11 +123,11 @@ fn over(ms: i64, limit: Duration) -> bool {
 /// How a node is; the first that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// It has not been heard of for [`SILENT`].
+    /// It has not been heard of for five minutes.
     Silent,
-    /// Its clock is another than the object store's, by more than [`CLOCK`].
+    /// Its clock is another than the object store's, by more than five seconds.
     Clock,
-    /// Blocks wait there for longer than [`BEHIND`].
+    /// Blocks wait there that are older than a quarter of an hour.
     Behind,
     /// Nothing is wrong.
     Live,
