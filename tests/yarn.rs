@@ -93,7 +93,10 @@ impl<'a> Run<'a> {
             "client" => vec![submitted.pid()],
             _ => cluster.containers(),
         };
-        let driver = of.into_iter().find(|pid| is_jvm_of(*pid, main)).context("no driver")?;
+        let driver = of
+            .into_iter()
+            .find(|pid| procfs::command_line(*pid).iter().any(|word| word == main))
+            .context("no driver")?;
         Ok(Self { mode, app, cluster, submitted, driver, executor })
     }
 
@@ -186,9 +189,4 @@ impl Drop for Run<'_> {
 
 fn is_there(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
-}
-
-fn is_jvm_of(pid: u32, main: &str) -> bool {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|byte| *byte == 0).any(|word| word == main.as_bytes())
 }

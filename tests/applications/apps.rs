@@ -6,6 +6,7 @@ use emberscope_tests::{Job, WARM_UP};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+pub use xtask::bench::procfs::{command_line, pids};
 
 pub fn now_ms() -> u64 {
     WallTime::now().as_millis()
@@ -19,11 +20,6 @@ pub fn number(value: &Value) -> Result<u64> {
     value.as_u64().with_context(|| format!("{value} is no number"))
 }
 
-pub fn command_line(pid: u32) -> Vec<String> {
-    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
-}
-
 /// Field of /proc/PID/stat by its number in proc(5); 3 and more.
 pub fn stat_field(pid: u32, field: usize) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -34,11 +30,6 @@ pub fn stat_field(pid: u32, field: usize) -> Option<u64> {
 pub fn cpu_seconds(pid: u32) -> Result<f64> {
     let ticks = stat_field(pid, 14).zip(stat_field(pid, 15)).context("the process is gone")?;
     Ok((ticks.0 + ticks.1) as f64 / 100.0)
-}
-
-pub fn pids() -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// A running application as /proc shows it.

@@ -139,10 +139,5 @@ fn remove(dir: &Path) -> Result<()> {
 }
 
 fn head() -> Result<String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(places::workspace())
-        .args(["rev-parse", "--short", "HEAD"])
-        .output();
-    Ok(String::from_utf8_lossy(&output.context("cannot start git")?.stdout).trim().to_owned())
+    Ok(step::git(&["rev-parse", "--short", "HEAD"])?.trim().to_owned())
 }

@@ -6,6 +6,7 @@
 
 use crate::{places, step};
 use anyhow::{Context as _, Result, bail, ensure};
+use clap::ValueEnum as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -41,9 +42,6 @@ enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 7] =
-        [Self::Clean, Self::Version, Self::Fixtures, Self::Package, Self::Kernels, Self::Fuzz, Self::Fresh];
-
     const fn title(self) -> &'static str {
         match self {
             Self::Clean => "all is committed",
@@ -59,7 +57,7 @@ impl Step {
     fn run(self) -> Result<()> {
         let root = places::workspace();
         match self {
-            Self::Clean => clean(root),
+            Self::Clean => clean(),
             Self::Version => {
                 let read = |file: &str| {
                     std::fs::read_to_string(root.join(file)).with_context(|| format!("reading {file}"))
@@ -70,11 +68,7 @@ impl Step {
                     &read("deploy/chart/Chart.yaml")?,
                     &read("docs/deploy.md")?,
                 )?;
-                let tags = said(Command::new("git").current_dir(root).args([
-                    "tag",
-                    "--list",
-                    &format!("v{VERSION}"),
-                ]))?;
+                let tags = step::git(&["tag", "--list", &format!("v{VERSION}")])?;
                 ensure!(
                     tags.is_empty(),
                     "v{VERSION} is tagged already: the next version wants another number"
@@ -99,7 +93,8 @@ impl Step {
 /// Runs them.
 pub fn run(options: &Options) -> Result<()> {
     let mut rows = Vec::new();
-    for step in Step::ALL.into_iter().filter(|step| options.only.is_empty() || options.only.contains(step)) {
+    let wanted = |step: &&Step| options.only.is_empty() || options.only.contains(step);
+    for step in Step::value_variants().iter().filter(wanted) {
         println!("== {} ...", step.title());
         let begun = Instant::now();
         let result = step.run();
@@ -125,8 +120,8 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn clean(root: &Path) -> Result<()> {
-    let changed = said(Command::new("git").current_dir(root).args(["status", "--porcelain"]))?;
+fn clean() -> Result<()> {
+    let changed = step::git(&["status", "--porcelain"])?;
     ensure!(changed.is_empty(), "not committed:\n{changed}");
     Ok(())
 }
@@ -186,17 +181,6 @@ fn own(words: &[&str]) -> Result<()> {
     let status = Command::new(program).args(words).status().with_context(|| format!("starting {words:?}"))?;
     ensure!(status.success(), "./x {} failed", words.join(" "));
     Ok(())
-}
-
-fn said(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("cannot start {}", step::shown(command)))?;
-    ensure!(
-        output.status.success(),
-        "{}: {}",
-        step::shown(command),
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 #[cfg(test)]

@@ -68,6 +68,21 @@ pub fn shown(command: &Command) -> String {
     variables.chain(words.map(|word| quoted(&word.to_string_lossy()))).collect::<Vec<_>>().join(" ")
 }
 
+/// What a command prints.
+pub fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("starting {}", shown(command)))?;
+    if !output.status.success() {
+        bail!("{} failed: {}", shown(command), String::from_utf8_lossy(&output.stderr));
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{} printed no UTF-8", shown(command)))
+}
+
+/// What git says of the source tree.
+pub fn git(arguments: &[&str]) -> Result<String> {
+    let mut git = Command::new("git");
+    output(git.arg("-C").arg(places::workspace()).args(arguments))
+}
+
 /// The last `lines` lines of a file; empty when it cannot be read.
 pub fn tail(path: &Path, lines: usize) -> String {
     use std::io::{Read as _, Seek as _, SeekFrom};

@@ -1,8 +1,8 @@
 //! `test`: every check and every test, and the count of all.
 //!
-//! After the build the tests on this machine's kernel and on Spark run one at a time. Beside them all else is compiled
-//! and checked, in the CPU time that they leave, and those tests run that mind no neighbours: unit tests, those of the
-//! daemon that wait most of the time, the oldest kernel in qemu. A part that fails does not keep the others from running.
+//! After the build the tests on this machine's kernel and on Spark run one at a time. Beside them those tests run that
+//! mind no neighbours: those of the daemon that wait most of the time, unit tests, the oldest kernel in qemu; and beside the ones
+//! on Spark all else is compiled and checked, in the CPU time that they leave. A part that fails does not keep the others from running.
 //! The last line is `N passed, N failed, N skipped`; before it stand the slowest tests, the parts with their times, the
 //! tests that could not run here, each with its reason, and what the failed ones said. A check that fails (formatting,
 //! clippy, rustdoc, licences, the build) counts as one failed. Tests that fail run once more at the end, with nothing

@@ -73,8 +73,7 @@ impl Heartbeat {
 
     /// What is wrong with the node at an instant of the reader's clock.
     pub fn state(&self, now: WallTime) -> State {
-        let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-        let silent = now_ms.saturating_sub(self.put_ms);
+        let silent = millis(now).saturating_sub(self.put_ms);
         let behind = match self.waiting {
             0 => 0,
             _ => self.now_ms.saturating_sub(self.oldest_ms),
@@ -90,7 +89,6 @@ impl Heartbeat {
     /// What an answer over a range lacks of the node, or may: None where it lacks nothing.
     pub fn lack(&self, range: &TimeRange, now: WallTime) -> Option<MissingPart> {
         let name = format!("node {}", layout::unescaped(&self.host));
-        let at = |ms: i64| WallTime::from_millis(u64::try_from(ms).unwrap_or(0));
         match self.state(now) {
             State::Live => None,
             State::Silent => {
@@ -114,6 +112,16 @@ impl Heartbeat {
             }
         }
     }
+}
+
+/// An instant as heartbeats have it.
+pub fn millis(time: WallTime) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// What such a number stands for; before the epoch there is nothing.
+pub fn at(ms: i64) -> WallTime {
+    WallTime::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 
 fn over(ms: i64, limit: Duration) -> bool {

@@ -6,10 +6,11 @@
 use super::{SMALL, busy, now_ms, wait, wait_copied};
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here, ran, skip, wait_visible};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use xtask::root::signal;
 
 /// By how much the third node's clock is ahead, seconds.
 const AHEAD: f64 = 30.0;
@@ -63,8 +64,7 @@ fn a_dead_node_and_a_clock_that_is_off_are_named_in_answers() -> Result<()> {
     ensure!(own.abs() < 3.0, "{own} s");
 
     // The second dies; some minutes go by.
-    let pid = i32::try_from(two.pid()).ok().and_then(Pid::from_raw).context("its pid")?;
-    kill_process(pid, Signal::KILL)?;
+    signal(two.pid(), Signal::KILL);
     for beat in std::fs::read_dir(archive.join("v1/heartbeats/two"))? {
         let then = SystemTime::now() - SILENT;
         std::fs::File::options().write(true).open(beat?.path())?.set_modified(then)?;

@@ -66,19 +66,26 @@ pub fn machine() -> Result<Machine> {
     Ok(Machine { busy: user + nice + system + irq + softirq + stolen, interrupts: irq + softirq, stolen })
 }
 
+/// All processes that there are now.
+pub fn pids() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The words of a process's command line, the last one empty; none where it is gone.
+pub fn command_line(pid: u32) -> Vec<String> {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
 /// Processes that run an application's executors on this host, by their command lines.
 pub fn executors(app: &str) -> Vec<u32> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        let java = words.first().is_some_and(|program| program.ends_with(b"/java"));
-        if java && words.contains(&&b"--executor-id"[..]) && words.contains(&app.as_bytes()) {
-            found.push(pid);
-        }
-    }
-    found
+    let is_one = |pid: &u32| {
+        let words = command_line(*pid);
+        let has = |word: &str| words.iter().any(|own| own == word);
+        words.first().is_some_and(|program| program.ends_with("/java")) && has("--executor-id") && has(app)
+    };
+    pids().into_iter().filter(is_one).collect()
 }
 
 /// utime + stime of all threads of a process, the ended ones too, in seconds (fields 14 and 15 of

@@ -2,8 +2,10 @@
 //! their own. Dropped, it ends, with what it started.
 
 use super::{JavaProgram, Running, hadoop};
-use crate::places;
+use crate::bench::procfs;
+use crate::{places, root};
 use anyhow::{Context as _, Result};
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -55,13 +57,11 @@ impl Yarn {
 
     /// Pids of its containers' processes: what works below the node manager's directory.
     pub fn containers(&self) -> Vec<u32> {
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let below = self.dir.join("target");
-        pids.filter(|pid| {
+        let is_one = |pid: &u32| {
             std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&below))
-        })
-        .collect()
+        };
+        procfs::pids().into_iter().filter(is_one).collect()
     }
 
     /// What the containers of an application wrote, each to its standard output.
@@ -88,10 +88,6 @@ fn below(dir: &Path, deep: usize) -> Box<dyn Iterator<Item = PathBuf>> {
 impl Drop for Yarn {
     fn drop(&mut self) {
         // Sessions of their own: they do not end with the node manager's group.
-        for pid in self.containers() {
-            if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-            }
-        }
+        self.containers().into_iter().for_each(|pid| root::signal(pid, Signal::KILL));
     }
 }

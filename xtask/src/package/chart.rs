@@ -16,7 +16,7 @@ const DIGEST: &str = "  digest: ";
 pub fn pack(version: &str, image: &str, epoch: &str, dir: &Path, to: &Path) -> Result<()> {
     let chart = dir.join("emberscope");
     // What git knows: nothing else that lies there is ours to ship.
-    for name in super::git(&["ls-files", "--", CHART])?.lines() {
+    for name in crate::step::git(&["ls-files", "--", CHART])?.lines() {
         let below = Path::new(name).strip_prefix(CHART)?;
         tree::copy(name, &chart.join(below))?;
     }

@@ -4,9 +4,10 @@
 //! the same digest, under which a registry then has it.
 
 use super::archive::{self, GZIP, Tree};
-use super::{output, tree};
+use super::tree;
 use crate::arch::Arch;
 use crate::kernels::libraries_of;
+use crate::step::output;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

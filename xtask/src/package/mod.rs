@@ -17,7 +17,7 @@ mod tree;
 use crate::arch::Arch;
 use crate::setup::packaging;
 use crate::{places, sbom, step};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use archive::{Tree, ZSTD};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -150,7 +150,7 @@ pub fn make(source: Source<'_>, dir: &Path) -> Result<Packages> {
 fn sum(dir: &Path, files: &[&PathBuf], to: &Path) -> Result<()> {
     let mut names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();
     names.sort_unstable();
-    let sums = output(Command::new("sha256sum").current_dir(dir).args(names))?;
+    let sums = step::output(Command::new("sha256sum").current_dir(dir).args(names))?;
     std::fs::write(to, sums).with_context(|| format!("writing {}", to.display()))
 }
 
@@ -159,21 +159,7 @@ pub fn epoch() -> Result<String> {
     if let Ok(epoch) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(epoch);
     }
-    let git = git(&["log", "-1", "--format=%ct"]).context("set SOURCE_DATE_EPOCH where there is no git");
+    let git =
+        step::git(&["log", "-1", "--format=%ct"]).context("set SOURCE_DATE_EPOCH where there is no git");
     Ok(git?.trim().to_owned())
-}
-
-/// What git says of the source tree.
-fn git(arguments: &[&str]) -> Result<String> {
-    let mut git = Command::new("git");
-    output(git.arg("-C").arg(places::workspace()).args(arguments))
-}
-
-/// What a command prints.
-fn output(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("starting {}", step::shown(command)))?;
-    if !output.status.success() {
-        bail!("{} failed: {}", step::shown(command), String::from_utf8_lossy(&output.stderr));
-    }
-    String::from_utf8(output.stdout).with_context(|| format!("{} printed no UTF-8", step::shown(command)))
 }

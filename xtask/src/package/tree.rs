@@ -1,7 +1,7 @@
 //! The files that packages hold, laid out below a directory as they are installed below `/`.
 
-use super::git;
 use crate::places;
+use crate::step::git;
 use anyhow::{Context as _, Result, bail};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

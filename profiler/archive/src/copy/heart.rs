@@ -1,11 +1,11 @@
 //! Puts the node's heartbeat beside the copying, which may be at one block for minutes.
 
 use super::super::catalog::start_of_block;
-use super::super::heartbeat::{EVERY, Heartbeat};
+use super::super::heartbeat::{EVERY, Heartbeat, millis};
 use super::super::layout;
 use super::super::remote::{Remote, RemoteError};
 use super::counts::Counts;
-use super::lock;
+use super::{ArchiverConfig, lock};
 use emberscope_model::WallTime;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,12 +18,17 @@ const LAST_WORD: Duration = Duration::from_secs(2);
 /// What it is put with.
 #[derive(Clone, Debug)]
 pub struct Heart {
-    pub host: String,
-    pub remote: Remote,
-    pub(super) counts: Arc<Mutex<Counts>>,
+    host: String,
+    remote: Remote,
+    counts: Arc<Mutex<Counts>>,
 }
 
 impl Heart {
+    /// A node's, which tells `counts` how it goes and learns from there what waits.
+    pub(super) fn new(config: &ArchiverConfig, remote: Remote, counts: Arc<Mutex<Counts>>) -> Self {
+        Self { host: layout::part(&config.node), remote, counts }
+    }
+
     /// For ever.
     pub async fn run(&self) {
         loop {
@@ -40,43 +45,42 @@ impl Heart {
     /// # Errors
     /// The archive refuses, or does not answer. Whether the heartbeat is there is not known then.
     pub async fn beat(&self) -> Result<i64, RemoteError> {
-        let now_ms = i64::try_from(WallTime::now().as_millis()).unwrap_or(i64::MAX);
+        let now_ms = millis(WallTime::now());
         let (waiting, oldest) = {
             let counts = lock(&self.counts);
             (counts.waiting, counts.oldest.clone())
         };
-        let oldest_ms = oldest.as_deref().and_then(start_of_block);
-        let oldest_ms = oldest_ms.and_then(|start| i64::try_from(start.as_millis()).ok()).unwrap_or(0);
+        let oldest_ms = oldest.as_deref().and_then(start_of_block).map_or(0, millis);
         let beat = Heartbeat { host: self.host.clone(), now_ms, waiting, oldest_ms, put_ms: 0 };
         let name = beat.name();
         // Some stores refuse objects without bytes.
         self.remote.put(&name, b"1".to_vec()).await?;
-        let mut put_ms = now_ms;
-        for object in self.remote.list(&layout::heartbeats(&self.host), MOST).await? {
-            match object.name == name {
-                true => put_ms = object.put_ms,
-                false => self.remote.delete(&object.name).await?,
-            }
-        }
-        Ok(now_ms.saturating_sub(put_ms))
+        let put_ms = self.clear(Some(&name)).await?;
+        Ok(now_ms.saturating_sub(put_ms.unwrap_or(now_ms)))
     }
 
     /// Takes it away: the daemon stops because it was told to.
     pub async fn stop(&self) {
-        let away = async {
-            for object in self.remote.list(&layout::heartbeats(&self.host), MOST).await? {
-                self.remote.delete(&object.name).await?;
-            }
-            Ok::<(), RemoteError>(())
-        };
         // The archive may be away, and a stop waits for nobody.
-        let _ = tokio::time::timeout(LAST_WORD, away).await;
+        let _ = tokio::time::timeout(LAST_WORD, self.clear(None)).await;
+    }
+
+    /// Deletes the node's heartbeats, but for one: when that was put, if it is there.
+    async fn clear(&self, but: Option<&str>) -> Result<Option<i64>, RemoteError> {
+        let mut put_ms = None;
+        for object in self.remote.list(&layout::heartbeats(&self.host), MOST).await? {
+            match but == Some(object.name.as_str()) {
+                true => put_ms = Some(object.put_ms),
+                false => self.remote.delete(&object.name).await?,
+            }
+        }
+        Ok(put_ms)
     }
 }
 
 /// The heart of a node, for tests.
 #[cfg(test)]
-pub fn of(config: &super::ArchiverConfig) -> Result<Heart, RemoteError> {
+pub fn of(config: &ArchiverConfig) -> Result<Heart, RemoteError> {
     let remote = Remote::open(&config.url, true)?;
-    Ok(Heart { host: layout::part(&config.node), remote, counts: Arc::new(Mutex::new(Counts::new())) })
+    Ok(Heart::new(config, remote, Arc::new(Mutex::new(Counts::new()))))
 }

@@ -173,8 +173,7 @@ impl Archiver {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build();
         let runtime = runtime.map_err(failed)?;
-        let heart =
-            Heart { host: layout::part(&config.node), remote: remote.clone(), counts: counts.clone() };
+        let heart = Heart::new(&config, remote.clone(), counts.clone());
         let mut copying = Copying::new(config, remote, counts.clone());
         let until = stop.clone();
         let mut runtime = Some(runtime);

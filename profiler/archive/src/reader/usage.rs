@@ -4,7 +4,7 @@
 //! [`MAX_LISTED`] objects set aside are named; [`MAX_ASIDE`] are passed over, after which all are tried again.
 
 use super::super::catalog::start_of;
-use super::super::heartbeat::{GONE, State};
+use super::super::heartbeat::{GONE, State, at};
 use super::{Reader, layout};
 use emberscope_model::{MissingPart, TimeRange, WallTime};
 use std::collections::{HashMap, VecDeque};
@@ -153,8 +153,7 @@ impl Reader {
         let (mut nodes, mut unwell) = ([0; State::ALL.len()], Vec::new());
         let now = WallTime::now();
         for beat in self.catalog.heartbeats().await.iter() {
-            let (put, state) =
-                (WallTime::from_millis(u64::try_from(beat.put_ms).unwrap_or(0)), beat.state(now));
+            let (put, state) = (at(beat.put_ms), beat.state(now));
             if put.plus(GONE) < now {
                 continue;
             }
