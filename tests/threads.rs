@@ -48,7 +48,7 @@ fn start(config: &CaptureConfig, features: &HostFeatures) -> Capture {
 
 /// Watches a file's naming function.
 fn watch(capture: &mut Capture, path: &Path, symbol: &str) -> FileId {
-    watch_by(capture, path, symbol, |offset| NameProbe::NativeName { offset })
+    watch_by(capture, path, symbol, |offset| NameProbe::NativeName { offset, by_java: None })
 }
 
 fn watch_by(capture: &mut Capture, path: &Path, symbol: &str, probe: fn(u64) -> NameProbe) -> FileId {

@@ -10,7 +10,7 @@ use emberscope_tests::{Daemon, Here, Job, SparkJob, WARM_UP, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use xtask::launch::spark::WAIT_JOBS;
+use xtask::launch::spark::{KEPT_LOCKS, WAIT_JOBS};
 
 const WORK: Duration = Duration::from_secs(600);
 /// Of what is measured.
@@ -19,6 +19,9 @@ const WITHIN: f64 = 0.03;
 const NAMED: f64 = 0.4;
 /// Of what has its method.
 const FOR_ITS_REASON: f64 = 0.8;
+/// Of what was waited for a lock, what has its class and who held it at the least: the first wait for one that nobody had waited
+/// for may not say.
+const OWNED: f64 = 0.8;
 /// Seconds: the account of a running thread's CPU time is up to a tick old at both ends.
 const TICKS: f64 = 0.02;
 
@@ -78,6 +81,7 @@ fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
     let rows = shuffled["stages"].as_array().context("stages")?;
     ensure!(rows.iter().any(|stage| stage["waited"]["seconds"].as_f64() > Some(1.0)), "{shuffled}");
     locks_are_waits_for_locks(&daemon, &query)?;
+    locks_have_class_and_owner(&daemon, &job, &query)?;
     has_allocations(&daemon, &query)?;
     ensure!(daemon.stop()?.success());
     Ok(())
@@ -93,6 +97,35 @@ fn locks_are_waits_for_locks(daemon: &Daemon, query: &str) -> Result<()> {
     let (locks, waits) = (folded("type=lock")?, folded("type=off-cpu&wait=lock")?);
     ensure!(!locks.is_empty() && locks == waits, "{locks}\nis not\n{waits}");
     ensure!(locks.lines().any(|line| line.contains("WaitJobs.")), "{locks}");
+    Ok(())
+}
+
+/// A lock that one thread keeps is told by its class and that thread; one that tasks take from each other by their pool.
+fn locks_have_class_and_owner(daemon: &Daemon, job: &Job, query: &str) -> Result<()> {
+    let by_owner = |kind: &str| -> Result<BTreeMap<String, f64>> {
+        let group = "type=lock&group=lock,lock_owner&unit=ns&format=folded";
+        let reply = daemon.get(&format!("/api/v1/flamegraph?{query}&stage={}&{group}", stage(job, kind)?))?;
+        ensure!(reply.status == 200, "{}", reply.body);
+        let mut sums = BTreeMap::new();
+        for line in reply.body.lines() {
+            let (stack, weight) = line.rsplit_once(' ').context("a weight")?;
+            let labels: Vec<&str> = stack.split(';').take(2).collect();
+            *sums.entry(labels.join(";")).or_default() += weight.parse::<f64>()? / 1e9;
+        }
+        Ok(sums)
+    };
+    let mut wrong = Vec::new();
+    let worker = "Executor task launch worker".to_owned();
+    let kept = KEPT_LOCKS.map(|(name, class)| (name, class, format!("keeper of {name}")));
+    let taken = [("lock", "java.util.concurrent.locks.ReentrantLock$NonfairSync", worker)];
+    for (kind, class, owner) in kept.into_iter().chain(taken) {
+        let sums = by_owner(kind)?;
+        let right = sums.get(&format!("lock={class};lock_owner={owner}")).copied().unwrap_or_default();
+        if right < sums.values().sum::<f64>() * OWNED {
+            wrong.push(format!("{kind}, {owner}: {right} s of {sums:?}"));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
 }
 

@@ -29,9 +29,10 @@ pub use record::{
     UserFrame, WaitRecord,
 };
 pub use runtime::{
-    CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping, InstructionKind, JavaFrameTag, JvmLayout,
-    MAX_BLOB_HEAD, MAX_CODE_HEAPS, MAX_EVAL_RANGES, MAX_NATIVE_BESIDE_PYTHON, MAX_PYTHON_CODE,
-    MAX_PYTHON_FRAME, PythonFrameTag, PythonLayout, PythonPlace, RuntimeHead, RuntimeId, StringLayout,
+    ClassWordKind, CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping, InstructionKind,
+    JavaFrameTag, JvmLayout, LockLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, MAX_EVAL_RANGES,
+    MAX_NATIVE_BESIDE_PYTHON, MAX_PYTHON_CODE, MAX_PYTHON_FRAME, OWNER_ID_BITS, PythonFrameTag, PythonLayout,
+    PythonPlace, RuntimeHead, RuntimeId, StringLayout,
 };
 pub use share::{
     GROUPS_AT, Loss, MAX_NAMES_OF_USER, MAX_SPARK_USERS, SHARE_SETS, SHARE_SLOTS, SHARE_WAYS, SPARK_WEIGHT,

@@ -25,7 +25,7 @@ use crate::regs;
 use crate::sample::{fresh, kernel_stack};
 use crate::seen::Room;
 use crate::shares::{self, may_put};
-use crate::walk::{at_most, begin, in_a_loop, mix, prepare};
+use crate::walk::{at_most, begin, in_a_loop, mix, prepare, runtime};
 use aya_ebpf::helpers::generated::{
     bpf_get_current_task_btf, bpf_get_prandom_u32, bpf_ktime_get_ns, bpf_task_pt_regs,
 };
@@ -66,6 +66,8 @@ pub fn off_cpu_switch(ctx: RawTracePointContext) -> i32 {
                     let now = walk.taken_ns;
                     begin(scratch, &registers);
                     prepare(scratch, ((ids >> 32) as u32, ids as u32), now);
+                    let thread = (*waiter).java;
+                    runtime::waits(scratch, (ids >> 32) as u32, thread);
                     in_a_loop::<OF_EVENTS>(scratch);
                 }
                 Err(end) => walk.end = end as u64,

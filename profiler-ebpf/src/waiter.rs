@@ -153,6 +153,8 @@ pub struct Waiter {
     pub second: u64,
     /// On whose account the entry is, which is given back at the thread's end.
     pub place: u64,
+    /// The thread's `JavaThread*`, as it said when it named itself; 0: not known.
+    pub java: u64,
     /// What it waited for last; 0: nothing. Together, as they are looked at at each switch.
     pub keys: [u64; CAUSES],
     /// What is kept of each.
@@ -183,7 +185,7 @@ impl Waiter {
 const _: () = {
     assert!(size_of::<Cause>() == 40);
     assert!(size_of::<Throttled>() == 32);
-    assert!(size_of::<Waiter>() == 56 + CAUSES * 48 + 32);
+    assert!(size_of::<Waiter>() == 64 + CAUSES * 48 + 32);
     assert!(CAUSES.is_power_of_two() && FILTER_SLOTS.is_power_of_two());
 };
 

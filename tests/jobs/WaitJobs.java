@@ -22,7 +22,7 @@ import scala.Tuple2;
 /**
  * A Spark job whose tasks wait for things of a known kind and measure how long: by the wall clock, less what the kernel has on
  * the thread's account for waiting for a CPU and running. What samples of waits are held against. A stage for each kind: {@code sleep}, {@code monitor}, {@code lock}, {@code socket}, {@code file} (writes that
- * are forced to the disk), {@code short} (parks of 200 us, thousands of them, and one of a second), and {@code shuffle}.
+ * are forced to the disk), {@code short} (parks of 200 us, thousands of them, and one of a second), those of {@link KeptLocks}, and {@code shuffle}.
  * Arguments: how many waits a task has, and how long one is, in milliseconds.
  *
  * Prints the facts {@code app}, {@code KIND.stages} and {@code KIND.waited} (nanoseconds of each task: {@code TID:NS,..}), and
@@ -50,6 +50,9 @@ public final class WaitJobs {
             run(spark, "socket", times, millis, WaitJobs::readsSocket);
             run(spark, "file", times, millis, WaitJobs::writesFile);
             run(spark, "short", times, millis, WaitJobs::parksShortly);
+            for (String kept : KeptLocks.NAMES) {
+                run(spark, kept, 1, times, millis, (n, ms) -> KeptLocks.waits(kept, n, ms));
+            }
             List<Integer> numbers = new ArrayList<>(Collections.nCopies(200_000, 7));
             long sum = spark.parallelize(numbers, 4).mapToPair(n -> new Tuple2<>(n, n)).repartition(8).count();
             fact("shuffled", sum);
@@ -66,8 +69,12 @@ public final class WaitJobs {
     }
 
     private static void run(JavaSparkContext spark, String kind, int times, int millis, Waits waits) {
+        run(spark, kind, 4, times, millis, waits);
+    }
+
+    private static void run(JavaSparkContext spark, String kind, int count, int times, int millis, Waits waits) {
         List<Integer> none = Collections.emptyList();
-        List<long[]> tasks = spark.parallelize(none, 4).mapPartitionsWithIndex((index, nothing) -> {
+        List<long[]> tasks = spark.parallelize(none, count).mapPartitionsWithIndex((index, nothing) -> {
             TaskContext task = TaskContext.get();
             long[] row = {task.stageId(), task.taskAttemptId(), waits.of(times, millis)};
             return List.of(row).iterator();
@@ -86,7 +93,7 @@ public final class WaitJobs {
     }
 
     /** The same, but for time on a CPU: that of a thread that runs is told up to the last tick only. */
-    private static long didNotWantToRun() throws IOException {
+    static long didNotWantToRun() throws IOException {
         return System.nanoTime() - account(1);
     }
 

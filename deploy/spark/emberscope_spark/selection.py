@@ -28,6 +28,8 @@ LABELS = (
     "task",
     "thread_class",
     "wait",
+    "lock",
+    "lock_owner",
     "process",
     "pid",
     "source",

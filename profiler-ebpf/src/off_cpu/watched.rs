@@ -10,6 +10,7 @@ use crate::globals::WAIT_EVERY_NS;
 use crate::maps::{FILTER, NO_WAITER, WAITERS};
 use crate::output::Counts;
 use crate::shares::{self, Table};
+use crate::walk::runtime;
 use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::bpf_get_current_task;
 use core::arch::asm;
@@ -42,6 +43,10 @@ pub fn renamed<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, runs_t
         (*waiter).name_seq = seq;
         (*waiter).runs = u32::from(runs_task);
         (*waiter).quota = throttle::has_quota(bpf_get_current_task() as *const u8);
+        let thread = runtime::own_thread(tid);
+        if thread != 0 {
+            (*waiter).java = thread;
+        }
     }
 }
 

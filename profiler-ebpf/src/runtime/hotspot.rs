@@ -5,7 +5,7 @@
 //! trusts none of them: every index that comes from here is bounded where it is used.
 #![allow(unsafe_code)]
 
-use super::{RuntimeHead, RuntimeId};
+use super::{LockLayout, RuntimeHead, RuntimeId};
 
 /// Kind of a frame of [`RuntimeId::HOTSPOT`].
 #[repr(u8)]
@@ -21,8 +21,17 @@ pub enum JavaFrameTag {
     /// adapters.
     Stub = 3,
     /// No code: `value` is the `Klass*` of what a thread allocated, innermost in a stack of
-    /// [`crate::SampleKindTag::Alloc`].
+    /// [`crate::SampleKindTag::Alloc`]; or of the object whose lock it waits for, at the leaf's side of its frames in a stack
+    /// of [`crate::SampleKindTag::OffCpu`].
     Class = 4,
+    /// No code: the thread that holds the lock of the [`Self::Class`] before it. `value` is as the JVM has it: the
+    /// `JavaThread*`, an address in that thread's stack (a lock that was taken on the stack: JDK 8 to 21), or
+    /// the thread's number in the JVM (from 24 on); `cookie` has the thread's id ([`super::OWNER_ID_BITS`]), as another may soon be at the
+    /// same address, and changes every [`crate::EPOCH_NS`], as a thread's name does not stay.
+    Owner = 5,
+    /// No code: the same, where the JVM itself has not looked yet who holds the lock (from JDK 22 on a thread that takes a lock for which
+    /// nobody waits notes it in its own lock stack alone). `value` is the `ObjectMonitor*`, `cookie` as above.
+    OwnerUnknown = 6,
 }
 
 impl JavaFrameTag {
@@ -33,6 +42,8 @@ impl JavaFrameTag {
             2 => Some(Self::Interpreted),
             3 => Some(Self::Stub),
             4 => Some(Self::Class),
+            5 => Some(Self::Owner),
+            6 => Some(Self::OwnerUnknown),
             _ => None,
         }
     }
@@ -154,6 +165,8 @@ pub struct JvmLayout {
     /// Where the JVM keeps `ContinuationEntry::_return_pc` (it is set with the first virtual thread), at which a
     /// carrier goes on below a mounted virtual thread; 0: none or not known.
     pub cont_entry_return: u64,
+    /// How it keeps locks.
+    pub locks: LockLayout,
 }
 
 impl JvmLayout {
@@ -167,8 +180,8 @@ impl JvmLayout {
 const _: () = {
     let words =
         size_of::<RuntimeHead>() + size_of::<CodeHeap>() * MAX_CODE_HEAPS + 2 * 8 + 8 + 10 * 4 + 5 * 8;
-    assert!(size_of::<JvmLayout>() == words);
+    assert!(size_of::<JvmLayout>() == words + size_of::<LockLayout>());
     assert!(size_of::<CodeHeap>() == 24);
     assert!(size_of::<Field>() == 4);
-    assert!(size_of::<JvmLayout>() == 224);
+    assert!(size_of::<JvmLayout>() == 224 + 56);
 };

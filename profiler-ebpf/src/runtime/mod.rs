@@ -7,6 +7,7 @@
 
 mod cpython;
 mod hotspot;
+mod locks;
 mod strings;
 
 pub use cpython::{
@@ -14,6 +15,7 @@ pub use cpython::{
     MAX_PYTHON_CODE, MAX_PYTHON_FRAME, PythonFrameTag, PythonLayout, PythonPlace,
 };
 pub use hotspot::{CodeHeap, Field, FieldKind, JavaFrameTag, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS};
+pub use locks::{ClassWordKind, LockLayout, OWNER_ID_BITS};
 pub use strings::StringLayout;
 
 /// A runtime, by a number that stays.

@@ -102,6 +102,27 @@ pub unsafe fn added(scratch: *mut Scratch) -> bool {
     unsafe { cpython::steps(scratch) }
 }
 
+/// What the current thread, which has just named itself, is to its runtime; 0: not known.
+#[inline(always)]
+pub fn own_thread(tid: u32) -> u64 {
+    hotspot::noted(tid)
+}
+
+/// Adds what the runtime knows of a wait that the current thread begins, at the leaf's side: before the first step. `thread`
+/// is what [`own_thread`] said.
+///
+/// # Safety
+/// As for [`steps`].
+#[inline(always)]
+pub unsafe fn waits(scratch: *mut Scratch, pid: u32, thread: u64) {
+    // SAFETY: by contract.
+    unsafe {
+        if (*scratch).walk.runtime == HOTSPOT && thread != 0 {
+            hotspot::tell(scratch, pid, thread);
+        }
+    }
+}
+
 /// Whether a rule in the cache is of code that may be gone without notice.
 #[inline(always)]
 pub fn may_go(rule: &Rule) -> bool {

@@ -117,9 +117,23 @@ pub struct Slow {
     pub percentiles: Map<String, Value>,
     /// What a slow task's own thread has more of, the most first; without what lies within the spread of tasks.
     pub because: Vec<Because>,
+    /// If `lock` is among these: which locks they are, by who held them, the most first; at most five.
+    pub locks: Vec<SlowLock>,
     /// Where tasks are slow by CPU: the one that took longest, if it took twice as long as the usual ones and is none of
     /// the slow ones.
     pub long: Option<LongTask>,
+}
+
+/// A lock that a slow task waits longer for than a usual one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SlowLock {
+    /// The class of its object.
+    pub lock: Cow<'static, str>,
+    /// The thread that held it.
+    pub owner: Cow<'static, str>,
+    /// How much longer, a task.
+    pub seconds: f64,
 }
 
 /// A task that took long without much CPU time.

@@ -37,7 +37,7 @@ pub use compare::{
     ComparedSetting, ComparedStage, ComparedTimes, ComparedWhole, Judged,
 };
 pub use diff::{
-    Because, Diff, DiffNode, DiffRow, LongTask, MethodName, Pair, Side, SideTask, Slow, SlowSide,
+    Because, Diff, DiffNode, DiffRow, LongTask, MethodName, Pair, Side, SideTask, Slow, SlowLock, SlowSide,
 };
 pub use error::{Error, ErrorBody};
 pub use figures::{Exact, Figures, Sampled, Waited};

@@ -49,7 +49,8 @@ impl Capture {
         file: BorrowedFd<'_>,
         probe: NameProbe,
     ) -> Result<(), CaptureError> {
-        self.names.attach(&mut self.ebpf, id, file, probe)
+        let waits = self.has_waits();
+        self.names.attach(&mut self.ebpf, id, file, probe, waits)
     }
 
     /// Takes the file's probe away; a file without one is fine.

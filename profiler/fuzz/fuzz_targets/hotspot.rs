@@ -34,6 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(view) = View::read(&memory, &address_of) {
         let _ = view.string_layout(&memory);
+        let _ = (view.owner(&memory, 0x40), view.anonymous_owner(&memory, 0x40));
         if let Ok(all) = view.threads(&memory) {
             assert!(all.threads.iter().all(|t| t.name.len() <= 256));
         }

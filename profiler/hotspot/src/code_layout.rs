@@ -3,13 +3,13 @@
 //! JDK 8 to 25, by the fields that are there: until 22 a blob has pointers to its code, before 9 and from 23 on
 //! offsets; what an nmethod has was in CompiledMethod from 9 to 22. Nothing read is trusted: every number is bounded
 //! here, and once more in the kernel. While the JVM starts, its code heaps or its call stub are missing:
-//! [`JvmProblem::NotReady`]. The return barrier of virtual threads and the compiler's counter come a moment later
+//! [`JvmProblem::NotReady`]. The return barrier of virtual threads, the compiler's counter and where locks are come a moment later
 //! (0 until then), so a layout of a JVM that has just started is to be read once more.
 
 use super::libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER};
 use super::vm_structs::VmStructs;
 use super::x86_64::BCP_SLOTS;
-use super::{Counters, Jvm, JvmProblem};
+use super::{Counters, Jvm, JvmProblem, View};
 use emberscope_target::memory::{Memory, at};
 use profiler_ebpf::arch::USER_END;
 use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead};
@@ -97,6 +97,8 @@ pub fn from_tables<M: Memory>(
         interpreter_low: 0,
         interpreter_high: 0,
         cont_entry_return: entry_return.unwrap_or(0),
+        // Its classes come a moment later too, and a JVM of which this is not known is walked all the same.
+        locks: View::of(memory, vm).map(|view| view.locks(vm)).unwrap_or_default(),
     };
     let head_bytes = head_bytes(&layout)?;
     Ok(JvmLayout { head_bytes, ..layout })

@@ -5,6 +5,8 @@
 //! moves anything. Shenandoah leaves a forwarding pointer in the old copy, which is followed. ZGC's references tell by
 //! colour whether their object may have moved since: stale ones, which are believed only with another witness.
 
+mod told;
+
 use super::flags;
 use super::problem::JvmProblem;
 use super::vm_structs::VmStructs;
@@ -285,16 +287,4 @@ fn bad_mask<M: Memory>(memory: &M, vm: &VmStructs, references: References) -> Re
 
 #[cfg(test)]
 #[cfg(target_arch = "x86_64")]
-mod tests {
-    use super::*;
-    #[test]
-    fn colours_come_off() {
-        let address = 0x0400_0012_3458_u64;
-        for bit in 0..4 {
-            let word = address << (13 + bit) | 1 << (12 + bit) | 0xab0;
-            assert_eq!(uncoloured(word), address);
-        }
-        assert_eq!(uncoloured(0), 0);
-        assert_eq!(uncoloured(0x1000), 0, "a coloured null");
-    }
-}
+mod tests;

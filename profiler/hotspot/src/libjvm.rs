@@ -179,7 +179,7 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
         offset.checked_add(probe_place::cheapest(code.get(..read)?))
     };
     let probe = match (in_code(native), in_code(exported)) {
-        (Some(offset), _) => Some(NameProbe::NativeName { offset }),
+        (Some(offset), by_java) => Some(NameProbe::NativeName { offset, by_java }),
         (None, Some(offset)) => Some(NameProbe::JavaName { offset }),
         (None, None) => None,
     };
@@ -227,7 +227,9 @@ mod tests {
             assert!(done.unwrap().success());
             let file = File::open(stripped.path()).unwrap();
             let facts = read_facts(&file, file.metadata().unwrap().len()).unwrap();
-            assert!(matches!(whole.probe, Some(NameProbe::NativeName { .. })));
+            let Some(NameProbe::NativeName { offset: native, by_java }) = whole.probe else {
+                panic!("{:?}", whole.probe)
+            };
             assert!(whole.allocations.is_some_and(|found| found.in_new_tlab != found.outside_tlab));
             let (pauses, operations) = (whole.pauses.unwrap(), &whole.operations);
             assert!(pauses.begin != pauses.end && pauses.operation != pauses.begin);
@@ -237,7 +239,7 @@ mod tests {
             let has = |stub: &str| whole.stubs.iter().any(|field| &*field.name == stub);
             assert!(["call_stub", "dsin", "jbyte_arraycopy"].into_iter().all(has), "{:?}", whole.stubs);
             let Some(NameProbe::JavaName { offset }) = facts.probe else { panic!("{:?}", facts.probe) };
-            assert_ne!(Some(NameProbe::NativeName { offset }), whole.probe);
+            assert!(offset != native && by_java == Some(offset));
             assert_eq!(facts.tables, whole.tables);
             assert_eq!(facts.tables.len(), SYMBOLS.len());
         }

@@ -168,10 +168,13 @@ impl Opened for OpenJvm {
             Some(NameProbe::JavaName { .. }) => Some(self.jvm.string_layout()?),
             Some(NameProbe::NativeName { .. }) | None => None,
         };
-        let names = probe.map(|(NameProbe::NativeName { offset } | NameProbe::JavaName { offset })| offset);
+        let names = probe.into_iter().flat_map(|probe| match probe {
+            NameProbe::NativeName { offset, by_java } => [Some(offset), by_java],
+            NameProbe::JavaName { offset } => [Some(offset), None],
+        });
         let tracer = allocations.into_iter().flat_map(|probe| [probe.in_new_tlab, probe.outside_tlab]);
         let stops = pauses.into_iter().flat_map(|probe| [probe.begin, probe.operation, probe.end]);
-        for offset in names.into_iter().chain(tracer).chain(stops) {
+        for offset in names.flatten().chain(tracer).chain(stops) {
             // The kernel reads the page that gets the probe, on the thread that asks for it (copy_insn,
             // kernel/events/uprobes.c): it comes here, or that thread never asks.
             file.read_exact_at(&mut [0], offset).map_err(|_| JvmProblem::File("its code cannot be read"))?;

@@ -267,7 +267,7 @@ fn the_probe_is_a_function_of_the_file_that_is_mapped() {
         let file = std::fs::metadata(jdk.join("lib/server/libjvm.so")).unwrap();
         use std::os::unix::fs::MetadataExt;
         assert_eq!(jvm.libjvm().id, FileId { dev: file.dev(), ino: file.ino() });
-        let Some(NameProbe::NativeName { offset }) = jvm.libjvm().probe else {
+        let Some(NameProbe::NativeName { offset, .. }) = jvm.libjvm().probe else {
             panic!("{:?}", jvm.libjvm().probe)
         };
         // The file's own bytes there are those in memory.

@@ -5,29 +5,26 @@
 //! freed and used again, so each thread is believed only if its java.lang.Thread names it as its own
 //! (`eetop`, the JavaThread's address, 0 once it has ended), and two readings within one [`Epoch`] agree.
 
+mod list;
+mod locks;
+
 use super::fields::FieldTables;
 use super::heap::{Epoch, Heap, Reference};
 use super::problem::JvmProblem;
 use super::strings::{Strings, Text};
 use super::vm_structs::VmStructs;
-use emberscope_target::memory::{Memory, Pages, ReadError, at};
+use emberscope_target::memory::{Memory, Pages, at};
+use list::List;
+use locks::Owners;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// Threads that are read of one JVM.
-const MAX_THREADS: usize = 16_384;
 /// Readings of one thread, or of the list, while it changes.
 const MAX_TRIES: u32 = 8;
 /// For all threads of a JVM: 37 took 2 ms in an unoptimised build, a collection may take 100.
 const MAX_TIME: Duration = Duration::from_millis(500);
 /// Until a collector is looked at again.
 const PAUSE: Duration = Duration::from_millis(1);
-
-#[derive(Clone, Copy, Debug)]
-enum List {
-    Array { list: u64, length: u64, threads: u64 },
-    Linked { first: u64, next: u64 },
-}
 
 /// Where things are in one JVM: read once, as none of it changes.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +39,9 @@ pub struct View {
     by_handle: bool,
     eetop: u32,
     name: u32,
+    /// 0: there is none.
+    park_blocker: u32,
+    owners: Owners,
 }
 
 /// A thread as it was read.
@@ -81,7 +81,14 @@ impl View {
     /// pointer leads nowhere. [`JvmProblem::Gone`], [`JvmProblem::Denied`]: memory cannot be read.
     pub fn read<M: Memory>(memory: &M, address_of: &dyn Fn(&str) -> Option<u64>) -> Result<Self, JvmProblem> {
         let memory = &Pages::of(memory);
-        let vm = &VmStructs::read(memory, address_of)?;
+        Self::of(memory, &VmStructs::read(memory, address_of)?)
+    }
+
+    /// The same, of tables that were read.
+    ///
+    /// # Errors
+    /// As [`Self::read`], but for the tables themselves.
+    pub(crate) fn of<M: Memory>(memory: &M, vm: &VmStructs) -> Result<Self, JvmProblem> {
         let fields = FieldTables::of(vm).ok_or(JvmProblem::Missing("the fields of Java classes"))?;
         let class =
             vm.address_ending("::Thread_klass_knum)]").or_else(|| vm.address_ending("::Thread_klass_knum]"));
@@ -93,18 +100,7 @@ impl View {
             Ok(offset) => offset.ok_or(JvmProblem::Missing("the fields of Thread")),
             Err(problem) => Err(problem),
         };
-        let array = || {
-            Some(List::Array {
-                list: vm.address("ThreadsSMRSupport::_java_thread_list")?,
-                length: vm.offset("ThreadsList::_length")?,
-                threads: vm.offset("ThreadsList::_threads")?,
-            })
-        };
-        let linked = || {
-            let (first, next) = (vm.address("Threads::_thread_list")?, vm.offset("JavaThread::_next")?);
-            Some(List::Linked { first, next })
-        };
-        let list = array().or_else(linked).ok_or(JvmProblem::Missing("its list of threads"))?;
+        let list = List::of(vm).ok_or(JvmProblem::Missing("its list of threads"))?;
         let os_thread = vm.offset("JavaThread::_osthread").or_else(|| vm.offset("Thread::_osthread"));
         let (Some(os_thread), Some(thread_id), Some(object)) =
             (os_thread, vm.offset("OSThread::_thread_id"), vm.field("JavaThread::_threadObj"))
@@ -123,6 +119,8 @@ impl View {
             by_handle: &*object.type_name == "OopHandle",
             eetop: field("eetop", "J")?,
             name: field("name", "Ljava/lang/String;")?,
+            park_blocker: field("parkBlocker", "Ljava/lang/Object;").unwrap_or(0),
+            owners: Owners::of(vm),
         })
     }
 
@@ -172,7 +170,7 @@ impl View {
     ) -> Result<(), JvmProblem> {
         let deadline = Instant::now() + MAX_TIME;
         let (mut read, mut busy) = (false, false);
-        for thread in self.list(memory)? {
+        for thread in self.list.read(memory)? {
             let settled = if Instant::now() < deadline {
                 self.settled(memory, thread, deadline)
             } else {
@@ -192,41 +190,6 @@ impl View {
             }
         }
         if busy && !read { Err(JvmProblem::Busy) } else { Ok(()) }
-    }
-
-    /// Addresses of all JavaThreads.
-    fn list<M: Memory>(&self, memory: &M) -> Result<Vec<u64>, JvmProblem> {
-        match self.list {
-            List::Array { list, length, threads } => {
-                let mut last = Err(JvmProblem::NotReady);
-                for _ in 0..MAX_TRIES {
-                    let now = memory.u64(list)?;
-                    if now == 0 {
-                        return Err(JvmProblem::NotReady);
-                    }
-                    last = array(memory, now, length, threads);
-                    // A list that was replaced meanwhile is freed, its memory anything.
-                    if last.is_ok() && memory.u64(list)? == now {
-                        break;
-                    }
-                }
-                last
-            }
-            List::Linked { first, next } => {
-                let (mut all, mut seen) = (Vec::new(), HashSet::new());
-                let mut thread = memory.u64(first)?;
-                while thread != 0 && all.len() < MAX_THREADS && seen.insert(thread) {
-                    all.push(thread);
-                    thread = match at(thread, next).and_then(|link| memory.u64(link)) {
-                        Ok(next) => next,
-                        // It ended and its memory was given back: the rest is seen the next time.
-                        Err(ReadError::Fault) => break,
-                        Err(error) => return Err(error.into()),
-                    };
-                }
-                Ok(all)
-            }
-        }
     }
 
     /// A reading that another one confirms; None for a thread without a Java object or name.
@@ -282,16 +245,4 @@ impl View {
         let text = text.ok_or(JvmProblem::Nonsense("a name that is no String"))?;
         Ok(Some(Reading { os_thread, tid, thread, text }))
     }
-}
-
-fn array<M: Memory>(memory: &M, list: u64, length: u64, threads: u64) -> Result<Vec<u64>, JvmProblem> {
-    let count = memory.u32(at(list, length)?)? as usize;
-    if count > MAX_THREADS {
-        return Err(JvmProblem::Nonsense("too many threads"));
-    }
-    let first = memory.u64(at(list, threads)?)?;
-    let mut bytes = vec![0; 8 * count];
-    memory.read(first, &mut bytes)?;
-    let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
-    Ok(words.map(u64::from_le_bytes).filter(|thread| *thread != 0).collect())
 }

@@ -64,6 +64,10 @@ label_keys! {
         ThreadClass = "thread_class";
         /// Why the thread waited, of a sample of a wait: a [`super::WaitReason`] slug.
         Wait = "wait";
+        /// Class of the object whose lock the thread waited for, of a sample of such a wait.
+        Lock = "lock";
+        /// Name of the thread that held that lock, when the wait began; without the task that it ran.
+        LockOwner = "lock_owner";
         /// Program name of the process (comm).
         Process = "process";
         /// Process id in the initial PID namespace.
@@ -94,6 +98,8 @@ impl LabelKey {
                 | Self::Task
                 | Self::ThreadClass
                 | Self::Wait
+                | Self::Lock
+                | Self::LockOwner
                 | Self::SparkJob
                 | Self::Sql
         )

@@ -16,6 +16,8 @@ pub enum NameProbe {
     NativeName {
         /// Bytes from the start of the file to the function's first instruction.
         offset: u64,
+        /// The same of `JVM_SetNativeThreadName`, which calls it and has the thread's `JavaThread`; None: it is not there.
+        by_java: Option<u64>,
     },
     /// `JVM_SetNativeThreadName(JNIEnv*, jobject thread, jstring name)`: exported, so it is in a stripped file too.
     /// Names come only of processes whose layout of Strings is known, and not those that the JVM gives at a thread's

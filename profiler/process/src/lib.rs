@@ -30,7 +30,7 @@ mod users;
 pub use discovery::fuzzed as spark_rest;
 pub use discovery::{NamesConfig, NamesCounters, Places, SparkNames};
 pub use facts::ProcessFacts;
-pub use identity::Identity;
+pub use identity::{Identity, plain_name};
 pub use keep::{AppFilter, ExecutorFilter, Fraction, Keep, KeepError};
 pub use procfs::{ProcRoot, ReadError};
 pub use registry::{Conflict, Counters, Limits, Process, Registry, RegistryConfig, Relabel};

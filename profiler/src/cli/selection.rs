@@ -51,6 +51,10 @@ label_flags! {
     thread_class ThreadClass "CLASS" [value_delimiter = ',', value_parser = near(classes)];
     /// Of waits, why: python, shuffle, storage, network, lock, gc, sleep, idle or other.
     wait Wait "REASON" [value_delimiter = ',', value_parser = near(waits)];
+    /// Of waits for a lock, the class of its object.
+    lock Lock "CLASS";
+    /// Of waits for a lock, the name of the thread that held it.
+    lock_owner LockOwner "THREAD";
     /// User that runs it, as the kernel knows him.
     user User "NAME";
     /// User that the program itself names.

@@ -4,7 +4,7 @@
 // what is said here: other labels, or another time.
 
 import { button, h } from '../dom.js';
-import { clock, count, duration, safe } from '../format.js';
+import { clock, count, duration, percent, safe } from '../format.js';
 import { times } from '../state.js';
 import { filterForm } from './filters.js';
 import { verdict } from './flame.js';
@@ -40,7 +40,33 @@ export function sides(state, store, answer) {
     answer ? verdict(answer) : null);
 }
 
-/** Who the slow tasks are. */
+const REASONS = { cpu: 'CPU', run_delay: 'waiting for a CPU', blocked: 'waiting, not sampled', throttled: 'throttled' };
+
+/**
+ * What slow tasks have more of than usual ones, as words and where each leads: parts over a percent, the most first; and the locks
+ * among it, each with who held it.
+ */
+export function reasons(facts) {
+  const parts = (facts.because ?? []).filter((part) => part.share >= 0.01).map((part) => ({
+    text: `${REASONS[part.of] ?? safe(part.of, 40)} ${percent(part.share, 0)} (${duration(part.seconds)} a task)`,
+    to: part.of === 'cpu' ? { view: 'flame', type: 'cpu' } : part.of in REASONS ? null : { view: 'flame', type: 'off-cpu', labels: { wait: [part.of] } },
+  }));
+  const locks = (facts.locks ?? []).map((l) => ({
+    text: `${safe(l.lock)} held by ${safe(l.owner)} (${duration(l.seconds)} a task)`,
+    to: { view: 'flame', type: 'lock', labels: { lock: [l.lock], lock_owner: [l.owner] } },
+  }));
+  return { parts, locks };
+}
+
+/** Why the slow tasks are slow. */
+function why(facts, store) {
+  const { parts, locks } = reasons(facts);
+  const links = (list) => list.map(({ text, to }) => (to ? h('a', { class: 'chip', href: store.href(to) }, text) : h('span', { class: 'chip' }, text)));
+  const line = (name, list) => (list.length > 0 ? h('p', { class: 'chips' }, h('strong', {}, name), ' ', links(list)) : null);
+  return parts.length > 0 ? h('section', {}, h('h2', {}, 'Why'), line('Slow because of', parts), line('Locks', locks)) : null;
+}
+
+/** Who the slow tasks are, and why. */
 export function slow(answer, store) {
   const { slow: facts, left, right } = answer;
   if (!facts) return verdict(answer);
@@ -55,5 +81,6 @@ export function slow(answer, store) {
   return h('div', { class: 'sides' },
     side('Usual tasks (left)', left, `${at(40)} to ${at(60)} ${each}`),
     side('Slow tasks (right)', right, `above ${at(90)} ${each}`),
+    why(facts, store),
     verdict(answer));
 }

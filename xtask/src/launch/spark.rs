@@ -18,7 +18,15 @@ pub const FRAME_POINTERS: &str = "-XX:+PreserveFramePointer";
 /// The classes of the jobs whose tasks work in methods of telling names, for [`SparkJob::java`].
 pub const TASK_JOBS: [&str; 3] = ["TaskJobs", "TaskWork", "BadNames"];
 /// The class of the job whose tasks wait.
-pub const WAIT_JOBS: [&str; 1] = ["WaitJobs"];
+pub const WAIT_JOBS: [&str; 2] = ["WaitJobs", "KeptLocks"];
+/// Locks of that job which a thread `keeper of NAME` holds while tasks wait for them, and the class of each.
+pub const KEPT_LOCKS: [(&str, &str); 5] = [
+    ("red", "KeptLocks$Red"),
+    ("green", "KeptLocks$Green"),
+    ("blue", "KeptLocks$Blue"),
+    ("fair", "java.util.concurrent.locks.ReentrantLock$FairSync"),
+    ("unfair", "java.util.concurrent.locks.ReentrantLock$NonfairSync"),
+];
 /// Keeps these methods on the stack: a perf map knows no inlined frame.
 pub const NOT_INLINED: &str = "-XX:CompileCommand=quiet -XX:CompileCommand=dontinline,TaskWork::*";
 

@@ -1,7 +1,7 @@
 //! HotSpot: its compiled, interpreted and generated code, and the names of its threads.
 //!
 //! In: what the daemon tells of a JVM ([`maps`]), and the walk with a pc in its code heaps. Out: frames (`steps`) of kind
-//! [`JavaFrameTag`], until code of another kind or an end. This file is the room's door, for `walk::runtime` alone; what
+//! [`JavaFrameTag`], until code of another kind or an end; and, of a thread that waits, its lock (`locks`). This file is the room's door, for `walk::runtime` alone; what
 //! is x86-64's is in [`x86_64`] and `walk::leaf`.
 #![allow(unsafe_code)]
 
@@ -9,7 +9,9 @@ mod blob;
 mod frames;
 mod interp;
 mod leaves;
+mod locks;
 mod maps;
+mod references;
 mod search;
 mod state;
 mod steps;
@@ -25,6 +27,7 @@ use leaves::{LEAVES, Leaf};
 use maps::JVMS;
 use profiler_ebpf::{JavaFrameTag, JvmLayout, RuntimeHead};
 
+pub use locks::{noted, tell};
 pub use state::{Blob, CODE_BYTES, HEAD_WORDS, Kind, Known};
 pub use steps::steps;
 

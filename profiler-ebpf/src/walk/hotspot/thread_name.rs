@@ -8,22 +8,19 @@
 //! this way.
 #![allow(unsafe_code)]
 
+use super::locks::{JAVA_THREAD_BYTES, note};
 use super::maps::STRING_LAYOUTS;
+use super::references::{object, read, uncoloured, word};
 use crate::output::Counts;
 use crate::threads::{NamedRecord, forget, named};
 use crate::walk::checked;
+use aya_ebpf::helpers::bpf_get_current_pid_tgid;
 use aya_ebpf::helpers::generated::bpf_probe_read_user as read_bytes;
-use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_user};
 use aya_ebpf::macros::uprobe;
 use aya_ebpf::programs::ProbeContext;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{DropReason, MAX_NAME, StringLayout, ThreadRecord};
 
-/// Low bits of a handle say what kind it is (JNIHandles::TypeTag, src/hotspot/share/runtime/jniHandles.hpp).
-const HANDLE_TAG: u64 = 7;
-/// A JNIEnv is a part of its JavaThread, which is smaller than this (1.4 to 2.2 KB in JDK 8 to 25). So
-/// a JavaThread that lies just below the current one can be taken for it.
-const JAVA_THREAD_BYTES: u64 = 4096;
 const UTF16: u8 = 1;
 
 #[uprobe]
@@ -46,11 +43,13 @@ pub fn thread_named_java(ctx: ProbeContext) -> u32 {
     if !names_itself(layout, env, thread) {
         return 0;
     }
+    note((ids >> 32) as u32, ids as u32, env, thread);
     named(&ctx, |record| string(layout, name, record));
     0
 }
 
-/// Only then does the JVM tell the kernel. Of what cannot be read, yes.
+/// Only then does the JVM tell the kernel. Of what cannot be read, yes. A JavaThread that lies just below the current one can be
+/// taken for it.
 #[inline(always)]
 fn names_itself(layout: &StringLayout, env: u64, thread: u64) -> bool {
     if layout.eetop_offset == 0 {
@@ -98,34 +97,5 @@ fn array(layout: &StringLayout, field: u64) -> Option<u64> {
         return Some(layout.base.wrapping_add(narrow << (layout.shift & 31)));
     }
     let wide = word(field)?;
-    if layout.coloured == 0 {
-        return Some(wide);
-    }
-    let colour = wide >> 12;
-    Some(if colour & 1 != 0 {
-        wide >> 13
-    } else if colour & 2 != 0 {
-        wide >> 14
-    } else if colour & 4 != 0 {
-        wide >> 15
-    } else {
-        wide >> 16
-    })
-}
-
-/// What a handle refers to.
-#[inline(always)]
-fn object(handle: u64) -> Option<u64> {
-    word(handle & !HANDLE_TAG)
-}
-
-#[inline(always)]
-fn word(address: u64) -> Option<u64> {
-    read::<u64>(address)
-}
-
-#[inline(always)]
-fn read<T>(address: u64) -> Option<T> {
-    // SAFETY: a read of user memory that cannot fault.
-    unsafe { bpf_probe_read_user(address as *const T) }.ok()
+    Some(if layout.coloured == 0 { wide } else { uncoloured(wide) })
 }

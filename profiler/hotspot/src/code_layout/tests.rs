@@ -3,6 +3,7 @@
 use super::*;
 use crate::LibjvmFiles;
 use emberscope_testkit::jdks::{Java, jdks};
+use profiler_ebpf::LockLayout;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -46,17 +47,21 @@ fn a_jvm_is_known_soon_after_its_start_and_until_its_end() {
         );
         assert_eq!(found.head.incarnation, 7);
         assert!(found.head_bytes > 0 && usize::from(found.head_bytes) <= MAX_BLOB_HEAD);
-        // Nothing of it changes, but that the return barrier and the compiler's counter come a moment later.
+        // Nothing of it changes, but that the return barrier, the compiler's counter and where locks are come a moment later.
         let again = loop {
             let again = read().unwrap();
-            let (compiles, cont_return_barrier) = (found.compiles, found.cont_return_barrier);
+            let JvmLayout { compiles, cont_return_barrier, locks, .. } = found;
             assert!(compiles == 0 || again.compiles == compiles);
             assert!(cont_return_barrier == 0 || again.cont_return_barrier == cont_return_barrier);
-            assert_eq!(JvmLayout { compiles, cont_return_barrier, ..again }, found);
-            if again.compiles != 0 {
+            assert!(locks == LockLayout::default() || again.locks == locks);
+            assert_eq!(JvmLayout { compiles, cont_return_barrier, locks, ..again }, found);
+            if again.compiles != 0 && again.locks != LockLayout::default() {
                 break again;
             }
-            assert!(begun.elapsed() < Duration::from_secs(60), "{jdk:?}: no counter of compilations");
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{jdk:?}: no counter of compilations, or no locks"
+            );
             std::thread::sleep(Duration::from_millis(20));
         };
         // It has virtual threads where it knows their entry.

@@ -8,9 +8,11 @@ use super::code::{Code, Place, Source};
 use super::methods::{Method, class_name};
 use super::numbers::Scope;
 use super::{JavaFrame, Namer, Unnamed};
+use crate::problem::JvmProblem;
+use crate::threads::{JavaThread, View};
 use emberscope_model::FrameKind;
 use emberscope_target::memory::{Lines, Memory};
-use profiler_ebpf::{JavaFrameTag, UserFrame};
+use profiler_ebpf::{JavaFrameTag, OWNER_ID_BITS, UserFrame};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -53,6 +55,12 @@ impl<'a, M: Memory> Batch<'a, M> {
             Some(JavaFrameTag::Compiled) => self.compiled(frame)?,
             Some(JavaFrameTag::Stub) => vec![self.stub(frame.value)?],
             Some(JavaFrameTag::Class) => vec![self.class(frame.value)?],
+            Some(JavaFrameTag::Owner) => {
+                self.owner(frame.cookie, |threads, memory| threads.owner(memory, frame.value))
+            }
+            Some(JavaFrameTag::OwnerUnknown) => {
+                self.owner(0, |threads, memory| threads.anonymous_owner(memory, frame.value))
+            }
             None => return Err(Unnamed::NotJava),
         };
         Ok(frames.into())
@@ -134,6 +142,21 @@ impl<'a, M: Memory> Batch<'a, M> {
     fn class(&mut self, address: u64) -> Result<JavaFrame, Unnamed> {
         let name = class_name(self.memory, &self.namer.method_layout, address)?.into();
         Ok(JavaFrame { kind: FrameKind::Class, name, signature: None, line: 0, approximate: false })
+    }
+
+    /// A lock's owner as a label; none where it has ended, another is at its address, or it gave no sound name.
+    fn owner(
+        &self,
+        cookie: u32,
+        read: impl FnOnce(&View, &M) -> Result<JavaThread, JvmProblem>,
+    ) -> Vec<JavaFrame> {
+        let bits = (1 << OWNER_ID_BITS) - 1;
+        let is_it = |thread: &JavaThread| !thread.unsure && [0, thread.tid & bits].contains(&(cookie & bits));
+        let thread = self.namer.threads.as_ref().and_then(|threads| read(threads, self.memory).ok());
+        let name = thread.filter(is_it).map(|thread| thread.name.into());
+        let label =
+            |name| JavaFrame { kind: FrameKind::Label, name, signature: None, line: 0, approximate: false };
+        name.map(label).into_iter().collect()
     }
 
     fn is_nmethod(&mut self, head: &blobs::Head) -> Result<bool, Unnamed> {

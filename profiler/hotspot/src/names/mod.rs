@@ -37,6 +37,7 @@ mod texts;
 
 use super::problem::JvmProblem;
 use super::stub_fields::StubField;
+use super::threads::View;
 use super::unloads::Unloads;
 use super::vm_structs::VmStructs;
 pub use batch::Batch;
@@ -58,7 +59,7 @@ pub use texts::Texts;
 /// A named frame of Java, or of code that the JVM made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JavaFrame {
-    /// JavaCompiled, JavaInlined, JavaInterpreted, Stub or Class.
+    /// JavaCompiled, JavaInlined, JavaInterpreted, Stub or Class; Label for the owner of a lock, whose name is the thread's.
     pub kind: FrameKind,
     /// `package.Class.method`, folded; a stub's name.
     pub name: Arc<str>,
@@ -149,6 +150,8 @@ pub struct Namer {
     unloads: Unloads,
     codes: Kept<u32, Arc<Code>>,
     texts: Texts,
+    /// Where the JVM's threads are; None: not known.
+    threads: Option<View>,
     batches: u64,
     counts: NamerCounts,
 }
@@ -173,6 +176,7 @@ impl Namer {
             unloads: Unloads::find(memory, vm),
             codes: Kept::new(limits.codes),
             texts: Texts::default(),
+            threads: View::of(memory, vm).ok(),
             batches: 0,
             counts: NamerCounts::default(),
         })
@@ -257,10 +261,10 @@ impl Namer {
                 }
                 return if known || sure(unloads) { Ok(read) } else { Err(Unnamed::Unloaded) };
             }
-            if sure(unloads) {
-                return Ok(read);
-            }
-            if frame.kind == JavaFrameTag::Stub as u8 {
+            let no_method = [JavaFrameTag::Stub, JavaFrameTag::Owner, JavaFrameTag::OwnerUnknown]
+                .iter()
+                .any(|tag| frame.kind == *tag as u8);
+            if sure(unloads) || no_method {
                 return Ok(read);
             }
             if frame.kind == JavaFrameTag::Compiled as u8 {

@@ -3,7 +3,7 @@
 use super::{Worker, quarantined};
 use crate::idle::Idle;
 use crate::stacks::StackToken;
-use crate::wait_reasons::{Reasons, up_to_the_switch};
+use crate::wait_reasons::{Reasons, without_lock};
 use emberscope_aggregate::{ClockReading, ClosedWindow};
 use emberscope_model::{LostCounts, ProcessKey, ProcessRecord, SampleKind};
 use emberscope_supervise::attempt;
@@ -42,18 +42,23 @@ impl Worker {
         let window = window.into_window(processes, lost, |token, kind, labels| {
             // Its frames are shared already, by the symbolizer's own table.
             let stack = attempt(|| symbolizer.finish(&token.0.target, &token.0.pending));
-            let stack = match stack {
+            let (stack, lock) = match stack {
                 Ok(stack) if kind == SampleKind::OffCpu => {
-                    interner.stack(up_to_the_switch(&stack.frames), stack.end)
+                    let (frames, lock) = without_lock(&stack.frames);
+                    (interner.stack(&frames, stack.end), lock)
                 }
-                Ok(stack) => interner.stack(&stack.frames, stack.end),
-                Err(_) => interner.stack(&[quarantined()], token.0.pending.end),
+                Ok(stack) => (interner.stack(&stack.frames, stack.end), None),
+                Err(_) => (interner.stack(&[quarantined()], token.0.pending.end), None),
             };
             idle.strip(&stack, labels);
-            if kind == SampleKind::OffCpu {
-                reasons.tell(&stack, labels);
+            let class = match kind {
+                SampleKind::OffCpu => reasons.tell(&stack, lock, labels),
+                _ => None,
+            };
+            match class {
+                Some(class) => interner.stack(&[&*stack.frames, &[class]].concat(), stack.end),
+                None => stack,
             }
-            stack
         });
         self.health.window(&window);
         self.pushers.iter().for_each(|(_, pusher)| pusher.offer(&window));

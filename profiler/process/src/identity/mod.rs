@@ -214,8 +214,8 @@ fn bounded(text: &str) -> String {
     cut(text, MAX_VALUE).to_owned()
 }
 
-/// A name that somebody chose, without secrets.
-fn plain_name(text: &str) -> String {
+/// A name that somebody chose, without secrets, as far as [`MAX_VALUE`] bytes reach.
+pub fn plain_name(text: &str) -> String {
     cut(&scrub(text), MAX_VALUE).to_owned()
 }
 

@@ -62,6 +62,19 @@ pub fn parse(name: &[u8]) -> TaskName {
     }
 }
 
+/// A thread's name without the task that it runs, or the number that it has in the pool: all threads of the pool that runs tasks
+/// are one.
+pub fn without_number(name: &str) -> &str {
+    match parse(name.as_bytes()) {
+        TaskName::NotATask => name,
+        _ => [LAUNCH, IDLE]
+            .into_iter()
+            .filter(|pool| name.as_bytes().starts_with(pool))
+            .find_map(|pool| name.get(..pool.len()))
+            .unwrap_or(name),
+    }
+}
+
 /// Reads a thread's comm, in which there is no number. `Executor task l` may run a task, or have run one
 /// or none: Unrecognised. The idle name is told apart.
 pub fn parse_comm(comm: &[u8]) -> TaskName {

@@ -5,6 +5,7 @@
 //! two counts, or methods by what they add to the difference. Sides are made comparable by `scale`, and
 //! the answer says how. Limits: the store's for each side, `limit` methods.
 
+mod locks;
 mod slow;
 pub mod table;
 mod times;

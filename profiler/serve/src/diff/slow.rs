@@ -11,10 +11,11 @@ use super::super::error::ApiError;
 use super::super::figures::seconds;
 use super::super::params::Params;
 use super::super::work::{self, Task};
+use super::locks::locks;
 use super::times::{Times, because};
 use axum::http::StatusCode;
 use emberscope_api as api;
-use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind};
+use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind, WaitReason};
 use emberscope_store::Store;
 use std::ops::Range;
 
@@ -250,9 +251,12 @@ pub fn groups(store: &dyn Store, query: &Query, by: Option<By>) -> Result<Slow, 
     let by = by.slug();
     let percentiles = places.percentiles.map(|(p, place)| (format!("p{p}_{by}_seconds"), at(place).into()));
     let (median, slow) = (Group::new("median", usual), Group::new("slow", top));
+    let because = because((&median.times, median.count), (&slow.times, slow.count));
+    let at_locks = because.iter().any(|more| more.of == WaitReason::Lock.slug());
     Ok(Slow {
         answer: api::Slow {
-            because: because((&median.times, median.count), (&slow.times, slow.count)),
+            locks: if at_locks { locks(store, query, [&median, &slow])? } else { Vec::new() },
+            because,
             long,
             tasks: n as u64,
             source: source.into(),

@@ -27,6 +27,47 @@ fn stage(tasks: [(u64, u64, u64); 10], with_waits: bool) -> MemoryStore {
     store
 }
 
+/// The last of ten tasks, of 4 s each, waits 6 s more at two locks.
+fn at_locks() -> MemoryStore {
+    let process = labels(&[(LabelKey::App, "a"), (LabelKey::Role, "executor"), (LabelKey::Executor, "1")]);
+    let (mut rows, mut ledger) = (Vec::new(), Vec::new());
+    for index in 0..10 {
+        let task = thread(&process, "task", "1", &index.to_string(), &(70 + index).to_string());
+        let wait = |lock: &str, owner: &str, ms: u64| {
+            let labels = LabelSetBuilder::from_set(&task).set(LabelKey::Wait, "lock");
+            let labels = labels.set(LabelKey::Lock, lock).set(LabelKey::LockOwner, owner).build();
+            let wait = row(&Arc::new(labels), &[RUN, (FrameKind::Class, "a.Cache")], 1);
+            Row { kind: SampleKind::OffCpu, weight: ms * MS, ..wait }
+        };
+        let waits = [wait("a.Cache", "loader", 5_000), wait("a.Pool", "(not seen)", 1_000)];
+        let waited = if index == 9 { 6_000 } else { 0 };
+        rows.extend(waits.into_iter().filter(|_| waited > 0));
+        rows.push(row(&task, &[RUN, WORK], 400));
+        let mut of = line(&task, 4_000, 0, 1);
+        of.sums.wall_ns = of.sums.wall_ns - of.sums.blocked_ns() + waited * MS;
+        ledger.push(of);
+    }
+    let store = MemoryStore::new(Default::default());
+    store.append(jobs::window(0, rows, ledger, Vec::new()));
+    store
+}
+
+#[tokio::test]
+async fn locks_have_their_owners() {
+    let body = slow(at_locks(), "&by=wall").await.json();
+    assert_eq!(body["slow"]["because"][0]["of"], "lock", "{}", body["slow"]);
+    let want = json!([
+        { "lock": "a.Cache", "owner": "loader", "seconds": 5.0 },
+        { "lock": "a.Pool", "owner": "(not seen)", "seconds": 1.0 },
+    ]);
+    assert_eq!(body["slow"]["locks"], want);
+    assert_eq!(
+        slow(stage(blocked(), true), "").await.json()["slow"]["locks"],
+        json!([]),
+        "none waits for one"
+    );
+}
+
 async fn slow(store: MemoryStore, more: &str) -> Got {
     let app = router(state(store), Access::LocalHostOnly, Router::new());
     let query = format!("/api/v1/diff?slow=1&app=a&stage=1&format=json{more}&{}", within(0, 10));

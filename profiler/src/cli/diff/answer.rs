@@ -4,7 +4,9 @@ use crate::cli::answer::{Basis, counted};
 use crate::cli::stages::attempt;
 use crate::cli::table::{Align, Table};
 use crate::cli::text::{signed_time, time};
-use emberscope_api::{Diff, Head, LongTask, MethodName, MethodOrder, Pair, Scale, Side, Slow, Word as _};
+use emberscope_api::{
+    Diff, Head, LongTask, MethodName, MethodOrder, Pair, Scale, Side, Slow, SlowLock, Word as _,
+};
 use emberscope_model::SampleKind;
 
 /// What a slow task's longer wall time went to, the parts over a percent.
@@ -18,6 +20,13 @@ fn why(slow: &Slow) -> String {
         format!("{what} {:.0} % ({} a task)", more.share * 100.0, time(Some(more.seconds)))
     });
     format!("slow because of: {}", parts.collect::<Vec<_>>().join(", "))
+}
+
+/// Which locks those are that a slow task waits for, and who held them.
+fn at_locks(slow: &Slow) -> Option<String> {
+    let one = |of: &SlowLock| format!("{} held by {} ({} a task)", of.lock, of.owner, time(Some(of.seconds)));
+    let locks: Vec<_> = slow.locks.iter().map(one).collect();
+    (!locks.is_empty()).then(|| format!("locks: {}", locks.join(", ")))
 }
 
 /// The difference with its standard error, and what it is the difference of.
@@ -117,6 +126,7 @@ fn slow_notes(slow: &Slow, diff: &Diff<'_>) -> Vec<String> {
     if !slow.because.is_empty() {
         notes.push(why(slow));
     }
+    notes.extend(at_locks(slow));
     if by == "wall" && basis(&diff.right).kind() == SampleKind::Cpu {
         notes.push("methods are compared by CPU time: by where tasks wait it is --type wall".to_owned());
     }

@@ -1,6 +1,6 @@
-//! Label sets as numbers: a set is a process's labels and up to seven of its thread.
+//! Label sets as numbers: a set is a process's labels and up to nine of its thread.
 //!
-//! A node may have fifty thousand tasks in an hour, each a set of its own, so a set here is 32 bytes and
+//! A node may have fifty thousand tasks in an hour, each a set of its own, so a set here is 40 bytes and
 //! becomes a [`LabelSet`] only where an answer shows it. Conditions are tried once for each process and
 //! each distinct text.
 
@@ -13,7 +13,7 @@ pub(crate) type TextId = u32;
 pub(crate) const NO_TEXT: TextId = 0;
 
 /// Keys of a thread's labels, in key order.
-pub(crate) const THREAD_KEYS: [LabelKey; 7] = [
+pub(crate) const THREAD_KEYS: [LabelKey; 9] = [
     LabelKey::Stage,
     LabelKey::StageAttempt,
     LabelKey::TaskIndex,
@@ -21,6 +21,8 @@ pub(crate) const THREAD_KEYS: [LabelKey; 7] = [
     LabelKey::Task,
     LabelKey::ThreadClass,
     LabelKey::Wait,
+    LabelKey::Lock,
+    LabelKey::LockOwner,
 ];
 
 /// A label set, by places.

@@ -5,7 +5,7 @@
 use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
 use super::{Bench, WITH_WAITS};
-use crate::launch::spark::WAIT_JOBS;
+use crate::launch::spark::{KEPT_LOCKS, WAIT_JOBS};
 use crate::launch::{Daemon, Job, SparkJob};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -40,6 +40,9 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for kind in KINDS {
         rows.extend(of_kind(&daemon, &job, &query, kind)?);
+    }
+    for (name, class) in KEPT_LOCKS {
+        rows.extend(of_lock(&daemon, &job, &query, (name, class))?);
     }
     rows.push(whole(&daemon, &job, &query)?);
     std::fs::write(work.join("stop"), "").context("stopping the job")?;
@@ -77,6 +80,27 @@ fn of_kind(
     let waited = Row::exact(what, all, truth, "s", 3.0, tasks.len());
     let share = (right / all.max(f64::MIN_POSITIVE) * 1e4).round() as usize;
     Ok([waited, Row::share(format!("{kind}: of it for {reason}, n in 10,000"), share, 98.0, 10_000)])
+}
+
+/// What a task waited for a lock by its class, and of that, for the thread that kept it.
+fn of_lock(daemon: &Daemon, job: &Job, query: &str, (name, class): (&str, &str)) -> Result<[Row; 2]> {
+    let stage = job.fact(&format!("{name}.stages")).context("no stage")?;
+    let measured = job.fact(&format!("{name}.waited")).context("nothing measured")?;
+    let truth = measured.split_once(':').context("TID:NS")?.1.parse::<f64>()? / 1e9;
+    let shape = "type=lock&group=lock,lock_owner&unit=ns&format=folded";
+    let (mut owned, mut all) = (0.0, 0.0);
+    for line in daemon.get(&format!("/api/v1/flamegraph?{query}&stage={stage}&{shape}"))?.body.lines() {
+        let (stack, weight) = line.rsplit_once(' ').context("a weight")?;
+        if let Some(rest) = stack.strip_prefix(&format!("lock={class};")) {
+            let weight = weight.parse::<f64>()? / 1e9;
+            all += weight;
+            owned += if rest.starts_with(&format!("lock_owner=keeper of {name};")) { weight } else { 0.0 };
+        }
+    }
+    let waited = Row::exact(format!("{name}: waited for {class}"), all, truth, "s", 3.0, 1);
+    let share = (owned / all.max(f64::MIN_POSITIVE) * 1e4).round() as usize;
+    let row = Row::share(format!("{name}: of it held by its keeper, n in 10,000"), share, 95.0, 10_000);
+    Ok([waited, row])
 }
 
 /// All that the tasks waited for, against the time in which they were blocked by the kernel's accounts. From Spark 4.2 on;
