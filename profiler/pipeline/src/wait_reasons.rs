@@ -4,7 +4,7 @@ use emberscope_model::{
     Frame, FrameKind, LabelKey, LabelRewrite, LabelSet, LabelSetBuilder, Stack, WaitReason,
 };
 use emberscope_process::plain_name;
-use emberscope_process::threads::name::without_number;
+use emberscope_process::threads::name::without_task;
 use emberscope_process::threads::wait_reason;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl Reasons {
         let reason = wait_reason(stack);
         let lock = lock.filter(|_| reason == WaitReason::Lock);
         let told: Option<Told> = lock.as_ref().map(|Lock { class, owner }| {
-            let owner = owner.as_ref().map_or(NOT_SEEN, |owner| without_number(owner));
+            let owner = owner.as_ref().map_or(NOT_SEEN, |owner| without_task(owner));
             (plain_name(&class.name).into(), plain_name(owner).into())
         });
         let with = |labels: &Arc<LabelSet>| {
@@ -143,7 +143,10 @@ mod tests {
             (leaf, [LabelKey::Lock, LabelKey::LockOwner].map(|key| labels.get(key).to_owned()))
         };
         let want = ["a.Cache", "Executor task launch worker"].map(str::to_owned);
-        assert_eq!(told(&frames, lock), (Some(class.clone()), want));
+        assert_eq!(told(&frames, lock), (Some(class.clone()), want.clone()));
+        let idle = frame(FrameKind::Label, "Executor task idle worker#71");
+        let lock = Lock { class: class.clone(), owner: Some(idle.name.clone()) };
+        assert_eq!(told(&frames, Some(lock)).1, want, "its task was over when its name was read");
         let walked = [java(), enter, class.clone(), futex.clone()];
         let (same, unowned) = without_lock(&walked);
         assert_eq!(same, frames);

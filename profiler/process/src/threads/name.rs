@@ -10,7 +10,9 @@
 //! attempt. Strict: a name that begins like Spark's and does not end like it is `Unrecognised`, not a task.
 
 /// How every name of a thread that runs tasks begins.
-const LAUNCH: &[u8] = b"Executor task launch worker";
+const WORKER: &str = "Executor task launch worker";
+/// See [`WORKER`].
+const LAUNCH: &[u8] = WORKER.as_bytes();
 /// How the name begins that it takes between tasks.
 const IDLE: &[u8] = b"Executor task idle worker";
 /// A thread's comm is cut at this many bytes: TASK_COMM_LEN less the zero (linux/sched.h).
@@ -62,17 +64,11 @@ pub fn parse(name: &[u8]) -> TaskName {
     }
 }
 
-/// A thread's name without the task that it runs, or the number that it has in the pool: all threads of the pool that runs tasks
-/// are one.
-pub fn without_number(name: &str) -> &str {
-    match parse(name.as_bytes()) {
-        TaskName::NotATask => name,
-        _ => [LAUNCH, IDLE]
-            .into_iter()
-            .filter(|pool| name.as_bytes().starts_with(pool))
-            .find_map(|pool| name.get(..pool.len()))
-            .unwrap_or(name),
-    }
+/// A thread's name as who did something for others: all threads of the pool that runs tasks have one, whatever task they run by the
+/// time that the name is read, or none.
+pub fn without_task(name: &str) -> &str {
+    let of_pool = [LAUNCH, IDLE].iter().any(|pool| name.as_bytes().starts_with(pool));
+    if of_pool { WORKER } else { name }
 }
 
 /// Reads a thread's comm, in which there is no number. `Executor task l` may run a task, or have run one
