@@ -153,9 +153,12 @@ unsafe fn cookie(scratch: *mut Scratch, id: u64) -> u64 {
     (epoch << OWNER_ID_BITS | id & ((1 << OWNER_ID_BITS) - 1)) & 0xffff_ffff
 }
 
-/// The thread's id as the JVM has it; 0 of what is none.
+/// The thread's id as the JVM has it; 0 of what is no `JavaThread`, as an address in the owner's stack.
 #[inline(always)]
 fn thread_id(layout: &LockLayout, java: u64) -> u64 {
+    if thread_of(layout, java).is_none() {
+        return 0;
+    }
     let os_thread = word(java + u64::from(layout.os_thread)).unwrap_or(0);
     read::<u32>(os_thread + u64::from(layout.thread_id)).map_or(0, u64::from)
 }
