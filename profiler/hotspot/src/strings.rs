@@ -121,10 +121,7 @@ impl Strings {
 
     /// What another reader of Strings has to know; `text` is one that was read.
     pub fn layout(&self, heap: &Heap, text: &Text) -> StringLayout {
-        let (base, shift, narrow) = match heap.references {
-            References::Narrow { base, shift } => (base, shift, 1),
-            _ => (0, 0, 0),
-        };
+        let (base, shift, narrow) = heap.references.narrow();
         StringLayout {
             base,
             value_offset: self.value,

@@ -221,10 +221,14 @@ impl View {
         last
     }
 
+    /// Where the reference is that is at this place, or behind the handle there.
+    fn behind<M: Memory>(&self, memory: &M, place: u64) -> Result<u64, JvmProblem> {
+        Ok(if self.by_handle { memory.u64(place)? } else { place })
+    }
+
     fn reading<M: Memory>(&self, memory: &M, java: u64, epoch: Epoch) -> Result<Option<Reading>, JvmProblem> {
         let os_thread = memory.u64(at(java, self.os_thread)?)?;
-        let slot = at(java, self.thread_object)?;
-        let slot = if self.by_handle { memory.u64(slot)? } else { slot };
+        let slot = self.behind(memory, at(java, self.thread_object)?)?;
         if os_thread == 0 || slot == 0 {
             return Ok(None);
         }

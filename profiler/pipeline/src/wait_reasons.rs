@@ -4,7 +4,7 @@ use emberscope_model::{
     Frame, FrameKind, LabelKey, LabelRewrite, LabelSet, LabelSetBuilder, Stack, WaitReason,
 };
 use emberscope_process::plain_name;
-use emberscope_process::threads::name::without_task;
+use emberscope_process::threads::name::thread_or_pool;
 use emberscope_process::threads::wait_reason;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl Reasons {
         let reason = wait_reason(stack);
         let lock = lock.filter(|_| reason == WaitReason::Lock);
         let told: Option<Told> = lock.as_ref().map(|Lock { class, owner }| {
-            let owner = owner.as_ref().map_or(NOT_SEEN, |owner| without_task(owner));
+            let owner = owner.as_ref().map_or(NOT_SEEN, |owner| thread_or_pool(owner));
             (plain_name(&class.name).into(), plain_name(owner).into())
         });
         let with = |labels: &Arc<LabelSet>| {

@@ -3,14 +3,21 @@
 use super::{ClassWord, Heap, References};
 use profiler_ebpf::{ClassWordKind, LockLayout};
 
+impl References {
+    /// What narrow references count from, their shift, and 1; of others all zero.
+    pub fn narrow(self) -> (u64, u8, u8) {
+        match self {
+            Self::Narrow { base, shift } => (base, shift, 1),
+            Self::Wide | Self::Mapped | Self::Coloured => (0, 0, 0),
+        }
+    }
+}
+
 impl Heap {
     /// The layout of locks with what it has of the heap: how references and classes are told. None where something is out of
     /// bounds.
     pub fn told(&self, layout: LockLayout) -> Option<LockLayout> {
-        let (base, shift, narrow) = match self.references {
-            References::Narrow { base, shift } => (base, shift, 1),
-            _ => (0, 0, 0),
-        };
+        let (base, shift, narrow) = self.references.narrow();
         let (kind, word, class_from, class_base, class_shift) = match self.class_word {
             ClassWord::Pointer { offset } => (ClassWordKind::Pointer, offset, 0, 0, 0),
             ClassWord::Narrow { offset, base, shift } => (ClassWordKind::Narrow, offset, 0, base, shift),

@@ -104,16 +104,13 @@ impl View {
     pub fn anonymous_owner<M: Memory>(&self, memory: &M, monitor: u64) -> Result<JavaThread, JvmProblem> {
         let unknown = JvmProblem::Missing("who holds locks");
         let ((owner, object), lock_stack) = self.owners.monitor.zip(self.owners.lock_stack).ok_or(unknown)?;
-        let is_anonymous = || match memory.u64(at(monitor, owner)?)? {
-            ANONYMOUS => Ok(()),
-            _ => Err(JvmProblem::Nonsense("the monitor has an owner by now")),
-        };
-        let slot = at(monitor, object)?;
-        let slot = if self.by_handle { memory.u64(slot)? } else { slot };
-        let object = memory.u64(slot)?;
+        let object = memory.u64(self.behind(memory, at(monitor, object)?)?)?;
         let threads = self.list.read(memory)?;
         let thread = self.first(memory, &threads, |thread| has_locked(memory, lock_stack, thread, object))?;
-        is_anonymous().map(|()| thread)
+        match memory.u64(at(monitor, owner)?)? {
+            ANONYMOUS => Ok(thread),
+            _ => Err(JvmProblem::Nonsense("the monitor has an owner by now")),
+        }
     }
 
     /// The first thread of which this holds.

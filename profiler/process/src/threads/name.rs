@@ -66,7 +66,7 @@ pub fn parse(name: &[u8]) -> TaskName {
 
 /// A thread's name as who did something for others: all threads of the pool that runs tasks have one, whatever task they run by the
 /// time that the name is read, or none.
-pub fn without_task(name: &str) -> &str {
+pub fn thread_or_pool(name: &str) -> &str {
     let of_pool = [LAUNCH, IDLE].iter().any(|pool| name.as_bytes().starts_with(pool));
     if of_pool { WORKER } else { name }
 }
