@@ -6,7 +6,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use emberscope_model::{ThreadClass, WallTime};
-use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_visible};
+use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_for, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -85,6 +85,7 @@ fn attribution(here: &Here) -> Result<()> {
         ("the tax", case.the_tax_is_whole()),
         ("slow tasks", case.the_slow_method_is_first()),
         ("bad names", case.bad_names_are_bounded_and_escaped()),
+        ("its name", case.the_application_is_called_as_in_its_code()),
     ];
     let told = |error: anyhow::Error| format!("{error:#}").replace('\n', " ").chars().take(TOLD).collect();
     let wrong = parts.into_iter().filter_map(|(part, result)| {
@@ -119,6 +120,18 @@ fn rows<'a>(answer: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
 impl Case<'_> {
     fn query(&self) -> String {
         format!("app={}&from={}&until={}", self.app, self.range.0, self.range.1)
+    }
+
+    /// spark-submit's words have the class alone; the driver is asked when it is old enough, and its executors' samples
+    /// of before are called so, too.
+    fn the_application_is_called_as_in_its_code(&self) -> Result<()> {
+        let executors = format!("/api/v1/apps?{}&role=executor", self.query());
+        let mut name = Value::Null;
+        let named = wait_for("the application's name", VISIBLE, || {
+            name = self.daemon.json(&executors)?["apps"][0]["name"].take();
+            Ok((name == "task jobs").then_some(()))
+        });
+        named.with_context(|| format!("it is called {name}"))
     }
 
     /// The stages of a phase of the job.

@@ -38,18 +38,17 @@ const KINDS: [(&str, &str, &str); 6] = [
 #[test]
 fn waits_of_spark_3() -> Result<()> {
     let Some(here) = Here::or_skip("waits_of_spark_3") else { return Ok(()) };
-    waits(&here, false)
+    waits(&here)
 }
 
 #[test]
 fn waits_of_the_newest_spark() -> Result<()> {
     let test = "waits_of_the_newest_spark";
     let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
-    waits(&here, true)
+    waits(&here)
 }
 
-/// `idle_is_named`: Spark gives a thread without a task another name, so that the ledger's blocked time is the task's.
-fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
+fn waits(here: &Here) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &["--events", "cpu,off-cpu,alloc", "--window", "2s"])?;
     let from = WallTime::now().as_millis();
@@ -71,10 +70,8 @@ fn waits(here: &Here, idle_is_named: bool) -> Result<()> {
     for kind in KINDS {
         let measured = measured(&job, kind.0)?;
         wrong.extend(kind_is_right(&daemon, &job, &query, (kind, measured.values().sum()))?);
-        if idle_is_named {
-            let all_there = |tid: &String| tasks.get(tid.as_str()).and_then(|task| all_is_there(task));
-            wrong.extend(measured.keys().filter_map(all_there));
-        }
+        let all_there = |tid: &String| tasks.get(tid.as_str()).and_then(|task| all_is_there(task));
+        wrong.extend(measured.keys().filter_map(all_there));
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     let shuffled = daemon.json(&format!("/api/v1/stages?{query}&join=no"))?;
@@ -158,7 +155,8 @@ fn measured(job: &Job, kind: &str) -> Result<BTreeMap<String, f64>> {
     text.split(',').map(one).collect()
 }
 
-/// What the task waited for, whatever it was, is the time in which it was blocked.
+/// What the task waited for, whatever it was, is the time in which it was blocked. The time after it is of no task, though its
+/// thread keeps the name up to Spark 4.1.
 fn all_is_there(task: &Value) -> Option<String> {
     let waited = task["waited"]["seconds"].as_f64().unwrap_or(0.0);
     let blocked = task["exact"]["blocked_seconds"].as_f64().unwrap_or(0.0);

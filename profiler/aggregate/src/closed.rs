@@ -40,18 +40,19 @@ pub struct ClosedWindow<S> {
 
 impl<S> ClosedWindow<S> {
     /// Names the stacks. Different tokens may have the same name (two addresses of one function):
-    /// their rows become one, found by pointer, so stacks and labels should be interned. `name` may give
-    /// a row other labels, now that its stack is known.
+    /// their rows become one, found by pointer, so stacks and labels should be interned. `name` gives
+    /// a row's stack, and may give the row other labels, now that its stack is known.
     pub fn into_window(
         self,
         processes: Vec<Arc<ProcessRecord>>,
         lost: LostCounts,
-        mut name: impl FnMut(&S, SampleKind, &mut Arc<LabelSet>) -> Arc<Stack>,
+        mut name: impl FnMut(&mut CountedRow<S>) -> Arc<Stack>,
     ) -> Window {
         let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
         let mut seen = FastMap::with_capacity_and_hasher(self.rows.len(), Default::default());
-        for CountedRow { mut labels, stack, kind, count, weight } in self.rows {
-            let stack = name(&stack, kind, &mut labels);
+        for mut row in self.rows {
+            let stack = name(&mut row);
+            let CountedRow { labels, kind, count, weight, .. } = row;
             let at = *seen.entry((Arc::as_ptr(&labels), Arc::as_ptr(&stack), kind)).or_insert(rows.len());
             match rows.get_mut(at) {
                 Some(row) => {

@@ -124,7 +124,7 @@ impl EventLogs {
         let mut is_whole = !read.is_empty();
         for told in read {
             let (count, has_ended) = (told.facts.len(), told.has_ended);
-            is_whole &= app.given.give(told.facts.into_iter(), &*store) && has_ended;
+            is_whole &= app.given.give(told.facts.into_iter(), true, &*store) && has_ended;
             let remarks = told.remarks.join(" ");
             tracing::info!(app = %name, facts = count, %remarks, "read an event log of Spark");
         }

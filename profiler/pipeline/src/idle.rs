@@ -12,16 +12,15 @@ use std::sync::Arc;
 pub struct Idle(LabelRewrite);
 
 impl Idle {
-    /// Takes the task from the labels if the stack says that it is over.
-    pub fn strip(&mut self, stack: &Stack, labels: &mut Arc<LabelSet>) {
+    /// Takes the task from the labels if the stack says that it is over; gives the labels with it then.
+    pub fn strip(&mut self, stack: &Stack, labels: &mut Arc<LabelSet>) -> Option<Arc<LabelSet>> {
         let of_pool = labels.get(LabelKey::ThreadClass) == emberscope_model::ThreadClass::Task.slug();
         if !of_pool || labels.get(LabelKey::Stage).is_empty() || occupation(stack) != Occupation::Idle {
-            return;
+            return None;
         }
         // Tasks of one process have the same labels without theirs.
-        if let Some(bare) = self.0.of(labels, |labels| Some(Arc::new(without_task(labels)))) {
-            *labels = bare;
-        }
+        let bare = self.0.of(labels, |labels| Some(Arc::new(without_task(labels))))?;
+        Some(std::mem::replace(labels, bare))
     }
 }
 
@@ -46,8 +45,9 @@ mod tests {
         };
         let mut idle = Idle::default();
         let mut after = |stack: &Stack, labels: Arc<LabelSet>| {
-            let mut labels = labels;
-            idle.strip(stack, &mut labels);
+            let (mut labels, before) = (labels.clone(), labels);
+            let with_task = idle.strip(stack, &mut labels);
+            assert_eq!(with_task, (labels != before).then_some(before));
             labels
         };
         let (one, two) =

@@ -4,6 +4,7 @@
 //! share the store, the metrics and a status value, nothing else.
 
 mod archive;
+mod between;
 mod closing;
 mod doors;
 mod event_logs;
@@ -291,6 +292,7 @@ fn join(
         tables,
         shares: shares::Shares::default(),
         waits: waits::OpenWaits::default(),
+        between: between::Between::default(),
         trim: heap::Trim::soon(),
         pushers,
     };

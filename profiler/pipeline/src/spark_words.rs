@@ -1,12 +1,13 @@
 //! Reads what Spark says of its applications while their drivers live, so that it is kept with their windows.
 //!
 //! In: applications whose drivers are on this node and that the store has samples of; Spark's answers, by the thread
-//! that asks for users too, so that nothing is asked twice. Out: facts for the store: what has changed, and what has
+//! that asks for users too, so that nothing is asked twice, and no driver more often than it can bear
+//! (`discovery/names`). Out: facts for the store: what has changed, and what has
 //! not ended yet, for each part of the store is to have the facts of its own windows. What is not read while the driver
 //! lives stays unknown.
 //!
 //! One question is under way at most, so that a user's waits for no more than one: who does not answer in
-//! [`PATIENCE`] is asked again after the others. Limits: [`MAX_APPS`] applications; a driver is asked every [`EVERY`]; a hash of each fact that has ended, at most
+//! [`PATIENCE`] is asked again after the others. Limits: [`MAX_APPS`] applications; a hash of each fact, at most
 //! [`MAX_WRITTEN`] of them, after which all are given to the store once more.
 
 use super::event_logs::{self, EventLogs};
@@ -29,7 +30,7 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_secs(5);
 /// How long an answer is waited for: a driver that has answered before takes some tenths of a second.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// From an answer to the next question: as long as an answer holds for users.
+/// How often what has not ended is given to the store again, and who could not be asked is asked again.
 const EVERY: Duration = Duration::from_secs(30);
 /// How far back an application's samples may be.
 const SEEN: Duration = Duration::from_secs(120);
@@ -40,21 +41,23 @@ const MAX_WRITTEN: usize = 16_384;
 /// Longest for one look, which waits for the store's disk.
 const STUCK: Duration = Duration::from_secs(60);
 
-/// Which facts of an application were given to the store, but those that have not ended.
+/// Which facts of an application were given to the store.
 #[derive(Default)]
 pub(super) struct Given(HashSet<u64>);
 
 impl Given {
-    /// Gives the store what is new to it. False: it has no window yet, and is to be given it again.
-    pub fn give(&mut self, told: impl Iterator<Item = SparkFact>, store: &dyn Store) -> bool {
+    /// Gives the store what is new to it, and `again` what has not ended. False: it has no window yet, and is to be given it
+    /// again.
+    pub fn give(&mut self, told: impl Iterator<Item = SparkFact>, again: bool, store: &dyn Store) -> bool {
         if self.0.len() > MAX_WRITTEN {
             self.0.clear();
         }
-        let is_new = |fact: &SparkFact| fact.ended.is_none() || !self.0.contains(&fact.digest());
+        let is_new =
+            |fact: &SparkFact| again && fact.ended.is_none() || !self.0.contains(&fact.digest());
         let facts: Vec<SparkFact> = told.filter(is_new).collect();
         let taken = store.learn(&facts);
         if taken {
-            self.0.extend(facts.iter().filter(|fact| fact.ended.is_some()).map(SparkFact::digest));
+            self.0.extend(facts.iter().map(SparkFact::digest));
         }
         taken
     }
@@ -66,13 +69,17 @@ struct Read {
     fetched: Option<WallTime>,
     due: Option<Instant>,
     given: Given,
+    /// When what has not ended was given last.
+    all_given: Option<Instant>,
 }
 
 impl Read {
     /// Gives the store what was told. It comes again soon where the store has no window yet.
     fn give(&mut self, told: &SparkStages, store: &dyn Store, now: Instant) {
-        if self.given.give(told.facts(), store) {
-            (self.fetched, self.due) = (Some(told.fetched), Some(now + EVERY));
+        let again = self.all_given.is_none_or(|given| now >= given + EVERY);
+        if self.given.give(told.facts(), again, store) {
+            self.fetched = Some(told.fetched);
+            self.all_given = if again { Some(now) } else { self.all_given };
         }
     }
 }
@@ -101,11 +108,12 @@ impl Recorder {
         }
         // Who waits longest comes first, and who was never asked before all.
         due.sort();
-        let seen = self.seen();
+        let is_read = |app: &String| self.read.get(app).is_some_and(|read| read.fetched.is_some());
+        let seen = if due.iter().all(|(_, app)| is_read(app)) { BTreeSet::new() } else { self.seen() };
         for (_, app) in due {
             let read = self.read.entry(app.clone()).or_default();
             read.due = Some(now + LOOK);
-            if !seen.contains(app.as_str()) {
+            if read.fetched.is_none() && !seen.contains(app.as_str()) {
                 // Its first window has not closed, or it is not to be kept.
                 read.due = Some(now + 3 * LOOK);
                 continue;

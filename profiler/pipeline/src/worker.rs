@@ -10,6 +10,7 @@ mod storing;
 mod warm;
 
 use super::PipelineError;
+use super::between::Between;
 use super::closing::Closing;
 use super::health::Health;
 use super::heap::Trim;
@@ -83,6 +84,8 @@ pub struct Worker {
     pub(super) shares: Shares,
     /// Waits that go on, and up to when each is counted.
     pub(super) waits: OpenWaits,
+    /// How long threads waited for their next task.
+    pub(super) between: Between,
     /// When free memory is given back.
     pub(super) trim: Trim,
     /// Sends closed windows to another server too.

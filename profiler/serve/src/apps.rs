@@ -16,6 +16,7 @@ use emberscope_model::{
     JvmFacts, LabelKey, LabelTotal, ProcessRecord, Query, Role, Selection, SparkFactKind, TimeRange,
 };
 use emberscope_store::Store;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,7 +26,9 @@ pub struct Sum {
     weight: u64,
     /// From the first window to the last.
     pub seen: TimeRange,
-    values: BTreeMap<LabelKey, String>,
+    /// Samples of each value.
+    values: BTreeMap<LabelKey, BTreeMap<String, u64>>,
+    user_of_driver: Option<String>,
     pids: BTreeSet<u32>,
     executors: BTreeSet<String>,
     drivers: BTreeSet<u32>,
@@ -38,6 +41,7 @@ impl Sum {
             weight: 0,
             seen,
             values: BTreeMap::new(),
+            user_of_driver: None,
             pids: BTreeSet::new(),
             executors: BTreeSet::new(),
             drivers: BTreeSet::new(),
@@ -51,7 +55,11 @@ impl Sum {
         for key in [LabelKey::AppName, LabelKey::AppRun, LabelKey::User, LabelKey::Deploy, LabelKey::Node] {
             let value = total.labels.get(key);
             if !value.is_empty() {
-                self.values.entry(key).or_insert_with(|| value.to_owned());
+                let values = self.values.entry(key).or_default();
+                match values.get_mut(value) {
+                    Some(samples) => *samples = samples.saturating_add(total.count),
+                    None => drop(values.insert(value.to_owned(), total.count)),
+                }
             }
         }
         let pid: Option<u32> = total.labels.get(LabelKey::Pid).parse().ok();
@@ -59,7 +67,7 @@ impl Sum {
         let user = total.labels.get(LabelKey::User);
         if role == Role::Driver.slug() && !user.is_empty() {
             // A standalone application's executors run as the Worker's user, its driver as its own.
-            self.values.insert(LabelKey::User, user.to_owned());
+            self.user_of_driver = Some(user.to_owned());
         }
         self.pids.extend(pid);
         if role == Role::Driver.slug() {
@@ -71,9 +79,14 @@ impl Sum {
         }
     }
 
-    /// The value of a label that all of it has, or most: the name, the user.
+    /// The value of a label that all of it has, or most: the name, the user. A process that ended before the application's name
+    /// was known keeps the name that its command line had.
     pub fn value(&self, key: LabelKey) -> Option<String> {
-        self.values.get(&key).cloned()
+        let most = || self.values.get(&key)?.iter().max_by_key(|(value, samples)| (*samples, Reverse(*value)));
+        match (key, &self.user_of_driver) {
+            (LabelKey::User, Some(user)) => Some(user.clone()),
+            _ => most().map(|(value, _)| value.clone()),
+        }
     }
 }
 
@@ -196,5 +209,34 @@ pub fn jvm(facts: &JvmFacts) -> Jvm {
         version: facts.version.clone(),
         names: facts.names.slug().into(),
         names_detail: facts.names.says().to_owned().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberscope_model::{LabelSetBuilder, WallTime};
+
+    #[test]
+    fn an_application_is_called_as_most_of_it_is() {
+        let seen = TimeRange { from: WallTime(0), until: WallTime(9) };
+        let total = |name: &str, role: &str, user: &str, count: u64| {
+            let set = LabelSetBuilder::new().set(LabelKey::AppName, name).set(LabelKey::Role, role);
+            let labels = Arc::new(set.set(LabelKey::User, user).build());
+            LabelTotal { labels, count, weight: count, seen }
+        };
+        let mut sum = Sum::new(seen);
+        assert_eq!(sum.value(LabelKey::AppName), None);
+        for (name, role, user, count) in [
+            ("", "executor", "spark", 90),
+            ("job.py", "other", "ana", 43),
+            ("nightly orders", "executor", "spark", 30),
+            ("nightly orders", "driver", "ana", 30),
+        ] {
+            sum.add(&total(name, role, user, count));
+        }
+        assert_eq!(sum.value(LabelKey::AppName).as_deref(), Some("nightly orders"));
+        assert_eq!(sum.value(LabelKey::User).as_deref(), Some("ana"), "its driver's");
+        assert_eq!((sum.samples, sum.drivers.len()), (193, 0));
     }
 }

@@ -135,8 +135,8 @@ fn tokens_with_one_name_become_one_row() {
         Arc::new(Stack { frames: [frame].into(), end: StackEnd::Root })
     };
     let (a, b) = (stack("a"), stack("b"));
-    let window = closed.into_window(Vec::new(), LostCounts::default(), |token, _, _| {
-        if *token == 3 { b.clone() } else { a.clone() }
+    let window = closed.into_window(Vec::new(), LostCounts::default(), |row| {
+        if row.stack == 3 { b.clone() } else { a.clone() }
     });
     let mut counts: Vec<_> =
         window.rows.iter().map(|r| (r.stack.frames[0].name.to_string(), r.count)).collect();

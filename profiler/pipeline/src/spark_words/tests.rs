@@ -93,15 +93,18 @@ fn drivers_of_this_node_are_read_while_they_live() {
     let drivers = apps(&["app-1", "app-not-kept"]);
     recorder.look(&drivers, now);
     assert_eq!(kept(&*store, "app-1"), [1]);
-    recorder.look(&drivers, now + EVERY / 2);
+    recorder.look(&drivers, now + LOOK / 2);
     assert_eq!(kept(&*store, "app-1"), [1], "not due yet");
     for (answer, want) in [(1, 2), (2, 3), (3, 3)] {
-        recorder.look(&drivers, now + EVERY * answer);
+        recorder.look(&drivers, now + LOOK * answer);
         assert_eq!(kept(&*store, "app-1"), [want]);
     }
     assert_eq!(driver.0.lock().unwrap().1, ["app-1"; 4], "what has no samples here is not asked about");
-    assert_eq!(recorder.read["app-1"].given.0.len(), 1, "what has not ended is given again and again");
-    recorder.look(&apps(&[]), now + EVERY * 4);
+    assert_eq!(recorder.read["app-1"].given.0.len(), 3, "of each answer but the last, which says nothing new");
+    assert_eq!(recorder.read["app-1"].all_given, Some(now));
+    recorder.look(&drivers, now + EVERY);
+    assert_eq!(recorder.read["app-1"].all_given, Some(now + EVERY), "what has not ended is given now and then");
+    recorder.look(&apps(&[]), now + EVERY + LOOK);
     assert!(recorder.read.is_empty(), "the driver is gone");
     assert_eq!(kept(&*store, "app-1"), [3], "and its words stay");
 }

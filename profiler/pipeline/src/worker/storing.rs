@@ -4,7 +4,7 @@ use super::{Worker, quarantined};
 use crate::idle::Idle;
 use crate::stacks::StackToken;
 use crate::wait_reasons::{Reasons, without_lock};
-use emberscope_aggregate::{ClockReading, ClosedWindow};
+use emberscope_aggregate::{ClockReading, ClosedWindow, CountedRow};
 use emberscope_model::{LostCounts, ProcessKey, ProcessRecord, SampleKind};
 use emberscope_supervise::attempt;
 use std::collections::HashSet;
@@ -37,20 +37,24 @@ impl Worker {
         window.ledger.retain_mut(|line| relabels.keeps(&mut line.labels));
         window.pauses.retain_mut(|pause| relabels.keeps(&mut pause.labels));
         let processes = self.processes_of(&window);
-        let (symbolizer, interner) = (&mut self.symbolizer, &mut self.interner);
+        let (symbolizer, interner, between) = (&mut self.symbolizer, &mut self.interner, &mut self.between);
         let (mut idle, mut reasons) = (Idle::default(), Reasons::default());
-        let window = window.into_window(processes, lost, |token, kind, labels| {
+        let mut window = window.into_window(processes, lost, |row| {
+            let CountedRow { labels, stack: token, kind, weight, .. } = row;
             // Its frames are shared already, by the symbolizer's own table.
             let stack = attempt(|| symbolizer.finish(&token.0.target, &token.0.pending));
             let (stack, lock) = match stack {
-                Ok(stack) if kind == SampleKind::OffCpu => {
+                Ok(stack) if *kind == SampleKind::OffCpu => {
                     let (frames, lock) = without_lock(&stack.frames);
                     (interner.stack(&frames, stack.end), lock)
                 }
                 Ok(stack) => (interner.stack(&stack.frames, stack.end), None),
                 Err(_) => (interner.stack(&[quarantined()], token.0.pending.end), None),
             };
-            idle.strip(&stack, labels);
+            let with_task = idle.strip(&stack, labels).filter(|_| *kind == SampleKind::OffCpu);
+            if let Some(with_task) = with_task {
+                between.waited(with_task, labels, *weight);
+            }
             let class = match kind {
                 SampleKind::OffCpu => reasons.tell(&stack, lock, labels),
                 _ => None,
@@ -60,6 +64,7 @@ impl Worker {
                 None => stack,
             }
         });
+        self.between.settle(&mut window.ledger);
         self.health.window(&window);
         self.pushers.iter().for_each(|(_, pusher)| pusher.offer(&window));
         self.store.append(window);

@@ -2,11 +2,12 @@
 //!
 //! A question costs the one who answers: a driver loads its JSON servlet at the first GET, which took 3.0 s
 //! of an idle local driver's CPU (Spark 3.5.9, JDK 17, /proc/PID/stat before and after); a later one some
-//! 10 ms. So a driver is asked only when nothing surer tells its application's id (its environment, its
-//! executors' `--driver-url`), and a Worker only while an executor of its own has no name or a provisional one:
-//! whether it was the Worker's answer or the driver's words that came first must not decide what an application
-//! is called. An id without a name is not worth a question to a driver: `--name`, the script or the id itself
-//! will do.
+//! 10 ms. So a driver is asked for its application's id only when nothing surer tells it (its environment, its
+//! executors' `--driver-url`), and for its name once, when it is old enough to be read for what Spark says of it
+//! (`discovery/names`), which pays for the first GET: what a program calls itself in its code (`appName`) is on no
+//! command line, and goes before `--name`. A Worker is asked while an executor of its own has no name or a
+//! provisional one: whether it was the Worker's answer or the driver's words that came first must not decide what an
+//! application is called.
 
 use super::Registry;
 use super::entry::{Entry, Told};
@@ -27,6 +28,9 @@ const LOOK_FIRST: Duration = Duration::from_secs(3);
 const MAX_NAMES: usize = 4096;
 /// Applications whose driver is looked for on this node: this often, then it is elsewhere.
 const MAX_SEARCHES: u32 = 5;
+/// A driver whose name alone is wanted is asked so often in vain, some two minutes long, and then left alone: it has no
+/// web server, or one that cannot be reached from here.
+pub(super) const MAX_NAME_ASKS: u32 = 16;
 /// Questions about one user's processes that wait at once. One thread asks them all: a lookalike's silent web server
 /// keeps it four seconds, and a host name of his as long as the resolver takes.
 const MAX_WAITING: usize = 4;
@@ -129,7 +133,7 @@ impl Registry {
         if let Some(turn) = self.asks.servers.get_mut(&key) {
             turn.waiting = false;
             if server == Server::Driver && !apps.is_empty() {
-                turn.next = Instant::now() + KNOWN;
+                (turn.next, turn.times) = (Instant::now() + KNOWN, 0);
             }
         }
         // A Worker may name what its own executors are believed to work for, and nothing else.
@@ -206,7 +210,7 @@ impl Registry {
         let live = self.entries.iter().filter(|(_, e)| !e.process.exited && !e.stale);
         let servers = live.filter_map(|(key, e)| {
             let server = match e.settled.role {
-                Role::Driver if self.wants_id(*key, e) => Server::Driver,
+                Role::Driver if self.wants_id(*key, e) || self.wants_name(*key, e) => Server::Driver,
                 Role::Worker if self.has_unsure_names(*key) => Server::Worker,
                 _ => return None,
             };
@@ -226,6 +230,16 @@ impl Registry {
         // In local mode no executor will ever tell.
         entry.settled.deploy == Deploy::Local
             || age(key) >= patience && entry.seen.elapsed() >= patience.min(LOOK_FIRST)
+    }
+
+    /// Whether this driver's application is known, and not what the program calls it.
+    fn wants_name(&self, key: ProcessKey, entry: &Entry) -> bool {
+        let asked = self.asks.servers.get(&key).map_or(0, |turn| turn.times);
+        entry.settled.is_driver_jvm()
+            && driver_is_certain(entry)
+            && !entry.settled.name_is_sure
+            && asked < MAX_NAME_ASKS
+            && age(key) >= self.config.limits.driver_patience
     }
 
     /// A Worker knows its executors' applications by the names that they gave themselves.

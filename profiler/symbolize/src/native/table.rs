@@ -228,7 +228,17 @@ impl Symbols {
             Some(whole) => self.starts.alone(address, whole),
             None => address..address.checked_add(1)?,
         };
-        (!symbol.name.is_empty()).then(|| (symbol.name.into_owned(), holds))
+        let name = unversioned(&symbol.name);
+        (!name.is_empty()).then(|| (name.to_owned(), holds))
+    }
+}
+
+/// A symbol's name without the version that the linker puts behind it in .symtab (`__fmod_finite@GLIBC_2.15`, `memcpy@@GLIBC_2.14`):
+/// no function's name has an `@` after its beginning, in C or mangled.
+fn unversioned(symbol: &str) -> &str {
+    match symbol.find('@') {
+        Some(at) if at > 0 => symbol.get(..at).unwrap_or(symbol),
+        _ => symbol,
     }
 }
 
@@ -236,4 +246,22 @@ impl Symbols {
 fn segment_at(segments: &[Segment], offset: u64) -> Option<&Segment> {
     let inside = |s: &&Segment| offset.checked_sub(s.offset).is_some_and(|within| within < s.file_size);
     segments.iter().filter(|s| s.executable).find(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unversioned;
+
+    #[test]
+    fn a_function_is_called_without_its_symbols_version() {
+        for (symbol, name) in [
+            ("__fmod_finite@GLIBC_2.15", "__fmod_finite"),
+            ("memcpy@@GLIBC_2.14", "memcpy"),
+            ("_ZN1a1bEv", "_ZN1a1bEv"),
+            ("@plt", "@plt"),
+            ("", ""),
+        ] {
+            assert_eq!(unversioned(symbol), name);
+        }
+    }
 }

@@ -3,11 +3,11 @@
 //! In: questions and what came of them. Out: [`Joined`]. An answer that is too old, or could not be had
 //! again, is still told, with a sentence. No I/O; the time is the monotonic clock's.
 
-use super::{ENDED, MAX_BYTES, MAX_KEPT, Question, RUNNING, SLOWEST};
+use super::{ENDED, MAX_BYTES, MAX_KEPT, PART, Question, RUNNING, SLOWEST, SOONEST};
 use emberscope_model::{Joined, SparkStages, SparkTasks, WallTime};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// An answer of any type.
 #[derive(Clone, Debug)]
@@ -78,6 +78,11 @@ impl Value {
     }
 }
 
+/// How long an answer of a running application holds that took so long.
+fn while_it_runs(took: Duration) -> Duration {
+    took.saturating_mul(PART).clamp(SOONEST, RUNNING)
+}
+
 #[derive(Debug)]
 struct Entry {
     value: Option<Value>,
@@ -128,15 +133,15 @@ impl Kept {
         self.make_room()
     }
 
-    /// The question was asked. Returns how many others had to go.
-    pub fn end(&mut self, question: &Question, told: Result<Value, String>) -> u64 {
+    /// The question was asked, and the answer took so long. Returns how many others had to go.
+    pub fn end(&mut self, question: &Question, told: Result<Value, String>, took: Duration) -> u64 {
         let Some(entry) = self.entries.get_mut(question) else { return 0 };
         entry.pending = false;
         // Whoever waits for it comes for it now.
         entry.used = Instant::now();
         let hold = match told {
             Ok(value) => {
-                let hold = if value.completed() { ENDED } else { RUNNING };
+                let hold = if value.completed() { ENDED } else { while_it_runs(took) };
                 (entry.value, entry.failure, entry.failures) = (Some(value), None, 0);
                 hold
             }
@@ -192,5 +197,16 @@ impl Kept {
             gone += 1;
         }
         gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_that_answers_fast_is_asked_sooner() {
+        let seconds = |took: u64| while_it_runs(Duration::from_millis(took)).as_secs();
+        assert_eq!([1, 25, 60, 150, 3_000].map(seconds), [5, 5, 12, 30, 30]);
     }
 }

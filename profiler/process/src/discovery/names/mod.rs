@@ -4,7 +4,7 @@
 //! found ([`Places`]). Out: [`Joined`], at once or after a bounded wait. The first GET of all costs a
 //! driver 3 s of CPU (it loads its servlets; Spark 3.5.9, JDK 17), so nothing is asked unless a user's
 //! question needs it, or a driver here is to be read while it lives. One thread asks, one question at a
-//! time; the same question is never under way twice; answers are kept for [`RUNNING`] or [`ENDED`], failures back off up to [`SLOWEST`]. Kept:
+//! time; the same question is never under way twice; answers are kept for [`SOONEST`] to [`RUNNING`], or [`ENDED`], failures back off up to [`SLOWEST`]. Kept:
 //! [`MAX_KEPT`] answers, [`MAX_BYTES`]; the longest unused go first.
 
 mod beside;
@@ -33,8 +33,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an answer of a running application holds.
+/// How long an answer of a running application holds at the least.
+pub const SOONEST: Duration = Duration::from_secs(5);
+/// And at the most. In between it is [`PART`] times as long as the answer took.
 pub const RUNNING: Duration = Duration::from_secs(30);
+/// What a driver says in its last seconds is lost with it, so it is asked as often as this part of its time allows.
+const PART: u32 = 200;
 /// How long an answer of an application that ended holds.
 pub const ENDED: Duration = Duration::from_secs(600);
 /// Longest time between two attempts while there is no answer; the first is [`RUNNING`].
@@ -216,11 +220,13 @@ impl Shared {
             };
             let before = state.kept.value(&question);
             drop(state);
+            let asked = Instant::now();
             let told = beat.work(|| self.answer(&question, before.as_ref(), &Client::default()));
+            let took = asked.elapsed();
             let told = told.unwrap_or_else(|panicked| Err(format!("{panicked}.")));
             let mut state = self.lock();
             state.counters.failed += u64::from(told.is_err());
-            state.counters.evicted += state.kept.end(&question, told);
+            state.counters.evicted += state.kept.end(&question, told, took);
             drop(state);
             self.changed.notify_all();
         }

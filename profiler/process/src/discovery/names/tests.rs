@@ -284,13 +284,13 @@ fn what_was_told_is_told_again_when_spark_is_gone() {
     let mut kept = Kept::default();
     kept.begin(&question);
     assert!(kept.is_pending(&question) && !kept.is_due(&question));
-    kept.end(&question, Ok(told.keep()));
+    kept.end(&question, Ok(told.keep()), Duration::ZERO);
     assert!(matches!(kept.tell::<SparkStages>(&question, None), Joined::Ready(_)));
     assert!(matches!(kept.tell::<SparkStages>(&question, Some("gone")), Joined::Ready(_)), "still fresh");
     kept.begin(&question);
     let Joined::Stale(_, says) = kept.tell::<SparkStages>(&question, None) else { panic!() };
     assert!(says.starts_with("As of 2026-11-21T18:36:11.979Z; Spark has been asked again"), "{says}");
-    kept.end(&question, Err("not reachable: x.".into()));
+    kept.end(&question, Err("not reachable: x.".into()), Duration::ZERO);
     let Joined::Stale(_, says) = kept.tell::<SparkStages>(&question, None) else { panic!() };
     assert_eq!(says, "As of 2026-11-21T18:36:11.979Z. Since then: not reachable: x.");
 }

@@ -41,21 +41,73 @@ fn executors_name_their_driver_by_its_port() {
     assert_eq!(label(&mut registry, executor, LabelKey::AppName), "lc-name");
     assert!(relabels.iter().any(|r| r.key.pid == executor && r.to.get(LabelKey::ServiceName) == "lc-name"));
     assert!(registry.tick().is_empty(), "and then it is quiet");
-    assert_eq!(registry.counters().asked, 1, "where the driver is, and nothing of the driver");
+    assert_eq!(registry.counters().asked, 2, "where the driver is, and what it calls the application");
+}
+
+/// `appName` in a program's code is on no command line: `spark-submit job.py` tells the script's name alone.
+#[test]
+fn a_driver_tells_what_its_program_calls_the_application() {
+    let fake = FakeProc::new();
+    let words = ["java", "org.apache.spark.deploy.SparkSubmit", "--master", "spark://m:7077", "job.py"];
+    fake.process(7, 1, "java", 100).words(&words).link("exe", "/jdk/bin/java");
+    let word = ["java", "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--app-id", "app-1"];
+    fake.process(8, 1, "java", 900).words(&word).link("exe", "/jdk/bin/java");
+    let limits = Limits { ask_interval: Duration::ZERO, ..Limits::default() };
+    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+    registry.scan();
+    let key = registry.known(7).unwrap();
+    registry.entries.get_mut(&key).unwrap().told.get_or_insert_default().by_url = Some("app-1".into());
+    registry.dirty = true;
+    tick_until(&mut registry, |r| label(r, 8, LabelKey::AppName) == "job.py");
+    tick_until(&mut registry, |r| r.counters().asked >= 3);
+    let told = |id: &str| RestApp { id: id.into(), name: "nightly orders".into(), user: "ana".into() };
+    registry.take_rest(key, Server::Driver, &[told("app-2")]);
+    registry.tick();
+    assert_eq!(label(&mut registry, 8, LabelKey::AppName), "job.py", "it tells of another");
+    registry.take_rest(key, Server::Driver, &[told("app-1")]);
+    tick_until(&mut registry, |r| {
+        [7, 8].iter().all(|pid| label(r, *pid, LabelKey::AppName) == "nightly orders")
+    });
+    let asked = registry.counters().asked;
+    for _ in 0..5 {
+        registry.tick();
+    }
+    assert_eq!(registry.counters().asked, asked, "and then it is left alone");
 }
 
 #[test]
-fn a_driver_is_asked_only_when_nothing_surer_tells() {
+fn a_driver_without_a_web_server_is_left_alone_at_last() {
+    let fake = FakeProc::new();
+    let words = ["java", "org.apache.spark.deploy.SparkSubmit", "--master", "k8s://https://m", "job.py"];
+    let pod =
+        ["SPARK_APPLICATION_ID=spark-0123456789abcdef0123456789abcdef", "KUBERNETES_SERVICE_HOST=10.0.0.1"];
+    fake.process(7, 1, "java", 100).words(&words).environ(&pod).link("exe", "/jdk/bin/java");
+    let limits = Limits { ask_interval: Duration::ZERO, ..Limits::default() };
+    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+    registry.scan();
+    let most = u64::from(super::super::asks::MAX_NAME_ASKS);
+    tick_until(&mut registry, |r| r.counters().asked >= most);
+    for _ in 0..5 {
+        std::thread::sleep(Duration::from_millis(20));
+        registry.tick();
+    }
+    assert_eq!(registry.counters().asked, most);
+}
+
+#[test]
+fn a_driver_is_asked_for_what_nothing_surer_tells() {
     let spark = ["java", "org.apache.spark.deploy.SparkSubmit", "--master"];
     let words = |master| [&spark[..], &[master, "job.py"]].concat();
     let hour = Duration::from_secs(3600);
+    let older_than_this_machine = Duration::from_secs(100 * 365 * 86_400);
     let pod =
         ["SPARK_APPLICATION_ID=spark-0123456789abcdef0123456789abcdef", "KUBERNETES_SERVICE_HOST=10.0.0.1"];
     for (master, environ, patience, asked) in [
         ("local[2]", &[][..], hour, 1),
         ("spark://m:7077", &[], Duration::ZERO, 1),
         ("spark://m:7077", &[], hour, 0),
-        ("k8s://https://m", &pod, Duration::ZERO, 0),
+        ("k8s://https://m", &pod, older_than_this_machine, 0),
+        ("k8s://https://m", &pod, Duration::ZERO, 1),
     ] {
         let fake = FakeProc::new();
         fake.process(7, 1, "java", 100).words(&words(master)).environ(environ).link("exe", "/jdk/bin/java");
