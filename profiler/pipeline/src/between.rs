@@ -5,12 +5,14 @@
 //! ([`crate::idle`]).
 //!
 //! In: those waits of a window, by the labels with the task and without, and the window's ledger. Out: the ledger, with that
-//! wall time in the line of no task; sums stay as they are. A thread's accounts are read at the end of a window, and its waits
-//! told when they end or each second: what a line has no blocked time for is taken from the next window's, and what that has not
-//! either stays with the task. At most as many are kept as a window has rows.
+//! wall time in the line of no task; sums stay as they are. A task is seen until that time begins, as it is the last of its
+//! thread's under this name. A thread's accounts are read at the end of a window, and its waits told when they end or each second:
+//! what a line has no blocked time for is taken from the next window's, and what that has not either stays with the task. At most
+//! as many are kept as a window has rows.
 
-use emberscope_model::{FastMap, LabelSet, LedgerRow, LedgerSums};
+use emberscope_model::{FastMap, LabelSet, LedgerRow, LedgerSums, TimeRange};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A time between two tasks that is in the line of the one before.
 #[derive(Debug)]
@@ -49,7 +51,10 @@ impl Between {
                 // Of the pauses of its JVM it is not known which fell into that time.
                 sums.accounts.paused_ns = sums.accounts.paused_ns.min(sums.wall_ns);
                 owed.ns -= ns;
-                let (seen, moved) = (*seen, LedgerSums { wall_ns: ns, ..LedgerSums::default() });
+                let end = seen.until;
+                seen.until = end.minus(Duration::from_nanos(ns)).max(seen.from);
+                let seen = TimeRange { from: seen.until, until: end };
+                let moved = LedgerSums { wall_ns: ns, ..LedgerSums::default() };
                 let at = *places.entry(owed.without_task.clone()).or_insert(ledger.len());
                 match ledger.get_mut(at) {
                     Some(line) => {
@@ -61,13 +66,15 @@ impl Between {
             }
             !std::mem::replace(&mut owed.old, true) && owed.ns > 0
         });
+        // In all of the window its task was over.
+        ledger.retain(|line| line.sums != LedgerSums::default());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use emberscope_model::{Accounts, LabelKey, LabelSetBuilder, TimeRange, WallTime};
+    use emberscope_model::{Accounts, LabelKey, LabelSetBuilder, WallTime};
 
     fn labels(task: &str) -> Arc<LabelSet> {
         let set = LabelSetBuilder::new().set(LabelKey::App, "a").set(LabelKey::ThreadClass, "task");
@@ -76,7 +83,7 @@ mod tests {
 
     fn line(task: &str, cpu_ns: u64, wall_ns: u64) -> LedgerRow {
         let accounts = Accounts { cpu_ns, paused_ns: 5.min(wall_ns), ..Accounts::default() };
-        let seen = TimeRange { from: WallTime(0), until: WallTime(10) };
+        let seen = TimeRange { from: WallTime(0), until: WallTime(1_000) };
         LedgerRow { labels: labels(task), sums: LedgerSums { accounts, wall_ns, begun: 1 }, seen }
     }
 
@@ -97,6 +104,12 @@ mod tests {
         let mut ledger = vec![line("7", 20, 100), line("8", 1, 9), line("9", 0, 50)];
         between.settle(&mut ledger);
         assert_eq!(walls(&ledger), [("", 73, 73), ("7", 30, 10), ("8", 6, 5), ("9", 50, 50)]);
+        let seen: Vec<_> = ledger.iter().map(|line| (line.seen.from.0, line.seen.until.0)).collect();
+        assert_eq!(
+            seen,
+            [(0, 930), (0, 997), (0, 1_000), (930, 1_000)],
+            "a task until its thread waits for the next"
+        );
         let mut again = vec![line("7", 20, 100), line("", 0, 4)];
         between.settle(&mut again);
         assert_eq!(walls(&again), [("", 4, 4), ("7", 100, 80)], "it was taken once");
@@ -116,6 +129,11 @@ mod tests {
         let mut third = vec![line("7", 0, 30)];
         between.settle(&mut third);
         assert_eq!(walls(&third), [("7", 30, 30)], "30 ns were never found");
+        between.waited(labels("7"), &labels(""), 5);
+        let mut over = vec![line("7", 0, 5)];
+        (over[0].sums.begun, over[0].sums.accounts.paused_ns) = (0, 0);
+        between.settle(&mut over);
+        assert_eq!(walls(&over), [("", 5, 5)], "the task was over all the time");
         between.waited(labels("7"), &labels(""), 5);
         between.settle(&mut Vec::new());
         between.settle(&mut Vec::new());

@@ -52,8 +52,7 @@ impl Given {
         if self.0.len() > MAX_WRITTEN {
             self.0.clear();
         }
-        let is_new =
-            |fact: &SparkFact| again && fact.ended.is_none() || !self.0.contains(&fact.digest());
+        let is_new = |fact: &SparkFact| again && fact.ended.is_none() || !self.0.contains(&fact.digest());
         let facts: Vec<SparkFact> = told.filter(is_new).collect();
         let taken = store.learn(&facts);
         if taken {

@@ -82,7 +82,8 @@ impl Sum {
     /// The value of a label that all of it has, or most: the name, the user. A process that ended before the application's name
     /// was known keeps the name that its command line had.
     pub fn value(&self, key: LabelKey) -> Option<String> {
-        let most = || self.values.get(&key)?.iter().max_by_key(|(value, samples)| (*samples, Reverse(*value)));
+        let most =
+            || self.values.get(&key)?.iter().max_by_key(|(value, samples)| (*samples, Reverse(*value)));
         match (key, &self.user_of_driver) {
             (LabelKey::User, Some(user)) => Some(user.clone()),
             _ => most().map(|(value, _)| value.clone()),

@@ -15,6 +15,7 @@ mod probe;
 pub mod procfs;
 mod python;
 mod row;
+mod settings;
 mod stacks;
 mod stats;
 mod store;
@@ -46,6 +47,7 @@ pub const BENCHES: &[Bench] = &[
     ("page", "the page in Chromium: first paint, zoom, search, hover of 50,000 and 100,000 nodes", page::run),
     ("probe", "what naming threads costs a job of short tasks: ns a rename, paired on/off runs", probe::run),
     ("python", "Python stacks against a program that tells its own, on each CPython there is", python::run),
+    ("settings", "what each setting of the daemon costs beside a Spark job that goes on", settings::run),
     (
         "stacks",
         "Java stacks against programs that tell their own, a real Spark job, known splits",

@@ -100,10 +100,18 @@ fn drivers_of_this_node_are_read_while_they_live() {
         assert_eq!(kept(&*store, "app-1"), [want]);
     }
     assert_eq!(driver.0.lock().unwrap().1, ["app-1"; 4], "what has no samples here is not asked about");
-    assert_eq!(recorder.read["app-1"].given.0.len(), 3, "of each answer but the last, which says nothing new");
+    assert_eq!(
+        recorder.read["app-1"].given.0.len(),
+        3,
+        "of each answer but the last, which says nothing new"
+    );
     assert_eq!(recorder.read["app-1"].all_given, Some(now));
     recorder.look(&drivers, now + EVERY);
-    assert_eq!(recorder.read["app-1"].all_given, Some(now + EVERY), "what has not ended is given now and then");
+    assert_eq!(
+        recorder.read["app-1"].all_given,
+        Some(now + EVERY),
+        "what has not ended is given now and then"
+    );
     recorder.look(&apps(&[]), now + EVERY + LOOK);
     assert!(recorder.read.is_empty(), "the driver is gone");
     assert_eq!(kept(&*store, "app-1"), [3], "and its words stay");
