@@ -86,6 +86,7 @@ fn attribution(here: &Here) -> Result<()> {
         ("slow tasks", case.the_slow_method_is_first()),
         ("bad names", case.bad_names_are_bounded_and_escaped()),
         ("its name", case.the_application_is_called_as_in_its_code()),
+        ("waits", case.waits_are_sampled_unless_told_otherwise()),
     ];
     let told = |error: anyhow::Error| format!("{error:#}").replace('\n', " ").chars().take(TOLD).collect();
     let wrong = parts.into_iter().filter_map(|(part, result)| {
@@ -132,6 +133,13 @@ impl Case<'_> {
             Ok((name == "task jobs").then_some(()))
         });
         named.with_context(|| format!("it is called {name}"))
+    }
+
+    fn waits_are_sampled_unless_told_otherwise(&self) -> Result<()> {
+        let answer = self.daemon.json(&format!("/api/v1/stages?{}&join=no", self.query()))?;
+        let waited = |stage: &Value| stage["waited"]["seconds"].as_f64() > Some(0.0);
+        ensure!(rows(&answer, "stages")?.iter().any(waited), "{answer}");
+        Ok(())
     }
 
     /// The stages of a phase of the job.

@@ -19,7 +19,7 @@ export const KINDS = [
     amount: 'page_faults',
     value: ['page_faults', 'count'],
     colour: [160.0, 0.12, 0.7],
-    none: 'What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.',
+    none: 'What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,off-cpu,page-faults.',
   },
   {
     type: 'major-faults',
@@ -28,7 +28,7 @@ export const KINDS = [
     amount: 'major_faults',
     value: ['major_faults', 'count'],
     colour: [190.0, 0.12, 0.7],
-    none: 'Nothing was read for memory of what is selected in this time, or major page faults are not sampled: --events cpu,major-faults.',
+    none: 'Nothing was read for memory of what is selected in this time, or major page faults are not sampled: --events cpu,off-cpu,major-faults.',
   },
   {
     type: 'context-switches',
@@ -37,7 +37,7 @@ export const KINDS = [
     amount: 'context_switches',
     value: ['context_switches', 'count'],
     colour: [330.0, 0.1, 0.7],
-    none: 'What is selected left no CPU in this time, or context switches are not sampled: --events cpu,context-switches.',
+    none: 'What is selected left no CPU in this time, or context switches are not sampled: --events cpu,off-cpu,context-switches.',
   },
   {
     type: 'off-cpu',
@@ -64,7 +64,7 @@ export const KINDS = [
     amount: 'allocated_bytes',
     value: ['alloc_space', 'bytes'],
     colour: [95.0, 0.12, 0.74],
-    none: 'What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,alloc. Status tells JVMs that cannot be.',
+    none: 'What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,off-cpu,alloc. Status tells JVMs that cannot be.',
   },
   {
     type: 'wall',

@@ -21,6 +21,11 @@ pub struct Sampled {
 pub struct Events(Vec<Sampled>);
 
 impl Events {
+    /// CPU time alone.
+    pub fn cpu() -> Self {
+        Self(vec![Sampled { kind: SampleKind::Cpu, every: None }])
+    }
+
     /// Each kind that is sampled, once.
     pub fn get(&self) -> &[Sampled] {
         &self.0
@@ -131,6 +136,7 @@ mod tests {
         let usual: Events = " cpu , page-faults=256".parse().unwrap();
         assert_eq!(usual.to_string(), "cpu,page-faults");
         let cpu: Events = "cpu".parse().unwrap();
+        assert_eq!(cpu, Events::cpu());
         assert_eq!(cpu.with(SampleKind::PageFaults), usual);
         assert_eq!(usual.clone().with(SampleKind::PageFaults), usual);
     }

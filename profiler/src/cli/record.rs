@@ -38,6 +38,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     hz: Option<Hz>,
     /// Kinds of samples, as the daemon's setting: cpu, page-faults, major-faults, context-switches, off-cpu, alloc. The kind of --type is taken with them.
+    /// Without it cpu.
     #[arg(long, value_name = "LIST", help_heading = "Sampling")]
     events: Option<Events>,
     /// Ask JVMs whose memory does not tell it for the names of their compiled code (HotSpot's attach
@@ -79,7 +80,7 @@ impl RecordArgs {
     fn config(&self) -> Result<RecordConfig, CliError> {
         let flags = Settings {
             hz: self.hz.clone(),
-            events: self.events.clone(),
+            events: Some(self.events.clone().unwrap_or_else(Events::cpu)),
             ask_jvms: self.ask_jvms,
             ..Settings::default()
         };

@@ -41,7 +41,7 @@ pub(super) static PAGE_FAULTS: KindFacts = KindFacts {
     picture: Scale { unit: "faults", of: 1.0 },
     error: sampling_error,
     colour: [160.0, 0.12, 0.7],
-    none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,page-faults.",
+    none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,off-cpu,page-faults.",
 };
 
 /// perf's software event PERF_COUNT_SW_PAGE_FAULTS_MAJ, which counts in PERF_COUNT_SW_PAGE_FAULTS as well. A few thousand a
@@ -62,7 +62,7 @@ pub(super) static MAJOR_FAULTS: KindFacts = KindFacts {
     picture: Scale { unit: "faults", of: 1.0 },
     error: sampling_error,
     colour: [190.0, 0.12, 0.7],
-    none: "Nothing was read for memory of what is selected in this time, or major page faults are not sampled: --events cpu,major-faults.",
+    none: "Nothing was read for memory of what is selected in this time, or major page faults are not sampled: --events cpu,off-cpu,major-faults.",
 };
 
 /// perf's software event PERF_COUNT_SW_CONTEXT_SWITCHES, of the thread that leaves (kernel/events/core.c,
@@ -85,7 +85,7 @@ pub(super) static SWITCHES: KindFacts = KindFacts {
     picture: Scale { unit: "switches", of: 1.0 },
     error: sampling_error,
     colour: [330.0, 0.1, 0.7],
-    none: "What is selected left no CPU in this time, or context switches are not sampled: --events cpu,context-switches.",
+    none: "What is selected left no CPU in this time, or context switches are not sampled: --events cpu,off-cpu,context-switches.",
 };
 
 /// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and
@@ -152,7 +152,7 @@ pub(super) static ALLOC: KindFacts = KindFacts {
     picture: Scale { unit: "MiB", of: 1_048_576.0 },
     error: sampling_error,
     colour: [95.0, 0.12, 0.74],
-    none: "What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,alloc. Status tells JVMs that cannot be.",
+    none: "What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,off-cpu,alloc. Status tells JVMs that cannot be.",
 };
 
 /// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in

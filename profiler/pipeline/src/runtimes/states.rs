@@ -78,7 +78,7 @@ impl Allocations {
     /// A sentence for people.
     pub fn says(&self) -> String {
         match self {
-            Self::Off => "not asked for: --events cpu,alloc".into(),
+            Self::Off => "not asked for: --events cpu,off-cpu,alloc".into(),
             Self::Opening => "its libjvm is being looked at".into(),
             Self::Probed => "what it takes from the heap is sampled".into(),
             Self::None(why) => format!("allocations are not known: {why}"),

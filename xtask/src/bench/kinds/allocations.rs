@@ -3,7 +3,7 @@
 
 use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
-use super::Bench;
+use super::{Bench, WITHOUT};
 use crate::launch::allocates::{PARTS, program};
 use crate::launch::{Daemon, Running};
 use crate::setup::runtime::{MAJORS, Runtime};
@@ -20,7 +20,6 @@ pub const COLLECTORS: [(&str, &str, u32); 3] =
 /// The sampling period, bytes.
 const EVERY: f64 = 524_288.0;
 const WITH: [&str; 2] = ["--events", "cpu,alloc"];
-const WITHOUT: [&str; 2] = ["--events", "cpu"];
 
 pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = Vec::new();

@@ -54,6 +54,9 @@ struct Bench {
 /// Has the daemon sample waits.
 const WITH_WAITS: [&str; 2] = ["--events", "cpu,off-cpu"];
 
+/// Has it sample CPU time alone.
+const WITHOUT: [&str; 2] = ["--events", "cpu"];
+
 /// Entry of the command.
 pub fn run(arguments: &[String]) -> Result<()> {
     let options =

@@ -5,7 +5,7 @@ use super::super::bpf_stats::{BpfStats, programs};
 use super::super::procfs::cpu_seconds;
 use super::super::row::Row;
 use super::super::stats::Summary;
-use super::{Bench, WITH_WAITS};
+use super::{Bench, WITH_WAITS, WITHOUT};
 use crate::launch::{Daemon, JavaProgram, Running};
 use anyhow::{Context as _, Result, ensure};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for round in 0..bench.options.rounds {
             for (name, words, out) in
-                [("with", &WITH_WAITS[..], &mut with), ("without", &[][..], &mut without)]
+                [("with", &WITH_WAITS[..], &mut with), ("without", &WITHOUT[..], &mut without)]
             {
                 let data = dir.join(format!("{name}-{round}"));
                 out.push(cost(bench, &running, &data, words)?);

@@ -3,7 +3,7 @@
 
 use super::super::bpf_stats::{BpfStats, programs};
 use super::super::row::Row;
-use super::{Bench, WITH_WAITS};
+use super::{Bench, WITH_WAITS, WITHOUT};
 use crate::launch::Daemon;
 use anyhow::{Context as _, Result, ensure};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -18,7 +18,9 @@ const TRIPS: u32 = 200;
 pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..bench.options.rounds {
-        for (name, words, out) in [("without", &[][..], &mut without), ("with", &WITH_WAITS[..], &mut with)] {
+        for (name, words, out) in
+            [("without", &WITHOUT[..], &mut without), ("with", &WITH_WAITS[..], &mut with)]
+        {
             let data = bench.work.join(format!("switches-{name}-{round}"));
             let daemon = Daemon::start(&bench.binary, &data, None, words)?;
             out.extend(ping_pong(ROUND)?);
