@@ -53,7 +53,9 @@ fn a_spark_run_in_the_page() -> Result<()> {
         &here.java,
         &dir.path().join("spark"),
     )
+    // By spark-submit's words, and by the program's own, which Spark takes and the driver tells.
     .conf("spark.app.name", harmful_name())
+    .conf("spark.task.jobs.name", harmful_name())
     // Spark's list of executors leads to this page.
     .conf("spark.ui.custom.executor.log.url", "http://{{NODE}}:4099/#view=executors")
     .conf("spark.executorEnv.SPARK_EXECUTOR_ATTRIBUTE_NODE", "n1")

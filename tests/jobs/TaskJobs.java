@@ -33,7 +33,8 @@ import scala.Tuple2;
  * </pre>
  *
  * Prints the facts {@code app}; {@code NAME.started} and {@code NAME.ended}, Unix milliseconds;
- * {@code NAME.stages}, the ids of its stages; and {@code done}. It ends when a file {@code stop} is there. A
+ * {@code NAME.stages}, the ids of its stages; and {@code done}. The application has the name that {@code spark.task.jobs.name}
+ * has, else "task jobs". It ends when a file {@code stop} is there. A
  * stage {@code warm-up} goes before all phases: its tasks work in every method.
  */
 public final class TaskJobs {
@@ -44,7 +45,9 @@ public final class TaskJobs {
     }
 
     public static void main(String[] phases) throws Exception {
-        try (JavaSparkContext spark = new JavaSparkContext(new SparkConf().setAppName("task jobs"))) {
+        SparkConf conf = new SparkConf();
+        conf.setAppName(conf.get("spark.task.jobs.name", "task jobs"));
+        try (JavaSparkContext spark = new JavaSparkContext(conf)) {
             spark.setLogLevel("ERROR");
             fact("app", spark.sc().applicationId());
             TaskJobs jobs = new TaskJobs(spark);

@@ -62,7 +62,7 @@ impl Live {
             json!({"name": "stages", "what": "cpu_by_stage"}),
             json!({"name": "ledger", "what": "ledger", "by": ["stage", "task"], "selection": selection}),
             json!({"name": "views", "what": "views"}),
-            json!({"name": "sql", "what": "sql", "sql": "SELECT sum(count) AS count FROM emberscope_samples"}),
+            json!({"name": "sql", "what": "sql", "sql": "SELECT sum(count) AS count FROM emberscope_samples WHERE kind = 'cpu'"}),
         ];
         Set { name: "live", path: self.archive.clone(), ask }
     }
