@@ -15,8 +15,8 @@ pub struct Limits {
     pub processes: usize,
     /// How long an exited process is kept: its samples may still be on their way.
     pub exit_grace: Duration,
-    /// Programs read per tick because of an exec, before a sample asks for them. A compile farm starts
-    /// hundreds a second, and each read takes some 100 us.
+    /// Programs read per tick because of an exec, before a sample asks for them; as many more of what Spark's processes
+    /// start. A compile farm starts hundreds a second, and each read takes some 100 us.
     pub exec_reads: usize,
     /// Processes per tick of which it is checked that they still are the same.
     pub checks: usize,

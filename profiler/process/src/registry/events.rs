@@ -66,8 +66,8 @@ pub(super) struct Pending {
     exits: Vec<ProcessKey>,
     /// Processes that mapped code since the last tick: it may be a runtime's.
     mapped: Vec<Pid>,
-    /// Programs read because of an exec since the last tick.
-    reads: usize,
+    /// Programs read because of an exec since the last tick: of who is not Spark's, and of Spark's.
+    reads: [usize; 2],
     /// Where the round of checks goes on.
     round: Vec<ProcessKey>,
     /// Processes of which events were lost: read again as soon as they are sampled, checked before the round goes on.
@@ -133,8 +133,12 @@ impl Registry {
         if let Some(entry) = self.by_pid.get(&pid).and_then(|k| self.entries.get_mut(k)) {
             entry.stale = true;
         }
-        if self.pending.reads < self.config.limits.exec_reads {
-            self.pending.reads += 1;
+        // What Spark's processes start does not wait behind a compile farm: a Python daemon forks its workers at once.
+        let sparks = usize::from(self.tenant(pid).spark);
+        if let Some(reads) = self.pending.reads.get_mut(sparks)
+            && *reads < self.config.limits.exec_reads
+        {
+            *reads += 1;
             self.current(pid, MAX_ANCESTORS);
         } else if self.pending.execs.len() < MAX_PENDING {
             self.counters.execs_deferred += 1;
@@ -163,7 +167,7 @@ impl Registry {
     }
 
     fn read_deferred(&mut self) {
-        self.pending.reads = 0;
+        self.pending.reads = [0; 2];
         for _ in 0..self.config.limits.exec_reads {
             let Some(pid) = self.pending.execs.pop_front() else { break };
             self.current(pid, MAX_ANCESTORS);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixtures::{fixture_words, stat_line};
+use crate::identity::PythonSide;
 
 #[test]
 fn exec_makes_another_program_of_the_same_process() {
@@ -102,4 +103,27 @@ fn execs_beyond_the_budget_are_read_at_the_next_tick_or_sample() {
     registry.tick();
     assert!(registry.by_pid.contains_key(&11));
     assert_eq!(label(&mut registry, 12, LabelKey::Process), "cc1");
+}
+
+#[test]
+fn what_sparks_processes_start_does_not_wait_behind_others() {
+    let fake = FakeProc::new();
+    let executor = fake.recorded("standalone-executor");
+    for pid in 10..13 {
+        fake.process(pid, 1, "cc1", 100).words(&["cc1"]);
+    }
+    let limits = Limits { exec_reads: 1, ..Limits::default() };
+    let mut registry = Registry::new(RegistryConfig { limits, ..config(&fake) });
+    registry.get(executor);
+    (10..13).for_each(|pid| registry.on_task(&task(pid, TaskEvent::Exec)));
+    assert_eq!(registry.counters().execs_deferred, 2);
+    registry.on_task(&fork(900, executor));
+    fake.process(900, executor, "python3", 100).words(&["python3", "-m", "pyspark.daemon"]);
+    registry.on_task(&task(900, TaskEvent::Exec));
+    assert_eq!(registry.counters().execs_deferred, 2);
+    let daemon = registry.by_key(registry.known(900).unwrap()).unwrap();
+    assert_eq!(daemon.python, Some(PythonSide::Daemon));
+    // It has one a tick, too.
+    registry.on_task(&task(900, TaskEvent::Exec));
+    assert_eq!(registry.counters().execs_deferred, 3);
 }
