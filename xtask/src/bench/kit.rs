@@ -5,6 +5,8 @@ use anyhow::Result;
 
 /// The options.
 #[derive(clap::Args)]
+// A group is called by its type, which a benchmark's own may be called, too.
+#[group(id = "kit")]
 pub struct Options {
     /// Version of Spark
     #[arg(long, default_value = python::PYSPARK)]
@@ -20,5 +22,22 @@ impl Options {
         let kit = setup::spark_version(&self.spark, self.jdk)?;
         println!("Spark {} on JDK {} in {}", self.spark, kit.jdk.major, kit.jdk.home.display());
         Ok(kit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser};
+
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        kit: super::Options,
+    }
+
+    #[test]
+    fn a_benchmark_may_call_its_own_options_so() {
+        Options::command().debug_assert();
+        assert_eq!(Options::parse_from(["x", "--jdk", "25"]).kit.jdk, Some(25));
     }
 }
