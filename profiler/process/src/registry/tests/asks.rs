@@ -16,6 +16,15 @@ fn tick_until(registry: &mut Registry, done: impl Fn(&mut Registry) -> bool) -> 
     panic!("not within ten seconds; relabels so far: {relabels:?}");
 }
 
+/// Nobody is asked any more.
+fn is_left_alone(registry: &mut Registry) {
+    let asked = registry.counters().asked;
+    for _ in 0..5 {
+        registry.tick();
+    }
+    assert_eq!(registry.counters().asked, asked, "and then it is left alone");
+}
+
 #[test]
 #[cfg(target_endian = "little")]
 fn executors_name_their_driver_by_its_port() {
@@ -68,11 +77,7 @@ fn a_driver_tells_what_its_program_calls_the_application() {
     tick_until(&mut registry, |r| {
         [7, 8].iter().all(|pid| label(r, *pid, LabelKey::AppName) == "nightly orders")
     });
-    let asked = registry.counters().asked;
-    for _ in 0..5 {
-        registry.tick();
-    }
-    assert_eq!(registry.counters().asked, asked, "and then it is left alone");
+    is_left_alone(&mut registry);
 }
 
 #[test]
@@ -162,11 +167,7 @@ fn a_worker_is_asked_until_it_tells_what_an_application_calls_itself() {
     tick_until(&mut registry, |r| {
         [7, driver].iter().all(|pid| label(r, *pid, LabelKey::AppName) == "sales of the day")
     });
-    let before = registry.counters().asked;
-    for _ in 0..5 {
-        registry.tick();
-    }
-    assert_eq!(registry.counters().asked, before, "and then it is left alone");
+    is_left_alone(&mut registry);
 }
 
 /// Forty drivers of a stranger's, each of which may keep the thread that asks for seconds, and one of somebody else's.
