@@ -110,7 +110,7 @@ impl ProcRoot {
         job: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
     ) -> Result<T, ReadError> {
         let about = About::process(&self.0.join(pid.to_string()), what);
-        errand::errands().run(about, PATIENCE, job).done().unwrap_or(Err(ReadError::Late))
+        errand::identifying().run(about, PATIENCE, job).done().unwrap_or(Err(ReadError::Late))
     }
 
     /// Up to `limit` bytes of a file of a process.

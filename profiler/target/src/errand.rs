@@ -7,11 +7,12 @@
 //! file's file system is served by a program or another machine, a read takes as long as others like. A job that is
 //! out for [`Limits::stuck_after`] is given up: its thread is left to it, another takes its place, and the process or
 //! the file system is left alone for a time that doubles. Threads, what one user's jobs may hold of them and the CPU
-//! time that they may take are bounded. The sampling thread ([`errands`]) waits for late jobs for a share of the time
-//! only; threads that may wait have a pool of their own ([`background`]).
+//! time that they may take are bounded. The sampling thread ([`errands`], [`identifying`]) waits for late jobs for a share of
+//! the time only; threads that may wait have a pool of their own ([`background`]).
 
 mod about;
 mod held;
+mod limits;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -21,18 +22,15 @@ use emberscope_model::thread_cpu_time;
 use emberscope_supervise::attempt;
 use emberscope_supervise::rights;
 pub use held::Held;
+pub use limits::Limits;
 pub use state::{Alone, ErrandCounts, Stuck};
 use state::{State, lock};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Share of the sampling thread's time that it waits for jobs that are late.
-const SHARE: f64 = 0.05;
 /// What the sampling thread may wait ahead, as at a start.
 const AHEAD: Duration = Duration::from_secs(2);
-/// At least so long a job is waited for: most take some ten microseconds.
-const LEAST: Duration = Duration::from_millis(1);
 /// Bytes of each thread's stack, of which it touches a few pages.
 const STACK: usize = 1 << 20;
 
@@ -113,95 +111,6 @@ impl<T> Errand<T> {
     }
 }
 
-/// How much a pool may have out, and how long.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The name of the threads, by which they have their rights.
-    pub thread: &'static str,
-    /// After so long a job is given up.
-    pub stuck_after: Duration,
-    /// While a job is out for longer, no other for the same process or file system is begun.
-    pub slow_after: Duration,
-    /// Share of the caller's time for jobs that are late; 1: the caller waits as long as it likes.
-    pub waiting: f64,
-    /// At least so long a job is waited for.
-    pub least: Duration,
-    /// How many threads there may be, stuck ones included.
-    pub threads: usize,
-    /// How many threads may do jobs of one user's processes.
-    pub of_user: usize,
-    /// How many threads may do jobs for one process or file system.
-    pub of_key: usize,
-    /// Share of a core for the jobs of one user's processes.
-    pub user_share: f64,
-    /// CPU time of that share that may be taken ahead, as for a node's processes at the start.
-    pub user_ahead: Duration,
-    /// Share of a core for the jobs of one process.
-    pub process_share: f64,
-    /// CPU time of that share that may be taken ahead.
-    pub process_ahead: Duration,
-}
-
-impl Limits {
-    /// For the sampling thread. A maps file of 65,530 mappings takes 40 ms, a large library on a cold disk a second.
-    pub const SAMPLING: Self = Self {
-        thread: "errand",
-        stuck_after: Duration::from_secs(5),
-        slow_after: Duration::from_millis(500),
-        waiting: SHARE,
-        least: LEAST,
-        threads: 32,
-        of_user: 8,
-        of_key: 4,
-        user_share: 0.1,
-        user_ahead: Duration::from_secs(3),
-        process_share: 0.03,
-        process_ahead: Duration::from_secs(2),
-    };
-    /// For threads that may wait: reading a large JVM's heap for the first time takes a second or two.
-    pub const BACKGROUND: Self = Self {
-        stuck_after: Duration::from_secs(10),
-        slow_after: Duration::from_secs(3),
-        waiting: 1.0,
-        threads: 24,
-        user_share: 0.5,
-        user_ahead: Duration::from_secs(30),
-        process_share: 0.2,
-        process_ahead: Duration::from_secs(10),
-        ..Self::SAMPLING
-    };
-
-    /// For asking JVMs, each of which may take ten seconds to open its socket and ten to answer, and for reading perf
-    /// maps.
-    pub const ASKING: Self = Self {
-        thread: "jvm-names",
-        stuck_after: Duration::from_secs(40),
-        threads: 10,
-        of_user: 4,
-        of_key: 2,
-        ..Self::BACKGROUND
-    };
-
-    /// Tests of other rooms run side by side, on machines of any speed, as one user.
-    fn or_tests(self) -> Self {
-        if cfg!(test) {
-            let long = Duration::from_secs(60);
-            Self {
-                least: long,
-                slow_after: long,
-                stuck_after: long,
-                of_user: 1024,
-                threads: 1024,
-                user_share: 1e6,
-                process_share: 1e6,
-                ..self
-            }
-        } else {
-            self
-        }
-    }
-}
-
 /// Threads, and what is known of those whose jobs did not come back.
 pub struct Errands {
     state: Arc<Mutex<State>>,
@@ -211,6 +120,12 @@ pub struct Errands {
 pub fn errands() -> &'static Errands {
     static SAMPLING: OnceLock<Errands> = OnceLock::new();
     SAMPLING.get_or_init(|| Errands::new(Limits::SAMPLING.or_tests()))
+}
+
+/// The pool of the sampling thread for what tells who a process is.
+pub fn identifying() -> &'static Errands {
+    static IDENTIFYING: OnceLock<Errands> = OnceLock::new();
+    IDENTIFYING.get_or_init(|| Errands::new(Limits::IDENTIFYING.or_tests()))
 }
 
 /// The pool of threads that may wait.
@@ -225,9 +140,9 @@ pub fn asking() -> &'static Errands {
     ASKING.get_or_init(|| Errands::new(Limits::ASKING.or_tests()))
 }
 
-/// What all three pools did.
+/// What all four pools did.
 pub fn counts() -> ErrandCounts {
-    errands().counts().and(background().counts()).and(asking().counts())
+    errands().counts().and(identifying().counts()).and(background().counts()).and(asking().counts())
 }
 
 impl Errands {

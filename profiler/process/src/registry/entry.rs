@@ -1,6 +1,7 @@
 //! What the registry keeps of one process, and what it counts.
 
 use super::RegistryConfig;
+use super::late::Late;
 use crate::facts::ProcessFacts;
 use crate::identity::{Identity, PythonSide, Runtime};
 use crate::labels;
@@ -111,8 +112,8 @@ pub(super) struct Entry {
     pub stale: bool,
     /// The process waits to be checked, since events of its user's were lost.
     pub suspect: bool,
-    /// Not all could be read in time: it is read again.
-    pub late: bool,
+    /// Not all could be read in time: when it is read again.
+    pub late: Option<Late>,
     /// The tick at which it was last looked at after its exit.
     pub checked_at: Option<u64>,
     pub exited_at: Option<Instant>,
@@ -148,7 +149,7 @@ impl Entry {
         };
         let mut entry = Self::with(process, own, settled);
         entry.parent = parent;
-        entry.late = facts.late;
+        entry.late = facts.late.then(Late::default);
         entry.netns.clone_from(&facts.netns);
         entry.label(config);
         entry
@@ -175,7 +176,7 @@ impl Entry {
             last_used: 0,
             stale: false,
             suspect: false,
-            late: false,
+            late: None,
             checked_at: None,
             exited_at: None,
             seen: Instant::now(),

@@ -155,6 +155,7 @@ impl Registry {
             self.forks.rotate();
         }
         self.read_deferred();
+        self.read_late();
         self.check_exits();
         self.look_for_runtimes();
         self.expire();
@@ -208,7 +209,7 @@ impl Registry {
         }
         let ended = match read_stat(&self.root, key.pid) {
             Ok(stat) => {
-                entry.stale |= *stat.comm != *entry.process.comm || entry.late;
+                entry.stale |= *stat.comm != *entry.process.comm;
                 stat.start_ticks != key.start_ticks || stat.ended()
             }
             Err(error) => error == ReadError::Gone,

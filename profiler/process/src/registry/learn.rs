@@ -44,6 +44,10 @@ impl Registry {
         self.dirty |= settled.is_spark();
         let mut entry = Entry::new(&self.config, facts, own, settled, parent);
         entry.last_used = self.tick;
+        if let Some(late) = &mut entry.late {
+            let before = self.entries.get(&key).and_then(|old| old.late);
+            *late = before.unwrap_or_default().again(self.tick);
+        }
         if let Some(old) = self.entries.get(&key) {
             entry.told = old.told.clone();
             if old.own.program != entry.own.program {

@@ -11,6 +11,7 @@ mod claims;
 mod config;
 mod entry;
 mod events;
+mod late;
 mod learn;
 mod places;
 mod reads;

@@ -1,12 +1,14 @@
 use super::*;
 use crate::discovery::{RestApp, Server};
 use crate::fixtures::FakeProc;
+use crate::identity::PythonSide;
 use crate::keep::Keep;
 use emberscope_model::{Deploy, LabelKey, RawTask, TaskEvent};
 use std::time::{Duration, Instant};
 
 mod asks;
 mod execs;
+mod late;
 mod limits;
 use limits::strangers;
 
