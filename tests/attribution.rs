@@ -6,7 +6,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use emberscope_model::{ThreadClass, WallTime};
-use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_for, wait_visible};
+use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, tracefs, wait_for, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use xtask::launch::asked::{Labelled, Verdict, exact_cpu, samples};
 use xtask::launch::event_log::Task;
 use xtask::launch::spark::{NOT_INLINED, TASK_JOBS};
 
+mod named;
 mod names;
 
 /// How long the phases of the job may take on a crowded machine.
@@ -28,14 +29,15 @@ const CLAIMED: usize = 15_000;
 #[test]
 fn stages_and_tasks_of_spark_3() -> Result<()> {
     let Some(here) = Here::or_skip("stages_and_tasks_of_spark_3") else { return Ok(()) };
-    attribution(&here)
+    attribution(&here, false)
 }
 
 #[test]
 fn stages_and_tasks_of_the_newest_spark() -> Result<()> {
     let test = "stages_and_tasks_of_the_newest_spark";
     let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
-    attribution(&here)
+    tracefs();
+    attribution(&here, true)
 }
 
 /// All that is asked, and what it is asked of.
@@ -49,14 +51,15 @@ struct Case<'a> {
     range: (u64, u64),
     /// The executor's process, and the CPU seconds that it had used when all was done.
     executor: (u32, f64),
+    named: bool,
 }
 
 /// Characters of what is wrong with a part: an answer of the daemon may be long.
 const TOLD: usize = 800;
 
-fn attribution(here: &Here) -> Result<()> {
+fn attribution(here: &Here, named: bool) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let daemon = here.daemon(dir.path(), &["--window", "2s", "--hz", "199", "--store-bytes", "128MiB"])?;
+    let daemon = here.daemon(dir.path(), named::flags(named))?;
     let from = WallTime::now().as_millis();
     let mut job = SparkJob::java(&TASK_JOBS, &here.venv, &here.java, &dir.path().join("spark"))
         .master("local-cluster[1,2,1024]")
@@ -76,7 +79,7 @@ fn attribution(here: &Here) -> Result<()> {
     let until = WallTime::now().as_millis();
     wait_visible(&daemon, until)?;
     let log = whole_log(&job)?;
-    let case = Case { here, daemon: &daemon, job: &job, app, log, range: (from, until), executor };
+    let case = Case { here, daemon: &daemon, job: &job, app, log, range: (from, until), executor, named };
     // All are looked at, whatever the first of them says.
     let parts = [
         ("the ledger", case.every_task_is_in_the_ledger()),
@@ -86,6 +89,7 @@ fn attribution(here: &Here) -> Result<()> {
         ("slow tasks", case.the_slow_method_is_first()),
         ("bad names", case.bad_names_are_bounded_and_escaped()),
         ("its name", case.the_application_is_called_as_in_its_code()),
+        ("named events", case.named_events_are_of_their_tasks()),
         ("waits", case.waits_are_sampled_unless_told_otherwise()),
     ];
     let told = |error: anyhow::Error| format!("{error:#}").replace('\n', " ").chars().take(TOLD).collect();
@@ -167,7 +171,6 @@ impl Case<'_> {
 
     fn samples_carry_their_tasks_labels(&self) -> Result<()> {
         let mut all = samples(self.daemon, &format!("{}&role=executor", self.query()))?;
-        // Its tasks work in every method.
         let warm_up = self.stages("warm-up")?;
         all.retain(|sample| sample.number("stage").is_none_or(|stage| !warm_up.contains(&stage)));
         let ids =

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 mod accounts;
 mod events;
 mod faults;
+mod named;
 mod python;
 mod ring;
 mod shares;

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use aya_ebpf::Global;
+use profiler_ebpf::MAX_NAMED_EVENTS;
 
 /// Size of the ring, in bytes.
 #[unsafe(no_mangle)]
@@ -45,6 +46,11 @@ pub static WAIT_EVERY_NS: Global<u64> = Global::new(50_000_000);
 /// One allocation is taken for about so many bytes.
 #[unsafe(no_mangle)]
 pub static ALLOC_EVERY: Global<u64> = Global::new(512 * 1024);
+
+/// One sample of a named event is taken each so many, by slot.
+#[unsafe(no_mangle)]
+pub static NAMED_EVERY: Global<[u64; MAX_NAMED_EVENTS as usize]> =
+    Global::new([1; MAX_NAMED_EVENTS as usize]);
 
 /// The reader is woken once this many bytes wait in the ring.
 #[unsafe(no_mangle)]

@@ -72,6 +72,12 @@ pub const MAX_NAME: usize = 256;
 /// quarters (see [`Share`]). 2.8 MiB: 72 bytes an entry, 16 a bucket.
 pub const MAX_THREADS: u32 = 32_768;
 
+/// Events that a user may name: each has its own programs.
+pub const MAX_NAMED_EVENTS: u32 = 4;
+
+/// Nanoseconds between two samples of one named tracepoint on one CPU, at least: a thousand a second.
+pub const NAMED_GAP_NS: u64 = 1_000_000;
+
 /// Names of one thread that are told in a second (of 2^30 ns), at most. Spark gives a thread two for each
 /// task, so that this is tasks of 2 ms. [`MAX_NAMES_OF_USER`] is for all threads of a user.
 pub const MAX_NAMES_A_SECOND: u64 = 1000;

@@ -6,7 +6,7 @@
 //! in between. What an operation is its virtual table tells, whose address goes up.
 //!
 //! In: processes that are watched (`WATCHED`); any program may run these instructions as often as it likes. Out: a record a
-//! pause, [`MAX_PAUSES_A_SECOND`] of a process at most, what is beyond being counted; and how long the process stood still in
+//! pause, [`profiler_ebpf::MAX_PAUSES_A_SECOND`] of a process at most, what is beyond being counted; and how long the process stood still in
 //! all, which the accounts of its threads carry ([`paused`]): the difference between two of them is exact, whether or not a
 //! record was lost.
 #![allow(unsafe_code)]
@@ -18,7 +18,7 @@ use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_user};
 use aya_ebpf::macros::uprobe;
 use aya_ebpf::programs::ProbeContext;
-use profiler_ebpf::{DropReason, Loss, MAX_PAUSES_A_SECOND, PauseRecord, RecordHeader, RecordKind, Standing};
+use profiler_ebpf::{DropReason, Loss, PauseRecord, RecordHeader, RecordKind, Standing};
 
 /// A safepoint begins: threads are about to be stopped.
 #[uprobe]

@@ -66,8 +66,10 @@ pub struct SampleRecord {
     pub name_seq: u32,
     /// A [`crate::SampleKindTag`].
     pub sample_kind: u16,
+    /// Of a named event its slot; else 0.
+    pub slot: u16,
     /// Zero.
-    pub pad: [u16; 3],
+    pub pad: [u16; 2],
 }
 
 impl SampleRecord {

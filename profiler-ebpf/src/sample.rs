@@ -207,7 +207,8 @@ pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bo
             cpu: bpf_get_smp_processor_id(),
             name_seq,
             sample_kind: walk.kind as u16,
-            pad: [0; 3],
+            slot: (walk.kind >> 16) as u16,
+            pad: [0; 2],
         });
         let epoch = now / EPOCH_NS;
         let waiting = waiting();

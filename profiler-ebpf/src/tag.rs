@@ -16,4 +16,6 @@ pub enum SampleKindTag {
     MajorFaults = 5,
     /// Threads that left a CPU; weight in switches.
     Switches = 6,
+    /// Events that the user named; weight in events. The record says which, by its slot.
+    Event = 7,
 }

@@ -21,7 +21,6 @@ use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_TGID};
 use crate::maps::{PARTIES, TASK_THREADS, WATCHED};
 use crate::threads::NamedRecord;
 use crate::waits::{self, Slept};
-use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_get_current_task_btf, bpf_task_pt_regs};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;

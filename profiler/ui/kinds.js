@@ -40,6 +40,15 @@ export const KINDS = [
     none: 'What is selected left no CPU in this time, or context switches are not sampled: --events cpu,off-cpu,context-switches.',
   },
   {
+    type: 'event',
+    title: 'named events',
+    unit: 'events',
+    amount: 'events',
+    value: ['events', 'count'],
+    colour: [70.0, 0.12, 0.72],
+    none: 'None of the named events was met in what is selected in this time, or none is sampled: --events cpu,off-cpu,block:block_rq_issue.',
+  },
+  {
     type: 'off-cpu',
     title: 'waiting',
     unit: 'ns',

@@ -9,7 +9,7 @@ import { KINDS } from './kinds.js';
 /** Labels of the daemon that select samples. */
 export const LABELS = ['app', 'executor', 'stage', 'stage_attempt', 'task', 'role', 'thread_class', 'task_index',
   'task_attempt', 'user', 'deploy', 'container', 'process', 'pid', 'service_name', 'app_name', 'app_run', 'node', 'source',
-  'spark_user', 'spark_job', 'sql', 'operator', 'wait', 'lock', 'lock_owner'];
+  'spark_user', 'spark_job', 'sql', 'operator', 'wait', 'lock', 'lock_owner', 'event'];
 
 /** Everything else, with what it is when the address does not say. */
 export const DEFAULTS = {

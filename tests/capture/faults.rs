@@ -20,15 +20,15 @@ const READ: u64 = 20_000;
 const SLEEPS: u64 = 20_000;
 
 /// A fixture that says numbers, waits for a line, and says what it counted.
-struct Counted {
+pub struct Counted {
     program: PathBuf,
-    child: Child,
+    pub child: Child,
     stdin: Option<ChildStdin>,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Counted {
-    fn start(source: &str, args: &[&str]) -> Self {
+    pub fn start(source: &str, args: &[&str]) -> Self {
         let name = format!("{}-{}", source.trim_end_matches(".c"), std::process::id());
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(source);
@@ -49,11 +49,11 @@ impl Counted {
         Self { program, child, stdin, lines }
     }
     /// The next line's numbers.
-    fn numbers(&mut self, radix: u32) -> Vec<u64> {
+    pub fn numbers(&mut self, radix: u32) -> Vec<u64> {
         let line = self.lines.next().expect("it goes on").expect("it says");
         line.split(' ').map(|word| u64::from_str_radix(word, radix).expect("a number")).collect()
     }
-    fn go(&mut self) {
+    pub fn go(&mut self) {
         writeln!(self.stdin.as_mut().expect("piped")).expect("it waits");
     }
 }
@@ -67,7 +67,7 @@ impl Drop for Counted {
 }
 
 /// What samples of a kind weigh together.
-fn weight(got: &Got, pid: u32, kind: SampleKind) -> u64 {
+pub fn weight(got: &Got, pid: u32, kind: SampleKind) -> u64 {
     got.samples(pid).iter().filter(|sample| sample.kind == kind).map(|sample| sample.weight).sum()
 }
 

@@ -2,10 +2,21 @@
 
 use crate::{is_root, skip};
 use emberscope_capture::{Capture, CaptureError, HostFeatures};
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Each of these tests samples the whole machine.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Mounts tracefs, which has the tracepoints' numbers, where there is none, as in a container.
+pub fn tracefs() {
+    let root = Path::new("/sys/kernel/tracing");
+    if !root.join("events").is_dir() {
+        let mounted = Command::new("mount").args(["-t", "tracefs", "tracefs"]).arg(root).status();
+        assert!(mounted.is_ok_and(|status| status.success()), "tracefs can be mounted at {}", root.display());
+    }
+}
 
 /// The host's features, if the programs can be loaded here, and the right to do so until it is dropped; None after
 /// saying that `test` is skipped and why.

@@ -38,7 +38,7 @@ pub use command::{Ran, ran};
 pub use elf::{Function, function};
 pub use fake_store::FakeStore;
 pub use here::{Here, WARM_UP, jdk, required};
-pub use kernel::{host, walking_host};
+pub use kernel::{host, tracefs, walking_host};
 pub use server::{BEHIND_A_PROXY, Server};
 pub use silent::{silent_libjvm, stripped_libjvm};
 pub use visible::{VISIBLE, wait_for, wait_visible};

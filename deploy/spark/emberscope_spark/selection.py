@@ -30,6 +30,7 @@ LABELS = (
     "wait",
     "lock",
     "lock_owner",
+    "event",
     "process",
     "pid",
     "source",

@@ -93,7 +93,8 @@ unsafe fn tell<C: EbpfContext>(
                 cpu: bpf_get_smp_processor_id(),
                 name_seq: (*waiter).name_seq,
                 sample_kind: SampleKindTag::OffCpu as u16,
-                pad: [0; 3],
+                slot: 0,
+                pad: [0; 2],
             },
             began_ns,
         }

@@ -25,7 +25,7 @@ pub struct Walk {
     pub hash: u64,
     /// Words used in `body`.
     pub words: u64,
-    /// What the sample counts (a `SampleKindTag`), and how much.
+    /// What the sample counts (a `SampleKindTag`), above it the slot of a named event, and how much.
     pub kind: u64,
     /// See `kind`.
     pub weight: u64,

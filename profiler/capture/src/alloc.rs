@@ -10,6 +10,7 @@ use super::session::Capture;
 use super::source::{Source, SourceState};
 use aya::Ebpf;
 use emberscope_model::{AllocProbe, FileId, SampleKind};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
@@ -41,11 +42,11 @@ pub(super) fn lacks(host: &HostFeatures) -> Option<&'static str> {
 
 impl Source for AllocSource {
     fn state(&self) -> SourceState {
-        SourceState { kind: SampleKind::Alloc, every: self.every, cpus: self.cpus.len() }
+        SourceState { kind: SampleKind::Alloc, event: None, every: self.every, cpus: self.cpus.len() }
     }
 
-    fn lacks(&self, host: &HostFeatures) -> Option<&'static str> {
-        lacks(host)
+    fn lacks(&self, host: &HostFeatures) -> Option<Cow<'static, str>> {
+        lacks(host).map(Cow::Borrowed)
     }
 
     fn attach(&mut self, _ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError> {

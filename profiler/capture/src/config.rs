@@ -1,6 +1,6 @@
 //! What a capture may be told, and the sizes that follow from it.
 
-use emberscope_model::SampleKind;
+use emberscope_model::{NamedEvent, SampleKind};
 use profiler_ebpf::MAX_THREADS;
 
 /// What a capture samples, and how much room it has.
@@ -10,6 +10,8 @@ pub struct CaptureConfig {
     pub hz: u32,
     /// Kinds that are sampled beside CPU time, each with how many units of its weight a sample stands for.
     pub others: Vec<(SampleKind, u64)>,
+    /// Events that are named, [`MAX_NAMED`](emberscope_model::MAX_NAMED) of them at most: those beyond are not sampled.
+    pub named: Vec<NamedEvent>,
     /// Size of the ring buffer; rounded up to a power of two of at least a page. None: by the number of
     /// CPUs.
     pub ring_bytes: Option<u32>,
@@ -27,6 +29,7 @@ impl Default for CaptureConfig {
         Self {
             hz: 99,
             others: Vec::new(),
+            named: Vec::new(),
             ring_bytes: None,
             max_threads: MAX_THREADS,
             pauses: true,

@@ -94,6 +94,7 @@ pub(super) fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
         cpu: u32_at(bytes, offset_of!(SampleRecord, cpu))?,
         name_seq: u32_at(bytes, offset_of!(SampleRecord, name_seq))?,
         kind,
+        slot: u16_at(bytes, offset_of!(SampleRecord, slot))?,
         kernel_mode: flags & SampleRecord::FLAG_KERNEL_MODE != 0,
     })
 }
@@ -209,7 +210,7 @@ pub(super) mod tests {
         let bytes = Bytes::new(RecordKind::Sample, SampleRecord::FLAG_KERNEL_MODE)
             .u64s(&[1, 2, 3])
             .u32s(&[5, 6, 7, 8])
-            .u16s(&[SampleKindTag::Cpu as u16, 0, 0, 0])
+            .u16s(&[SampleKindTag::Cpu as u16, 3, 0, 0])
             .done();
         assert_eq!(bytes.len(), 56);
         let want = RawSample {
@@ -221,6 +222,7 @@ pub(super) mod tests {
             cpu: 7,
             name_seq: 8,
             kind: SampleKind::Cpu,
+            slot: 3,
             kernel_mode: true,
         };
         assert_eq!(decode(&bytes), Ok(RawEvent::Sample(want)));

@@ -4,6 +4,7 @@ use super::btf::BtfError;
 use aya::EbpfError;
 use aya::maps::MapError;
 use aya::programs::ProgramError;
+use std::borrow::Cow;
 use std::io;
 
 /// Errors of this room.
@@ -65,10 +66,10 @@ pub enum CaptureError {
     /// A kind cannot be sampled here.
     #[error("{kind} cannot be sampled here: {what}; leave it out of `events`")]
     NoSource {
-        /// Slug of the kind.
-        kind: &'static str,
+        /// Slug of the kind, or the name of the event.
+        kind: String,
         /// What is missing, and what mends that.
-        what: &'static str,
+        what: Cow<'static, str>,
     },
     /// A perf event cannot be opened.
     #[error(
@@ -78,8 +79,8 @@ pub enum CaptureError {
     PerfEvent {
         /// Number of the CPU, as in /proc/cpuinfo.
         cpu: u32,
-        /// Slug of the kind that the event samples.
-        kind: &'static str,
+        /// Slug of the kind that the event samples, or the event's own name.
+        kind: String,
         /// One sample each so many units of weight.
         every: u64,
         /// Value of `kernel.perf_event_paranoid`.

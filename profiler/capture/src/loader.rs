@@ -10,7 +10,7 @@ use super::features::HostFeatures;
 use super::off_cpu::{self, OffCpuSource};
 use super::source::{PerfSource, Programs, Source, perf_event};
 use super::workers::{self, Binder};
-use super::{alloc, asked, names, pauses};
+use super::{alloc, asked, named, names, pauses};
 use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
@@ -97,6 +97,10 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
             programs.push(alloc::PROGRAM);
         }
         sources.push(Box::new(AllocSource::new(every)));
+    }
+
+    if !config.named.is_empty() {
+        sources.extend(named::sources(&mut ebpf, (config, features), &mut programs)?);
     }
 
     if features.raw_tracepoints {
@@ -208,8 +212,13 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     let wait_every =
         config.every(SampleKind::OffCpu).filter(|_| off_cpu::lacks(features).is_none()).unwrap_or(0);
     let waiters = if wait_every > 0 { MAX_WAITERS } else { 1 };
-    // A second one is for uprobes.
-    let scratches = if config.every(SampleKind::Alloc).is_some() { 2 } else { 1 };
+    // A second one is for uprobes, a third for named events.
+    let scratches = match config.every(SampleKind::Alloc) {
+        _ if !config.named.is_empty() => 3,
+        Some(_) => 2,
+        None => 1,
+    };
+    let named_every = globals::named_every(&config.named);
     let wake = u64::from(ring_bytes / 4);
     let seen_sets = config.seen_sets(cpus);
     let seen_mask = seen_sets - 1;
@@ -238,6 +247,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.override_global("WAKE_BYTES", &wake, true);
     loader.override_global("SEEN_MASK", &seen_mask, true);
     loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);
+    loader.override_global("NAMED_EVERY", &named_every, true);
     for (name, units) in &every {
         loader.override_global(name, units, true);
     }

@@ -16,6 +16,7 @@ use aya::programs::RawTracePoint;
 use aya::programs::raw_trace_point::RawTracePointLinkId;
 use emberscope_model::{RawSample, RawWait, SampleKind};
 use profiler_ebpf::{MAX_WAITERS, WaiterState};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// The programs, and their tracepoints. Who wakes is watched first: no wait begins before its end can be seen.
@@ -80,11 +81,11 @@ pub(super) fn lacks(host: &HostFeatures) -> Option<&'static str> {
 
 impl Source for OffCpuSource {
     fn state(&self) -> SourceState {
-        SourceState { kind: SampleKind::OffCpu, every: self.every, cpus: self.cpus.len() }
+        SourceState { kind: SampleKind::OffCpu, event: None, every: self.every, cpus: self.cpus.len() }
     }
 
-    fn lacks(&self, host: &HostFeatures) -> Option<&'static str> {
-        lacks(host)
+    fn lacks(&self, host: &HostFeatures) -> Option<Cow<'static, str>> {
+        lacks(host).map(Cow::Borrowed)
     }
 
     fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError> {
@@ -137,6 +138,7 @@ impl Capture {
                 cpu: 0,
                 name_seq: waiter.name_seq,
                 kind: SampleKind::OffCpu,
+                slot: 0,
                 kernel_mode: true,
             },
             began_ns: waiter.began_ns,

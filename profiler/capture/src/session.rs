@@ -20,7 +20,7 @@ use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::runtimes::RuntimeMaps;
 use super::shares::{Seen, Shares};
-use super::source::{Source, SourceState};
+use super::source::{Lacking, Source, SourceState};
 use super::stats::{self, Counters, KernelStats, ProgramStats};
 use super::tables::TableMaps;
 use super::threads::Threads;
@@ -58,7 +58,7 @@ pub struct Capture {
     pub(super) workers: Workers,
     pub(super) waiters: Waiters,
     /// Kinds that were asked for and cannot be sampled here, and why.
-    pub(super) lacking: Vec<(SampleKind, &'static str)>,
+    pub(super) lacking: Vec<Lacking>,
     /// Events that came out of the ring while room was made in it.
     pub(super) early: Vec<RawEvent>,
     mmap_events: bool,
@@ -82,10 +82,11 @@ impl Capture {
     pub fn start(config: &CaptureConfig, features: &HostFeatures) -> Result<Self, CaptureError> {
         let Loaded { mut ebpf, walk, sources, next, iterator, binders, .. } = loader::load(config, features)?;
         // Those of this host go on without: they say so.
-        let lacking: Vec<_> = sources
-            .iter()
-            .filter_map(|source| Some((source.state().kind, source.lacks(features)?)))
-            .collect();
+        let lacks = |source: &dyn Source| {
+            let (what, SourceState { kind, event, .. }) = (source.lacks(features)?, source.state());
+            Some(Lacking { kind, event, what })
+        };
+        let lacking: Vec<_> = sources.iter().filter_map(|source| lacks(&**source)).collect();
         let sources = sources.into_iter().filter(|source| source.lacks(features).is_none()).collect();
         let timing = match config.measure {
             true if features.capabilities.may_measure() => {
@@ -209,8 +210,8 @@ impl Capture {
         self.sources.iter().map(|source| source.state()).collect()
     }
 
-    /// Kinds that were asked for and cannot be sampled here, and what mends that.
-    pub fn lacking(&self) -> &[(SampleKind, &'static str)] {
+    /// What was asked for and cannot be sampled here, and what mends that.
+    pub fn lacking(&self) -> &[Lacking] {
         &self.lacking
     }
 
@@ -219,8 +220,10 @@ impl Capture {
     /// # Errors
     /// [`CaptureError::NoSource`] for the first that cannot.
     pub fn must_have(&self, kind: SampleKind) -> Result<(), CaptureError> {
-        match self.lacking.iter().find(|(lacking, _)| kind.holds(*lacking)) {
-            Some((kind, what)) => Err(CaptureError::NoSource { kind: kind.slug(), what }),
+        match self.lacking.iter().find(|lacking| kind.holds(lacking.kind)) {
+            Some(lacking) => {
+                Err(CaptureError::NoSource { kind: lacking.name().to_owned(), what: lacking.what.clone() })
+            }
             None => Ok(()),
         }
     }

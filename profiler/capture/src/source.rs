@@ -11,18 +11,40 @@ use aya::programs::perf_event::{
     PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent,
 };
 use aya::programs::{PerfEvent, ProgramError};
-use emberscope_model::SampleKind;
+use emberscope_model::{NamedEvent, SampleKind};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a source is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceState {
     /// The kind that the source samples.
     pub kind: SampleKind,
+    /// The event, where a user named one.
+    pub event: Option<Arc<str>>,
     /// A sample stands for so many units of the kind's weight.
     pub every: u64,
     /// CPUs that the source watches.
     pub cpus: usize,
+}
+
+/// What was asked for and cannot be sampled here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacking {
+    /// The kind.
+    pub kind: SampleKind,
+    /// The event, where a user named one.
+    pub event: Option<Arc<str>>,
+    /// What this host lacks, and what mends that.
+    pub what: Cow<'static, str>,
+}
+
+impl Lacking {
+    /// What cannot be sampled, as it was asked for.
+    pub fn name(&self) -> &str {
+        self.event.as_deref().unwrap_or(self.kind.slug())
+    }
 }
 
 /// Takes samples of a kind.
@@ -30,7 +52,7 @@ pub(super) trait Source: Send {
     /// What the source is doing.
     fn state(&self) -> SourceState;
     /// What this host lacks for the source, and what mends that.
-    fn lacks(&self, host: &HostFeatures) -> Option<&'static str>;
+    fn lacks(&self, host: &HostFeatures) -> Option<Cow<'static, str>>;
     /// Puts the source on a CPU; false when that went offline meanwhile.
     fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError>;
     /// Takes the source off a CPU, if it is on it.
@@ -56,7 +78,9 @@ pub(super) struct Programs {
 /// A perf event on each CPU, whose program samples.
 pub(super) struct PerfSource {
     kind: SampleKind,
-    event: SoftwareEvent,
+    /// The event's name, where a user named it, and what this host lacks for it.
+    named: Option<(Arc<str>, Option<Cow<'static, str>>)>,
+    event: PerfEventConfig,
     every: u64,
     program: &'static str,
     links: BTreeMap<u32, PerfEventLinkId>,
@@ -85,7 +109,9 @@ pub(super) const fn perf_event(kind: SampleKind) -> Option<(SoftwareEvent, Progr
             SoftwareEvent::ContextSwitches,
             Programs { by_loop: "switches", by_jumps: "switches_first", by_pointers: "switches_bounded" },
         ),
-        SampleKind::OffCpu | SampleKind::Lock | SampleKind::Alloc | SampleKind::Wall => return None,
+        SampleKind::Event | SampleKind::OffCpu | SampleKind::Lock | SampleKind::Alloc | SampleKind::Wall => {
+            return None;
+        }
     };
     Some(event)
 }
@@ -93,26 +119,50 @@ pub(super) const fn perf_event(kind: SampleKind) -> Option<(SoftwareEvent, Progr
 impl PerfSource {
     /// The source, on no CPU yet. `program` is loaded.
     pub fn new(kind: SampleKind, event: SoftwareEvent, every: u64, program: &'static str) -> Self {
-        Self { kind, event, every, program, links: BTreeMap::new() }
+        let event = PerfEventConfig::Software(event);
+        Self { kind, named: None, event, every, program, links: BTreeMap::new() }
+    }
+
+    /// The source of an event that a user named, on no CPU yet. `program` is loaded, unless this host `lacks` something.
+    pub fn named(
+        event: &NamedEvent,
+        attr: PerfEventConfig,
+        program: &'static str,
+        lacks: Option<Cow<'static, str>>,
+    ) -> Self {
+        let named = Some((event.name.clone(), lacks));
+        Self {
+            kind: SampleKind::Event,
+            named,
+            event: attr,
+            every: event.every,
+            program,
+            links: BTreeMap::new(),
+        }
+    }
+
+    /// What the event is called.
+    fn name(&self) -> &str {
+        self.named.as_ref().map_or(self.kind.slug(), |(name, _)| name)
     }
 }
 
 impl Source for PerfSource {
     fn state(&self) -> SourceState {
-        SourceState { kind: self.kind, every: self.every, cpus: self.links.len() }
+        let event = self.named.as_ref().map(|(name, _)| name.clone());
+        SourceState { kind: self.kind, event, every: self.every, cpus: self.links.len() }
     }
 
-    fn lacks(&self, _host: &HostFeatures) -> Option<&'static str> {
-        // Software events are in every kernel that has perf events at all, which loading checks.
-        None
+    fn lacks(&self, _host: &HostFeatures) -> Option<Cow<'static, str>> {
+        // The kinds' software events are in every kernel that has perf events at all, which loading checks.
+        self.named.as_ref().and_then(|(_, lacks)| lacks.clone())
     }
 
     fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError> {
         self.detach(ebpf, cpu)?;
         let program: &mut PerfEvent = loader::program(ebpf, self.program)?;
-        let event = PerfEventConfig::Software(self.event);
         let scope = PerfEventScope::AllProcessesOneCpu { cpu };
-        match program.attach(event, scope, SamplePolicy::Period(self.every), false) {
+        match program.attach(self.event, scope, SamplePolicy::Period(self.every), false) {
             Ok(link) => {
                 self.links.insert(cpu, link);
                 Ok(true)
@@ -124,7 +174,7 @@ impl Source for PerfSource {
                 let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
                 Err(CaptureError::PerfEvent {
                     cpu,
-                    kind: self.kind.slug(),
+                    kind: self.name().to_owned(),
                     every: self.every,
                     paranoid: paranoid.map_or_else(|_| "absent".to_owned(), |s| s.trim().to_owned()),
                     source: source.into(),
@@ -140,6 +190,6 @@ impl Source for PerfSource {
     }
 
     fn idle(&mut self) {
-        self.event = SoftwareEvent::Dummy;
+        self.event = PerfEventConfig::Software(SoftwareEvent::Dummy);
     }
 }

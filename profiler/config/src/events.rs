@@ -1,9 +1,10 @@
 //! Which kinds of samples are taken, and how often.
 //!
-//! In: `cpu,page-faults=256`. Out: each kind once, with what it is sampled every so much of. CPU time goes by `hz`.
+//! In: `cpu,page-faults=256,block:block_rq_issue`. Out: each kind once, with what it is sampled every so much of, and the events
+//! that are named. CPU time goes by `hz`.
 
 use super::values::{Refused, refused};
-use emberscope_model::{Pace, SampleKind};
+use emberscope_model::{MAX_NAMED, NamedEvent, Pace, SampleKind};
 use std::fmt;
 use std::str::FromStr;
 
@@ -18,12 +19,12 @@ pub struct Sampled {
 
 /// The kinds that are sampled, CPU time among them: what stands still, and who is there, is known by its ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Events(Vec<Sampled>);
+pub struct Events(Vec<Sampled>, Vec<NamedEvent>);
 
 impl Events {
     /// CPU time alone.
     pub fn cpu() -> Self {
-        Self(vec![Sampled { kind: SampleKind::Cpu, every: None }])
+        Self(vec![Sampled { kind: SampleKind::Cpu, every: None }], Vec::new())
     }
 
     /// Each kind that is sampled, once.
@@ -31,9 +32,14 @@ impl Events {
         &self.0
     }
 
-    /// These, and a kind that may be missing among them.
+    /// Events that are named, each once.
+    pub fn named(&self) -> &[NamedEvent] {
+        &self.1
+    }
+
+    /// These, and a kind that may be missing among them. Events have names, and are these alone.
     pub fn with(mut self, kind: SampleKind) -> Self {
-        if self.0.iter().all(|sampled| sampled.kind != kind) {
+        if kind != SampleKind::Event && self.0.iter().all(|sampled| sampled.kind != kind) {
             self.0.push(Sampled { kind, every: kind.facts().pace.usual() });
         }
         self
@@ -43,29 +49,38 @@ impl Events {
 impl FromStr for Events {
     type Err = Refused;
     fn from_str(text: &str) -> Result<Self, Refused> {
-        let mut all: Vec<Sampled> = Vec::new();
+        let (mut all, mut named): (Vec<Sampled>, Vec<NamedEvent>) = Default::default();
         for item in text.split(',').map(str::trim) {
-            let Some(sampled) = one(item) else { return refused(ALLOWED) };
-            if all.iter().any(|known| known.kind == sampled.kind) {
+            let again = if let Some(sampled) = one(item) {
+                let again = all.iter().any(|known| known.kind == sampled.kind);
+                all.push(sampled);
+                again
+            } else if let Ok(event) = item.parse::<NamedEvent>() {
+                let again = named.iter().any(|known| known.name == event.name);
+                named.push(event);
+                again
+            } else {
+                return refused(ALLOWED);
+            };
+            if again {
                 return refused(ALLOWED);
             }
-            all.push(sampled);
         }
-        match all.iter().any(|sampled| sampled.kind == SampleKind::Cpu) {
-            true => Ok(Self(all)),
-            false => refused(ALLOWED),
-        }
+        let has_cpu = all.iter().any(|sampled| sampled.kind == SampleKind::Cpu);
+        if has_cpu && named.len() <= MAX_NAMED { Ok(Self(all, named)) } else { refused(ALLOWED) }
     }
 }
 
 const ALLOWED: &str = "cpu, and with commas between other kinds, each once: page-faults, or page-faults=N for a sample \
                        each N faults, 1 to 1000000; major-faults and context-switches likewise; off-cpu, or off-cpu=N for a stack each N nanoseconds of waiting, \
                        about, 1 to 1000000000; alloc, or alloc=N for a sample each N bytes allocated, 1 to \
-                       1000000000";
+                       1000000000; and four named events at most, each once: a tracepoint, GROUP:NAME, as block:block_rq_issue, or one of perf's, as \
+                       minor-faults, cpu-migrations, cycles, cache-misses or rHEX, with =N or :N for a sample each N of them";
 
+/// A kind. Events have their own names.
 fn one(item: &str) -> Option<Sampled> {
     let (slug, every) = item.split_once('=').map_or((item, None), |(slug, every)| (slug, Some(every)));
-    let kind = SampleKind::from_slug(slug)?;
+    let kind = SampleKind::from_slug(slug).filter(|kind| *kind != SampleKind::Event)?;
     let every = match (kind.facts().pace, every) {
         (pace, None) => pace.usual(),
         (Pace::Hz, Some(_)) => return None,
@@ -82,6 +97,7 @@ const fn most(kind: SampleKind) -> u64 {
         | SampleKind::PageFaults
         | SampleKind::MajorFaults
         | SampleKind::Switches
+        | SampleKind::Event
         | SampleKind::Wall => 1_000_000,
     }
 }
@@ -95,7 +111,7 @@ impl fmt::Display for Events {
                 None => write!(f, "{comma}{}", kind.slug())?,
             }
         }
-        Ok(())
+        self.1.iter().try_for_each(|event| write!(f, ",{event}"))
     }
 }
 
@@ -117,6 +133,9 @@ mod tests {
                 "cpu,alloc",
                 "cpu,alloc=1048576",
                 "cpu,major-faults,context-switches=1",
+                "cpu,block:block_rq_issue",
+                "cpu,off-cpu,sched:sched_migrate_task:10,minor-faults=7",
+                "cycles,cpu,instructions,cache-misses,r01c4",
             ],
             &[
                 "",
@@ -129,12 +148,20 @@ mod tests {
                 "cpu,alloc=0",
                 "cpu,alloc=1000000001",
                 "cpu,wall",
+                "cpu,event",
+                "cpu,event=4",
+                "cpu,cycles,cycles=5",
+                "cpu,a:a,a:b,a:c,a:d,a:e",
+                "block:block_rq_issue",
                 "cpu,lock",
                 "cpu,",
             ],
         );
         let usual: Events = " cpu , page-faults=256".parse().unwrap();
         assert_eq!(usual.to_string(), "cpu,page-faults");
+        let named: Events = "cpu,sched:sched_migrate_task:10,cycles=10000000".parse().unwrap();
+        assert_eq!(named.to_string(), "cpu,sched:sched_migrate_task=10,cycles");
+        assert_eq!(named.named().len(), 2);
         let cpu: Events = "cpu".parse().unwrap();
         assert_eq!(cpu, Events::cpu());
         assert_eq!(cpu.with(SampleKind::PageFaults), usual);

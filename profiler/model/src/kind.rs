@@ -8,7 +8,7 @@ mod table;
 
 use super::WaitReason;
 use profiler_ebpf::SampleKindTag;
-use table::{ALLOC, CPU, LOCK, MAJOR_FAULTS, OFF_CPU, PAGE_FAULTS, SWITCHES, WALL};
+use table::{ALLOC, CPU, EVENT, LOCK, MAJOR_FAULTS, OFF_CPU, PAGE_FAULTS, SWITCHES, WALL};
 
 /// What a sample counts. Every kind has a unit of weight; nothing assumes 99 Hz.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +22,8 @@ pub enum SampleKind {
     MajorFaults,
     /// Threads that left a CPU: they waited, or another had its turn.
     Switches,
+    /// Events that a user named ([`super::NamedEvent`]): the label `event` tells which.
+    Event,
     /// Time in which a thread stood still: it waited for something, and not for a CPU.
     OffCpu,
     /// Waits for monitors and locks alone. No sample is of this kind: it is asked for, and holds waits.
@@ -123,14 +125,22 @@ pub struct Amount {
 impl SampleKind {
     /// All kinds of which there are samples. Blocks and journals name kinds by their slugs; the order is that of
     /// answers.
-    pub const ALL: &'static [Self] =
-        &[Self::Cpu, Self::PageFaults, Self::MajorFaults, Self::Switches, Self::OffCpu, Self::Alloc];
+    pub const ALL: &'static [Self] = &[
+        Self::Cpu,
+        Self::PageFaults,
+        Self::MajorFaults,
+        Self::Switches,
+        Self::Event,
+        Self::OffCpu,
+        Self::Alloc,
+    ];
     /// All kinds that can be asked for.
     pub const ASKED: &'static [Self] = &[
         Self::Cpu,
         Self::PageFaults,
         Self::MajorFaults,
         Self::Switches,
+        Self::Event,
         Self::OffCpu,
         Self::Lock,
         Self::Alloc,
@@ -144,6 +154,7 @@ impl SampleKind {
             Self::PageFaults => &PAGE_FAULTS,
             Self::MajorFaults => &MAJOR_FAULTS,
             Self::Switches => &SWITCHES,
+            Self::Event => &EVENT,
             Self::OffCpu => &OFF_CPU,
             Self::Lock => &LOCK,
             Self::Alloc => &ALLOC,

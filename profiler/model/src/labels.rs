@@ -68,6 +68,8 @@ label_keys! {
         Lock = "lock";
         /// Name of the thread that held that lock, when the wait began; without the task that it ran.
         LockOwner = "lock_owner";
+        /// Which of the events that a user named a sample is of ([`super::NamedEvent`]).
+        Event = "event";
         /// Program name of the process (comm).
         Process = "process";
         /// Process id in the initial PID namespace.
@@ -100,6 +102,7 @@ impl LabelKey {
                 | Self::Wait
                 | Self::Lock
                 | Self::LockOwner
+                | Self::Event
                 | Self::SparkJob
                 | Self::Sql
         )

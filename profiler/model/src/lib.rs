@@ -12,6 +12,7 @@ mod ids;
 mod kind;
 mod labels;
 mod missing;
+mod named;
 mod operator;
 mod pause;
 mod probe;
@@ -41,6 +42,7 @@ pub use ids::{Pid, ProcessKey, Tid};
 pub use kind::{Amount, COUNT, KindFacts, Pace, SampleKind, Scale, ValueFacts};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use missing::{Missing, MissingPart};
+pub use named::{EventSource, MAX_NAMED, NamedEvent, PerfSort, perf_event_names};
 pub use operator::{
     FrameSign, Operator, OperatorWalk, Placed, PlacedAs, PlanOperators, operator_of_generated,
 };
@@ -52,7 +54,7 @@ pub use raw::{RawEvent, RawPause, RawSample, RawStack, RawTask, RawWait, TaskEve
 pub use rewrite::LabelRewrite;
 pub use run_names::RunNames;
 pub use secrets::scrub;
-pub use selection::{Detail, MatchOp, Matcher, Query, Selection, implied};
+pub use selection::{Detail, MatchOp, Matcher, Query, Selection, grouped, implied};
 pub use spark::{
     Joined, PlanNode, PlanProblem, SparkFact, SparkFactKind, SparkFacts, SparkPlan, SparkSource, SparkStage,
     SparkStages, SparkTask, SparkTasks, SparkUrl, SparkUrlError, SqlRef, size_in_bytes,

@@ -22,6 +22,8 @@ pub struct RawSample {
     pub name_seq: u32,
     /// What the sample counts.
     pub kind: SampleKind,
+    /// Of a named event its slot; else 0.
+    pub slot: u16,
     /// The sample interrupted the kernel.
     pub kernel_mode: bool,
 }

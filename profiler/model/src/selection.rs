@@ -84,6 +84,17 @@ pub struct Detail {
     pub kinds: bool,
 }
 
+/// What an answer of a kind is grouped by: as asked, and named events by their names where none is chosen. A sum of block
+/// requests and cache misses is none.
+pub fn grouped(kind: SampleKind, matchers: &[Matcher], mut group: Vec<LabelKey>) -> Vec<LabelKey> {
+    let told =
+        group.contains(&LabelKey::Event) || matchers.iter().any(|matcher| matcher.key == LabelKey::Event);
+    if kind == SampleKind::Event && !told {
+        group.insert(0, LabelKey::Event);
+    }
+    group
+}
+
 /// What a kind means beside what is chosen: some are waits for one reason. Of all waits those of threads that wait for their
 /// next task are left out, unless reasons are chosen: a pool's would be most of all.
 pub fn implied(kind: SampleKind, matchers: &[Matcher]) -> Option<Matcher> {

@@ -13,9 +13,11 @@ mod health;
 mod heap;
 mod idle;
 mod lifecycle;
+mod named;
 mod pace;
 mod pushers;
 mod pythons;
+mod record;
 mod relabels;
 mod runtimes;
 mod serving;
@@ -34,18 +36,15 @@ pub use lifecycle::Lifecycle;
 pub use archive::{Answers, ServeArchive, serve_archive, serve_store};
 use emberscope_aggregate::{ClockReading, InternLimits, Interner, Windows};
 use emberscope_capture::{Capture, CaptureError, HostFeatures};
-use emberscope_config::{DaemonConfig, RecordConfig, SelectError};
+use emberscope_config::{DaemonConfig, SelectError};
 use emberscope_cpython::CPython;
 use emberscope_hotspot::HotSpot;
-use emberscope_model::{Answer, LostCounts, Query, Selection, TimeRange, WallTime, implied};
+use emberscope_model::LostCounts;
 use emberscope_process::threads::{Limits, Threads};
 use emberscope_process::{KeepError, NamesConfig, Places, Registry, RegistryConfig, SparkNames};
 use emberscope_runtime::{Readers, Runtimes};
 use emberscope_serve::{Metrics, Queries, ServeError, ServeState};
-use emberscope_store::{
-    AnswerLimits, ByJob, ByOperator, DiskStore, DiskStoreError, MemoryStore, MemoryStoreConfig, Store,
-    StoreError,
-};
+use emberscope_store::{DiskStore, DiskStoreError, Store, StoreError};
 use emberscope_supervise::Panicked;
 use emberscope_supervise::rights;
 use emberscope_symbolize::Symbolizer;
@@ -53,6 +52,7 @@ pub use far_logs::{FarLog, FarLogError, FarLogs};
 use health::{Health, Shared};
 use pace::Pace;
 use pythons::Pythons;
+pub use record::record;
 use runtimes::Processes;
 pub use settings::prices;
 use stacks::StackCache;
@@ -191,40 +191,6 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     ended
 }
 
-/// Samples for a while, at most until the end is asked for, and answers with all that was selected.
-///
-/// # Errors
-/// Before anything is sampled: [`PipelineError::Keep`], [`PipelineError::Metrics`], [`PipelineError::Runtime`],
-/// [`PipelineError::Capture`] (also where the kind cannot be sampled here). Later [`PipelineError::Capture`] or
-/// [`PipelineError::Panicked`]; [`PipelineError::Select`]: what was chosen was not sampled; [`PipelineError::Store`]:
-/// the answer is too large. What was sampled is lost in each case.
-pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineError> {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryStoreConfig {
-        window_length: config.daemon.window.get().get(),
-        answers: AnswerLimits::default(),
-    }));
-    let mut worker = join(&config.daemon, Arc::clone(&store), None)?.worker;
-    worker.capture.must_have(config.kind)?;
-    let from = worker.warm_up(|| life.is_stopping())?;
-    let until = std::time::Instant::now().checked_add(config.duration);
-    let over = || until.is_some_and(|until| std::time::Instant::now() >= until);
-    worker.run(|| life.is_stopping() || over())?;
-    let range = store.span().unwrap_or(TimeRange { from, until: WallTime::now() });
-    // What was sampled before is not kept, if nothing came after it either.
-    let range = TimeRange { from: from.max(range.from), until: from.max(range.until) };
-    let query = |selection| Query {
-        range,
-        selection,
-        kind: config.kind,
-        group: config.group.clone(),
-        detail: config.detail,
-    };
-    let seen = store.totals(&query(Selection::all()))?;
-    let mut selection = config.selection(seen.iter().map(|total| &*total.labels))?;
-    selection.matchers.extend(implied(config.kind, &selection.matchers));
-    Ok(ByJob::new(&ByOperator::new(store.as_ref())).merge(&query(selection))?)
-}
-
 /// The rooms, joined but not yet running.
 struct Joined {
     worker: Worker,
@@ -253,8 +219,8 @@ fn join(
     let mut registry = Registry::new(RegistryConfig { marks: runtimes.marks(), ..registry });
     // First the programs, then the scan: what starts meanwhile comes as an event.
     let mut capture = Capture::start(&settings::capture(config), &features)?;
-    for (kind, what) in capture.lacking() {
-        tracing::warn!(kind = kind.slug(), what, "cannot be sampled here: all else is");
+    for lacking in capture.lacking() {
+        tracing::warn!(event = lacking.name(), lacks = %lacking.what, "cannot be sampled here: all else is");
     }
     let tables = capture.take_tables();
     let mut tables = Tables::start(tables, unwind_dir).map_err(PipelineError::Runtime)?;
@@ -292,6 +258,7 @@ fn join(
         tables,
         shares: shares::Shares::default(),
         waits: waits::OpenWaits::default(),
+        named: named::Named::new(config.events.named()),
         between: between::Between::default(),
         trim: heap::Trim::soon(),
         pushers,

@@ -89,6 +89,7 @@ pub fn capture(config: &DaemonConfig) -> CaptureConfig {
             .iter()
             .filter_map(|sampled| Some((sampled.kind, sampled.every?)))
             .collect(),
+        named: config.events.named().to_vec(),
         pauses: config.pauses,
         ring_bytes: config.ring_bytes.as_ref().map(|size| u32::try_from(size.get().0).unwrap_or(u32::MAX)),
         ..CaptureConfig::default()

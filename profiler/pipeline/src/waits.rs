@@ -130,6 +130,7 @@ mod tests {
             cpu: 0,
             name_seq: 3,
             kind: SampleKind::OffCpu,
+            slot: 0,
             kernel_mode: true,
         };
         RawWait { sample, began_ns, several: false }

@@ -14,6 +14,7 @@ use super::between::Between;
 use super::closing::Closing;
 use super::health::Health;
 use super::heap::Trim;
+use super::named::Named;
 use super::pace::Pace;
 use super::pushers::Pushers;
 use super::pythons::Pythons;
@@ -26,7 +27,7 @@ use super::waits::OpenWaits;
 use emberscope_aggregate::{ClockReading, Interner, Windows};
 use emberscope_capture::{Capture, CaptureError};
 use emberscope_model::{
-    Frame, LostCounts, ProcessKey, RawEvent, RawSample, RawThread, TaskEvent, UnknownReason,
+    Frame, LostCounts, ProcessKey, RawEvent, RawSample, RawThread, SampleKind, TaskEvent, UnknownReason,
 };
 use emberscope_process::Registry;
 use emberscope_process::threads::Threads;
@@ -84,6 +85,8 @@ pub struct Worker {
     pub(super) shares: Shares,
     /// Waits that go on, and up to when each is counted.
     pub(super) waits: OpenWaits,
+    /// Events that the user named.
+    pub(super) named: Named,
     /// How long threads waited for their next task.
     pub(super) between: Between,
     /// When free memory is given back.
@@ -201,6 +204,10 @@ impl Worker {
 
     fn count(&mut self, sample: &RawSample) {
         if let Some((labels, token)) = self.whose(sample) {
+            let labels = match sample.kind {
+                SampleKind::Event => self.named.tell(sample.slot, labels),
+                _ => labels,
+            };
             self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
         }
     }

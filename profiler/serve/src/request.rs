@@ -12,7 +12,7 @@ use super::selector::{self, SelectorError, UnknownLabels};
 use super::time::parse_time;
 use emberscope_api::route::param;
 use emberscope_model::{
-    Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime, implied,
+    Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime, grouped, implied,
 };
 use emberscope_store::Store;
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Asked {
         Ok(Self {
             range: range(params, now)?,
             kind,
-            group: labels(params, param::GROUP)?,
+            group: grouped(kind, &matchers, labels(params, param::GROUP)?),
             detail: Detail { lines: params.flag(param::LINES)?, kinds: params.flag(param::ANNOTATE)? },
             selection: Selection { matchers },
             apps,

@@ -11,7 +11,7 @@ use super::{CliError, answer::Basis, flamegraph::deliver, logging};
 use clap::Args;
 use emberscope_config::{DaemonConfig, Events, Hz, Interval, LogFilter, LogFormat, RecordConfig, Settings};
 use emberscope_export::{ExportOptions, render};
-use emberscope_model::Detail;
+use emberscope_model::{Detail, SampleKind};
 
 use emberscope_pipeline::Lifecycle;
 use std::io;
@@ -37,7 +37,7 @@ pub struct RecordArgs {
     /// Samples a second and CPU, 1 to 1000.
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     hz: Option<Hz>,
-    /// Kinds of samples, as the daemon's setting: cpu, page-faults, major-faults, context-switches, off-cpu, alloc. The kind of --type is taken with them.
+    /// Kinds of samples, as the daemon's setting: cpu, page-faults, major-faults, context-switches, off-cpu, alloc, and named events. The kind of --type is taken with them.
     /// Without it cpu.
     #[arg(long, value_name = "LIST", help_heading = "Sampling")]
     events: Option<Events>,
@@ -87,6 +87,10 @@ impl RecordArgs {
         let mut daemon = DaemonConfig::load(None, flags)?;
         for &kind in self.kind.kind.facts().holds {
             daemon.events = daemon.events.with(kind);
+        }
+        if self.kind.kind == SampleKind::Event && daemon.events.named().is_empty() {
+            let why = "--type event wants an event: name it, as --events cpu,block:block_rq_issue";
+            return Err(CliError::Usage(why.to_owned()));
         }
         let labels = self.labels.chosen().into_iter().map(|(key, values)| (key, values.to_vec()));
         Ok(RecordConfig {

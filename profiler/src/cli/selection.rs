@@ -55,6 +55,8 @@ label_flags! {
     lock Lock "CLASS";
     /// Of waits for a lock, the name of the thread that held it.
     lock_owner LockOwner "THREAD";
+    /// Of samples of named events, which of them: block:block_rq_issue.
+    event Event "NAME";
     /// User that runs it, as the kernel knows him.
     user User "NAME";
     /// User that the program itself names.

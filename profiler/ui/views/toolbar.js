@@ -8,7 +8,7 @@ import { FORMATS } from '../export/save.js';
 import { percent } from '../format.js';
 import { KINDS } from '../kinds.js';
 
-const GROUPS = [['', 'nothing'], ['thread_class', 'thread class'], ['stage', 'stage'], ['operator', 'operator'], ['sql', 'query'], ['sql,operator', 'query, operator'], ['executor', 'executor'], ['role', 'role'], ['stage,thread_class', 'stage, class'], ['lock,lock_owner', 'lock, owner'], ['process', 'process']];
+const GROUPS = [['', 'nothing'], ['thread_class', 'thread class'], ['stage', 'stage'], ['operator', 'operator'], ['sql', 'query'], ['sql,operator', 'query, operator'], ['executor', 'executor'], ['role', 'role'], ['stage,thread_class', 'stage, class'], ['lock,lock_owner', 'lock, owner'], ['event', 'event'], ['process', 'process']];
 
 /** The controls. */
 export class Toolbar {

@@ -2,7 +2,7 @@
 
 use super::super::features::HostFeatures;
 use super::super::probe::{ACCOUNTS, THROTTLE};
-use emberscope_model::SampleKind;
+use emberscope_model::{MAX_NAMED, NamedEvent, SampleKind};
 
 /// What a sample weighs, of kinds that are sampled each so many units.
 pub const EVERY: [(&str, SampleKind); 4] = [
@@ -11,6 +11,13 @@ pub const EVERY: [(&str, SampleKind); 4] = [
     ("SWITCHES_EVERY", SampleKind::Switches),
     ("ALLOC_EVERY", SampleKind::Alloc),
 ];
+
+/// Each how many of a named event there is a sample, by slot.
+pub fn named_every(named: &[NamedEvent]) -> [u64; MAX_NAMED] {
+    let mut every = [1; MAX_NAMED];
+    every.iter_mut().zip(named).for_each(|(every, event)| *every = event.every.max(1));
+    every
+}
 
 /// Where fields of the kernel's structures are; 0: not known.
 pub fn offsets(features: &HostFeatures) -> Vec<(&'static str, u32)> {

@@ -88,6 +88,27 @@ pub(super) static SWITCHES: KindFacts = KindFacts {
     none: "What is selected left no CPU in this time, or context switches are not sampled: --events cpu,off-cpu,context-switches.",
 };
 
+/// Events that a user named, each with its own period: a sample weighs what it stands for. Several are told apart by the label
+/// `event`.
+pub(super) static EVENT: KindFacts = KindFacts {
+    slug: "event",
+    tag: Some(SampleKindTag::Event),
+    holds: &[SampleKind::Event],
+    reason: None,
+    title: "named events",
+    weight: ValueFacts { name: "events", unit: "count" },
+    period: ValueFacts { name: "events", unit: "count" },
+    pace: Pace::Every(1),
+    profile: "event",
+    unit: "events",
+    column: "EVENTS",
+    amount: Amount { key: "events", of: 1 },
+    picture: Scale { unit: "events", of: 1.0 },
+    error: sampling_error,
+    colour: [70.0, 0.12, 0.72],
+    none: "None of the named events was met in what is selected in this time, or none is sampled: --events cpu,off-cpu,block:block_rq_issue.",
+};
+
 /// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and
 /// what is estimated is which of a place's stacks they belong to. In a place they hardly differ (same system call,
 /// same depth), so that 20 stacks a second of a thread that waits all the time do, and its walks cost 1/5,000 of a

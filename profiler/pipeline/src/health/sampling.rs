@@ -2,7 +2,7 @@
 
 use super::counted::Counted;
 use crate::worker::Worker;
-use emberscope_capture::{Capture, KernelStats, SourceState};
+use emberscope_capture::{Capture, KernelStats, Lacking, SourceState};
 use emberscope_model::{DropReason, SampleKind};
 use serde_json::{Map, Value, json};
 
@@ -38,13 +38,20 @@ pub fn quality(rooms: &Worker, counted: &Counted<'_>) -> Value {
 
 /// The sources of samples, for the status, and after them the kinds that cannot be sampled here.
 fn events(capture: &Capture) -> Vec<Value> {
-    let source = |of: SourceState| {
-        let facts = of.kind.facts();
-        json!({ "type": facts.slug, "title": facts.title, "unit": facts.unit, "every": of.every, "cpus": of.cpus })
-    };
-    let lacking = |(kind, what): &(SampleKind, &'static str)| {
+    let one = |kind: SampleKind, event: Option<&str>, rest: Value| {
         let facts = kind.facts();
-        json!({ "type": facts.slug, "title": facts.title, "unit": facts.unit, "every": null, "cpus": 0, "lacks": what })
+        let mut one =
+            json!({ "type": facts.slug, "title": event.unwrap_or(facts.title), "unit": facts.unit });
+        if let (Value::Object(one), Value::Object(rest)) = (&mut one, rest) {
+            one.extend(event.map(|name| ("event".to_owned(), name.into())));
+            one.extend(rest);
+        }
+        one
+    };
+    let source =
+        |of: SourceState| one(of.kind, of.event.as_deref(), json!({ "every": of.every, "cpus": of.cpus }));
+    let lacking = |of: &Lacking| {
+        one(of.kind, of.event.as_deref(), json!({ "every": null, "cpus": 0, "lacks": of.what }))
     };
     capture.sources().into_iter().map(source).chain(capture.lacking().iter().map(lacking)).collect()
 }

@@ -23,6 +23,9 @@ impl Worker {
     /// Windows that are over wait for their names. What was lost is of the window that closes first, and not of one that
     /// happens to be named when it is counted.
     pub(super) fn close(&mut self, closed: Vec<ClosedWindow<StackToken>>) {
+        if !closed.is_empty() {
+            self.named.forget();
+        }
         for window in closed {
             let lost_by_now = self.capture.lost();
             let lost = lost_by_now.since(&self.lost);

@@ -73,7 +73,7 @@ pub(super) fn is_java(frame: &Frame, name: &str) -> bool {
 
 /// The labels without stage and task. The thread's class stays, and why it waited.
 pub fn without_task(labels: &LabelSet) -> LabelSet {
-    let kept = [LabelKey::ThreadClass, LabelKey::Wait];
+    let kept = [LabelKey::ThreadClass, LabelKey::Wait, LabelKey::Event];
     let of_task = |key: &&LabelKey| key.is_of_thread() && !kept.contains(key);
     let keys = LabelKey::ALL.iter().filter(of_task);
     keys.fold(LabelSetBuilder::from_set(labels), |set, key| set.set(*key, "")).build()

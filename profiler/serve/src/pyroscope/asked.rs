@@ -11,7 +11,7 @@ use super::select::StackTraceSelector;
 use super::tree::tree_bytes;
 use super::types::Type;
 use emberscope_export::pprof::{self, Profile};
-use emberscope_model::{Answer, Detail, Query, TimeRange, Tree, implied};
+use emberscope_model::{Answer, Detail, Query, TimeRange, Tree, grouped, implied};
 use emberscope_store::Store;
 
 /// Bars of a flame graph when the request does not say, as Pyroscope's default.
@@ -47,9 +47,9 @@ impl Asked {
         selection.matchers.extend(more);
         let query = of.filter(|of| matched.types.contains(of)).map(|of| Query {
             range,
+            group: grouped(of.kind, &selection.matchers, Vec::new()),
             selection,
             kind: of.kind,
-            group: Vec::new(),
             detail: Detail::default(),
         });
         Ok(Self { of, query, range, fold })

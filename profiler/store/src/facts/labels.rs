@@ -1,6 +1,6 @@
-//! Label sets as numbers: a set is a process's labels and up to nine of its thread.
+//! Label sets as numbers: a set is a process's labels and up to ten of its thread.
 //!
-//! A node may have fifty thousand tasks in an hour, each a set of its own, so a set here is 40 bytes and
+//! A node may have fifty thousand tasks in an hour, each a set of its own, so a set here is 44 bytes and
 //! becomes a [`LabelSet`] only where an answer shows it. Conditions are tried once for each process and
 //! each distinct text.
 
@@ -13,7 +13,7 @@ pub(crate) type TextId = u32;
 pub(crate) const NO_TEXT: TextId = 0;
 
 /// Keys of a thread's labels, in key order.
-pub(crate) const THREAD_KEYS: [LabelKey; 9] = [
+pub(crate) const THREAD_KEYS: [LabelKey; 10] = [
     LabelKey::Stage,
     LabelKey::StageAttempt,
     LabelKey::TaskIndex,
@@ -23,6 +23,7 @@ pub(crate) const THREAD_KEYS: [LabelKey; 9] = [
     LabelKey::Wait,
     LabelKey::Lock,
     LabelKey::LockOwner,
+    LabelKey::Event,
 ];
 
 /// A label set, by places.

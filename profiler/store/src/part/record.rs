@@ -11,8 +11,8 @@ use super::{Part, Taken};
 use emberscope_model::{Accounts, DropReason, Frame, LedgerSums, NameSource, WallTime};
 
 /// Kinds of records: the first byte. This one is a window.
-pub(super) const WINDOW: u8 = 9;
-pub(super) const RELABEL: u8 = 8;
+pub(super) const WINDOW: u8 = 11;
+pub(super) const RELABEL: u8 = 10;
 pub(super) const FORGET: u8 = 3;
 /// A window in journals of 0.1: their label sets have no `wait`, and their ledger does not say what tasks waited for
 /// Python.
@@ -23,6 +23,12 @@ pub(super) const OLD_RELABEL: u8 = 2;
 pub(super) const OLD_THREAD_KEYS: usize = 6;
 /// Numbers of a line of the ledger in journals of 0.1.
 pub(super) const OLD_NUMBERS: usize = 12;
+/// A window, and a change of labels, whose label sets have no `event`.
+pub(super) const EVENTLESS_WINDOW: u8 = 9;
+/// See [`EVENTLESS_WINDOW`].
+pub(super) const EVENTLESS_RELABEL: u8 = 8;
+/// Values of a thread's labels there.
+pub(super) const EVENTLESS_THREAD_KEYS: usize = 9;
 /// A window, and a change of labels, whose label sets have no `lock` and no `lock_owner`.
 pub(super) const LOCKLESS_WINDOW: u8 = 7;
 /// See [`LOCKLESS_WINDOW`].

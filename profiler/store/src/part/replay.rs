@@ -6,9 +6,9 @@ use super::super::facts::THREAD_KEYS;
 use super::super::facts::{LedgerLine, Record, Set, StackNode, TextId, WindowFacts};
 use super::codec::{Malformed, Reader};
 use super::record::{
-    FORGET, LOCKLESS_RELABEL, LOCKLESS_THREAD_KEYS, LOCKLESS_WINDOW, OLD_NUMBERS, OLD_RELABEL,
-    OLD_THREAD_KEYS, OLD_WINDOW, RELABEL, UNPAUSED_NUMBERS, UNPAUSED_WINDOW, UNTHROTTLED_NUMBERS,
-    UNTHROTTLED_WINDOW, WINDOW, name_source, numbers,
+    EVENTLESS_RELABEL, EVENTLESS_THREAD_KEYS, EVENTLESS_WINDOW, FORGET, LOCKLESS_RELABEL,
+    LOCKLESS_THREAD_KEYS, LOCKLESS_WINDOW, OLD_NUMBERS, OLD_RELABEL, OLD_THREAD_KEYS, OLD_WINDOW, RELABEL,
+    UNPAUSED_NUMBERS, UNPAUSED_WINDOW, UNTHROTTLED_NUMBERS, UNTHROTTLED_WINDOW, WINDOW, name_source, numbers,
 };
 use super::{GroupHead, Part, Taken};
 use emberscope_model::{
@@ -32,12 +32,14 @@ impl Part {
         let mut reader = Reader(rest);
         let thread_keys = match *kind {
             OLD_WINDOW | OLD_RELABEL => OLD_THREAD_KEYS,
+            EVENTLESS_WINDOW | EVENTLESS_RELABEL => EVENTLESS_THREAD_KEYS,
             LOCKLESS_WINDOW | LOCKLESS_RELABEL | UNPAUSED_WINDOW | UNTHROTTLED_WINDOW => LOCKLESS_THREAD_KEYS,
             _ => THREAD_KEYS.len(),
         };
         self.read_new(&mut reader, thread_keys)?;
         match *kind {
-            WINDOW | LOCKLESS_WINDOW | UNPAUSED_WINDOW | UNTHROTTLED_WINDOW | OLD_WINDOW => {
+            WINDOW | EVENTLESS_WINDOW | LOCKLESS_WINDOW | UNPAUSED_WINDOW | UNTHROTTLED_WINDOW
+            | OLD_WINDOW => {
                 let told = match *kind {
                     OLD_WINDOW => OLD_NUMBERS,
                     UNTHROTTLED_WINDOW => UNTHROTTLED_NUMBERS,
@@ -47,7 +49,7 @@ impl Part {
                 let taken = self.read_window(&mut reader, told)?;
                 self.push(taken)
             }
-            RELABEL | LOCKLESS_RELABEL | OLD_RELABEL => {
+            RELABEL | EVENTLESS_RELABEL | LOCKLESS_RELABEL | OLD_RELABEL => {
                 let to = reader.place(self.facts.labels.processes.len())?;
                 let places = self.read_places(&mut reader)?;
                 self.move_to(&places, to);
@@ -236,7 +238,7 @@ mod tests {
         // From, length, whole; nothing lost, no processes, a line, no pauses where such are told, no groups.
         [10, 10, 0, 0, 0, 1, 0].iter().for_each(|number| put(&mut out, *number));
         (1..=told).chain([0, 10, 0]).for_each(|number| put(&mut out, number));
-        if [LOCKLESS_WINDOW, WINDOW].contains(&kind) {
+        if [LOCKLESS_WINDOW, EVENTLESS_WINDOW, WINDOW].contains(&kind) {
             put(&mut out, 0);
         }
         out
@@ -244,13 +246,14 @@ mod tests {
 
     #[test]
     fn older_journals_are_read() {
-        let all = &[4, 0, 0, 0, 0, 0, 0, 0, 0][..];
+        let all = &[4, 0, 0, 0, 0, 0, 0, 0, 0, 0][..];
         let (six, seven) = (&all[..OLD_THREAD_KEYS], &all[..LOCKLESS_THREAD_KEYS]);
         let kinds = [
             (OLD_WINDOW, six, OLD_NUMBERS),
             (UNTHROTTLED_WINDOW, seven, UNTHROTTLED_NUMBERS),
             (UNPAUSED_WINDOW, seven, UNPAUSED_NUMBERS),
             (LOCKLESS_WINDOW, seven, 15),
+            (EVENTLESS_WINDOW, &all[..EVENTLESS_THREAD_KEYS], 15),
             (WINDOW, all, 15),
         ];
         for (kind, values, told) in kinds {
