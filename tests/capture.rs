@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 mod accounts;
+mod block;
 mod events;
 mod faults;
 mod named;

@@ -52,6 +52,14 @@ pub static ALLOC_EVERY: Global<u64> = Global::new(512 * 1024);
 pub static NAMED_EVERY: Global<[u64; MAX_NAMED_EVENTS as usize]> =
     Global::new([1; MAX_NAMED_EVENTS as usize]);
 
+/// One request of a disk is taken each so many.
+#[unsafe(no_mangle)]
+pub static BLOCK_EVERY: Global<u64> = Global::new(1);
+
+/// Where `rwbs` is in the records of `block_rq_issue`.
+#[unsafe(no_mangle)]
+pub static BLOCK_RWBS: Global<u32> = Global::new(34);
+
 /// The reader is woken once this many bytes wait in the ring.
 #[unsafe(no_mangle)]
 pub static WAKE_BYTES: Global<u64> = Global::new(128 * 1024);

@@ -43,7 +43,7 @@ pub use table::{
     PAGE_SHIFT, ProcessTables, RULE_BITS, ReturnRule, SLAB_GRANULES, SLAB_WORDS, STAMP_WORDS, UnwindRule,
     row,
 };
-pub use tag::SampleKindTag;
+pub use tag::{BlockWay, SampleKindTag};
 pub use waiter::{
     CAUSES, Cause, FILTER_SLOTS, LONG_NS, MAX_WAITERS, REFRESH_NS, Throttled, Waiter, WaiterState,
     filter_slot,
@@ -75,7 +75,10 @@ pub const MAX_THREADS: u32 = 32_768;
 /// Events that a user may name: each has its own programs.
 pub const MAX_NAMED_EVENTS: u32 = 4;
 
-/// Nanoseconds between two samples of one named tracepoint on one CPU, at least: a thousand a second.
+/// Requests of disks that are out and sampled, at most.
+pub const MAX_BLOCK_REQUESTS: u32 = 4096;
+
+/// Nanoseconds between two samples of one tracepoint on one CPU, at least: a thousand a second.
 pub const NAMED_GAP_NS: u64 = 1_000_000;
 
 /// Names of one thread that are told in a second (of 2^30 ns), at most. Spark gives a thread two for each

@@ -3,7 +3,7 @@
 //! `sample` (`sample_first` and `sample_more`, or `sample_bounded`, where the kernel has no `bpf_loop`) runs at each tick
 //! of a perf event and sends a sample, and its stack if that is new to the epoch; `events` reports exec, fork and exit; `threads` the names of a JVM's threads, and `asked`
 //! what its threads used; `workers` and `worker_sockets` for which task a PySpark worker works, `waits` how long that task
-//! waited for it; `off_cpu` where tasks' threads wait; `alloc` where a JVM's threads allocate, `named` who met an event that a user named, `pauses` when they all stand still. Everything goes up through one ring buffer. What differs between kernels comes in as
+//! waited for it; `off_cpu` where tasks' threads wait; `alloc` where a JVM's threads allocate, `named` who met an event that a user named, `block` how long disks' requests were out, `pauses` when they all stand still. Everything goes up through one ring buffer. What differs between kernels comes in as
 //! frozen globals, so that the verifier never looks at what this kernel cannot do.
 #![no_std]
 #![no_main]
@@ -14,6 +14,7 @@
 mod accounts;
 mod alloc;
 mod asked;
+mod block;
 mod events;
 mod globals;
 mod maps;
@@ -24,6 +25,7 @@ mod pauses;
 mod regs;
 mod sample;
 mod seen;
+mod send;
 mod shares;
 mod threads;
 mod waits;

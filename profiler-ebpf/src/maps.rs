@@ -1,6 +1,7 @@
 //! The maps, and their sizes. A runtime's own are in its room.
 #![allow(unsafe_code)]
 
+use crate::block;
 use crate::named;
 use crate::walk::hotspot::{Blob, CODE_BYTES, HEAD_WORDS};
 use crate::walk::state::{Rule, Walk};
@@ -12,10 +13,10 @@ use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, FILTER_SLOTS, GRANULE_WORDS, MAX_FRAMES_WITH_PYTHON, MAX_KERNEL_FRAMES, MAX_NAMED_EVENTS,
-    MAX_PARTIES, MAX_RULES, MAX_SLABS, MAX_SPARK_PYTHONS, MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS,
-    MAX_THREADS, MAX_WAITERS, MAX_WATCHED, Party, ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord,
-    Share, StackRecord, Standing, Waiter,
+    COUNTER_SLOTS, FILTER_SLOTS, GRANULE_WORDS, MAX_BLOCK_REQUESTS, MAX_FRAMES_WITH_PYTHON,
+    MAX_KERNEL_FRAMES, MAX_NAMED_EVENTS, MAX_PARTIES, MAX_RULES, MAX_SLABS, MAX_SPARK_PYTHONS,
+    MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_WAITERS, MAX_WATCHED, Party,
+    ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share, StackRecord, Standing, Waiter,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -57,7 +58,7 @@ pub struct Scratch {
 pub const OF_EVENTS: u32 = 0;
 /// The same of uprobes.
 pub const OF_UPROBES: u32 = 1;
-/// The same of named events.
+/// The same of named events and of disks' requests.
 pub const OF_NAMED: u32 = 2;
 
 /// Everything that goes up. The daemon sets the size: by CPUs, unless told.
@@ -157,11 +158,17 @@ pub static NEXT: ProgramArray = ProgramArray::with_max_entries(1, 0);
 #[map]
 pub static COUNTERS: PerCpuArray<[u64; COUNTER_SLOTS]> = PerCpuArray::with_max_entries(1, 0);
 
-/// What is counted of each named event's slot.
+/// What is counted of each named event's slot, and behind them of disks' requests.
 #[map]
-pub static NAMED: PerCpuArray<named::Counted> = PerCpuArray::with_max_entries(MAX_NAMED_EVENTS, 0);
+pub static NAMED: PerCpuArray<named::Counted> = PerCpuArray::with_max_entries(MAX_NAMED_EVENTS + 1, 0);
+
+/// Requests of disks that are out, by sector and disk. The daemon makes it of one entry where they are not sampled. One that
+/// is never answered makes room.
+#[map]
+pub static REQUESTS: LruHashMap<[u64; 2], block::Request> =
+    LruHashMap::with_max_entries(MAX_BLOCK_REQUESTS, 0);
 
 /// One for each CPU: a program that samples is not interrupted by another (perf's recursion guard). A second one is for
-/// uprobes ([`OF_UPROBES`]) and a third for named events ([`OF_NAMED`]); the daemon makes them where these are sampled.
+/// uprobes ([`OF_UPROBES`]) and a third for tracepoints and named events ([`OF_NAMED`]); the daemon makes them where these are sampled.
 #[map]
 pub static SCRATCH: PerCpuArray<Scratch> = PerCpuArray::with_max_entries(1, 0);

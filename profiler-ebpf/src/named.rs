@@ -15,7 +15,8 @@ use crate::globals::NAMED_EVERY;
 use crate::maps::{NAMED, OF_NAMED, SCRATCH, Scratch};
 use crate::output::Counts;
 use crate::regs;
-use crate::sample::{fresh, kernel_stack, send};
+use crate::sample::{fresh, kernel_stack};
+use crate::send::send;
 use crate::threads;
 use crate::walk::{begin, in_a_loop, prepare};
 use aya_ebpf::EbpfContext;
@@ -42,12 +43,9 @@ macro_rules! slot {
     ($slot:literal, $tracepoint:ident, $event:ident) => {
         #[tracepoint]
         pub fn $tracepoint(ctx: TracePointContext) -> u32 {
-            let weight = counted($slot);
+            let weight = counted($slot, every($slot));
             if weight != 0 {
-                // SAFETY: a tracepoint runs in the current thread, whose saved registers are its own.
-                met(&ctx, $slot, weight, |scratch| unsafe {
-                    regs::from_task(addr_of_mut!((*scratch).fetched).cast())
-                });
+                met(&ctx, $slot, weight, of_task);
             }
             0
         }
@@ -55,12 +53,7 @@ macro_rules! slot {
         #[perf_event]
         pub fn $event(ctx: PerfEventContext) -> u32 {
             met(&ctx, $slot, every($slot), |scratch| {
-                if regs::in_kernel(ctx.ctx) {
-                    // SAFETY: as above.
-                    unsafe { regs::from_task(addr_of_mut!((*scratch).fetched).cast()) }
-                } else {
-                    regs::from_event(ctx.ctx)
-                }
+                if regs::in_kernel(ctx.ctx) { of_task(scratch) } else { regs::from_event(ctx.ctx) }
             });
             0
         }
@@ -78,16 +71,23 @@ fn every(slot: u32) -> u64 {
     NAMED_EVERY.load()[(slot % MAX_NAMED_EVENTS) as usize]
 }
 
-/// One more event on this CPU: what the sample weighs that is to be taken; 0: none is.
+/// The registers with which the current thread came into the kernel.
 #[inline(always)]
-fn counted(slot: u32) -> u64 {
+pub fn of_task(scratch: *mut Scratch) -> Result<Start, StackEnd> {
+    // SAFETY: this CPU's scratch, of which nothing was fetched yet.
+    unsafe { regs::from_task(addr_of_mut!((*scratch).fetched).cast()) }
+}
+
+/// One more event on this CPU, of which there is a sample each so many: what the sample weighs that is to be taken; 0: none is.
+#[inline(always)]
+pub fn counted(slot: u32, every: u64) -> u64 {
     let Some(counted) = NAMED.get_ptr_mut(slot) else { return 0 };
     // SAFETY: this CPU's entry, and no program of a tracepoint comes in the middle of another.
     unsafe {
         (*counted).events += 1;
         let now = bpf_ktime_get_ns();
         let events = (*counted).events;
-        if events < every(slot) || now - (*counted).sampled_ns < NAMED_GAP_NS {
+        if events < every || now - (*counted).sampled_ns < NAMED_GAP_NS {
             return 0;
         }
         ((*counted).events, (*counted).sampled_ns) = (0, now);
@@ -102,6 +102,23 @@ fn met<C: EbpfContext>(
     slot: u32,
     weight: u64,
     registers: impl FnOnce(*mut Scratch) -> Result<Start, StackEnd>,
+) {
+    let kind = u64::from(slot) << 16;
+    // SAFETY: the walk has ended.
+    walk(ctx, SampleKindTag::Event, registers, |scratch| unsafe {
+        (*scratch).walk.kind |= kind;
+        (*scratch).walk.weight = weight;
+        tell(ctx.as_ptr(), scratch);
+    });
+}
+
+/// Walks the current thread's stack in the scratch of tracepoints, and hands it on.
+#[inline(always)]
+pub fn walk<C: EbpfContext>(
+    ctx: &C,
+    kind: SampleKindTag,
+    registers: impl FnOnce(*mut Scratch) -> Result<Start, StackEnd>,
+    then: impl FnOnce(*mut Scratch),
 ) {
     let Some(counts) = Counts::of_this_cpu() else { return };
     counts.add(Counter::OtherRuns, 1);
@@ -119,8 +136,7 @@ fn met<C: EbpfContext>(
         }
         (*scratch).users = 1;
         let now = bpf_ktime_get_ns();
-        fresh(scratch, pid, SampleKindTag::Event, weight);
-        (*scratch).walk.kind |= u64::from(slot) << 16;
+        fresh(scratch, pid, kind, 0);
         kernel_stack(ctx, scratch);
         let walk = &mut (*scratch).walk;
         (walk.kernel_frames, walk.taken_ns) = (walk.words, now);
@@ -135,7 +151,7 @@ fn met<C: EbpfContext>(
                 walk.name_seq = u64::from(threads::number_of(tid));
             }
         }
-        tell(ctx.as_ptr(), scratch);
+        then(scratch);
         (*scratch).users = 0;
     }
 }

@@ -19,13 +19,12 @@ mod told;
 mod watched;
 
 use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_STATE, WAIT_EVERY_NS};
-use crate::maps::{BODY_WORDS, EVENTS, OF_EVENTS, SCRATCH, Scratch, WAITERS};
-use crate::output::{Counts, waiting};
+use crate::maps::{OF_EVENTS, SCRATCH, Scratch, WAITERS};
+use crate::output::Counts;
 use crate::regs;
 use crate::sample::{fresh, kernel_stack};
-use crate::seen::Room;
-use crate::shares::{self, may_put};
-use crate::walk::{at_most, begin, in_a_loop, mix, prepare, runtime};
+use crate::send::stack_alone;
+use crate::walk::{begin, in_a_loop, mix, prepare, runtime};
 use aya_ebpf::helpers::generated::{
     bpf_get_current_task_btf, bpf_get_prandom_u32, bpf_ktime_get_ns, bpf_task_pt_regs,
 };
@@ -34,11 +33,10 @@ use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
 use profiler_ebpf::{
-    CAUSES, Cause, Counter, DropReason, EPOCH_NS, Loss, REFRESH_NS, RecordHeader, RecordKind, SampleKindTag,
-    StackRecord, Waiter, WaiterState, arch,
+    CAUSES, Cause, Counter, DropReason, REFRESH_NS, SampleKindTag, Waiter, WaiterState, arch,
 };
 pub use told::settle;
-use told::{QUIETLY, ended, tell_owed};
+use told::{ended, tell_owed};
 pub use watched::{renamed, renumbered, thread_ended, throttled};
 
 /// The current task goes: TP_PROTO(bool preempt, struct task_struct *prev, struct task_struct *next, ..).
@@ -188,61 +186,19 @@ unsafe fn place(waiter: *mut Waiter, key: u64) -> (usize, bool) {
 /// The current thread's stack is walked.
 #[inline(never)]
 unsafe fn walked(ctx: &RawTracePointContext, scratch: *mut Scratch) -> u64 {
-    let ids = bpf_get_current_pid_tgid();
+    let tid = bpf_get_current_pid_tgid() as u32;
     let Some(counts) = Counts::of_this_cpu() else { return 0 };
-    let Some(waiter) = WAITERS.get_ptr_mut(ids as u32) else { return 0 };
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return 0 };
+    counts.add(Counter::OtherRuns, 1);
     // SAFETY: this CPU's scratch, and an entry of the map.
     unsafe {
-        let walk = &(*scratch).walk;
-        let (kernel_frames, now, words) = (walk.kernel_frames, walk.taken_ns, walk.words);
-        // As for samples, so that a stack of both is one.
-        let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
-        counts.add(Counter::OtherRuns, 1);
-        counts.add(Counter::UserFrames, walk.frames);
-        counts.add(Counter::KernelFrames, kernel_frames);
-        counts.add(Counter::StackReads, walk.reads);
+        let now = (*scratch).walk.taken_ns;
         let at = (*waiter).cause as usize & (CAUSES - 1);
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
         // What was not walked before is told where the last one was.
-        tell_owed(ctx, waiter, at, (ids as u32, now));
-        (*cause).stack = hash;
+        tell_owed(ctx, waiter, at, (tid, now));
+        (*cause).stack = stack_alone(ctx, scratch);
         (*cause).walked_ns = now;
-        // For the verifier: the walk adds no more.
-        if words > BODY_WORDS as u64 {
-            return 0;
-        }
-        let Some(room) = Room::unless_sent(hash, now / EPOCH_NS) else { return 0 };
-        (*scratch).record = StackRecord {
-            header: RecordHeader {
-                kind: RecordKind::Stack as u16,
-                flags: 0,
-                len: size_of::<StackRecord>() as u32 + words as u32 * 8,
-            },
-            hash,
-            time_ns: now,
-            pid: (ids >> 32) as u32,
-            tid: ids as u32,
-            kernel_frames: kernel_frames as u16,
-            user_frames: walk.frames as u16,
-            end: walk.end as u8,
-            pad: [0; 3],
-            generation: walk.generation,
-        };
-        let bytes = size_of::<StackRecord>() + at_most::<{ BODY_WORDS as u64 }>(words) * 8;
-        let may = may_put(Loss::Stack, bytes as u64, waiting());
-        let record = core::slice::from_raw_parts(addr_of_mut!((*scratch).record).cast::<u8>(), bytes);
-        if may && EVENTS.output::<[u8]>(record, QUIETLY).is_ok() {
-            counts.add(Counter::Stacks, 1);
-            if room.displaces {
-                counts.lost(ctx, DropReason::SeenMapFull);
-            }
-            room.take();
-            return 0;
-        }
-        if may {
-            shares::lost(Loss::Stack as u64);
-        }
-        counts.lost(ctx, DropReason::RingFullStack);
         0
     }
 }

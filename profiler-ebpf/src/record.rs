@@ -66,10 +66,10 @@ pub struct SampleRecord {
     pub name_seq: u32,
     /// A [`crate::SampleKindTag`].
     pub sample_kind: u16,
-    /// Of a named event its slot; else 0.
+    /// Of a named event its slot, of a disk's request a [`crate::BlockWay`]; else 0.
     pub slot: u16,
-    /// Zero.
-    pub pad: [u16; 2],
+    /// Of a disk's request the disk, as the kernel numbers it (`dev_t`: 12 bits of major, 20 of minor); else 0.
+    pub device: u32,
 }
 
 impl SampleRecord {

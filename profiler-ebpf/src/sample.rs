@@ -1,28 +1,23 @@
 //! The sampling programs, run by perf events on each CPU: one door for all kinds of samples.
 //!
-//! Takes the kernel stack and the user stack, hashes both, sends the stack if it was not yet sent in
-//! this epoch, then the sample. A stack counts as sent only when the ring took it.
+//! Takes the kernel stack and the user stack and hashes both; `send` does the rest.
 #![allow(unsafe_code)]
 
 use crate::globals::{FAULTS_EVERY, MAJOR_FAULTS_EVERY, PERIOD_NS, SWITCHES_EVERY};
-use crate::maps::{BODY_WORDS, EVENTS, NEXT, OF_EVENTS, SCRATCH, Scratch};
-use crate::output::{Counts, waiting, wake_flags};
+use crate::maps::{NEXT, OF_EVENTS, SCRATCH, Scratch};
+use crate::output::Counts;
 use crate::regs;
-use crate::seen::Room;
-use crate::shares::{self, may_put};
+use crate::send::send;
 use crate::threads;
-use crate::walk::{after_some, at_most, begin, by_frame_pointers, in_a_loop, mix, prepare, some};
+use crate::walk::{after_some, begin, by_frame_pointers, in_a_loop, mix, prepare, some};
 use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::bpf_perf_event_data;
+use aya_ebpf::helpers::bpf_get_current_pid_tgid;
 use aya_ebpf::helpers::generated::{bpf_get_stack, bpf_ktime_get_ns};
-use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::perf_event;
 use aya_ebpf::programs::PerfEventContext;
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{
-    Counter, DropReason, EPOCH_NS, Loss, MAX_KERNEL_FRAMES, RecordHeader, RecordKind, SampleKindTag,
-    SampleRecord, StackEnd, StackRecord,
-};
+use profiler_ebpf::{Counter, DropReason, MAX_KERNEL_FRAMES, SampleKindTag, StackEnd};
 
 /// The programs of a kind of samples: one for each way to walk. All go through one door, which takes the kind's number and
 /// what a sample weighs.
@@ -164,103 +159,6 @@ pub unsafe fn fresh(scratch: *mut Scratch, pid: u32, kind: SampleKindTag, weight
     walk.weight = weight;
 }
 
-/// Sends the stack, if it is new, and the sample.
-///
-/// # Safety
-/// `scratch` is this CPU's scratch, and the walk in it has ended.
-#[inline(always)]
-pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bool) {
-    let ids = bpf_get_current_pid_tgid();
-    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
-    let Some(counts) = Counts::of_this_cpu() else { return };
-    // SAFETY: as for the caller.
-    unsafe {
-        let walk = &(*scratch).walk;
-        let (kernel_frames, now) = (walk.kernel_frames, walk.taken_ns);
-        // How it ended and where the kernel half stops belong to the key: the record tells them.
-        let hash = mix(mix(walk.hash, walk.end << 16 | kernel_frames), walk.frames);
-        counts.add(Counter::UserFrames, walk.frames);
-        counts.add(Counter::KernelFrames, kernel_frames);
-        counts.add(Counter::StackReads, walk.reads);
-
-        let name_seq = walk.name_seq as u32;
-        let words = walk.words;
-        // For the verifier: the walk adds no more.
-        if words > BODY_WORDS as u64 {
-            return;
-        }
-        let sample = addr_of_mut!((*scratch).body)
-            .cast::<u64>()
-            .add(at_most::<{ BODY_WORDS as u64 }>(words))
-            .cast::<SampleRecord>();
-        sample.write(SampleRecord {
-            header: RecordHeader {
-                kind: RecordKind::Sample as u16,
-                flags: if in_kernel { SampleRecord::FLAG_KERNEL_MODE } else { 0 },
-                len: size_of::<SampleRecord>() as u32,
-            },
-            time_ns: now,
-            weight: walk.weight,
-            stack: hash,
-            pid,
-            tid,
-            cpu: bpf_get_smp_processor_id(),
-            name_seq,
-            sample_kind: walk.kind as u16,
-            slot: (walk.kind >> 16) as u16,
-            pad: [0; 2],
-        });
-        let epoch = now / EPOCH_NS;
-        let waiting = waiting();
-        let flags = wake_flags(waiting);
-        if let Some(room) = Room::unless_sent(hash, epoch) {
-            (*scratch).record = StackRecord {
-                header: RecordHeader {
-                    kind: RecordKind::Stack as u16,
-                    flags: StackRecord::FLAG_SAMPLE_FOLLOWS,
-                    len: size_of::<StackRecord>() as u32 + words as u32 * 8,
-                },
-                hash,
-                time_ns: now,
-                pid,
-                tid,
-                kernel_frames: kernel_frames as u16,
-                user_frames: walk.frames as u16,
-                end: walk.end as u8,
-                pad: [0; 3],
-                generation: walk.generation,
-            };
-            // Both at once: each time that something is put into the ring costs as much as a look-up.
-            let bytes = size_of::<StackRecord>()
-                + size_of::<SampleRecord>()
-                + at_most::<{ BODY_WORDS as u64 }>(words) * 8;
-            let may = may_put(Loss::Stack, bytes as u64, waiting);
-            if may && output(addr_of_mut!((*scratch).record).cast(), bytes, flags) {
-                counts.add(Counter::Stacks, 1);
-                counts.add(Counter::Samples, 1);
-                if room.displaces {
-                    counts.lost(ctx, DropReason::SeenMapFull);
-                }
-                room.take();
-                return;
-            }
-            if may {
-                shares::lost(Loss::Stack as u64);
-            }
-            counts.lost(ctx, DropReason::RingFullStack);
-        }
-        let may = may_put(Loss::Sample, size_of::<SampleRecord>() as u64, waiting);
-        if may && output(sample.cast(), size_of::<SampleRecord>(), flags) {
-            counts.add(Counter::Samples, 1);
-        } else {
-            if may {
-                shares::lost(Loss::Sample as u64);
-            }
-            counts.lost(ctx, DropReason::RingFullSample);
-        }
-    }
-}
-
 /// Puts the kernel stack at the start of the record's body and mixes it into the hash.
 ///
 /// # Safety
@@ -289,11 +187,4 @@ pub unsafe fn kernel_stack<C: EbpfContext>(ctx: &C, scratch: *mut Scratch) {
         walk.hash = hash;
         walk.words = frames;
     }
-}
-
-/// Sends bytes of the scratch; whether the ring took them.
-#[inline(always)]
-unsafe fn output(from: *const u8, bytes: usize, flags: u64) -> bool {
-    // SAFETY: by contract; the verifier checks the length.
-    EVENTS.output::<[u8]>(unsafe { core::slice::from_raw_parts(from, bytes) }, flags).is_ok()
 }

@@ -49,6 +49,15 @@ export const KINDS = [
     none: 'None of the named events was met in what is selected in this time, or none is sampled: --events cpu,off-cpu,block:block_rq_issue.',
   },
   {
+    type: 'block-io',
+    title: 'time of disk requests',
+    unit: 'ns',
+    amount: 'block_io_seconds',
+    value: ['block_io', 'nanoseconds'],
+    colour: [220.0, 0.12, 0.68],
+    none: 'What is selected sent no request to a disk in this time, or these are not sampled: --events cpu,off-cpu,block-io.',
+  },
+  {
     type: 'off-cpu',
     title: 'waiting',
     unit: 'ns',

@@ -94,7 +94,7 @@ unsafe fn tell<C: EbpfContext>(
                 name_seq: (*waiter).name_seq,
                 sample_kind: SampleKindTag::OffCpu as u16,
                 slot: 0,
-                pad: [0; 2],
+                device: 0,
             },
             began_ns,
         }

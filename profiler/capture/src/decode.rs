@@ -3,14 +3,12 @@
 //! Bounds-checked and free of alignment needs: a record that is too short or of an unknown kind is an
 //! error value, which the reader counts. Limits are those of the records (`profiler_ebpf`).
 
+use super::decode_sample::sample;
 use super::decode_thread::{bound, thread};
 use super::decode_wait::{pause, wait};
-use emberscope_model::{
-    RawEvent, RawSample, RawStack, RawTask, SampleKind, StackEnd, TaskEvent, ThreadCause,
-};
+use emberscope_model::{RawEvent, RawStack, RawTask, StackEnd, TaskEvent, ThreadCause};
 use profiler_ebpf::{
-    MAX_FRAMES_WITH_PYTHON, MAX_KERNEL_FRAMES, RecordHeader, RecordKind, SampleRecord, StackRecord,
-    TaskRecord, UserFrame,
+    MAX_FRAMES_WITH_PYTHON, MAX_KERNEL_FRAMES, RecordHeader, RecordKind, StackRecord, TaskRecord, UserFrame,
 };
 use std::mem::offset_of;
 
@@ -81,24 +79,6 @@ pub fn following(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(len.max(size_of::<RecordHeader>())..).filter(|_| follows)
 }
 
-pub(super) fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
-    let tag = u16_at(bytes, offset_of!(SampleRecord, sample_kind))?;
-    let kind = SampleKind::from_tag(tag).ok_or(DecodeError::UnknownKind(tag))?;
-    let flags = u16_at(bytes, offset_of!(RecordHeader, flags))?;
-    Ok(RawSample {
-        time_ns: u64_at(bytes, offset_of!(SampleRecord, time_ns))?,
-        weight: u64_at(bytes, offset_of!(SampleRecord, weight))?,
-        stack: u64_at(bytes, offset_of!(SampleRecord, stack))?,
-        pid: u32_at(bytes, offset_of!(SampleRecord, pid))?,
-        tid: u32_at(bytes, offset_of!(SampleRecord, tid))?,
-        cpu: u32_at(bytes, offset_of!(SampleRecord, cpu))?,
-        name_seq: u32_at(bytes, offset_of!(SampleRecord, name_seq))?,
-        kind,
-        slot: u16_at(bytes, offset_of!(SampleRecord, slot))?,
-        kernel_mode: flags & SampleRecord::FLAG_KERNEL_MODE != 0,
-    })
-}
-
 fn stack(bytes: &[u8]) -> Result<RawStack, DecodeError> {
     let kernel_frames = usize::from(u16_at(bytes, offset_of!(StackRecord, kernel_frames))?);
     let user_frames = usize::from(u16_at(bytes, offset_of!(StackRecord, user_frames))?);
@@ -162,7 +142,8 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Result<u64, DecodeError> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use profiler_ebpf::SampleKindTag;
+    use emberscope_model::{RawSample, SampleKind};
+    use profiler_ebpf::{SampleKindTag, SampleRecord};
     use proptest::prelude::*;
 
     /// Builds a record as the kernel does: native byte order, no holes.
@@ -210,7 +191,8 @@ pub(super) mod tests {
         let bytes = Bytes::new(RecordKind::Sample, SampleRecord::FLAG_KERNEL_MODE)
             .u64s(&[1, 2, 3])
             .u32s(&[5, 6, 7, 8])
-            .u16s(&[SampleKindTag::Cpu as u16, 3, 0, 0])
+            .u16s(&[SampleKindTag::Cpu as u16, 3])
+            .u32s(&[9])
             .done();
         assert_eq!(bytes.len(), 56);
         let want = RawSample {
@@ -223,6 +205,7 @@ pub(super) mod tests {
             name_seq: 8,
             kind: SampleKind::Cpu,
             slot: 3,
+            device: 9,
             kernel_mode: true,
         };
         assert_eq!(decode(&bytes), Ok(RawEvent::Sample(want)));

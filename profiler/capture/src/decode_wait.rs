@@ -1,6 +1,7 @@
 //! Turns the bytes of a wait's or a pause's record into an event, as [`super::decode`] does with the others.
 
-use super::decode::{DecodeError, sample, u16_at, u32_at, u64_at};
+use super::decode::{DecodeError, u16_at, u32_at, u64_at};
+use super::decode_sample::sample;
 use emberscope_model::{RawPause, RawWait};
 use profiler_ebpf::{PauseRecord, RecordHeader, WaitRecord};
 use std::mem::offset_of;

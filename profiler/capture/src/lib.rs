@@ -9,10 +9,12 @@
 
 mod alloc;
 mod asked;
+mod block;
 mod btf;
 mod config;
 mod cpus;
 mod decode;
+mod decode_sample;
 mod decode_thread;
 mod decode_wait;
 mod error;

@@ -4,18 +4,19 @@
 mod globals;
 
 use super::alloc::AllocSource;
+use super::block::BlockSource;
 use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
 use super::off_cpu::{self, OffCpuSource};
 use super::source::{PerfSource, Programs, Source, perf_event};
 use super::workers::{self, Binder};
-use super::{alloc, asked, named, names, pauses};
+use super::{alloc, asked, block, named, names, pauses};
 use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use emberscope_model::SampleKind;
-use profiler_ebpf::MAX_WAITERS;
+use profiler_ebpf::{MAX_BLOCK_REQUESTS, MAX_WAITERS};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
 
@@ -99,6 +100,9 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
         sources.push(Box::new(AllocSource::new(every)));
     }
 
+    if let Some(every) = config.every(SampleKind::BlockIo) {
+        sources.push(Box::new(BlockSource::load(&mut ebpf, every, features, &mut programs)?));
+    }
     if !config.named.is_empty() {
         sources.extend(named::sources(&mut ebpf, (config, features), &mut programs)?);
     }
@@ -212,13 +216,16 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     let wait_every =
         config.every(SampleKind::OffCpu).filter(|_| off_cpu::lacks(features).is_none()).unwrap_or(0);
     let waiters = if wait_every > 0 { MAX_WAITERS } else { 1 };
-    // A second one is for uprobes, a third for named events.
+    let block_every = config.every(SampleKind::BlockIo);
+    // A second one is for uprobes, a third for tracepoints and named events.
     let scratches = match config.every(SampleKind::Alloc) {
-        _ if !config.named.is_empty() => 3,
+        _ if !config.named.is_empty() || block_every.is_some() => 3,
         Some(_) => 2,
         None => 1,
     };
     let named_every = globals::named_every(&config.named);
+    let requests = if block_every.is_some() { MAX_BLOCK_REQUESTS } else { 1 };
+    let (block_every, block_rwbs) = (block_every.unwrap_or(1), block::rwbs_at().unwrap_or(0));
     let wake = u64::from(ring_bytes / 4);
     let seen_sets = config.seen_sets(cpus);
     let seen_mask = seen_sets - 1;
@@ -238,6 +245,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.map_max_entries("THREADS", config.max_threads.max(1));
     loader.map_max_entries("WAITERS", waiters);
     loader.map_max_entries("SCRATCH", scratches);
+    loader.map_max_entries("REQUESTS", requests);
     loader.override_global("RING_BYTES", &ring, true);
     loader.override_global("THREAD_ROOM", &thread_room, true);
     loader.override_global("SHARE_SEED", &share_seed, true);
@@ -248,6 +256,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     loader.override_global("SEEN_MASK", &seen_mask, true);
     loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);
     loader.override_global("NAMED_EVERY", &named_every, true);
+    loader.override_global("BLOCK_EVERY", &block_every, true);
+    loader.override_global("BLOCK_RWBS", &block_rwbs, true);
     for (name, units) in &every {
         loader.override_global(name, units, true);
     }

@@ -16,7 +16,7 @@ use aya::programs::{PerfEvent, TracePoint};
 use emberscope_model::{EventSource, MAX_NAMED, NamedEvent, SampleKind};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Programs of each slot: of a tracepoint, and of an event that perf counts.
 const SLOTS: [[&str; 2]; MAX_NAMED] = [
@@ -40,9 +40,7 @@ pub(super) fn sources(
 ) -> Result<Vec<Box<dyn Source>>, CaptureError> {
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
     for (event, [tracepoint, counter]) in config.named.iter().zip(SLOTS) {
-        let host = (!features.task_pt_regs || !features.bpf_loop).then_some(Cow::Borrowed(
-            "bpf_task_pt_regs and bpf_loop: Linux 5.17 with CONFIG_DEBUG_INFO_BTF brings them",
-        ));
+        let host = old(features);
         let refused = |program, e| CaptureError::load(&features.kernel, program, e);
         match &event.source {
             EventSource::Tracepoint { group, name } => {
@@ -77,12 +75,23 @@ pub(super) fn sources(
     Ok(sources)
 }
 
+/// What a kernel lacks that is too old for walks from a tracepoint.
+pub(super) fn old(features: &HostFeatures) -> Option<Cow<'static, str>> {
+    let needed = features.task_pt_regs && features.bpf_loop;
+    (!needed)
+        .then_some("bpf_task_pt_regs and bpf_loop: Linux 5.17 with CONFIG_DEBUG_INFO_BTF brings them".into())
+}
+
+/// Where tracefs has its events.
+pub(super) fn tracefs() -> Option<PathBuf> {
+    TRACEFS.into_iter().map(|root| Path::new(root).join("events")).find(|events| events.is_dir())
+}
+
 /// Why there is no such tracepoint.
 fn no_tracepoint(group: &str, name: &str) -> Option<String> {
-    let Some(root) = TRACEFS.into_iter().find(|root| Path::new(root).join("events").is_dir()) else {
+    let Some(events) = tracefs() else {
         return Some(format!("there is no tracefs: mount it at {}", TRACEFS[0]));
     };
-    let events = Path::new(root).join("events");
     let found = events.join(group).join(name).join("id").exists();
     (!found).then(|| {
         format!("there is no such tracepoint: {} lists those of its group", events.join(group).display())

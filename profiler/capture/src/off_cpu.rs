@@ -139,6 +139,7 @@ impl Capture {
                 name_seq: waiter.name_seq,
                 kind: SampleKind::OffCpu,
                 slot: 0,
+                device: 0,
                 kernel_mode: true,
             },
             began_ns: waiter.began_ns,

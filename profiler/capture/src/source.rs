@@ -109,7 +109,12 @@ pub(super) const fn perf_event(kind: SampleKind) -> Option<(SoftwareEvent, Progr
             SoftwareEvent::ContextSwitches,
             Programs { by_loop: "switches", by_jumps: "switches_first", by_pointers: "switches_bounded" },
         ),
-        SampleKind::Event | SampleKind::OffCpu | SampleKind::Lock | SampleKind::Alloc | SampleKind::Wall => {
+        SampleKind::Event
+        | SampleKind::BlockIo
+        | SampleKind::OffCpu
+        | SampleKind::Lock
+        | SampleKind::Alloc
+        | SampleKind::Wall => {
             return None;
         }
     };

@@ -72,7 +72,7 @@ impl FromStr for Events {
 }
 
 const ALLOWED: &str = "cpu, and with commas between other kinds, each once: page-faults, or page-faults=N for a sample \
-                       each N faults, 1 to 1000000; major-faults and context-switches likewise; off-cpu, or off-cpu=N for a stack each N nanoseconds of waiting, \
+                       each N faults, 1 to 1000000; major-faults, context-switches and block-io (requests of disks) likewise; off-cpu, or off-cpu=N for a stack each N nanoseconds of waiting, \
                        about, 1 to 1000000000; alloc, or alloc=N for a sample each N bytes allocated, 1 to \
                        1000000000; and four named events at most, each once: a tracepoint, GROUP:NAME, as block:block_rq_issue, or one of perf's, as \
                        minor-faults, cpu-migrations, cycles, cache-misses or rHEX, with =N or :N for a sample each N of them";
@@ -98,6 +98,7 @@ const fn most(kind: SampleKind) -> u64 {
         | SampleKind::MajorFaults
         | SampleKind::Switches
         | SampleKind::Event
+        | SampleKind::BlockIo
         | SampleKind::Wall => 1_000_000,
     }
 }
@@ -134,8 +135,10 @@ mod tests {
                 "cpu,alloc=1048576",
                 "cpu,major-faults,context-switches=1",
                 "cpu,block:block_rq_issue",
-                "cpu,off-cpu,sched:sched_migrate_task:10,minor-faults=7",
-                "cycles,cpu,instructions,cache-misses,r01c4",
+                "cpu,block-io,off-cpu",
+                "cpu,block-io=10",
+                "cpu,off-cpu,sched:sched_migrate_task=10,minor-faults=7",
+                "cpu,cycles,instructions,cache-misses,r01c4",
             ],
             &[
                 "",

@@ -110,7 +110,7 @@ settings! {
     required data_dir ("data-dir", "DIR"): FilePath = "/var/lib/emberscope";
     /// Samples a second and CPU, 1 to 1000. An odd number does not beat with timers.
     required hz ("hz", "N"): Hz = "99";
-    /// Kinds of samples: cpu, and with commas between others: page-faults (a sample each 256 faults; page-faults=N: each N), major-faults (each of them that reads from a disk), context-switches (a sample each 101: odd, as every second may be the idle thread's), off-cpu (where and why threads of tasks wait; from Linux 5.17 on), alloc (what JVMs allocate: a sample each 512 KiB; alloc=N: each N bytes); and named events, four at most: tracepoints as block:block_rq_issue, perf's as minor-faults or cycles, with =N for a sample each N of them.
+    /// Kinds of samples: cpu, and with commas between others: page-faults (a sample each 256 faults; page-faults=N: each N), major-faults (each of them that reads from a disk), context-switches (a sample each 101: odd, as every second may be the idle thread's), off-cpu (where and why threads of tasks wait; from Linux 5.17 on), block-io (how long requests of disks take, and who sends them; block-io=N: each N), alloc (what JVMs allocate: a sample each 512 KiB; alloc=N: each N bytes); and named events, four at most: tracepoints as block:block_rq_issue, perf's as minor-faults or cycles, with =N for a sample each N of them.
     required events ("events", "LIST"): Events = "cpu,off-cpu";
     /// See when JVMs stop all their threads (garbage collections and other safepoints), and what for.
     required pauses ("pauses", "BOOL"): bool = "true";

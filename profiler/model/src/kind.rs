@@ -8,7 +8,7 @@ mod table;
 
 use super::WaitReason;
 use profiler_ebpf::SampleKindTag;
-use table::{ALLOC, CPU, EVENT, LOCK, MAJOR_FAULTS, OFF_CPU, PAGE_FAULTS, SWITCHES, WALL};
+use table::{ALLOC, BLOCK_IO, CPU, EVENT, LOCK, MAJOR_FAULTS, OFF_CPU, PAGE_FAULTS, SWITCHES, WALL};
 
 /// What a sample counts. Every kind has a unit of weight; nothing assumes 99 Hz.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +24,8 @@ pub enum SampleKind {
     Switches,
     /// Events that a user named ([`super::NamedEvent`]): the label `event` tells which.
     Event,
+    /// Time in which requests of disks were out, by who sent them off. The label `event` tells the disk and which way.
+    BlockIo,
     /// Time in which a thread stood still: it waited for something, and not for a CPU.
     OffCpu,
     /// Waits for monitors and locks alone. No sample is of this kind: it is asked for, and holds waits.
@@ -131,6 +133,7 @@ impl SampleKind {
         Self::MajorFaults,
         Self::Switches,
         Self::Event,
+        Self::BlockIo,
         Self::OffCpu,
         Self::Alloc,
     ];
@@ -141,6 +144,7 @@ impl SampleKind {
         Self::MajorFaults,
         Self::Switches,
         Self::Event,
+        Self::BlockIo,
         Self::OffCpu,
         Self::Lock,
         Self::Alloc,
@@ -155,6 +159,7 @@ impl SampleKind {
             Self::MajorFaults => &MAJOR_FAULTS,
             Self::Switches => &SWITCHES,
             Self::Event => &EVENT,
+            Self::BlockIo => &BLOCK_IO,
             Self::OffCpu => &OFF_CPU,
             Self::Lock => &LOCK,
             Self::Alloc => &ALLOC,

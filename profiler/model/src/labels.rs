@@ -68,7 +68,7 @@ label_keys! {
         Lock = "lock";
         /// Name of the thread that held that lock, when the wait began; without the task that it ran.
         LockOwner = "lock_owner";
-        /// Which of the events that a user named a sample is of ([`super::NamedEvent`]).
+        /// Which of the events that a user named a sample is of ([`super::NamedEvent`]); of a disk's request, the disk and which way.
         Event = "event";
         /// Program name of the process (comm).
         Process = "process";

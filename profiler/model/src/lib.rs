@@ -42,14 +42,14 @@ pub use ids::{Pid, ProcessKey, Tid};
 pub use kind::{Amount, COUNT, KindFacts, Pace, SampleKind, Scale, ValueFacts};
 pub use labels::{LabelKey, LabelSet, LabelSetBuilder};
 pub use missing::{Missing, MissingPart};
-pub use named::{EventSource, MAX_NAMED, NamedEvent, PerfSort, perf_event_names};
+pub use named::{EventSource, MAX_NAMED, NamedEvent, PerfSort};
 pub use operator::{
     FrameSign, Operator, OperatorWalk, Placed, PlacedAs, PlanOperators, operator_of_generated,
 };
 pub use pause::{Pause, Pauses};
 pub use probe::{AllocProbe, FileId, NameProbe, PauseProbe};
 pub use process::{Deploy, JvmFacts, NameSource, ProcessRecord, Role};
-pub use profiler_ebpf::{DropReason, RuntimeId, StackEnd, StringLayout};
+pub use profiler_ebpf::{BlockWay, DropReason, RuntimeId, StackEnd, StringLayout};
 pub use raw::{RawEvent, RawPause, RawSample, RawStack, RawTask, RawWait, TaskEvent};
 pub use rewrite::LabelRewrite;
 pub use run_names::RunNames;

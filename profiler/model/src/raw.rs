@@ -22,8 +22,10 @@ pub struct RawSample {
     pub name_seq: u32,
     /// What the sample counts.
     pub kind: SampleKind,
-    /// Of a named event its slot; else 0.
+    /// Of a named event its slot, of a disk's request a [`profiler_ebpf::BlockWay`]; else 0.
     pub slot: u16,
+    /// Of a disk's request the disk, as the kernel numbers it; else 0.
+    pub device: u32,
     /// The sample interrupted the kernel.
     pub kernel_mode: bool,
 }

@@ -27,7 +27,7 @@ use super::waits::OpenWaits;
 use emberscope_aggregate::{ClockReading, Interner, Windows};
 use emberscope_capture::{Capture, CaptureError};
 use emberscope_model::{
-    Frame, LostCounts, ProcessKey, RawEvent, RawSample, RawThread, SampleKind, TaskEvent, UnknownReason,
+    Frame, LostCounts, ProcessKey, RawEvent, RawSample, RawThread, TaskEvent, UnknownReason,
 };
 use emberscope_process::Registry;
 use emberscope_process::threads::Threads;
@@ -204,10 +204,7 @@ impl Worker {
 
     fn count(&mut self, sample: &RawSample) {
         if let Some((labels, token)) = self.whose(sample) {
-            let labels = match sample.kind {
-                SampleKind::Event => self.named.tell(sample.slot, labels),
-                _ => labels,
-            };
+            let labels = self.named.tell(sample, labels);
             self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
         }
     }

@@ -37,7 +37,7 @@ pub struct RecordArgs {
     /// Samples a second and CPU, 1 to 1000.
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     hz: Option<Hz>,
-    /// Kinds of samples, as the daemon's setting: cpu, page-faults, major-faults, context-switches, off-cpu, alloc, and named events. The kind of --type is taken with them.
+    /// Kinds of samples, as the daemon's setting: cpu, page-faults, major-faults, context-switches, block-io, off-cpu, alloc, and named events. The kind of --type is taken with them.
     /// Without it cpu.
     #[arg(long, value_name = "LIST", help_heading = "Sampling")]
     events: Option<Events>,

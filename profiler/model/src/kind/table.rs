@@ -109,6 +109,27 @@ pub(super) static EVENT: KindFacts = KindFacts {
     none: "None of the named events was met in what is selected in this time, or none is sampled: --events cpu,off-cpu,block:block_rq_issue.",
 };
 
+/// What `block_rq_issue` and `block_rq_complete` tell: how long a device had a request. Several at once count each, so that a
+/// second of a disk may have many seconds.
+pub(super) static BLOCK_IO: KindFacts = KindFacts {
+    slug: "block-io",
+    tag: Some(SampleKindTag::BlockIo),
+    holds: &[SampleKind::BlockIo],
+    reason: None,
+    title: "time of disk requests",
+    weight: ValueFacts { name: "block_io", unit: "nanoseconds" },
+    period: ValueFacts { name: "requests", unit: "count" },
+    pace: Pace::Every(1),
+    profile: "block_io",
+    unit: "ns",
+    column: "DISK",
+    amount: Amount { key: "block_io_seconds", of: 1_000_000_000 },
+    picture: Scale { unit: "ms", of: 1e6 },
+    error: sampling_error,
+    colour: [220.0, 0.12, 0.68],
+    none: "What is selected sent no request to a disk in this time, or these are not sampled: --events cpu,off-cpu,block-io.",
+};
+
 /// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and
 /// what is estimated is which of a place's stacks they belong to. In a place they hardly differ (same system call,
 /// same depth), so that 20 stacks a second of a thread that waits all the time do, and its walks cost 1/5,000 of a

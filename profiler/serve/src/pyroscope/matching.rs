@@ -126,7 +126,7 @@ mod tests {
         ] {
             assert_eq!(type_names(text), ["cpu"], "{text}");
         }
-        assert_eq!(type_names(r#"{__unit__=~"nano.*"}"#), ["cpu", "off_cpu", "delay", "wall"]);
+        assert_eq!(type_names(r#"{__unit__=~"nano.*"}"#), ["cpu", "block_io", "off_cpu", "delay", "wall"]);
         for text in ["{}", ""] {
             assert_eq!(type_names(text).len(), types::ALL.len(), "{text}");
         }
