@@ -8,12 +8,12 @@
 #![allow(unsafe_code)]
 
 use crate::globals::{BLOCK_EVERY, BLOCK_RWBS};
-use crate::maps::{EVENTS, REQUESTS, Scratch};
-use crate::named::{counted, of_task, walk};
+use crate::maps::{EVENTS, NAMED, REQUESTS, Scratch};
+use crate::named::{of_task, walk};
 use crate::output::{Counts, room_for_events, waiting, wake_flags};
 use crate::send::stack_alone;
 use aya_ebpf::EbpfContext;
-use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
+use aya_ebpf::helpers::generated::{bpf_get_prandom_u32, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::tracepoint;
 use aya_ebpf::programs::TracePointContext;
@@ -26,6 +26,11 @@ use profiler_ebpf::{
 const DEV: usize = 8;
 const SECTOR: usize = 16;
 const SECTORS: usize = 24;
+
+/// After so long a CPU's requests are counted anew.
+const STRETCH_NS: u64 = 100_000_000;
+/// See [`drawn`].
+const AT_ONCE: u64 = 20;
 
 /// A request that is out.
 #[repr(C)]
@@ -46,7 +51,7 @@ pub struct Request {
 /// A request goes to its device.
 #[tracepoint]
 pub fn block_issue(ctx: TracePointContext) -> u32 {
-    let stands_for = counted(MAX_NAMED_EVENTS, BLOCK_EVERY.load());
+    let stands_for = drawn();
     if stands_for == 0 {
         return 0;
     }
@@ -95,6 +100,24 @@ pub fn block_complete(ctx: TracePointContext) -> u32 {
         counts.lost(&ctx, DropReason::RingFullSample);
     }
     0
+}
+
+/// One more request on this CPU: how many the sample stands for that is to be taken of it; 0: none is. Each is drawn by itself, and its
+/// chance is known before: the first of a burst is answered soonest, so that it must not stand for the others. In a stretch of
+/// [`STRETCH_NS`] the chance falls with their number, so that some [`AT_ONCE`] ln(1 + n / [`AT_ONCE`]) of n are taken.
+#[inline(always)]
+fn drawn() -> u64 {
+    let Some(counted) = NAMED.get_ptr_mut(MAX_NAMED_EVENTS) else { return 0 };
+    // SAFETY: this CPU's entry, and no program of a tracepoint comes in the middle of another; the helpers have no preconditions.
+    unsafe {
+        let now = bpf_ktime_get_ns();
+        if now - (*counted).since_ns >= STRETCH_NS {
+            ((*counted).events, (*counted).since_ns) = (0, now);
+        }
+        let one_of = BLOCK_EVERY.load() * (1 + (*counted).events / AT_ONCE);
+        (*counted).events += 1;
+        if u64::from(bpf_get_prandom_u32()) % one_of.max(1) == 0 { one_of } else { 0 }
+    }
 }
 
 /// By what a request is known; None: it moves nothing.

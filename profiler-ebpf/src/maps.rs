@@ -158,7 +158,7 @@ pub static NEXT: ProgramArray = ProgramArray::with_max_entries(1, 0);
 #[map]
 pub static COUNTERS: PerCpuArray<[u64; COUNTER_SLOTS]> = PerCpuArray::with_max_entries(1, 0);
 
-/// What is counted of each named event's slot, and behind them of disks' requests.
+/// What is counted of each named event's slot, and in one behind them of disks' requests.
 #[map]
 pub static NAMED: PerCpuArray<named::Counted> = PerCpuArray::with_max_entries(MAX_NAMED_EVENTS + 1, 0);
 

@@ -33,10 +33,10 @@ use profiler_ebpf::{
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Counted {
-    /// Events since the last sample.
-    events: u64,
-    /// When that was.
-    sampled_ns: u64,
+    /// Events since then.
+    pub events: u64,
+    /// When the last sample was taken, or the count began.
+    pub since_ns: u64,
 }
 
 macro_rules! slot {
@@ -80,17 +80,17 @@ pub fn of_task(scratch: *mut Scratch) -> Result<Start, StackEnd> {
 
 /// One more event on this CPU, of which there is a sample each so many: what the sample weighs that is to be taken; 0: none is.
 #[inline(always)]
-pub fn counted(slot: u32, every: u64) -> u64 {
+fn counted(slot: u32, every: u64) -> u64 {
     let Some(counted) = NAMED.get_ptr_mut(slot) else { return 0 };
     // SAFETY: this CPU's entry, and no program of a tracepoint comes in the middle of another.
     unsafe {
         (*counted).events += 1;
         let now = bpf_ktime_get_ns();
         let events = (*counted).events;
-        if events < every || now - (*counted).sampled_ns < NAMED_GAP_NS {
+        if events < every || now - (*counted).since_ns < NAMED_GAP_NS {
             return 0;
         }
-        ((*counted).events, (*counted).sampled_ns) = (0, now);
+        ((*counted).events, (*counted).since_ns) = (0, now);
         events
     }
 }
