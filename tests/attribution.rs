@@ -171,7 +171,7 @@ impl Case<'_> {
 
     fn samples_carry_their_tasks_labels(&self) -> Result<()> {
         let mut all = samples(self.daemon, &format!("{}&role=executor", self.query()))?;
-        let warm_up = self.stages("warm-up")?;
+        let warm_up = self.stages("warm-up")?; // Its tasks work in every method.
         all.retain(|sample| sample.number("stage").is_none_or(|stage| !warm_up.contains(&stage)));
         let ids =
             |task: &Task| [task.stage, task.stage_attempt, task.index, task.attempt, task.tid].map(Some);

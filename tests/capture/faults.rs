@@ -3,7 +3,7 @@
 
 use super::{Got, at_99_hz, host, record, start};
 use emberscope_capture::CaptureConfig;
-use emberscope_model::SampleKind;
+use emberscope_model::{RawSample, SampleKind};
 use emberscope_tests::skip;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
@@ -68,19 +68,28 @@ impl Drop for Counted {
 
 /// What samples of a kind weigh together.
 pub fn weight(got: &Got, pid: u32, kind: SampleKind) -> u64 {
-    got.samples(pid).iter().filter(|sample| sample.kind == kind).map(|sample| sample.weight).sum()
+    of_kind(got, pid, kind).iter().map(|sample| sample.weight).sum()
+}
+
+/// Of samples, how many have a user stack of which one of the first `frames` is in the function.
+pub fn of_function(got: &Got, samples: &[&RawSample], function: u64, frames: usize) -> usize {
+    let stacks = got.stacks();
+    let is_inside = |sample: &&&RawSample| {
+        let user = stacks.get(&sample.stack).map_or(&[][..], |stack| &*stack.user);
+        user.iter().take(frames).any(|frame| (function..function + 256).contains(&frame.value))
+    };
+    samples.iter().filter(is_inside).count()
+}
+
+/// Samples of a kind.
+pub fn of_kind(got: &Got, pid: u32, kind: SampleKind) -> Vec<&RawSample> {
+    got.samples(pid).into_iter().filter(|sample| sample.kind == kind).collect()
 }
 
 /// Of a kind's samples, how many have a user stack whose first frame is in the function; and all.
 fn inside(got: &Got, pid: u32, kind: SampleKind, function: u64) -> (usize, usize) {
-    let stacks = got.stacks();
-    let (mut inside, mut all) = (0, 0);
-    for sample in got.samples(pid).into_iter().filter(|sample| sample.kind == kind) {
-        all += 1;
-        let leaf = stacks.get(&sample.stack).and_then(|stack| stack.user.first());
-        inside += usize::from(leaf.is_some_and(|leaf| (function..function + 256).contains(&leaf.value)));
-    }
-    (inside, all)
+    let samples = of_kind(got, pid, kind);
+    (of_function(got, &samples, function, 1), samples.len())
 }
 
 #[test]

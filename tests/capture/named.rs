@@ -1,10 +1,10 @@
 //! Events that a user names: a tracepoint and one of perf's, as many as there were and where they were met; and those that this
 //! host does not have, which it says.
 
-use super::faults::{Counted, weight};
-use super::{Got, at_99_hz, host, record, start};
+use super::faults::{Counted, of_function, of_kind, weight};
+use super::{at_99_hz, host, record, start};
 use emberscope_capture::CaptureConfig;
-use emberscope_model::{NamedEvent, RawEvent, RawSample, SampleKind};
+use emberscope_model::{NamedEvent, RawEvent, SampleKind};
 use emberscope_tests::tracefs;
 use std::time::Duration;
 
@@ -16,11 +16,6 @@ const EVERY: u64 = 50;
 fn named(events: &[&str]) -> CaptureConfig {
     let named = events.iter().map(|event| event.parse::<NamedEvent>().expect("an event")).collect();
     CaptureConfig { named, ..at_99_hz() }
-}
-
-fn of_slot(got: &Got, pid: u32, slot: u16) -> Vec<RawSample> {
-    let events = got.samples(pid).into_iter();
-    events.filter(|sample| sample.kind == SampleKind::Event && sample.slot == slot).copied().collect()
 }
 
 #[test]
@@ -40,19 +35,15 @@ fn named_events_are_those_that_happen_and_where() {
     assert_eq!(counted, NAMES);
 
     let pid = program.child.id();
-    let samples = of_slot(&got, pid, 0);
+    let mut samples = of_kind(&got, pid, SampleKind::Event);
+    samples.retain(|sample| sample.slot == 0);
     let sampled: u64 = samples.iter().map(|sample| sample.weight).sum();
     // A thousand a second of a CPU at most: the rest weighs with the next, and what came after the last is not told.
     let slack = NAMES / 20;
     assert!(sampled.abs_diff(NAMES) <= slack, "{sampled} sampled, {NAMES} counted");
     assert!(samples.len() as u64 <= 4_000 * capture.cpus() as u64, "{} samples", samples.len());
     assert!(samples.iter().all(|sample| sample.weight >= EVERY));
-    let stacks = got.stacks();
-    let caller = |sample: &&RawSample| {
-        let frames = stacks.get(&sample.stack).map_or(&[][..], |stack| &*stack.user);
-        frames.iter().take(3).any(|frame| (renames..renames + 256).contains(&frame.value))
-    };
-    let inside = samples.iter().filter(caller).count();
+    let inside = of_function(&got, &samples, renames, 3);
     assert!(inside * 100 >= samples.len() * 98, "{inside} of {} are in the function", samples.len());
     assert!(weight(&got, pid, SampleKind::Cpu) > 0, "it took time too");
     assert!(got.events.iter().all(|event| !matches!(event, RawEvent::Sample(sample) if sample.slot > 1)));

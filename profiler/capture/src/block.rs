@@ -1,18 +1,14 @@
-//! Requests of disks: a [`Source`] on the tracepoints where they go out and come back.
+//! Requests of disks: a source on the tracepoints where they go out and come back.
 //!
 //! The records' form is checked against tracefs before it is believed, as the programs read them by fixed places.
 
 use super::error::CaptureError;
 use super::features::HostFeatures;
-use super::loader;
-use super::named::{old, tracefs};
-use super::source::{Source, SourceState};
+use super::source::SourceState;
+use super::tracepoints::{Tracepoint, TracepointSource, too_old, tracefs};
 use aya::Ebpf;
-use aya::programs::TracePoint;
-use aya::programs::trace_point::TracePointLinkId;
 use emberscope_model::SampleKind;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 /// The programs, and their tracepoints. What comes back is watched first.
 const PROGRAMS: [(&str, &str); 2] =
@@ -21,57 +17,30 @@ const GROUP: &str = "block";
 /// Where the programs read what both records have: field, offset, bytes.
 const FIELDS: [(&str, u32, u32); 3] = [("dev", 8, 4), ("sector", 16, 8), ("nr_sector", 24, 4)];
 
-/// The tracepoints, which are the whole machine's: attached while there is a CPU to watch.
-pub(super) struct BlockSource {
+/// Loads the programs, where this host has what they need. The source is on no CPU yet; a sample stands for `every` requests.
+///
+/// # Errors
+/// Those of [`TracepointSource::load`].
+pub(super) fn source(
+    ebpf: &mut Ebpf,
+    (features, programs): (&HostFeatures, &mut Vec<&'static str>),
     every: u64,
-    lacks: Option<Cow<'static, str>>,
-    cpus: BTreeSet<u32>,
-    links: Vec<(&'static str, TracePointLinkId)>,
-}
-
-impl BlockSource {
-    /// Loads the programs, where this host has what they need. The source is on no CPU yet; a sample stands for `every`
-    /// requests.
-    ///
-    /// # Errors
-    /// [`CaptureError::Refused`], [`CaptureError::Program`] or [`CaptureError::Missing`]: a program cannot be loaded.
-    pub(super) fn load(
-        ebpf: &mut Ebpf,
-        every: u64,
-        features: &HostFeatures,
-        programs: &mut Vec<&'static str>,
-    ) -> Result<Self, CaptureError> {
-        let lacks = old(features).or_else(|| other_form().map(Cow::Owned));
-        for (name, _) in PROGRAMS.into_iter().filter(|_| lacks.is_none()) {
-            let program: &mut TracePoint = loader::program(ebpf, name)?;
-            program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
-            programs.push(name);
-        }
-        Ok(Self { every, lacks, cpus: BTreeSet::new(), links: Vec::new() })
-    }
-
-    /// Puts the programs on the tracepoints, or takes them off.
-    fn set(&mut self, ebpf: &mut Ebpf) -> Result<(), CaptureError> {
-        if self.cpus.is_empty() {
-            for (name, link) in self.links.drain(..) {
-                let program: &mut TracePoint = loader::program(ebpf, name)?;
-                program.detach(link).map_err(|e| CaptureError::attach(name, e))?;
-            }
-        } else if self.links.is_empty() {
-            for (name, tracepoint) in PROGRAMS {
-                let program: &mut TracePoint = loader::program(ebpf, name)?;
-                let link = program.attach(GROUP, tracepoint).map_err(|e| CaptureError::attach(name, e))?;
-                self.links.push((name, link));
-            }
-        }
-        Ok(())
-    }
+) -> Result<TracepointSource, CaptureError> {
+    let lacks = too_old(features).map(Cow::Borrowed).or_else(|| other_form().map(Cow::Owned));
+    let point = |(program, name): (&'static str, &str)| Tracepoint {
+        program,
+        group: GROUP.into(),
+        name: name.into(),
+    };
+    let of = SourceState { kind: SampleKind::BlockIo, event: None, every, cpus: 0 };
+    TracepointSource::load(ebpf, (features, programs), of, PROGRAMS.map(point).into(), lacks)
 }
 
 /// Why the records cannot be read.
 fn other_form() -> Option<String> {
-    let Some(events) = tracefs() else {
-        return Some("there is no tracefs: mount it at /sys/kernel/tracing".to_owned());
+    let events = match tracefs() {
+        Ok(events) => events,
+        Err(why) => return Some(why),
     };
     PROGRAMS.into_iter().find_map(|(_, tracepoint)| {
         let path = events.join(GROUP).join(tracepoint).join("format");
@@ -86,7 +55,7 @@ fn other_form() -> Option<String> {
 
 /// Where `rwbs` is in the records of requests that go out.
 pub(super) fn rwbs_at() -> Option<u32> {
-    let format = tracefs()?.join(GROUP).join("block_rq_issue/format");
+    let format = tracefs().ok()?.join(GROUP).join("block_rq_issue/format");
     place(&std::fs::read_to_string(format).ok()?, "rwbs").map(|(at, _)| at)
 }
 
@@ -103,26 +72,6 @@ fn place(format: &str, field: &str) -> Option<(u32, u32)> {
         (name == field).then_some((number("offset:")?, number("size:")?))
     };
     format.lines().find_map(of)
-}
-
-impl Source for BlockSource {
-    fn state(&self) -> SourceState {
-        SourceState { kind: SampleKind::BlockIo, event: None, every: self.every, cpus: self.cpus.len() }
-    }
-
-    fn lacks(&self, _host: &HostFeatures) -> Option<Cow<'static, str>> {
-        self.lacks.clone()
-    }
-
-    fn attach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<bool, CaptureError> {
-        self.cpus.insert(cpu);
-        self.set(ebpf).map(|()| true)
-    }
-
-    fn detach(&mut self, ebpf: &mut Ebpf, cpu: u32) -> Result<(), CaptureError> {
-        self.cpus.remove(&cpu);
-        self.set(ebpf)
-    }
 }
 
 #[cfg(test)]

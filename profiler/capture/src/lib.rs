@@ -39,6 +39,7 @@ mod stats;
 mod tables;
 mod thread_features;
 mod threads;
+mod tracepoints;
 mod uprobe_right;
 mod workers;
 

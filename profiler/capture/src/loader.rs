@@ -4,7 +4,6 @@
 mod globals;
 
 use super::alloc::AllocSource;
-use super::block::BlockSource;
 use super::config::CaptureConfig;
 use super::error::CaptureError;
 use super::features::HostFeatures;
@@ -101,7 +100,7 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     }
 
     if let Some(every) = config.every(SampleKind::BlockIo) {
-        sources.push(Box::new(BlockSource::load(&mut ebpf, every, features, &mut programs)?));
+        sources.push(Box::new(block::source(&mut ebpf, (features, &mut programs), every)?));
     }
     if !config.named.is_empty() {
         sources.extend(named::sources(&mut ebpf, (config, features), &mut programs)?);
@@ -225,7 +224,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     };
     let named_every = globals::named_every(&config.named);
     let requests = if block_every.is_some() { MAX_BLOCK_REQUESTS } else { 1 };
-    let (block_every, block_rwbs) = (block_every.unwrap_or(1), block::rwbs_at().unwrap_or(0));
+    let block_rwbs = block_every.and_then(|_| block::rwbs_at()).unwrap_or(0);
+    let block_every = block_every.unwrap_or(1);
     let wake = u64::from(ring_bytes / 4);
     let seen_sets = config.seen_sets(cpus);
     let seen_mask = seen_sets - 1;

@@ -10,6 +10,7 @@ use super::features::HostFeatures;
 use super::loader;
 use super::session::Capture;
 use super::source::{Source, SourceState};
+use super::tracepoints::too_old;
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 use aya::programs::RawTracePoint;
@@ -70,13 +71,9 @@ impl OffCpuSource {
 /// What this host lacks for sampling waits, and what mends that.
 pub(super) fn lacks(host: &HostFeatures) -> Option<&'static str> {
     let offsets = &host.offsets;
-    if !host.task_pt_regs || !host.bpf_loop {
-        return Some("bpf_task_pt_regs and bpf_loop: Linux 5.17 with CONFIG_DEBUG_INFO_BTF brings them");
-    }
-    if !host.raw_tracepoints || offsets.task_state.is_none() || offsets.task_pid.is_none() {
-        return Some("BPF programs on the scheduler's tracepoints: CONFIG_BPF_EVENTS brings them");
-    }
-    None
+    let watched = host.raw_tracepoints && offsets.task_state.is_some() && offsets.task_pid.is_some();
+    let unwatched = "BPF programs on the scheduler's tracepoints: CONFIG_BPF_EVENTS brings them";
+    too_old(host).or_else(|| (!watched).then_some(unwatched))
 }
 
 impl Source for OffCpuSource {

@@ -19,28 +19,31 @@ pub struct Sampled {
 
 /// The kinds that are sampled, CPU time among them: what stands still, and who is there, is known by its ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Events(Vec<Sampled>, Vec<NamedEvent>);
+pub struct Events {
+    kinds: Vec<Sampled>,
+    named: Vec<NamedEvent>,
+}
 
 impl Events {
     /// CPU time alone.
     pub fn cpu() -> Self {
-        Self(vec![Sampled { kind: SampleKind::Cpu, every: None }], Vec::new())
+        Self { kinds: vec![Sampled { kind: SampleKind::Cpu, every: None }], named: Vec::new() }
     }
 
     /// Each kind that is sampled, once.
     pub fn get(&self) -> &[Sampled] {
-        &self.0
+        &self.kinds
     }
 
     /// Events that are named, each once.
     pub fn named(&self) -> &[NamedEvent] {
-        &self.1
+        &self.named
     }
 
     /// These, and a kind that may be missing among them. Events have names, and are these alone.
     pub fn with(mut self, kind: SampleKind) -> Self {
-        if kind != SampleKind::Event && self.0.iter().all(|sampled| sampled.kind != kind) {
-            self.0.push(Sampled { kind, every: kind.facts().pace.usual() });
+        if kind != SampleKind::Event && self.kinds.iter().all(|sampled| sampled.kind != kind) {
+            self.kinds.push(Sampled { kind, every: kind.facts().pace.usual() });
         }
         self
     }
@@ -49,11 +52,11 @@ impl Events {
 impl FromStr for Events {
     type Err = Refused;
     fn from_str(text: &str) -> Result<Self, Refused> {
-        let (mut all, mut named): (Vec<Sampled>, Vec<NamedEvent>) = Default::default();
+        let (mut kinds, mut named): (Vec<Sampled>, Vec<NamedEvent>) = Default::default();
         for item in text.split(',').map(str::trim) {
             let again = if let Some(sampled) = one(item) {
-                let again = all.iter().any(|known| known.kind == sampled.kind);
-                all.push(sampled);
+                let again = kinds.iter().any(|known| known.kind == sampled.kind);
+                kinds.push(sampled);
                 again
             } else if let Ok(event) = item.parse::<NamedEvent>() {
                 let again = named.iter().any(|known| known.name == event.name);
@@ -66,8 +69,8 @@ impl FromStr for Events {
                 return refused(ALLOWED);
             }
         }
-        let has_cpu = all.iter().any(|sampled| sampled.kind == SampleKind::Cpu);
-        if has_cpu && named.len() <= MAX_NAMED { Ok(Self(all, named)) } else { refused(ALLOWED) }
+        let has_cpu = kinds.iter().any(|sampled| sampled.kind == SampleKind::Cpu);
+        if has_cpu && named.len() <= MAX_NAMED { Ok(Self { kinds, named }) } else { refused(ALLOWED) }
     }
 }
 
@@ -105,14 +108,14 @@ const fn most(kind: SampleKind) -> u64 {
 
 impl fmt::Display for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, Sampled { kind, every }) in self.0.iter().enumerate() {
+        for (place, Sampled { kind, every }) in self.kinds.iter().enumerate() {
             let comma = if place > 0 { "," } else { "" };
             match every.filter(|_| *every != kind.facts().pace.usual()) {
                 Some(every) => write!(f, "{comma}{}={every}", kind.slug())?,
                 None => write!(f, "{comma}{}", kind.slug())?,
             }
         }
-        self.1.iter().try_for_each(|event| write!(f, ",{event}"))
+        self.named.iter().try_for_each(|event| write!(f, ",{event}"))
     }
 }
 
