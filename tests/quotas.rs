@@ -34,16 +34,21 @@ impl Group {
                 controllers.split(',').any(|name| name == wanted).then(|| path.trim_start_matches('/'))
             })
         };
-        let (root, path, quota) = match path("cpu") {
-            Some(path) => (Path::new("/sys/fs/cgroup/cpu"), path, ("cpu.cfs_quota_us", "20000", "-1")),
+        let (root, path, quota, weight) = match path("cpu") {
+            Some(path) => {
+                let quota = ("cpu.cfs_quota_us", "20000", "-1");
+                (Path::new("/sys/fs/cgroup/cpu"), path, quota, ("cpu.shares", "262144"))
+            }
             None => {
                 let root = Path::new("/sys/fs/cgroup");
                 std::fs::write(root.join("cgroup.subtree_control"), "+cpu").ok()?;
-                (root, path("")?, ("cpu.max", "20000 100000", "max 100000"))
+                (root, path("")?, ("cpu.max", "20000 100000", "max 100000"), ("cpu.weight", "10000"))
             }
         };
         let dir = root.join(name);
         std::fs::create_dir_all(&dir).ok()?;
+        // The most there is: what others want of the CPU must not keep the group within its quota.
+        std::fs::write(dir.join(weight.0), weight.1).ok()?;
         let group = Self { dir, home: root.join(path), quota };
         (group.dir.join(quota.0).exists() && group.throttled().is_ok()).then_some(group)
     }
