@@ -5,11 +5,13 @@
 //! Needs root and the optimised daemon; skips else.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{Here, skip, wait_visible};
-use xtask::oracle::python::{self, Judged, Python, SCENES, SPLIT, Split};
+use emberscope_tests::{Daemon, Here, skip, wait_visible};
+use std::path::Path;
+use std::time::Duration;
+use xtask::oracle::python::{self, Judged, Plan, Python, SCENES, SPLIT, Split};
 
 /// Windows of the daemon; scenes begin and end with one, and one lies between.
-const WINDOW_MS: u64 = 1_000;
+const WINDOW: Duration = Duration::from_secs(1);
 /// Far from what the kernel's tick (250 or 1,000 a second) goes into: beside other work the program's turns begin and end with
 /// a tick, and samples that keep pace with it see the same part of each turn for a third of a second.
 const HZ: &str = "701";
@@ -33,22 +35,37 @@ fn python_stacks_are_as_their_threads_tell_them() -> Result<()> {
     }
     let dir = tempfile::tempdir()?;
     let daemon = here.daemon(dir.path(), &["--window", "1s", "--hz", HZ])?;
-    for python in &pythons {
-        let scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).chain(SPLIT).collect();
-        let ran = python::run(python, &scenes, WINDOW_MS / 1000, WINDOW_MS, &dir.path().join("oracle.log"))?;
-        let ended = ran.scenes.iter().map(|scene| scene.range.1).max().context("no scene has run")?;
-        wait_visible(&daemon, ended)?;
-        // During the first the interpreter is found and looked at.
-        for scene in ran.scenes.iter().skip(1).filter(|scene| scene.shares.is_empty()) {
-            judge(python, scene, &Judged::of(&daemon, ran.pid, scene)?)?;
-        }
-        let split = Split::of(&daemon, &ran)?;
-        println!("{} {split:?}", python.version);
-        let bar = SPLIT_BAR + 0.7 / (split.n.max(1) as f64).sqrt();
-        let off = split.shares.values().any(|(seen, truth)| (seen - truth).abs() > bar);
-        ensure!(!off && split.n > 0, "{}: {split:?}", python.version);
+    // Two at a time: between its scenes a program sleeps as long as a scene takes.
+    for pair in pythons.chunks(2) {
+        std::thread::scope(|scope| {
+            let judged: Vec<_> =
+                pair.iter().map(|python| scope.spawn(|| as_told(&daemon, python, dir.path()))).collect();
+            judged
+                .into_iter()
+                .try_for_each(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })?;
     }
     ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+fn as_told(daemon: &Daemon, python: &Python, dir: &Path) -> Result<()> {
+    let scenes: Vec<&str> = std::iter::once(WARM_UP).chain(SCENES).chain(SPLIT).collect();
+    let dir = dir.join(&python.version);
+    std::fs::create_dir(&dir)?;
+    let plan = Plan { scenes: &scenes, each: WINDOW, window: WINDOW, log: &dir.join("oracle.log") };
+    let ran = python::run(daemon, python, &plan)?;
+    let ended = ran.scenes.iter().map(|scene| scene.range.1).max().context("no scene has run")?;
+    wait_visible(daemon, ended)?;
+    // During the first its tables are built.
+    for scene in ran.scenes.iter().skip(1).filter(|scene| scene.shares.is_empty()) {
+        judge(python, scene, &Judged::of(daemon, ran.pid, scene)?)?;
+    }
+    let split = Split::of(daemon, &ran)?;
+    println!("{} {split:?}", python.version);
+    let bar = SPLIT_BAR + 0.7 / (split.n.max(1) as f64).sqrt();
+    let off = split.shares.values().any(|(seen, truth)| (seen - truth).abs() > bar);
+    ensure!(!off && split.n > 0, "{}: {split:?}", python.version);
     Ok(())
 }
 

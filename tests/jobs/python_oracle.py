@@ -1,6 +1,7 @@
 """Tells its own stacks: each scene burns CPU in one place, and says when that was and what sys._getframe saw there.
 
-Usage: python_oracle.py SCENE[,SCENE..] SECONDS WINDOW_MS. A scene's time begins and ends with a window; one of stacks is
+Usage: python_oracle.py SCENE[,SCENE..] SECONDS WINDOW_MS KNOWN. The scenes begin when the file KNOWN is there: until then it runs
+as in one of them, so that it can be found and looked at. A scene's time begins and ends with a window; one of stacks is
 entered before and left after it, so that all of its time is in one place. A line of JSON each:
 {"scene", "from", "until" (Unix milliseconds), "stack" (root first)}; of a split {"shares"} of thread CPU time instead, by
 function, by function and line (`lines`), or of Python code and numpy's (`numpy`, which wants numpy).
@@ -10,6 +11,7 @@ Runs on Python 3.8 and newer.
 import asyncio
 import functools
 import json
+import os
 import random
 import sys
 import threading
@@ -216,6 +218,8 @@ def numpy(until, now=time.time, cpu=time.thread_time):
 def main():
     seconds, window = float(sys.argv[2]), int(sys.argv[3]) / 1000
     sys.setrecursionlimit(5000)
+    while not os.path.exists(sys.argv[4]):
+        generators(time.time() + 0.1)
     for name in sys.argv[1].split(","):
         shared = name in ("split", "lines", "numpy")
         early, late = (0.0, -0.005) if shared else (0.4 * window, 0.1 * window)

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Scenes whose stack stays as it is for all of their time.
 pub const SCENES: [&str; 11] = [
@@ -37,7 +37,9 @@ pub const LINES: [&str; 4] = ["lines"; 4];
 pub const NUMPY: [&str; 5] = ["numpy"; 5];
 /// The program, in a chroot.
 const COPY: &str = "tmp/python_oracle.py";
-/// Until the program is known and its tables are built, and after its end.
+/// What its scenes wait for: a file beside its output, or in a chroot beside itself.
+const KNOWN: &str = "python_oracle.known";
+/// Until the program is known, and after its end.
 const SLACK: Duration = Duration::from_secs(60);
 
 /// A CPython of this machine.
@@ -105,21 +107,41 @@ pub struct Ran {
     pub pid: u32,
 }
 
-/// Runs scenes, each for so many whole windows.
-pub fn run(python: &Python, scenes: &[&str], seconds: u64, window_ms: u64, log: &Path) -> Result<Ran> {
+/// Scenes to run.
+pub struct Plan<'a> {
+    /// Their names.
+    pub scenes: &'a [&'a str],
+    /// Each for so long, in whole windows.
+    pub each: Duration,
+    /// The daemon's.
+    pub window: Duration,
+    /// The program's output.
+    pub log: &'a Path,
+}
+
+/// Runs scenes, once the daemon knows the interpreter.
+pub fn run(daemon: &Daemon, python: &Python, plan: &Plan) -> Result<Ran> {
+    let Plan { scenes, each, window, log } = *plan;
     let script = places::workspace().join("tests/jobs/python_oracle.py");
     let (first, rest) = python.command.split_first().context("a Python without a program")?;
     let mut command = Command::new(first);
+    let known = python.root.as_ref().map_or(log.with_file_name(KNOWN), |root| root.join("tmp").join(KNOWN));
+    let _ = std::fs::remove_file(&known);
     // What runs in a chroot sees nothing of the workspace.
+    let seen = |path: &Path| match &python.root {
+        Some(root) => path.strip_prefix(root).map_or(path.to_owned(), |path| Path::new("/").join(path)),
+        None => path.to_owned(),
+    };
     let script = match &python.root {
         None => script,
         Some(root) => {
             let copy = root.join(COPY);
             std::fs::copy(&script, &copy).with_context(|| format!("writing {}", copy.display()))?;
-            Path::new("/").join(COPY)
+            seen(&copy)
         }
     };
-    command.args(rest).arg(script).arg(scenes.join(",")).args([seconds.to_string(), window_ms.to_string()]);
+    command.args(rest).arg(script).arg(scenes.join(","));
+    command.arg(each.as_secs_f64().to_string()).arg(window.as_millis().to_string()).arg(seen(&known));
     if let Some(packages) = &python.packages {
         // Else numpy's own threads are samples of the process.
         command.env("PYTHONPATH", packages).env("OPENBLAS_NUM_THREADS", "1");
@@ -127,12 +149,24 @@ pub fn run(python: &Python, scenes: &[&str], seconds: u64, window_ms: u64, log: 
     let shown = step::shown(&command);
     let mut running = Running::start("the Python oracle", &mut command, log)?;
     let pid = running.pid();
-    running
-        .wait(SLACK + Duration::from_secs(seconds + 2 * window_ms.div_ceil(1000)) * scenes.len() as u32)?;
+    let begun = Instant::now();
+    while !is_known(daemon, pid)? {
+        ensure!(begun.elapsed() < SLACK, "the daemon shows no Python frame of {shown} in {SLACK:?}");
+        ensure!(running.ended()?.is_none(), "{shown} ended:\n{}", step::tail(log, 30));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    std::fs::write(&known, "").with_context(|| format!("writing {}", known.display()))?;
+    running.wait(SLACK + (each + 2 * window) * scenes.len() as u32)?;
     let text = std::fs::read_to_string(log).with_context(|| format!("reading {}", log.display()))?;
     let told: Vec<Scene> = text.lines().filter_map(scene).collect();
     ensure!(told.len() == scenes.len(), "{shown} told {} of {} scenes:\n{text}", told.len(), scenes.len());
     Ok(Ran { scenes: told, pid })
+}
+
+/// Whether the daemon has seen a stack of it with its first Python frame.
+fn is_known(daemon: &Daemon, pid: u32) -> Result<bool> {
+    let answer = daemon.json(&format!("/api/v1/flamegraph?pid={pid}&format=json"))?;
+    Ok(stacks(&answer).iter().any(|(_, names)| names.first().is_some_and(|name| name == "<module>")))
 }
 
 fn scene(line: &str) -> Option<Scene> {

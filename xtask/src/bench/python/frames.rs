@@ -5,10 +5,11 @@ use crate::bench::bpf_stats::BpfStats;
 use crate::bench::row::Row;
 use crate::bench::stacks::Kernel;
 use crate::launch::Daemon;
-use crate::oracle::python::{self, Judged, LINES, NUMPY, Part, Python, Ran, SCENES, SPLIT, Split};
+use crate::oracle::python::{self, Judged, LINES, NUMPY, Part, Plan, Python, Ran, SCENES, SPLIT, Split};
 use crate::setup::packages;
 use anyhow::Result;
 use std::process::Command;
+use std::time::Duration;
 
 /// Of 100 samples.
 const ROOTED: f64 = 99.0;
@@ -62,7 +63,7 @@ fn one(bench: &Bench, daemon: &Daemon, python: &Python) -> Result<Vec<Row>> {
         (Rows::Numpy, &NUMPY, "numpy", Part::Numpy),
     ];
     let wanted = |rows| bench.wants(rows) && (rows != Rows::Numpy || python.packages.is_some());
-    // Until the interpreter is known: the first scene is not judged.
+    // Until its tables are built: the first scene is not judged.
     let mut scenes = vec![WARM_UP];
     if bench.wants(Rows::Frames) {
         scenes.extend(SCENES);
@@ -70,7 +71,9 @@ fn one(bench: &Bench, daemon: &Daemon, python: &Python) -> Result<Vec<Row>> {
     scenes.extend(splits.iter().filter(|split| wanted(split.0)).flat_map(|split| split.1));
     let before = Kernel::read(daemon)?;
     let log = bench.work.join("oracle.log");
-    let ran = python::run(python, &scenes, bench.options.seconds, WINDOW_MS, &log)?;
+    let (each, window) = (Duration::from_secs(bench.options.seconds), Duration::from_millis(WINDOW_MS));
+    let plan = Plan { scenes: &scenes, each, window, log: &log };
+    let ran = python::run(daemon, python, &plan)?;
     std::thread::sleep(VISIBLE_AFTER);
     let kernel = Kernel::read(daemon)?.since(&before);
     let mut rows = Vec::new();
