@@ -16,40 +16,44 @@ use xtask::setup::packages;
 
 /// How long the phases of the job may take on a crowded machine.
 const WORK: Duration = Duration::from_secs(600);
+/// Of a partition; each burns 25 ms.
+const CALLS: &str = "20";
 /// What type information has where the kernel has the tracepoint.
 const SENDS: &[u8] = b"btf_trace_sock_send_length\0";
 /// Frames that are a partition's, by its number modulo 4.
 const WORKS_IN: [&str; 4] = ["crc32", "EVP_", "BZ2_bz", "lzma_"];
 
+/// Kinds of functions that get Arrow's batches: pandas_udf, mapInPandas, applyInPandas of one and of two data frames and with a
+/// state.
+const OF_PANDAS: &str = "arrow,map,apply,cogroup,state";
+
 #[test]
 fn python_workers_of_spark_3() -> Result<()> {
-    let Some(here) = Here::or_skip("python_workers_of_spark_3") else { return Ok(()) };
-    python_workers(&here, "udf,rdd,two,foreach", &[])
-}
-
-#[test]
-fn python_workers_of_pandas_on_spark_3() -> Result<()> {
-    let test = "python_workers_of_pandas_on_spark_3";
+    let test = "python_workers_of_spark_3";
     let Some(here) = Here::or_skip(test) else { return Ok(()) };
-    python_workers_of_pandas(test, &here, "")
+    python_workers_of_all_kinds(test, &here, OF_PANDAS)
 }
 
 #[test]
-fn python_workers_of_pandas_on_the_newest_spark() -> Result<()> {
-    let test = "python_workers_of_pandas_on_the_newest_spark";
+fn python_workers_of_the_newest_spark() -> Result<()> {
+    let test = "python_workers_of_the_newest_spark";
     let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
     // Data sources in Python came with Spark 4.0.
-    python_workers_of_pandas(test, &here, ",source")
+    python_workers_of_all_kinds(test, &here, &format!("{OF_PANDAS},source"))
 }
 
-/// Functions that get Arrow's batches: pandas_udf, mapInPandas, applyInPandas of one and of two data frames and with a state.
-fn python_workers_of_pandas(test: &str, here: &Here, more: &str) -> Result<()> {
-    let Some(packages) = packages::pandas_installed(&here.venv) else {
-        skip(test, "no pandas for Spark's Python: ./x setup fetches it from PyPI");
-        return Ok(());
-    };
-    let kinds = format!("arrow,map,apply,cogroup,state,foreach{more}");
-    python_workers_with(here, &kinds, &[], Some(packages))
+fn python_workers_of_all_kinds(test: &str, here: &Here, of_pandas: &str) -> Result<()> {
+    let kinds = "udf,rdd,two,foreach";
+    match packages::pandas_installed(&here.venv) {
+        Some(packages) => python_workers_with(here, &format!("{kinds},{of_pandas}"), &[], Some(packages)),
+        None => {
+            skip(
+                test,
+                "no pandas for Spark's Python, so no function of Arrow's batches: ./x setup fetches it",
+            );
+            python_workers(here, kinds, &[])
+        }
+    }
 }
 
 #[test]
@@ -70,13 +74,6 @@ fn python_workers_over_unix_sockets() -> Result<()> {
     python_workers(&here, "udf,rdd,two", &[("spark.python.unix.domain.socket.enabled", "true")])
 }
 
-#[test]
-fn python_workers_of_the_newest_spark() -> Result<()> {
-    let test = "python_workers_of_the_newest_spark";
-    let Some(here) = Here::or_skip(test).and_then(|here| here.with_newest_spark(test)) else { return Ok(()) };
-    python_workers(&here, "udf,rdd,two", &[])
-}
-
 /// What a task's function noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Called {
@@ -85,6 +82,18 @@ struct Called {
     attempt: u64,
     tid: u64,
 }
+
+/// CPU nanoseconds that a worker noted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Noted {
+    /// In the task's function.
+    used: u64,
+    /// Since the worker's start, when it noted the task's last call.
+    so_far: u64,
+}
+
+/// By pid and task.
+type Calls = BTreeMap<(u64, Called), Noted>;
 
 fn python_workers(here: &Here, kinds: &str, conf: &[(&str, &str)]) -> Result<()> {
     python_workers_with(here, kinds, conf, None)
@@ -103,7 +112,7 @@ fn python_workers_with(
     let job = SparkJob::new("python_tasks.py", &here.venv, &here.java, &work).master("local[4]");
     let job = conf.iter().fold(job, |job, (key, value)| job.conf(*key, *value));
     let job = packages.into_iter().fold(job, SparkJob::packages);
-    let mut job = job.arg("--kinds").arg(kinds).start()?;
+    let mut job = job.arg("--kinds").arg(kinds).arg("--calls").arg(CALLS).start()?;
     let app = job.wait_fact("app", WARM_UP)?;
     job.wait_fact("done", WORK)?;
     let until = WallTime::now().as_millis();
@@ -126,26 +135,23 @@ fn python_workers_with(
     Ok(())
 }
 
-/// CPU nanoseconds of a worker in a task's function, by pid and task.
-fn calls(dir: &Path) -> Result<BTreeMap<(u64, Called), u64>> {
-    let mut calls = BTreeMap::new();
+fn calls(dir: &Path) -> Result<Calls> {
+    let mut calls = Calls::new();
     for file in std::fs::read_dir(dir).context("the job's notes")? {
         let file = file?;
         let pid: u64 = file.file_name().to_string_lossy().parse()?;
         for line in std::fs::read_to_string(file.path())?.lines() {
             let numbers: Vec<u64> = line.split(' ').skip(1).map(str::parse).collect::<Result<_, _>>()?;
-            let [stage, partition, attempt, tid, used] = numbers[..] else { anyhow::bail!("{line}") };
-            *calls.entry((pid, Called { stage, partition, attempt, tid })).or_default() += used;
+            let [stage, partition, attempt, tid, used, so_far] = numbers[..] else { anyhow::bail!("{line}") };
+            let noted = calls.entry((pid, Called { stage, partition, attempt, tid })).or_default();
+            noted.used += used;
+            noted.so_far = noted.so_far.max(so_far);
         }
     }
     Ok(calls)
 }
 
-fn samples_are_of_their_tasks(
-    daemon: &Daemon,
-    query: &str,
-    calls: &BTreeMap<(u64, Called), u64>,
-) -> Result<()> {
+fn samples_are_of_their_tasks(daemon: &Daemon, query: &str, calls: &Calls) -> Result<()> {
     let tasks: BTreeSet<Called> = calls.keys().map(|(_, called)| *called).collect();
     let all = samples(daemon, &format!("{query}&role=python"))?;
     let mut verdict = Verdict::default();
@@ -187,12 +193,8 @@ fn workers_have_tasks(daemon: &Daemon, query: &str) -> Result<()> {
 }
 
 /// A task's thread sleeps while its worker works for it, but for what they do at the same time.
-fn tasks_wait_for_their_workers(
-    daemon: &Daemon,
-    query: &str,
-    calls: &BTreeMap<(u64, Called), u64>,
-) -> Result<()> {
-    let noted = calls.values().sum::<u64>() as f64 / 1e9;
+fn tasks_wait_for_their_workers(daemon: &Daemon, query: &str, calls: &Calls) -> Result<()> {
+    let noted = calls.values().map(|noted| noted.used).sum::<u64>() as f64 / 1e9;
     let answer = daemon.json(&format!("/api/v1/stages?{query}"))?;
     let (mut waited, mut blocked) = (0.0, 0.0);
     for stage in answer["stages"].as_array().context("no stages")? {
@@ -207,11 +209,7 @@ fn tasks_wait_for_their_workers(
     Ok(())
 }
 
-fn the_ledger_has_each_task(
-    daemon: &Daemon,
-    query: &str,
-    calls: &BTreeMap<(u64, Called), u64>,
-) -> Result<()> {
+fn the_ledger_has_each_task(daemon: &Daemon, query: &str, calls: &Calls) -> Result<()> {
     let answer = daemon.json(&format!("/api/v1/ledger?{query}&role=python&by=pid,task"))?;
     let mut exact: BTreeMap<(u64, u64), f64> = BTreeMap::new();
     for line in answer["ledger"].as_array().context("no ledger")? {
@@ -223,7 +221,7 @@ fn the_ledger_has_each_task(
         }
     }
     let (mut noted, mut missing) = (0.0, 0.0);
-    for ((pid, called), used) in calls {
+    for ((pid, called), Noted { used, .. }) in calls {
         let used = *used as f64 / 1e9;
         noted += used;
         missing += (used - exact.get(&(*pid, called.tid)).copied().unwrap_or(0.0)).max(0.0);
@@ -245,10 +243,10 @@ fn a_stage_has_both_halves(
     daemon: &Daemon,
     query: &str,
     app: &str,
-    calls: &BTreeMap<(u64, Called), u64>,
+    calls: &Calls,
 ) -> Result<()> {
     let stage = calls.keys().next().context("no calls")?.1.stage;
-    let used: u64 = calls.iter().filter(|((_, called), _)| called.stage == stage).map(|(_, used)| used).sum();
+    let (noted, all) = used_by(calls, stage);
     let of = |role: &str| {
         let path = format!("/api/v1/flamegraph?{query}&stage={stage}{role}&format=folded");
         Ok::<_, anyhow::Error>(daemon.get(&path)?.body)
@@ -263,13 +261,28 @@ fn a_stage_has_both_halves(
         Ok(answer[key][0].clone())
     };
     let exact = row("stages", "stages")?["python"]["exact"]["cpu_seconds"].as_f64().context("stages")?;
-    let noted = used as f64 / 1e9;
-    ensure!(exact > noted * 0.99 && exact < noted * 1.5 + 2.0, "{exact} s in Python; {noted} s noted");
+    ensure!(
+        exact > noted * 0.99 && exact < all * 1.1 + 2.0,
+        "{exact} s in Python; {noted} s noted, {all} s with what came before"
+    );
     ensure!(row("tasks", "tasks")?["python"]["exact"]["cpu_seconds"].as_f64() > Some(0.0), "tasks");
     let binary = here.binary.to_str().context("the binary's path")?;
     let table = ran([binary, "stages", "--app", app, "--url", daemon.url()])?.good()?.out;
     ensure!(table.contains("PYTHON"), "{table}");
     Ok(())
+}
+
+/// CPU seconds in the functions of a stage, and with what its workers did before and between: starting, reading rows.
+fn used_by(calls: &Calls, stage: u64) -> (f64, f64) {
+    let (mut used, mut before, mut until) = (0, BTreeMap::new(), BTreeMap::new());
+    for ((pid, called), noted) in calls.iter().filter(|((_, called), _)| called.stage <= stage) {
+        let is_own = called.stage == stage;
+        used += if is_own { noted.used } else { 0 };
+        let so_far: &mut u64 = if is_own { &mut until } else { &mut before }.entry(*pid).or_default();
+        *so_far = noted.so_far.max(*so_far);
+    }
+    let all: u64 = until.iter().map(|(pid, until)| until - before.get(pid).unwrap_or(&0).min(until)).sum();
+    (used as f64 / 1e9, all as f64 / 1e9)
 }
 
 fn the_driver_is_two_processes(daemon: &Daemon, query: &str, job: &Job) -> Result<()> {

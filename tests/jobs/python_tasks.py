@@ -2,7 +2,8 @@
 
 Each call of a function burns CPU time in a C library's function that is the partition's own (by partition modulo 4: crc32 of
 zlib, sha512 of OpenSSL, BZ2_bzCompress of bzip2, lzma_code of xz), and notes
-in `calls/PID` whose it was: kind, stage, partition, attempt, TID, and the CPU time in nanoseconds. A phase is a kind of
+in `calls/PID` whose it was: kind, stage, partition, attempt, TID, the CPU time in nanoseconds, and that of the process since its
+start. A phase is a kind of
 function: `udf` pickled, `arrow`, `map` (mapInPandas), `apply` (applyInPandas, after a shuffle), `rdd` (mapPartitions), `foreach`
 (foreachPartition of a data frame), `cogroup` (applyInPandas of two data frames), `state` (applyInPandasWithState, one micro-batch
 of a stream), `source` (a data source in Python, Spark 4.0), `two` (two Python functions in one task, an RDD's below a pickled one). Prints the facts `app`, `started` and `ended` (Unix
@@ -79,7 +80,7 @@ def main():
         used = time.process_time_ns() - begun
         ids = (task.stageId(), task.partitionId(), task.attemptNumber(), task.taskAttemptId())
         with open(f"{notes}/{os.getpid()}", "a") as file:
-            file.write(" ".join(map(str, (kind, *ids, used))) + "\n")
+            file.write(" ".join(map(str, (kind, *ids, used, time.process_time_ns()))) + "\n")
         return 1
 
     def of_udf(_):

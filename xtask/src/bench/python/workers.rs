@@ -93,7 +93,7 @@ fn noted(dir: &Path) -> Result<Noted> {
         for line in std::fs::read_to_string(file?.path())?.lines() {
             let (kind, numbers) = line.split_once(' ').with_context(|| format!("no kind in {line:?}"))?;
             let numbers: Vec<u64> = numbers.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-            let [stage, partition, attempt, tid, _] = numbers[..] else { anyhow::bail!("{line:?}") };
+            let [stage, partition, attempt, tid, _, _] = numbers[..] else { anyhow::bail!("{line:?}") };
             noted.stages.entry(kind.to_owned()).or_default().insert(stage);
             noted.tasks.insert((stage, partition, attempt, tid));
         }
