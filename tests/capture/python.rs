@@ -2,7 +2,7 @@
 //! that cannot be read, all of it changing, and layouts of which nothing is true. The walker's native frames stay right, its
 //! Python frames are bounded and in order, and what the daemon reads by them is bounded.
 //!
-//! A minute long; EMBERSCOPE_HOSTILE_SECONDS says otherwise.
+//! A hundred layouts; EMBERSCOPE_HOSTILE_SECONDS says how long otherwise.
 
 use super::*;
 use emberscope_cpython::{CPython, Codes, Offsets};
@@ -16,9 +16,9 @@ use profiler_ebpf::{
 };
 
 /// How long.
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_secs(20);
 /// Of each layout.
-const ROUND: Duration = Duration::from_millis(250);
+const ROUND: Duration = Duration::from_millis(200);
 /// Longest file name that is kept, and what says that it was cut.
 const LONGEST: usize = 4096 + 3;
 

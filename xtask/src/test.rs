@@ -18,7 +18,7 @@ use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, helm, jdk, lint, packages, python, seccomp};
 use crate::turn::idle;
 use crate::{build, check, kernels, places, step, tally};
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use run::{Output, Run};
 use std::path::PathBuf;
 use std::process::Command;
@@ -72,6 +72,8 @@ struct Bench<'a> {
     skip_log: PathBuf,
     /// The optimised daemon, where the tests that want it run.
     binary: Option<PathBuf>,
+    /// Whether clippy looks at what is compiled.
+    linted: bool,
 }
 
 /// Runs them.
@@ -92,14 +94,14 @@ pub fn run(options: &Options) -> Result<()> {
     std::fs::create_dir_all(places::target().join("xtask"))
         .context("creating the directory of the skip log")?;
     std::fs::write(&skip_log, "").with_context(|| format!("emptying {}", skip_log.display()))?;
-    let bench = Bench { options, kit, skip_log, binary };
+    let bench = Bench { options, kit, skip_log, binary, linted: wanted(Part::Checks) };
     let mut run = Run::default();
     run.append(build);
     if bench.binary.is_some() {
         let mend = "the compiler's message is above";
-        run.part("compiling the end-to-end tests", || {
-            step::run("compiling the end-to-end tests", &mut bench.e2e(&["--no-run"]), mend).map(drop)
-        });
+        let what = "compiling the end-to-end tests";
+        let mut compile = bench.e2e(&["--no-run", "--test", "kernel", "--test", "spark"]);
+        run.part(what, || step::run(what, &mut compile, mend).map(drop));
     }
     let (first, alone) = mpsc::channel::<()>();
     let mut first = Some(first);
@@ -121,6 +123,20 @@ pub fn run(options: &Options) -> Result<()> {
     run.report(&skips, begun, built)
 }
 
+/// What compilers do most of.
+const COMPILED: &str = "compiling the unit tests";
+
+/// What clippy and the compiler said while they compiled; cargo says again what they said of what is compiled already.
+fn clippy_is_silent() -> Result<()> {
+    let log = step::log_file(COMPILED)?;
+    let text = std::fs::read_to_string(&log).with_context(|| format!("reading {}", log.display()))?;
+    let warnings: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("warning")).take(60).collect();
+    if !warnings.is_empty() {
+        bail!("warnings, of which {} has all:\n{}\nmend what they say", log.display(), warnings.join("\n"));
+    }
+    Ok(())
+}
+
 type Check = (&'static str, Command, &'static str);
 
 fn checks() -> Result<Vec<Check>> {
@@ -129,9 +145,6 @@ fn checks() -> Result<Vec<Check>> {
         command.current_dir(places::workspace()).args(arguments);
         command
     };
-    let clippy = ["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    let mut rustdoc = cargo(&["doc", "--locked", "--workspace", "--no-deps"]);
-    rustdoc.env("RUSTDOCFLAGS", "-D warnings");
     let mut deny = lint::deny()?.ok_or_else(|| anyhow!("cargo-deny is not there: run `./x setup`"))?;
     deny.current_dir(places::workspace()).args(["--locked", "check", "licenses", "bans", "sources"]);
     Ok(vec![
@@ -143,8 +156,6 @@ fn checks() -> Result<Vec<Check>> {
             "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock",
         ),
         ("licences, bans and sources of dependencies", deny, "deny.toml says what is allowed and why"),
-        ("clippy", cargo(&clippy), "mend what clippy says above"),
-        ("rustdoc", rustdoc, "mend what rustdoc says above"),
     ])
 }
 
@@ -178,16 +189,20 @@ impl Bench<'_> {
         }
         drop(served);
         let _ = alone.recv();
-        if wanted(Part::Unit) {
-            let mend = "the compiler's message is above";
-            let what = "compiling the unit tests";
-            run.part(what, || idle(|| step::run(what, &mut self.unit(&["--no-run"]), mend).map(drop)));
+        if wanted(Part::Unit) || wanted(Part::Checks) {
+            run.part(COMPILED, || idle(|| self.compile()));
+            if self.linted {
+                run.part("clippy", clippy_is_silent);
+            }
         }
         drop(compiled);
         if wanted(Part::Checks) {
             // What needs no compiler comes first: cargo, which looks for what it would have to compile for the unit
             // tests, waits for one that compiles.
-            match checks() {
+            match checks().and_then(|mut checks| {
+                checks.push(("rustdoc", self.rustdoc()?, "mend what rustdoc says above"));
+                Ok(checks)
+            }) {
                 Err(error) => run.part("checks", || Err(error)),
                 Ok(all) => all.into_iter().for_each(|(what, mut command, mend)| {
                     run.part(what, || idle(|| step::run(what, &mut command, mend).map(drop)));
@@ -202,6 +217,16 @@ impl Bench<'_> {
             }
         }
         run
+    }
+
+    /// The unit tests and, where clippy is to look, all else that it looks at.
+    fn compile(&self) -> Result<()> {
+        let mut command = if self.linted {
+            self.looked_at(self.cargo(&["--no-run", "--workspace", "--all-targets"]))
+        } else {
+            self.unit(&["--no-run"])
+        };
+        step::run(COMPILED, &mut command, "the compiler's message is above").map(drop)
     }
 
     /// The tests, each when what it wants is made: a receiver that says nothing more says so.

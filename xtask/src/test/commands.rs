@@ -3,7 +3,12 @@
 use super::{Bench, TOGETHER, Which, tell_machine};
 use crate::setup::{go, python};
 use crate::{places, root};
+use anyhow::{Context as _, Result};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+
+/// What `cargo test --doc` runs in the place of rustdoc.
+const RUSTDOC: &str = include_str!("rustdoc.sh");
 
 /// The registry's tests that look at a real driver and its executors: each starts several JVMs, so one at
 /// a time.
@@ -22,10 +27,31 @@ impl Bench<'_> {
         command
     }
 
+    /// Has clippy in the place of the compiler for the crates of this workspace, as `cargo clippy` has (RUSTC_WORKSPACE_WRAPPER),
+    /// but so that it compiles them too: alone it would want all dependencies once more, checked instead of compiled.
+    pub(super) fn looked_at(&self, mut command: Command) -> Command {
+        if self.linted {
+            command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+        }
+        command
+    }
+
+    /// The pages of all public items, with warnings as errors. As for [`Self::looked_at`], of what is compiled already.
+    pub(super) fn rustdoc(&self) -> Result<Command> {
+        let script = places::target().join("xtask").join("rustdoc.sh");
+        std::fs::write(&script, RUSTDOC).with_context(|| format!("writing {}", script.display()))?;
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))
+            .with_context(|| format!("making {} executable", script.display()))?;
+        let mut command = self.looked_at(self.cargo(&["--workspace", "--doc"]));
+        command.env("RUSTDOC", script).env("EMBERSCOPE_RUSTDOC_OUT", places::target().join("doc"));
+        command.env("RUSTDOCFLAGS", "-D warnings");
+        Ok(command)
+    }
+
     /// The tests that need no privilege, and all fuzz targets on inputs that are made for them.
     pub(super) fn unit(&self, arguments: &[&str]) -> Command {
         let all = ["--workspace", "--lib", "--bins", "--test", "plain", "--test", "fuzz_targets"];
-        let mut command = self.cargo(&all);
+        let mut command = self.looked_at(self.cargo(&all));
         self.here(&mut command);
         // The registry's tests start Spark by these.
         command.env("JAVA_HOME", &self.kit.jdk.home);
