@@ -2,6 +2,7 @@
 //! can run, attaches what is not the sampler.
 
 mod globals;
+mod verified;
 
 use super::alloc::AllocSource;
 use super::config::CaptureConfig;
@@ -12,7 +13,7 @@ use super::source::{PerfSource, Programs, Source, perf_event};
 use super::workers::{self, Binder};
 use super::{alloc, asked, block, named, names, pauses};
 use aya::maps::{MapData, MapError, ProgramArray};
-use aya::programs::{PerfEvent, Program, RawTracePoint, UProbe};
+use aya::programs::{PerfEvent, Program, RawTracePoint};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use emberscope_model::SampleKind;
 use profiler_ebpf::{MAX_BLOCK_REQUESTS, MAX_WAITERS};
@@ -76,62 +77,25 @@ pub(super) fn check(config: &CaptureConfig, features: &HostFeatures) -> Result<(
 pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Loaded, CaptureError> {
     check(config, features)?;
     let mut ebpf = open(config, features)?;
-    let mut programs = Vec::new();
-
+    let mut programs = early(config, features);
+    verified::load(&mut ebpf, &features.kernel, &programs)?;
     let (walk, next) = samplers(&mut ebpf, (config, features), &mut programs)?;
     let mut sources = perf_sources(config, walk);
     if let Some(every) = config.every(SampleKind::OffCpu) {
-        if off_cpu::lacks(features).is_none() {
-            for (name, _) in off_cpu::PROGRAMS {
-                let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
-                program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
-                programs.push(name);
-            }
-        }
         sources.push(Box::new(OffCpuSource::new(every)));
     }
     if let Some(every) = config.every(SampleKind::Alloc) {
-        if alloc::lacks(features).is_none() {
-            let program: &mut UProbe = self::program(&mut ebpf, alloc::PROGRAM)?;
-            program.load().map_err(|e| CaptureError::load(&features.kernel, alloc::PROGRAM, e))?;
-            programs.push(alloc::PROGRAM);
-        }
         sources.push(Box::new(AllocSource::new(every)));
     }
-
     if let Some(every) = config.every(SampleKind::BlockIo) {
         sources.push(Box::new(block::source(&mut ebpf, (features, &mut programs), every)?));
     }
     if !config.named.is_empty() {
         sources.extend(named::sources(&mut ebpf, (config, features), &mut programs)?);
     }
-
-    if features.raw_tracepoints {
-        let mut events = vec![("task_exec", "sched_process_exec"), ("task_exit", "sched_process_exit")];
-        if features.offsets.can_tell_child() {
-            events.push(("task_fork", "sched_process_fork"));
-        }
-        for (name, tracepoint) in events {
-            let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
-            program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
-            program.attach(tracepoint).map_err(|e| CaptureError::attach(name, e))?;
-            programs.push(name);
-        }
-    }
-    // Attached while there is a Python worker.
-    let binders = workers::programs(features);
-    for (name, _) in &binders {
+    for (name, tracepoint) in lives(features) {
         let program: &mut RawTracePoint = self::program(&mut ebpf, name)?;
-        program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
-        programs.push(*name);
-    }
-    if features.uprobes.is_ok() {
-        let pauses = pauses::PROGRAMS.into_iter().filter(|_| config.pauses).map(|(name, _)| name);
-        for name in names::PROGRAMS.into_iter().chain(pauses) {
-            let program: &mut UProbe = self::program(&mut ebpf, name)?;
-            program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
-            programs.push(name);
-        }
+        program.attach(tracepoint).map_err(|e| CaptureError::attach(name, e))?;
     }
     let iterator = match &features.task_iterator {
         Ok(()) => asked::load(&mut ebpf, &features.kernel)
@@ -142,7 +106,47 @@ pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Lo
     if iterator {
         programs.push(asked::PROGRAM);
     }
+    // Attached while there is a Python worker.
+    let binders = workers::programs(features);
     Ok(Loaded { ebpf, walk, sources, next, programs, iterator, binders })
+}
+
+/// The programs that this host runs and that no other way stands in for, first those that take the verifier longest.
+fn early(config: &CaptureConfig, features: &HostFeatures) -> Vec<&'static str> {
+    let mut programs = Vec::new();
+    if config.every(SampleKind::OffCpu).is_some() && off_cpu::lacks(features).is_none() {
+        programs.extend(off_cpu::PROGRAMS.map(|(name, _)| name));
+    }
+    if features.bpf_loop {
+        programs.extend(perf_programs(config, Walk::Loop));
+    }
+    if config.every(SampleKind::Alloc).is_some() && alloc::lacks(features).is_none() {
+        programs.push(alloc::PROGRAM);
+    }
+    if features.uprobes.is_ok() {
+        programs.extend(names::PROGRAMS);
+        programs.extend(pauses::PROGRAMS.into_iter().filter(|_| config.pauses).map(|(name, _)| name));
+    }
+    programs.extend(workers::programs(features).into_iter().map(|(name, _)| name));
+    programs.extend(lives(features).into_iter().map(|(name, _)| name));
+    programs
+}
+
+/// What tells of processes that begin and end: programs and their tracepoints.
+fn lives(features: &HostFeatures) -> Vec<(&'static str, &'static str)> {
+    if !features.raw_tracepoints {
+        return Vec::new();
+    }
+    let mut events = vec![("task_exec", "sched_process_exec"), ("task_exit", "sched_process_exit")];
+    if features.offsets.can_tell_child() {
+        events.push(("task_fork", "sched_process_fork"));
+    }
+    events
+}
+
+/// The sampling programs that walk so, one for each kind that perf has an event of.
+fn perf_programs(config: &CaptureConfig, walk: Walk) -> impl Iterator<Item = &'static str> {
+    config.events().filter_map(|(kind, _)| perf_event(kind)).map(move |(_, programs)| walk.program(&programs))
 }
 
 impl Walk {
@@ -165,30 +169,27 @@ fn perf_sources(config: &CaptureConfig, walk: Walk) -> Vec<Box<dyn Source>> {
     config.events().filter_map(source).collect()
 }
 
-/// Loads the sampling programs that this kernel can run, one for each kind.
+/// How stacks are walked. Where there is no `bpf_loop`, loads the sampling programs that this kernel can run.
 fn samplers(
     ebpf: &mut Ebpf,
     (config, features): (&CaptureConfig, &HostFeatures),
     programs: &mut Vec<&'static str>,
 ) -> Result<(Walk, Option<ProgramArray<MapData>>), CaptureError> {
+    if features.bpf_loop {
+        return Ok((Walk::Loop, None));
+    }
     let mut load = |ebpf: &mut Ebpf, name| {
         let program: &mut PerfEvent = program(ebpf, name)?;
         program.load().map_err(|e| CaptureError::load(&features.kernel, name, e))?;
         programs.push(name);
         Ok(())
     };
-    let perf = |(kind, _)| Some(perf_event(kind)?.1);
-    let all = |walk: Walk| config.events().filter_map(perf).map(move |programs| walk.program(&programs));
-    if features.bpf_loop {
-        all(Walk::Loop).try_for_each(|name| load(ebpf, name))?;
-        return Ok((Walk::Loop, None));
-    }
-    let jumps = all(Walk::Jumps).chain([MORE]).try_for_each(|name| load(ebpf, name));
+    let jumps = perf_programs(config, Walk::Jumps).chain([MORE]).try_for_each(|name| load(ebpf, name));
     match jumps.and_then(|()| next(ebpf)) {
         Ok(next) => Ok((Walk::Jumps, Some(next))),
         Err(error) => {
             tracing::warn!(%error, "stacks are walked by frame pointers only");
-            all(Walk::Pointers).try_for_each(|name| load(ebpf, name))?;
+            perf_programs(config, Walk::Pointers).try_for_each(|name| load(ebpf, name))?;
             Ok((Walk::Pointers, None))
         }
     }
