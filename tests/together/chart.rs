@@ -15,13 +15,14 @@ const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy");
 /// Of Kubernetes: the oldest that the chart takes, the last without a field for AppArmor, two with it.
 const VERSIONS: [&str; 4] = ["1.25", "1.29", "1.33", "1.37"];
 /// Values, as `--set` takes them, besides the defaults.
-const VARIANTS: [&str; 7] = [
+const VARIANTS: [&str; 8] = [
     "image.tag=",
     "archive.url=s3://bucket/emberscope,archive.secret=aws,serve.enabled=true",
     "serviceMonitor.enabled=true,token.create=true,token.metricsKey=metrics,token.readKey=read",
     "settings.open-loopback=false,settings.hz=49,settings.retention-bytes=null",
     "tls.secret=tls,data.hostPath=/var/lib/emberscope,networkPolicy.enabled=false,priorityClassName=",
     "serviceAccount.create=false,serviceAccount.name=profiler,imagePullSecrets={registry},nodeSelector.pool=spark",
+    r"settings.events=cpu\,off-cpu\,block:block_rq_issue",
     "archive.url=gs://b/p,serve.enabled=true,serve.service.type=LoadBalancer,networkPolicy.from=null,tls.secret=tls",
 ];
 
@@ -136,6 +137,17 @@ fn no_value_takes_a_guard_away() -> Result<()> {
             assert_eq!((&own["readOnlyRootFilesystem"], &serve["hostPID"]), (&json!(true), &Value::Null));
             assert_eq!(serve["securityContext"]["runAsNonRoot"], json!(true));
         }
+        // What tracepoints need of the host, where they are named, and no more of it than before.
+        let of_host = |pod: &Value| {
+            let volumes = pod["volumes"].as_array().into_iter().flatten();
+            volumes
+                .filter_map(|volume| volume["hostPath"]["path"].as_str().map(str::to_owned))
+                .collect::<Vec<_>>()
+        };
+        let mut wanted: Vec<&str> = Vec::new();
+        wanted.extend(values.contains("data.hostPath").then_some("/var/lib/emberscope"));
+        wanted.extend(values.contains("block:").then_some("/sys/kernel/tracing"));
+        assert_eq!(of_host(&pod), wanted, "{values}");
         for pod in serve.iter().chain([&pod]) {
             let words = pod["containers"][0]["args"].to_string();
             assert!(words.contains("--token-file=/etc/emberscope-token/token"), "{values}: {words}");

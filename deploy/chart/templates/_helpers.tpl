@@ -53,6 +53,12 @@ archive = {{ toJson . }}
 {{- end }}
 {{- end -}}
 
+{{/* Not empty: the settings name tracepoints, whose numbers the kernel tells in tracefs. */}}
+{{- define "emberscope.tracepoints" -}}
+{{- $events := get (.Values.settings | default dict) "events" | toString -}}
+{{- if or (contains ":" $events) (contains "block-io" $events) -}}true{{- end -}}
+{{- end -}}
+
 {{/* Arguments of the daemon and of serve alike: who may ask. */}}
 {{- define "emberscope.arguments" -}}
 - --listen=0.0.0.0:4099
