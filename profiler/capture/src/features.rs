@@ -32,6 +32,8 @@ pub struct HostFeatures {
     pub wake_ups: bool,
     /// The tracepoint of what is sent over any socket (6.3): tasks of Python workers over Unix sockets.
     pub socket_sends: bool,
+    /// tracefs, where the kernel tells its tracepoints' numbers; if it is not there, the mend.
+    pub tracefs: Result<(), String>,
     /// A perf event that reports mapped code can be opened; if not, why.
     pub mmap_events: Result<(), String>,
     /// `kernel.perf_event_paranoid`; None when there are no perf events.
@@ -200,6 +202,20 @@ impl HostFeatures {
                 "Processes are seen when they start and end.",
                 "No BPF on raw tracepoints: processes are found by scanning /proc; CONFIG_BPF_EVENTS mends it.",
             ),
+            Finding {
+                name: "tracefs",
+                state: if self.tracefs.is_ok() { FindingState::Good } else { Degraded },
+                value: if self.tracefs.is_ok() { "yes" } else { "no" }.to_owned(),
+                sentence: match &self.tracefs {
+                    Ok(()) => {
+                        "Tracepoints can be sampled by name, and how long disks have requests.".to_owned()
+                    }
+                    Err(mend) => format!(
+                        "Tracepoints cannot be sampled by name (`events = \"GROUP:NAME\"`), nor how long disks have \
+                         requests (`block-io`): {mend}."
+                    ),
+                },
+            },
             Finding {
                 name: "mmap_events",
                 state: if self.mmap_events.is_ok() { FindingState::Good } else { Degraded },

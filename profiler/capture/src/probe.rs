@@ -3,6 +3,7 @@
 use super::btf::Btf;
 use super::features::{Capabilities, HostFeatures};
 use super::perf_ring::PerfRing;
+use super::tracepoints;
 use super::uprobe_right;
 use aya::maps::MapType;
 use aya::programs::ProgramType;
@@ -183,6 +184,7 @@ pub(super) fn host() -> HostFeatures {
         task_iterator,
         wake_ups,
         socket_sends,
+        tracefs: tracepoints::tracefs().map(|_| ()),
         mmap_events: mmap_events(),
         perf_event_paranoid: sysctl("perf_event_paranoid"),
         kptr_restrict: sysctl("kptr_restrict"),

@@ -17,6 +17,7 @@ pub(in super::super) fn bare() -> HostFeatures {
         task_iterator: Err("no type information".into()),
         wake_ups: false,
         socket_sends: false,
+        tracefs: Err("there is no tracefs: mount it at /sys/kernel/tracing".into()),
         mmap_events: Err("opening a perf event failed: Operation not permitted".into()),
         perf_event_paranoid: None,
         kptr_restrict: Some(1),
@@ -34,6 +35,8 @@ fn what_is_missing_is_named_with_its_mend() {
     assert!(of("capabilities").sentence.contains("CAP_BPF and CAP_PERFMON"));
     assert_eq!(of("btf").state, FindingState::Degraded);
     assert!(of("btf").sentence.contains("no such file"));
+    assert_eq!(of("tracefs").state, FindingState::Degraded);
+    assert!(of("tracefs").sentence.contains("mount it at /sys/kernel/tracing"));
     assert_eq!(of("kptr_restrict").state, FindingState::Degraded);
     assert!(findings.iter().all(|f| f.sentence.is_empty() || f.sentence.ends_with('.')));
 }
