@@ -1,13 +1,15 @@
 //! `test`: every check and every test, and the count of all.
 //!
-//! After the build the tests on this machine's kernel and on Spark run one at a time. Beside them those tests run that
-//! mind no neighbours: those of the daemon that wait most of the time, unit tests, the oldest kernel in qemu; and beside the ones
-//! on Spark all else is compiled and checked, in the CPU time that they leave. A part that fails does not keep the others from running.
+//! After the build the tests on this machine's kernel and on Spark run one at a time: first those that hold shares and times
+//! against each other, with nothing beside them. Beside the others all else is compiled and checked, in the CPU time that they
+//! leave, and those tests run that mind no neighbours: unit tests, those of the daemon that wait most of the time, the oldest kernel
+//! in qemu. A part that fails does not keep the others from running.
 //! The last line is `N passed, N failed, N skipped`; before it stand the slowest tests, the parts with their times, the
 //! tests that could not run here, each with its reason, and what the failed ones said. A check that fails (formatting,
 //! clippy, rustdoc, licences, the build) counts as one failed. Tests that fail run once more at the end, with nothing
 //! beside them, as long as they are few: one that passes then is passed, and is printed as unsteady with what it said.
 
+mod checks;
 mod commands;
 mod run;
 mod slowest;
@@ -16,9 +18,10 @@ use crate::arch::Arch;
 use crate::launch::{azure, gs, hdfs, s3, yarn};
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, helm, jdk, lint, packages, python, seccomp};
-use crate::turn::idle;
+use crate::turn::{idle, late};
 use crate::{build, check, kernels, places, step, tally};
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result};
+use checks::{COMPILED, clippy_is_silent};
 use run::{Output, Run};
 use std::path::PathBuf;
 use std::process::Command;
@@ -52,16 +55,22 @@ enum Which {
     All,
     /// Those that must have the machine for themselves, one at a time.
     Alone,
+    /// One at a time, whatever compiles beside them.
+    Sturdy,
     /// Those that wait most of the time, several at a time.
     Together,
 }
 
 /// The module of the latter.
 const TOGETHER: &str = "together::";
+/// Modules of sturdy ones: of a sample they ask whether it is right, and of no sum how large it is.
+const STURDY: [&str; 7] =
+    ["walk::", "layouts::", "native::", "threads::", "hostile::", "killed::", "launchers::"];
 
 /// End-to-end tests that run one at a time: what they are called, the program, which of its tests.
-const ALONE: [(&str, &str, Which); 2] = [
-    ("end-to-end tests on this kernel", "kernel", Which::Alone),
+const ONE_BY_ONE: [(&str, &str, Which); 3] = [
+    ("end-to-end tests on this kernel, with nothing beside them", "kernel", Which::Alone),
+    ("end-to-end tests on this kernel", "kernel", Which::Sturdy),
     ("end-to-end tests on Spark", "spark", Which::All),
 ];
 
@@ -107,10 +116,12 @@ pub fn run(options: &Options) -> Result<()> {
     let mut first = Some(first);
     let beside = std::thread::scope(|scope| {
         let beside = scope.spawn(|| bench.beside(&wanted, alone));
-        for (title, program, which) in ALONE.iter().filter(|_| bench.binary.is_some()) {
+        // With a name to filter by, all that it fits are among the first.
+        let wanted = |which| bench.binary.is_some() && (which != Which::Sturdy || options.filter.is_none());
+        for (title, program, which) in ONE_BY_ONE.iter().filter(|(.., which)| wanted(*which)) {
             let bench = &bench;
             run.tests(title, Output::Shown, move |again| bench.e2e_tests(program, *which, again));
-            // After the tests on the kernel, and once.
+            // After the first, and once.
             drop(first.take());
         }
         drop(first);
@@ -123,42 +134,6 @@ pub fn run(options: &Options) -> Result<()> {
     run.report(&skips, begun, built)
 }
 
-/// What compilers do most of.
-const COMPILED: &str = "compiling the unit tests";
-
-/// What clippy and the compiler said while they compiled; cargo says again what they said of what is compiled already.
-fn clippy_is_silent() -> Result<()> {
-    let log = step::log_file(COMPILED)?;
-    let text = std::fs::read_to_string(&log).with_context(|| format!("reading {}", log.display()))?;
-    let warnings: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("warning")).take(60).collect();
-    if !warnings.is_empty() {
-        bail!("warnings, of which {} has all:\n{}\nmend what they say", log.display(), warnings.join("\n"));
-    }
-    Ok(())
-}
-
-type Check = (&'static str, Command, &'static str);
-
-fn checks() -> Result<Vec<Check>> {
-    let cargo = |arguments: &[&str]| {
-        let mut command = places::cargo();
-        command.current_dir(places::workspace()).args(arguments);
-        command
-    };
-    let mut deny = lint::deny()?.ok_or_else(|| anyhow!("cargo-deny is not there: run `./x setup`"))?;
-    deny.current_dir(places::workspace()).args(["--locked", "check", "licenses", "bans", "sources"]);
-    Ok(vec![
-        ("formatting", cargo(&["fmt", "--all", "--check"]), "cargo fmt --all"),
-        // Nothing else of the tests builds that workspace, and `./x fuzz` refuses a lock file that is out of date.
-        (
-            "the fuzz targets' lock file",
-            cargo(&["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]),
-            "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock",
-        ),
-        ("licences, bans and sources of dependencies", deny, "deny.toml says what is allowed and why"),
-    ])
-}
-
 impl Bench<'_> {
     /// What needs neither root nor quiet: what is made and checked, by the processor time that the tests leave, and
     /// beside it the tests that mind no neighbours.
@@ -166,15 +141,15 @@ impl Bench<'_> {
         let (served, servers) = mpsc::channel();
         let (compiled, tests) = mpsc::channel();
         std::thread::scope(|scope| {
-            let lane = scope.spawn(|| self.tests_beside(wanted, servers, tests));
+            let lane = scope.spawn(|| late(|| self.tests_beside(wanted, servers, tests)));
             let mut run = self.made_beside(wanted, alone, served, compiled);
             run.append(lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             run
         })
     }
 
-    /// What compilers do. Each sender is dropped when that is done which the tests wait for; `alone` ends with the tests on
-    /// this machine's kernel, beside which no compiler of ours runs: many of them hold shares of CPU time against each other.
+    /// What compilers do. Each sender is dropped when that is done which the tests wait for; `alone` ends with the tests
+    /// beside which nothing runs.
     fn made_beside(
         &self,
         wanted: &impl Fn(Part) -> bool,
@@ -183,11 +158,6 @@ impl Bench<'_> {
         compiled: Sender<()>,
     ) -> Run<'_> {
         let mut run = Run::beside();
-        if wanted(Part::E2e) {
-            // Some minutes of CPU the first time. What cannot be made is said by the tests that want it.
-            run.part("what the tests talk to", || idle(|| self.servers()));
-        }
-        drop(served);
         let _ = alone.recv();
         if wanted(Part::Unit) || wanted(Part::Checks) {
             run.part(COMPILED, || idle(|| self.compile()));
@@ -196,13 +166,15 @@ impl Bench<'_> {
             }
         }
         drop(compiled);
+        if wanted(Part::E2e) {
+            // Some minutes of CPU the first time. What cannot be made is said by the tests that want it.
+            run.part("what the tests talk to", || idle(|| self.servers()));
+        }
+        drop(served);
         if wanted(Part::Checks) {
             // What needs no compiler comes first: cargo, which looks for what it would have to compile for the unit
             // tests, waits for one that compiles.
-            match checks().and_then(|mut checks| {
-                checks.push(("rustdoc", self.rustdoc()?, "mend what rustdoc says above"));
-                Ok(checks)
-            }) {
+            match self.checks() {
                 Err(error) => run.part("checks", || Err(error)),
                 Ok(all) => all.into_iter().for_each(|(what, mut command, mend)| {
                     run.part(what, || idle(|| step::run(what, &mut command, mend).map(drop)));
@@ -219,16 +191,6 @@ impl Bench<'_> {
         run
     }
 
-    /// The unit tests and, where clippy is to look, all else that it looks at.
-    fn compile(&self) -> Result<()> {
-        let mut command = if self.linted {
-            self.looked_at(self.cargo(&["--no-run", "--workspace", "--all-targets"]))
-        } else {
-            self.unit(&["--no-run"])
-        };
-        step::run(COMPILED, &mut command, "the compiler's message is above").map(drop)
-    }
-
     /// The tests, each when what it wants is made: a receiver that says nothing more says so.
     fn tests_beside(
         &self,
@@ -238,15 +200,15 @@ impl Bench<'_> {
     ) -> Run<'_> {
         let mut run = Run::beside();
         let all = self.options.filter.is_none();
+        let _ = compiled.recv();
+        if wanted(Part::Unit) {
+            run.tests("unit tests", Output::Logged, |again| self.unit_tests(again));
+        }
         let _ = servers.recv();
         // With a name to filter by, they are among the others: libtest takes either name, never both.
         if self.binary.is_some() && all {
             let title = "end-to-end tests of the daemon, several at a time";
             run.tests(title, Output::Logged, |again| self.e2e_tests("kernel", Which::Together, again));
-        }
-        let _ = compiled.recv();
-        if wanted(Part::Unit) {
-            run.tests("unit tests", Output::Logged, |again| self.unit_tests(again));
         }
         if self.binary.is_some() && all {
             run.may_skip("Linux 5.10 in qemu", kernels::oldest);

@@ -1,6 +1,6 @@
 //! Commands of cargo that run tests.
 
-use super::{Bench, TOGETHER, Which, tell_machine};
+use super::{Bench, STURDY, TOGETHER, Which, tell_machine};
 use crate::setup::{go, python};
 use crate::{places, root};
 use anyhow::{Context as _, Result};
@@ -99,7 +99,10 @@ impl Bench<'_> {
         match which {
             _ if !again.is_empty() || self.options.filter.is_some() => {}
             Which::All => {}
-            Which::Alone => drop(command.args(["--skip", TOGETHER])),
+            Which::Alone => {
+                command.args(STURDY.iter().chain([&TOGETHER]).flat_map(|module| ["--skip", module]));
+            }
+            Which::Sturdy => drop(command.args(["--skip", TOGETHER]).args(STURDY)),
             Which::Together => {
                 threads = "4";
                 command.arg(TOGETHER);

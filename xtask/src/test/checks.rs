@@ -1,0 +1,58 @@
+//! What is checked without running anything: formatting, clippy, rustdoc, licences and sources of dependencies.
+
+use super::Bench;
+use crate::setup::lint;
+use crate::{places, step};
+use anyhow::{Context as _, Result, anyhow, bail};
+use std::process::Command;
+
+/// What compilers do most of.
+pub(super) const COMPILED: &str = "compiling the unit tests";
+
+/// What clippy and the compiler said while they compiled; cargo says again what they said of what is compiled already.
+pub(super) fn clippy_is_silent() -> Result<()> {
+    let log = step::log_file(COMPILED)?;
+    let text = std::fs::read_to_string(&log).with_context(|| format!("reading {}", log.display()))?;
+    let warnings: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("warning")).take(60).collect();
+    if !warnings.is_empty() {
+        bail!("warnings, of which {} has all:\n{}\nmend what they say", log.display(), warnings.join("\n"));
+    }
+    Ok(())
+}
+
+/// What it is called, what runs it, what mends it.
+type Check = (&'static str, Command, &'static str);
+
+impl Bench<'_> {
+    /// All but clippy, which has its say when the unit tests are compiled.
+    pub(super) fn checks(&self) -> Result<Vec<Check>> {
+        let cargo = |arguments: &[&str]| {
+            let mut command = places::cargo();
+            command.current_dir(places::workspace()).args(arguments);
+            command
+        };
+        let mut deny = lint::deny()?.ok_or_else(|| anyhow!("cargo-deny is not there: run `./x setup`"))?;
+        deny.current_dir(places::workspace()).args(["--locked", "check", "licenses", "bans", "sources"]);
+        Ok(vec![
+            ("formatting", cargo(&["fmt", "--all", "--check"]), "cargo fmt --all"),
+            // Nothing else of the tests builds that workspace, and `./x fuzz` refuses a lock file that is out of date.
+            (
+                "the fuzz targets' lock file",
+                cargo(&["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]),
+                "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock",
+            ),
+            ("licences, bans and sources of dependencies", deny, "deny.toml says what is allowed and why"),
+            ("rustdoc", self.rustdoc()?, "mend what rustdoc says above"),
+        ])
+    }
+
+    /// The unit tests and, where clippy is to look, all else that it looks at.
+    pub(super) fn compile(&self) -> Result<()> {
+        let mut command = if self.linted {
+            self.looked_at(self.cargo(&["--no-run", "--workspace", "--all-targets"]))
+        } else {
+            self.unit(&["--no-run"])
+        };
+        step::run(COMPILED, &mut command, "the compiler's message is above").map(drop)
+    }
+}
