@@ -6,12 +6,11 @@ use anyhow::{Context as _, Result};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use std::path::Path;
+use std::time::Duration;
 
 const SOURCE: &str = include_str!("../../../tests/jobs/Pauses.java");
 /// The log in the program's directory.
 const LOG: &str = "pauses.log";
-/// Pauses that are looked for are as long, at the least.
-const LEAST_NS: i64 = 1_000_000;
 /// A pause of the log and one of the answer may be the same where they end within this: the VM thread may wait for a CPU
 /// before it takes the log's time.
 const SAME_NS: i64 = 500_000_000;
@@ -37,7 +36,7 @@ pub struct Pause {
 /// How an answer compares with the log.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// Pauses of a millisecond and more that the log has, after the first one of the answer.
+    /// Pauses that are long enough and that the log has, after the first one of the answer.
     pub logged: usize,
     /// Those that the answer lacks.
     pub missing: Vec<Pause>,
@@ -49,18 +48,19 @@ pub struct Compared {
     pub end: Vec<f64>,
 }
 
-/// Compares the answer of `/api/v1/pauses` of the program with what its log in `dir` has up to a time, in milliseconds since
-/// 1970.
+/// Compares the answer of `/api/v1/pauses` of the program with the pauses of `least` and more that its log in `dir` has up to a
+/// time, in milliseconds since 1970.
 ///
 /// # Errors
 /// The log cannot be read, or the answer has no pauses.
-pub fn compare(dir: &Path, answer: &Value, until: u64) -> Result<Compared> {
+pub fn compare(dir: &Path, answer: &Value, until: u64, least: Duration) -> Result<Compared> {
+    let least_ns = least.as_nanos() as i64;
     let until = until as i64 * 1_000_000 - wall_after_monotonic();
     let log = std::fs::read_to_string(dir.join(LOG)).context("reading the JVM's log")?;
     let (mut found, mut out) = (of_answer(answer)?, Compared::default());
     let first = found.iter().map(|pause| pause.began).min().context("no pause was seen")?;
     for pause in of_log(&log) {
-        if !(first - LEAST_NS..until).contains(&pause.began) || pause.ended - pause.began < LEAST_NS {
+        if !(first - least_ns..until).contains(&pause.began) || pause.ended - pause.began < least_ns {
             continue;
         }
         out.logged += 1;

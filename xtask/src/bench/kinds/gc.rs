@@ -77,5 +77,5 @@ fn of_jvm(bench: &Bench, home: &Path, name: &str, flag: &str) -> Result<Compared
     std::fs::write(work.join("stop"), "").context("stopping the program")?;
     java.wait(TIMEOUT)?;
     ensure!(daemon.stop()?.success(), "the daemon failed");
-    compare(&work, &answer, done)
+    compare(&work, &answer, done, Duration::from_millis(1))
 }
