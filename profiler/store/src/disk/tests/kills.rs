@@ -79,8 +79,10 @@ fn a_hundred_kills_lose_no_window() {
     let times = 100_u32;
     let dir = tempfile::tempdir().unwrap();
     let mut random = 0x9e37_79b9_u64;
-    let mut said = 0;
-    for round in 0..times {
+    let (mut said, mut round) = (0, 0);
+    // On a full machine many are killed before they have written anything.
+    while round < times || said <= u64::from(times) {
+        assert!(round < 20 * times, "{said} windows in {round} rounds");
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["disk::tests::kills::writer", "--exact", "--ignored", "--nocapture"])
             .env(DIR, dir.path())
@@ -113,6 +115,6 @@ fn a_hundred_kills_lose_no_window() {
         if round % 10 == 9 {
             assert_eq!(store.merge(&all).unwrap().tree.nodes[0].total_count, sum, "round {round}");
         }
+        round += 1;
     }
-    assert!(said > u64::from(times), "{said} windows in {times} rounds");
 }
