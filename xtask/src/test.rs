@@ -18,7 +18,7 @@ use crate::arch::Arch;
 use crate::launch::{azure, gs, hdfs, s3, yarn};
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, helm, jdk, lint, packages, python, seccomp};
-use crate::turn::{idle, late};
+use crate::turn::idle;
 use crate::{build, check, kernels, places, step, tally};
 use anyhow::{Context as _, Result};
 use checks::{COMPILED, clippy_is_silent};
@@ -64,8 +64,18 @@ enum Which {
 /// The module of the latter.
 const TOGETHER: &str = "together::";
 /// Modules of sturdy ones: of a sample they ask whether it is right, and of no sum how large it is.
-const STURDY: [&str; 7] =
-    ["walk::", "layouts::", "native::", "threads::", "hostile::", "killed::", "launchers::"];
+const STURDY: [&str; 10] = [
+    "walk::",
+    "layouts::",
+    "native::",
+    "threads::",
+    "hostile::",
+    "killed::",
+    "launchers::",
+    "stacks::",
+    "python::",
+    "stripped::",
+];
 
 /// End-to-end tests that run one at a time: what they are called, the program, which of its tests.
 const ONE_BY_ONE: [(&str, &str, Which); 3] = [
@@ -141,7 +151,7 @@ impl Bench<'_> {
         let (served, servers) = mpsc::channel();
         let (compiled, tests) = mpsc::channel();
         std::thread::scope(|scope| {
-            let lane = scope.spawn(|| late(|| self.tests_beside(wanted, servers, tests)));
+            let lane = scope.spawn(|| self.tests_beside(wanted, servers, tests));
             let mut run = self.made_beside(wanted, alone, served, compiled);
             run.append(lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             run

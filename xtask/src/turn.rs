@@ -9,20 +9,6 @@ pub fn idle<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     by(libc::SCHED_IDLE, 0, work)
 }
 
-/// Does the work in a thread of its own that, as all programs which it starts, has a tenth of the CPU time of others that want
-/// it (nice 10).
-pub fn late<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            // Of a thread: who starts programs hands it on.
-            let own = rustix::process::getpriority_process(None).unwrap_or(0);
-            let _ = rustix::process::setpriority_process(None, own.max(10));
-            work()
-        });
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
 /// Does the work in a thread of its own that has the CPU as soon as it wants it (SCHED_FIFO): short work that has to be done at
 /// its time, however many others run. It takes a right (CAP_SYS_NICE); where the kernel refuses, it is done like other work.
 pub fn first<T: Send>(work: impl FnOnce() -> T + Send) -> T {
@@ -46,12 +32,8 @@ mod tests {
     #[test]
     fn what_it_starts_gives_way() {
         let cat = || std::process::Command::new("cat").arg("/proc/self/stat").output().unwrap().stdout;
-        // proc_pid_stat(5): field 41 is the policy, 19 nice; the command's name has no blank.
-        let field =
-            |text: Vec<u8>, nth: usize| String::from_utf8_lossy(&text).split(' ').nth(nth).map(str::to_owned);
-        assert_eq!(field(super::idle(cat), 40).as_deref(), Some("5"));
-        let own = rustix::process::getpriority_process(None).unwrap();
-        assert_eq!(field(super::late(cat), 18), Some(own.max(10).to_string()));
-        assert_eq!(rustix::process::getpriority_process(None), Ok(own));
+        let text = super::idle(cat);
+        // proc_pid_stat(5): field 41 is the policy; the command's name has no blank.
+        assert_eq!(String::from_utf8_lossy(&text).split(' ').nth(40), Some("5"));
     }
 }
