@@ -38,6 +38,12 @@ pub struct Options {
     filter: Option<String>,
 }
 
+impl Options {
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
+
 /// A part of the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
@@ -63,7 +69,7 @@ enum Which {
 
 /// The module of the latter.
 const TOGETHER: &str = "together::";
-/// Modules of sturdy ones: of a sample they ask whether it is right, and of no sum how large it is.
+/// Modules of sturdy ones: they ask whether samples are right, and at most what share of them a part of one program has.
 const STURDY: [&str; 10] = [
     "walk::",
     "layouts::",
@@ -91,14 +97,12 @@ struct Bench<'a> {
     skip_log: PathBuf,
     /// The optimised daemon, where the tests that want it run.
     binary: Option<PathBuf>,
-    /// Whether clippy looks at what is compiled.
-    linted: bool,
 }
 
 /// Runs them.
 pub fn run(options: &Options) -> Result<()> {
     let begun = Instant::now();
-    let wanted = |part| options.only.is_empty() || options.only.contains(&part);
+    let wanted = |part| options.wants(part);
     let mut build = Run::default();
     let mut binary = None;
     // It comes first: what is compiled later, for the checks too, then has the BPF object inside.
@@ -113,7 +117,7 @@ pub fn run(options: &Options) -> Result<()> {
     std::fs::create_dir_all(places::target().join("xtask"))
         .context("creating the directory of the skip log")?;
     std::fs::write(&skip_log, "").with_context(|| format!("emptying {}", skip_log.display()))?;
-    let bench = Bench { options, kit, skip_log, binary, linted: wanted(Part::Checks) };
+    let bench = Bench { options, kit, skip_log, binary };
     let mut run = Run::default();
     run.append(build);
     if bench.binary.is_some() {
@@ -171,7 +175,7 @@ impl Bench<'_> {
         let _ = alone.recv();
         if wanted(Part::Unit) || wanted(Part::Checks) {
             run.part(COMPILED, || idle(|| self.compile()));
-            if self.linted {
+            if wanted(Part::Checks) {
                 run.part("clippy", clippy_is_silent);
             }
         }
@@ -219,8 +223,6 @@ impl Bench<'_> {
         if self.binary.is_some() && all {
             let title = "end-to-end tests of the daemon, several at a time";
             run.tests(title, Output::Logged, |again| self.e2e_tests("kernel", Which::Together, again));
-        }
-        if self.binary.is_some() && all {
             run.may_skip("Linux 5.10 in qemu", kernels::oldest);
         }
         if wanted(Part::Unit) && all {

@@ -35,10 +35,9 @@ pub const SPLIT: [&str; 4] = ["split"; 4];
 pub const LINES: [&str; 4] = ["lines"; 4];
 /// The same of Python code and numpy's, after once for finding numpy's libraries. Wants `packages`.
 pub const NUMPY: [&str; 5] = ["numpy"; 5];
-/// The program, in a chroot.
+/// The program and what its scenes wait for, in a chroot.
 const COPY: &str = "tmp/python_oracle.py";
-/// What its scenes wait for: a file beside its output, or in a chroot beside itself.
-const KNOWN: &str = "python_oracle.known";
+const KNOWN: &str = "tmp/python_oracle.known";
 /// Until the program is known, and after its end.
 const SLACK: Duration = Duration::from_secs(60);
 
@@ -125,23 +124,18 @@ pub fn run(daemon: &Daemon, python: &Python, plan: &Plan) -> Result<Ran> {
     let script = places::workspace().join("tests/jobs/python_oracle.py");
     let (first, rest) = python.command.split_first().context("a Python without a program")?;
     let mut command = Command::new(first);
-    let known = python.root.as_ref().map_or(log.with_file_name(KNOWN), |root| root.join("tmp").join(KNOWN));
-    let _ = std::fs::remove_file(&known);
     // What runs in a chroot sees nothing of the workspace.
-    let seen = |path: &Path| match &python.root {
-        Some(root) => path.strip_prefix(root).map_or(path.to_owned(), |path| Path::new("/").join(path)),
-        None => path.to_owned(),
-    };
-    let script = match &python.root {
-        None => script,
+    let (script, known, seen) = match &python.root {
+        None => (script, log.with_extension("known"), log.with_extension("known")),
         Some(root) => {
             let copy = root.join(COPY);
             std::fs::copy(&script, &copy).with_context(|| format!("writing {}", copy.display()))?;
-            seen(&copy)
+            (Path::new("/").join(COPY), root.join(KNOWN), Path::new("/").join(KNOWN))
         }
     };
+    let _ = std::fs::remove_file(&known);
     command.args(rest).arg(script).arg(scenes.join(","));
-    command.arg(each.as_secs_f64().to_string()).arg(window.as_millis().to_string()).arg(seen(&known));
+    command.arg(each.as_secs_f64().to_string()).arg(window.as_millis().to_string()).arg(seen);
     if let Some(packages) = &python.packages {
         // Else numpy's own threads are samples of the process.
         command.env("PYTHONPATH", packages).env("OPENBLAS_NUM_THREADS", "1");

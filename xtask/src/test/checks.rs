@@ -1,6 +1,6 @@
 //! What is checked without running anything: formatting, clippy, rustdoc, licences and sources of dependencies.
 
-use super::Bench;
+use super::{Bench, Part};
 use crate::setup::lint;
 use crate::{places, step};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -48,7 +48,7 @@ impl Bench<'_> {
 
     /// The unit tests and, where clippy is to look, all else that it looks at.
     pub(super) fn compile(&self) -> Result<()> {
-        let mut command = if self.linted {
+        let mut command = if self.options.wants(Part::Checks) {
             self.looked_at(self.cargo(&["--no-run", "--workspace", "--all-targets"]))
         } else {
             self.unit(&["--no-run"])

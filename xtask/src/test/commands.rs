@@ -1,6 +1,6 @@
 //! Commands of cargo that run tests.
 
-use super::{Bench, STURDY, TOGETHER, Which, tell_machine};
+use super::{Bench, Part, STURDY, TOGETHER, Which, tell_machine};
 use crate::setup::{go, python};
 use crate::{places, root};
 use anyhow::{Context as _, Result};
@@ -30,7 +30,7 @@ impl Bench<'_> {
     /// Has clippy in the place of the compiler for the crates of this workspace, as `cargo clippy` has (RUSTC_WORKSPACE_WRAPPER),
     /// but so that it compiles them too: alone it would want all dependencies once more, checked instead of compiled.
     pub(super) fn looked_at(&self, mut command: Command) -> Command {
-        if self.linted {
+        if self.options.wants(Part::Checks) {
             command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
         }
         command
