@@ -11,6 +11,7 @@
 
 mod checks;
 mod commands;
+mod quick;
 mod run;
 mod slowest;
 
@@ -22,6 +23,7 @@ use crate::turn::idle;
 use crate::{build, check, kernels, places, step, tally};
 use anyhow::{Context as _, Result};
 use checks::{COMPILED, clippy_is_silent};
+use quick::Quick;
 use run::{Output, Run};
 use std::path::PathBuf;
 use std::process::Command;
@@ -95,6 +97,7 @@ struct Bench<'a> {
     options: &'a Options,
     kit: SparkKit,
     skip_log: PathBuf,
+    quick: Quick,
     /// The optimised daemon, where the tests that want it run.
     binary: Option<PathBuf>,
 }
@@ -117,7 +120,7 @@ pub fn run(options: &Options) -> Result<()> {
     std::fs::create_dir_all(places::target().join("xtask"))
         .context("creating the directory of the skip log")?;
     std::fs::write(&skip_log, "").with_context(|| format!("emptying {}", skip_log.display()))?;
-    let bench = Bench { options, kit, skip_log, binary };
+    let bench = Bench { options, kit, skip_log, quick: Quick::new()?, binary };
     let mut run = Run::default();
     run.append(build);
     if bench.binary.is_some() {

@@ -49,7 +49,7 @@ impl Bench<'_> {
     /// The unit tests and, where clippy is to look, all else that it looks at.
     pub(super) fn compile(&self) -> Result<()> {
         let mut command = if self.options.wants(Part::Checks) {
-            self.looked_at(self.cargo(&["--no-run", "--workspace", "--all-targets"]))
+            self.unoptimised(&["--no-run", "--workspace", "--all-targets"])
         } else {
             self.unit(&["--no-run"])
         };

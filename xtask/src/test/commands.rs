@@ -27,22 +27,25 @@ impl Bench<'_> {
         command
     }
 
-    /// Has clippy in the place of the compiler for the crates of this workspace, as `cargo clippy` has (RUSTC_WORKSPACE_WRAPPER),
-    /// but so that it compiles them too: alone it would want all dependencies once more, checked instead of compiled.
-    pub(super) fn looked_at(&self, mut command: Command) -> Command {
+    /// For tests that need no optimised workspace ([`mod@super::quick`]). With clippy in the place of the compiler for the
+    /// crates of this workspace, as `cargo clippy` has it (RUSTC_WORKSPACE_WRAPPER), but so that it compiles them too: alone it would
+    /// want all dependencies once more, checked instead of compiled.
+    pub(super) fn unoptimised(&self, arguments: &[&str]) -> Command {
+        let mut command = self.cargo(arguments);
+        self.quick.set(&mut command);
         if self.options.wants(Part::Checks) {
             command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
         }
         command
     }
 
-    /// The pages of all public items, with warnings as errors. As for [`Self::looked_at`], of what is compiled already.
+    /// The pages of all public items, with warnings as errors. Of what is compiled already.
     pub(super) fn rustdoc(&self) -> Result<Command> {
         let script = places::target().join("xtask").join("rustdoc.sh");
         std::fs::write(&script, RUSTDOC).with_context(|| format!("writing {}", script.display()))?;
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))
             .with_context(|| format!("making {} executable", script.display()))?;
-        let mut command = self.looked_at(self.cargo(&["--workspace", "--doc"]));
+        let mut command = self.unoptimised(&["--workspace", "--doc"]);
         command.env("RUSTDOC", script).env("EMBERSCOPE_RUSTDOC_OUT", places::target().join("doc"));
         command.env("RUSTDOCFLAGS", "-D warnings");
         Ok(command)
@@ -51,7 +54,7 @@ impl Bench<'_> {
     /// The tests that need no privilege, and all fuzz targets on inputs that are made for them.
     pub(super) fn unit(&self, arguments: &[&str]) -> Command {
         let all = ["--workspace", "--lib", "--bins", "--test", "plain", "--test", "fuzz_targets"];
-        let mut command = self.looked_at(self.cargo(&all));
+        let mut command = self.unoptimised(&all);
         self.here(&mut command);
         // The registry's tests start Spark by these.
         command.env("JAVA_HOME", &self.kit.jdk.home);
