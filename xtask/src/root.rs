@@ -42,6 +42,16 @@ pub fn run_tests_by(cargo: &mut Command) {
     }
 }
 
+/// What starts a program of tests as root, where that can be had, with the variables that are set.
+pub fn tests(program: impl AsRef<OsStr>) -> Command {
+    if is_root() || !available() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sudo");
+    command.args(["-E", "--"]).arg(program);
+    command
+}
+
 /// Sends a signal to a process that [`command`] started; sudo passes SIGTERM and SIGINT on. A process
 /// that is gone is no error.
 pub fn signal(pid: u32, signal: Signal) {

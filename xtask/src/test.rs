@@ -11,6 +11,7 @@
 
 mod checks;
 mod commands;
+mod programs;
 mod quick;
 mod run;
 mod slowest;
@@ -23,6 +24,7 @@ use crate::turn::idle;
 use crate::{build, check, kernels, places, step, tally};
 use anyhow::{Context as _, Result};
 use checks::{COMPILED, clippy_is_silent};
+use programs::Programs;
 use quick::Quick;
 use run::{Output, Run};
 use std::path::PathBuf;
@@ -100,6 +102,7 @@ struct Bench<'a> {
     quick: Quick,
     /// The optimised daemon, where the tests that want it run.
     binary: Option<PathBuf>,
+    programs: Programs,
 }
 
 /// Runs them.
@@ -120,14 +123,15 @@ pub fn run(options: &Options) -> Result<()> {
     std::fs::create_dir_all(places::target().join("xtask"))
         .context("creating the directory of the skip log")?;
     std::fs::write(&skip_log, "").with_context(|| format!("emptying {}", skip_log.display()))?;
-    let bench = Bench { options, kit, skip_log, quick: Quick::new()?, binary };
+    let mut bench =
+        Bench { options, kit, skip_log, quick: Quick::new()?, binary, programs: Programs::default() };
     let mut run = Run::default();
     run.append(build);
     if bench.binary.is_some() {
-        let mend = "the compiler's message is above";
-        let what = "compiling the end-to-end tests";
-        let mut compile = bench.e2e(&["--no-run", "--test", "kernel", "--test", "spark"]);
-        run.part(what, || step::run(what, &mut compile, mend).map(drop));
+        let compile = || Programs::compile(&bench);
+        let mut programs = Programs::default();
+        run.part("compiling the end-to-end tests", || compile().map(|made| programs = made));
+        bench.programs = programs;
     }
     let (first, alone) = mpsc::channel::<()>();
     let mut first = Some(first);

@@ -1,8 +1,8 @@
 //! Commands of cargo that run tests.
 
 use super::{Bench, Part, STURDY, TOGETHER, Which, tell_machine};
+use crate::places;
 use crate::setup::{go, python};
-use crate::{places, root};
 use anyhow::{Context as _, Result};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -18,13 +18,18 @@ impl Bench<'_> {
     pub(super) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = places::cargo();
         command.current_dir(places::workspace()).args(["test", "--locked"]).args(arguments);
+        self.surroundings(&mut command);
+        command
+    }
+
+    /// What all tests find.
+    fn surroundings(&self, command: &mut Command) {
         command.env("EMBERSCOPE_SKIP_LOG", &self.skip_log);
         if let Some(path) = go::installed().and_then(|bin| places::path_with(&bin).ok()) {
             command.env("PATH", path);
         }
         // A failed test says what it found; fifty lines of the test harness's own calls only hide it.
         command.env("RUST_BACKTRACE", "0");
-        command
     }
 
     /// For tests that need no optimised workspace ([`mod@super::quick`]). With clippy in the place of the compiler for the
@@ -86,16 +91,10 @@ impl Bench<'_> {
         command
     }
 
-    /// The tests on kernel and Spark. Optimised, as the daemon is: its crates are compiled already.
-    pub(super) fn e2e(&self, arguments: &[&str]) -> Command {
-        let mut command = self.cargo(&["--release", "--package", "emberscope-tests"]);
-        command.args(arguments);
-        command
-    }
-
     pub(super) fn e2e_tests(&self, program: &str, which: Which, again: &[String]) -> Command {
-        let mut command = self.e2e(&["--test", program]);
-        command.args(&self.options.filter).arg("--");
+        let mut command = self.programs.command(program);
+        command.args(&self.options.filter);
+        self.surroundings(&mut command);
         self.here(&mut command);
         // They share the machine's cores and, each in its turn, profile all of it.
         let mut threads = "1";
@@ -112,8 +111,9 @@ impl Bench<'_> {
             }
         }
         command.args(["--test-threads", threads]);
-        root::run_tests_by(&mut command);
-        only(&mut command, again);
+        if !again.is_empty() {
+            command.arg("--exact").args(again);
+        }
         command
     }
 
