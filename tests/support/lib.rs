@@ -32,6 +32,7 @@ mod kernel;
 pub mod page;
 mod server;
 mod silent;
+mod stolen;
 mod visible;
 
 pub use command::{Ran, ran};
@@ -41,6 +42,7 @@ pub use here::{Here, WARM_UP, jdk, required};
 pub use kernel::{host, tracefs, walking_host};
 pub use server::{BEHIND_A_PROXY, Server};
 pub use silent::{silent_libjvm, stripped_libjvm};
+pub use stolen::Stolen;
 pub use visible::{VISIBLE, wait_for, wait_visible};
 pub use xtask::launch::{
     Daemon, JavaProgram, Job, Running, SparkJob, daemon::Reply, port::free_port, spark::FRAME_POINTERS,

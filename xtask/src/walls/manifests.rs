@@ -4,7 +4,9 @@ use super::source::{self, words};
 use std::collections::HashSet;
 
 /// Dependencies that no code names, each with why.
-const UNNAMED: [(&str, &str); 2] = [
+const UNNAMED: [(&str, &str); 3] = [
+    // Its features are those that the tests' program has.
+    ("profiler/archive", "digest"),
     // Its features choose object_store's TLS.
     ("profiler/archive", "reqwest"),
     // The fuzz targets' workspace takes what the package has.

@@ -4,6 +4,7 @@
 //! It reads some 800 files and takes a second or two.
 
 mod circles;
+mod features;
 mod lengths;
 mod manifests;
 mod source;

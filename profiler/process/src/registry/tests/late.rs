@@ -1,5 +1,5 @@
 use super::*;
-use emberscope_target::errand::{About, What, identifying};
+use emberscope_target::errand::{About, Errand, What, identifying};
 use std::sync::mpsc::channel;
 
 #[test]
@@ -18,7 +18,7 @@ fn who_was_late_is_read_at_the_next_tick_and_its_children_are_put_right() {
         let _ = wait.recv();
         back.send(())
     };
-    let _ = identifying().run(about, Duration::ZERO, job);
+    let _ = identifying().run(about.clone(), Duration::ZERO, job);
     std::thread::sleep(Duration::from_millis(600));
     let mut registry = Registry::new(config(&fake));
     let python = |registry: &mut Registry, pid| registry.get(pid).python;
@@ -27,6 +27,10 @@ fn who_was_late_is_read_at_the_next_tick_and_its_children_are_put_right() {
     assert_eq!(registry.counters().late, 1);
     go.send(()).unwrap();
     is_back.recv().unwrap();
+    // It is back when the next is begun, not yet when its last word is said.
+    while !matches!(identifying().run(about.clone(), Duration::from_secs(1), || ()), Errand::Done(())) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     for _ in 0..8 {
         registry.tick();
     }
