@@ -187,19 +187,24 @@ fn kind_is_right(
     let query = format!("{query}&stage={}&type=off-cpu&group=wait&unit=ns&format=folded", stage(job, kind)?);
     let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
     ensure!(reply.status == 200, "{}", reply.body);
-    let (mut right, mut inside, mut all) = (0.0, 0.0, 0.0);
+    let (mut right, mut collector, mut inside, mut all) = (0.0, 0.0, 0.0, 0.0);
     for line in reply.body.lines() {
         let (stack, weight) = line.rsplit_once(' ').context("a weight")?;
         let weight = weight.parse::<f64>()? / 1e9;
         all += weight;
         if stack.split(';').any(|frame| frame == method) {
             inside += weight;
-            right += if stack.starts_with(&format!("wait={reason};")) { weight } else { 0.0 };
+            let waits_for = |what: &str| stack.starts_with(&format!("wait={what};"));
+            right += if waits_for(reason) { weight } else { 0.0 };
+            collector += if waits_for("gc") { weight } else { 0.0 };
         }
         ensure!(!stack.contains("__schedule") && !stack.contains("bpf_prog"), "{stack}");
     }
     let slack = measured * WITHIN + TICKS;
-    let fits = inside <= measured + slack && all >= measured - slack - stolen && inside >= measured * NAMED;
+    // Some measure a part of what the method does, and it waits for the collector anywhere.
+    let fits = inside - collector <= measured + slack
+        && all >= measured - slack - stolen
+        && inside >= measured * NAMED;
     // Beside what it is meant to, a method may wait for the collector.
     let fits = fits && right >= inside * FOR_ITS_REASON;
     let body: String = reply.body.chars().take(6_000).collect();
