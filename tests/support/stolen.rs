@@ -1,10 +1,11 @@
 //! CPU time that the hypervisor takes from this machine, and when (steal time, proc_stat(5)). It is on no thread's account: who
 //! takes a thread's CPU time and its waiting for a CPU from the time that passed has what was stolen from it in the rest.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use emberscope_model::WallTime;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use xtask::bench::procfs::machine;
 
 /// Between two looks.
 const STEP: Duration = Duration::from_millis(50);
@@ -39,10 +40,7 @@ impl Stolen {
 }
 
 fn look(looks: &Looks) -> Result<()> {
-    let text = std::fs::read_to_string("/proc/stat").context("reading /proc/stat")?;
-    // The first line is of all CPUs, its eighth number what was stolen.
-    let ticks = text.split_ascii_whitespace().nth(8).context("/proc/stat has no steal time")?;
-    let ticks = ticks.parse().with_context(|| format!("steal time {ticks}"))?;
+    let ticks = machine()?.stolen;
     let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
     looks.push((WallTime::now().to_string(), ticks));
     Ok(())

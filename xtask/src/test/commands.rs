@@ -111,9 +111,7 @@ impl Bench<'_> {
             }
         }
         command.args(["--test-threads", threads]);
-        if !again.is_empty() {
-            command.arg("--exact").args(again);
-        }
+        only(&mut command, again);
         command
     }
 
@@ -126,7 +124,7 @@ impl Bench<'_> {
     }
 }
 
-/// Only the tests of these names, behind cargo's `--`; of none, all.
+/// Only the tests of these names, as arguments of a program of tests (behind cargo's `--`); of none, all.
 fn only(command: &mut Command, names: &[String]) {
     if !names.is_empty() {
         command.arg("--exact").args(names);
