@@ -19,6 +19,7 @@ pub mod fresh;
 pub mod fuzz;
 pub mod kernels;
 pub mod launch;
+mod lock;
 pub mod oracle;
 pub mod package;
 pub mod places;

@@ -34,14 +34,6 @@ pub fn command(program: impl AsRef<OsStr>, why: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Has cargo run tests as root, where it can be had.
-pub fn run_tests_by(cargo: &mut Command) {
-    if !is_root() && available() {
-        let architecture = std::env::consts::ARCH.to_uppercase();
-        cargo.env(format!("CARGO_TARGET_{architecture}_UNKNOWN_LINUX_GNU_RUNNER"), "sudo -E --");
-    }
-}
-
 /// What starts a program of tests as root, where that can be had, with the variables that are set.
 pub fn tests(program: impl AsRef<OsStr>) -> Command {
     if is_root() || !available() {

@@ -5,7 +5,7 @@
 //! Tools that only build or test (build scripts' crates, tests, xtask) are not in what is shipped, nor here. The same
 //! tree gives the same bytes. Made here and not by a tool: these are a hundred lines, and a tool would be a download.
 
-use crate::places;
+use crate::{lock, places};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,8 +27,7 @@ pub fn run() -> Result<PathBuf> {
 
 /// Writes it into a file.
 pub fn write(path: &Path) -> Result<()> {
-    let lock = places::workspace().join("Cargo.lock");
-    let lock = std::fs::read_to_string(&lock).with_context(|| format!("reading {}", lock.display()))?;
+    let lock = lock::read()?;
     let mut crates = Crates::default();
     for (package, machines) in SHIPPED {
         crates.add(&metadata(machines)?, package)?;
@@ -58,14 +57,10 @@ pub fn metadata(machines: &[&str]) -> Result<Value> {
 
 /// SHA-256 of crates' archives, by name and version.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
-    let field = |package: &str, key: &str| {
-        let line =
-            package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"'));
-        line.map(str::to_owned)
-    };
+    let field = |package: &str, key: &str| lock::field(package, key).map(str::to_owned);
     let package =
         |text: &str| Some(((field(text, "name")?, field(text, "version")?), field(text, "checksum")?));
-    lock.split("[[package]]").filter_map(package).collect()
+    lock::packages(lock).filter_map(package).collect()
 }
 
 fn list(value: &Value) -> &[Value] {

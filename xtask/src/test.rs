@@ -24,7 +24,7 @@ use crate::turn::idle;
 use crate::{build, check, kernels, places, step, tally};
 use anyhow::{Context as _, Result};
 use checks::{COMPILED, clippy_is_silent};
-use programs::Programs;
+pub use programs::Programs;
 use quick::Quick;
 use run::{Output, Run};
 use std::path::PathBuf;
@@ -128,10 +128,7 @@ pub fn run(options: &Options) -> Result<()> {
     let mut run = Run::default();
     run.append(build);
     if bench.binary.is_some() {
-        let compile = || Programs::compile(&bench);
-        let mut programs = Programs::default();
-        run.part("compiling the end-to-end tests", || compile().map(|made| programs = made));
-        bench.programs = programs;
+        run.part(programs::COMPILING, || Programs::compile().map(|made| bench.programs = made));
     }
     let (first, alone) = mpsc::channel::<()>();
     let mut first = Some(first);

@@ -1,7 +1,6 @@
 //! The programs that the end-to-end tests are. They are started without cargo, which would wait until another cargo is done
 //! that compiles in the same directory.
 
-use super::Bench;
 use crate::{places, root, step};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -9,17 +8,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What compiles them.
-const COMPILING: &str = "compiling the end-to-end tests";
+/// The step that compiles them.
+pub(super) const COMPILING: &str = "compiling the end-to-end tests";
 
 /// Their files, by name.
 #[derive(Default)]
-pub(super) struct Programs(BTreeMap<String, PathBuf>);
+pub struct Programs(BTreeMap<String, PathBuf>);
 
 impl Programs {
     /// Compiles them, optimised as the daemon is: its crates are compiled already.
-    pub(super) fn compile(bench: &Bench<'_>) -> Result<Self> {
-        let mut cargo = bench.cargo(&["--release", "--package", "emberscope-tests", "--no-run"]);
+    ///
+    /// # Errors
+    /// They do not compile.
+    pub fn compile() -> Result<Self> {
+        let mut cargo = places::cargo();
+        cargo.current_dir(places::workspace());
+        cargo.args(["test", "--locked", "--release", "--package", "emberscope-tests", "--no-run"]);
         cargo.args(["--test", "kernel", "--test", "spark", "--message-format", "json-render-diagnostics"]);
         step::run(COMPILING, &mut cargo, "the compiler's message is above")?;
         let log = step::log_file(COMPILING)?;
@@ -28,7 +32,7 @@ impl Programs {
     }
 
     /// What starts one of them, as root where that can be had.
-    pub(super) fn command(&self, name: &str) -> Command {
+    pub fn command(&self, name: &str) -> Command {
         // cargo names a file that it made. One that is not there gives its own error when it is started.
         let mut command = root::tests(self.0.get(name).cloned().unwrap_or_else(|| name.into()));
         // Where cargo starts the tests of a package.

@@ -5,8 +5,8 @@
 //! It is the profile `release` with other settings for the workspace's own crates, in the same build directory; what is
 //! finished goes to a directory of its own, as a daemon built so is not to stand in the place of the optimised one.
 
-use crate::places;
-use anyhow::{Context as _, Result};
+use crate::{lock, places};
+use anyhow::Result;
 use std::process::Command;
 
 /// What is other for each crate of the workspace, in the words of Cargo.toml's `[profile.release.package.NAME]`.
@@ -18,9 +18,10 @@ pub(super) struct Quick(Vec<String>);
 impl Quick {
     /// Reads their names from Cargo.lock.
     pub(super) fn new() -> Result<Self> {
-        let lock = places::workspace().join("Cargo.lock");
-        let lock = std::fs::read_to_string(&lock).with_context(|| format!("reading {}", lock.display()))?;
-        Ok(Self(members(&lock).map(str::to_owned).collect()))
+        let lock = lock::read()?;
+        // They come from nowhere.
+        let own = lock::packages(&lock).filter(|package| lock::field(package, "source").is_none());
+        Ok(Self(own.filter_map(|package| lock::field(package, "name")).map(str::to_owned).collect()))
     }
 
     /// Has a cargo compile so. In: one with a subcommand that knows `--release`.
@@ -35,12 +36,6 @@ impl Quick {
         command.env("CARGO_BUILD_BUILD_DIR", places::target());
         command.env("CARGO_TARGET_DIR", places::target().join("unit"));
     }
-}
-
-/// The packages of a Cargo.lock that come from nowhere: the workspace's own.
-fn members(lock: &str) -> impl Iterator<Item = &str> {
-    let own = lock.split("[[package]]").skip(1).filter(|package| !package.contains("\nsource = "));
-    own.filter_map(|package| package.split_once("name = \"")?.1.split('"').next())
 }
 
 #[cfg(test)]

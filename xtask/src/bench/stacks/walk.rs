@@ -4,7 +4,8 @@
 use super::Bench;
 use crate::bench::row::Row;
 use crate::setup::runtime::{MAJORS, Runtime};
-use crate::{places, root, setup, step, test};
+use crate::test::{self, Programs};
+use crate::{setup, step};
 use anyhow::{Context as _, Result, bail};
 
 /// Runs them.
@@ -14,23 +15,15 @@ pub fn rows(_: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
             skipped.push(format!("walk, Java {major}: {why:#}"));
         }
     }
-    let mut cargo = places::cargo();
-    cargo.current_dir(places::workspace()).args([
-        "test",
-        "--locked",
-        "--release",
-        "--package",
-        "emberscope-tests",
-    ]);
-    cargo.args(["--test", "kernel", "walk::", "--", "--ignored", "--nocapture", "--test-threads", "1"]);
-    test::tell_machine(&mut cargo, &setup::spark()?);
-    root::run_tests_by(&mut cargo);
-    let output = cargo.output().with_context(|| format!("cannot start {}", step::shown(&cargo)))?;
+    let mut tests = Programs::compile()?.command("kernel");
+    tests.args(["walk::", "--ignored", "--nocapture", "--test-threads", "1"]);
+    test::tell_machine(&mut tests, &setup::spark()?);
+    let output = tests.output().with_context(|| format!("cannot start {}", step::shown(&tests)))?;
     let text = String::from_utf8_lossy(&output.stdout);
     println!("{text}");
     let rows: Vec<Row> = text.lines().filter_map(row).collect();
     if rows.is_empty() {
-        bail!("{} ran no JVM: {}", step::shown(&cargo), String::from_utf8_lossy(&output.stderr));
+        bail!("{} ran no JVM: {}", step::shown(&tests), String::from_utf8_lossy(&output.stderr));
     }
     Ok(rows)
 }
