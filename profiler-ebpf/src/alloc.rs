@@ -18,7 +18,6 @@ use crate::sample::fresh;
 use crate::send::send;
 use crate::threads;
 use crate::walk::{begin, in_a_loop, prepare, push};
-use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::bpf_get_current_pid_tgid;
 use aya_ebpf::helpers::generated::{bpf_get_prandom_u32, bpf_ktime_get_ns};
 use aya_ebpf::macros::uprobe;
@@ -38,7 +37,7 @@ pub fn allocated(ctx: ProbeContext) -> u32 {
     let (Some(counts), true) = (Counts::of_this_cpu(), weight != 0) else { return 0 };
     counts.add(Counter::OtherRuns, 1);
     let Some(scratch) = SCRATCH.get_ptr_mut(OF_UPROBES) else {
-        counts.lost(&ctx, DropReason::NoScratch);
+        counts.lost(DropReason::NoScratch);
         return 0;
     };
     // SAFETY: this CPU's scratch, which is ours while we are its only user; the verifier checks each access.
@@ -47,7 +46,7 @@ pub fn allocated(ctx: ProbeContext) -> u32 {
         if add(users, 1) == 1 {
             sample(&ctx, scratch, class, weight);
         } else {
-            counts.lost(&ctx, DropReason::ProbesMet);
+            counts.lost(DropReason::ProbesMet);
         }
         add(users, u64::MAX);
     }
@@ -77,15 +76,15 @@ unsafe fn sample(ctx: &ProbeContext, scratch: *mut Scratch, class: u64, weight: 
                 walk.name_seq = u64::from(threads::number_of(tid));
             }
         }
-        tell(ctx.as_ptr(), scratch);
+        tell(scratch);
     }
 }
 
 /// A function of its own, as that of the samples by events is.
 #[inline(never)]
-unsafe fn tell(ctx: *mut c_void, scratch: *mut Scratch) {
+unsafe fn tell(scratch: *mut Scratch) {
     // SAFETY: as for the caller.
-    unsafe { send(&ProbeContext::new(ctx), scratch, false) };
+    unsafe { send(scratch, false) };
 }
 
 /// Adds to a word in one instruction, which a program that preempts this one does not come between; the word afterwards.

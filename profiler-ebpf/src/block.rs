@@ -12,7 +12,6 @@ use crate::maps::{EVENTS, NAMED, REQUESTS, Scratch};
 use crate::named::{of_task, walk};
 use crate::output::{Counts, room_for_events, waiting, wake_flags};
 use crate::send::stack_alone;
-use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_prandom_u32, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::tracepoint;
@@ -59,7 +58,7 @@ pub fn block_issue(ctx: TracePointContext) -> u32 {
     let way = u64::from(way(&ctx) as u16);
     walk(&ctx, SampleKindTag::BlockIo, of_task, |scratch| {
         // SAFETY: the walk has ended.
-        unsafe { issued(ctx.as_ptr(), scratch, sector, dev | way << 32, stands_for) };
+        unsafe { issued(scratch, sector, dev | way << 32, stands_for) };
     });
     0
 }
@@ -97,7 +96,7 @@ pub fn block_complete(ctx: TracePointContext) -> u32 {
     if room_for_events(waiting) && EVENTS.output::<[u8]>(bytes, wake_flags(waiting)).is_ok() {
         counts.add(Counter::Samples, 1);
     } else {
-        counts.lost(&ctx, DropReason::RingFullSample);
+        counts.lost(DropReason::RingFullSample);
     }
     0
 }
@@ -147,11 +146,11 @@ fn way(ctx: &TracePointContext) -> BlockWay {
 /// Remembers a request, by its sector and its disk, above which is its way; and sends its stack. A function of its own, for the
 /// 512 bytes of a program's stack.
 #[inline(never)]
-unsafe fn issued(ctx: *mut c_void, scratch: *mut Scratch, sector: u64, dev_way: u64, stands_for: u64) {
+unsafe fn issued(scratch: *mut Scratch, sector: u64, dev_way: u64, stands_for: u64) {
     let ids = bpf_get_current_pid_tgid();
     // SAFETY: as for the caller.
     unsafe {
-        let stack = stack_alone(&TracePointContext::new(ctx), scratch);
+        let stack = stack_alone(scratch);
         let walk = &(*scratch).walk;
         let request = Request {
             issued_ns: walk.taken_ns,

@@ -7,7 +7,6 @@ use crate::maps::PROCESSES;
 use crate::output::{WAKE_NOW, lost_event, room_for_events, send, waiting, wake_flags};
 use crate::walk::runtime;
 use crate::{pauses, shares, threads, workers};
-use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
@@ -23,7 +22,7 @@ pub fn task_exec(ctx: RawTracePointContext) -> i32 {
     threads::forget(ids as u32);
     forget_code((ids >> 32) as u32);
     threads::forget(ctx.arg::<u64>(1) as u32);
-    current(&ctx, RecordKind::Exec);
+    current(RecordKind::Exec);
     0
 }
 
@@ -31,11 +30,11 @@ pub fn task_exec(ctx: RawTracePointContext) -> i32 {
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
 pub fn task_exit(ctx: RawTracePointContext) -> i32 {
     let ids = bpf_get_current_pid_tgid();
-    threads::ended(&ctx, (ids >> 32) as u32, ids as u32);
+    threads::ended((ids >> 32) as u32, ids as u32);
     if last_thread(ids) {
         forget_code((ids >> 32) as u32);
     }
-    current(&ctx, RecordKind::Exit);
+    current(RecordKind::Exit);
     0
 }
 
@@ -97,22 +96,22 @@ pub fn task_fork(ctx: RawTracePointContext) -> i32 {
         } else {
             workers::made_thread(ids as u32, tid);
         }
-        task(&ctx, RecordKind::Fork, (pid, tid), ((ids >> 32) as u32, ids as u32));
+        task(RecordKind::Fork, (pid, tid), ((ids >> 32) as u32, ids as u32));
     }
     0
 }
 
 #[inline(always)]
-fn current<C: EbpfContext>(ctx: &C, kind: RecordKind) {
+fn current(kind: RecordKind) {
     let ids = bpf_get_current_pid_tgid();
-    task(ctx, kind, ((ids >> 32) as u32, ids as u32), (0, 0));
+    task(kind, ((ids >> 32) as u32, ids as u32), (0, 0));
 }
 
 #[inline(always)]
-fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), parent: (u32, u32)) {
+fn task(kind: RecordKind, (pid, tid): (u32, u32), parent: (u32, u32)) {
     let waiting = waiting();
     if !shares::may_put(Loss::Task, size_of::<TaskRecord>() as u64, waiting) {
-        return lost_event(ctx);
+        return lost_event();
     }
     let sent = room_for_events(waiting)
         && send(
@@ -130,6 +129,6 @@ fn task<C: EbpfContext>(ctx: &C, kind: RecordKind, (pid, tid): (u32, u32), paren
         );
     if !sent {
         shares::lost(Loss::Task as u64);
-        lost_event(ctx);
+        lost_event();
     }
 }

@@ -108,7 +108,7 @@ fn met<C: EbpfContext>(
     walk(ctx, SampleKindTag::Event, registers, |scratch| unsafe {
         (*scratch).walk.kind |= kind;
         (*scratch).walk.weight = weight;
-        tell(ctx.as_ptr(), scratch);
+        tell(scratch);
     });
 }
 
@@ -123,7 +123,7 @@ pub fn walk<C: EbpfContext>(
     let Some(counts) = Counts::of_this_cpu() else { return };
     counts.add(Counter::OtherRuns, 1);
     let Some(scratch) = SCRATCH.get_ptr_mut(OF_NAMED) else {
-        counts.lost(ctx, DropReason::NoScratch);
+        counts.lost(DropReason::NoScratch);
         return;
     };
     let ids = bpf_get_current_pid_tgid();
@@ -131,7 +131,7 @@ pub fn walk<C: EbpfContext>(
     // SAFETY: this CPU's scratch, which is ours while we are its only user; the verifier checks each access.
     unsafe {
         if (*scratch).users != 0 {
-            counts.lost(ctx, DropReason::ProbesMet);
+            counts.lost(DropReason::ProbesMet);
             return;
         }
         (*scratch).users = 1;
@@ -158,7 +158,7 @@ pub fn walk<C: EbpfContext>(
 
 /// A function of its own, as that of the samples by time is.
 #[inline(never)]
-unsafe fn tell(ctx: *mut core::ffi::c_void, scratch: *mut Scratch) {
+unsafe fn tell(scratch: *mut Scratch) {
     // SAFETY: as for the caller.
-    unsafe { send(&TracePointContext::new(ctx), scratch, true) };
+    unsafe { send(scratch, true) };
 }

@@ -70,7 +70,7 @@ pub fn off_cpu_switch(ctx: RawTracePointContext) -> i32 {
                 }
                 Err(end) => walk.end = end as u64,
             }
-            walked(&ctx, scratch);
+            walked(scratch);
         }
     }
     if let Some(waiter) = WAITERS.get_ptr_mut(ids as u32) {
@@ -97,7 +97,7 @@ pub fn off_cpu_wakeup(ctx: RawTracePointContext) -> i32 {
             throttle::wants_to_run(waiter, woken);
         }
         if read_volatile(&raw const (*waiter).state) == WaiterState::Waits as u32 {
-            ended(&ctx, waiter, tid);
+            ended(waiter, tid);
         }
     }
     0
@@ -126,7 +126,7 @@ unsafe fn leaves(ctx: &RawTracePointContext, waiter: *mut Waiter) -> u64 {
         if (*waiter).state != WaiterState::Runs as u32
             && let Some(counts) = Counts::of_this_cpu()
         {
-            counts.lost(ctx, DropReason::WakeUnseen);
+            counts.lost(DropReason::WakeUnseen);
         }
         (*waiter).state = WaiterState::Runs as u32;
         (*waiter).began_ns = now;
@@ -135,7 +135,7 @@ unsafe fn leaves(ctx: &RawTracePointContext, waiter: *mut Waiter) -> u64 {
         (*waiter).cause = at as u32;
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
         if !known {
-            tell_owed(ctx, waiter, at, (tid, now));
+            tell_owed(waiter, at, (tid, now));
             addr_of_mut!((*waiter).keys).cast::<u64>().add(at & (CAUSES - 1)).write(key);
             cause.write(Cause::default());
         }
@@ -185,7 +185,7 @@ unsafe fn place(waiter: *mut Waiter, key: u64) -> (usize, bool) {
 
 /// The current thread's stack is walked.
 #[inline(never)]
-unsafe fn walked(ctx: &RawTracePointContext, scratch: *mut Scratch) -> u64 {
+unsafe fn walked(scratch: *mut Scratch) -> u64 {
     let tid = bpf_get_current_pid_tgid() as u32;
     let Some(counts) = Counts::of_this_cpu() else { return 0 };
     let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return 0 };
@@ -196,8 +196,8 @@ unsafe fn walked(ctx: &RawTracePointContext, scratch: *mut Scratch) -> u64 {
         let at = (*waiter).cause as usize & (CAUSES - 1);
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
         // What was not walked before is told where the last one was.
-        tell_owed(ctx, waiter, at, (tid, now));
-        (*cause).stack = stack_alone(ctx, scratch);
+        tell_owed(waiter, at, (tid, now));
+        (*cause).stack = stack_alone(scratch);
         (*cause).walked_ns = now;
         0
     }

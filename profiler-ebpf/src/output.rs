@@ -3,7 +3,6 @@
 
 use crate::globals::{RING_BYTES, WAKE_BYTES};
 use crate::maps::{COUNTERS, EVENTS};
-use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::{BPF_RB_AVAIL_DATA, BPF_RB_FORCE_WAKEUP, BPF_RB_NO_WAKEUP};
 use aya_ebpf::helpers::bpf_get_smp_processor_id;
 use aya_log_ebpf::warn;
@@ -27,11 +26,9 @@ impl Counts {
 
     /// Counts a loss; the first on a CPU is logged too.
     #[inline(always)]
-    pub fn lost<C: EbpfContext>(&self, ctx: &C, reason: DropReason) {
+    pub fn lost(&self, reason: DropReason) {
         if self.bump(reason as usize, 1) == 1 {
-            // SAFETY: the helper has no preconditions.
-            let cpu = unsafe { bpf_get_smp_processor_id() };
-            warn!(ctx, "first loss on CPU {}: reason {}", cpu, reason as u32);
+            first_loss(reason as u64);
         }
     }
 
@@ -54,11 +51,21 @@ impl Counts {
     }
 }
 
+/// Logs it. Global, as the functions of `shares` are: it is some 400 instructions.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn first_loss(reason: u64) -> u64 {
+    // SAFETY: the helper has no preconditions.
+    let cpu = unsafe { bpf_get_smp_processor_id() };
+    warn!((), "first loss on CPU {}: reason {}", cpu, reason as u32);
+    0
+}
+
 /// Counts the loss of an event.
 #[inline(always)]
-pub fn lost_event<C: EbpfContext>(ctx: &C) {
+pub fn lost_event() {
     if let Some(counts) = Counts::of_this_cpu() {
-        counts.lost(ctx, DropReason::RingFullEvent);
+        counts.lost(DropReason::RingFullEvent);
     }
 }
 

@@ -46,7 +46,7 @@ fn begins(ctx: &ProbeContext, since_ns: u64) -> u32 {
     } else if WATCHED.get_ptr(pid).is_some() {
         let standing = Standing { began_ns: now, ..Standing::default() };
         if PAUSES.insert(pid, standing, 0).is_err() {
-            lost(ctx);
+            lost();
         }
     }
     0
@@ -101,7 +101,7 @@ pub fn pause_ends(ctx: ProbeContext) -> u32 {
         );
     if !sent {
         shares::lost(Loss::Pause as u64);
-        lost(&ctx);
+        lost();
     }
     0
 }
@@ -122,8 +122,8 @@ pub fn forget(pid: u32) {
 }
 
 #[inline(always)]
-fn lost(ctx: &ProbeContext) {
+fn lost() {
     if let Some(counts) = Counts::of_this_cpu() {
-        counts.lost(ctx, DropReason::PauseLost);
+        counts.lost(DropReason::PauseLost);
     }
 }

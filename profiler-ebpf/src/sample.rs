@@ -89,7 +89,7 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
         return;
     }
     let Some(scratch) = SCRATCH.get_ptr_mut(OF_EVENTS) else {
-        counts.lost(ctx, DropReason::NoScratch);
+        counts.lost(DropReason::NoScratch);
         return;
     };
     // SAFETY: this CPU's scratch, which nobody else uses meanwhile; the verifier checks each access.
@@ -138,7 +138,7 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
 #[inline(never)]
 unsafe fn tell(ctx: *mut bpf_perf_event_data, scratch: *mut Scratch) {
     // SAFETY: as for the caller.
-    unsafe { send(&PerfEventContext::new(ctx), scratch, regs::in_kernel(ctx)) };
+    unsafe { send(scratch, regs::in_kernel(ctx)) };
 }
 
 /// A stack of nothing yet.
@@ -171,7 +171,7 @@ pub unsafe fn kernel_stack<C: EbpfContext>(ctx: &C, scratch: *mut Scratch) {
         let bytes = bpf_get_stack(ctx.as_ptr(), body.cast(), (MAX_KERNEL_FRAMES * 8) as u32, 0);
         if bytes < 0 {
             if let Some(counts) = Counts::of_this_cpu() {
-                counts.lost(ctx, DropReason::KernelStackFailed);
+                counts.lost(DropReason::KernelStackFailed);
             }
             return;
         }

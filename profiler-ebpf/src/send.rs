@@ -7,7 +7,6 @@ use crate::output::{Counts, waiting, wake_flags};
 use crate::seen::Room;
 use crate::shares::{self, may_put};
 use crate::walk::{at_most, mix};
-use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use core::ptr::addr_of_mut;
@@ -20,7 +19,7 @@ use profiler_ebpf::{
 /// # Safety
 /// `scratch` is this CPU's scratch, and the walk in it has ended.
 #[inline(always)]
-pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bool) {
+pub unsafe fn send(scratch: *mut Scratch, in_kernel: bool) {
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     let Some(counts) = Counts::of_this_cpu() else { return };
@@ -75,7 +74,7 @@ pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bo
                 counts.add(Counter::Stacks, 1);
                 counts.add(Counter::Samples, 1);
                 if room.displaces {
-                    counts.lost(ctx, DropReason::SeenMapFull);
+                    counts.lost(DropReason::SeenMapFull);
                 }
                 room.take();
                 return;
@@ -83,7 +82,7 @@ pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bo
             if may {
                 shares::lost(Loss::Stack as u64);
             }
-            counts.lost(ctx, DropReason::RingFullStack);
+            counts.lost(DropReason::RingFullStack);
         }
         let may = may_put(Loss::Sample, size_of::<SampleRecord>() as u64, waiting);
         if may && output(sample.cast(), size_of::<SampleRecord>(), flags) {
@@ -92,7 +91,7 @@ pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bo
             if may {
                 shares::lost(Loss::Sample as u64);
             }
-            counts.lost(ctx, DropReason::RingFullSample);
+            counts.lost(DropReason::RingFullSample);
         }
     }
 }
@@ -103,7 +102,7 @@ pub unsafe fn send<C: EbpfContext>(ctx: &C, scratch: *mut Scratch, in_kernel: bo
 /// # Safety
 /// `scratch` is this CPU's scratch, and the walk in it has ended.
 #[inline(always)]
-pub unsafe fn stack_alone<C: EbpfContext>(ctx: &C, scratch: *mut Scratch) -> u64 {
+pub unsafe fn stack_alone(scratch: *mut Scratch) -> u64 {
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     let Some(counts) = Counts::of_this_cpu() else { return 0 };
@@ -127,7 +126,7 @@ pub unsafe fn stack_alone<C: EbpfContext>(ctx: &C, scratch: *mut Scratch) -> u64
         if may && output(addr_of_mut!((*scratch).record).cast(), bytes, u64::from(BPF_RB_NO_WAKEUP)) {
             counts.add(Counter::Stacks, 1);
             if room.displaces {
-                counts.lost(ctx, DropReason::SeenMapFull);
+                counts.lost(DropReason::SeenMapFull);
             }
             room.take();
             return hash;
@@ -135,7 +134,7 @@ pub unsafe fn stack_alone<C: EbpfContext>(ctx: &C, scratch: *mut Scratch) -> u64
         if may {
             shares::lost(Loss::Stack as u64);
         }
-        counts.lost(ctx, DropReason::RingFullStack);
+        counts.lost(DropReason::RingFullStack);
         hash
     }
 }

@@ -14,7 +14,6 @@ use crate::pauses;
 use crate::shares;
 use crate::walk::recent;
 use crate::workers;
-use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns, bpf_probe_read_user_str};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::uprobe;
@@ -42,7 +41,7 @@ pub struct NamedRecord {
 #[uprobe]
 pub fn thread_named(ctx: ProbeContext) -> u32 {
     let name: *const u8 = ctx.arg(0).unwrap_or(core::ptr::null());
-    named(&ctx, |record| {
+    named(|record| {
         // SAFETY: the length is the buffer's; a read of user memory that cannot fault.
         let read = unsafe {
             let buffer = addr_of_mut!((*record).name);
@@ -61,44 +60,44 @@ pub fn thread_named(ctx: ProbeContext) -> u32 {
 /// The current thread has a new name, which `read_name` puts behind the record; it answers with the bytes of
 /// it and flags.
 #[inline(always)]
-pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -> Option<(u32, u32)>) {
+pub fn named(read_name: impl FnOnce(*mut NamedRecord) -> Option<(u32, u32)>) {
     let Some(counts) = Counts::of_this_cpu() else { return };
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };
-    off_cpu::settle(ctx, tid);
+    off_cpu::settle(tid);
     let too_fast = too_fast(tid, now);
     if too_fast || shares::one_more_name(now) == 0 {
         if too_fast {
             shares::lost(Loss::Name as u64);
         }
-        renumber(ctx, &counts, tid, now);
-        counts.lost(ctx, DropReason::NamesTooFast);
+        renumber(tid, now);
+        counts.lost(DropReason::NamesTooFast);
         return;
     }
-    workers::task_ends(ctx, tid);
+    workers::task_ends(tid);
     let waiting = waiting();
     if !shares::may_put(Loss::Thread, size_of::<NamedRecord>() as u64, waiting) {
-        renumber(ctx, &counts, tid, now);
-        counts.lost(ctx, DropReason::RingFullThread);
+        renumber(tid, now);
+        counts.lost(DropReason::RingFullThread);
         return;
     }
     let Some(mut entry) = room_for_events(waiting).then(|| EVENTS.reserve::<NamedRecord>(0)).flatten() else {
         shares::lost(Loss::Thread as u64);
-        renumber(ctx, &counts, tid, now);
-        counts.lost(ctx, DropReason::RingFullThread);
+        renumber(tid, now);
+        counts.lost(DropReason::RingFullThread);
         return;
     };
     let record = entry.as_mut_ptr();
     // After the record has its place in the ring and before it can be read: a sample with the new number
     // always comes after it.
-    let (previous_seq, name_seq) = renumber(ctx, &counts, tid, now);
+    let (previous_seq, name_seq) = renumber(tid, now);
     // SAFETY: the ring's own memory, as large as the type; the verifier checks each access.
     unsafe {
         let Some((name_len, flags)) = read_name(record) else {
             entry.discard(0);
-            counts.lost(ctx, DropReason::NameUnreadable);
+            counts.lost(DropReason::NameUnreadable);
             return;
         };
         let thread = addr_of_mut!((*record).thread);
@@ -121,16 +120,25 @@ pub fn named<C: EbpfContext>(ctx: &C, read_name: impl FnOnce(*mut NamedRecord) -
     }
     // SAFETY: as above; the record is whole.
     let runs_task = unsafe { workers::named((pid, tid), name_seq, record) };
-    off_cpu::renamed(ctx, (pid, tid), name_seq, runs_task);
+    off_cpu::renamed(pid, tid, name_seq, u32::from(runs_task));
     entry.submit(wake_flags(waiting));
 }
 
 /// Gives the current thread's name a fresh number; the one before and the new one. The new one is 0 when
 /// there is no room for it.
 #[inline(always)]
-fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u32, u32) {
-    let fresh = fresh_number(counts);
-    let numbers = match THREADS.get_ptr_mut(tid) {
+fn renumber(tid: u32, now: u64) -> (u32, u32) {
+    let both = renumbered(tid, now);
+    ((both >> 32) as u32, both as u32)
+}
+
+/// As [`renumber`]; the one before in the upper half. Global, as the functions of [`shares`] are.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn renumbered(tid: u32, now: u64) -> u64 {
+    let Some(counts) = Counts::of_this_cpu() else { return 0 };
+    let fresh = fresh_number(&counts);
+    let (previous, fresh) = match THREADS.get_ptr_mut(tid) {
         // SAFETY: only the thread itself writes its entry (of a PySpark worker, who sends to it), and only its end removes it.
         Some(state) => unsafe {
             let state = state.cast::<u64>();
@@ -140,21 +148,21 @@ fn renumber<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32, now: u64) -> (u3
         },
         None if place(tid, ThreadState(0).named(fresh, now)) => (0, fresh),
         None => {
-            counts.lost(ctx, DropReason::ThreadsFull);
+            counts.lost(DropReason::ThreadsFull);
             (0, 0)
         }
     };
-    recent::renamed(tid, numbers.1);
-    off_cpu::renumbered(tid, numbers.1);
-    numbers
+    recent::renamed(tid, fresh);
+    off_cpu::renumbered(tid, fresh);
+    u64::from(previous) << 32 | u64::from(fresh)
 }
 
 /// Whether a thread is in the table, from now on at the latest.
 #[inline(always)]
-pub fn has_place<C: EbpfContext>(ctx: &C, counts: &Counts, tid: u32) -> bool {
+pub fn has_place(counts: &Counts, tid: u32) -> bool {
     let has = THREADS.get_ptr(tid).is_some() || place(tid, ThreadState(0));
     if !has {
-        counts.lost(ctx, DropReason::ThreadsFull);
+        counts.lost(DropReason::ThreadsFull);
     }
     has
 }
@@ -242,14 +250,14 @@ pub fn forget(tid: u32) {
 
 /// The current thread ends: what it used, if anyone wants to know.
 #[inline(always)]
-pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
+pub fn ended(pid: u32, tid: u32) {
     let name_seq = number_of(tid);
     if name_seq != 0 {
         forget(tid);
     } else {
         recent::forget(tid);
     }
-    off_cpu::settle(ctx, tid);
+    off_cpu::settle(tid);
     if name_seq == 0 && WATCHED.get_ptr(pid).is_none() {
         off_cpu::thread_ended(tid);
         return;
@@ -270,7 +278,7 @@ pub fn ended<C: EbpfContext>(ctx: &C, pid: u32, tid: u32) {
         shares::lost(Loss::Thread as u64);
     }
     if let Some(counts) = Counts::of_this_cpu() {
-        counts.lost(ctx, DropReason::RingFullThread);
+        counts.lost(DropReason::RingFullThread);
     }
 }
 

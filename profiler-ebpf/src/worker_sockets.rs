@@ -95,7 +95,7 @@ fn sent(ctx: &RawTracePointContext, connection: impl Fn(*const u8, bool) -> Opti
             && (*worker).kind == PartyKind::Worker as u32
             && (*worker).executor == pid
         {
-            bind(ctx, worker, (of, main), tid);
+            bind(worker, (of, main), tid);
         }
     }
     0

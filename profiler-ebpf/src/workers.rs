@@ -201,7 +201,7 @@ pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
     unsafe {
         if (*party).kind == PartyKind::Worker as u32 {
             if (*party).executor == woken_pid && tid == pid {
-                bind(&ctx, party, (pid, bpf_get_current_task() as *const u8), woken_tid);
+                bind(party, (pid, bpf_get_current_task() as *const u8), woken_tid);
             }
         } else if (*party).kind == PartyKind::Executor as u32
             && woken_pid == woken_tid
@@ -209,7 +209,7 @@ pub fn worker_waking(ctx: RawTracePointContext) -> i32 {
             && (*worker).kind == PartyKind::Worker as u32
             && (*worker).executor == pid
         {
-            bind(&ctx, worker, (woken_pid, woken), tid);
+            bind(worker, (woken_pid, woken), tid);
         }
     }
     0

@@ -5,11 +5,9 @@ use super::{throttle, watched};
 use crate::globals::RING_BYTES;
 use crate::maps::WAITERS;
 use crate::output::{Counts, send, waiting};
-use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
 use aya_ebpf::helpers::bpf_get_smp_processor_id;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
-use aya_ebpf::programs::RawTracePointContext;
 use core::ptr::{addr_of_mut, write_volatile};
 use profiler_ebpf::{
     CAUSES, Cause, DropReason, LONG_NS, RecordHeader, RecordKind, SampleKindTag, SampleRecord, WaitRecord,
@@ -21,7 +19,7 @@ pub(super) const QUIETLY: u64 = BPF_RB_NO_WAKEUP as u64;
 
 /// A wait is over.
 #[inline(never)]
-pub(super) unsafe fn ended(ctx: &RawTracePointContext, waiter: *mut Waiter, tid: u32) -> u64 {
+pub(super) unsafe fn ended(waiter: *mut Waiter, tid: u32) -> u64 {
     // SAFETY: an entry of the map.
     unsafe {
         if waiter.is_null() {
@@ -34,7 +32,7 @@ pub(super) unsafe fn ended(ctx: &RawTracePointContext, waiter: *mut Waiter, tid:
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
         (*cause).lasted(lasted);
         if (*waiter).walked != 0 || lasted >= LONG_NS {
-            tell(ctx, waiter, (tid, now), (began, lasted, (*cause).stack, 0));
+            tell(waiter, (tid, now), (began, lasted, (*cause).stack, 0));
             return 0;
         }
         if (*cause).owed_ns == 0 {
@@ -42,7 +40,7 @@ pub(super) unsafe fn ended(ctx: &RawTracePointContext, waiter: *mut Waiter, tid:
         }
         (*cause).owed_ns += lasted;
         if (*cause).owed_ns >= LONG_NS {
-            tell_owed(ctx, waiter, at, (tid, now));
+            tell_owed(waiter, at, (tid, now));
         }
         0
     }
@@ -50,12 +48,7 @@ pub(super) unsafe fn ended(ctx: &RawTracePointContext, waiter: *mut Waiter, tid:
 
 /// Tells waits that were not told yet, if there are such.
 #[inline(always)]
-pub(super) unsafe fn tell_owed<C: EbpfContext>(
-    ctx: &C,
-    waiter: *mut Waiter,
-    at: usize,
-    (tid, now): (u32, u64),
-) {
+pub(super) unsafe fn tell_owed(waiter: *mut Waiter, at: usize, (tid, now): (u32, u64)) {
     // SAFETY: an entry of the map.
     unsafe {
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
@@ -63,15 +56,14 @@ pub(super) unsafe fn tell_owed<C: EbpfContext>(
         if owed != 0 {
             (*cause).owed_ns = 0;
             let of = ((*cause).owed_since_ns, owed, (*cause).stack, WaitRecord::FLAG_SEVERAL);
-            tell(ctx, waiter, (tid, now), of);
+            tell(waiter, (tid, now), of);
         }
     }
 }
 
 /// Sends a record.
 #[inline(always)]
-unsafe fn tell<C: EbpfContext>(
-    ctx: &C,
+unsafe fn tell(
     waiter: *mut Waiter,
     (tid, now): (u32, u64),
     (began_ns, weight, stack, flags): (u64, u64, u64, u16),
@@ -104,24 +96,27 @@ unsafe fn tell<C: EbpfContext>(
         return;
     }
     if let Some(counts) = Counts::of_this_cpu() {
-        counts.lost(ctx, DropReason::RingFullWait);
+        counts.lost(DropReason::RingFullWait);
     }
 }
 
-/// The current thread gets another name, or ends: what it waited for under this one is told.
-#[inline(always)]
-pub fn settle<C: EbpfContext>(ctx: &C, tid: u32) {
+/// The current thread gets another name, or ends: what it waited for under this one is told. Global, as the functions of
+/// [`crate::shares`] are.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn settle(tid: u32) -> u64 {
     if !watched::may_be(tid) {
-        return;
+        return 0;
     }
-    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return 0 };
     // SAFETY: an entry of the map, and the current task, which is read without faulting; the helpers have no preconditions.
     unsafe {
         if (*waiter).quota != 0 {
             throttle::leaves(waiter, bpf_get_current_task() as *const u8, false);
         }
         for at in 0..CAUSES {
-            tell_owed(ctx, waiter, at, (tid, bpf_ktime_get_ns()));
+            tell_owed(waiter, at, (tid, bpf_ktime_get_ns()));
         }
     }
+    0
 }

@@ -11,7 +11,6 @@ use crate::maps::{FILTER, NO_WAITER, WAITERS};
 use crate::output::Counts;
 use crate::shares::{self, Table};
 use crate::walk::runtime;
-use aya_ebpf::EbpfContext;
 use aya_ebpf::helpers::generated::bpf_get_current_task;
 use core::arch::asm;
 use core::ptr::read_volatile;
@@ -27,32 +26,35 @@ pub fn may_be(tid: u32) -> bool {
     slot(tid).is_some_and(|slot| unsafe { read_volatile(slot) } != 0)
 }
 
-/// The current thread has a name with this number, and runs a task from now on, or none.
-#[inline(always)]
-pub fn renamed<C: EbpfContext>(ctx: &C, (pid, tid): (u32, u32), seq: u32, runs_task: bool) {
-    if WAIT_EVERY_NS.load() == 0 || !runs_task && !may_be(tid) {
-        return;
+/// The current thread has a name with this number, and runs a task from now on (`runs` 1), or none. Global, as the functions
+/// of [`crate::shares`] are.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn renamed(pid: u32, tid: u32, seq: u32, runs: u32) -> u64 {
+    if WAIT_EVERY_NS.load() == 0 || runs == 0 && !may_be(tid) {
+        return 0;
     }
-    if runs_task && WAITERS.get_ptr(tid).is_none() {
-        begin(ctx, tid);
+    if runs != 0 && WAITERS.get_ptr(tid).is_none() {
+        begin(tid);
     }
-    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return };
+    let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return 0 };
     // SAFETY: an entry of the map, each word written whole; the current task, which is read without faulting.
     unsafe {
         (*waiter).pid = pid;
         (*waiter).name_seq = seq;
-        (*waiter).runs = u32::from(runs_task);
+        (*waiter).runs = runs;
         (*waiter).quota = throttle::has_quota(bpf_get_current_task() as *const u8);
         let thread = runtime::own_thread(tid);
         if thread != 0 {
             (*waiter).java = thread;
         }
     }
+    0
 }
 
 /// An entry for the current thread, if there is room for one more of its user's.
 #[inline(always)]
-fn begin<C: EbpfContext>(ctx: &C, tid: u32) {
+fn begin(tid: u32) {
     let Some(blank) = NO_WAITER.get(0) else { return };
     let place = shares::take_waiter();
     if place != 0 && WAITERS.insert(tid, blank, 0).is_ok() {
@@ -68,7 +70,7 @@ fn begin<C: EbpfContext>(ctx: &C, tid: u32) {
         shares::lost(Table::Waiting.loss());
     }
     if let Some(counts) = Counts::of_this_cpu() {
-        counts.lost(ctx, DropReason::WaitersFull);
+        counts.lost(DropReason::WaitersFull);
     }
 }
 

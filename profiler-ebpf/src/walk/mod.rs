@@ -252,7 +252,9 @@ unsafe fn caller(scratch: *mut Scratch, pc: u64, sp: u64, fp: u64) -> bool {
         let walk = &mut (*scratch).walk;
         // The stack grows down: a caller's frame lies above. An interrupted function has none yet where calls push nothing.
         let frameless = LINK_REGISTER && walk.leaf != 0 && sp == walk.sp;
-        if sp <= walk.sp && !frameless || sp & 7 != 0 || sp.wrapping_sub(walk.sp) > MAX_FRAME_BYTES {
+        // Above by a multiple of eight bytes, and not too far: one comparison, since the verifier looks at each outcome of each.
+        let above = sp.wrapping_sub(walk.sp).wrapping_sub(1) | sp << 61;
+        if above >= MAX_FRAME_BYTES && !(frameless && sp & 7 == 0) {
             return ended(scratch, StackEnd::StackNotGrowing);
         }
         (walk.pc, walk.sp, walk.fp, walk.leaf) = (pc, sp, fp, 0);

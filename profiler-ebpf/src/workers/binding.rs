@@ -7,7 +7,6 @@ use crate::maps::{EVENTS, PARTIES, TASK_THREADS};
 use crate::output::{Counts, room_for_events, waiting};
 use crate::threads::{has_place, number_of, number_too_fast, renew};
 use crate::{accounts, shares};
-use aya_ebpf::EbpfContext;
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
 use aya_ebpf::helpers::bpf_probe_read_kernel;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
@@ -20,7 +19,7 @@ use profiler_ebpf::{BoundRecord, DropReason, Loss, Party, RecordHeader, RecordKi
 /// # Safety
 /// `worker` is an entry of the map, `main` its pid and its main thread, whose memory is read without faulting.
 #[inline(always)]
-pub unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *const u8), thread: u32) {
+pub unsafe fn bind(worker: *mut Party, main: (u32, *const u8), thread: u32) {
     let Some(serving) = TASK_THREADS.get_ptr(thread) else { return };
     // SAFETY: an entry of the map, each word read whole; by contract.
     unsafe {
@@ -32,7 +31,7 @@ pub unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *
         if number_of(task.tid) != task.seq || !moves_bytes() {
             return;
         }
-        if may_announce(ctx, main.0) && announce(ctx, main, task) {
+        if may_announce(main.0) && announce(main, task) {
             ((*worker).task, (*worker).main) = (task, main.1 as u64);
             if let Some(serving) = TASK_THREADS.get_ptr_mut(task.tid) {
                 (*serving).workers = [main.0, (*serving).workers[0]];
@@ -42,20 +41,22 @@ pub unsafe fn bind(ctx: &RawTracePointContext, worker: *mut Party, main: (u32, *
 }
 
 /// The current thread gets another name: the task that it ran is over. Workers that are still bound to it work for none until
-/// the next. What they have used is told, so that no more is the task's.
-#[inline(always)]
-pub fn task_ends<C: EbpfContext>(ctx: &C, tid: u32) {
-    let Some(serving) = TASK_THREADS.get_ptr(tid) else { return };
+/// the next. What they have used is told, so that no more is the task's. Global, as the functions of [`shares`] are.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn task_ends(tid: u32) -> u64 {
+    let Some(serving) = TASK_THREADS.get_ptr(tid) else { return 0 };
     // SAFETY: an entry of the map, each word read whole.
     let Serving { task, how, workers, .. } = unsafe { serving.read() };
     if how == RUNS {
-        unbind(ctx, workers[0], task);
-        unbind(ctx, workers[1], task);
+        unbind(workers[0], task);
+        unbind(workers[1], task);
     }
+    0
 }
 
 #[inline(always)]
-fn unbind<C: EbpfContext>(ctx: &C, pid: u32, task: TaskThread) {
+fn unbind(pid: u32, task: TaskThread) {
     if pid == 0 {
         return;
     }
@@ -64,7 +65,7 @@ fn unbind<C: EbpfContext>(ctx: &C, pid: u32, task: TaskThread) {
     unsafe {
         let main = (*worker).main as *const u8;
         let is_there = bpf_probe_read_kernel(main.add(TASK_TGID.load() as usize).cast::<u32>()) == Ok(pid);
-        if (*worker).task == task && is_there && announce(ctx, (pid, main), TaskThread::NONE) {
+        if (*worker).task == task && is_there && announce((pid, main), TaskThread::NONE) {
             (*worker).task = TaskThread::NONE;
         }
     }
@@ -72,19 +73,19 @@ fn unbind<C: EbpfContext>(ctx: &C, pid: u32, task: TaskThread) {
 
 /// Whether the worker may have one more number, and has one.
 #[inline(always)]
-fn may_announce<C: EbpfContext>(ctx: &C, pid: u32) -> bool {
+fn may_announce(pid: u32) -> bool {
     let Some(counts) = Counts::of_this_cpu() else { return false };
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };
     if number_too_fast(pid, now) {
-        counts.lost(ctx, DropReason::NamesTooFast);
+        counts.lost(DropReason::NamesTooFast);
         return false;
     }
     if !shares::may_put(Loss::Thread, size_of::<BoundRecord>() as u64, waiting()) {
-        counts.lost(ctx, DropReason::RingFullThread);
+        counts.lost(DropReason::RingFullThread);
         return false;
     }
-    has_place(ctx, &counts, pid)
+    has_place(&counts, pid)
 }
 
 /// Gives the worker's main thread, which has a number, a new one, and says what it means; whether the ring took that. If not,
@@ -93,14 +94,14 @@ fn may_announce<C: EbpfContext>(ctx: &C, pid: u32) -> bool {
 /// # Safety
 /// As for [`bind`].
 #[inline(always)]
-unsafe fn announce<C: EbpfContext>(ctx: &C, (pid, main): (u32, *const u8), task: TaskThread) -> bool {
+unsafe fn announce((pid, main): (u32, *const u8), task: TaskThread) -> bool {
     let Some(counts) = Counts::of_this_cpu() else { return false };
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };
     let Some(mut entry) = room_for_events(waiting()).then(|| EVENTS.reserve::<BoundRecord>(0)).flatten()
     else {
         renew(&counts, pid, now);
-        counts.lost(ctx, DropReason::RingFullThread);
+        counts.lost(DropReason::RingFullThread);
         return false;
     };
     let record = entry.as_mut_ptr();

@@ -14,8 +14,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// Records taken by one call, at most: the ring can fill as fast as it is read.
-const MAX_BATCH: usize = 32_768;
+/// Records taken by one call, at most: the ring can fill as fast as it is read. The caller keeps the memory for as many, 360 KB.
+const MAX_BATCH: usize = 4096;
 
 pub(super) struct EventRing {
     ring: RingBuf<MapData>,

@@ -34,7 +34,7 @@ pub fn thread_named_java(ctx: ProbeContext) -> u32 {
         // A JVM that the daemon has not read yet.
         forget(ids as u32);
         if let Some(counts) = Counts::of_this_cpu() {
-            counts.lost(&ctx, DropReason::NameUnreadable);
+            counts.lost(DropReason::NameUnreadable);
         }
         return 0;
     };
@@ -44,7 +44,7 @@ pub fn thread_named_java(ctx: ProbeContext) -> u32 {
         return 0;
     }
     note((ids >> 32) as u32, ids as u32, env, thread);
-    named(&ctx, |record| string(layout, name, record));
+    named(|record| string(layout, name, record));
     0
 }
 
