@@ -13,7 +13,7 @@ mod stacks;
 use emberscope_capture::{Capture, CaptureConfig, HostFeatures};
 use emberscope_model::{Pid, RawEvent, RawStack, StackEnd, Tenant};
 use emberscope_pipeline::Maps;
-use emberscope_target::maps;
+use emberscope_target::open;
 use emberscope_tests::{skip, walking_host as host};
 use emberscope_unwind::table::{Keeper, Limits, make};
 use profiler_ebpf::UserFrame;
@@ -89,7 +89,7 @@ impl Seen {
     }
     /// The commonest stacks that are not as they should be, and where their frames lie.
     fn strays(&self, pid: Pid, right: impl Fn(&RawStack) -> bool) {
-        let (maps, _) = maps::parse(&std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default());
+        let maps = open::mappings(Path::new(&format!("/proc/{pid}"))).unwrap_or_default().mappings;
         let place = |frame: &UserFrame| {
             let mapping = maps.iter().find(|mapping| (mapping.start..mapping.end).contains(&frame.value));
             let place = mapping.map(|m| format!("{}+{:#x}", m.module_name(), frame.value - m.start));

@@ -9,15 +9,12 @@ use super::offsets::KNOWN;
 use super::problem::PythonProblem;
 use emberscope_target::ByFile;
 use emberscope_target::elf::{Headers, Segment, Symbol, bias, find_sized_symbols};
-use emberscope_target::maps::{self, Backing, Mapping};
+use emberscope_target::maps::{Backing, Mapping};
 use emberscope_target::open;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
-const MAX_MAPS: u64 = 16 << 20;
 
 /// The interpreter's state. In .dynsym of every build, also of stripped ones, as the symbols below.
 pub const RUNTIME: &str = "_PyRuntime";
@@ -63,8 +60,7 @@ impl Interpreter {
     /// replaced. [`PythonProblem::Elf`], [`PythonProblem::NoSymbol`]: the file is no such program.
     /// [`PythonProblem::Gone`]: the process ended.
     pub fn find(dir: &Path, files: &Files) -> Result<Self, PythonProblem> {
-        let text = open::read_bounded(&dir.join("maps"), MAX_MAPS)?;
-        let (mappings, _) = maps::parse(&text);
+        let mappings = open::mappings(dir)?.mappings;
         if mappings.iter().any(|mapping| mapping.module_name().contains("pypy")) {
             return Err(PythonProblem::PyPy);
         }

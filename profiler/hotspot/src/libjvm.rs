@@ -15,7 +15,6 @@ use emberscope_target::elf::{
     ElfError, Headers, Segment, bias, file_offset, find_symbols, find_symbols_starting,
 };
 use emberscope_target::errand::Held;
-use emberscope_target::maps;
 use emberscope_target::open;
 use std::collections::HashMap;
 use std::fs::File;
@@ -23,8 +22,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
-const MAX_MAPS: u64 = 16 << 20;
 /// `os::set_native_thread_name(const char*)`: local, so only in .symtab. JDK 8 to 25, os_linux.cpp.
 const NATIVE: &str = "_ZN2os22set_native_thread_nameEPKc";
 /// `AllocTracer::send_allocation_in_new_tlab`: local; as JDK 17 to 25 have it, 15 and 16, 11 to 14 (allocTracer.hpp).
@@ -104,8 +101,7 @@ impl Libjvm {
     /// is another file's by now. [`JvmProblem::Elf`]: the file is no ELF of 64 bits, its headers lie, or its symbols
     /// are too many.
     pub fn find(process_dir: &Path, opened: &Path, files: &LibjvmFiles) -> Result<Self, JvmProblem> {
-        let text = open::read_bounded(&opened.join("maps"), MAX_MAPS)?;
-        let (mappings, _) = maps::parse(&text);
+        let mappings = open::mappings(opened)?.mappings;
         if mappings.iter().any(|m| m.module_name().starts_with("libj9vm")) {
             return Err(JvmProblem::OpenJ9);
         }

@@ -286,8 +286,7 @@ fn the_probe_is_a_function_of_the_file_that_is_mapped() {
         let mut code = [0; 32];
         let file = std::fs::File::from(jvm.libjvm().file.fd().unwrap().try_clone_to_owned().unwrap());
         std::os::unix::fs::FileExt::read_exact_at(&file, &mut code, offset).unwrap();
-        let text = std::fs::read(format!("{dir}/maps")).unwrap();
-        let (maps, _) = emberscope_target::maps::parse(&text);
+        let maps = emberscope_target::open::mappings(Path::new(&dir)).unwrap().mappings;
         let map = maps.iter().find(|m| m.module_name() == "libjvm.so").unwrap();
         let memory = ProcessMemory::open(Path::new(&dir)).unwrap();
         use emberscope_target::memory::Memory;

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// `Compiler.perfmap` came with JDK 17 (JDK-8254723).
 pub const FIRST_WITH_PERFMAP: u32 = 17;
-const MAX_MAPS: u64 = 16 << 20;
 
 /// Feature release of a version text: `17.0.15` is 17, `1.8.0_392` is 8.
 pub fn major(version: &str) -> Option<u32> {
@@ -71,9 +70,9 @@ pub fn readiness(process_dir: &Path, start_ticks: u64) -> Readiness {
     if ["cmdline", "environ"].iter().any(|f| read(f, 2 << 20).is_ok_and(|t| disabled(&t))) {
         return Readiness::Disabled;
     }
-    let Ok(maps) = read("maps", MAX_MAPS) else { return Readiness::Gone };
-    let mapped = |name: &[u8]| maps.windows(name.len()).any(|w| w == name);
-    if !mapped(b"/libjvm.so") || mapped(b"/libj9vm") {
+    let Ok(maps) = open::mappings(process_dir) else { return Readiness::Gone };
+    let mapped = |name: &str| maps.mappings.iter().any(|mapping| mapping.module_name().starts_with(name));
+    if !mapped("libjvm.so") || mapped("libj9vm") {
         return Readiness::NotHotSpot;
     }
     if !has_signal_dispatcher(process_dir) {

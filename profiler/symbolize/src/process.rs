@@ -12,7 +12,7 @@ use super::native::ModuleId;
 use emberscope_model::{JvmFacts, NameSource, RuntimeId, StackEnd, Tenant};
 use emberscope_runtime::Runtimes;
 use emberscope_target::errand::{self, About, Errand, Ticket, What};
-use emberscope_target::maps::{self, Mapping};
+use emberscope_target::maps::{self, Mapping, Maps};
 use emberscope_target::open;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,8 +22,6 @@ use std::time::{Duration, Instant};
 const REREAD: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 /// How long the sampling thread waits for the mappings, where it did not wait much lately; those of a JVM take 2 ms.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Bytes of `/proc/PID/maps` that are read: 65,530 mappings with paths of 200 bytes.
-const MAX_MAPS: u64 = 16 << 20;
 /// Longest pause between two attempts to ask a JVM that does not answer.
 const MAX_PAUSE: Duration = Duration::from_secs(600);
 /// Signals that brought no socket before a JVM is left alone for good.
@@ -87,15 +85,14 @@ pub struct ProcessState {
     failures: u32,
 }
 
-/// The mappings, and whether there are more; None of a process that is gone.
-type MapsRead = Option<(Vec<Mapping>, bool)>;
+/// The mappings; None of a process that is gone.
+type MapsRead = Option<Maps>;
 
 /// Reads the mappings, for as long as it takes.
 fn read_maps(dir: &Path, start_ticks: u64) -> MapsRead {
-    let text = open::read_bounded(&dir.join("maps"), MAX_MAPS).ok();
+    let maps = open::mappings(dir).ok();
     // A zombie's maps are empty, and an ended process's pid may be another's by now.
-    let text = text.filter(|text| !text.is_empty() && emberscope_target::same_process(dir, start_ticks));
-    text.map(|text| maps::parse(&text))
+    maps.filter(|maps| !maps.is_empty && emberscope_target::same_process(dir, start_ticks))
 }
 
 impl ProcessState {
@@ -179,7 +176,7 @@ impl ProcessState {
     }
 
     fn take_maps(&mut self, read: MapsRead, target: &Target) {
-        let Some((mappings, cut)) = read else {
+        let Some(Maps { mappings, cut, .. }) = read else {
             self.gone = self.mappings.is_empty();
             return;
         };

@@ -157,8 +157,7 @@ fn names_this_process() {
 #[test]
 fn an_address_without_a_symbol_says_module_and_offset() {
     let pid = std::process::id();
-    let maps = std::fs::read("/proc/self/maps").unwrap();
-    let (maps, _) = maps::parse(&maps);
+    let maps = open::mappings(Path::new("/proc/self")).unwrap().mappings;
     // The page's padding behind the code of the dynamic loader.
     let loader = maps.iter().find(|m| m.module_name().starts_with("ld-")).unwrap();
     let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
@@ -171,8 +170,7 @@ fn an_address_without_a_symbol_says_module_and_offset() {
 #[test]
 fn the_vdso_has_names() {
     let pid = std::process::id();
-    let maps = std::fs::read("/proc/self/maps").unwrap();
-    let (maps, _) = maps::parse(&maps);
+    let maps = open::mappings(Path::new("/proc/self")).unwrap().mappings;
     let vdso = maps.iter().find(|m| m.backing == maps::Backing::Vdso).unwrap();
     let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
     let addresses: Vec<u64> = (vdso.start..vdso.end).step_by(16).collect();
@@ -193,8 +191,7 @@ fn names_survive_the_process_and_the_file() {
         all.iter().find(|m| m.module_name().starts_with(name)).map(|m| m.start)
     };
     for _ in 0..500 {
-        let text = std::fs::read(format!("/proc/{}/maps", child.pid())).unwrap();
-        all = maps::parse(&text).0;
+        all = open::mappings(Path::new(&format!("/proc/{}", child.pid()))).unwrap().mappings;
         if mapped(&all, "libc").is_some() {
             break;
         }

@@ -1,6 +1,6 @@
 //! The kernel's own code page in every process, as a file: our own copy of it, which is the same.
 
-use emberscope_target::maps::{self, Backing, Mapping};
+use emberscope_target::maps::{Backing, Mapping};
 use emberscope_target::open::{self, Refusal};
 use rustix::fs::{MemfdFlags, Stat, fstat, memfd_create};
 use std::fs::File;
@@ -16,8 +16,7 @@ const MAX_VDSO: u64 = 1 << 20;
 /// [`Refusal::Missing`]: we have none, or `theirs` has another size (a 32-bit process has another).
 /// [`Refusal::Unreadable`], or another [`Refusal`] of a system call: it cannot be copied.
 pub fn file(theirs: &Mapping) -> Result<(File, Stat), Refusal> {
-    let text = open::read_bounded(Path::new("/proc/self/maps"), 16 << 20)?;
-    let (ours, _) = maps::parse(&text);
+    let ours = open::mappings(Path::new("/proc/self"))?.mappings;
     let ours = ours.iter().find(|m| m.backing == Backing::Vdso).ok_or(Refusal::Missing)?;
     let size = ours.end - ours.start;
     if size != theirs.end - theirs.start || size > MAX_VDSO {

@@ -1,15 +1,21 @@
 //! Reads `/proc/PID/maps`: bytes in, the executable mappings out, sorted by address.
 //!
-//! A pure parser; lines it does not understand are left out. Only executable mappings are kept, at most
-//! [`MAX_MAPPINGS`] of them, and paths up to `MAX_PATH` bytes. Format: proc_pid_maps(5); the kernel
+//! Lines it does not understand are left out. Only executable mappings are kept, at most
+//! [`MAX_MAPPINGS`] of them, and paths up to `MAX_PATH` bytes. The text is never there as a whole: of a process that wants it
+//! so, it has 6 MB, and several are read at once. Format: proc_pid_maps(5); the kernel
 //! writes a newline in a path as `\012` and adds ` (deleted)` to the path of an unlinked file.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// A process has a few hundred; a hostile one may have 65,530 (`vm.max_map_count`).
 pub const MAX_MAPPINGS: usize = 8192;
+/// Bytes of the file that are read; a line takes about 100.
+const MAX_BYTES: u64 = 16 << 20;
+/// Bytes that are asked for at once; the kernel gives a page.
+const PIECE: usize = 16 << 10;
 /// Bytes of a path that are kept: PATH_MAX of Linux.
 const MAX_PATH: usize = 4096;
 
@@ -62,16 +68,39 @@ impl Mapping {
     }
 }
 
-/// The executable mappings in `text`, and whether the limit left some out.
-pub fn parse(text: &[u8]) -> (Vec<Mapping>, bool) {
-    let mut all = Vec::new();
-    for mapping in with(text, |permissions| permissions.get(2) == Some(&b'x')) {
-        if all.len() == MAX_MAPPINGS {
-            return (sorted(all), true);
+/// The executable mappings of a process, in the order of their addresses.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Maps {
+    /// At most [`MAX_MAPPINGS`].
+    pub mappings: Vec<Mapping>,
+    /// Whether a limit left some out.
+    pub cut: bool,
+    /// The file has no line: a kernel thread's, a zombie's.
+    pub is_empty: bool,
+}
+
+/// The mappings in a file such as `/proc/PID/maps`.
+///
+/// # Errors
+/// What reading it fails with.
+pub fn parse(file: impl Read) -> std::io::Result<Maps> {
+    let mut lines = BufReader::with_capacity(PIECE, file.take(MAX_BYTES));
+    let mut maps = Maps { is_empty: true, ..Maps::default() };
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        maps.is_empty = false;
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        if let Some(mapping) = parse_line(text, |permissions| permissions.get(2) == Some(&b'x')) {
+            if maps.mappings.len() == MAX_MAPPINGS {
+                maps.cut = true;
+                break;
+            }
+            maps.mappings.push(mapping);
         }
-        all.push(mapping);
+        line.clear();
     }
-    (sorted(all), false)
+    maps.mappings.sort_by_key(|mapping| mapping.start);
+    Ok(maps)
 }
 
 /// The mappings in `text` whose permissions (`r-xp`) are wanted, as they stand there. Others are not read any further.
@@ -84,11 +113,6 @@ pub fn find(mappings: &[Mapping], address: u64) -> Option<usize> {
     let after = mappings.partition_point(|m| m.start <= address);
     let index = after.checked_sub(1)?;
     mappings.get(index).is_some_and(|m| address < m.end).then_some(index)
-}
-
-fn sorted(mut all: Vec<Mapping>) -> Vec<Mapping> {
-    all.sort_by_key(|m| m.start);
-    all
 }
 
 fn parse_line(line: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Option<Mapping> {
@@ -184,10 +208,14 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
 rubbish
 ";
 
+    fn of(text: &[u8]) -> Maps {
+        parse(text).unwrap()
+    }
+
     #[test]
     fn keeps_executable_mappings_only() {
-        let (all, cut) = parse(SAMPLE);
-        assert!(!cut);
+        let Maps { mappings: all, cut, is_empty } = of(SAMPLE);
+        assert!(!cut && !is_empty);
         assert_eq!(all.len(), 7);
         assert_eq!(all[0].module_name(), "java");
         assert_eq!((all[0].start, all[0].offset, all[0].inode), (0x5579932a6000, 0x1000, 314792));
@@ -203,7 +231,7 @@ rubbish
 
     #[test]
     fn finds_the_mapping_of_an_address() {
-        let (all, _) = parse(SAMPLE);
+        let all = of(SAMPLE).mappings;
         assert_eq!(find(&all, 0x5579932a6000), Some(0));
         assert_eq!(find(&all, 0x5579932a6fff), Some(0));
         assert_eq!(find(&all, 0x5579932a7000), None);
@@ -214,19 +242,29 @@ rubbish
     #[test]
     fn is_bounded() {
         let line = b"1000-2000 r-xp 00000000 00:00 0\n";
-        let (all, cut) = parse(&line.repeat(MAX_MAPPINGS + 1));
-        assert_eq!((all.len(), cut), (MAX_MAPPINGS, true));
+        let maps = of(&line.repeat(MAX_MAPPINGS + 1));
+        assert_eq!((maps.mappings.len(), maps.cut), (MAX_MAPPINGS, true));
+        // What is behind the limit of bytes is not read.
+        let text = std::io::repeat(b'x').take(MAX_BYTES - 1).chain(&b"\n"[..]).chain(&line[..]);
+        assert_eq!(parse(text).unwrap(), Maps::default());
+    }
+
+    #[test]
+    fn an_empty_file_is_told_from_one_without_code() {
+        assert!(of(b"").is_empty && of(b"").mappings.is_empty());
+        let data = of(b"1000-2000 rw-p 00000000 00:00 0\n");
+        assert!(!data.is_empty && data.mappings.is_empty() && !data.cut);
     }
 
     proptest! {
         #[test]
         fn takes_any_bytes(text in proptest::collection::vec(any::<u8>(), 0..600)) {
-            parse(&text);
+            of(&text);
         }
         #[test]
         fn finds_what_it_read(start in 0u64..1 << 40, len in 1u64..1 << 20, at in 0u64..1 << 20) {
             let text = format!("{start:x}-{:x} r-xp 00000000 08:01 7 /x\n", start + len);
-            let (all, _) = parse(text.as_bytes());
+            let all = of(text.as_bytes()).mappings;
             prop_assert_eq!(find(&all, start + at).is_some(), at < len);
         }
     }

@@ -9,7 +9,7 @@ mod refusal;
 pub use refusal::Refusal;
 
 use super::errand::{self, About, What};
-use super::maps::{Backing, Mapping};
+use super::maps::{self, Backing, Mapping, Maps};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -187,16 +187,21 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Refusal> {
 /// How long a thread that may wait waits for a file of /proc that is made from a process's memory.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Reads at most `limit` bytes of the file `name` of /proc, which the kernel makes from a process's memory, for threads
-/// that may wait: on one that can be given up. `process_dir` is `/proc/PID`.
+/// The mappings of a process. `process_dir` is `/proc/PID`.
 ///
 /// # Errors
-/// As [`read_bounded`]. [`Refusal::Late`]: it takes longer than half a second, or the process is left alone.
-pub fn read_of_process(process_dir: &Path, name: &'static str, limit: u64) -> Result<Vec<u8>, Refusal> {
-    let path = process_dir.join(name);
-    let about = About::process(process_dir, if name == "maps" { What::Maps } else { What::Words });
-    let read = errand::background().run(about, PATIENCE, move || read_bounded(&path, limit));
-    read.done().unwrap_or(Err(Refusal::Late))
+/// [`Refusal::ProcessGone`]: the process ended. [`Refusal::Exhausted`], [`Refusal::Unreadable`]: they cannot be read.
+pub fn mappings(process_dir: &Path) -> Result<Maps, Refusal> {
+    File::open(process_dir.join("maps")).and_then(maps::parse).map_err(io_refusal)
+}
+
+/// The same, for threads that may wait: on one that can be given up.
+///
+/// # Errors
+/// As [`mappings`]. [`Refusal::Late`]: it takes longer than half a second, or the process is left alone.
+pub fn mappings_soon(process_dir: &Path) -> Result<Maps, Refusal> {
+    let (dir, about) = (process_dir.to_owned(), About::process(process_dir, What::Maps));
+    errand::background().run(about, PATIENCE, move || mappings(&dir)).done().unwrap_or(Err(Refusal::Late))
 }
 
 /// Removes a name inside `root`: only of a regular file that belongs to `uid` or to root.

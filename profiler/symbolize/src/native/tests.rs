@@ -7,8 +7,7 @@ use std::os::fd::AsRawFd as _;
 mod servers;
 
 fn libc() -> (File, Stat) {
-    let maps = std::fs::read("/proc/self/maps").unwrap();
-    let (maps, _) = emberscope_target::maps::parse(&maps);
+    let maps = emberscope_target::open::mappings(std::path::Path::new("/proc/self")).unwrap().mappings;
     let libc = maps.iter().find(|m| m.module_name().starts_with("libc")).unwrap();
     emberscope_target::open::mapped_file(std::path::Path::new("/proc/self"), libc).unwrap()
 }

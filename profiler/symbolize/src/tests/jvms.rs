@@ -65,8 +65,7 @@ fn all_compiled_code_of_a_real_jvm_gets_its_name() {
         assert!(!Path::new(&format!("/tmp/perf-{pid}.map")).exists(), "nothing is left behind");
         assert!(!Path::new(&format!("/tmp/.attach_pid{pid}")).exists());
         // libjvm too, with its memory.
-        let text = std::fs::read(format!("/proc/{pid}/maps")).unwrap();
-        let (all, _) = maps::parse(&text);
+        let all = open::mappings(Path::new(&format!("/proc/{pid}"))).unwrap().mappings;
         let libjvm = all.iter().find(|m| m.module_name() == "libjvm.so").unwrap();
         let addresses: Vec<u64> = (libjvm.start..libjvm.end).step_by(4096).collect();
         let (rss, begun) = (rss_kb(), Instant::now());
@@ -149,8 +148,7 @@ fn asks_inside_the_jvms_namespaces_as_its_user() {
 
 /// An address every 256 bytes of the code heaps.
 fn jit_addresses(pid: u32) -> Vec<u64> {
-    let text = std::fs::read(format!("/proc/{pid}/maps")).unwrap();
-    let (all, _) = maps::parse(&text);
+    let all = open::mappings(Path::new(&format!("/proc/{pid}"))).unwrap().mappings;
     all.iter()
         .filter(|m| m.backing == maps::Backing::Anonymous)
         .flat_map(|m| (m.start + 16..m.end).step_by(256))

@@ -49,3 +49,13 @@ fn refuses_another_users_file() {
     assert_eq!(remove_file(&base, Path::new("f"), 54321), Err(Refusal::WrongOwner));
     assert_eq!(remove_file(&base, Path::new("f"), 12345), Ok(()));
 }
+
+#[test]
+fn a_process_tells_its_own_mappings() {
+    for own in [mappings(Path::new("/proc/self")), mappings_soon(Path::new("/proc/self"))] {
+        let own = own.unwrap();
+        let code = a_process_tells_its_own_mappings as *const () as u64;
+        assert!(maps::find(&own.mappings, code).is_some() && !own.cut && !own.is_empty, "{own:?}");
+    }
+    assert_eq!(mappings(Path::new("/proc/0")), Err(Refusal::ProcessGone));
+}

@@ -21,8 +21,7 @@ struct Seen {
 impl Seen {
     /// A mapped file without what leads to its debug symbols.
     fn library(dir: &Path, name: &str) -> (PathBuf, Self) {
-        let maps = std::fs::read("/proc/self/maps").unwrap();
-        let (maps, _) = emberscope_target::maps::parse(&maps);
+        let maps = emberscope_target::open::mappings(Path::new("/proc/self")).unwrap().mappings;
         let mapping = maps.iter().find(|m| m.module_name().starts_with(name)).expect("it is mapped");
         let (file, _) =
             emberscope_target::open::mapped_file(Path::new("/proc/self"), mapping).expect("it is there");

@@ -6,23 +6,21 @@
 use super::super::ranges::{Code, Ranges};
 use super::{Keeper, Process, Seen, State, Walker, WalkerError};
 use emberscope_model::Pid;
-use emberscope_target::maps::{self, Mapping};
+use emberscope_target::maps::Mapping;
 use emberscope_target::open::{self, Refusal};
 use profiler_ebpf::{CodeRange, GRANULE_WORDS, NoTable, PAGE_SHIFT, ProcessTables, STAMP_WORDS};
 use std::path::Path;
 use std::time::Instant;
 
-/// Of /proc/PID/maps; a line takes about 100 bytes.
-const MAX_MAPS: u64 = 8 << 20;
 /// Threads whose maps are tried where the first one ended.
 const MAX_THREADS: usize = 4;
 
 /// The executable mappings of a process; None: they do not come in time. When its first thread has ended, another one's
 /// file tells them.
 pub(super) fn mappings(dir: &Path, pid: Pid) -> Option<Vec<Mapping>> {
-    let read = |dir: &Path| match open::read_of_process(dir, "maps", MAX_MAPS) {
+    let read = |dir: &Path| match open::mappings_soon(dir) {
         Err(Refusal::Late) => None,
-        text => Some(maps::parse(&text.unwrap_or_default()).0),
+        read => Some(read.unwrap_or_default().mappings),
     };
     let all = read(dir)?;
     if !all.is_empty() {

@@ -99,7 +99,7 @@ impl Waiting {
     }
     /// The first address of this file's code.
     fn code(&self, name: &str) -> u64 {
-        let (all, _) = maps::parse(&std::fs::read(self.1.join("maps")).unwrap());
+        let all = emberscope_target::open::mappings(&self.1).unwrap().mappings;
         all.iter().find(|mapping| mapping.module_name().starts_with(name)).expect(name).start
     }
 }
