@@ -1,14 +1,30 @@
-//! A builder as the teller sees it: what it is to read, and what it reads now.
+//! A builder as the teller sees it: what it is to read, in which order, and what it reads now.
 
 use super::builder;
 use emberscope_unwind::table::{Inode, Wanted};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::SyncSender;
+
+/// Whose files are read first; of one rank the one that was wanted first. Compilers map new files all the time, and are sampled:
+/// of theirs none goes before one that waits longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// A process of Spark's has it.
+    Spark,
+    /// A process that was sampled has it.
+    Sampled,
+    /// Another one.
+    Other,
+}
 
 /// A builder, and what it is to read.
 pub struct Lane {
     /// Files to be read, in order.
-    pub files: VecDeque<Box<Wanted>>,
+    files: BTreeMap<(Rank, u64), Box<Wanted>>,
+    /// Where they are in it.
+    places: HashMap<Inode, (Rank, u64)>,
+    /// Files that were added.
+    added: u64,
     /// The file that is read now.
     busy: Option<Box<Wanted>>,
     jobs: SyncSender<builder::Job>,
@@ -19,7 +35,23 @@ pub struct Lane {
 impl Lane {
     /// A builder that takes jobs of so many bytes by this channel.
     pub fn new(jobs: SyncSender<builder::Job>, most: u64) -> Self {
-        Self { files: VecDeque::new(), busy: None, jobs, most }
+        Self { files: BTreeMap::new(), places: HashMap::new(), added: 0, busy: None, jobs, most }
+    }
+
+    /// Adds a file that the lane does not have.
+    pub fn add(&mut self, rank: Rank, file: Box<Wanted>) {
+        self.added += 1;
+        self.places.insert(file.inode.clone(), (rank, self.added));
+        self.files.insert((rank, self.added), file);
+    }
+
+    /// A file is wanted by a process of this rank too.
+    pub fn raise(&mut self, inode: &Inode, rank: Rank) {
+        let Some(place) = self.places.get_mut(inode).filter(|place| place.0 > rank) else { return };
+        if let Some(file) = self.files.remove(place) {
+            place.0 = rank;
+            self.files.insert(*place, file);
+        }
     }
 
     /// The file that was read, if this builder read it.
@@ -33,7 +65,8 @@ impl Lane {
         if self.busy.is_some() {
             return None;
         }
-        let file = self.files.pop_front()?;
+        let (_, file) = self.files.pop_first()?;
+        self.places.remove(&file.inode);
         // It is gone, or slow to take.
         match self.jobs.try_send((file.clone(), self.most)) {
             Ok(()) => {
@@ -63,7 +96,8 @@ mod tests {
         let (jobs, queue) = sync_channel(1);
         let mut lane = Lane::new(jobs, 8);
         let (a, b) = (file("a.so", 1), file("b.so", 2));
-        lane.files.extend([a.clone(), b.clone()]);
+        lane.add(Rank::Other, a.clone());
+        lane.add(Rank::Other, b.clone());
         assert!(lane.give_job().is_none() && lane.give_job().is_none());
         let (job, most) = queue.try_recv().unwrap();
         assert_eq!((&job.inode, most), (&a.inode, 8));
@@ -75,12 +109,40 @@ mod tests {
     }
 
     #[test]
+    fn sparks_come_first_and_those_of_one_rank_in_turn() {
+        let (jobs, queue) = sync_channel(1);
+        let mut lane = Lane::new(jobs, 8);
+        let files: Vec<_> = ["other", "first", "spark", "second", "raised"]
+            .into_iter()
+            .zip(1..)
+            .map(|(name, inode)| file(name, inode))
+            .collect();
+        let ranks = [Rank::Other, Rank::Sampled, Rank::Spark, Rank::Sampled, Rank::Other];
+        for (file, rank) in files.iter().zip(ranks) {
+            lane.add(rank, file.clone());
+        }
+        lane.raise(&files[4].inode, Rank::Sampled);
+        // Who has one that is read sooner anyway changes nothing, nor does one that nobody knows.
+        lane.raise(&files[2].inode, Rank::Other);
+        lane.raise(&file("unknown", 9).inode, Rank::Spark);
+        let mut read = Vec::new();
+        while lane.give_job().is_none()
+            && let Ok((job, _)) = queue.try_recv()
+        {
+            read.push(job.mapping.module_name());
+            lane.take(&job.inode);
+        }
+        assert_eq!(read, ["spark", "first", "second", "raised", "other"]);
+        assert!(lane.places.is_empty());
+    }
+
+    #[test]
     fn what_a_builder_that_is_gone_does_not_take_comes_back() {
         let (jobs, queue) = sync_channel(1);
         drop(queue);
         let mut lane = Lane::new(jobs, 8);
         let a = file("a.so", 1);
-        lane.files.push_back(a.clone());
+        lane.add(Rank::Other, a.clone());
         assert_eq!(lane.give_job().map(|file| file.inode), Some(a.inode.clone()));
         assert!(lane.take(&a.inode).is_none() && lane.give_job().is_none());
     }

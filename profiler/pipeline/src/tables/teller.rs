@@ -2,11 +2,11 @@
 //!
 //! In: requests, and files that were read. Out: the walker's maps. A program that started, or mapped code, is looked at
 //! at once, as long as that takes no more than a tenth of a core; else a moment later, together with what it mapped
-//! meanwhile. Files that nobody knows go to a builder, those of sampled processes first; large ones to another, so that none
+//! meanwhile. Files that nobody knows go to a builder, in the order of `lane`; large ones to another, so that none
 //! waits behind them.
 
 use super::budget::Budget;
-use super::lane::Lane;
+use super::lane::{Lane, Rank};
 use super::maps::Maps;
 use super::queue::Queue;
 use super::{Ask, MAX_WAITING, TableCounts, builder};
@@ -193,27 +193,38 @@ impl Teller {
             self.keeper.forget(pid);
             Vec::new()
         });
-        let first = self.sampled.contains(&pid);
+        let rank = self.rank(pid);
         for file in wanted {
             if let Some(pids) = self.wanted.get_mut(&file.inode) {
                 if !pids.contains(&pid) {
                     pids.push(pid);
                 }
+                for lane in [&mut self.usual, &mut self.large] {
+                    lane.raise(&file.inode, rank);
+                }
             } else if self.wanted.len() < MAX_FILES {
                 self.wanted.insert(file.inode.clone(), vec![pid]);
-                if first {
-                    self.usual.files.push_front(Box::new(file))
-                } else {
-                    self.usual.files.push_back(Box::new(file))
-                }
+                self.usual.add(rank, Box::new(file));
             }
+        }
+    }
+
+    fn rank(&self, pid: Pid) -> Rank {
+        match (self.keeper.tenant(pid).spark, self.sampled.contains(&pid)) {
+            (true, _) => Rank::Spark,
+            (false, true) => Rank::Sampled,
+            (false, false) => Rank::Other,
         }
     }
 
     fn made(&mut self, made: Made) {
         let file = self.usual.take(&made.inode);
         if matches!(made.found, Found::Large) {
-            self.large.files.extend(file);
+            let ranks = self.wanted.get(&made.inode).into_iter().flatten().map(|pid| self.rank(*pid));
+            let rank = ranks.min().unwrap_or(Rank::Other);
+            if let Some(file) = file {
+                self.large.add(rank, file);
+            }
             self.give_jobs();
             return;
         }
