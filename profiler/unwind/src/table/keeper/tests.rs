@@ -2,7 +2,6 @@
 
 use super::super::{Found, make};
 use super::*;
-use emberscope_target::maps;
 use profiler_ebpf::{CfaRule, CodeRange, PAGE_SHIFT, ProcessTables, RULE_BITS, STAMP_WORDS};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
