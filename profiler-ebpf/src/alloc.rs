@@ -23,7 +23,6 @@ use aya_ebpf::helpers::generated::{bpf_get_prandom_u32, bpf_ktime_get_ns};
 use aya_ebpf::macros::uprobe;
 use aya_ebpf::programs::ProbeContext;
 use core::arch::asm;
-use core::ffi::c_void;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{Counter, DropReason, JavaFrameTag, SampleKindTag, allocation_weight};
 

@@ -16,7 +16,6 @@ use aya_ebpf::helpers::generated::{bpf_get_prandom_u32, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id};
 use aya_ebpf::macros::tracepoint;
 use aya_ebpf::programs::TracePointContext;
-use core::ffi::c_void;
 use profiler_ebpf::{
     BlockWay, Counter, DropReason, MAX_NAMED_EVENTS, RecordHeader, RecordKind, SampleKindTag, SampleRecord,
 };

@@ -28,7 +28,7 @@ pub fn task_exec(ctx: RawTracePointContext) -> i32 {
 
 /// The current thread ends.
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
-pub fn task_exit(ctx: RawTracePointContext) -> i32 {
+pub fn task_exit(_: RawTracePointContext) -> i32 {
     let ids = bpf_get_current_pid_tgid();
     threads::ended((ids >> 32) as u32, ids as u32);
     if last_thread(ids) {

@@ -22,18 +22,18 @@ use profiler_ebpf::{DropReason, Loss, PauseRecord, RecordHeader, RecordKind, Sta
 
 /// A safepoint begins: threads are about to be stopped.
 #[uprobe]
-pub fn pause_begins(ctx: ProbeContext) -> u32 {
-    begins(&ctx, u64::MAX)
+pub fn pause_begins(_: ProbeContext) -> u32 {
+    begins(u64::MAX)
 }
 
 /// The same where the function is told for how many nanoseconds threads ran since the last one (JDK 14 on).
 #[uprobe]
 pub fn pause_begins_since(ctx: ProbeContext) -> u32 {
-    begins(&ctx, ctx.arg(0).unwrap_or(u64::MAX))
+    begins(ctx.arg(0).unwrap_or(u64::MAX))
 }
 
 #[inline(always)]
-fn begins(ctx: &ProbeContext, since_ns: u64) -> u32 {
+fn begins(since_ns: u64) -> u32 {
     let pid = (bpf_get_current_pid_tgid() >> 32) as u32;
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };
@@ -68,7 +68,7 @@ pub fn pause_operation(ctx: ProbeContext) -> u32 {
 
 /// The threads go on.
 #[uprobe]
-pub fn pause_ends(ctx: ProbeContext) -> u32 {
+pub fn pause_ends(_: ProbeContext) -> u32 {
     let ids = bpf_get_current_pid_tgid();
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     let Some(standing) = PAUSES.get_ptr_mut(pid) else { return 0 };

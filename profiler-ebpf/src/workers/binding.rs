@@ -10,7 +10,6 @@ use crate::{accounts, shares};
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
 use aya_ebpf::helpers::bpf_probe_read_kernel;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
-use aya_ebpf::programs::RawTracePointContext;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{BoundRecord, DropReason, Loss, Party, RecordHeader, RecordKind, TaskThread};
 
