@@ -14,7 +14,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// Records taken by one call, at most: the ring can fill as fast as it is read. The caller keeps the memory for as many, 360 KB.
+/// Events taken by one call, but for those of its last record: the ring can fill as fast as it is read. The caller keeps the memory
+/// for as many, 360 KB.
 const MAX_BATCH: usize = 4096;
 
 pub(super) struct EventRing {
@@ -47,9 +48,9 @@ impl EventRing {
         let mut taken = 0;
         while taken < MAX_BATCH {
             let Some(record) = self.ring.next() else { break };
-            taken += 1;
             let mut next: Option<&[u8]> = Some(&record);
             while let Some(bytes) = next {
+                taken += 1;
                 match decode(bytes) {
                     Ok(event) => out.push(event),
                     Err(_) => self.undecodable += 1,
@@ -57,7 +58,7 @@ impl EventRing {
                 next = following(bytes);
             }
         }
-        self.more = taken == MAX_BATCH;
+        self.more = taken >= MAX_BATCH;
         Ok(())
     }
 

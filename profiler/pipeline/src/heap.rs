@@ -3,8 +3,8 @@
 //! glibc keeps up to eight arenas a CPU, each with what its thread once needed, raises by itself the size
 //! from which a block is mapped alone, and returns only what lies at the top of the heap (mallopt(3)). A
 //! query or a symbol table takes megabytes for a moment; they would stay. The program's own code stays mapped once it
-//! ran, 13 of 18 MB after a start; what runs again is mapped again from the page cache. In: nothing. Other C libraries
-//! are left as they are.
+//! ran, 13 of 18 MB after a start; what runs again is mapped again from the page cache, in small pieces: around each page that
+//! is used the kernel maps 64 KiB, of which half are wanted by nobody. In: nothing. Other C libraries are left as they are.
 
 #![allow(unsafe_code)]
 
@@ -17,10 +17,12 @@ pub const EVERY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(2);
 /// Pages of its own by which the process grew since, so that it is: a large answer leaves that much.
 const GROWN: u64 = (4 << 20) / PAGE;
-/// Pages of files, the program's above all, so that those are given back before: the kernel maps 64 KiB around each that is
-/// used (`fault_around_bytes`), so that twice as many are there as run.
+/// Pages of files, the program's above all, so that those are given back before.
 const MAPPED: u64 = (12 << 20) / PAGE;
 const PAGE: u64 = 4096;
+/// Bytes of the program that the kernel maps at once. It maps what lies around the page that is used, 64 KiB
+/// (`fault_around_bytes`), but never beyond a mapping (do_fault_around, mm/memory.c).
+const PIECE: u64 = 8 << 10;
 
 /// When that is next.
 #[derive(Debug)]
@@ -29,13 +31,15 @@ pub struct Trim {
     look: Instant,
     /// Pages of its own after the last time.
     own: u64,
+    code: Code,
 }
 
 impl Trim {
     /// The first time comes soon: reading the node and the first symbols takes the most.
     pub fn soon() -> Self {
-        let now = Instant::now();
-        Self { next: now + Duration::from_secs(15), look: now, own: u64::MAX }
+        let (now, code) = (Instant::now(), Code::around(give_back as *const () as u64));
+        code.cut();
+        Self { next: now + Duration::from_secs(15), look: now, own: u64::MAX, code }
     }
 
     /// Gives free memory back, when it is time.
@@ -50,7 +54,7 @@ impl Trim {
             self.next = now + EVERY;
         }
         if due || pages.of_files > MAPPED {
-            unmap_code(unmap_code as *const () as u64);
+            self.code.unmap();
         }
         if due || pages.own > self.own.saturating_add(GROWN) {
             give_back();
@@ -96,35 +100,61 @@ fn give_back() {
     }
 }
 
-/// Takes the pages of the code around an address out of the program's memory, and those of the constants, tables and relocations
-/// that lie before it in the file: those that are used are back after as many minor faults as there are 64 KiB of them.
-fn unmap_code(own: u64) {
-    let Ok(maps) = std::fs::read("/proc/self/maps") else { return };
-    for (start, end) in of_file(&maps, own) {
-        // SAFETY: each range is one mapping, private, of a file, and never written: position independent code has no
-        // relocations, and what is before it in the file is the segment that is read only from the beginning (what the loader
-        // writes lies behind the code). So each page comes back as it is in the file, which the kernel keeps from being
-        // written while it runs (ETXTBSY). A debugger's breakpoints would be lost, which only it needs.
-        let done =
-            unsafe { libc::madvise(start as *mut libc::c_void, (end - start) as usize, libc::MADV_DONTNEED) };
-        if done != 0 {
-            tracing::debug!(error = %std::io::Error::last_os_error(), "the program's code stays mapped");
+/// A program's code, and the constants, tables and relocations that lie before it in the file: addresses.
+#[derive(Debug)]
+struct Code(Vec<(u64, u64)>);
+
+impl Code {
+    /// The mapping of a file's code at an address, and the read-only one of the file's beginning that ends where that begins.
+    fn around(address: u64) -> Self {
+        Self::of(&std::fs::read("/proc/self/maps").unwrap_or_default(), address)
+    }
+
+    fn of(maps: &[u8], address: u64) -> Self {
+        let is_code =
+            |m: &Mapping| (m.start..m.end).contains(&address) && matches!(m.backing, Backing::File { .. });
+        let Some(code) = maps::with(maps, |permissions| permissions == b"r-xp").find(is_code) else {
+            return Self(Vec::new());
+        };
+        let is_before = |m: &Mapping| {
+            (m.end, m.offset, m.device, m.inode) == (code.start, 0, code.device, code.inode)
+                && m.backing == code.backing
+        };
+        let before = maps::with(maps, |permissions| permissions == b"r--p").find(is_before);
+        Self(before.iter().chain([&code]).map(|m| (m.start, m.end)).collect())
+    }
+
+    /// Makes mappings of [`PIECE`] of it. Neighbours that are alike would become one again, so every other one is advised to be
+    /// read page by page, which is what is wanted of it.
+    fn cut(&self) {
+        for (start, end) in &self.0 {
+            for piece in (*start..*end).step_by(2 * PIECE as usize) {
+                if !advise(piece, PIECE.min(end - piece), libc::MADV_RANDOM) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes its pages out of the program's memory: those that are used are back after a minor fault a piece.
+    fn unmap(&self) {
+        for (start, end) in &self.0 {
+            advise(*start, end - start, libc::MADV_DONTNEED);
         }
     }
 }
 
-/// The mapping of a file's code at an address, and the read-only one of the file's beginning that ends where that begins.
-fn of_file(text: &[u8], own: u64) -> Vec<(u64, u64)> {
-    let is_code = |m: &Mapping| (m.start..m.end).contains(&own) && matches!(m.backing, Backing::File { .. });
-    let Some(code) = maps::with(text, |permissions| permissions == b"r-xp").find(is_code) else {
-        return Vec::new();
-    };
-    let is_before = |m: &Mapping| {
-        (m.end, m.offset, m.device, m.inode) == (code.start, 0, code.device, code.inode)
-            && m.backing == code.backing
-    };
-    let before = maps::with(text, |permissions| permissions == b"r--p").find(is_before);
-    before.iter().chain([&code]).map(|m| (m.start, m.end)).collect()
+/// Of code and what lies before it, as [`Code`] finds them. False: the kernel does not do it.
+fn advise(start: u64, length: u64, advice: i32) -> bool {
+    // SAFETY: within one mapping, private, of a file, and never written: position independent code has no relocations, and
+    // what is before it in the file is the segment that is read only from the beginning (what the loader writes lies behind
+    // the code). So each page comes back as it is in the file, which the kernel keeps from being written while it runs
+    // (ETXTBSY), and how it is read changes nothing in it. A debugger's breakpoints would be lost, which only it needs.
+    let done = unsafe { libc::madvise(start as *mut libc::c_void, length as usize, advice) };
+    if done != 0 {
+        tracing::debug!(error = %std::io::Error::last_os_error(), "the program's code stays as it is mapped");
+    }
+    done == 0
 }
 
 #[cfg(all(test, target_env = "gnu"))]
@@ -152,13 +182,11 @@ mod tests {
         let maps = "1000-2000 r--p 00000000 fe:00 77 /usr/bin/emberscope\n2000-5000 r-xp 00001000 fe:00 77 /usr/bin/emberscope\n\
                     5000-6000 r--p 00004000 fe:00 77 /usr/bin/emberscope\n6000-7000 rw-p 00005000 fe:00 77 /usr/bin/emberscope\n\
                     7000-8000 r-xp 00000000 00:00 0 \n";
-        assert_eq!(of_file(maps.as_bytes(), 0x2fff), [(0x1000, 0x2000), (0x2000, 0x5000)]);
-        assert_eq!(of_file(maps.as_bytes(), 0x7000), [], "code without a file is nowhere else");
-        assert_eq!(
-            of_file(maps.replacen(" 77 ", " 78 ", 1).as_bytes(), 0x2000),
-            [(0x2000, 0x5000)],
-            "another file's beginning"
-        );
+        let code = |maps: &str, address| Code::of(maps.as_bytes(), address).0;
+        assert_eq!(code(maps, 0x2fff), [(0x1000, 0x2000), (0x2000, 0x5000)]);
+        assert_eq!(code(maps, 0x7000), [], "code without a file is nowhere else");
+        let another = maps.replacen(" 77 ", " 78 ", 1);
+        assert_eq!(code(&another, 0x2000), [(0x2000, 0x5000)], "another file's beginning");
     }
 
     #[test]
@@ -174,15 +202,29 @@ mod tests {
         // SAFETY: all of the mapping, which can be read and stays for as long as the test runs.
         let code = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), LEN) };
         let sum = || code.iter().step_by(4096).map(|byte| usize::from(*byte)).sum::<usize>();
+        let end = start as u64 + LEN as u64;
         let resident = || {
             let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-            let first = format!("{:x}-", start as usize);
-            let mut lines = smaps.lines().skip_while(|line| !line.starts_with(&first));
-            lines.find_map(|line| line.strip_prefix("Rss:")).unwrap().trim().to_owned()
+            let (mut kb, mut within) = (0, false);
+            for line in smaps.lines() {
+                let first = line.split_once('-').and_then(|(first, _)| u64::from_str_radix(first, 16).ok());
+                within = first.map_or(within, |first| (start as u64..end).contains(&first));
+                let rss = line.strip_prefix("Rss:").filter(|_| within);
+                kb += rss.map_or(0, |rss| rss.trim().trim_end_matches(" kB").parse::<u64>().unwrap());
+            }
+            kb
         };
-        assert_eq!((sum(), resident()), (7 * LEN / 4096, "4096 kB".to_owned()));
-        unmap_code(start as u64 + 5);
-        assert_eq!(resident(), "0 kB");
+        assert_eq!((sum(), resident()), (7 * LEN / 4096, 4096));
+        let mapped = Code::around(start as u64 + 5);
+        assert_eq!(mapped.0, [(start as u64, end)]);
+        mapped.cut();
+        mapped.unmap();
+        assert_eq!(resident(), 0);
+        let looks = [LEN / 2 + 4096, LEN / 2 + LEN / 8, LEN / 2 + LEN / 4 + 4096];
+        assert!(looks.iter().all(|at| code.get(*at) == Some(&7)));
+        // Where there is no page table yet it may be the page alone.
+        let most = looks.len() as u64 * PIECE / 1024;
+        assert!((12..=most).contains(&resident()), "what lies around them, and no more: {} KB", resident());
         assert_eq!(sum(), 7 * LEN / 4096);
     }
 }

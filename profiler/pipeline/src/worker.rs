@@ -49,6 +49,8 @@ const LOOK: Duration = Duration::from_millis(150);
 const STUCK: Duration = Duration::from_secs(15);
 /// How long the end may take after a failure: what is closed is stored, and a restart does the rest.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Events for which memory is kept between two readings.
+const EVENTS_KEPT: usize = 4096;
 
 /// All rooms up to the store, used by the sampling thread alone.
 pub struct Worker {
@@ -154,6 +156,8 @@ impl Worker {
         for event in events.drain(..) {
             self.take(event);
         }
+        // When all threads are asked for their accounts there are as many as threads.
+        events.shrink_to(EVENTS_KEPT);
         if self.symbolizer.met_passing() {
             self.pace.passing();
         }

@@ -200,8 +200,19 @@ impl Block {
 
     /// Forgets the tables that were read: the next question reads them again.
     pub fn let_go(&self) {
-        *lock(&self.kept) = Kept::default();
+        let kept = std::mem::take(&mut *lock(&self.kept));
         self.shapes.let_go();
+        let frames = kept.stacks.as_ref().map_or(0, |stacks| stacks.frames.len());
+        drop(kept);
+        if frames > 0 {
+            pool::let_go(frames);
+        }
+    }
+
+    /// Of frames that several blocks have each pays its part, and more when others let them go.
+    pub fn weigh(&self) {
+        let mut kept = lock(&self.kept);
+        kept.stack_bytes = kept.stacks.as_ref().map_or(0, |stacks| stacks.bytes());
     }
 
     /// Bytes of memory that tables of the block take, estimated.

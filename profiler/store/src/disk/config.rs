@@ -86,7 +86,7 @@ impl DiskStoreConfig {
             dir: dir.into(),
             window_length: Duration::from_secs(10),
             memory_bytes: 12 << 20,
-            cache_bytes: 6 << 20,
+            cache_bytes: 5 << 20,
             block_length: Duration::from_secs(3600),
             merge_after: Duration::from_secs(300),
             fsync: Fsync::Window,

@@ -210,13 +210,19 @@ impl Shared {
         let mut blocks: Vec<Arc<Block>> = read(&self.held).blocks.clone();
         // Each is looked at once: other queries use blocks meanwhile, and a sort panics when what it compares changes.
         blocks.sort_by_cached_key(|block| std::cmp::Reverse(block.used()));
-        let mut bytes = 0;
-        for block in blocks {
+        let (mut bytes, mut any) = (0, false);
+        blocks.retain(|block| {
             let own = block.kept_bytes();
             bytes += own;
-            if own > 0 && bytes > self.config.cache_bytes {
+            let goes = own > 0 && bytes > self.config.cache_bytes;
+            if goes {
                 block.let_go();
             }
+            any |= goes;
+            own > 0 && !goes
+        });
+        if any {
+            blocks.iter().for_each(|block| block.weigh());
         }
     }
 }

@@ -1,19 +1,29 @@
 //! Frames that blocks share: the same code runs in every hour.
 //!
-//! In: frames of a block. Out: the same, each held once in the process. Limit: what somebody holds, and as much again
-//! as was held when it was last looked through.
+//! In: frames of a block, and how many of them somebody lets go. Out: the same, each held once in the process. Limit: what
+//! somebody holds, a quarter as much again, and [`SPARE`].
 
 use emberscope_model::{FastSet, Frame};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Frames that nobody else may hold, at least, before they are looked through.
-const SPARE: usize = 4096;
+/// Frames that nobody else may hold, at least, before they are looked through: some 200 KB.
+const SPARE: usize = 1024;
 
 #[derive(Default)]
 struct Pool {
     frames: FastSet<Arc<Frame>>,
-    /// How many were held when it was last looked through.
+    /// How many were held when it was last looked through, without those that were let go since: the fewest that are.
     held: usize,
+}
+
+impl Pool {
+    fn look_through(&mut self) {
+        if self.frames.len() > self.held + self.held / 4 + SPARE {
+            self.frames.retain(|frame| Arc::strong_count(frame) > 1);
+            self.frames.shrink_to_fit();
+            self.held = self.frames.len();
+        }
+    }
 }
 
 static POOL: LazyLock<Mutex<Pool>> = LazyLock::new(Mutex::default);
@@ -31,12 +41,15 @@ pub(super) fn shared(frames: impl Iterator<Item = Frame>) -> Vec<Arc<Frame>> {
         frame
     });
     let shared: Vec<Arc<Frame>> = shared.collect();
-    if pool.frames.len() > pool.held * 2 + SPARE {
-        pool.frames.retain(|frame| Arc::strong_count(frame) > 1);
-        pool.frames.shrink_to_fit();
-        pool.held = pool.frames.len();
-    }
+    pool.look_through();
     shared
+}
+
+/// Somebody who had so many lets them go.
+pub(super) fn let_go(count: usize) {
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    pool.held = pool.held.saturating_sub(count);
+    pool.look_through();
 }
 
 #[cfg(test)]
@@ -53,7 +66,18 @@ mod tests {
         for round in 0..20 {
             shared((0..SPARE).map(|n| frame(round * SPARE + n)));
         }
-        let pool = POOL.lock().unwrap();
-        assert!(pool.frames.len() <= pool.held * 2 + SPARE, "{}", pool.frames.len());
+        let most = |pool: &Pool| pool.held + pool.held / 4 + SPARE;
+        let len = || {
+            let pool = POOL.lock().unwrap();
+            assert!(pool.frames.len() <= most(&pool), "{} of {}", pool.frames.len(), pool.held);
+            pool.frames.len()
+        };
+        let before = len();
+        let many = shared((0..8 * SPARE).map(|n| frame(100 * SPARE + n)));
+        assert!(len() >= 8 * SPARE);
+        let count = many.len();
+        drop(many);
+        let_go(count);
+        assert!(len() <= before + 2 * SPARE, "{} after {before}", len());
     }
 }
