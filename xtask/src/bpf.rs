@@ -5,6 +5,8 @@
 //! whether anything is to be done; an object is replaced only when its bytes differ, so that the daemon
 //! is not linked anew for nothing.
 
+mod bare;
+
 use crate::arch::Arch;
 use crate::setup::bpf_toolchain::Toolchain;
 use crate::{places, step};
@@ -32,6 +34,7 @@ fn target_dir() -> PathBuf {
 pub fn build(toolchain: &Toolchain, arch: Arch) -> Result<PathBuf> {
     let built = compile(toolchain, arch)?;
     let bytes = std::fs::read(&built).with_context(|| format!("reading {}", built.display()))?;
+    let bytes = bare::bare(&bytes)?;
     let object = object(arch);
     if let Some(dir) = object.parent() {
         std::fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
@@ -40,6 +43,11 @@ pub fn build(toolchain: &Toolchain, arch: Arch) -> Result<PathBuf> {
         std::fs::write(&object, &bytes).with_context(|| format!("writing {}", object.display()))?;
     }
     Ok(object)
+}
+
+/// The step that compiles it.
+pub fn compiling(arch: Arch) -> String {
+    format!("building the BPF object for {}", arch.debian())
 }
 
 /// Compiles it; cargo's own file is the answer, which the next architecture's replaces.
@@ -63,7 +71,6 @@ pub fn compile(toolchain: &Toolchain, arch: Arch) -> Result<PathBuf> {
     // JSON's arrays of strings are TOML's.
     let flags = serde_json::to_string(&flags).context("writing the compiler's flags")?;
     cargo.args(["--config", &format!("target.{TARGET}.rustflags={flags}")]);
-    let what = format!("building the BPF object for {}", arch.debian());
-    step::run(&what, &mut cargo, "`./x setup` checks the BPF toolchain")?;
+    step::run(&compiling(arch), &mut cargo, "`./x setup` checks the BPF toolchain")?;
     Ok(target_dir().join(TARGET).join("bpf").join("emberscope-bpf"))
 }

@@ -2,6 +2,7 @@
 //! can run, attaches what is not the sampler.
 
 mod globals;
+mod lines;
 mod verified;
 
 use super::alloc::AllocSource;
@@ -76,7 +77,11 @@ pub(super) fn check(config: &CaptureConfig, features: &HostFeatures) -> Result<(
 /// Loads all programs that this host can run and attaches those of the events.
 pub(super) fn load(config: &CaptureConfig, features: &HostFeatures) -> Result<Loaded, CaptureError> {
     check(config, features)?;
-    let mut ebpf = open(config, features)?;
+    lines::spared(OBJECT, |object| loaded(config, features, object))
+}
+
+fn loaded(config: &CaptureConfig, features: &HostFeatures, object: &[u8]) -> Result<Loaded, CaptureError> {
+    let mut ebpf = open(config, features, object)?;
     let mut programs = early(config, features);
     verified::load(&mut ebpf, &features.kernel, &programs)?;
     let (walk, next) = samplers(&mut ebpf, (config, features), &mut programs)?;
@@ -206,7 +211,7 @@ fn next(ebpf: &mut Ebpf) -> Result<ProgramArray<MapData>, CaptureError> {
     Ok(next)
 }
 
-fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, CaptureError> {
+fn open(config: &CaptureConfig, features: &HostFeatures, object: &[u8]) -> Result<Ebpf, CaptureError> {
     let cpus = aya::util::nr_cpus()
         .map_err(|(_, source)| CaptureError::Io { operation: "counting the possible CPUs", source })?;
     let ring_bytes = config.ring_bytes(cpus);
@@ -228,8 +233,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     let block_rwbs = block_every.and_then(|_| block::rwbs_at()).unwrap_or(0);
     let block_every = block_every.unwrap_or(1);
     let wake = u64::from(ring_bytes / 4);
-    let seen_sets = config.seen_sets(cpus);
-    let seen_mask = seen_sets - 1;
+    let (seen_sets, seen_mask) = (config.seen_sets(cpus), config.seen_sets(cpus) - 1);
     let pt_regs = u32::from(features.task_pt_regs);
     let offsets = globals::offsets(features);
     let (possible_cpus, ring) = (cpus as u32, u64::from(ring_bytes));
@@ -265,7 +269,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures) -> Result<Ebpf, Capture
     for (name, offset) in &offsets {
         loader.override_global(name, offset, true);
     }
-    loader.load(OBJECT).map_err(|source| CaptureError::Setup { hint: hint(&source), source: source.into() })
+    loader.load(object).map_err(|source| CaptureError::Setup { hint: hint(&source), source: source.into() })
 }
 
 fn hint(error: &EbpfError) -> &'static str {
