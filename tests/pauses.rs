@@ -90,11 +90,11 @@ fn pauses(here: &Here, home: &Path, collectors: &[&str]) -> Result<()> {
              {worst_begin:.0} us at worst, end {end:.0} and {worst_end:.0} us",
             compared.logged,
             compared.missing.len(),
-            compared.otherwise
+            compared.otherwise.len()
         );
         ensure!(compared.logged >= 3, "the JVM's log has {} pauses", compared.logged);
         ensure!(compared.missing.is_empty(), "{collector}: {:?}", compared.missing);
-        ensure!(compared.otherwise == 0, "{collector}: {} have another cause", compared.otherwise);
+        ensure!(compared.otherwise.is_empty(), "{collector}: another cause: {:?}", compared.otherwise);
         ensure!(begin <= WITHIN, "{collector}: {:?}", compared.begin);
         ensure!(end <= WITHIN, "{collector}: {:?}", compared.end);
         let kept = answer["seconds"].as_f64().context("seconds")?;

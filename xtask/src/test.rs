@@ -2,8 +2,8 @@
 //!
 //! After the build the tests on this machine's kernel and on Spark run one at a time: first those that hold shares and times
 //! against each other, with nothing beside them. Beside the others all else is compiled and checked, in the CPU time that they
-//! leave, and those tests run that mind no neighbours: unit tests, those of the daemon that wait most of the time, the oldest kernel
-//! in qemu. A part that fails does not keep the others from running.
+//! leave. Beside those on Spark run the tests that mind no neighbours: unit tests, those of the daemon that wait most of the time, the
+//! oldest kernel in qemu. A part that fails does not keep the others from running.
 //! The last line is `N passed, N failed, N skipped`; before it stand the slowest tests, the parts with their times, the
 //! tests that could not run here, each with its reason, and what the failed ones said. A check that fails (formatting,
 //! clippy, rustdoc, licences, the build) counts as one failed. Tests that fail run once more at the end, with nothing
@@ -21,12 +21,13 @@ use crate::launch::{azure, gs, hdfs, s3, yarn};
 use crate::setup::runtime::{MAJORS, Runtime};
 use crate::setup::{self, SparkKit, helm, jdk, lint, packages, python, seccomp};
 use crate::turn::idle;
-use crate::{build, check, kernels, places, step, tally};
+use crate::{build, kernels, places, step, tally};
 use anyhow::{Context as _, Result};
-use checks::{COMPILED, clippy_is_silent};
+use checks::{COMPILED, bpf_is_silent, is_silent};
 pub use programs::Programs;
 use quick::Quick;
 use run::{Output, Run};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -130,19 +131,23 @@ pub fn run(options: &Options) -> Result<()> {
     if bench.binary.is_some() {
         run.part(programs::COMPILING, || Programs::compile().map(|made| bench.programs = made));
     }
+    // Each is dropped with the end of such a part: of those that have the machine for themselves, and of the kernel's.
     let (first, alone) = mpsc::channel::<()>();
-    let mut first = Some(first);
+    let (sturdy, quiet) = mpsc::channel::<()>();
+    let mut ends = VecDeque::from([first, sturdy]);
     let beside = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| bench.beside(&wanted, alone));
+        let beside = scope.spawn(|| bench.beside(&wanted, alone, quiet));
         // With a name to filter by, all that it fits are among the first.
         let wanted = |which| bench.binary.is_some() && (which != Which::Sturdy || options.filter.is_none());
         for (title, program, which) in ONE_BY_ONE.iter().filter(|(.., which)| wanted(*which)) {
             let bench = &bench;
             run.tests(title, Output::Shown, move |again| bench.e2e_tests(program, *which, again));
-            // After the first, and once.
-            drop(first.take());
+            match which {
+                Which::Alone if options.filter.is_none() => drop(ends.pop_front()),
+                _ => ends.clear(),
+            }
         }
-        drop(first);
+        drop(ends);
         beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     run.append(beside);
@@ -154,12 +159,21 @@ pub fn run(options: &Options) -> Result<()> {
 
 impl Bench<'_> {
     /// What needs neither root nor quiet: what is made and checked, by the processor time that the tests leave, and
-    /// beside it the tests that mind no neighbours.
-    fn beside(&self, wanted: &(impl Fn(Part) -> bool + Sync), alone: Receiver<()>) -> Run<'_> {
+    /// beside it the tests that mind no neighbours. `alone` ends when compilers may begin, `quiet` when those tests may.
+    fn beside(
+        &self,
+        wanted: &(impl Fn(Part) -> bool + Sync),
+        alone: Receiver<()>,
+        quiet: Receiver<()>,
+    ) -> Run<'_> {
         let (served, servers) = mpsc::channel();
         let (compiled, tests) = mpsc::channel();
         std::thread::scope(|scope| {
-            let lane = scope.spawn(|| self.tests_beside(wanted, servers, tests));
+            let lane = scope.spawn(move || {
+                // Beside what they want of the processors, a JVM's names come too late for the kernel's tests.
+                let _ = quiet.recv();
+                self.tests_beside(wanted, servers, tests)
+            });
             let mut run = self.made_beside(wanted, alone, served, compiled);
             run.append(lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             run
@@ -180,7 +194,7 @@ impl Bench<'_> {
         if wanted(Part::Unit) || wanted(Part::Checks) {
             run.part(COMPILED, || idle(|| self.compile()));
             if wanted(Part::Checks) {
-                run.part("clippy", clippy_is_silent);
+                run.part("clippy", || is_silent(COMPILED));
             }
         }
         drop(compiled);
@@ -199,9 +213,9 @@ impl Bench<'_> {
                 }),
             }
             if self.options.filter.is_none() {
-                for arch in Arch::ALL.into_iter().filter(|arch| Arch::own() != Some(*arch)) {
+                for arch in Arch::ALL {
                     let what = format!("BPF programs for {}", arch.debian());
-                    run.part(&what, || idle(|| check::programs(arch)));
+                    run.part(&what, || idle(|| bpf_is_silent(arch)));
                 }
                 run.may_skip("advisories of dependencies", || idle(lint::advisories));
             }

@@ -40,8 +40,8 @@ pub struct Compared {
     pub logged: usize,
     /// Those that the answer lacks.
     pub missing: Vec<Pause>,
-    /// Those whose cause is another.
-    pub otherwise: usize,
+    /// Those whose cause is another, each with the one that the answer has.
+    pub otherwise: Vec<(Pause, Pause)>,
     /// By how much the begin differs, microseconds.
     pub begin: Vec<f64>,
     /// By how much the end differs, microseconds.
@@ -60,7 +60,9 @@ pub fn compare(dir: &Path, answer: &Value, until: u64, least: Duration) -> Resul
     let (mut found, mut out) = (of_answer(answer)?, Compared::default());
     let first = found.iter().map(|pause| pause.began).min().context("no pause was seen")?;
     for pause in of_log(&log) {
-        if !(first - least_ns..until).contains(&pause.began) || pause.ended - pause.began < least_ns {
+        // One that goes on at that time belongs to what is asked for later.
+        let asked = pause.began >= first - least_ns && pause.ended < until;
+        if !asked || pause.ended - pause.began < least_ns {
             continue;
         }
         out.logged += 1;
@@ -72,9 +74,11 @@ pub fn compare(dir: &Path, answer: &Value, until: u64, least: Duration) -> Resul
             None => out.missing.push(pause),
             Some(at) => {
                 let found = found.swap_remove(at);
-                out.otherwise += usize::from(found.cause != pause.cause);
                 out.begin.push((found.began - pause.began) as f64 / 1e3);
                 out.end.push((found.ended - pause.ended) as f64 / 1e3);
+                if found.cause != pause.cause {
+                    out.otherwise.push((pause, found));
+                }
             }
         }
     }

@@ -1,23 +1,30 @@
 //! What is checked without running anything: formatting, clippy, rustdoc, licences and sources of dependencies.
 
 use super::{Bench, Part};
+use crate::arch::Arch;
 use crate::setup::lint;
-use crate::{places, step};
+use crate::{bpf, check, places, step};
 use anyhow::{Context as _, Result, anyhow, bail};
 use std::process::Command;
 
 /// What compilers do most of.
 pub(super) const COMPILED: &str = "compiling the unit tests";
 
-/// What clippy and the compiler said while they compiled; cargo says again what they said of what is compiled already.
-pub(super) fn clippy_is_silent() -> Result<()> {
-    let log = step::log_file(COMPILED)?;
+/// What clippy and the compiler said in a step; cargo says again what they said of what is compiled already.
+pub(super) fn is_silent(step: &str) -> Result<()> {
+    let log = step::log_file(step)?;
     let text = std::fs::read_to_string(&log).with_context(|| format!("reading {}", log.display()))?;
     let warnings: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("warning")).take(60).collect();
     if !warnings.is_empty() {
         bail!("warnings, of which {} has all:\n{}\nmend what they say", log.display(), warnings.join("\n"));
     }
     Ok(())
+}
+
+/// Whether the BPF programs of an architecture compile, and without a warning.
+pub(super) fn bpf_is_silent(arch: Arch) -> Result<()> {
+    check::programs(arch)?;
+    is_silent(&bpf::compiling(arch))
 }
 
 /// What it is called, what runs it, what mends it.

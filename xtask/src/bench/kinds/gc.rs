@@ -43,7 +43,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
                 0,
                 n,
             ));
-            rows.push(Row::at_most(format!("{name}: with another cause"), compared.otherwise, 0, n));
+            rows.push(Row::at_most(format!("{name}: with another cause"), compared.otherwise.len(), 0, n));
             for (what, all) in [("begin", &compared.begin), ("end", &compared.end)] {
                 let (median, worst) = median_and_worst(all);
                 let beyond = all.iter().filter(|us| us.abs() > BAR_US).count();
