@@ -23,6 +23,8 @@ const PAGE: u64 = 4096;
 /// Bytes of the program that the kernel maps at once. It maps what lies around the page that is used, 64 KiB
 /// (`fault_around_bytes`), but never beyond a mapping (do_fault_around, mm/memory.c).
 const PIECE: u64 = 8 << 10;
+/// For each piece so many mappings are left to all else that the process maps.
+const SPARE_MAPPINGS: u64 = 4;
 
 /// When that is next.
 #[derive(Debug)]
@@ -124,9 +126,14 @@ impl Code {
         Self(before.iter().chain([&code]).map(|m| (m.start, m.end)).collect())
     }
 
-    /// Makes mappings of [`PIECE`] of it. Neighbours that are alike would become one again, so every other one is advised to be
-    /// read page by page, which is what is wanted of it.
+    /// Makes mappings of [`PIECE`] of it, where a process may have several times as many. Neighbours that are alike would become one
+    /// again, so every other one is advised to be read page by page, which is what is wanted of it.
     fn cut(&self) {
+        let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+        let pieces: u64 = self.0.iter().map(|(start, end)| (end - start) / PIECE).sum();
+        if most.trim().parse::<u64>().unwrap_or(0) < pieces * SPARE_MAPPINGS {
+            return;
+        }
         for (start, end) in &self.0 {
             for piece in (*start..*end).step_by(2 * PIECE as usize) {
                 if !advise(piece, PIECE.min(end - piece), libc::MADV_RANDOM) {

@@ -44,6 +44,9 @@ pub struct Mapping {
     pub start: u64,
     /// One past the last address.
     pub end: u64,
+    /// The same of its first piece, which is what the kernel lists: where several follow each other in memory as in their file,
+    /// they are one (a program that gives advice about some of its code, or changes its rights, cuts it).
+    pub first_end: u64,
     /// Bytes from the start of the file to what is mapped first.
     pub offset: u64,
     /// Device as the kernel prints it: major, minor.
@@ -55,6 +58,19 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// Takes in the next one, if it is more of the same.
+    fn goes_on(&mut self, next: &Self) -> bool {
+        let of_file = matches!(self.backing, Backing::File { .. });
+        let follows = self.end == next.start
+            && self.offset.checked_add(self.end - self.start) == Some(next.offset)
+            && (self.device, self.inode) == (next.device, next.inode);
+        let more = of_file && follows && self.backing == next.backing;
+        if more {
+            self.end = next.end;
+        }
+        more
+    }
+
     /// Last part of the path, for people; bounded and valid UTF-8.
     pub fn module_name(&self) -> String {
         match &self.backing {
@@ -91,6 +107,10 @@ pub fn parse(file: impl Read) -> std::io::Result<Maps> {
         maps.is_empty = false;
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         if let Some(mapping) = parse_line(text, |permissions| permissions.get(2) == Some(&b'x')) {
+            if maps.mappings.last_mut().is_some_and(|last| last.goes_on(&mapping)) {
+                line.clear();
+                continue;
+            }
             if maps.mappings.len() == MAX_MAPPINGS {
                 maps.cut = true;
                 break;
@@ -139,6 +159,7 @@ fn parse_line(line: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Option<Mapping> {
     (start < end && path.len() <= MAX_PATH).then(|| Mapping {
         start,
         end,
+        first_end: end,
         offset,
         device,
         inode,
@@ -192,80 +213,4 @@ fn hex(text: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const SAMPLE: &[u8] = b"\
-5579932a5000-5579932a6000 r--p 00000000 fe:00 314792 /usr/bin/java
-5579932a6000-5579932a7000 r-xp 00001000 fe:00 314792                     /usr/bin/java
-7fc05d400000-7fc05d670000 rwxp 00000000 00:00 0 
-7fc05e400000-7fc05e670000 r-xp 00000000 00:00 0                          [anon:CodeHeap]
-7fc06e400000-7fc06e670000 r-xs 00000000 00:01 99                         /memfd:doublemapper (deleted)
-7fc079c51000-7fc07a9a4000 r-xp 00251000 103:01 315152                    /opt/my jdk/lib\\012jvm.so (deleted)
-7fc07b0be000-7fc07b0c0000 r-xp 00000000 00:00 0                          [vdso]
-ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
-rubbish
-";
-
-    fn of(text: &[u8]) -> Maps {
-        parse(text).unwrap()
-    }
-
-    #[test]
-    fn keeps_executable_mappings_only() {
-        let Maps { mappings: all, cut, is_empty } = of(SAMPLE);
-        assert!(!cut && !is_empty);
-        assert_eq!(all.len(), 7);
-        assert_eq!(all[0].module_name(), "java");
-        assert_eq!((all[0].start, all[0].offset, all[0].inode), (0x5579932a6000, 0x1000, 314792));
-        assert_eq!(all[1].backing, Backing::Anonymous);
-        assert_eq!(all[2].backing, Backing::Anonymous);
-        assert_eq!(all[3].backing, Backing::Anonymous);
-        assert_eq!(all[4].device, (0x103, 1));
-        let path = Path::new("/opt/my jdk/lib\njvm.so").into();
-        assert_eq!(all[4].backing, Backing::File { path, deleted: true });
-        assert_eq!(all[5].backing, Backing::Vdso);
-        assert_eq!(all[6].backing, Backing::Special("[vsyscall]".into()));
-    }
-
-    #[test]
-    fn finds_the_mapping_of_an_address() {
-        let all = of(SAMPLE).mappings;
-        assert_eq!(find(&all, 0x5579932a6000), Some(0));
-        assert_eq!(find(&all, 0x5579932a6fff), Some(0));
-        assert_eq!(find(&all, 0x5579932a7000), None);
-        assert_eq!(find(&all, 0), None);
-        assert_eq!(find(&all, u64::MAX), None);
-    }
-
-    #[test]
-    fn is_bounded() {
-        let line = b"1000-2000 r-xp 00000000 00:00 0\n";
-        let maps = of(&line.repeat(MAX_MAPPINGS + 1));
-        assert_eq!((maps.mappings.len(), maps.cut), (MAX_MAPPINGS, true));
-        // What is behind the limit of bytes is not read.
-        let text = std::io::repeat(b'x').take(MAX_BYTES - 1).chain(&b"\n"[..]).chain(&line[..]);
-        assert_eq!(parse(text).unwrap(), Maps::default());
-    }
-
-    #[test]
-    fn an_empty_file_is_told_from_one_without_code() {
-        assert!(of(b"").is_empty && of(b"").mappings.is_empty());
-        let data = of(b"1000-2000 rw-p 00000000 00:00 0\n");
-        assert!(!data.is_empty && data.mappings.is_empty() && !data.cut);
-    }
-
-    proptest! {
-        #[test]
-        fn takes_any_bytes(text in proptest::collection::vec(any::<u8>(), 0..600)) {
-            of(&text);
-        }
-        #[test]
-        fn finds_what_it_read(start in 0u64..1 << 40, len in 1u64..1 << 20, at in 0u64..1 << 20) {
-            let text = format!("{start:x}-{:x} r-xp 00000000 08:01 7 /x\n", start + len);
-            let all = of(text.as_bytes()).mappings;
-            prop_assert_eq!(find(&all, start + at).is_some(), at < len);
-        }
-    }
-}
+mod tests;

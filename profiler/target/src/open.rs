@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Opens a directory to walk in, for instance `/proc/PID/root`.
@@ -101,6 +101,11 @@ fn reopen(handle: &OwnedFd, stat: &Stat) -> Result<(File, Stat), Refusal> {
     Ok((File::from(fd), *stat))
 }
 
+/// Where the kernel lists a mapping, or its first piece.
+fn listed(process_dir: &Path, mapping: &Mapping) -> PathBuf {
+    process_dir.join("map_files").join(format!("{:x}-{:x}", mapping.start, mapping.first_end))
+}
+
 /// Opens the file behind a mapping. `/proc/PID/map_files` gives the mapped inode itself, also when it was
 /// deleted or replaced; without the capability for that (CAP_CHECKPOINT_RESTORE) or when the process has
 /// ended, the path is tried in the process's root and in ours, and taken only if the inode is the same.
@@ -114,7 +119,7 @@ pub fn mapped_file(process_dir: &Path, mapping: &Mapping) -> Result<(File, Stat)
     if is_fuse(process_dir, mapping.device) {
         return Err(Refusal::SlowFilesystem);
     }
-    let direct = process_dir.join("map_files").join(format!("{:x}-{:x}", mapping.start, mapping.end));
+    let direct = listed(process_dir, mapping);
     if let Ok(handle) = rustix::fs::open(&direct, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         let stat = rustix::fs::fstat(&handle)?;
         check(&stat, None)?;
@@ -139,7 +144,7 @@ pub fn mapped_file(process_dir: &Path, mapping: &Mapping) -> Result<(File, Stat)
 /// What is known of the file behind a mapping, without opening it or asking a file system's server; None where
 /// `map_files` may not be followed (see [`mapped_file`]).
 pub fn mapped_stat(process_dir: &Path, mapping: &Mapping) -> Option<Statx> {
-    let direct = process_dir.join("map_files").join(format!("{:x}-{:x}", mapping.start, mapping.end));
+    let direct = listed(process_dir, mapping);
     let flags = AtFlags::STATX_DONT_SYNC;
     rustix::fs::statx(CWD, &direct, flags, StatxFlags::BASIC_STATS).ok()
 }

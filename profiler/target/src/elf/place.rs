@@ -32,7 +32,8 @@ mod tests {
 
     fn mapping(start: u64, offset: u64) -> Mapping {
         let backing = Backing::File { path: Path::new("/x/libjvm.so").into(), deleted: false };
-        Mapping { start, end: start + 0x1000, offset, device: (8, 1), inode: 7, backing }
+        let end = start + 0x1000;
+        Mapping { start, end, first_end: end, offset, device: (8, 1), inode: 7, backing }
     }
 
     #[test]
