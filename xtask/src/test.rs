@@ -27,7 +27,6 @@ use checks::{COMPILED, bpf_is_silent, is_silent};
 pub use programs::Programs;
 use quick::Quick;
 use run::{Output, Run};
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -131,10 +130,10 @@ pub fn run(options: &Options) -> Result<()> {
     if bench.binary.is_some() {
         run.part(programs::COMPILING, || Programs::compile().map(|made| bench.programs = made));
     }
-    // Each is dropped with the end of such a part: of those that have the machine for themselves, and of the kernel's.
+    // Dropped when tests that have the machine for themselves are over, and all of the kernel's.
     let (first, alone) = mpsc::channel::<()>();
-    let (sturdy, quiet) = mpsc::channel::<()>();
-    let mut ends = VecDeque::from([first, sturdy]);
+    let (kernel, quiet) = mpsc::channel::<()>();
+    let (mut first, mut kernel) = (Some(first), Some(kernel));
     let beside = std::thread::scope(|scope| {
         let beside = scope.spawn(|| bench.beside(&wanted, alone, quiet));
         // With a name to filter by, all that it fits are among the first.
@@ -142,12 +141,12 @@ pub fn run(options: &Options) -> Result<()> {
         for (title, program, which) in ONE_BY_ONE.iter().filter(|(.., which)| wanted(*which)) {
             let bench = &bench;
             run.tests(title, Output::Shown, move |again| bench.e2e_tests(program, *which, again));
-            match which {
-                Which::Alone if options.filter.is_none() => drop(ends.pop_front()),
-                _ => ends.clear(),
+            drop(first.take());
+            if *which != Which::Alone || options.filter.is_some() {
+                drop(kernel.take());
             }
         }
-        drop(ends);
+        drop((first, kernel));
         beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     run.append(beside);

@@ -232,8 +232,8 @@ fn open(config: &CaptureConfig, features: &HostFeatures, object: &[u8]) -> Resul
     let requests = if block_every.is_some() { MAX_BLOCK_REQUESTS } else { 1 };
     let block_rwbs = block_every.and_then(|_| block::rwbs_at()).unwrap_or(0);
     let block_every = block_every.unwrap_or(1);
-    let wake = u64::from(ring_bytes / 4);
-    let (seen_sets, seen_mask) = (config.seen_sets(cpus), config.seen_sets(cpus) - 1);
+    let seen_sets = config.seen_sets(cpus);
+    let (seen_mask, wake) = (seen_sets - 1, u64::from(ring_bytes / 4));
     let pt_regs = u32::from(features.task_pt_regs);
     let offsets = globals::offsets(features);
     let (possible_cpus, ring) = (cpus as u32, u64::from(ring_bytes));

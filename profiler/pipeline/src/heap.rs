@@ -153,7 +153,7 @@ impl Code {
 
 /// Of code and what lies before it, as [`Code`] finds them. False: the kernel does not do it.
 fn advise(start: u64, length: u64, advice: i32) -> bool {
-    // SAFETY: within one mapping, private, of a file, and never written: position independent code has no relocations, and
+    // SAFETY: of what was one mapping of a file before it was cut, private and never written: position independent code has no relocations, and
     // what is before it in the file is the segment that is read only from the beginning (what the loader writes lies behind
     // the code). So each page comes back as it is in the file, which the kernel keeps from being written while it runs
     // (ETXTBSY), and how it is read changes nothing in it. A debugger's breakpoints would be lost, which only it needs.

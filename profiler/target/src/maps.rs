@@ -58,13 +58,13 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Takes in the next one, if it is more of the same.
-    fn goes_on(&mut self, next: &Self) -> bool {
-        let of_file = matches!(self.backing, Backing::File { .. });
-        let follows = self.end == next.start
+    /// Takes in the next one, if it goes on with the same file.
+    fn takes(&mut self, next: &Self) -> bool {
+        let more = self.end == next.start
             && self.offset.checked_add(self.end - self.start) == Some(next.offset)
-            && (self.device, self.inode) == (next.device, next.inode);
-        let more = of_file && follows && self.backing == next.backing;
+            && (self.device, self.inode) == (next.device, next.inode)
+            && matches!(self.backing, Backing::File { .. })
+            && self.backing == next.backing;
         if more {
             self.end = next.end;
         }
@@ -107,15 +107,14 @@ pub fn parse(file: impl Read) -> std::io::Result<Maps> {
         maps.is_empty = false;
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         if let Some(mapping) = parse_line(text, |permissions| permissions.get(2) == Some(&b'x')) {
-            if maps.mappings.last_mut().is_some_and(|last| last.goes_on(&mapping)) {
-                line.clear();
-                continue;
-            }
-            if maps.mappings.len() == MAX_MAPPINGS {
+            let goes_on = maps.mappings.last_mut().is_some_and(|last| last.takes(&mapping));
+            if !goes_on && maps.mappings.len() == MAX_MAPPINGS {
                 maps.cut = true;
                 break;
             }
-            maps.mappings.push(mapping);
+            if !goes_on {
+                maps.mappings.push(mapping);
+            }
         }
         line.clear();
     }

@@ -60,9 +60,7 @@ pub fn compare(dir: &Path, answer: &Value, until: u64, least: Duration) -> Resul
     let (mut found, mut out) = (of_answer(answer)?, Compared::default());
     let first = found.iter().map(|pause| pause.began).min().context("no pause was seen")?;
     for pause in of_log(&log) {
-        // One that goes on at that time belongs to what is asked for later.
-        let asked = pause.began >= first - least_ns && pause.ended < until;
-        if !asked || pause.ended - pause.began < least_ns {
+        if !(first - least_ns..until).contains(&pause.began) || pause.ended - pause.began < least_ns {
             continue;
         }
         out.logged += 1;

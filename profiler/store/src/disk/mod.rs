@@ -9,6 +9,7 @@
 
 mod answers;
 mod blocks;
+mod cache;
 mod clock;
 mod config;
 mod error;
@@ -122,11 +123,11 @@ impl Shared {
         let budget = Budget::new(&self.config.answers);
         let blocks = self.parts(range, &budget, &mut |view| take(view))?;
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        let next = AtomicUsize::new(0);
+        let (next, went) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = || {
             while let Some(block) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let taken = budget.read(|| take(&block.view(asked)?));
-                self.trim();
+                went.fetch_or(self.trim(), Ordering::Relaxed);
                 if taken.is_err() {
                     // The others end with the block that they are at.
                     next.store(blocks.len(), Ordering::Relaxed);
@@ -137,7 +138,7 @@ impl Shared {
         };
         let more = self.config.answers.threads.min(blocks.len()).saturating_sub(1);
         let wanted = Wanted::of_this_thread();
-        std::thread::scope(|scope| {
+        let done = std::thread::scope(|scope| {
             let spawn = || {
                 let wanted = wanted.clone();
                 let run = move || {
@@ -154,7 +155,9 @@ impl Shared {
             let own = work();
             let others = threads.into_iter().map(|thread| thread.join().unwrap_or(Err(StoreError::Unwanted)));
             others.fold(own, Result::and)
-        })
+        });
+        self.weigh(went.into_inner());
+        done
     }
 
     /// Shows `take` what is in memory, and tells which blocks there are beside it, the newest first.
@@ -204,27 +207,6 @@ impl Shared {
     fn missing_in(&self, range: &TimeRange) -> Missing {
         lock(&self.health).missing.within(range)
     }
-
-    /// Lets the tables of the blocks go that were asked longest ago, until the rest fits.
-    fn trim(&self) {
-        let mut blocks: Vec<Arc<Block>> = read(&self.held).blocks.clone();
-        // Each is looked at once: other queries use blocks meanwhile, and a sort panics when what it compares changes.
-        blocks.sort_by_cached_key(|block| std::cmp::Reverse(block.used()));
-        let (mut bytes, mut any) = (0, false);
-        blocks.retain(|block| {
-            let own = block.kept_bytes();
-            bytes += own;
-            let goes = own > 0 && bytes > self.config.cache_bytes;
-            if goes {
-                block.let_go();
-            }
-            any |= goes;
-            own > 0 && !goes
-        });
-        if any {
-            blocks.iter().for_each(|block| block.weigh());
-        }
-    }
 }
 
 impl Parts for Shared {
@@ -240,10 +222,12 @@ impl Parts for Shared {
         let budget = Budget::new(&self.config.answers);
         let blocks = self.parts(&touch.range, &budget, add)?;
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut went = false;
         for block in &blocks {
             budget.read(|| add(&block.view(asked)?))?;
-            self.trim();
+            went |= self.trim();
         }
+        self.weigh(went);
         Ok(())
     }
 
