@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 mod asked;
 mod full;
+mod gone;
 mod jvms;
 mod shares;
 
@@ -238,21 +239,6 @@ fn names_of_any_bytes_come_once_with_the_kernels_accounts() {
     }
     assert_eq!(capture.stats().names, 5);
     assert_eq!(capture.stats().undecodable, 0);
-}
-
-#[test]
-fn nothing_is_heard_once_the_probe_is_gone() {
-    let Some((features, _guard)) = host("unwatch") else { return };
-    let mut capture = start(&config(), &features);
-    let id = watch(&mut capture, &fixture(), "set_name");
-    capture.unwatch_names(id).expect("detaches");
-    capture.unwatch_names(id).expect("does nothing");
-    assert_eq!(capture.name_probes(), 0);
-    let mut program = Program::start(&["steps"]);
-    let mut events = Vec::new();
-    program.end(&mut capture, &mut events);
-    assert!(threads(&events, program.pid()).is_empty());
-    assert!(samples(&events, program.pid()).iter().all(|s| s.name_seq == 0));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use super::error::CaptureError;
 use super::features::HostFeatures;
+use super::file_probes::Detached;
 use super::session::Capture;
 use super::source::{Source, SourceState};
 use aya::Ebpf;
@@ -81,11 +82,11 @@ impl Capture {
         self.allocations.attach(&mut self.ebpf, id, file, probes)
     }
 
-    /// Takes the file's probes away; a file without is fine.
+    /// Takes the file's probes away, which are gone when what comes out is dropped; a file without is fine.
     ///
     /// # Errors
     /// A probe stays.
-    pub fn unwatch_allocations(&mut self, id: FileId) -> Result<(), CaptureError> {
+    pub fn unwatch_allocations(&mut self, id: FileId) -> Result<Detached, CaptureError> {
         self.allocations.detach(&mut self.ebpf, id)
     }
 

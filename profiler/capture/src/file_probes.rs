@@ -8,17 +8,42 @@ use super::error::CaptureError;
 use super::loader;
 use aya::Ebpf;
 use aya::programs::UProbe;
-use aya::programs::uprobe::{UProbeAttachLocation, UProbeLinkId, UProbeScope};
+use aya::programs::uprobe::{UProbeAttachLocation, UProbeLink, UProbeLinkId, UProbeScope};
 use emberscope_model::FileId;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 /// A probe that is attached: its program, and its link.
 type Attached = (&'static str, UProbeLinkId);
 
+/// Longest that a file's new probes wait until its old ones are gone: else what both tell would be told twice.
+const GOING: Duration = Duration::from_secs(2);
+
 /// Probes that are attached, by file.
 #[derive(Default)]
-pub(super) struct FileProbes(BTreeMap<FileId, Vec<Attached>>);
+pub(super) struct FileProbes {
+    attached: BTreeMap<FileId, Vec<Attached>>,
+    /// Files whose probes are being taken away.
+    going: Vec<(FileId, Weak<()>)>,
+}
+
+/// Probes of a file that are on their way out: they are gone once this is dropped, on any thread. That lasts: the kernel waits
+/// until no CPU is in them (uprobe_unregister_sync, kernel/events/uprobes.c), half a second on a busy machine.
+#[derive(Default)]
+pub struct Detached {
+    /// Dropped before the sign that they are gone.
+    links: Vec<UProbeLink>,
+    _going: Arc<()>,
+}
+
+impl Detached {
+    /// Whether there were no probes.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+}
 
 impl FileProbes {
     /// Attaches programs, each at an offset of the file, unless the file has some already. `file` is not needed afterwards.
@@ -35,6 +60,7 @@ impl FileProbes {
         if self.has(id) {
             return Ok(());
         }
+        self.wait_until_gone(id);
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let mut links = Vec::new();
         for (name, offset) in probes {
@@ -43,12 +69,12 @@ impl FileProbes {
             match program.attach(location, &path, UProbeScope::AllProcesses) {
                 Ok(link) => links.push((name, link)),
                 Err(error) => {
-                    detach(ebpf, links)?;
+                    drop(take(ebpf, links)?);
                     return Err(CaptureError::attach(name, error));
                 }
             }
         }
-        self.0.insert(id, links);
+        self.attached.insert(id, links);
         Ok(())
     }
 
@@ -56,24 +82,40 @@ impl FileProbes {
     ///
     /// # Errors
     /// A probe stays.
-    pub(super) fn detach(&mut self, ebpf: &mut Ebpf, id: FileId) -> Result<(), CaptureError> {
-        detach(ebpf, self.0.remove(&id).unwrap_or_default())
+    pub(super) fn detach(&mut self, ebpf: &mut Ebpf, id: FileId) -> Result<Detached, CaptureError> {
+        let links = take(ebpf, self.attached.remove(&id).unwrap_or_default())?;
+        let going = Arc::new(());
+        self.going.retain(|(_, going)| going.strong_count() > 0);
+        if !links.is_empty() {
+            self.going.push((id, Arc::downgrade(&going)));
+        }
+        Ok(Detached { links, _going: going })
+    }
+
+    /// A file that is mapped again just as its probes are taken away.
+    fn wait_until_gone(&self, id: FileId) {
+        let begun = Instant::now();
+        let goes = || self.going.iter().any(|(of, going)| *of == id && going.strong_count() > 0);
+        while goes() && begun.elapsed() < GOING {
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Whether a file has probes.
     pub(super) fn has(&self, id: FileId) -> bool {
-        self.0.contains_key(&id)
+        self.attached.contains_key(&id)
     }
 
     /// How many files have probes.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.attached.len()
     }
 }
 
-fn detach(ebpf: &mut Ebpf, links: Vec<Attached>) -> Result<(), CaptureError> {
-    links.into_iter().try_for_each(|(name, link)| {
+fn take(ebpf: &mut Ebpf, links: Vec<Attached>) -> Result<Vec<UProbeLink>, CaptureError> {
+    let take = |(name, link)| {
         let program: &mut UProbe = loader::program(ebpf, name)?;
-        program.detach(link).map_err(|e| CaptureError::attach(name, e))
-    })
+        program.take_link(link).map_err(|e| CaptureError::attach(name, e))
+    };
+    links.into_iter().map(take).collect()
 }

@@ -49,6 +49,7 @@ pub use decode::decode;
 pub use emberscope_model::{FileId, NameProbe};
 pub use error::CaptureError;
 pub use features::{Capabilities, Finding, FindingState, HostFeatures};
+pub use file_probes::Detached;
 pub use names::MAX_PROBES;
 pub use profiler_ebpf::Loss;
 pub use session::{Capture, SmokeReport};

@@ -4,7 +4,7 @@
 //! itself, in every process that maps the file ([`super::file_probes`]). At most [`MAX_PROBES`] files.
 
 use super::error::CaptureError;
-use super::file_probes::FileProbes;
+use super::file_probes::{Detached, FileProbes};
 use aya::Ebpf;
 use emberscope_model::{FileId, NameProbe};
 use std::os::fd::BorrowedFd;
@@ -49,7 +49,7 @@ impl NameProbes {
     }
 
     /// Takes a file's probe away, if it has one.
-    pub(super) fn detach(&mut self, ebpf: &mut Ebpf, id: FileId) -> Result<(), CaptureError> {
+    pub(super) fn detach(&mut self, ebpf: &mut Ebpf, id: FileId) -> Result<Detached, CaptureError> {
         self.0.detach(ebpf, id)
     }
 

@@ -5,7 +5,7 @@
 //! their number is bounded with those.
 
 use super::error::CaptureError;
-use super::file_probes::FileProbes;
+use super::file_probes::{Detached, FileProbes};
 use super::session::Capture;
 use emberscope_model::{FileId, PauseProbe};
 use std::os::fd::BorrowedFd;
@@ -55,11 +55,11 @@ impl Capture {
         self.pauses.probes.attach(&mut self.ebpf, id, file, probes)
     }
 
-    /// Takes the file's probes away; a file without is fine.
+    /// Takes the file's probes away, which are gone when what comes out is dropped; a file without is fine.
     ///
     /// # Errors
     /// A probe stays.
-    pub fn unwatch_pauses(&mut self, id: FileId) -> Result<(), CaptureError> {
+    pub fn unwatch_pauses(&mut self, id: FileId) -> Result<Detached, CaptureError> {
         self.pauses.probes.detach(&mut self.ebpf, id)
     }
 }

@@ -8,6 +8,7 @@
 
 use super::asked;
 use super::error::CaptureError;
+use super::file_probes::Detached;
 use super::proc_threads::ProcThreads;
 use super::ring::EventRing;
 use super::session::Capture;
@@ -53,11 +54,11 @@ impl Capture {
         self.names.attach(&mut self.ebpf, id, file, probe, waits)
     }
 
-    /// Takes the file's probe away; a file without one is fine.
+    /// Takes the file's probe away, which is gone when what comes out is dropped; a file without one is fine.
     ///
     /// # Errors
     /// [`CaptureError::Program`]: the kernel keeps the probe; it is counted no longer.
-    pub fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
+    pub fn unwatch_names(&mut self, id: FileId) -> Result<Detached, CaptureError> {
         self.names.detach(&mut self.ebpf, id)
     }
 

@@ -1,8 +1,8 @@
 //! Windows that are over but not yet named: they wait a moment for what JVMs' memory or perf maps tell.
 //!
 //! In: closed windows whose stacks are tokens, with what was lost by then. Out: windows that are ready to be named, oldest first. A
-//! window is ready when no JVM of it has frames without a name whose name is on the way, or when it has
-//! waited [`PATIENCE`]; what still has no name then says why.
+//! window is ready when no JVM of it has frames without a name whose name is on the way, and no file of its frames is being
+//! read since a moment, or when it has waited [`PATIENCE`]; what still has no name then says why.
 
 use super::stacks::StackToken;
 use emberscope_aggregate::ClosedWindow;
@@ -21,6 +21,8 @@ struct Waiting {
     lost: LostCounts,
     /// JVMs with frames that wait for a name.
     jvms: Vec<Arc<Target>>,
+    /// Whether it has frames of files that were on their way when they were sampled.
+    files: bool,
     since: Instant,
 }
 
@@ -35,7 +37,8 @@ impl Closing {
         for row in window.rows.iter().filter(|row| row.stack.0.pending.unnamed()) {
             jvms.entry(row.stack.0.target.key).or_insert_with(|| row.stack.0.target.clone());
         }
-        self.0.push_back(Waiting { window, lost, jvms: jvms.into_values().collect(), since: now });
+        let files = window.rows.iter().any(|row| row.stack.0.pending.waits_for_files());
+        self.0.push_back(Waiting { window, lost, jvms: jvms.into_values().collect(), files, since: now });
     }
 
     /// Asks the JVMs whose turn it is, and returns the next window that is ready.
@@ -45,7 +48,7 @@ impl Closing {
         now: Instant,
     ) -> Option<(ClosedWindow<StackToken>, LostCounts)> {
         let first = self.0.front()?;
-        let mut waits = false;
+        let mut waits = first.files && symbolizer.reads_files();
         for target in &first.jvms {
             // One that is not asked now (its turn has not come, it ended) brings nothing to wait for.
             waits |= symbolizer.ask(target) || symbolizer.reading(target.key);

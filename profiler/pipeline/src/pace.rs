@@ -12,7 +12,8 @@ const SOON: Duration = Duration::from_millis(2);
 const START: Duration = Duration::from_millis(12);
 
 /// How long a read of the ring waits while code comes that may go again: it lives some tens of milliseconds at least, or
-/// is hardly sampled. At most a hundred reads a second, and only while more of it comes.
+/// is hardly sampled. At most a hundred reads a second, and only while more of it comes. The same while a process is read of
+/// which it is not known yet how it is walked.
 const PASSING: Duration = Duration::from_millis(10);
 /// For how long more of it is expected.
 const MORE: Duration = Duration::from_millis(500);
@@ -44,14 +45,14 @@ impl Pace {
         self.passing = Instant::now() + MORE;
     }
 
-    /// How long to do nothing, and how long to wait for events then.
-    pub fn next(&mut self) -> (Duration, Duration) {
+    /// How long to do nothing, and how long to wait for events then; `awaits`: something else is about to come.
+    pub fn next(&mut self, awaits: bool) -> (Duration, Duration) {
         let now = Instant::now();
         let rest = SOON.saturating_sub(now.saturating_duration_since(self.last));
         self.last = now + rest;
         let timeout = if now < self.starting {
             SOON
-        } else if now < self.passing {
+        } else if awaits || now < self.passing {
             PASSING
         } else {
             READ_TIMEOUT
@@ -68,11 +69,12 @@ mod tests {
     fn often_only_while_a_program_starts_or_code_passes() {
         let mut pace = Pace::new();
         pace.last = Instant::now().checked_sub(Duration::from_secs(1)).unwrap();
-        assert_eq!(pace.next(), (Duration::ZERO, READ_TIMEOUT));
+        assert_eq!(pace.next(false), (Duration::ZERO, READ_TIMEOUT));
+        assert_eq!(pace.next(true).1, PASSING);
         pace.passing();
-        assert_eq!(pace.next().1, PASSING);
+        assert_eq!(pace.next(false).1, PASSING);
         pace.started();
-        let (rest, timeout) = pace.next();
+        let (rest, timeout) = pace.next(false);
         assert!(rest > Duration::ZERO && rest <= SOON && timeout == SOON);
     }
 }

@@ -123,19 +123,21 @@ impl Worker {
             faults::point("sampler");
             // Up to the window's end and not beyond: what threads used is asked for at that instant.
             let window = self.store.window_length();
-            let (rest, timeout) = self.pace.next();
+            let (rest, timeout) = self.pace.next(self.runtimes.await_layouts());
             std::thread::sleep(rest.min(until_end(window)));
             self.read(timeout.min(until_end(window)), &mut events)?;
             if self.window_end.passed(window, Duration::ZERO) {
                 self.ask_threads(&mut events)?;
                 self.count_open_waits();
             }
+            let (threads, symbolizer) = (&mut self.threads, &mut self.symbolizer);
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
                 self.registry.look_for_runtimes();
-                let (threads, symbolizer) = (&mut self.threads, &mut self.symbolizer);
                 self.runtimes.tick(&self.registry, &mut self.capture, threads, symbolizer);
                 self.pythons.tick(&self.registry, &mut self.capture);
+            } else {
+                self.runtimes.take_found(&self.registry, &mut self.capture, threads, symbolizer);
             }
             if Instant::now() >= next_tick {
                 next_tick = Instant::now() + TICK;

@@ -30,7 +30,7 @@ const PROBES: CapabilitySet = CapabilitySet::SYS_ADMIN;
 const NONE: CapabilitySet = CapabilitySet::empty();
 
 /// Threads by name, and what they keep of what the daemon was given.
-pub const THREADS: [(&str, CapabilitySet); 21] = [
+pub const THREADS: [(&str, CapabilitySet); 22] = [
     // Waits for signals.
     ("signals", NONE),
     // Clients. The socket was bound before; the store's files are the daemon's own.
@@ -57,6 +57,8 @@ pub const THREADS: [(&str, CapabilitySet); 21] = [
     ("errand", TARGETS),
     ("unwind-builder", TARGETS.union(FILES)),
     ("unwind-tables", TARGETS.union(MAPS).union(FILES)),
+    // Closes what the sampling thread attached.
+    ("probes", NONE),
     // A JVM answers its own user: the only ones that become another, and those that start them and wait for them.
     ("jvm-names", TARGETS.union(USERS)),
     ("reader", TARGETS.union(USERS)),

@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Long-lived threads, as metrics name them. `sampler` is the main thread; `other` are all that are not listed.
-pub const THREADS: [&str; 20] = [
+pub const THREADS: [&str; 21] = [
     "sampler",
     "http",
     "query",
@@ -20,6 +20,7 @@ pub const THREADS: [&str; 20] = [
     "blocks",
     "unwind-tables",
     "unwind-builder",
+    "probes",
     "errand",
     "reader",
     "discovery",

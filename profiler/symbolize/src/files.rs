@@ -5,17 +5,23 @@
 //! its window closes. A file that never comes costs its own frames: a dead file system has no more than a few threads, and
 //! then is left alone (`target::errand`). At most [`MAX_COMING`] are on their way.
 
-use super::native::{Loaded, ModuleId, ModuleKey, Natives};
+use super::native::{Loaded, ModuleId, ModuleKey, Natives, Reading};
 use emberscope_target::errand::{About, Errand, Ticket, Turned, errands};
 use emberscope_target::maps::{Backing, Mapping};
 use emberscope_target::open::{self, Refusal};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long the sampling thread waits for a file, where it did not wait much lately. A libjvm's symbols take 20 ms.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long the sampling thread waits for a file: most are looked at within some ten microseconds. A libjvm's symbols take
+/// 20 ms, and a JVM that starts brings a dozen libraries: for those it does not wait, else all that is new (how the JVM
+/// itself is walked) would wait with it.
+const PATIENCE: Duration = Duration::from_millis(2);
+/// For so long a window that is over waits for files: most come at once, and one that never comes costs no more than that.
+const SOON: Duration = Duration::from_secs(1);
+/// How often a file whose turn has not come is tried again.
+const AGAIN: Duration = Duration::from_millis(50);
 /// Files that are on their way at once: more than there are threads.
 const MAX_COMING: usize = 64;
 
@@ -61,18 +67,70 @@ pub struct At<'a> {
 /// The file is closed where it was opened: that may last, too.
 type Looked = Result<ModuleKey, Refusal>;
 
-struct Look {
-    slot: FileSlot,
+/// A file that is wanted, and the thread's work on it; None: its turn has not come yet.
+struct Wanted<T> {
     dir: PathBuf,
     mapping: Mapping,
-    ticket: Ticket<Looked>,
+    since: Instant,
+    tried: Instant,
+    ticket: Option<Ticket<T>>,
+}
+
+impl<T: Send + 'static> Wanted<T> {
+    fn of(At { dir, mapping }: At<'_>, ticket: Option<Ticket<T>>) -> Self {
+        let now = Instant::now();
+        Self { dir: dir.to_owned(), mapping: mapping.clone(), since: now, tried: now, ticket }
+    }
+
+    fn at(&self) -> At<'_> {
+        At { dir: &self.dir, mapping: &self.mapping }
+    }
+
+    /// What has come of it; None: nothing yet.
+    ///
+    /// # Errors
+    /// [`Turned`]: nothing will come.
+    fn poll(&mut self, job: impl FnOnce(At<'_>) -> Errand<T>) -> Result<Option<T>, Turned> {
+        if let Some(ticket) = &self.ticket {
+            return ticket.poll();
+        }
+        if self.tried.elapsed() < AGAIN {
+            return Ok(None);
+        }
+        self.tried = Instant::now();
+        match job(self.at()) {
+            Errand::Done(done) => Ok(Some(done)),
+            Errand::Late(ticket) => {
+                self.ticket = Some(ticket);
+                Ok(None)
+            }
+            Errand::Turned(why) if waits_its_turn(why) && self.since.elapsed() < SOON => Ok(None),
+            Errand::Turned(why) => Err(why),
+        }
+    }
+}
+
+/// Whether a job that was not begun may be begun in a moment: others of its file system or user are out now.
+fn waits_its_turn(why: Turned) -> bool {
+    matches!(why, Turned::Slow | Turned::UserBusy | Turned::Busy)
+}
+
+struct Look {
+    slot: FileSlot,
+    file: Wanted<Looked>,
+}
+
+struct Load {
+    id: ModuleId,
+    generation: u64,
+    file: Wanted<Loaded>,
 }
 
 /// Files that are looked at, and files whose symbols are read.
 #[derive(Default)]
 pub struct Files {
     looks: Vec<Look>,
-    loads: Vec<(ModuleId, u64, Ticket<Loaded>)>,
+    loads: Vec<Load>,
 }
 
 /// What is known of a file now.
@@ -87,36 +145,51 @@ pub enum Found {
     Later,
 }
 
+fn look(At { dir, mapping }: At<'_>, patience: Duration) -> Errand<Looked> {
+    let (of, what) = (dir.to_owned(), mapping.clone());
+    let job = move || -> Looked {
+        let (file, stat) = open::mapped_file(&of, &what)?;
+        Ok(ModuleKey::of(&file, &stat))
+    };
+    errands().run(About::file(dir, mapping), patience, job)
+}
+
+fn load(At { dir, mapping }: At<'_>, reading: Reading, patience: Duration) -> Errand<Loaded> {
+    let path: Box<Path> = match &mapping.backing {
+        Backing::File { path, .. } => path.clone(),
+        Backing::Anonymous | Backing::Special(_) | Backing::Vdso => Path::new("").into(),
+    };
+    let (of, what) = (dir.to_owned(), mapping.clone());
+    let job = move || match open::mapped_file(&of, &what) {
+        Ok((file, _)) => reading.read(&file, &path),
+        Err(_) => Loaded::NotOpened,
+    };
+    errands().run(About::file(dir, mapping), patience, job)
+}
+
 impl Files {
     /// Finds out which file is mapped.
     pub fn look(&mut self, at: At<'_>, natives: &mut Natives) -> Found {
-        let At { dir, mapping } = at;
         if self.looks.len() >= MAX_COMING {
             return Found::Later;
         }
-        let (of, what) = (dir.to_owned(), mapping.clone());
-        let job = move || -> Looked {
-            let (file, stat) = open::mapped_file(&of, &what)?;
-            Ok(ModuleKey::of(&file, &stat))
+        let ticket = match look(at, PATIENCE) {
+            Errand::Done(Ok(key)) => return Found::Known(natives.known(&at.mapping.module_name(), key)),
+            Errand::Done(Err(_)) => return Found::Unreadable,
+            Errand::Late(ticket) => Some(ticket),
+            Errand::Turned(why) if waits_its_turn(why) => None,
+            Errand::Turned(_) => return Found::Later,
         };
-        match errands().run(About::file(dir, mapping), PATIENCE, job) {
-            Errand::Done(Ok(key)) => Found::Known(natives.known(&mapping.module_name(), key)),
-            Errand::Done(Err(_)) => Found::Unreadable,
-            Errand::Late(ticket) => {
-                let slot = FileSlot::default();
-                let (dir, mapping) = (dir.to_owned(), mapping.clone());
-                self.looks.push(Look { slot: slot.clone(), dir, mapping, ticket });
-                Found::Coming(slot)
-            }
-            Errand::Turned(_) => Found::Later,
-        }
+        let slot = FileSlot::default();
+        self.looks.push(Look { slot: slot.clone(), file: Wanted::of(at, ticket) });
+        Found::Coming(slot)
     }
 
     /// Has the symbols of a file read. True: they are there, or it has none; false: they are on their way.
     ///
     /// # Errors
-    /// [`Turned`]: too many reads are out, those of this process, user or file system are left alone for a time, or
-    /// the read panicked. Nothing is on its way then.
+    /// [`Turned`]: too many files are on their way, those of this process, user or file system are left alone for a time,
+    /// or the read panicked. Nothing is on its way then.
     pub fn load(&mut self, id: ModuleId, at: At<'_>, natives: &mut Natives) -> Result<bool, Turned> {
         self.load_within(PATIENCE, id, at, natives)
     }
@@ -125,68 +198,68 @@ impl Files {
         &mut self,
         patience: Duration,
         id: ModuleId,
-        At { dir, mapping }: At<'_>,
+        at: At<'_>,
         natives: &mut Natives,
     ) -> Result<bool, Turned> {
         let generation = natives.generation;
-        if self.loads.iter().any(|(of, when, _)| (*of, *when) == (id, generation)) {
+        if self.loads.iter().any(|load| (load.id, load.generation) == (id, generation)) {
             return Ok(false);
         }
         if self.loads.len() >= MAX_COMING {
             return Err(Turned::Busy);
         }
-        let path: Box<Path> = match &mapping.backing {
-            Backing::File { path, .. } => path.clone(),
-            Backing::Anonymous | Backing::Special(_) | Backing::Vdso => Path::new("").into(),
-        };
-        let (of, what, reading) = (dir.to_owned(), mapping.clone(), natives.reading(id));
-        let job = move || match open::mapped_file(&of, &what) {
-            Ok((file, _)) => reading.read(&file, &path),
-            Err(_) => Loaded::NotOpened,
-        };
-        match errands().run(About::file(dir, mapping), patience, job) {
+        let ticket = match load(at, natives.reading(id), patience) {
             Errand::Done(loaded) => {
                 natives.take(id, loaded);
-                Ok(true)
+                return Ok(true);
             }
-            Errand::Late(ticket) => {
-                self.loads.push((id, generation, ticket));
-                Ok(false)
-            }
-            Errand::Turned(why) => Err(why),
-        }
+            Errand::Late(ticket) => Some(ticket),
+            Errand::Turned(why) if waits_its_turn(why) => None,
+            Errand::Turned(why) => return Err(why),
+        };
+        self.loads.push(Load { id, generation, file: Wanted::of(at, ticket) });
+        Ok(false)
     }
 
-    /// Takes in what has come.
+    /// Whether a file may come in a moment.
+    pub fn are_coming(&self) -> bool {
+        let mut since =
+            self.looks.iter().map(|it| it.file.since).chain(self.loads.iter().map(|it| it.file.since));
+        since.any(|since| since.elapsed() < SOON)
+    }
+
+    /// Takes in what has come, and begins what waited for its turn.
     pub fn poll(&mut self, natives: &mut Natives) {
-        if self.looks.is_empty() && self.loads.is_empty() {
-            return;
-        }
-        self.loads.retain(|(id, generation, ticket)| match ticket.poll() {
-            Ok(None) => true,
-            Ok(Some(loaded)) => {
-                if *generation == natives.generation {
-                    natives.take(*id, loaded);
+        self.loads.retain_mut(|load_of| {
+            let Load { id, generation, file } = load_of;
+            match file.poll(|at| load(at, natives.reading(*id), Duration::ZERO)) {
+                Ok(None) => true,
+                Ok(Some(loaded)) => {
+                    if *generation == natives.generation {
+                        natives.take(*id, loaded);
+                    }
+                    false
                 }
-                false
+                Err(_) => false,
             }
-            Err(_) => false,
         });
-        for look in std::mem::take(&mut self.looks) {
-            match look.ticket.poll() {
-                Ok(None) => self.looks.push(look),
+        for mut it in std::mem::take(&mut self.looks) {
+            match it.file.poll(|at| look(at, Duration::ZERO)) {
+                Ok(None) => self.looks.push(it),
                 Ok(Some(Ok(key))) => {
-                    let id = natives.known(&look.mapping.module_name(), key);
-                    let _ = look.slot.0.set(Some((id, natives.generation)));
+                    let id = natives.known(&it.file.mapping.module_name(), key);
+                    let _ = it.slot.0.set(Some((id, natives.generation)));
                     if natives.wants_file(id) {
-                        let at = At { dir: &look.dir, mapping: &look.mapping };
-                        let _ = self.load_within(Duration::ZERO, id, at, natives);
+                        let _ = self.load_within(Duration::ZERO, id, it.file.at(), natives);
                     }
                 }
                 Ok(Some(Err(_))) | Err(_) => {
-                    let _ = look.slot.0.set(None);
+                    let _ = it.slot.0.set(None);
                 }
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

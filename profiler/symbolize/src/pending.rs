@@ -33,7 +33,11 @@ impl PendingStack {
     pub fn waits(&self) -> bool {
         self.frames.iter().any(|f| matches!(f, PendingFrame::Jit(_)))
     }
-    /// Whether any frame has no name yet.
+    /// Whether a file of a frame was on its way when the stack was begun.
+    pub fn waits_for_files(&self) -> bool {
+        self.frames.iter().any(|f| matches!(f, PendingFrame::File(..)))
+    }
+    /// Whether any frame has no name yet, but for those of files.
     pub fn unnamed(&self) -> bool {
         self.frames.iter().any(|frame| match frame {
             PendingFrame::Named(_) | PendingFrame::File(..) => false,

@@ -6,6 +6,7 @@
 
 use super::pending::PendingFrame;
 use emberscope_model::Frame;
+use std::sync::Arc;
 
 /// Functions that are handed to pthread_create: HotSpot's for all of its threads (os_linux.cpp, `java_start` up to
 /// JDK 9), and the launcher's for `main` (java_md.c).
@@ -15,14 +16,24 @@ const STARTS: [&str; 4] = ["thread_native_entry", "java_start", "ThreadJavaMain"
 /// does not mark it as the end in its unwind information.
 const GOROUTINE: [&str; 2] = ["runtime.goexit", "runtime.goexit.abi0"];
 
-/// The first frame, or the second below one of the C library's, is a thread's start function.
+/// Of a stack that was begun: its first frame, or the second below one of the C library's, is a thread's start function.
 pub fn is_first(frames: &[PendingFrame]) -> bool {
     let named = |index: usize| match frames.get(index) {
         Some(PendingFrame::Named(frame)) => Some(&**frame),
         _ => None,
     };
-    let Some(first) = named(0) else { return false };
-    GOROUTINE.contains(&&*first.name) || is_start(first) || (is_libc(first) && named(1).is_some_and(is_start))
+    begins_with_start(named(0), named(1))
+}
+
+/// The same of a stack whose frames all have their names.
+pub fn is_first_named(frames: &[Arc<Frame>]) -> bool {
+    let named = |index: usize| frames.get(index).map(|frame| &**frame);
+    begins_with_start(named(0), named(1))
+}
+
+fn begins_with_start(first: Option<&Frame>, second: Option<&Frame>) -> bool {
+    let Some(first) = first else { return false };
+    GOROUTINE.contains(&&*first.name) || is_start(first) || (is_libc(first) && second.is_some_and(is_start))
 }
 
 fn is_start(frame: &Frame) -> bool {
@@ -63,7 +74,16 @@ mod tests {
             (vec![libc], false),
             (vec![], false),
         ] {
-            assert_eq!(is_first(&stack(&frames)), first, "{frames:?}");
+            let stack = stack(&frames);
+            assert_eq!(is_first(&stack), first, "{frames:?}");
+            let named: Vec<Arc<Frame>> = stack
+                .into_iter()
+                .filter_map(|frame| match frame {
+                    PendingFrame::Named(frame) => Some(frame),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(is_first_named(&named), first, "{frames:?}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a runtime's processes need of the kernel side: [`Capture`], or a stand-in in tests.
 
+use super::detached::take_away;
 use emberscope_capture::{Capture, CaptureError, MAX_PROBES};
 use emberscope_model::{AllocProbe, FileId, NameProbe, PauseProbe, Pid, StringLayout};
 use emberscope_runtime::RuntimeId;
@@ -107,7 +108,7 @@ impl Kernel for Capture {
         while_probing(|| Capture::watch_names(self, id, file, probe))
     }
     fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
-        Capture::unwatch_names(self, id)
+        Capture::unwatch_names(self, id).map(take_away)
     }
     fn samples_allocations(&self) -> bool {
         self.has_allocations()
@@ -121,7 +122,7 @@ impl Kernel for Capture {
         while_probing(|| Capture::watch_allocations(self, id, file, probe))
     }
     fn unwatch_allocations(&mut self, id: FileId) -> Result<(), CaptureError> {
-        Capture::unwatch_allocations(self, id)
+        Capture::unwatch_allocations(self, id).map(take_away)
     }
     fn sees_pauses(&self) -> bool {
         self.has_pauses()
@@ -135,7 +136,7 @@ impl Kernel for Capture {
         while_probing(|| Capture::watch_pauses(self, id, file, probe))
     }
     fn unwatch_pauses(&mut self, id: FileId) -> Result<(), CaptureError> {
-        Capture::unwatch_pauses(self, id)
+        Capture::unwatch_pauses(self, id).map(take_away)
     }
     fn probes_are_full(&self) -> bool {
         self.name_probes() >= MAX_PROBES

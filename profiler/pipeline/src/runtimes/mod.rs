@@ -8,6 +8,7 @@
 //! counted, and their threads go by their comm. Nothing here is one runtime's.
 
 mod comms;
+mod detached;
 mod fair;
 mod kernel;
 mod layouts;
@@ -26,7 +27,7 @@ use emberscope_runtime::{Layout, Readers, RuntimeId, Words};
 use emberscope_symbolize::Symbolizer;
 pub use kernel::Kernel;
 pub use pauses::Pauses;
-use reader::{Found, Job, Reader};
+use reader::{Found, Reader};
 use states::Tries;
 pub use states::{Allocations, Naming, Walking};
 use std::collections::{HashMap, HashSet};
@@ -137,6 +138,25 @@ impl Processes {
         symbolizer: &mut Symbolizer,
     ) {
         self.come_and_go(registry, kernel, symbolizer);
+        self.take_found(registry, kernel, threads, symbolizer);
+        self.ask_layouts(kernel, symbolizer);
+        self.ask_names(threads.take_nameless());
+        self.drop_probes(kernel);
+    }
+
+    /// Whether something is being read that changes how stacks are walked: it is taken as soon as it is there.
+    pub fn await_layouts(&self) -> bool {
+        self.known.values().any(|process| process.walking == Walking::Opening && process.layout.is_made())
+    }
+
+    /// Takes in what was found since the last call.
+    pub fn take_found(
+        &mut self,
+        registry: &Registry,
+        kernel: &mut dyn Kernel,
+        threads: &mut Threads,
+        symbolizer: &mut Symbolizer,
+    ) {
         for found in self.reader.poll().collect::<Vec<_>>() {
             match found {
                 Found::Library(key, library) => self.opened(key, library, kernel, registry),
@@ -146,9 +166,6 @@ impl Processes {
                 Found::Names(key, names) => names::learn(key, &names, registry, threads),
             }
         }
-        self.ask_layouts(kernel, symbolizer);
-        self.ask_names(threads.take_nameless());
-        self.drop_probes(kernel);
     }
 
     fn come_and_go(&mut self, registry: &Registry, kernel: &mut dyn Kernel, symbolizer: &Symbolizer) {
@@ -179,8 +196,7 @@ impl Processes {
                 continue;
             }
             let threads = self.words(runtime).is_some_and(|words| words.names_threads);
-            let full = self.known.len() >= MAX_WATCHED;
-            if full || threads && !self.reader.submit((runtime, key), Job::Library) {
+            if self.known.len() >= MAX_WATCHED {
                 self.refused.add(tenant);
                 continue;
             }
@@ -201,7 +217,8 @@ impl Watched {
             allocations: Allocations::Opening,
             pauses: Pauses::Opening,
             file: None,
-            library: Tries::default(),
+            // After the layout: its stacks are walked by that from now on, and what is opened for it is open then.
+            library: if names_threads { Tries::at_once() } else { Tries::default() },
             layout: Tries::at_once(),
             incarnation: 0,
             given: None,

@@ -37,7 +37,7 @@ use table::{Named, Parts, Table};
 
 pub use debuginfod::{Debuginfod, DebuginfodCounters};
 pub use demangle::Mangled;
-pub use loading::Loaded;
+pub use loading::{Loaded, Reading};
 pub use module::{ModuleId, ModuleKey, offset_name};
 pub use table::By;
 

@@ -156,7 +156,11 @@ impl Symbolizer {
                 },
             }
         }
-        Stack { frames: all.into(), end: pending.end }
+        // Where the first frame's file was on its way it had no name to tell it by.
+        let late = matches!(pending.frames.first(), Some(PendingFrame::File(..)))
+            || matches!(pending.frames.get(1), Some(PendingFrame::File(..)));
+        let end = if late && thread_start::is_first_named(&all) { StackEnd::Root } else { pending.end };
+        Stack { frames: all.into(), end }
     }
 
     /// Takes in what the background has finished; returns the processes that have newer names. Also lets
@@ -176,6 +180,11 @@ impl Symbolizer {
             self.readers.forget(key);
         }
         done
+    }
+
+    /// Whether files of targets may have names in a moment that stacks wait for.
+    pub fn reads_files(&self) -> bool {
+        self.files.are_coming()
     }
 
     /// What is known of a process's JVM; None when it is none, or none of its user code was sampled yet.
