@@ -161,8 +161,7 @@ fn an_address_without_a_symbol_says_module_and_offset() {
     // The page's padding behind the code of the dynamic loader.
     let loader = maps.iter().find(|m| m.module_name().starts_with("ld-")).unwrap();
     let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
-    let pending = symbolizer.begin(&target(pid), &stack(pid, &[loader.end - 1], &[]));
-    let named = symbolizer.finish(&target(pid), &pending);
+    let named = in_time(&mut symbolizer, &target(pid), &stack(pid, &[loader.end - 1], &[]));
     let offset = loader.end - 1 - loader.start + loader.offset;
     assert_eq!(names(&named), [format!("{}+0x{offset:x}", loader.module_name())]);
 }
@@ -174,8 +173,7 @@ fn the_vdso_has_names() {
     let vdso = maps.iter().find(|m| m.backing == maps::Backing::Vdso).unwrap();
     let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
     let addresses: Vec<u64> = (vdso.start..vdso.end).step_by(16).collect();
-    let pending = symbolizer.begin(&target(pid), &stack(pid, &addresses, &[]));
-    let named = symbolizer.finish(&target(pid), &pending);
+    let named = in_time(&mut symbolizer, &target(pid), &stack(pid, &addresses, &[]));
     assert!(names(&named).iter().any(|n| n.contains("clock_gettime")), "{:?}", names(&named));
 }
 

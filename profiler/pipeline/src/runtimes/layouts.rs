@@ -32,6 +32,7 @@ impl Processes {
         else {
             return;
         };
+        process.reading = None;
         let settling = process.walking == Walking::CodeTables;
         let why = match layout {
             Ok(layout) if settling && process.given.as_ref() == Some(&layout) => return,
@@ -90,6 +91,7 @@ impl Processes {
                 let job = if settling { Job::Settled(number) } else { Job::Layout(number) };
                 if self.reader.submit((process.runtime, *key), job) {
                     (process.layout.next, process.incarnation) = (None, number);
+                    process.reading = (!settling).then_some(now);
                     if settling {
                         process.settling.pop();
                     }

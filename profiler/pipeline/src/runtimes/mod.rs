@@ -31,10 +31,12 @@ use reader::{Found, Reader};
 use states::Tries;
 pub use states::{Allocations, Naming, Walking};
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Processes watched at once.
 const MAX_WATCHED: usize = profiler_ebpf::MAX_WATCHED as usize;
+/// For so long the first layout of a process is expected at any moment: most take some ten milliseconds.
+const READS: Duration = Duration::from_secs(1);
 
 struct Watched {
     runtime: RuntimeId,
@@ -47,6 +49,8 @@ struct Watched {
     library: Tries,
     /// Tries at reading the process's layout.
     layout: Tries,
+    /// Since when the layout is being read, where the walker has none.
+    reading: Option<Instant>,
     /// Number of the layout that was asked for last: one with another number was read from the program that the
     /// process ran before.
     incarnation: u32,
@@ -146,7 +150,8 @@ impl Processes {
 
     /// Whether something is being read that changes how stacks are walked: it is taken as soon as it is there.
     pub fn await_layouts(&self) -> bool {
-        self.known.values().any(|process| process.walking == Walking::Opening && process.layout.is_made())
+        let reads = |process: &Watched| process.reading.is_some_and(|since| since.elapsed() < READS);
+        self.known.values().any(reads)
     }
 
     /// Takes in what was found since the last call.
@@ -220,6 +225,7 @@ impl Watched {
             // After the layout: its stacks are walked by that from now on, and what is opened for it is open then.
             library: if names_threads { Tries::at_once() } else { Tries::default() },
             layout: Tries::at_once(),
+            reading: None,
             incarnation: 0,
             given: None,
             settling: Vec::new(),

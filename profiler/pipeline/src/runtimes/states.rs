@@ -140,10 +140,6 @@ impl Tries {
         self.next = again.then(|| if self.made < SOON { now } else { now + RETRY });
         again
     }
-    /// Whether one is being made, or the last one was.
-    pub(super) fn is_made(&self) -> bool {
-        self.next.is_none()
-    }
     pub(super) fn due(&self, now: Instant) -> bool {
         self.next.is_some_and(|next| now >= next)
     }

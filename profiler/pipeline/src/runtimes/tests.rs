@@ -154,9 +154,16 @@ impl Scene {
     /// Until the walker knows it, or never will.
     fn settle(&mut self) -> Walking {
         let until = Instant::now() + Duration::from_secs(30);
+        let mut awaited = false;
         loop {
             let Self { processes, registry, kernel, threads, symbolizer, .. } = self;
-            processes.tick(registry, kernel, threads, symbolizer);
+            // What is being read is taken between two looks, too.
+            if awaited {
+                processes.take_found(registry, kernel, threads, symbolizer);
+            } else {
+                processes.tick(registry, kernel, threads, symbolizer);
+            }
+            awaited = processes.await_layouts();
             match processes.walking(self.target.key) {
                 None | Some(Walking::Opening) if Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(2));
