@@ -31,7 +31,6 @@ pub(super) struct FileProbes {
 
 /// Probes of a file that are on their way out: they are gone once this is dropped, on any thread. That lasts: the kernel waits
 /// until no CPU is in them (uprobe_unregister_sync, kernel/events/uprobes.c), half a second on a busy machine.
-#[derive(Default)]
 pub struct Detached {
     /// Dropped before the sign that they are gone.
     links: Vec<UProbeLink>,

@@ -21,8 +21,6 @@ struct Waiting {
     lost: LostCounts,
     /// JVMs with frames that wait for a name.
     jvms: Vec<Arc<Target>>,
-    /// Whether it has frames of files that were on their way when they were sampled.
-    files: bool,
     since: Instant,
 }
 
@@ -37,8 +35,7 @@ impl Closing {
         for row in window.rows.iter().filter(|row| row.stack.0.pending.unnamed()) {
             jvms.entry(row.stack.0.target.key).or_insert_with(|| row.stack.0.target.clone());
         }
-        let files = window.rows.iter().any(|row| row.stack.0.pending.waits_for_files());
-        self.0.push_back(Waiting { window, lost, jvms: jvms.into_values().collect(), files, since: now });
+        self.0.push_back(Waiting { window, lost, jvms: jvms.into_values().collect(), since: now });
     }
 
     /// Asks the JVMs whose turn it is, and returns the next window that is ready.
@@ -48,7 +45,8 @@ impl Closing {
         now: Instant,
     ) -> Option<(ClosedWindow<StackToken>, LostCounts)> {
         let first = self.0.front()?;
-        let mut waits = first.files && symbolizer.reads_files();
+        let of_files = || first.window.rows.iter().any(|row| row.stack.0.pending.waits_for_files());
+        let mut waits = symbolizer.reads_files() && of_files();
         for target in &first.jvms {
             // One that is not asked now (its turn has not come, it ended) brings nothing to wait for.
             waits |= symbolizer.ask(target) || symbolizer.reading(target.key);

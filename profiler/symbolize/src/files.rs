@@ -230,8 +230,7 @@ impl Files {
 
     /// Takes in what has come, and begins what waited for its turn.
     pub fn poll(&mut self, natives: &mut Natives) {
-        self.loads.retain_mut(|load_of| {
-            let Load { id, generation, file } = load_of;
+        self.loads.retain_mut(|Load { id, generation, file }| {
             match file.poll(|at| load(at, natives.reading(*id), Duration::ZERO)) {
                 Ok(None) => true,
                 Ok(Some(loaded)) => {

@@ -19,6 +19,16 @@ pub enum PendingFrame {
     File(FileSlot, u64),
 }
 
+impl PendingFrame {
+    /// The frame, if it has its name.
+    pub fn named(&self) -> Option<&Frame> {
+        match self {
+            Self::Named(frame) => Some(frame),
+            Self::Jit(_) | Self::Deferred(_) | Self::File(..) => None,
+        }
+    }
+}
+
 /// A stack whose JIT frames wait for their names. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PendingStack {

@@ -4,9 +4,7 @@
 //! code that calls it, which keeps no frame pointer on most distributions: the walk stops there as if it were
 //! cut, though nothing of the program is missing.
 
-use super::pending::PendingFrame;
 use emberscope_model::Frame;
-use std::sync::Arc;
 
 /// Functions that are handed to pthread_create: HotSpot's for all of its threads (os_linux.cpp, `java_start` up to
 /// JDK 9), and the launcher's for `main` (java_md.c).
@@ -16,22 +14,8 @@ const STARTS: [&str; 4] = ["thread_native_entry", "java_start", "ThreadJavaMain"
 /// does not mark it as the end in its unwind information.
 const GOROUTINE: [&str; 2] = ["runtime.goexit", "runtime.goexit.abi0"];
 
-/// Of a stack that was begun: its first frame, or the second below one of the C library's, is a thread's start function.
-pub fn is_first(frames: &[PendingFrame]) -> bool {
-    let named = |index: usize| match frames.get(index) {
-        Some(PendingFrame::Named(frame)) => Some(&**frame),
-        _ => None,
-    };
-    begins_with_start(named(0), named(1))
-}
-
-/// The same of a stack whose frames all have their names.
-pub fn is_first_named(frames: &[Arc<Frame>]) -> bool {
-    let named = |index: usize| frames.get(index).map(|frame| &**frame);
-    begins_with_start(named(0), named(1))
-}
-
-fn begins_with_start(first: Option<&Frame>, second: Option<&Frame>) -> bool {
+/// Whether the first frame, or the second below one of the C library's, is a thread's start function; None: it has no name yet.
+pub fn is_first(first: Option<&Frame>, second: Option<&Frame>) -> bool {
     let Some(first) = first else { return false };
     GOROUTINE.contains(&&*first.name) || is_start(first) || (is_libc(first) && second.is_some_and(is_start))
 }
@@ -51,13 +35,6 @@ mod tests {
     use super::*;
     use emberscope_model::FrameKind;
 
-    fn stack(frames: &[(&str, &str)]) -> Vec<PendingFrame> {
-        let frame = |(name, module): &(&str, &str)| {
-            PendingFrame::Named(Frame::new(FrameKind::Native, *name, *module).into())
-        };
-        frames.iter().map(frame).collect()
-    }
-
     #[test]
     fn what_a_thread_was_started_with() {
         let start = ("thread_native_entry(Thread*)", "libjvm.so");
@@ -74,16 +51,9 @@ mod tests {
             (vec![libc], false),
             (vec![], false),
         ] {
-            let stack = stack(&frames);
-            assert_eq!(is_first(&stack), first, "{frames:?}");
-            let named: Vec<Arc<Frame>> = stack
-                .into_iter()
-                .filter_map(|frame| match frame {
-                    PendingFrame::Named(frame) => Some(frame),
-                    _ => None,
-                })
-                .collect();
-            assert_eq!(is_first_named(&named), first, "{frames:?}");
+            let named: Vec<Frame> =
+                frames.iter().map(|(name, module)| Frame::new(FrameKind::Native, *name, *module)).collect();
+            assert_eq!(is_first(named.first(), named.get(1)), first, "{frames:?}");
         }
     }
 }

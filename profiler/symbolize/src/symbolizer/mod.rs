@@ -105,7 +105,8 @@ impl Symbolizer {
                     PendingFrame::Named(self.frames.intern(Frame::unknown(UnknownReason::AnonymousCode, "")))
                 });
             }
-            if thread_start::is_first(&frames) {
+            let named = |index: usize| frames.get(index).and_then(PendingFrame::named);
+            if thread_start::is_first(named(0), named(1)) {
                 end = StackEnd::Root;
             } else if frames.iter().any(|frame| matches!(frame, PendingFrame::Jit(_))) {
                 end = process.end_in_generated(raw.end, raw.time_ns);
@@ -157,9 +158,10 @@ impl Symbolizer {
             }
         }
         // Where the first frame's file was on its way it had no name to tell it by.
-        let late = matches!(pending.frames.first(), Some(PendingFrame::File(..)))
-            || matches!(pending.frames.get(1), Some(PendingFrame::File(..)));
-        let end = if late && thread_start::is_first_named(&all) { StackEnd::Root } else { pending.end };
+        let late = pending.frames.iter().take(2).any(|frame| matches!(frame, PendingFrame::File(..)));
+        let named = |index: usize| all.get(index).map(|frame| &**frame);
+        let root = late && thread_start::is_first(named(0), named(1));
+        let end = if root { StackEnd::Root } else { pending.end };
         Stack { frames: all.into(), end }
     }
 
