@@ -1,6 +1,6 @@
 //! Files of targets on their way to a name: opened and read on threads that can be given up.
 //!
-//! In: a mapping whose file is wanted. Out: who the file is ([`Known`]) and the parts of it that its symbols are made of, at
+//! In: a mapping whose file is wanted. Out: who the file is ([`Came`]) and the parts of it that its symbols are made of, at
 //! once where that is quick, else a moment later: a [`FileSlot`] stands for it meanwhile, and what was sampled is named when
 //! its window closes. A file that never comes costs its own frames: a dead file system has no more than a few threads, and
 //! then is left alone (`target::errand`). At most [`MAX_COMING`] are on their way.
@@ -25,20 +25,28 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// Files that are on their way at once: more than there are threads.
 const MAX_COMING: usize = 64;
 
-/// A file and the generation of [`Natives`] in which it is known; None: it cannot be opened.
-pub type Known = Option<(ModuleId, u64)>;
+/// What came of looking at a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// The file, and the generation of [`Natives`] in which it is known.
+    Known(ModuleId, u64),
+    /// It cannot be opened.
+    Unreadable,
+    /// Its turn did not come: it may at the next sample.
+    NotNow,
+}
 
 /// A file that is on its way. Compared by identity.
 #[derive(Clone, Debug, Default)]
-pub struct FileSlot(Arc<OnceLock<Known>>);
+pub struct FileSlot(Arc<OnceLock<Came>>);
 
 impl FileSlot {
-    /// The slot of a file that is known, whose symbols are on their way.
-    pub fn of(known: Known) -> Self {
-        Self(Arc::new(OnceLock::from(known)))
+    /// The slot of a file that was looked at: of one whose symbols are on their way.
+    pub fn of(came: Came) -> Self {
+        Self(Arc::new(OnceLock::from(came)))
     }
     /// What the file was found to be, once that is known.
-    pub fn get(&self) -> Option<Known> {
+    pub fn get(&self) -> Option<Came> {
         self.0.get().copied()
     }
 }
@@ -167,6 +175,16 @@ fn load(At { dir, mapping }: At<'_>, reading: Reading, patience: Duration) -> Er
     errands().run(About::file(dir, mapping), patience, job)
 }
 
+/// What came of looking at a file. One whose turn did not come is not unreadable: a busy moment must not cost a process the
+/// names of a library for good.
+fn came(mapping: &Mapping, outcome: Result<Looked, Turned>, natives: &mut Natives) -> Came {
+    match outcome {
+        Ok(Ok(key)) => Came::Known(natives.known(&mapping.module_name(), key), natives.generation),
+        Ok(Err(_)) | Err(Turned::Failed) => Came::Unreadable,
+        Err(_) => Came::NotNow,
+    }
+}
+
 impl Files {
     /// Finds out which file is mapped.
     pub fn look(&mut self, at: At<'_>, natives: &mut Natives) -> Found {
@@ -243,18 +261,16 @@ impl Files {
             }
         });
         for mut it in std::mem::take(&mut self.looks) {
-            match it.file.poll(|at| look(at, Duration::ZERO)) {
-                Ok(None) => self.looks.push(it),
-                Ok(Some(Ok(key))) => {
-                    let id = natives.known(&it.file.mapping.module_name(), key);
-                    let _ = it.slot.0.set(Some((id, natives.generation)));
-                    if natives.wants_file(id) {
-                        let _ = self.load_within(Duration::ZERO, id, it.file.at(), natives);
-                    }
-                }
-                Ok(Some(Err(_))) | Err(_) => {
-                    let _ = it.slot.0.set(None);
-                }
+            let Some(outcome) = it.file.poll(|at| look(at, Duration::ZERO)).transpose() else {
+                self.looks.push(it);
+                continue;
+            };
+            let came = came(&it.file.mapping, outcome, natives);
+            let _ = it.slot.0.set(came);
+            if let Came::Known(id, _) = came
+                && natives.wants_file(id)
+            {
+                let _ = self.load_within(Duration::ZERO, id, it.file.at(), natives);
             }
         }
     }

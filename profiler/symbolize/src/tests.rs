@@ -1,5 +1,8 @@
 //! The room on real processes: this one, and JVMs 17 and 25 where they are installed.
 
+use super::files::{Came, FileSlot};
+use super::pending::PendingFrame;
+use super::process::FileState;
 use super::*;
 use emberscope_hotspot::HotSpot;
 use emberscope_model::{FrameKind, NameSource, ProcessKey, RawStack, Stack, StackEnd, Tenant, UnknownReason};
@@ -152,6 +155,24 @@ fn names_this_process() {
     assert_eq!(named.frames[0].unknown, Some(UnknownReason::NoMapping));
     assert_eq!(named.frames[2].kind, FrameKind::Native);
     assert!(named.frames[2].module.starts_with("libc"));
+}
+
+/// On a slow machine more libraries come up at once than may be read at once; none of them is unreadable for that.
+#[test]
+fn a_file_whose_turn_did_not_come_is_looked_at_with_the_next_stack() {
+    let me = target(std::process::id());
+    let mut symbolizer = Symbolizer::new(SymbolizerConfig::default());
+    let raw = stack(me.key.pid, &[libc::open as *const () as usize as u64], &[]);
+    in_time(&mut symbolizer, &me, &raw);
+    let process = symbolizer.processes.get_mut(&me.key).unwrap();
+    process.files.fill(FileState::Coming(FileSlot::of(Came::NotNow)));
+    let passed = PendingStack {
+        frames: [PendingFrame::File(FileSlot::of(Came::NotNow), 0)].into(),
+        end: StackEnd::Root,
+    };
+    assert_eq!(names(&symbolizer.finish(&me, &passed)), ["[unknown: file late]"]);
+    let again = in_time(&mut symbolizer, &me, &raw);
+    assert!(names(&again)[0].contains("open"), "{:?}", names(&again));
 }
 
 #[test]

@@ -25,6 +25,17 @@ fn a_file_whose_turn_has_not_come_is_tried_again_for_a_moment() {
 }
 
 #[test]
+fn a_file_whose_turn_never_came_is_not_unreadable() {
+    let mapping = maps().remove(0);
+    let came = |outcome| came(&mapping, outcome, &mut Natives::new(0, 0));
+    for why in Turned::ALL.into_iter().filter(|why| *why != Turned::Failed) {
+        assert_eq!(came(Err(why)), Came::NotNow, "{why:?}");
+    }
+    assert_eq!(came(Err(Turned::Failed)), Came::Unreadable, "it would fail again");
+    assert_eq!(came(Ok(Err(Refusal::Missing))), Came::Unreadable);
+}
+
+#[test]
 fn a_window_waits_for_files_that_came_up_just_now() {
     let (dir, mapping) = (Path::new("/proc/self"), maps().remove(0));
     let at = At { dir, mapping: &mapping };

@@ -1,6 +1,6 @@
 //! Frames of a process's mappings: of its files, of the vdso, of memory without a file.
 
-use super::super::files::{At, FileSlot, Found};
+use super::super::files::{At, Came, FileSlot, Found};
 use super::super::pending::PendingFrame;
 use super::super::process::{FileState, ProcessState};
 use super::super::vdso;
@@ -48,8 +48,9 @@ impl Symbolizer {
         if let FileState::Coming(slot) = state {
             match slot.get() {
                 None => return PendingFrame::File(slot.clone(), offset),
-                Some(Some((id, generation))) => *state = FileState::Known(id, generation),
-                Some(None) => *state = FileState::Unreadable,
+                Some(Came::Known(id, generation)) => *state = FileState::Known(id, generation),
+                Some(Came::Unreadable) => *state = FileState::Unreadable,
+                Some(Came::NotNow) => *state = FileState::New,
             }
         }
         let id = match state {
@@ -80,7 +81,7 @@ impl Symbolizer {
             match self.files.load(id, at, &mut self.natives) {
                 Ok(true) => {}
                 Ok(false) => {
-                    let known = Some((id, self.natives.generation));
+                    let known = Came::Known(id, self.natives.generation);
                     return PendingFrame::File(FileSlot::of(known), offset);
                 }
                 Err(_) => return self.no_name(UnknownReason::FileLate, at.mapping),
@@ -92,14 +93,14 @@ impl Symbolizer {
     /// A frame of a file that was on its way.
     pub(super) fn came(&mut self, slot: &FileSlot, offset: u64) -> Arc<Frame> {
         let reason = match slot.get() {
-            Some(Some((id, generation))) if generation == self.natives.generation => {
+            Some(Came::Known(id, generation)) if generation == self.natives.generation => {
                 if self.natives.cached(id, offset).is_some() || !self.natives.wants_file(id) {
                     return self.natives.name(id, offset, None, &mut self.frames);
                 }
                 UnknownReason::FileLate
             }
-            Some(None) => UnknownReason::FileUnreadable,
-            Some(Some(_)) | None => UnknownReason::FileLate,
+            Some(Came::Unreadable) => UnknownReason::FileUnreadable,
+            Some(Came::Known(..) | Came::NotNow) | None => UnknownReason::FileLate,
         };
         self.frames.intern(Frame::unknown(reason, ""))
     }
