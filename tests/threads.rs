@@ -2,7 +2,7 @@
 //!
 //! Needs root and a binary with its BPF programs (`cargo xtask build`); skips else. One test at a time.
 
-use emberscope_capture::{Capture, CaptureConfig, FileId, HostFeatures, NameProbe};
+use emberscope_capture::{Capture, CaptureConfig, CaptureError, FileId, HostFeatures, NameProbe};
 use emberscope_model::{DropReason, Pid, RawEvent, RawSample, RawThread, StringLayout, ThreadCause, Tid};
 use emberscope_tests::{JavaProgram, function, skip};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -53,14 +53,23 @@ fn watch(capture: &mut Capture, path: &Path, symbol: &str) -> FileId {
 }
 
 fn watch_by(capture: &mut Capture, path: &Path, symbol: &str, probe: fn(u64) -> NameProbe) -> FileId {
+    try_to_watch(capture, path, symbol, probe).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn try_to_watch(
+    capture: &mut Capture,
+    path: &Path,
+    symbol: &str,
+    probe: fn(u64) -> NameProbe,
+) -> Result<FileId, CaptureError> {
     let file = File::open(path).expect("opens");
     let about = file.metadata().expect("stat");
     let id = FileId { dev: about.dev(), ino: about.ino() };
     let offset = function(path, symbol).expect("has the symbol").offset;
     for _ in 0..2 {
-        capture.watch_names(id, file.as_fd(), probe(offset)).unwrap_or_else(|e| panic!("{e}"));
+        capture.watch_names(id, file.as_fd(), probe(offset))?;
     }
-    id
+    Ok(id)
 }
 
 fn fixture() -> PathBuf {

@@ -46,7 +46,7 @@ pub use table::{
 pub use tag::{BlockWay, SampleKindTag};
 pub use waiter::{
     CAUSES, Cause, FILTER_SLOTS, LONG_NS, MAX_WAITERS, REFRESH_NS, Throttled, Waiter, WaiterState,
-    filter_slot,
+    filter_slot, together_ns,
 };
 
 /// Deepest user stack the kernel keeps, in physical frames. A longer one ends with

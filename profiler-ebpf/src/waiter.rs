@@ -13,7 +13,8 @@ pub const MAX_WAITERS: u32 = 2048;
 /// Causes kept of a thread.
 pub const CAUSES: usize = 8;
 
-/// A wait at least as long is told by itself, and short ones are told when they are this long together.
+/// A wait at least as long is told by itself. Short ones are told when they are a period long together
+/// ([`together_ns`]), so that of a cause there are about as many records as stacks.
 pub const LONG_NS: u64 = 10_000_000;
 
 /// A cause's stack is walked again when it is older.
@@ -30,6 +31,12 @@ pub const FILTER_SLOTS: usize = 1024;
 #[inline(always)]
 pub const fn filter_slot(tid: u32) -> usize {
     tid as usize & (FILTER_SLOTS - 1)
+}
+
+/// How long short waits of a cause are together when they are told, where a stack is walked each so much of waiting.
+#[inline(always)]
+pub const fn together_ns(every_ns: u64) -> u64 {
+    if every_ns < LONG_NS { LONG_NS } else { every_ns }
 }
 
 /// A cause.
@@ -223,6 +230,12 @@ mod tests {
         }
         let asked = waited as f64 / LONG_NS as f64;
         assert!((walks / asked - 1.0).abs() < 0.05, "{walks} walks for {asked} periods");
+    }
+
+    #[test]
+    fn short_waits_are_told_as_often_as_stacks_are_walked() {
+        assert_eq!(together_ns(1), LONG_NS, "none more often for a finer period");
+        assert_eq!(together_ns(5 * LONG_NS), 5 * LONG_NS);
     }
 
     #[test]

@@ -1,8 +1,6 @@
-//! Probes that are taken away: nothing is heard of them, and new ones on the same file wait for their end.
+//! Probes that are taken away: nothing is heard of them, and there are no new ones on the same file before their end.
 
 use super::*;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn nothing_is_heard_once_the_probe_is_gone() {
@@ -25,16 +23,14 @@ fn a_file_has_no_new_probes_before_its_old_ones_are_gone() {
     let mut capture = start(&config(), &features);
     let id = watch(&mut capture, &fixture(), "set_name");
     let going = capture.unwatch_names(id).expect("detaches");
-    let gone = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&gone);
-    let away = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
-        seen.store(true, Ordering::SeqCst);
-        drop(going);
-    });
+    assert!(capture.has_probes_going(id));
+    let probe = |offset| NameProbe::NativeName { offset, by_java: None };
+    let refused = try_to_watch(&mut capture, &fixture(), "set_name", probe).expect_err("both at once");
+    assert!(matches!(refused, CaptureError::ProbesGoing), "{refused}");
+    assert_eq!(capture.name_probes(), 0);
+    drop(going);
+    assert!(!capture.has_probes_going(id));
     assert_eq!(watch(&mut capture, &fixture(), "set_name"), id);
-    assert!(gone.load(Ordering::SeqCst), "both were there at once");
-    away.join().expect("no panic");
     assert_eq!(capture.name_probes(), 1);
     // Each name is told once.
     let mut program = Program::start(&["steps"]);

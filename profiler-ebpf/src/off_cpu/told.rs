@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{throttle, watched};
-use crate::globals::RING_BYTES;
+use crate::globals::{RING_BYTES, WAIT_EVERY_NS};
 use crate::maps::WAITERS;
 use crate::output::{Counts, send, waiting};
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
@@ -11,7 +11,7 @@ use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use core::ptr::{addr_of_mut, write_volatile};
 use profiler_ebpf::{
     CAUSES, Cause, DropReason, LONG_NS, RecordHeader, RecordKind, SampleKindTag, SampleRecord, WaitRecord,
-    Waiter, WaiterState,
+    Waiter, WaiterState, together_ns,
 };
 
 /// No wake-up of the reader from here: the scheduler holds a lock, and the reader comes some times a second.
@@ -39,7 +39,7 @@ pub(super) unsafe fn ended(waiter: *mut Waiter, tid: u32) -> u64 {
             (*cause).owed_since_ns = began;
         }
         (*cause).owed_ns += lasted;
-        if (*cause).owed_ns >= LONG_NS {
+        if (*cause).owed_ns >= together_ns(WAIT_EVERY_NS.load()) {
             tell_owed(waiter, at, (tid, now));
         }
         0

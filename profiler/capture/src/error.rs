@@ -30,6 +30,9 @@ pub enum CaptureError {
     /// Where there is no `bpf_loop`, and the program that walks without it was refused.
     #[error("this kernel has no bpf_loop and refused to walk without it; Linux 5.17 brings it")]
     NoRuntimeWalk,
+    /// A file's new probes would tell what its old ones tell, too.
+    #[error("the file's old probes are still being taken away: try again in a second")]
+    ProbesGoing,
     /// The walker has no map for a runtime of this number.
     #[error("the walker knows no runtime of number {0}")]
     NoSuchRuntime(u8),

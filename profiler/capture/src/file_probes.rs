@@ -13,13 +13,9 @@ use emberscope_model::FileId;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
 
 /// A probe that is attached: its program, and its link.
 type Attached = (&'static str, UProbeLinkId);
-
-/// Longest that a file's new probes wait until its old ones are gone: else what both tell would be told twice.
-const GOING: Duration = Duration::from_secs(2);
 
 /// Probes that are attached, by file.
 #[derive(Default)]
@@ -48,7 +44,8 @@ impl FileProbes {
     /// Attaches programs, each at an offset of the file, unless the file has some already. `file` is not needed afterwards.
     ///
     /// # Errors
-    /// The kernel refuses a probe; then the file has none.
+    /// [`CaptureError::ProbesGoing`]: old ones are still being taken away. The kernel refuses a probe. Then the file has no
+    /// new ones.
     pub(super) fn attach(
         &mut self,
         ebpf: &mut Ebpf,
@@ -59,7 +56,9 @@ impl FileProbes {
         if self.has(id) {
             return Ok(());
         }
-        self.wait_until_gone(id);
+        if self.has_going(id) {
+            return Err(CaptureError::ProbesGoing);
+        }
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let mut links = Vec::new();
         for (name, offset) in probes {
@@ -91,13 +90,9 @@ impl FileProbes {
         Ok(Detached { links, _going: going })
     }
 
-    /// A file that is mapped again just as its probes are taken away.
-    fn wait_until_gone(&self, id: FileId) {
-        let begun = Instant::now();
-        let goes = || self.going.iter().any(|(of, going)| *of == id && going.strong_count() > 0);
-        while goes() && begun.elapsed() < GOING {
-            std::thread::sleep(Duration::from_millis(2));
-        }
+    /// Whether a file's old probes are still being taken away: what they and new ones tell would be told twice.
+    pub(super) fn has_going(&self, id: FileId) -> bool {
+        self.going.iter().any(|(of, going)| *of == id && going.strong_count() > 0)
     }
 
     /// Whether a file has probes.

@@ -53,6 +53,11 @@ impl NameProbes {
         self.0.detach(ebpf, id)
     }
 
+    /// Whether a file's old probe is still being taken away.
+    pub(super) fn has_going(&self, id: FileId) -> bool {
+        self.0.has_going(id)
+    }
+
     /// How many files have a probe.
     pub(super) fn len(&self) -> usize {
         self.0.len()

@@ -24,7 +24,7 @@ pub(super) const PROGRAMS: [(&str, At); 4] = [
 /// The probes, and whether there are to be any.
 pub(super) struct PauseProbes {
     wanted: bool,
-    probes: FileProbes,
+    pub(super) probes: FileProbes,
 }
 
 impl PauseProbes {

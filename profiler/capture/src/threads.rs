@@ -42,7 +42,8 @@ impl Capture {
     /// nothing. `file` is not needed afterwards.
     ///
     /// # Errors
-    /// [`CaptureError::TooMany`]: over [`MAX_PROBES`](super::MAX_PROBES) files. [`CaptureError::Program`]: the kernel
+    /// [`CaptureError::TooMany`]: over [`MAX_PROBES`](super::MAX_PROBES) files. [`CaptureError::ProbesGoing`]: the file's old ones are not gone yet
+    /// ([`Self::has_probes_going`]). [`CaptureError::Program`]: the kernel
     /// refuses the probe. [`CaptureError::Missing`]: the object has no such program. The file has no probe then.
     pub fn watch_names(
         &mut self,
@@ -60,6 +61,11 @@ impl Capture {
     /// [`CaptureError::Program`]: the kernel keeps the probe; it is counted no longer.
     pub fn unwatch_names(&mut self, id: FileId) -> Result<Detached, CaptureError> {
         self.names.detach(&mut self.ebpf, id)
+    }
+
+    /// Whether old probes of a file, on names, allocations or pauses, are still being taken away: it gets no new ones before.
+    pub fn has_probes_going(&self, id: FileId) -> bool {
+        self.names.has_going(id) || self.allocations.has_going(id) || self.pauses.probes.has_going(id)
     }
 
     /// Files with a probe.

@@ -3,25 +3,39 @@
 
 use emberscope_capture::Detached;
 use emberscope_supervise::Beat;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 /// Longest for one file's probes.
 const STUCK: Duration = Duration::from_secs(60);
-/// Probes that may wait: of one file, those on names, allocations and pauses. New probes on a file wait until its old ones are
-/// gone, so there must not be many before them.
-const WAITING: usize = 3;
+/// Probes of one file that are taken away by themselves: those on names, allocations and pauses.
+const OF_A_FILE: usize = 3;
+/// Probes that may wait. What is beyond stays on its file until there is room ([`has_room`]).
+const WAITING: usize = 2 * OF_A_FILE;
+
+/// None: it cannot be started.
+static THREAD: LazyLock<Option<SyncSender<Detached>>> = LazyLock::new(start);
+/// Probes that are not gone yet.
+static GOING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a file's probes may be handed in: they are taken away while nobody waits.
+pub fn has_room() -> bool {
+    GOING.load(Ordering::Acquire) + OF_A_FILE <= WAITING
+}
 
 /// Has probes taken away; they stay in the kernel a moment longer. Where no thread can be started, or too many wait, they are
 /// taken away here.
 pub fn take_away(detached: Detached) {
-    static THREAD: OnceLock<Option<SyncSender<Detached>>> = OnceLock::new();
     if !detached.is_empty()
-        && let Some(thread) = THREAD.get_or_init(start)
+        && let Some(thread) = THREAD.as_ref()
     {
+        GOING.fetch_add(1, Ordering::AcqRel);
         // What the queue does not take comes back, and is dropped.
-        let _ = thread.try_send(detached);
+        if thread.try_send(detached).is_err() {
+            GOING.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
@@ -31,6 +45,7 @@ fn start() -> Option<SyncSender<Detached>> {
         while let Ok(detached) = queue.recv() {
             beat.busy();
             drop(detached);
+            GOING.fetch_sub(1, Ordering::AcqRel);
             beat.idle();
         }
     };

@@ -1,6 +1,6 @@
 //! What a runtime's processes need of the kernel side: [`Capture`], or a stand-in in tests.
 
-use super::detached::take_away;
+use super::detached::{has_room, take_away};
 use emberscope_capture::{Capture, CaptureError, MAX_PROBES};
 use emberscope_model::{AllocProbe, FileId, NameProbe, PauseProbe, Pid, StringLayout};
 use emberscope_runtime::RuntimeId;
@@ -78,6 +78,10 @@ pub trait Kernel {
     fn unwatch_pauses(&mut self, id: FileId) -> Result<(), CaptureError>;
     /// Whether no other file can be probed.
     fn probes_are_full(&self) -> bool;
+    /// Whether a file's old probes are still being taken away: it has no new ones before.
+    fn has_going(&self, id: FileId) -> bool;
+    /// Whether a file's probes can be taken away without waiting for others'.
+    fn may_take_away(&self) -> bool;
 }
 
 impl Kernel for Capture {
@@ -140,5 +144,11 @@ impl Kernel for Capture {
     }
     fn probes_are_full(&self) -> bool {
         self.name_probes() >= MAX_PROBES
+    }
+    fn has_going(&self, id: FileId) -> bool {
+        self.has_probes_going(id)
+    }
+    fn may_take_away(&self) -> bool {
+        has_room()
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! In: the registry's processes, some times a second, and what the reader found. Out: layouts handed to the walker
 //! (`layouts`), probes on and off, processes watched, names learned (`names`); and the state of each, for the status. A file
-//! has its probe as long as a process maps it. A name is read from a process's memory only after its probe is on: what was
+//! has its probe as long as a process maps it, and a while longer (`probed`). A name is read from a process's memory only after its probe is on: what was
 //! named before is read, what is named after is told. At most [`MAX_WATCHED`], divided among tenants (`fair`); those beyond are
 //! counted, and their threads go by their comm. Nothing here is one runtime's.
 
@@ -14,6 +14,7 @@ mod kernel;
 mod layouts;
 mod names;
 mod pauses;
+mod probed;
 mod reader;
 mod states;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use emberscope_runtime::{Layout, Readers, RuntimeId, Words};
 use emberscope_symbolize::Symbolizer;
 pub use kernel::Kernel;
 pub use pauses::Pauses;
+use probed::Probed;
 use reader::{Found, Reader};
 use states::Tries;
 pub use states::{Allocations, Naming, Walking};
@@ -67,8 +69,7 @@ struct Watched {
 pub struct Processes {
     reader: Reader,
     known: HashMap<ProcessKey, Watched>,
-    /// Files with a probe.
-    probed: HashSet<FileId>,
+    probed: Probed,
     /// Number of the layout that was asked for last.
     incarnation: u32,
     /// When the kernel was asked last whether it still has the layouts.
@@ -82,7 +83,7 @@ impl Processes {
         Self {
             reader: Reader::of(readers),
             known: HashMap::new(),
-            probed: HashSet::new(),
+            probed: Probed::default(),
             incarnation: 0,
             looked: None,
             refused: Refusals::default(),

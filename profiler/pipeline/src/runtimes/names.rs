@@ -3,11 +3,12 @@
 //! In: what the reader found of a runtime's file and of a process's threads. Out: probes on and off, names learned.
 
 use super::kernel::Kernel;
+use super::probed::LINGERS;
 use super::reader::{Job, Names};
 use super::states::{Allocations, Naming};
 use super::{Pauses, Processes, fair};
 use emberscope_capture::MAX_PROBES;
-use emberscope_model::{FileId, Pid, ProcessKey};
+use emberscope_model::{FileId, Pid, ProcessKey, Tenant};
 use emberscope_process::Registry;
 use emberscope_process::threads::{Owner, OwnerKind, Threads};
 use emberscope_runtime::{Library, Problem};
@@ -26,15 +27,20 @@ impl Processes {
         kernel: &mut dyn Kernel,
         registry: &Registry,
     ) {
-        if let Ok(library) = &library {
-            self.make_room(key, library.id, kernel, registry);
-        }
+        let tenant = registry.by_key(key).map(|process| process.tenant).unwrap_or_default();
+        let has_place =
+            library.as_ref().is_ok_and(|library| self.has_place(tenant, library.id, kernel, registry));
         let Some(process) = self.known.get_mut(&key) else { return };
         process.wanted = true;
+        if library.is_ok() && !has_place {
+            process.library.in_a_moment(Instant::now());
+            process.naming = Naming::Comm("probes of other files are being taken away first".into());
+            return;
+        }
         let problem = match library {
             Ok(library) => match attach(key.pid, &library, kernel) {
                 Ok(naming) => {
-                    self.probed.insert(library.id);
+                    self.probed.maps(library.id, tenant);
                     (process.naming, process.file) = (naming, Some(library.id));
                     process.allocations = watch_allocations(&library, kernel);
                     process.pauses = Pauses::watch(&library, kernel);
@@ -78,35 +84,65 @@ impl Processes {
         }
     }
 
-    /// Where as many files have a probe as may: takes one from a tenant whose files are more than his share, unless
-    /// that is whose process this is.
-    fn make_room(&mut self, key: ProcessKey, id: FileId, kernel: &mut dyn Kernel, registry: &Registry) {
-        if self.probed.contains(&id) || !kernel.probes_are_full() {
-            return;
+    /// Whether a file may have probes now; false: in a moment, when others are gone.
+    pub(super) fn has_place(
+        &mut self,
+        tenant: Tenant,
+        id: FileId,
+        kernel: &mut dyn Kernel,
+        registry: &Registry,
+    ) -> bool {
+        if self.probed.contains(id) {
+            return true;
+        }
+        if kernel.has_going(id) || self.probed.waits(tenant) {
+            return false;
+        }
+        if !kernel.probes_are_full() {
+            return true;
+        }
+        kernel.may_take_away() && {
+            self.make_room(tenant, kernel, registry);
+            true
+        }
+    }
+
+    /// Where as many files have a probe as may: takes those away that no process maps, else of a tenant whose files are more
+    /// than his share, unless that is whose process this is.
+    fn make_room(&mut self, tenant: Tenant, kernel: &mut dyn Kernel, registry: &Registry) {
+        if let Some(unused) = self.probed.unused(Duration::ZERO, Instant::now()) {
+            return self.take_away(unused, kernel);
         }
         let mappers = self.known.iter().filter_map(|(key, process)| Some((*key, process.file?)));
-        let tenant = |key| registry.by_key(key).map(|process| process.tenant);
-        let files = fair::of_files(mappers.filter_map(|(key, file)| Some((tenant(key)?, file))));
-        let Some(loser) = tenant(key).and_then(|tenant| fair::gives_way(&files, MAX_PROBES, tenant)) else {
-            return;
-        };
+        let owner = |key| registry.by_key(key).map(|process| process.tenant);
+        let files = fair::of_files(mappers.filter_map(|(key, file)| Some((owner(key)?, file))));
+        let Some(loser) = fair::gives_way(&files, MAX_PROBES, tenant) else { return };
         for process in self.known.values_mut().filter(|process| process.file == Some(loser)) {
             let why = "its user has more copies of libjvm than his share";
             (process.file, process.naming) = (None, Naming::Comm(why.into()));
             process.allocations = Allocations::None(why.into());
             process.pauses = Pauses::None(why.into());
         }
-        self.drop_probes(kernel);
+        self.take_away(loser, kernel);
     }
 
-    /// Takes away the probes of files that no process maps any more.
+    /// Takes away the probes of files that no process has mapped for a while, as many as can be taken away without waiting.
     pub(super) fn drop_probes(&mut self, kernel: &mut dyn Kernel) {
         let used: HashSet<FileId> = self.known.values().filter_map(|process| process.file).collect();
-        for id in self.probed.extract_if(|id| !used.contains(id)) {
-            let gone = [kernel.unwatch_names(id), kernel.unwatch_allocations(id), kernel.unwatch_pauses(id)];
-            for error in gone.into_iter().filter_map(Result::err) {
-                tracing::warn!(?id, %error, "a probe stays although no process needs it");
-            }
+        let now = Instant::now();
+        self.probed.are_used(&used, now);
+        while let Some(id) = self.probed.unused(LINGERS, now)
+            && kernel.may_take_away()
+        {
+            self.take_away(id, kernel);
+        }
+    }
+
+    fn take_away(&mut self, id: FileId, kernel: &mut dyn Kernel) {
+        self.probed.remove(id);
+        let gone = [kernel.unwatch_names(id), kernel.unwatch_allocations(id), kernel.unwatch_pauses(id)];
+        for error in gone.into_iter().filter_map(Result::err) {
+            tracing::warn!(?id, %error, "a probe stays although no process needs it");
         }
     }
 }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 const RETRY: Duration = Duration::from_secs(2);
 /// The same where nothing could be read at all.
 const LATE: Duration = Duration::from_secs(5);
+/// Shortest wait for something else that must be over first.
+const MOMENT: Duration = Duration::from_millis(250);
 /// Tries that come at the next look instead: HotSpot makes its code heaps some 30 ms after libjvm is mapped.
 const SOON: u32 = 10;
 /// Tries; then it stays as it is.
@@ -121,12 +123,14 @@ impl Walking {
 pub(super) struct Tries {
     pub(super) made: u32,
     pub(super) next: Option<Instant>,
+    /// How long the last time was for which something else had to be waited for.
+    waited: Duration,
 }
 
 impl Tries {
     /// Tries of which the first is due now.
     pub(super) fn at_once() -> Self {
-        Self { made: 0, next: Some(Instant::now()) }
+        Self { next: Some(Instant::now()), ..Self::default() }
     }
     /// A try failed; false when it was the last.
     pub(super) fn failed(&mut self, problem: &Problem, now: Instant) -> bool {
@@ -139,6 +143,11 @@ impl Tries {
         let again = problem.may_pass() && self.made < MAX_TRIES;
         self.next = again.then(|| if self.made < SOON { now } else { now + RETRY });
         again
+    }
+    /// No try: something else must be over first. Each time twice as long as before.
+    pub(super) fn in_a_moment(&mut self, now: Instant) {
+        self.waited = (2 * self.waited).clamp(MOMENT, LATE);
+        self.next = Some(now + self.waited);
     }
     pub(super) fn due(&self, now: Instant) -> bool {
         self.next.is_some_and(|next| now >= next)

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod kernel;
+mod probes;
 use kernel::*;
 
 const FAKE: RuntimeId = RuntimeId(200);

@@ -7,6 +7,12 @@ use super::*;
 pub(super) struct FakeKernel {
     pub(super) layouts: BTreeMap<(RuntimeId, Pid), Vec<u8>>,
     pub(super) watched: Vec<Pid>,
+    /// Files whose probes were taken away.
+    pub(super) taken: Vec<FileId>,
+    /// Whose old probes are still there.
+    pub(super) going: Option<FileId>,
+    pub(super) is_full: bool,
+    pub(super) is_busy: bool,
 }
 
 impl Kernel for FakeKernel {
@@ -34,7 +40,8 @@ impl Kernel for FakeKernel {
     fn watch_names(&mut self, _: FileId, _: BorrowedFd<'_>, _: NameProbe) -> Result<(), CaptureError> {
         panic!("it names no threads");
     }
-    fn unwatch_names(&mut self, _: FileId) -> Result<(), CaptureError> {
+    fn unwatch_names(&mut self, id: FileId) -> Result<(), CaptureError> {
+        self.taken.push(id);
         Ok(())
     }
     fn samples_allocations(&self) -> bool {
@@ -56,6 +63,12 @@ impl Kernel for FakeKernel {
         Ok(())
     }
     fn probes_are_full(&self) -> bool {
-        false
+        self.is_full
+    }
+    fn has_going(&self, id: FileId) -> bool {
+        self.going == Some(id)
+    }
+    fn may_take_away(&self) -> bool {
+        !self.is_busy
     }
 }
