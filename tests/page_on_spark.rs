@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::page::{READY, Seen};
-use emberscope_tests::{Daemon, Here, SparkJob, WARM_UP, wait_visible};
+use emberscope_tests::{Daemon, Here, SparkJob, WARM_UP, copy_program, wait_visible};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -23,7 +23,7 @@ struct Burns(Child);
 impl Burns {
     fn start(dir: &Path) -> Result<Self> {
         let program = dir.join(PROGRAM);
-        std::fs::copy("/bin/sh", &program).context("copying a shell")?;
+        copy_program(Path::new("/bin/sh"), &program)?;
         Ok(Self(Command::new(program).args(["-c", "while :; do :; done"]).spawn()?))
     }
 }

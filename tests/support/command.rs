@@ -4,6 +4,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Longest that a command may take, in seconds.
@@ -27,6 +28,14 @@ pub fn ran<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Result<Ran> {
     let output = command.stdin(Stdio::null()).output().context("cannot run timeout(1)")?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok(Ran { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) })
+}
+
+/// Copies a program that is to be run. Not by this process: what another thread starts meanwhile has a descriptor of the copy
+/// that is open for writing until its own exec, and the copy cannot be run as long (ETXTBSY).
+pub fn copy_program(from: &Path, to: &Path) -> Result<()> {
+    let status = Command::new("cp").arg(from).arg(to).status().context("cannot run cp(1)")?;
+    ensure!(status.success(), "cp {} {}: {status}", from.display(), to.display());
+    Ok(())
 }
 
 impl Ran {

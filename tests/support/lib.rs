@@ -35,7 +35,7 @@ mod silent;
 mod stolen;
 mod visible;
 
-pub use command::{Ran, ran};
+pub use command::{Ran, copy_program, ran};
 pub use elf::{Function, function};
 pub use fake_store::FakeStore;
 pub use here::{Here, WARM_UP, jdk, required};

@@ -4,7 +4,7 @@
 //! As root, with another user made by setpriv(1). The daemon is the real one; nothing is sampled for long.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{free_port, is_root, ran, required, skip};
+use emberscope_tests::{copy_program, free_port, is_root, ran, required, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -110,7 +110,7 @@ fn place(test: &str) -> Result<Option<tempfile::TempDir>> {
     }
     let dir = tempfile::tempdir()?;
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755))?;
-    std::fs::copy(binary, dir.path().join("emberscope"))?;
+    copy_program(Path::new(&binary), &dir.path().join("emberscope"))?;
     Ok(Some(dir))
 }
 

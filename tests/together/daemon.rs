@@ -4,7 +4,7 @@
 //! answer comes soon. What needs Spark is in applications/.
 
 use anyhow::{Context as _, Result, ensure};
-use emberscope_tests::{Daemon, Here, Reply, Running, can_unshare_mounts, ran, skip, wait_for};
+use emberscope_tests::{Daemon, Here, Reply, Running, can_unshare_mounts, copy_program, ran, skip, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -114,7 +114,7 @@ fn without_rights_the_missing_ones_are_named() -> Result<()> {
     let dir = tempfile::tempdir()?;
     // nobody must get at the binary, wherever the build stands.
     let binary = dir.path().join("emberscope");
-    std::fs::copy(&here.binary, &binary)?;
+    copy_program(&here.binary, &binary)?;
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755))?;
     let data = dir.path().join("data");
     std::fs::create_dir(&data)?;

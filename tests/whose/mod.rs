@@ -23,7 +23,7 @@ struct Scene {
     executor: u32,
     /// Pid of its driver.
     driver: u32,
-    _job: Job,
+    job: Job,
 }
 
 impl Scene {
@@ -37,7 +37,7 @@ impl Scene {
         let app = job.wait_fact("app", WARM_UP)?;
         let executor = wait_for("an executor", WARM_UP, || Ok(with_word(&job, BACKEND).first().copied()))?;
         let driver = *with_word(&job, SUBMIT).first().context("no driver")?;
-        Ok(Self { here, dir, daemon, app, executor, driver, _job: job })
+        Ok(Self { here, dir, daemon, app, executor, driver, job })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use emberscope_supervise::rights;
-use emberscope_tests::{Daemon, VISIBLE, wait_for};
+use emberscope_tests::{Daemon, VISIBLE, copy_program, wait_for};
 use rustix::thread::CapabilitySet;
 
 /// Starts a command as the unit would (deploy/check/least-privilege.sh); DATA stays writable.
@@ -44,7 +44,7 @@ fn the_units_rights_are_enough() -> Result<()> {
     // The daemon's /tmp is its own: what it and the other user need lies elsewhere, open to them.
     let dir = tempfile::Builder::new().permissions(mode(0o755)).tempdir_in("/var/tmp")?;
     let at = |name: &str| dir.path().join(name);
-    std::fs::copy(&here.binary, at("emberscope"))?;
+    copy_program(&here.binary, &at("emberscope"))?;
     // The clone may lie in /tmp, or in a home directory that the unit's user cannot enter.
     let mut copy = Command::new("cp");
     copy.arg("-r")
@@ -164,7 +164,7 @@ fn its_memory_is_hidden_from_its_own_user() -> Result<()> {
     let dir = tempfile::Builder::new().permissions(mode(0o755)).tempdir_in("/var/tmp")?;
     std::fs::create_dir(dir.path().join("cache"))?;
     std::fs::set_permissions(dir.path().join("cache"), mode(0o777))?;
-    std::fs::copy(&here.binary, dir.path().join("emberscope"))?;
+    copy_program(&here.binary, &dir.path().join("emberscope"))?;
     std::fs::create_dir(dir.path().join("archive"))?;
     let mut serve = Command::new("setpriv");
     serve.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(dir.path().join("emberscope"));
