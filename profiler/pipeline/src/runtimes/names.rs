@@ -3,7 +3,6 @@
 //! In: what the reader found of a runtime's file and of a process's threads. Out: probes on and off, names learned.
 
 use super::kernel::Kernel;
-use super::probed::LINGERS;
 use super::reader::{Job, Names};
 use super::states::{Allocations, Naming};
 use super::{Pauses, Processes, fair};
@@ -110,7 +109,7 @@ impl Processes {
     /// Where as many files have a probe as may: takes those away that no process maps, else of a tenant whose files are more
     /// than his share, unless that is whose process this is.
     fn make_room(&mut self, tenant: Tenant, kernel: &mut dyn Kernel, registry: &Registry) {
-        if let Some(unused) = self.probed.unused(Duration::ZERO, Instant::now()) {
+        if let Some(unused) = self.probed.unused() {
             return self.take_away(unused, kernel);
         }
         let mappers = self.known.iter().filter_map(|(key, process)| Some((*key, process.file?)));
@@ -131,7 +130,7 @@ impl Processes {
         let used: HashSet<FileId> = self.known.values().filter_map(|process| process.file).collect();
         let now = Instant::now();
         self.probed.are_used(&used, now);
-        while let Some(id) = self.probed.unused(LINGERS, now)
+        while let Some(id) = self.probed.goes(now)
             && kernel.may_take_away()
         {
             self.take_away(id, kernel);

@@ -17,7 +17,7 @@ fn unused_for(age: Duration) -> Processes {
 #[test]
 fn probes_that_nobody_needs_go_while_nobody_waits_for_it() {
     let mut kernel = FakeKernel { is_busy: true, ..FakeKernel::default() };
-    let mut processes = unused_for(probed::LINGERS);
+    let mut processes = unused_for(Duration::from_secs(60));
     processes.drop_probes(&mut kernel);
     assert_eq!(kernel.taken, []);
     kernel.is_busy = false;
