@@ -105,7 +105,9 @@ pub fn strangers_take_nothing_of_an_application(scene: &Scene) -> Result<()> {
     // The JVM and, where a sample met it in these 20 s, the Python program that started it, which mostly waits.
     let drivers: BTreeSet<u32> =
         row["drivers"].as_array().into_iter().flatten().filter_map(|p| p.as_u64()?.try_into().ok()).collect();
-    ensure!(drivers.contains(&driver) && drivers.iter().all(|pid| group(*pid) == Some(job.pid())), "{row}");
+    let sampled: BTreeSet<u32> = of_app.into_iter().filter(|pid| *pid != executor).collect();
+    ensure!(drivers == sampled && drivers.contains(&driver) && drivers.is_disjoint(&forged), "{row}");
+    ensure!(drivers.iter().all(|pid| group(*pid) == Some(job.pid())), "{row}");
     let stages = wait_for("Spark's names of stages", WARM_UP, || {
         let stages = daemon.json(&format!("/api/v1/stages?{range}&app={app}"))?;
         let ready = ["ready", "stale"].contains(&stages["spark"]["state"].as_str().unwrap_or_default());
